@@ -1,0 +1,64 @@
+# How OptiML's libraries, tools and tests are declared: warnings, include paths, precompiled headers, LLVM linkage.
+
+add_library(OptiMLFlags INTERFACE)
+target_include_directories(OptiMLFlags INTERFACE "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include")
+target_compile_options(OptiMLFlags INTERFACE -Wall -Wextra -Wno-unused-parameter -fno-strict-aliasing
+  $<$<CXX_COMPILER_ID:Clang>:-Werror=return-type>)
+if(OPTIML_ASAN)
+  target_compile_options(OptiMLFlags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
+  target_link_options(OptiMLFlags INTERFACE -fsanitize=address,undefined)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND EXISTS "${LLVM_TOOLS_BINARY_DIR}/ld.lld")
+  target_link_options(OptiMLFlags INTERFACE "-fuse-ld=lld")
+endif()
+
+# LLVM and Clang as one interface: the shared libraries, or (preset static) every archive in one group. The imported
+# CMake targets of the static Clang libraries pull in libLLVM.so, so the archives are listed by name.
+add_library(OptiMLLLVM INTERFACE)
+target_include_directories(OptiMLLLVM SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${CLANG_INCLUDE_DIRS})
+separate_arguments(OPTIML_LLVM_DEFS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+target_compile_definitions(OptiMLLLVM INTERFACE ${OPTIML_LLVM_DEFS})
+if(OPTIML_STATIC)
+  file(GLOB OPTIML_CLANG_ARCHIVES "${LLVM_LIBRARY_DIR}/libclang*.a")
+  file(GLOB OPTIML_LLVM_ARCHIVES "${LLVM_LIBRARY_DIR}/libLLVM*.a")
+  target_link_libraries(OptiMLLLVM INTERFACE -Wl,--start-group ${OPTIML_CLANG_ARCHIVES} ${OPTIML_LLVM_ARCHIVES}
+    -Wl,--end-group -Wl,--gc-sections -s -l:libz.a -l:libzstd.a -l:libxml2.a -l:liblzma.a -l:libicuuc.a -l:libicudata.a
+    -lpthread -ldl -lm -static-libstdc++ -static-libgcc)
+else()
+  target_link_libraries(OptiMLLLVM INTERFACE "${LLVM_LIBRARY_DIR}/libclang-cpp.so" "${LLVM_LIBRARY_DIR}/libLLVM.so")
+  target_link_options(OptiMLLLVM INTERFACE "-Wl,-rpath,${LLVM_LIBRARY_DIR}")
+endif()
+
+# The precompiled header of everything that includes Clang or LLVM; built once, reused by every such library.
+file(WRITE "${CMAKE_BINARY_DIR}/pch/anchor.cpp" "// Anchors the shared precompiled header.\n")
+add_library(OptiMLPCH STATIC "${CMAKE_BINARY_DIR}/pch/anchor.cpp")
+target_link_libraries(OptiMLPCH PUBLIC OptiMLFlags OptiMLLLVM)
+target_precompile_headers(OptiMLPCH PRIVATE "${CMAKE_SOURCE_DIR}/cmake/pch.h")
+
+# optiml_add_library(Name [CLANG] SOURCES a.cpp ... LINK Lib ...)
+# CLANG: its sources include Clang/LLVM headers (beyond Support) and share the precompiled header.
+function(optiml_add_library name)
+  cmake_parse_arguments(ARG "CLANG" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC OptiMLFlags OptiMLLLVM nlohmann_json::nlohmann_json ${ARG_LINK})
+  if(ARG_CLANG)
+    target_precompile_headers(${name} REUSE_FROM OptiMLPCH)
+  endif()
+endfunction()
+
+# optiml_add_tool(optiml-x SOURCES main.cpp LINK Lib ...)
+function(optiml_add_tool name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE OptiMLFlags ${ARG_LINK})
+endfunction()
+
+# optiml_add_unittest(Name SOURCES a.cpp ... LINK Lib ...): a GoogleTest program, each test run by ctest.
+include(GoogleTest)
+function(optiml_add_unittest name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unittests")
+  target_link_libraries(${name} PRIVATE OptiMLFlags ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()

@@ -1,0 +1,105 @@
+//===- Interfaces.h - what the search sees ----------------------*- C++ -*-===//
+//
+// Search knows nothing of Clang, transforms, emulator or GPU: only these three interfaces and the plain values here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_CORE_INTERFACES_H
+#define OPTIML_CORE_INTERFACES_H
+
+#include "optiml/Core/Action.h"
+#include "optiml/Core/Variant.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+/// Outcome classes of an evaluation (after Kernel Tuner's results schema).
+enum class Verdict { Correct, NotApplicable, CompileError, RuntimeError, Timeout, OverLimit, WrongResult, Predicted };
+const char *verdictName(Verdict verdict);
+
+/// How deep an evaluation goes. Each includes the cheaper ones before it.
+enum class Fidelity {
+  Model,   ///< predicted time only, nothing is proven (Verdict::Predicted)
+  Verified ///< compiled by nvcc, verified against the original, and scored
+};
+
+struct Timing {
+  double seconds = 0;       ///< weighted sum over the workload's launches
+  double baseline = 0;      ///< the same for the original
+  bool predicted = true;    ///< from the model, not a clock
+  std::vector<double> perLaunch; ///< seconds of each launch class, same order as the workload's
+};
+
+struct Resources {
+  unsigned registers = 0, staticShared = 0, spillStores = 0, spillLoads = 0;
+  double occupancy = 0; ///< resident warps / maximum
+};
+
+struct Measurement {
+  Verdict verdict = Verdict::RuntimeError;
+  Timing time;
+  std::map<std::string, double> counters; ///< named metrics, e.g. "dram_bytes", "l1_cycles", "bottleneck.dram"
+  std::string bottleneck;                 ///< the slowest pipe: "dram", "l2", "l1", "issue", "latency", "fp32", …
+  Resources resources;
+  double reward = 0;
+  std::vector<std::string> guardrails; ///< guardrails broken, empty when clean
+  std::string why;                     ///< the reason, when not Correct
+  double cost = 0;                     ///< wall seconds this evaluation took
+  bool correct() const { return verdict == Verdict::Correct; }
+};
+nlohmann::json toJson(const Measurement &measurement);
+llvm::Expected<Measurement> measurementFromJson(const nlohmann::json &value);
+
+/// A place where a transform applies and the parameter values that are feasible there, best guess first.
+struct ActionTemplate {
+  std::string transform, site;
+  std::vector<Params> values; ///< joint values, not a cross product
+};
+
+/// A node of the search: a variant, reached by a recipe.
+struct SearchState {
+  std::shared_ptr<const Variant> variant;
+  std::string key;                  ///< Variant::key
+  std::vector<ActionTemplate> legal; ///< every legal action from here
+  const Measurement *measurement = nullptr; ///< of this state, or null when it was never evaluated
+};
+
+struct Proposal {
+  Action action;
+  double prior = 0; ///< relative weight, ≥ 0
+  std::string reason;
+};
+
+/// Ranks actions.
+class Proposer {
+public:
+  virtual ~Proposer();
+  /// At most `count` proposals, best first, all of them legal in `state`.
+  virtual llvm::Expected<std::vector<Proposal>> propose(const SearchState &state, unsigned count) = 0;
+  /// Whole recipes worth trying before anything else, best first.
+  virtual std::vector<Recipe> openingBook(const SearchState &root) = 0;
+};
+
+/// Compiles, verifies and scores variants. Called from several threads at once.
+class Evaluator {
+public:
+  virtual ~Evaluator();
+  virtual Measurement evaluate(const Variant &variant, Fidelity fidelity) = 0;
+};
+
+/// The legal actions and how to take one. Called from several threads at once.
+class ActionSpace {
+public:
+  virtual ~ActionSpace();
+  virtual llvm::Expected<SearchState> root() = 0;
+  /// NotApplicable is an ordinary answer.
+  virtual llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) = 0;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,43 @@
+//===- Variant.h - a program, rewritten -------------------------*- C++ -*-===//
+//
+// A Variant is a complete CUDA program text in which kernels have gained optimized twins. For every optimized kernel it
+// holds the plan that replaces its launches and the conditions under which that is right. The text always compiles; the
+// original kernels are always still there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_CORE_VARIANT_H
+#define OPTIML_CORE_VARIANT_H
+
+#include "optiml/Core/Action.h"
+#include "optiml/Core/LaunchPlan.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+/// How one kernel of the original program is replaced.
+struct KernelRewrite {
+  std::string original;       ///< qualified name with template arguments, e.g. "ns::scale<float>" (KernelDecl::name)
+  std::string originalSymbol; ///< mangled
+  std::string twin;           ///< identifier of the new kernel
+  std::string twinText;       ///< its definition, printed; inserted after the original's definition
+  std::string parameters;     ///< twin's parameter list as C++ text ("const float *a, int n")
+  LaunchPlan plan;
+  std::vector<Condition> conditions; ///< all must hold
+};
+
+struct Variant {
+  std::string path;     ///< the user's file; a variant is parsed in its place
+  std::string original; ///< text of the user's file
+  std::vector<KernelRewrite> rewrites; ///< at most one per original kernel
+  Recipe recipe;
+  /// original + every twin after its kernel. What device-side tools compile. Host code still launches the originals.
+  std::string text;
+  /// Identifies equal outcomes of different recipes: hash of the normalized twins, plans and conditions.
+  std::string key() const;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,177 @@
+//===- ABI.h - between emulated device code and its runtime -----*- C++ -*-===//
+//
+// Device code, retargeted to the host by lib/Emulator, calls the functions declared here; lib/Emulator/Runtime (the
+// archive liboptiml-cudart.a) defines them. Both sides include this header; nothing else is shared between them. It
+// includes no LLVM header, and the runtime links no LLVM.
+//
+// How device code is rewritten:
+//  - every device function gains a first parameter `ThreadContext *`; every direct and indirect call passes it on;
+//  - shared variables become offsets into ThreadContext::shared; __device__ and __constant__ variables become ordinary
+//    globals; all pointers are in one address space (the host's);
+//  - threadIdx & co. become loads of ThreadContext fields; warp and block intrinsics become calls of optiml_* below;
+//  - every access that is not provably to the thread's own stack is checked or traced as ModuleMode says.
+//
+// A compiled module exports one object `optiml_module` of type ModuleDesc and registers it in a constructor by
+// optiml_register_module (programs); replayed modules are shared objects and are found by dlsym.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EMULATOR_ABI_H
+#define OPTIML_EMULATOR_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace optiml::emu {
+
+constexpr uint32_t abiVersion = 1;
+
+/// What the instrumentation of a module does. Bits.
+enum ModuleMode : uint32_t {
+  ModePlain = 0,
+  ModeBounds = 1,  ///< global and shared bounds, alignment: inline check against ThreadContext::siteCache, then optiml_check
+  ModeVerify = 2,  ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
+  ModeTrace = 4,   ///< optimized first; every access goes to optiml_trace, every basic block counts itself
+  ModeShadow = 8,  ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
+};
+
+enum AccessKind : uint32_t { AccessLoad = 0, AccessStore = 1, AccessAtomic = 2 };
+
+/// One static memory access (or barrier, or unsupported construct) of the source, for messages and traces.
+struct SiteDesc {
+  const char *function; ///< demangled name of the function that holds it
+  const char *file;
+  uint32_t line, column;
+  uint32_t size;        ///< bytes of one access
+  AccessKind kind;
+};
+
+/// Counted instructions of one basic block in ModeTrace, per execution by one thread, after optimization.
+struct BlockDesc {
+  uint16_t fp32, fp64, int32, special, control, memory, barrier, other;
+  uint16_t depth; ///< longest chain of dependent loads in the block (for latency)
+};
+
+struct ParamDesc {
+  uint32_t offset, size; ///< in the kernel's parameter space (natural layout of the original parameter list)
+  uint8_t isPointer;
+};
+
+struct SharedVarDesc {
+  const char *name;
+  uint32_t offset, size; ///< in the block's shared memory; ModeBounds/ModeVerify leave a 64-byte gap after each
+};
+
+struct ThreadContext;
+using ThreadFn = void (*)(ThreadContext *, void **args);
+
+struct KernelDesc {
+  const char *symbol;   ///< mangled name, as passed to __cudaRegisterFunction
+  const char *name;     ///< demangled
+  ThreadFn thread;      ///< runs one thread; args[i] points to the i-th parameter's value
+  ThreadFn block;       ///< runs all threads of a block one after the other, in a loop; null when the kernel (with what
+                        ///< it calls) may wait for other threads: barriers, warp operations, spin loops, indirect calls
+  uint32_t staticShared; ///< bytes of static shared memory, gaps included; dynamic shared memory follows, 16-aligned
+  uint32_t numParams;
+  const ParamDesc *params;
+  uint32_t numSharedVars;
+  const SharedVarDesc *sharedVars;
+  uint32_t granule;     ///< smallest access in bytes (1, 2, 4, 8, 16): the unit of race shadow
+  uint32_t usesWarpOps; ///< reaches a warp intrinsic
+  uint32_t maxThreads, minBlocks; ///< __launch_bounds__, 0 when absent
+};
+
+struct GlobalVarDesc {
+  const char *symbol; ///< mangled, as passed to __cudaRegisterVar
+  void *address;
+  uint64_t size;
+  uint32_t isConstant; ///< __constant__
+};
+
+struct ModuleDesc {
+  uint32_t version; ///< abiVersion
+  uint32_t mode;    ///< ModuleMode bits
+  uint32_t numKernels, numVars, numSites, numBlocks;
+  const KernelDesc *kernels;
+  const GlobalVarDesc *vars;
+  const SiteDesc *sites;
+  const BlockDesc *blocks;
+};
+
+/// One slot a site: an access of SiteDesc::size bytes at p is known good when p - lo <= span (unsigned).
+struct SiteCache {
+  uint64_t lo, span;
+};
+
+/// State of one CUDA thread (fibers), or of the one that runs (block loop). The fields up to `blockCounts` are read by
+/// generated code: do not reorder without the generator (lib/Emulator).
+struct ThreadContext {
+  uint32_t tid[3];
+  uint32_t ctaid[3];
+  uint32_t ntid[3];
+  uint32_t nctaid[3];
+  char *shared;          ///< base of the block's shared memory
+  SiteCache *siteCache;  ///< of this worker, numSites slots; reset when the block changes (shared memory moves)
+  uint32_t *blockCounts; ///< ModeTrace: of this thread, numBlocks counters
+  uint32_t lane;         ///< linear thread index in the block % 32
+  uint32_t dynamicShared; ///< bytes
+  void *runtime;         ///< the runtime's own state of this thread
+};
+
+enum ShuffleMode : uint32_t { ShuffleIdx, ShuffleUp, ShuffleDown, ShuffleBfly };
+enum VoteMode : uint32_t { VoteAll, VoteAny, VoteUni, VoteBallot };
+enum ReduceOp : uint32_t { ReduceAdd, ReduceMin, ReduceMax, ReduceUMin, ReduceUMax, ReduceAnd, ReduceOr, ReduceXor };
+enum BarrierOp : uint32_t { BarrierPopc, BarrierAnd, BarrierOr };
+
+/// Double twin and magnitude (sum of absolute terms) of a float or double in memory, ModeShadow.
+struct Shadow {
+  double value, magnitude;
+};
+
+} // namespace optiml::emu
+
+extern "C" {
+void optiml_register_module(const optiml::emu::ModuleDesc *module);
+
+// Checks. Each may stop the program (or, in a replay, the launch) with a message: kernel, line, thread, block, buffer.
+void optiml_check(optiml::emu::ThreadContext *, const void *address, uint32_t site);  ///< ModeBounds slow path; fills the slot
+void optiml_access(optiml::emu::ThreadContext *, const void *address, uint32_t site); ///< ModeVerify
+/// Bounds and races of memcpy/memset-like accesses of `bytes` bytes (ModeBounds, ModeVerify, ModeTrace).
+void optiml_access_range(optiml::emu::ThreadContext *, const void *address, uint64_t bytes, uint32_t site);
+void optiml_trace(optiml::emu::ThreadContext *, const void *address, uint32_t site);  ///< ModeTrace
+[[noreturn]] void optiml_unsupported(optiml::emu::ThreadContext *, const char *construct, uint32_t site);
+
+// Block and warp operations.
+void optiml_barrier(optiml::emu::ThreadContext *, uint32_t id, uint32_t site);
+uint32_t optiml_barrier_reduce(optiml::emu::ThreadContext *, uint32_t id, uint32_t op, uint32_t predicate, uint32_t site);
+void optiml_syncwarp(optiml::emu::ThreadContext *, uint32_t mask, uint32_t site);
+/// As PTX shfl.sync: `b` lane/delta/mask, `c` clamp and segment mask; *inRange (may be null) gets the predicate.
+uint32_t optiml_shuffle(optiml::emu::ThreadContext *, uint32_t mode, uint32_t mask, uint32_t value, uint32_t b, uint32_t c,
+                        uint32_t *inRange, uint32_t site);
+uint32_t optiml_vote(optiml::emu::ThreadContext *, uint32_t mode, uint32_t mask, uint32_t predicate, uint32_t site);
+uint32_t optiml_match_any(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t site);
+uint32_t optiml_match_all(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t *predicate, uint32_t site);
+uint32_t optiml_redux(optiml::emu::ThreadContext *, uint32_t op, uint32_t mask, uint32_t value, uint32_t site);
+uint32_t optiml_activemask(optiml::emu::ThreadContext *);
+void optiml_fence(optiml::emu::ThreadContext *, uint32_t scope); ///< 0 block, 1 device, 2 system
+void optiml_yield(optiml::emu::ThreadContext *);                 ///< in loops that poll memory
+uint64_t optiml_clock(optiml::emu::ThreadContext *);
+void optiml_nanosleep(optiml::emu::ThreadContext *, uint32_t nanoseconds);
+
+// Device library.
+int32_t optiml_vprintf(optiml::emu::ThreadContext *, const char *format, const void *packedArguments);
+[[noreturn]] void optiml_assert_fail(optiml::emu::ThreadContext *, const char *message, const char *file, uint32_t line,
+                                     const char *function, uint32_t site);
+[[noreturn]] void optiml_trap(optiml::emu::ThreadContext *, uint32_t site);
+void *optiml_malloc(optiml::emu::ThreadContext *, uint64_t bytes);
+void optiml_free(optiml::emu::ThreadContext *, void *pointer);
+uint32_t optiml_is_shared(optiml::emu::ThreadContext *, const void *address);
+uint32_t optiml_is_global(optiml::emu::ThreadContext *, const void *address);
+
+// ModeShadow. A store remembers the twin of the stored value; a load gives it back when the memory still holds the bits
+// that were stored, and otherwise {value, |value|}.
+void optiml_shadow_store(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
+                         double magnitude);
+void optiml_shadow_load(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, optiml::emu::Shadow *result);
+}
+
+#endif

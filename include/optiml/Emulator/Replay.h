@@ -1,0 +1,99 @@
+//===- Replay.h - jobs for optiml-replay ------------------------*- C++ -*-===//
+//
+// `optiml-replay JOB.json RESULT.json` loads one compiled device module (a shared object, ABI.h), rebuilds the memory of
+// one captured launch, runs a sequence of kernel launches on it, and writes the memory afterwards. It is always run as a
+// child process with limits. Needs no LLVM.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EMULATOR_REPLAY_H
+#define OPTIML_EMULATOR_REPLAY_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace optiml::emu {
+
+/// One launch to run: the kernel and its concrete geometry.
+struct ReplayStep {
+  std::string kernel; ///< mangled
+  std::array<uint32_t, 3> grid, block;
+  uint32_t sharedBytes = 0;
+  /// For each parameter: index of the captured launch's argument, or -1 - s for scratch buffer s.
+  std::vector<int> arguments;
+};
+
+struct ReplayScratch {
+  uint64_t bytes = 0;
+  bool zeroed = false; ///< otherwise filled with a poison pattern
+};
+
+struct ReplayJob {
+  std::string module;   ///< shared object
+  std::string workload; ///< folder
+  unsigned launch = 0;  ///< index into the workload's launches
+  std::vector<ReplayScratch> scratch;
+  std::vector<ReplayStep> steps;
+  /// Replaces the captured contents of buffers (index -> blob file), for fresh inputs.
+  std::map<unsigned, std::string> inputs;
+  std::string outputDir;      ///< where buffers after the launch go, as b<i>.bin (and b<i>.shadow in ModeShadow)
+  uint64_t orderSeed = 0;     ///< 0: natural order of blocks and warps; otherwise a permutation
+  unsigned workers = 1;
+  double seconds = 0;         ///< give up after this long (0: none)
+  std::vector<uint32_t> traceBlocks; ///< ModeTrace: linear ids of blocks to run and trace; empty: all
+};
+
+/// A failure found while running, in the user's terms.
+struct ReplayFault {
+  std::string kind;    ///< "out-of-bounds", "misaligned", "race", "uninitialized-shared", "divergent-barrier", "unsupported", "assert", "trap", "crash", "timeout", "launch"
+  std::string message; ///< one line: kernel, source line, thread, block, buffer
+  std::string file;
+  uint32_t line = 0;
+};
+
+/// Totals of one memory site over the traced blocks. Warp-level: lanes are joined by (site, occurrence).
+struct SiteTrace {
+  uint32_t site = 0, line = 0, accessBytes = 0;
+  uint32_t kind = 0;      ///< AccessKind
+  bool shared = false;    ///< else global (or constant)
+  bool local = false;     ///< thread-private memory: neither
+  double warpAccesses = 0; ///< warp instructions
+  double lanes = 0;        ///< active lanes, summed
+  double sectors = 0;      ///< distinct 32-byte sectors, summed over warp instructions (global)
+  double lines128 = 0;     ///< distinct 128-byte lines, summed (global)
+  double l1Cycles = 0;     ///< FACTS: max(32·width/128, ⌈(n128+2)/4⌉, bank conflict degree), summed
+  double bankConflicts = 0; ///< passes beyond the conflict-free number (shared)
+};
+
+/// What the performance model needs of one launch, from the traced blocks.
+struct LaunchTrace {
+  uint64_t tracedBlocks = 0, totalBlocks = 0, warpsPerBlock = 0;
+  /// Warp instructions by class (sum over traced warps; a block counts as often as its busiest lane ran it).
+  double fp32 = 0, fp64 = 0, int32 = 0, special = 0, control = 0, memory = 0, barrier = 0, other = 0;
+  double activeLanes = 0;     ///< mean active lanes per warp instruction (divergence)
+  double dependentLoads = 0;  ///< mean over warps of the longest chain of dependent loads
+  std::vector<SiteTrace> sites;
+  double l1Sectors = 0;       ///< sectors asked of L1 (global)
+  double l2Sectors = 0;       ///< sectors missing an LRU L1 shared by the co-resident traced blocks
+  double uniqueSectors = 0;   ///< distinct sectors over the traced blocks
+  double storeSectors = 0;    ///< sectors written through to L2
+  double footprintBytes = 0;  ///< distinct bytes ×32-byte sectors touched by the traced blocks, all launches' steps
+};
+
+struct ReplayResult {
+  bool ok = false;
+  std::vector<ReplayFault> faults;
+  double seconds = 0;
+  std::vector<LaunchTrace> traces; ///< one a step, ModeTrace
+};
+
+bool writeJob(const ReplayJob &job, const std::string &path, std::string &error);
+bool readJob(const std::string &path, ReplayJob &job, std::string &error);
+bool writeResult(const ReplayResult &result, const std::string &path, std::string &error);
+bool readResult(const std::string &path, ReplayResult &result, std::string &error);
+
+} // namespace optiml::emu
+
+#endif

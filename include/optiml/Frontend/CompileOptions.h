@@ -1,0 +1,40 @@
+//===- CompileOptions.h - an nvcc command line, understood ------*- C++ -*-===//
+//
+// Splits an nvcc command line into what Clang needs to parse the same program (include paths, macros, standard,
+// architecture) and what only nvcc cares for. "Too hard" is an answer: then nvcc runs unchanged.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_FRONTEND_COMPILEOPTIONS_H
+#define OPTIML_FRONTEND_COMPILEOPTIONS_H
+
+#include "optiml/Frontend/Toolchain.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+enum class View { Host, Device };
+
+struct CompileOptions {
+  std::vector<std::string> nvccArgs;  ///< the whole command line as given, without OptiML's own flags
+  std::vector<std::string> inputs;    ///< CUDA sources (.cu, or any after -x cu), in order
+  std::string output;                 ///< -o, or empty
+  bool compileOnly = false;           ///< -c / -dc / …: no executable comes out
+  std::string tooHard;                ///< non-empty: why only the real nvcc should handle this command line
+  std::vector<std::string> frontendFlags; ///< -I -isystem -D -U -std= -include …, in Clang's spelling
+  std::vector<std::string> libraries; ///< -l and -L flags, for linking the emulated program
+  unsigned arch = 90;                 ///< compute capability × 10 of the first -arch/-gencode; 90 when none is given
+  std::string archName = "sm_90";     ///< in Clang's spelling, e.g. "sm_90a"
+  bool fastMath = false;              ///< --use_fast_math
+
+  /// Understands the command line (argv without the program's name and without OptiML's own flags).
+  static CompileOptions parse(const std::vector<std::string> &args);
+
+  /// Options for Clang's driver (no program name, no input): language, CUDA paths, one view, `frontendFlags`.
+  std::vector<std::string> clangArgs(const Toolchain &toolchain, View view) const;
+};
+
+} // namespace optiml
+
+#endif

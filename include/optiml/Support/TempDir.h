@@ -1,0 +1,41 @@
+//===- TempDir.h - a scratch folder that cleans up after itself -*- C++ -*-===//
+#ifndef OPTIML_SUPPORT_TEMPDIR_H
+#define OPTIML_SUPPORT_TEMPDIR_H
+
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace optiml {
+
+/// A private folder under $TMPDIR (or /tmp), removed with everything in it when the object goes.
+class TempDir {
+public:
+  /// `prefix` makes the folder's name recognizable, e.g. "optiml-search".
+  static llvm::Expected<TempDir> create(const std::string &prefix);
+  TempDir(TempDir &&other) noexcept;
+  TempDir &operator=(TempDir &&other) noexcept;
+  TempDir(const TempDir &) = delete;
+  ~TempDir();
+  const std::string &path() const { return dir; }
+  std::string file(const std::string &name) const { return dir + "/" + name; }
+  void keep() { kept = true; } ///< leave it behind (debugging)
+
+private:
+  explicit TempDir(std::string dir) : dir(std::move(dir)) {}
+  void remove();
+  std::string dir;
+  bool kept = false;
+};
+
+/// Removes every TempDir of this process; for signal-triggered exits, from ordinary context only.
+void removeAllTempDirs();
+
+/// The whole file, or an error that names it.
+llvm::Expected<std::string> readFile(const std::string &path);
+/// Writes by way of a temporary file in the same folder and a rename, so that a reader never sees half a file and a
+/// full disk loses nothing that was there before.
+llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef content);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,235 @@
+//===- Subprocess.cpp - running other programs under limits ---------------===//
+#include "optiml/Support/Subprocess.h"
+#include "optiml/Support/Error.h"
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fstream>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace optiml;
+using Clock = std::chrono::steady_clock;
+
+extern char **environ;
+
+std::string ProcessResult::describe() const {
+  if (timedOut)
+    return llvm::formatv("ran longer than its limit and was stopped after {0:f1} s", seconds).str();
+  if (overMemory)
+    return "used more memory than its limit and was stopped";
+  if (cancelled)
+    return "was cancelled";
+  if (signal)
+    return llvm::formatv("killed by signal {0} ({1})", signal, strsignal(signal)).str();
+  return llvm::formatv("exit code {0}", exitCode).str();
+}
+
+/// Resident bytes of every process in group `pgid`, from /proc.
+static uint64_t groupResidentBytes(pid_t pgid) {
+  uint64_t pages = 0;
+  DIR *proc = opendir("/proc");
+  if (!proc)
+    return 0;
+  while (dirent *entry = readdir(proc)) {
+    pid_t pid = atoi(entry->d_name);
+    if (pid <= 0 || getpgid(pid) != pgid)
+      continue;
+    std::ifstream statm("/proc/" + std::string(entry->d_name) + "/statm");
+    uint64_t total = 0, resident = 0;
+    if (statm >> total >> resident)
+      pages += resident;
+  }
+  closedir(proc);
+  return pages * uint64_t(sysconf(_SC_PAGESIZE));
+}
+
+static std::vector<std::string> mergedEnvironment(const std::map<std::string, std::string> &changes) {
+  std::vector<std::string> result;
+  for (char **e = environ; *e; ++e) {
+    std::string entry = *e;
+    if (!changes.count(entry.substr(0, entry.find('='))))
+      result.push_back(entry);
+  }
+  for (const auto &[name, value] : changes)
+    if (!value.empty())
+      result.push_back(name + "=" + value);
+  return result;
+}
+
+static void setLimit(int resource, uint64_t value) {
+  rlimit limit{value, value};
+  setrlimit(resource, &limit);
+}
+
+/// In the child, after fork: only async-signal-safe calls. Never returns.
+[[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options, int outFd,
+                                   int errFd, int statusFd) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int null = open("/dev/null", O_RDONLY);
+  dup2(null, 0);
+  if (!options.inheritOutput) {
+    dup2(outFd, 1);
+    dup2(errFd, 2);
+  }
+  setLimit(RLIMIT_CORE, 0);
+  if (options.limits.fileBytes)
+    setLimit(RLIMIT_FSIZE, options.limits.fileBytes);
+  if (options.workingDirectory.empty() || chdir(options.workingDirectory.c_str()) == 0)
+    execve(path, argv, envp);
+  int code = errno;
+  [[maybe_unused]] ssize_t n = write(statusFd, &code, sizeof code);
+  _exit(127);
+}
+
+std::string optiml::findOnPath(const std::string &name) {
+  if (name.find('/') != std::string::npos)
+    return access(name.c_str(), X_OK) == 0 ? name : "";
+  const char *path = getenv("PATH");
+  std::string rest = path ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    size_t colon = rest.find(':');
+    std::string candidate = rest.substr(0, colon) + "/" + name;
+    if (access(candidate.c_str(), X_OK) == 0)
+      return candidate;
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+  }
+  return "";
+}
+
+std::string optiml::shellQuote(const std::vector<std::string> &argv) {
+  std::string result;
+  for (const std::string &arg : argv) {
+    if (!result.empty())
+      result += ' ';
+    bool plain = !arg.empty() && arg.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                                       "_-+=/.,:@%") == std::string::npos;
+    if (plain) {
+      result += arg;
+      continue;
+    }
+    result += '\'';
+    for (char c : arg)
+      result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    result += '\'';
+  }
+  return result;
+}
+
+namespace {
+struct Pipe {
+  int fds[2] = {-1, -1};
+  bool open() { return pipe2(fds, O_CLOEXEC) == 0; }
+  void closeEnd(int i) {
+    if (fds[i] >= 0)
+      close(fds[i]);
+    fds[i] = -1;
+  }
+  ~Pipe() {
+    closeEnd(0);
+    closeEnd(1);
+  }
+};
+} // namespace
+
+/// Reads what is there; false at end of file.
+static bool drain(int fd, std::string &into, uint64_t limit) {
+  char buffer[65536];
+  ssize_t n = read(fd, buffer, sizeof buffer);
+  if (n <= 0)
+    return n < 0 && (errno == EINTR || errno == EAGAIN);
+  if (into.size() < limit)
+    into.append(buffer, std::min<uint64_t>(n, limit - into.size()));
+  return true;
+}
+
+llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> &argv, const ProcessOptions &options) {
+  std::string path = findOnPath(argv.at(0));
+  if (path.empty())
+    return makeError("cannot run '{0}': no such program", argv[0]);
+  Pipe out, err, status;
+  if (!out.open() || !err.open() || !status.open())
+    return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+  std::vector<std::string> env = mergedEnvironment(options.env);
+  std::vector<char *> argvC, envC;
+  for (const std::string &a : argv)
+    argvC.push_back(const_cast<char *>(a.c_str()));
+  for (const std::string &e : env)
+    envC.push_back(const_cast<char *>(e.c_str()));
+  argvC.push_back(nullptr);
+  envC.push_back(nullptr);
+
+  Clock::time_point start = Clock::now();
+  pid_t pid = fork();
+  if (pid < 0)
+    return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+  if (pid == 0)
+    childMain(path.c_str(), argvC.data(), envC.data(), options, out.fds[1], err.fds[1], status.fds[1]);
+  setpgid(pid, pid); // also done by the child; whoever comes first
+  out.closeEnd(1);
+  err.closeEnd(1);
+  status.closeEnd(1);
+  int startError = 0;
+  if (read(status.fds[0], &startError, sizeof startError) == sizeof startError) {
+    waitpid(pid, nullptr, 0);
+    return makeError("cannot run '{0}': {1}", argv[0], strerror(startError));
+  }
+
+  ProcessResult result;
+  auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  double nextMemoryCheck = 0.05;
+  bool outOpen = true, errOpen = true, exited = false;
+  int waitStatus = 0;
+  while (!exited) {
+    pollfd polled[2] = {{outOpen ? out.fds[0] : -1, POLLIN, 0}, {errOpen ? err.fds[0] : -1, POLLIN, 0}};
+    poll(polled, 2, outOpen || errOpen ? 20 : 1);
+    if (polled[0].revents)
+      outOpen = drain(out.fds[0], result.out, options.limits.outputBytes);
+    if (polled[1].revents)
+      errOpen = drain(err.fds[0], result.err, options.limits.outputBytes);
+    if (waitpid(pid, &waitStatus, WNOHANG) == pid) {
+      exited = true;
+      break;
+    }
+    double now = elapsed();
+    if (options.limits.seconds > 0 && now > options.limits.seconds)
+      result.timedOut = true;
+    if (options.cancel && options.cancel->load())
+      result.cancelled = true;
+    if (options.limits.memoryBytes && now > nextMemoryCheck) {
+      nextMemoryCheck = now + 0.05;
+      result.overMemory = groupResidentBytes(pid) > options.limits.memoryBytes;
+    }
+    if (result.timedOut || result.cancelled || result.overMemory) {
+      kill(-pid, SIGKILL);
+      waitpid(pid, &waitStatus, 0);
+      exited = true;
+    }
+  }
+  result.seconds = elapsed();
+  kill(-pid, SIGKILL); // whatever it left running
+  for (int fd : {out.fds[0], err.fds[0]})
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+  auto drainRest = [&](int fd, std::string &into) {
+    char buffer[65536];
+    ssize_t n;
+    while ((n = read(fd, buffer, sizeof buffer)) > 0)
+      if (into.size() < options.limits.outputBytes)
+        into.append(buffer, std::min<uint64_t>(n, options.limits.outputBytes - into.size()));
+  };
+  drainRest(out.fds[0], result.out);
+  drainRest(err.fds[0], result.err);
+  if (WIFSIGNALED(waitStatus))
+    result.signal = WTERMSIG(waitStatus);
+  else
+    result.exitCode = WEXITSTATUS(waitStatus);
+  return result;
+}
