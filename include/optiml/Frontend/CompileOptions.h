@@ -19,6 +19,8 @@ enum class View { Host, Device };
 struct CompileOptions {
   std::vector<std::string> nvccArgs;  ///< the whole command line as given, without OptiML's own flags
   std::vector<std::string> inputs;    ///< CUDA sources (.cu, or any after -x cu), in order
+  std::vector<std::string> hostInputs; ///< C and C++ sources
+  std::vector<std::string> linkInputs; ///< objects, archives and whatever else goes to the linker
   std::string output;                 ///< -o, or empty
   bool compileOnly = false;           ///< -c / -dc / …: no executable comes out
   std::string tooHard;                ///< non-empty: why only the real nvcc should handle this command line
