@@ -28,20 +28,28 @@ constexpr uint32_t abiVersion = 1;
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
   ModePlain = 0,
-  ModeBounds = 1,  ///< global and shared bounds, alignment: inline check against ThreadContext::siteCache, then optiml_check
-  ModeVerify = 2,  ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
-  ModeTrace = 4,   ///< optimized first; every access goes to optiml_trace, every basic block counts itself
-  ModeShadow = 8,  ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
+  ModeBounds =
+      1, ///< global and shared bounds, alignment: inline check against ThreadContext::siteCache, then optiml_check
+  ModeVerify = 2, ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
+  ModeTrace = 4,  ///< optimized first; every access goes to optiml_trace, every basic block counts itself
+  ModeShadow = 8, ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
 };
 
-enum AccessKind : uint32_t { AccessLoad = 0, AccessStore = 1, AccessAtomic = 2 };
+/// Volatile accesses are the polling and flag-setting kind: the race checker lets them synchronize as atomics do.
+enum AccessKind : uint32_t {
+  AccessLoad = 0,
+  AccessStore = 1,
+  AccessAtomic = 2,
+  AccessVolatileLoad = 3,
+  AccessVolatileStore = 4
+};
 
 /// One static memory access (or barrier, or unsupported construct) of the source, for messages and traces.
 struct SiteDesc {
   const char *function; ///< demangled name of the function that holds it
   const char *file;
   uint32_t line, column;
-  uint32_t size;        ///< bytes of one access
+  uint32_t size; ///< bytes of one access
   AccessKind kind;
 };
 
@@ -65,18 +73,18 @@ struct ThreadContext;
 using ThreadFn = void (*)(ThreadContext *, void **args);
 
 struct KernelDesc {
-  const char *symbol;   ///< mangled name, as passed to __cudaRegisterFunction
-  const char *name;     ///< demangled
-  ThreadFn thread;      ///< runs one thread; args[i] points to the i-th parameter's value
-  ThreadFn block;       ///< runs all threads of a block one after the other, in a loop; null when the kernel (with what
-                        ///< it calls) may wait for other threads: barriers, warp operations, spin loops, indirect calls
+  const char *symbol; ///< mangled name, as passed to __cudaRegisterFunction
+  const char *name;   ///< demangled
+  ThreadFn thread;    ///< runs one thread; args[i] points to the i-th parameter's value
+  ThreadFn block;     ///< runs all threads of a block one after the other, in a loop; null when the kernel (with what
+                      ///< it calls) may wait for other threads: barriers, warp operations, spin loops, indirect calls
   uint32_t staticShared; ///< bytes of static shared memory, gaps included; dynamic shared memory follows, 16-aligned
   uint32_t numParams;
   const ParamDesc *params;
   uint32_t numSharedVars;
   const SharedVarDesc *sharedVars;
-  uint32_t granule;     ///< smallest access in bytes (1, 2, 4, 8, 16): the unit of race shadow
-  uint32_t usesWarpOps; ///< reaches a warp intrinsic
+  uint32_t granule;               ///< smallest access in bytes (1, 2, 4, 8, 16): the unit of race shadow
+  uint32_t usesWarpOps;           ///< reaches a warp intrinsic
   uint32_t maxThreads, minBlocks; ///< __launch_bounds__, 0 when absent
 };
 
@@ -109,12 +117,12 @@ struct ThreadContext {
   uint32_t ctaid[3];
   uint32_t ntid[3];
   uint32_t nctaid[3];
-  char *shared;          ///< base of the block's shared memory
-  SiteCache *siteCache;  ///< of this worker, numSites slots; reset when the block changes (shared memory moves)
-  uint32_t *blockCounts; ///< ModeTrace: of this thread, numBlocks counters
-  uint32_t lane;         ///< linear thread index in the block % 32
+  char *shared;           ///< base of the block's shared memory
+  SiteCache *siteCache;   ///< of this worker, numSites slots; reset when the block changes (shared memory moves)
+  uint32_t *blockCounts;  ///< ModeTrace: of this thread, numBlocks counters
+  uint32_t lane;          ///< linear thread index in the block % 32
   uint32_t dynamicShared; ///< bytes
-  void *runtime;         ///< the runtime's own state of this thread
+  void *runtime;          ///< the runtime's own state of this thread
 };
 
 enum ShuffleMode : uint32_t { ShuffleIdx, ShuffleUp, ShuffleDown, ShuffleBfly };
@@ -133,23 +141,26 @@ extern "C" {
 void optiml_register_module(const optiml::emu::ModuleDesc *module);
 
 // Checks. Each may stop the program (or, in a replay, the launch) with a message: kernel, line, thread, block, buffer.
-void optiml_check(optiml::emu::ThreadContext *, const void *address, uint32_t site);  ///< ModeBounds slow path; fills the slot
+void optiml_check(optiml::emu::ThreadContext *, const void *address,
+                  uint32_t site); ///< ModeBounds slow path; fills the slot
 void optiml_access(optiml::emu::ThreadContext *, const void *address, uint32_t site); ///< ModeVerify
 /// Bounds and races of memcpy/memset-like accesses of `bytes` bytes (ModeBounds, ModeVerify, ModeTrace).
 void optiml_access_range(optiml::emu::ThreadContext *, const void *address, uint64_t bytes, uint32_t site);
-void optiml_trace(optiml::emu::ThreadContext *, const void *address, uint32_t site);  ///< ModeTrace
+void optiml_trace(optiml::emu::ThreadContext *, const void *address, uint32_t site); ///< ModeTrace
 [[noreturn]] void optiml_unsupported(optiml::emu::ThreadContext *, const char *construct, uint32_t site);
 
 // Block and warp operations.
 void optiml_barrier(optiml::emu::ThreadContext *, uint32_t id, uint32_t site);
-uint32_t optiml_barrier_reduce(optiml::emu::ThreadContext *, uint32_t id, uint32_t op, uint32_t predicate, uint32_t site);
+uint32_t optiml_barrier_reduce(optiml::emu::ThreadContext *, uint32_t id, uint32_t op, uint32_t predicate,
+                               uint32_t site);
 void optiml_syncwarp(optiml::emu::ThreadContext *, uint32_t mask, uint32_t site);
 /// As PTX shfl.sync: `b` lane/delta/mask, `c` clamp and segment mask; *inRange (may be null) gets the predicate.
-uint32_t optiml_shuffle(optiml::emu::ThreadContext *, uint32_t mode, uint32_t mask, uint32_t value, uint32_t b, uint32_t c,
-                        uint32_t *inRange, uint32_t site);
+uint32_t optiml_shuffle(optiml::emu::ThreadContext *, uint32_t mode, uint32_t mask, uint32_t value, uint32_t b,
+                        uint32_t c, uint32_t *inRange, uint32_t site);
 uint32_t optiml_vote(optiml::emu::ThreadContext *, uint32_t mode, uint32_t mask, uint32_t predicate, uint32_t site);
 uint32_t optiml_match_any(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t site);
-uint32_t optiml_match_all(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t *predicate, uint32_t site);
+uint32_t optiml_match_all(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t *predicate,
+                          uint32_t site);
 uint32_t optiml_redux(optiml::emu::ThreadContext *, uint32_t op, uint32_t mask, uint32_t value, uint32_t site);
 uint32_t optiml_activemask(optiml::emu::ThreadContext *);
 void optiml_fence(optiml::emu::ThreadContext *, uint32_t scope); ///< 0 block, 1 device, 2 system
