@@ -27,12 +27,15 @@ std::string Action::str() const {
 }
 
 static bool isWord(StringRef text) {
-  return !text.empty() && llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '-' || c == '_' || c == '.'; });
+  return !text.empty() &&
+         llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 llvm::Expected<Action> Action::parse(StringRef text) {
   text = text.trim();
-  auto bad = [&](const char *why) { return makeError("bad action '{0}': {1}; expected transform[site]{{name=value,...}", text, why); };
+  auto bad = [&](const char *why) {
+    return makeError("bad action '{0}': {1}; expected transform[site]{{name=value,...}", text, why);
+  };
   Action action;
   auto [name, afterName] = text.split('[');
   if (!isWord(name.trim()))

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace optiml {
 /// Outcome classes of an evaluation (after Kernel Tuner's results schema).
 enum class Verdict { Correct, NotApplicable, CompileError, RuntimeError, Timeout, OverLimit, WrongResult, Predicted };
 const char *verdictName(Verdict verdict);
+std::optional<Verdict> verdictFromName(llvm::StringRef text);
 
 /// How deep an evaluation goes. Each includes the cheaper ones before it.
 enum class Fidelity {
