@@ -1,0 +1,27 @@
+//===- IntegerSet.h - projections of integer sets, by isl -------*- C++ -*-===//
+#ifndef OPTIML_ANALYSIS_INTEGERSET_H
+#define OPTIML_ANALYSIS_INTEGERSET_H
+
+#include "optiml/Analysis/Poly.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+/// One piece of a set to be projected: { [dimensions] : exists `hidden` : dimensions[i] == values[i] and all facts >= 0 }.
+struct SetPiece {
+  std::vector<Poly> values;
+  std::vector<Poly> facts;
+};
+
+/// The projection of the union of `pieces` on its dimensions, as a conjunction of c >= 0 over `dimensions` and the atoms
+/// that are not `hidden`, leaving out what `context` (facts >= 0 over the same names) already says. Exact: nothing when
+/// the projection is not one convex integer set, or when a polynomial is not affine.
+std::optional<std::vector<Poly>> projectSet(const std::vector<std::string> &dimensions,
+                                            const std::vector<std::string> &hidden, const std::vector<SetPiece> &pieces,
+                                            const std::vector<Poly> &context);
+
+} // namespace optiml
+
+#endif

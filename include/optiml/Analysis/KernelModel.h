@@ -1,0 +1,116 @@
+//===- KernelModel.h - what transforms ask of a kernel ----------*- C++ -*-===//
+//
+// Answers about one kernel tree under one launch plan: index arithmetic in normal form, which values differ between
+// threads, the memory accesses with the guards and loops around them, and bounds of expressions. Computed once; the tree
+// must not change while the model is used.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_ANALYSIS_KERNELMODEL_H
+#define OPTIML_ANALYSIS_KERNELMODEL_H
+
+#include "optiml/Analysis/Poly.h"
+#include "optiml/Analysis/Tree.h"
+#include <array>
+
+namespace optiml {
+
+/// Axes a value may vary along; bits.
+enum Axis : unsigned {
+  ThreadX = 1, ThreadY = 2, ThreadZ = 4,
+  BlockX = 8, BlockY = 16, BlockZ = 32,
+  FromMemory = 64, ///< depends on memory that the kernel itself may write
+  AnyThread = ThreadX | ThreadY | ThreadZ,
+  AnyBlock = BlockX | BlockY | BlockZ
+};
+
+enum class Space { Global, Shared, Local };
+
+/// One read or write of an array element.
+struct Access {
+  ExprRef node;           ///< the Subscript (outermost)
+  Stmt *stmt = nullptr;   ///< the statement whose expression holds it
+  std::string array;      ///< root: parameter, shared or local array, file-scope array, or "p.data"
+  ExprRef root;
+  Space space = Space::Global;
+  bool read = false, write = false, atomic = false;
+  std::string op;         ///< Assign: its operator
+  std::vector<Poly> subscripts; ///< one a dimension (declared arrays), or one linear index (pointers), in elements
+  unsigned bytes = 0;     ///< of one element
+  std::vector<Stmt *> path; ///< enclosing statements, outermost first, without `stmt`
+  /// Conditions under which it runs: (condition, taken?) of enclosing ifs, ?:, && and early exits.
+  std::vector<std::pair<ExprRef, bool>> guards;
+};
+
+class KernelModel {
+public:
+  /// `block`: the block shape when the plan fixes it, zeros otherwise.
+  KernelModel(const Kernel &kernel, std::array<int64_t, 3> block = {0, 0, 0});
+
+  const Kernel &kernel() const { return theKernel; }
+  /// Constant block extent along axis 0..2, or 0 when the launch decides it.
+  int64_t blockExtent(unsigned axis) const { return block[axis]; }
+
+  /// Normal form. Locals that are assigned once are expanded. Always succeeds: what is no polynomial is an opaque atom.
+  Poly poly(const ExprRef &e) const;
+  /// The names a (possibly opaque) atom depends on, expanded.
+  std::set<std::string> atomNames(const std::string &atom) const;
+  /// The tree of an atom, for printing it again; null for names.
+  ExprRef atomExpr(const std::string &atom) const;
+
+  /// Every name in it keeps its value while the kernel runs (parameters, indices, single assignments, loop variables).
+  bool stable(const Poly &p) const;
+  bool stable(const ExprRef &e) const;
+
+  /// Axes along which the value of `e` may differ. Data and control dependences are followed.
+  unsigned varies(const ExprRef &e) const;
+  unsigned variesName(const std::string &name) const;
+  unsigned variesAtom(const std::string &atom) const;
+
+  const std::vector<Access> &accesses() const { return allAccesses; }
+  bool writesArray(const std::string &array) const;
+  /// Something in the kernel may write memory in ways the model does not see (calls, opaque text); its line, or 0.
+  unsigned unknownEffectLine() const { return unknownEffects; }
+
+  /// The local's declaration, when it is a scalar (or pointer) that is assigned nowhere else.
+  const Stmt *singleAssignment(const std::string &name) const;
+  /// The counted loop that declares `name`, or nothing.
+  std::optional<CountedLoop> loopOf(const std::string &name) const;
+  const Param *param(const std::string &name) const;
+  /// Declaration of a local or shared variable.
+  const Stmt *declaration(const std::string &name) const;
+
+  /// A conjunction of facts p >= 0 implied by `guards` (affine parts only) and the bounds of the loops in `path`.
+  std::vector<Poly> facts(const Access &access) const;
+  void addFacts(const ExprRef &condition, bool taken, std::vector<Poly> &into) const;
+  /// Facts about loop variables among `loops`, thread and block indices.
+  void addLoopFacts(const std::vector<Stmt *> &loops, std::vector<Poly> &into) const;
+
+private:
+  void collectDeclarations();
+  void collectVariance();
+  void collectAccesses();
+  void visitAccesses(Stmt &s, std::vector<Stmt *> &path, std::vector<std::pair<ExprRef, bool>> &guards);
+  void visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
+                 std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, const std::string &op);
+  /// The array behind a Subscript chain, through pointer locals and pointer arithmetic: (p + 3)[i] -> p, {i + 3}.
+  ExprRef resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const;
+  void addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
+                 const std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, bool atomic,
+                 const std::string &op);
+
+  Kernel theKernel; ///< shares the statements
+  std::array<int64_t, 3> block;
+  std::map<std::string, Stmt *> decls;
+  std::map<std::string, unsigned> assignments; ///< number of writes beyond the declaration
+  std::set<std::string> addressTaken;
+  std::map<std::string, CountedLoop> loops;
+  std::map<std::string, unsigned> variance;
+  std::vector<Access> allAccesses;
+  std::set<std::string> written;
+  unsigned unknownEffects = 0;
+  mutable std::map<std::string, ExprRef> opaqueAtoms;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,29 @@
+//===- Purity.h - device functions without side effects ---------*- C++ -*-===//
+#ifndef OPTIML_ANALYSIS_PURITY_H
+#define OPTIML_ANALYSIS_PURITY_H
+
+#include <map>
+
+namespace clang {
+class ASTContext;
+class FunctionDecl;
+} // namespace clang
+
+namespace optiml {
+
+/// Answers whether calling a function is like evaluating an operator: it writes nothing but its own locals, reads no
+/// memory that another thread may write, and does not synchronize. Judged from its body; the CUDA math library is pure.
+class PurityAnalysis {
+public:
+  explicit PurityAnalysis(clang::ASTContext &ast) : ast(ast) {}
+  /// Null (an indirect call) is not pure.
+  bool isPure(const clang::FunctionDecl *function);
+
+private:
+  clang::ASTContext &ast;
+  std::map<const clang::FunctionDecl *, bool> known;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,196 @@
+//===- Tree.h - a kernel as a small structured program ----------*- C++ -*-===//
+//
+// Transforms work on this tree: a kernel's parameters and body, read from Clang's AST (Read.h) and printed back as plain
+// CUDA (Print.h). It is deliberately small: structured statements, expressions whose operators are spelled as in C, names
+// unique within the kernel. What it cannot express is kept as opaque text with the names it mentions; transforms
+// that would have to look inside answer NotApplicable.
+//
+// Expressions are immutable and shared. Statements are mutable and owned by their parent; clone before changing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_ANALYSIS_TREE_H
+#define OPTIML_ANALYSIS_TREE_H
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+/// A C++ type, as much of it as transforms ask about.
+struct Type {
+  enum class Class { Void, Bool, Int, Float, Pointer, Record, Other };
+  Class cls = Class::Other;
+  std::string text;    ///< as printed, without top-level const; for pointers without __restrict__
+  unsigned bytes = 0;  ///< sizeof
+  bool isSigned = true;
+  bool isConst = false, isVolatile = false; ///< top level
+  bool isRestrict = false;                  ///< pointers
+  std::shared_ptr<const Type> pointee;      ///< pointers
+  bool isInt() const { return cls == Class::Int || cls == Class::Bool; }
+  bool isFloat() const { return cls == Class::Float; }
+  bool isPointer() const { return cls == Class::Pointer; }
+  static Type makeInt();
+  static Type makeUnsigned();
+  static Type makeLong(); ///< long long
+  static Type makeBool();
+};
+
+struct Expr;
+using ExprRef = std::shared_ptr<const Expr>;
+
+enum class ExprKind {
+  IntLit,    ///< value
+  FloatLit,  ///< text
+  Var,       ///< text: a parameter, local, or file-scope name
+  Builtin,   ///< text: "threadIdx.x", "blockIdx.y", "blockDim.x", "gridDim.z"
+  Unary,     ///< text: - + ! ~ * & ; args[0]
+  Binary,    ///< text: arithmetic, comparison, logic, comma
+  Assign,    ///< text: = += -= …; args[0] op args[1]
+  IncDec,    ///< text: ++x x++ --x x--
+  Cond,      ///< args[0] ? args[1] : args[2]
+  Call,      ///< text: callee as written; args
+  Subscript, ///< args[0][args[1]]
+  Member,    ///< args[0].text  (or -> when args[0] is a pointer)
+  Cast,      ///< (text)args[0]; explicit in the source
+  InitList,  ///< {args…}
+  Opaque     ///< text, verbatim; names: what it mentions
+};
+
+struct Expr {
+  ExprKind kind;
+  Type type;
+  std::string text;
+  int64_t value = 0;
+  std::vector<ExprRef> args;
+  std::set<std::string> names; ///< Opaque
+  bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
+  unsigned line = 0;           ///< in the user's source; 0: made by OptiML
+};
+
+struct Stmt;
+using StmtRef = std::shared_ptr<Stmt>;
+
+enum class StmtKind { Block, Decl, Expr, For, While, Do, If, Barrier, Return, Break, Continue, Opaque };
+
+/// "#pragma unroll" before a loop.
+enum : int { NoUnroll = -1, FullUnroll = 0 };
+
+struct Stmt {
+  StmtKind kind;
+  unsigned line = 0;
+  std::string text;           ///< Decl: name; Opaque: text; Block: a comment line to print before it; For: comment
+  std::vector<StmtRef> body;  ///< Block: statements; For/While/Do: {body block}; If: {then block[, else block]}
+  ExprRef expr;               ///< Expr; If/While/Do/For: condition; Decl: initializer; Return: null
+  StmtRef init;               ///< For: Decl, Expr, or null
+  ExprRef step;               ///< For
+  int unroll = NoUnroll;      ///< For: FullUnroll or a factor
+  Type type;                  ///< Decl: (element) type
+  std::vector<ExprRef> dims;  ///< Decl: array extents
+  bool isShared = false, isExtern = false;
+  unsigned align = 0;         ///< Decl: __align__, 0 for none
+  std::set<std::string> names; ///< Opaque
+  bool mayBarrier = false;     ///< Opaque: may hold a barrier or warp operation
+};
+
+struct Param {
+  std::string name;
+  Type type;
+};
+
+/// A __global__ function.
+struct Kernel {
+  std::string name;        ///< identifier it is printed under
+  std::vector<Param> params;
+  unsigned maxThreads = 0, minBlocks = 0; ///< __launch_bounds__
+  StmtRef body;            ///< Block
+  unsigned line = 0;
+  std::shared_ptr<Kernel> clone() const;
+};
+
+/// A canonical counted loop: for (T var = lower; var < upper; var += step), var not assigned in the body.
+struct CountedLoop {
+  std::string var;
+  Type type;
+  ExprRef lower, upper; ///< upper is exclusive
+  int64_t step = 1;
+  Stmt *stmt = nullptr;
+  /// The number of iterations, when it is a compile-time constant.
+  std::optional<int64_t> tripCount() const;
+};
+std::optional<CountedLoop> asCountedLoop(Stmt &stmt);
+
+// Making expressions. The arithmetic ones fold constants and neutral elements.
+ExprRef intLit(int64_t value, Type type = Type::makeInt());
+ExprRef var(const std::string &name, Type type);
+ExprRef builtin(const std::string &name);
+ExprRef unary(const std::string &op, ExprRef a, Type type);
+ExprRef binary(const std::string &op, ExprRef a, ExprRef b, std::optional<Type> type = std::nullopt);
+ExprRef add(ExprRef a, ExprRef b);
+ExprRef sub(ExprRef a, ExprRef b);
+ExprRef mul(ExprRef a, ExprRef b);
+ExprRef lessThan(ExprRef a, ExprRef b);
+ExprRef logicalAnd(ExprRef a, ExprRef b); ///< null operands are neutral
+ExprRef logicalNot(ExprRef a);
+ExprRef assign(const std::string &op, ExprRef target, ExprRef value);
+ExprRef subscript(ExprRef base, ExprRef index, Type element);
+ExprRef conditional(ExprRef c, ExprRef a, ExprRef b);
+std::optional<int64_t> constantValue(const ExprRef &e);
+
+// Making statements.
+StmtRef block(std::vector<StmtRef> stmts = {}, std::string comment = "");
+StmtRef exprStmt(ExprRef e);
+StmtRef declStmt(const std::string &name, Type type, ExprRef init, std::vector<ExprRef> dims = {});
+StmtRef ifStmt(ExprRef cond, StmtRef then, StmtRef otherwise = nullptr);
+/// for (type var = lower; var < upper; var += step) body
+StmtRef countedFor(const std::string &var, Type type, ExprRef lower, ExprRef upper, int64_t step, StmtRef body, int unroll);
+StmtRef barrierStmt();
+StmtRef clone(const StmtRef &s);
+
+// Walking and rewriting.
+/// Bottom-up: `f` gets each node with rewritten operands and returns its replacement, or null to keep it.
+ExprRef rewrite(const ExprRef &e, const std::function<ExprRef(const ExprRef &)> &f);
+/// Rewrites every expression under `s` in place.
+void rewriteExprs(Stmt &s, const std::function<ExprRef(const ExprRef &)> &f);
+/// Every expression node, operands after their parents.
+void walk(const ExprRef &e, const std::function<void(const ExprRef &)> &f);
+/// Every statement, parents first.
+void walk(Stmt &s, const std::function<void(Stmt &)> &f);
+/// Every top-level expression of the statement itself (condition, init, step, expression), not of its children.
+void ownExprs(Stmt &s, const std::function<void(ExprRef &)> &f);
+/// Every expression node under `s`.
+void walkExprs(Stmt &s, const std::function<void(const ExprRef &)> &f);
+ExprRef substitute(const ExprRef &e, const std::map<std::string, ExprRef> &names);
+void substitute(Stmt &s, const std::map<std::string, ExprRef> &names);
+
+/// Names that occur in `e` (opaque text included).
+std::set<std::string> namesIn(const ExprRef &e);
+bool mentions(const ExprRef &e, const std::string &name);
+/// Opaque text in `e` or under `s` mentions one of `names`.
+bool opaqueMentions(Stmt &s, const std::set<std::string> &names);
+/// Contains a barrier, or something that may contain one.
+bool hasBarrier(Stmt &s);
+/// A name that no name in the kernel equals, made from `wish`.
+std::string freshName(const Kernel &kernel, const std::string &wish);
+/// Every name in the kernel.
+std::set<std::string> allNames(const Kernel &kernel);
+/// Structural equality (types and line numbers aside).
+bool equal(const ExprRef &a, const ExprRef &b);
+bool equal(const Stmt &a, const Stmt &b);
+bool equal(const Kernel &a, const Kernel &b);
+
+/// C text of an expression.
+std::string str(const ExprRef &e);
+/// C text of a parameter list.
+std::string paramText(const Kernel &kernel);
+/// The kernel's definition as CUDA source, ending in a newline. `indent` is one level of the file's own style.
+std::string print(const Kernel &kernel, const std::string &indent = "  ");
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,73 @@
+//===- Program.h - one parsed CUDA translation unit -------------*- C++ -*-===//
+#ifndef OPTIML_FRONTEND_PROGRAM_H
+#define OPTIML_FRONTEND_PROGRAM_H
+
+#include "optiml/Frontend/CompileOptions.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace clang {
+class ASTContext;
+class ASTUnit;
+class FunctionDecl;
+} // namespace clang
+
+namespace optiml {
+
+/// A __global__ function with a body: a plain one, or one instantiation of a template.
+struct KernelDecl {
+  std::string name;     ///< qualified, with template arguments: "ns::scale<float>"
+  std::string symbol;   ///< mangled
+  unsigned line = 0;
+  std::string file;
+  bool isTemplate = false;
+  bool inMainFile = false;
+  /// Byte offset in the main file just after the definition's closing brace (of the template, for an instantiation).
+  unsigned endOffset = 0;
+  const clang::FunctionDecl *decl = nullptr;
+};
+
+/// One kernel<<<…>>>(…) in the main file.
+struct LaunchSite {
+  std::string kernel;        ///< KernelDecl::name
+  std::string symbol;        ///< KernelDecl::symbol; empty when it depends on template parameters
+  unsigned line = 0;
+  unsigned begin = 0, end = 0; ///< byte range of the whole call expression; 0,0 when it stands in a macro
+  std::string callee;        ///< text before <<<
+  std::vector<std::string> config;    ///< grid, block[, shared[, stream]] as written
+  std::vector<std::string> arguments; ///< as written
+  unsigned topLevelBegin = 0; ///< byte offset where the enclosing top-level declaration starts
+  bool inTemplate = false;    ///< in a function template or its instantiation
+  bool inMacro = false;
+};
+
+class Program {
+public:
+  /// Parses `text` as the content of `path` (other files are read from disk) in one view. A program with errors is
+  /// an Error whose message holds Clang's diagnostics.
+  static llvm::Expected<std::unique_ptr<Program>> parse(const std::string &path, const std::string &text,
+                                                        const CompileOptions &options, const Toolchain &toolchain,
+                                                        View view);
+  ~Program();
+  const std::string &path() const { return filePath; }
+  const std::string &text() const { return fileText; }
+  const std::vector<KernelDecl> &kernels() const { return kernelDecls; }
+  const std::vector<LaunchSite> &launches() const { return launchSites; }
+  /// By qualified name or symbol; null when there is none.
+  const KernelDecl *findKernel(llvm::StringRef nameOrSymbol) const;
+  clang::ASTContext &ast() const;
+
+private:
+  Program();
+  void collect();
+  std::string filePath, fileText;
+  std::unique_ptr<clang::ASTUnit> unit;
+  std::vector<KernelDecl> kernelDecls;
+  std::vector<LaunchSite> launchSites;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,61 @@
+//===- Transform.h - one rewrite of a kernel --------------------*- C++ -*-===//
+//
+// A transform is stateless: it lists the sites where it applies, each with feasible parameter values, and applies one
+// action. It never guesses: what it cannot prove, or record as a run-time condition, is NotApplicable with the reason.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_TRANSFORMS_TRANSFORM_H
+#define OPTIML_TRANSFORMS_TRANSFORM_H
+
+#include "optiml/Analysis/Tree.h"
+#include "optiml/Core/Interfaces.h"
+#include "optiml/Core/Variant.h"
+#include "llvm/Support/Error.h"
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace optiml {
+
+/// What is known of the launches a kernel is optimized for. Guides the choice of values; never a proof.
+struct LaunchHints {
+  std::array<int64_t, 3> grid{0, 0, 0}, block{0, 0, 0}; ///< of the heaviest captured launch; zeros when unknown
+  unsigned maxSharedBytes = 48 * 1024; ///< static shared memory a block may use
+  unsigned maxThreads = 1024;
+  bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
+};
+
+/// A kernel on its way through a recipe.
+struct KernelState {
+  std::shared_ptr<const Kernel> tree;
+  KernelRewrite rewrite; ///< plan and conditions; twinText is filled by whoever prints
+  LaunchHints hints;
+  /// The block shape when the plan fixes it, zeros otherwise.
+  std::array<int64_t, 3> pinnedBlock() const;
+  /// Adds a condition unless an equal one is there.
+  void require(const std::string &expression, const std::string &why);
+};
+
+/// The state before any transform: the twin equals the original, launched as the original.
+KernelState originalState(std::shared_ptr<const Kernel> tree, const std::string &name, const std::string &symbol,
+                          const std::string &twin, const LaunchHints &hints);
+
+class Transform {
+public:
+  virtual ~Transform();
+  virtual llvm::StringRef name() const = 0;
+  /// Sites in this kernel with values that are feasible there, best guess first. Site names start with the kernel's
+  /// original name.
+  virtual std::vector<ActionTemplate> sites(const KernelState &state) const = 0;
+  /// `site` is what follows the kernel's name in the action's site ("" or "/k:A+B"). NotApplicable is an ordinary answer.
+  virtual llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
+                                            const Params &params) const = 0;
+};
+
+/// Every transform, in the order of docs/transforms.md.
+const std::vector<const Transform *> &allTransforms();
+const Transform *findTransform(llvm::StringRef name);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,154 @@
+//===- IntegerSet.cpp - projections of integer sets, by isl ---------------===//
+#include "optiml/Analysis/IntegerSet.h"
+#include <isl/aff.h>
+#include <isl/constraint.h>
+#include <isl/ctx.h>
+#include <isl/options.h>
+#include <isl/set.h>
+#include <isl/val.h>
+#include <map>
+#include <memory>
+
+using namespace optiml;
+
+namespace {
+struct Names {
+  std::map<std::string, std::string> toIsl; ///< atom -> isl identifier
+  std::vector<std::string> params;          ///< atoms, in order
+  std::string of(const std::string &atom) {
+    auto [it, inserted] = toIsl.emplace(atom, "");
+    if (inserted) {
+      it->second = "p" + std::to_string(params.size());
+      params.push_back(atom);
+    }
+    return it->second;
+  }
+};
+
+/// "3*p0 - d1 + 5", or nothing when not affine.
+std::optional<std::string> affineText(const Poly &p, Names &names) {
+  if (!p.isAffine())
+    return std::nullopt;
+  std::string text = "0";
+  for (const auto &[monomial, c] : p.terms)
+    text += " + " + std::to_string(c) + (monomial.empty() ? "" : "*" + names.of(monomial[0]));
+  return text;
+}
+
+using SetPtr = std::unique_ptr<isl_set, decltype(&isl_set_free)>;
+
+/// Constraints of the only basic set of `set` as polynomials; false when it has divs.
+bool readConstraints(isl_set *set, const std::vector<std::string> &dims, const std::vector<std::string> &params,
+                     std::vector<Poly> &out) {
+  struct State {
+    const std::vector<std::string> &dims, &params;
+    std::vector<Poly> &out;
+    bool exact = true;
+  } state{dims, params, out};
+  auto onConstraint = [](isl_constraint *c, void *user) -> isl_stat {
+    auto &s = *static_cast<State *>(user);
+    auto number = [](isl_val *v) {
+      int64_t n = isl_val_get_num_si(v);
+      isl_val_free(v);
+      return n;
+    };
+    Poly p(number(isl_constraint_get_constant_val(c)));
+    for (size_t i = 0; i < s.dims.size(); ++i)
+      p = p + Poly(number(isl_constraint_get_coefficient_val(c, isl_dim_set, int(i)))) * Poly::atom(s.dims[i]);
+    for (size_t i = 0; i < s.params.size(); ++i)
+      p = p + Poly(number(isl_constraint_get_coefficient_val(c, isl_dim_param, int(i)))) * Poly::atom(s.params[i]);
+    if (isl_constraint_involves_dims(c, isl_dim_div, 0, unsigned(isl_constraint_dim(c, isl_dim_div))))
+      s.exact = false;
+    s.out.push_back(p);
+    if (isl_constraint_is_equality(c))
+      s.out.push_back(Poly(0) - p);
+    isl_constraint_free(c);
+    return isl_stat_ok;
+  };
+  struct Both {
+    State *state;
+    isl_stat (*f)(isl_constraint *, void *);
+  } both{&state, onConstraint};
+  isl_set_foreach_basic_set(
+      set,
+      [](isl_basic_set *bset, void *user) -> isl_stat {
+        auto *b = static_cast<Both *>(user);
+        isl_basic_set_foreach_constraint(bset, b->f, b->state);
+        isl_basic_set_free(bset);
+        return isl_stat_ok;
+      },
+      &both);
+  return state.exact;
+}
+} // namespace
+
+std::optional<std::vector<Poly>> optiml::projectSet(const std::vector<std::string> &dimensions,
+                                                    const std::vector<std::string> &hidden,
+                                                    const std::vector<SetPiece> &pieces,
+                                                    const std::vector<Poly> &context) {
+  Names names;
+  std::string dimList, hiddenList;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    names.toIsl[dimensions[i]] = "d" + std::to_string(i);
+    dimList += (i ? ", d" : "d") + std::to_string(i);
+  }
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    names.toIsl[hidden[i]] = "h" + std::to_string(i);
+    hiddenList += (i ? ", h" : "h") + std::to_string(i);
+  }
+  auto conjunction = [&](const std::vector<Poly> &facts, bool &ok) {
+    std::string text;
+    for (const Poly &fact : facts) {
+      auto f = affineText(fact, names);
+      ok &= f.has_value();
+      if (f)
+        text += " and " + *f + " >= 0";
+    }
+    return text;
+  };
+  bool ok = true;
+  std::string body;
+  for (const SetPiece &piece : pieces) {
+    std::string text = "0 = 0";
+    for (size_t i = 0; i < dimensions.size(); ++i) {
+      auto value = affineText(piece.values[i], names);
+      if (!value)
+        return std::nullopt;
+      text += " and d" + std::to_string(i) + " = " + *value;
+    }
+    text += conjunction(piece.facts, ok);
+    body += (body.empty() ? "" : "; ") + ("[" + dimList + "] : exists (" + hiddenList + " : " + text + ")");
+    if (hidden.empty())
+      body = (body.size() ? body : "");
+  }
+  std::string contextText = conjunction(context, ok);
+  if (!ok)
+    return std::nullopt;
+  if (hidden.empty()) { // isl wants at least one variable after "exists"
+    size_t at;
+    while ((at = body.find("exists ( : ")) != std::string::npos)
+      body.replace(at, 11, "exists (unused : ");
+  }
+  std::string paramList;
+  for (size_t i = 0; i < names.params.size(); ++i)
+    paramList += (i ? ", p" : "p") + std::to_string(i);
+
+  std::unique_ptr<isl_ctx, decltype(&isl_ctx_free)> ctx(isl_ctx_alloc(), isl_ctx_free);
+  isl_options_set_on_error(ctx.get(), ISL_ON_ERROR_CONTINUE);
+  isl_ctx_set_max_operations(ctx.get(), 2000000); // give up rather than hang
+  SetPtr set(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { " + body + " }").c_str()), isl_set_free);
+  SetPtr known(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { [" + dimList + "] : 0 = 0" + contextText + " }").c_str()), isl_set_free);
+  if (!set || !known)
+    return std::nullopt;
+  set.reset(isl_set_coalesce(isl_set_remove_redundancies(isl_set_coalesce(set.release()))));
+  if (!set || isl_set_n_basic_set(set.get()) != 1)
+    return std::nullopt;
+  SetPtr gist(isl_set_gist(isl_set_copy(set.get()), known.release()), isl_set_free);
+  gist.reset(isl_set_remove_redundancies(isl_set_coalesce(gist.release())));
+  if (!gist || isl_set_n_basic_set(gist.get()) > 1)
+    return std::nullopt;
+  std::vector<Poly> result;
+  if (!readConstraints(gist.get(), dimensions, names.params, result))
+    return std::nullopt;
+  return result;
+}

@@ -1,0 +1,74 @@
+//===- Purity.cpp - device functions without side effects -----------------===//
+#include "optiml/Analysis/Purity.h"
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+
+using namespace optiml;
+using namespace clang;
+
+namespace {
+class BodyCheck : public RecursiveASTVisitor<BodyCheck> {
+public:
+  BodyCheck(PurityAnalysis &purity) : purity(purity) {}
+  bool pure = true;
+  bool stop() {
+    pure = false;
+    return false;
+  }
+  bool VisitCallExpr(CallExpr *call) { return purity.isPure(call->getDirectCallee()) || stop(); }
+  bool VisitGCCAsmStmt(GCCAsmStmt *) { return stop(); }
+  bool VisitCXXNewExpr(CXXNewExpr *) { return stop(); }
+  bool VisitUnaryOperator(UnaryOperator *op) { return op->getOpcode() != UO_Deref || stop(); }
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return isLocalArray(e->getBase()) || stop(); }
+  bool VisitMemberExpr(MemberExpr *e) { return !e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()) || stop(); }
+  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+    auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    if (!v || v->isLocalVarDeclOrParm())
+      return (v && v->hasAttr<CUDASharedAttr>()) ? stop() : true;
+    return v->getType().isConstQualified() || v->hasAttr<CUDAConstantAttr>() || stop();
+  }
+
+private:
+  static bool isLocalArray(const Expr *base) {
+    auto *ref = dyn_cast<DeclRefExpr>(base->IgnoreParenImpCasts());
+    auto *v = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
+    return v && v->isLocalVarDecl() && v->getType()->isArrayType() && !v->hasAttr<CUDASharedAttr>();
+  }
+  PurityAnalysis &purity;
+};
+} // namespace
+
+bool PurityAnalysis::isPure(const FunctionDecl *function) {
+  if (!function)
+    return false;
+  if (auto it = known.find(function); it != known.end())
+    return it->second;
+  known[function] = false; // recursion: not pure
+  std::string name = function->getNameAsString();
+  const FunctionDecl *definition = nullptr;
+  bool result = false;
+  bool byValue = true;
+  for (const ParmVarDecl *param : function->parameters()) {
+    QualType type = param->getType();
+    byValue &= !type->isPointerType() && !(type->isReferenceType() && !type->getPointeeType().isConstQualified());
+  }
+  if (!byValue) {
+    result = false;
+  } else if (llvm::StringRef(name).starts_with("__nv_")) {
+    result = true; // libdevice's mathematics
+  } else if (unsigned id = function->getBuiltinID()) {
+    result = ast.BuiltinInfo.isConst(id);
+  } else if (function->hasBody(definition)) {
+    BodyCheck check(*this);
+    check.TraverseStmt(definition->getBody());
+    result = check.pure;
+    if (auto *method = dyn_cast<CXXMethodDecl>(definition))
+      result &= method->isStatic() || method->isConst();
+  } else {
+    // The host's own mathematics (declared in math.h) is what Clang maps to libdevice.
+    result = function->hasAttr<ConstAttr>() || (function->isExternC() && ast.getSourceManager().isInSystemHeader(function->getLocation()) &&
+                                                function->getReturnType()->isRealFloatingType());
+  }
+  known[function] = result;
+  return result;
+}

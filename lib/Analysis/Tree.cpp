@@ -1,0 +1,502 @@
+//===- Tree.cpp - making, walking and rewriting kernel trees --------------===//
+#include "optiml/Analysis/Tree.h"
+#include <cassert>
+#include <climits>
+
+namespace optiml {
+
+//===----------------------------------------------------------------------===//
+// Types and expressions
+//===----------------------------------------------------------------------===//
+
+static Type makeType(Type::Class cls, const char *text, unsigned bytes, bool isSigned) {
+  Type type;
+  type.cls = cls;
+  type.text = text;
+  type.bytes = bytes;
+  type.isSigned = isSigned;
+  return type;
+}
+Type Type::makeInt() { return makeType(Class::Int, "int", 4, true); }
+Type Type::makeUnsigned() { return makeType(Class::Int, "unsigned int", 4, false); }
+Type Type::makeLong() { return makeType(Class::Int, "long long", 8, true); }
+Type Type::makeBool() { return makeType(Class::Bool, "bool", 1, false); }
+
+static std::shared_ptr<Expr> node(ExprKind kind, Type type, std::string text, std::vector<ExprRef> args) {
+  auto e = std::make_shared<Expr>();
+  e->kind = kind;
+  e->type = std::move(type);
+  e->text = std::move(text);
+  e->args = std::move(args);
+  return e;
+}
+
+ExprRef intLit(int64_t value, Type type) {
+  auto e = node(ExprKind::IntLit, std::move(type), "", {});
+  e->value = value;
+  return e;
+}
+ExprRef var(const std::string &name, Type type) { return node(ExprKind::Var, std::move(type), name, {}); }
+ExprRef builtin(const std::string &name) { return node(ExprKind::Builtin, Type::makeUnsigned(), name, {}); }
+ExprRef unary(const std::string &op, ExprRef a, Type type) { return node(ExprKind::Unary, std::move(type), op, {std::move(a)}); }
+
+/// C's usual arithmetic conversions, for the types that occur in index arithmetic.
+static Type commonType(const Type &a, const Type &b) {
+  if (a.isFloat() || b.isFloat())
+    return !b.isFloat() || (a.isFloat() && a.bytes >= b.bytes) ? a : b;
+  if (a.isPointer())
+    return a;
+  if (b.isPointer())
+    return b;
+  auto promoted = [](const Type &t) { return t.bytes < 4 ? Type::makeInt() : t; };
+  Type x = promoted(a), y = promoted(b);
+  if (x.bytes != y.bytes)
+    return x.bytes > y.bytes ? x : y;
+  return x.isSigned ? y : x;
+}
+
+std::optional<int64_t> constantValue(const ExprRef &e) {
+  switch (e->kind) {
+  case ExprKind::IntLit:
+    return e->value;
+  case ExprKind::Cast:
+    if (e->type.isInt())
+      return constantValue(e->args[0]);
+    return std::nullopt;
+  case ExprKind::Unary: {
+    auto a = constantValue(e->args[0]);
+    if (!a)
+      return std::nullopt;
+    if (e->text == "-")
+      return -*a;
+    if (e->text == "+")
+      return a;
+    if (e->text == "!")
+      return !*a;
+    return std::nullopt;
+  }
+  case ExprKind::Binary: {
+    auto a = constantValue(e->args[0]), b = constantValue(e->args[1]);
+    if (!a || !b)
+      return std::nullopt;
+    int64_t r;
+    if (e->text == "+")
+      return __builtin_add_overflow(*a, *b, &r) ? std::nullopt : std::optional(r);
+    if (e->text == "-")
+      return __builtin_sub_overflow(*a, *b, &r) ? std::nullopt : std::optional(r);
+    if (e->text == "*")
+      return __builtin_mul_overflow(*a, *b, &r) ? std::nullopt : std::optional(r);
+    if (e->text == "/" && *b > 0 && *a >= 0)
+      return *a / *b;
+    if (e->text == "%" && *b > 0 && *a >= 0)
+      return *a % *b;
+    if (e->text == "<<" && *b >= 0 && *b < 31 && *a >= 0 && *a < (1 << 20))
+      return *a << *b;
+    if (e->text == ">>" && *b >= 0 && *b < 63 && *a >= 0)
+      return *a >> *b;
+    return std::nullopt;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+ExprRef binary(const std::string &op, ExprRef a, ExprRef b, std::optional<Type> type) {
+  static const std::set<std::string> boolean = {"<", ">", "<=", ">=", "==", "!=", "&&", "||"};
+  Type t = type ? *type : boolean.count(op) ? Type::makeBool() : op == "," ? b->type : commonType(a->type, b->type);
+  return node(ExprKind::Binary, std::move(t), op, {std::move(a), std::move(b)});
+}
+
+static ExprRef foldedLiteral(const ExprRef &a, const ExprRef &b, const char *op) {
+  if (a->kind != ExprKind::IntLit || b->kind != ExprKind::IntLit)
+    return nullptr;
+  ExprRef whole = binary(op, a, b);
+  auto value = constantValue(whole);
+  return value && *value >= INT_MIN && *value <= INT_MAX ? intLit(*value, whole->type) : nullptr;
+}
+ExprRef add(ExprRef a, ExprRef b) {
+  if (ExprRef folded = foldedLiteral(a, b, "+"))
+    return folded;
+  if (a->kind == ExprKind::IntLit && a->value == 0)
+    return b;
+  if (b->kind == ExprKind::IntLit && b->value == 0)
+    return a;
+  if (b->kind == ExprKind::IntLit && b->value < 0)
+    return sub(a, intLit(-b->value, b->type));
+  return binary("+", std::move(a), std::move(b));
+}
+ExprRef sub(ExprRef a, ExprRef b) {
+  if (ExprRef folded = foldedLiteral(a, b, "-"))
+    return folded;
+  if (b->kind == ExprKind::IntLit && b->value == 0)
+    return a;
+  return binary("-", std::move(a), std::move(b));
+}
+ExprRef mul(ExprRef a, ExprRef b) {
+  if (ExprRef folded = foldedLiteral(a, b, "*"))
+    return folded;
+  if (a->kind == ExprKind::IntLit && a->value == 1)
+    return b;
+  if (b->kind == ExprKind::IntLit && b->value == 1)
+    return a;
+  if ((a->kind == ExprKind::IntLit && a->value == 0) || (b->kind == ExprKind::IntLit && b->value == 0))
+    return intLit(0);
+  return binary("*", std::move(a), std::move(b));
+}
+ExprRef lessThan(ExprRef a, ExprRef b) { return binary("<", std::move(a), std::move(b)); }
+ExprRef logicalAnd(ExprRef a, ExprRef b) {
+  if (!a)
+    return b;
+  if (!b)
+    return a;
+  return binary("&&", std::move(a), std::move(b));
+}
+ExprRef logicalNot(ExprRef a) {
+  static const std::map<std::string, const char *> inverse = {{"<", ">="}, {">=", "<"}, {">", "<="},
+                                                              {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
+  if (a->kind == ExprKind::Binary && a->args[0]->type.isInt() && a->args[1]->type.isInt())
+    if (auto it = inverse.find(a->text); it != inverse.end())
+      return binary(it->second, a->args[0], a->args[1]);
+  if (a->kind == ExprKind::Binary && (a->text == "||" || a->text == "&&"))
+    return binary(a->text == "||" ? "&&" : "||", logicalNot(a->args[0]), logicalNot(a->args[1]));
+  if (a->kind == ExprKind::Unary && a->text == "!" && a->args[0]->type.cls == Type::Class::Bool)
+    return a->args[0];
+  return unary("!", std::move(a), Type::makeBool());
+}
+ExprRef assign(const std::string &op, ExprRef target, ExprRef value) {
+  Type type = target->type;
+  return node(ExprKind::Assign, std::move(type), op, {std::move(target), std::move(value)});
+}
+ExprRef subscript(ExprRef base, ExprRef index, Type element) {
+  return node(ExprKind::Subscript, std::move(element), "", {std::move(base), std::move(index)});
+}
+ExprRef conditional(ExprRef c, ExprRef a, ExprRef b) {
+  Type type = commonType(a->type, b->type);
+  return node(ExprKind::Cond, std::move(type), "", {std::move(c), std::move(a), std::move(b)});
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+static StmtRef stmt(StmtKind kind) {
+  auto s = std::make_shared<Stmt>();
+  s->kind = kind;
+  return s;
+}
+StmtRef block(std::vector<StmtRef> stmts, std::string comment) {
+  StmtRef s = stmt(StmtKind::Block);
+  s->body = std::move(stmts);
+  s->text = std::move(comment);
+  return s;
+}
+StmtRef exprStmt(ExprRef e) {
+  StmtRef s = stmt(StmtKind::Expr);
+  s->line = e->line;
+  s->expr = std::move(e);
+  return s;
+}
+StmtRef declStmt(const std::string &name, Type type, ExprRef init, std::vector<ExprRef> dims) {
+  StmtRef s = stmt(StmtKind::Decl);
+  s->text = name;
+  s->type = std::move(type);
+  s->expr = std::move(init);
+  s->dims = std::move(dims);
+  return s;
+}
+static StmtRef asBlock(StmtRef s) { return s->kind == StmtKind::Block ? s : block({s}); }
+StmtRef ifStmt(ExprRef cond, StmtRef then, StmtRef otherwise) {
+  StmtRef s = stmt(StmtKind::If);
+  s->expr = std::move(cond);
+  s->body = {asBlock(std::move(then))};
+  if (otherwise)
+    s->body.push_back(asBlock(std::move(otherwise)));
+  return s;
+}
+StmtRef countedFor(const std::string &name, Type type, ExprRef lower, ExprRef upper, int64_t step, StmtRef body,
+                   int unroll) {
+  StmtRef s = stmt(StmtKind::For);
+  ExprRef v = var(name, type);
+  s->init = declStmt(name, type, std::move(lower));
+  s->expr = lessThan(v, std::move(upper));
+  s->step = step == 1 ? ExprRef(node(ExprKind::IncDec, type, "++x", {v})) : assign("+=", v, intLit(step));
+  s->body = {asBlock(std::move(body))};
+  s->unroll = unroll;
+  return s;
+}
+StmtRef barrierStmt() { return stmt(StmtKind::Barrier); }
+
+StmtRef clone(const StmtRef &s) {
+  if (!s)
+    return nullptr;
+  auto copy = std::make_shared<Stmt>(*s);
+  for (StmtRef &child : copy->body)
+    child = clone(child);
+  copy->init = clone(copy->init);
+  return copy;
+}
+
+std::shared_ptr<Kernel> Kernel::clone() const {
+  auto copy = std::make_shared<Kernel>(*this);
+  copy->body = optiml::clone(body);
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
+// Walking
+//===----------------------------------------------------------------------===//
+
+ExprRef rewrite(const ExprRef &e, const std::function<ExprRef(const ExprRef &)> &f) {
+  if (!e)
+    return e;
+  ExprRef current = e;
+  std::vector<ExprRef> args;
+  bool changed = false;
+  for (const ExprRef &arg : e->args) {
+    args.push_back(rewrite(arg, f));
+    changed |= args.back() != arg;
+  }
+  if (changed) {
+    auto copy = std::make_shared<Expr>(*e);
+    copy->args = std::move(args);
+    current = copy;
+  }
+  ExprRef replaced = f(current);
+  return replaced ? replaced : current;
+}
+
+void ownExprs(Stmt &s, const std::function<void(ExprRef &)> &f) {
+  if (s.expr)
+    f(s.expr);
+  if (s.step)
+    f(s.step);
+  for (ExprRef &d : s.dims)
+    f(d);
+}
+
+void walk(Stmt &s, const std::function<void(Stmt &)> &f) {
+  f(s);
+  if (s.init)
+    walk(*s.init, f);
+  for (StmtRef &child : s.body)
+    walk(*child, f);
+}
+
+void walk(const ExprRef &e, const std::function<void(const ExprRef &)> &f) {
+  f(e);
+  for (const ExprRef &arg : e->args)
+    walk(arg, f);
+}
+
+void walkExprs(Stmt &s, const std::function<void(const ExprRef &)> &f) {
+  walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { walk(e, f); }); });
+}
+
+void rewriteExprs(Stmt &s, const std::function<ExprRef(const ExprRef &)> &f) {
+  walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { e = rewrite(e, f); }); });
+}
+
+ExprRef substitute(const ExprRef &e, const std::map<std::string, ExprRef> &names) {
+  return rewrite(e, [&](const ExprRef &n) -> ExprRef {
+    if (n->kind != ExprKind::Var && n->kind != ExprKind::Builtin)
+      return nullptr;
+    auto it = names.find(n->text);
+    return it == names.end() ? nullptr : it->second;
+  });
+}
+
+void substitute(Stmt &s, const std::map<std::string, ExprRef> &names) {
+  walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { e = substitute(e, names); }); });
+}
+
+std::set<std::string> namesIn(const ExprRef &e) {
+  std::set<std::string> result;
+  if (e)
+    walk(e, [&](const ExprRef &n) {
+      if (n->kind == ExprKind::Var || n->kind == ExprKind::Builtin)
+        result.insert(n->text);
+      result.insert(n->names.begin(), n->names.end());
+    });
+  return result;
+}
+
+bool mentions(const ExprRef &e, const std::string &name) { return namesIn(e).count(name) != 0; }
+
+bool opaqueMentions(Stmt &s, const std::set<std::string> &names) {
+  bool found = false;
+  auto check = [&](const std::set<std::string> &used) {
+    for (const std::string &name : used)
+      found |= names.count(name) != 0;
+  };
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::Opaque)
+      check(t.names);
+  });
+  walkExprs(s, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Opaque)
+      check(e->names);
+  });
+  return found;
+}
+
+bool hasBarrier(Stmt &s) {
+  bool found = false;
+  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Barrier || (t.kind == StmtKind::Opaque && t.mayBarrier); });
+  walkExprs(s, [&](const ExprRef &e) { found |= (e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure; });
+  return found;
+}
+
+std::set<std::string> allNames(const Kernel &kernel) {
+  std::set<std::string> result = {kernel.name};
+  for (const Param &param : kernel.params)
+    result.insert(param.name);
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl)
+      result.insert(s.text);
+    result.insert(s.names.begin(), s.names.end());
+  });
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Var || e->kind == ExprKind::Call)
+      result.insert(e->text);
+    result.insert(e->names.begin(), e->names.end());
+  });
+  return result;
+}
+
+std::string freshName(const Kernel &kernel, const std::string &wish) {
+  std::set<std::string> taken = allNames(kernel);
+  if (!taken.count(wish))
+    return wish;
+  for (unsigned i = 1;; ++i)
+    if (std::string name = wish + std::to_string(i); !taken.count(name))
+      return name;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparing
+//===----------------------------------------------------------------------===//
+
+bool equal(const ExprRef &a, const ExprRef &b) {
+  if (!a || !b)
+    return a == b;
+  if (a->kind != b->kind || a->text != b->text || a->value != b->value || a->args.size() != b->args.size())
+    return false;
+  for (size_t i = 0; i < a->args.size(); ++i)
+    if (!equal(a->args[i], b->args[i]))
+      return false;
+  return true;
+}
+
+bool equal(const Stmt &a, const Stmt &b) {
+  if (a.kind != b.kind || a.unroll != b.unroll || a.isShared != b.isShared || a.isExtern != b.isExtern ||
+      a.align != b.align || a.type.text != b.type.text || a.dims.size() != b.dims.size() ||
+      a.body.size() != b.body.size() || !equal(a.expr, b.expr) || !equal(a.step, b.step) || !a.init != !b.init)
+    return false;
+  // A block's or loop's comment is not part of the program.
+  bool named = a.kind == StmtKind::Decl || a.kind == StmtKind::Opaque;
+  if (named && a.text != b.text)
+    return false;
+  if (a.init && !equal(*a.init, *b.init))
+    return false;
+  for (size_t i = 0; i < a.dims.size(); ++i)
+    if (!equal(a.dims[i], b.dims[i]))
+      return false;
+  for (size_t i = 0; i < a.body.size(); ++i)
+    if (!equal(*a.body[i], *b.body[i]))
+      return false;
+  return true;
+}
+
+bool equal(const Kernel &a, const Kernel &b) {
+  if (a.name != b.name || a.maxThreads != b.maxThreads || a.minBlocks != b.minBlocks ||
+      a.params.size() != b.params.size())
+    return false;
+  for (size_t i = 0; i < a.params.size(); ++i)
+    if (a.params[i].name != b.params[i].name || a.params[i].type.text != b.params[i].type.text ||
+        a.params[i].type.isRestrict != b.params[i].type.isRestrict)
+      return false;
+  return equal(*a.body, *b.body);
+}
+
+//===----------------------------------------------------------------------===//
+// Counted loops
+//===----------------------------------------------------------------------===//
+
+/// v++ / ++v / v += c / v = v + c: the step, or nothing.
+static std::optional<int64_t> stepOf(const ExprRef &e, const std::string &v) {
+  auto isVar = [&](const ExprRef &x) { return x->kind == ExprKind::Var && x->text == v; };
+  if (e->kind == ExprKind::IncDec && isVar(e->args[0]))
+    return e->text == "++x" || e->text == "x++" ? std::optional<int64_t>(1) : std::nullopt;
+  if (e->kind != ExprKind::Assign || !isVar(e->args[0]))
+    return std::nullopt;
+  if (e->text == "+=")
+    return constantValue(e->args[1]);
+  if (e->text == "=" && e->args[1]->kind == ExprKind::Binary && e->args[1]->text == "+") {
+    const auto &sum = e->args[1]->args;
+    if (isVar(sum[0]))
+      return constantValue(sum[1]);
+    if (isVar(sum[1]))
+      return constantValue(sum[0]);
+  }
+  return std::nullopt;
+}
+
+/// Whether `name` may change under `s`.
+static bool assigned(Stmt &s, const std::string &name) {
+  bool found = false;
+  walkExprs(s, [&](const ExprRef &e) {
+    bool target = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec ||
+                  (e->kind == ExprKind::Unary && e->text == "&");
+    found |= target && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
+    found |= e->kind == ExprKind::Opaque && !e->pure && e->names.count(name);
+  });
+  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Opaque && t.names.count(name); });
+  return found;
+}
+
+std::optional<CountedLoop> asCountedLoop(Stmt &s) {
+  if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.expr || !s.step ||
+      !s.init->type.isInt() || !s.init->dims.empty())
+    return std::nullopt;
+  CountedLoop loop;
+  loop.stmt = &s;
+  loop.var = s.init->text;
+  loop.type = s.init->type;
+  loop.lower = s.init->expr;
+  auto step = stepOf(s.step, loop.var);
+  if (!step || *step <= 0)
+    return std::nullopt;
+  loop.step = *step;
+  if (s.expr->kind != ExprKind::Binary)
+    return std::nullopt;
+  ExprRef left = s.expr->args[0], right = s.expr->args[1];
+  std::string op = s.expr->text;
+  if (right->kind == ExprKind::Var && right->text == loop.var) {
+    std::swap(left, right);
+    op = op == ">" ? "<" : op == ">=" ? "<=" : op == "!=" ? "!=" : "";
+  }
+  if (left->kind != ExprKind::Var || left->text != loop.var || mentions(right, loop.var))
+    return std::nullopt;
+  if (op == "<" || (op == "!=" && loop.step == 1 && constantValue(loop.lower) && constantValue(right) &&
+                    *constantValue(loop.lower) <= *constantValue(right)))
+    loop.upper = right;
+  else if (op == "<=" && (loop.type.isSigned || constantValue(right)))
+    loop.upper = add(right, intLit(1));
+  else
+    return std::nullopt;
+  if (assigned(*s.body[0], loop.var))
+    return std::nullopt;
+  for (const std::string &name : namesIn(right))
+    if (assigned(*s.body[0], name))
+      return std::nullopt;
+  return loop;
+}
+
+std::optional<int64_t> CountedLoop::tripCount() const {
+  auto lo = constantValue(lower), hi = constantValue(upper);
+  if (!lo || !hi)
+    return std::nullopt;
+  return *hi <= *lo ? 0 : (*hi - *lo + step - 1) / step;
+}
+
+} // namespace optiml

@@ -1,0 +1,200 @@
+//===- Program.cpp - one parsed CUDA translation unit ---------------------===//
+#include "optiml/Frontend/Program.h"
+#include "optiml/Support/Error.h"
+#include "clang/AST/Mangle.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Driver/CreateInvocationFromArgs.h"
+#include "clang/Frontend/ASTUnit.h"
+#include "clang/Frontend/TextDiagnosticPrinter.h"
+#include "clang/Lex/Lexer.h"
+#include "clang/Lex/PreprocessorOptions.h"
+#include "clang/Serialization/PCHContainerOperations.h"
+
+using namespace optiml;
+using namespace clang;
+
+Program::Program() = default;
+Program::~Program() = default;
+ASTContext &Program::ast() const { return unit->getASTContext(); }
+
+const KernelDecl *Program::findKernel(llvm::StringRef nameOrSymbol) const {
+  for (const KernelDecl &kernel : kernelDecls)
+    if (kernel.name == nameOrSymbol || kernel.symbol == nameOrSymbol)
+      return &kernel;
+  return nullptr;
+}
+
+/// Clang's captured errors as "file:line:column: error: message" lines, at most ten.
+static std::string errorText(ASTUnit &unit) {
+  std::string result;
+  unsigned count = 0;
+  for (auto it = unit.stored_diag_begin(); it != unit.stored_diag_end(); ++it) {
+    if (it->getLevel() < DiagnosticsEngine::Error || ++count > 10)
+      continue;
+    FullSourceLoc loc = it->getLocation();
+    if (loc.isValid()) {
+      PresumedLoc place = loc.getManager().getPresumedLoc(loc);
+      if (place.isValid())
+        result += llvm::formatv("{0}:{1}:{2}: ", place.getFilename(), place.getLine(), place.getColumn());
+    }
+    result += llvm::formatv("error: {0}\n", it->getMessage());
+  }
+  if (!result.empty())
+    result.pop_back();
+  return result;
+}
+
+llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path, const std::string &text,
+                                                        const CompileOptions &options, const Toolchain &toolchain,
+                                                        View view) {
+  std::vector<std::string> args = {"clang++"};
+  for (std::string &arg : options.clangArgs(toolchain, view))
+    args.push_back(std::move(arg));
+  args.insert(args.end(), {"-fsyntax-only", path});
+  std::vector<const char *> argv;
+  for (const std::string &arg : args)
+    argv.push_back(arg.c_str());
+
+  auto diagOptions = std::make_shared<DiagnosticOptions>();
+  auto fileSystem = llvm::vfs::getRealFileSystem();
+  std::string driverMessages;
+  llvm::raw_string_ostream driverStream(driverMessages);
+  TextDiagnosticPrinter printer(driverStream, *diagOptions);
+  auto driverDiags = CompilerInstance::createDiagnostics(*fileSystem, *diagOptions, &printer, false);
+  CreateInvocationOptions createOptions;
+  createOptions.Diags = driverDiags;
+  std::shared_ptr<CompilerInvocation> invocation = createInvocation(argv, createOptions);
+  if (!invocation)
+    return makeError("{0}: Clang does not accept these options: {1}", path, driverMessages);
+  invocation->getPreprocessorOpts().addRemappedFile(path, llvm::MemoryBuffer::getMemBufferCopy(text, path).release());
+  invocation->getFrontendOpts().DisableFree = false;
+
+  auto diags = CompilerInstance::createDiagnostics(*fileSystem, *diagOptions, new IgnoringDiagConsumer, true);
+  auto files = llvm::makeIntrusiveRefCnt<FileManager>(FileSystemOptions(), fileSystem);
+  std::unique_ptr<Program> program(new Program);
+  program->filePath = path;
+  program->fileText = text;
+  program->unit = ASTUnit::LoadFromCompilerInvocation(invocation, std::make_shared<PCHContainerOperations>(),
+                                                      diagOptions, diags, files, /*OnlyLocalDecls=*/false,
+                                                      CaptureDiagsKind::All);
+  if (!program->unit)
+    return makeError("{0}: Clang could not parse the file", path);
+  if (std::string errors = errorText(*program->unit); !errors.empty())
+    return makeError(errors);
+  program->collect();
+  return program;
+}
+
+namespace {
+class Collector : public RecursiveASTVisitor<Collector> {
+public:
+  Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches)
+      : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches) {}
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+
+  bool TraverseTopLevel(Decl *decl) {
+    topLevel = decl;
+    return TraverseDecl(decl);
+  }
+
+  bool VisitFunctionDecl(FunctionDecl *fn) {
+    if (!fn->hasAttr<CUDAGlobalAttr>() || !fn->isThisDeclarationADefinition() || fn->isDependentContext() ||
+        sm.isInSystemHeader(fn->getLocation()))
+      return true;
+    KernelDecl kernel;
+    kernel.name = kernelName(fn);
+    kernel.symbol = symbolOf(fn);
+    PresumedLoc place = sm.getPresumedLoc(sm.getExpansionLoc(fn->getLocation()));
+    kernel.line = place.getLine();
+    kernel.file = place.getFilename();
+    kernel.isTemplate = fn->isTemplateInstantiation();
+    SourceLocation end = sm.getExpansionLoc(fn->getEndLoc());
+    kernel.inMainFile = sm.isInMainFile(end);
+    if (kernel.inMainFile)
+      kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
+    kernel.decl = fn;
+    kernels.push_back(std::move(kernel));
+    return true;
+  }
+
+  bool TraverseFunctionDecl(FunctionDecl *fn) {
+    bool before = inTemplate;
+    inTemplate |= fn->isTemplateInstantiation() || fn->isDependentContext();
+    bool result = RecursiveASTVisitor::TraverseFunctionDecl(fn);
+    inTemplate = before;
+    return result;
+  }
+
+  bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) {
+    LaunchSite site;
+    SourceLocation begin = call->getBeginLoc(), end = call->getEndLoc();
+    site.line = sm.getPresumedLoc(sm.getExpansionLoc(begin)).getLine();
+    site.inMacro = begin.isMacroID() || end.isMacroID();
+    site.inTemplate = inTemplate;
+    if (const FunctionDecl *callee = call->getDirectCallee()) {
+      const FunctionDecl *definition = nullptr;
+      callee->hasBody(definition);
+      site.kernel = kernelName(definition ? definition : callee);
+      if (!callee->isDependentContext())
+        site.symbol = symbolOf(callee);
+    }
+    if (!sm.isInMainFile(sm.getExpansionLoc(begin)))
+      return true;
+    if (!site.inMacro) {
+      site.begin = sm.getFileOffset(begin);
+      site.end = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
+      site.callee = sourceText(call->getCallee()->getSourceRange());
+      const CallExpr *config = call->getConfig();
+      for (const Expr *arg : config->arguments())
+        if (!isa<CXXDefaultArgExpr>(arg))
+          site.config.push_back(sourceText(arg->getSourceRange()));
+      for (const Expr *arg : call->arguments())
+        if (!isa<CXXDefaultArgExpr>(arg))
+          site.arguments.push_back(sourceText(arg->getSourceRange()));
+    }
+    if (topLevel)
+      site.topLevelBegin = sm.getFileOffset(sm.getExpansionLoc(topLevel->getBeginLoc()));
+    launches.push_back(std::move(site));
+    return true;
+  }
+
+private:
+  std::string kernelName(const FunctionDecl *fn) {
+    std::string name;
+    llvm::raw_string_ostream os(name);
+    PrintingPolicy policy(ast.getLangOpts());
+    policy.SuppressTagKeyword = true;
+    fn->getNameForDiagnostic(os, policy, /*Qualified=*/true);
+    return name;
+  }
+  std::string symbolOf(const FunctionDecl *fn) {
+    if (!mangler->shouldMangleDeclName(fn))
+      return fn->getNameAsString();
+    std::string name;
+    llvm::raw_string_ostream os(name);
+    mangler->mangleName(GlobalDecl(fn, KernelReferenceKind::Kernel), os);
+    return name;
+  }
+  std::string sourceText(SourceRange range) {
+    return Lexer::getSourceText(CharSourceRange::getTokenRange(range), sm, ast.getLangOpts()).str();
+  }
+
+  ASTContext &ast;
+  SourceManager &sm;
+  std::unique_ptr<MangleContext> mangler;
+  std::vector<KernelDecl> &kernels;
+  std::vector<LaunchSite> &launches;
+  Decl *topLevel = nullptr;
+  bool inTemplate = false;
+};
+} // namespace
+
+void Program::collect() {
+  ASTContext &context = ast();
+  SourceManager &sm = context.getSourceManager();
+  Collector collector(context, kernelDecls, launchSites);
+  for (Decl *decl : context.getTranslationUnitDecl()->decls())
+    if (!sm.isInSystemHeader(decl->getLocation()))
+      collector.TraverseTopLevel(decl);
+}

@@ -1,0 +1,542 @@
+//===- Common.cpp - what several transforms need --------------------------===//
+#include "Common.h"
+#include <algorithm>
+
+using namespace optiml;
+
+ExprRef optiml::axisBuiltin(const char *base, unsigned axis) { return builtin(std::string(base) + "." + char('x' + axis)); }
+
+ExprRef optiml::globalIndexExpr(unsigned axis, int64_t extent) {
+  return add(mul(axisBuiltin("blockIdx", axis), intLit(extent)), axisBuiltin("threadIdx", axis));
+}
+
+//===----------------------------------------------------------------------===//
+// The global index
+//===----------------------------------------------------------------------===//
+
+/// Flattens a sum into its terms.
+static void sumTerms(const ExprRef &e, std::vector<ExprRef> &terms) {
+  if (e->kind == ExprKind::Binary && e->text == "+" && e->type.isInt()) {
+    sumTerms(e->args[0], terms);
+    sumTerms(e->args[1], terms);
+    return;
+  }
+  terms.push_back(e);
+}
+
+static ExprRef stripCasts(ExprRef e) {
+  while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
+    e = e->args[0];
+  return e;
+}
+
+/// blockIdx.a * blockDim.a (or the pinned extent): the axis, or -1.
+static int blockOffsetAxis(const ExprRef &term, const std::array<int64_t, 3> &block) {
+  ExprRef e = stripCasts(term);
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string index = std::string("blockIdx.") + char('x' + axis), extent = std::string("blockDim.") + char('x' + axis);
+    if (e->kind == ExprKind::Builtin && e->text == index && block[axis] == 1)
+      return int(axis);
+    if (e->kind != ExprKind::Binary || e->text != "*")
+      continue;
+    for (unsigned side = 0; side < 2; ++side) {
+      ExprRef a = stripCasts(e->args[side]), b = stripCasts(e->args[1 - side]);
+      bool isIndex = a->kind == ExprKind::Builtin && a->text == index;
+      auto constant = constantValue(b);
+      bool isExtent = (b->kind == ExprKind::Builtin && b->text == extent) ||
+                      (constant && block[axis] && *constant == block[axis]);
+      if (isIndex && isExtent)
+        return int(axis);
+    }
+  }
+  return -1;
+}
+
+/// Replaces locals that only rename an index (int tx = threadIdx.x;) by the index itself.
+static void propagateIndexCopies(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::map<std::string, ExprRef> copies;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) && s.type.isInt() && s.type.bytes >= 4 &&
+        stripCasts(s.expr)->kind == ExprKind::Builtin)
+      copies[s.text] = stripCasts(s.expr);
+  });
+  std::set<std::string> names;
+  for (const auto &[name, e] : copies)
+    names.insert(name);
+  if (copies.empty() || opaqueMentions(*kernel.body, names))
+    return;
+  substitute(*kernel.body, copies);
+  walk(*kernel.body, [&](Stmt &s) {
+    std::erase_if(s.body, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && copies.count(c->text); });
+  });
+}
+
+std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block) {
+  propagateIndexCopies(kernel);
+  auto combine = [&](const ExprRef &e) -> ExprRef {
+    if (e->kind == ExprKind::Builtin && e->text.rfind("blockIdx.", 0) == 0)
+      return nullptr;
+    if (e->kind != ExprKind::Binary || e->text != "+")
+      return nullptr;
+    std::vector<ExprRef> terms;
+    sumTerms(e, terms);
+    for (size_t i = 0; i < terms.size(); ++i) {
+      int axis = blockOffsetAxis(terms[i], block);
+      if (axis < 0)
+        continue;
+      std::string thread = std::string("threadIdx.") + char('x' + axis);
+      for (size_t j = 0; j < terms.size(); ++j) {
+        ExprRef t = stripCasts(terms[j]);
+        if (t->kind != ExprKind::Builtin || t->text != thread)
+          continue;
+        auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", unsigned(axis)));
+        index->type = e->type.bytes == 8 ? e->type : Type::makeUnsigned();
+        index->line = e->line;
+        ExprRef sum = index;
+        for (size_t k = 0; k < terms.size(); ++k)
+          if (k != i && k != j)
+            sum = add(sum, terms[k]);
+        return sum;
+      }
+    }
+    return nullptr;
+  };
+  rewriteExprs(*kernel.body, combine);
+  // With one thread along an axis the block index is the global index.
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (block[axis] == 1) {
+      std::map<std::string, ExprRef> names = {{std::string("threadIdx.") + char('x' + axis), intLit(0)}};
+      substitute(*kernel.body, names);
+      names = {{std::string("blockIdx.") + char('x' + axis), axisBuiltin("globalIdx", axis)}};
+      substitute(*kernel.body, names);
+    }
+
+  std::array<AxisUse, 3> uses;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    auto use = [&](const std::string &name, bool opaque) {
+      size_t dot = name.find('.');
+      std::string base = name.substr(0, dot);
+      bool whole = dot == std::string::npos; // "threadIdx" inside opaque text
+      for (unsigned axis = 0; axis < 3; ++axis) {
+        if (!whole && name[dot + 1] != char('x' + axis))
+          continue;
+        if (base == "globalIdx")
+          uses[axis].global = true;
+        else if (base == "threadIdx" || base == "blockIdx" || base == "blockDim" || base == "gridDim") {
+          uses[axis].other = true;
+          if (!uses[axis].otherLine)
+            uses[axis].otherLine = e->line;
+        }
+      }
+    };
+    if (e->kind == ExprKind::Builtin)
+      use(e->text, false);
+    if (e->kind == ExprKind::Opaque)
+      for (const char *base : {"threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (e->text.find(base) != std::string::npos || e->names.count(base))
+          use(base, true);
+  });
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque)
+      for (const char *base : {"threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (s.text.find(base) != std::string::npos)
+          for (AxisUse &u : uses) {
+            u.other = true;
+            u.otherLine = s.line;
+          }
+  });
+  return uses;
+}
+
+void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned)> &make) {
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (e->kind != ExprKind::Builtin || e->text.rfind("globalIdx.", 0) != 0)
+      return nullptr;
+    ExprRef index = make(unsigned(e->text.back() - 'x'));
+    if (e->type.bytes != 8)
+      return index;
+    auto cast = std::make_shared<Expr>(); // a 64-bit global index stays one
+    cast->kind = ExprKind::Cast;
+    cast->type = e->type;
+    cast->text = e->type.text;
+    if (index->kind == ExprKind::Binary && index->text == "+" && index->args[0]->kind == ExprKind::Binary &&
+        index->args[0]->text == "*") {
+      cast->args = {index->args[0]->args[0]};
+      return binary("+", binary("*", cast, index->args[0]->args[1]), index->args[1]);
+    }
+    cast->args = {index};
+    return cast;
+  });
+}
+
+bool optiml::isParameter(const KernelModel &model, const std::string &atom) {
+  if (const Param *p = model.param(atom))
+    return p->type.isInt() && model.stable(Poly::atom(atom));
+  size_t dot = atom.find('.');
+  if (dot == std::string::npos)
+    return false;
+  const Param *p = model.param(atom.substr(0, dot));
+  return p && p->type.cls == Type::Class::Record && model.stable(var(p->name, p->type));
+}
+
+std::optional<std::string> optiml::planText(const KernelModel &model, const Poly &p) {
+  for (const std::string &atom : p.atoms())
+    if (!model.param(atom) || !isParameter(model, atom))
+      return std::nullopt;
+  return p.str();
+}
+
+std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned axis) {
+  std::string index = std::string("globalIdx.") + char('x' + axis);
+  if (model.unknownEffectLine())
+    return std::nullopt;
+  std::optional<std::vector<Poly>> common;
+  for (const Access &access : model.accesses()) {
+    if (access.space == Space::Local)
+      continue;
+    std::vector<Poly> bounds; // U with globalIdx < U
+    for (const Poly &fact : model.facts(access)) {
+      auto c = fact.coefficient(index);
+      if (!c || c->constant() != std::optional<int64_t>(-1))
+        continue;
+      Poly u = fact + Poly::atom(index) + Poly(1);
+      std::set<std::string> atoms = u.atoms();
+      if (std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isParameter(model, a); }))
+        bounds.push_back(u);
+    }
+    if (!common) {
+      common = bounds;
+      continue;
+    }
+    std::erase_if(*common, [&](const Poly &u) { return std::find(bounds.begin(), bounds.end(), u) == bounds.end(); });
+  }
+  if (!common || common->empty())
+    return std::nullopt;
+  return common->front();
+}
+
+//===----------------------------------------------------------------------===//
+// Early returns
+//===----------------------------------------------------------------------===//
+
+static bool returns(Stmt &s) {
+  bool found = false;
+  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Return; });
+  return found;
+}
+
+static llvm::Error removeReturns(Stmt &block) {
+  for (size_t i = 0; i < block.body.size(); ++i) {
+    StmtRef s = block.body[i];
+    if (s->kind == StmtKind::Return) {
+      block.body.resize(i); // nothing after it runs
+      return llvm::Error::success();
+    }
+    if (!returns(*s))
+      continue;
+    if (s->kind != StmtKind::If)
+      return notApplicable("it returns from inside a loop (line {0})", s->line);
+    // if (c) A else B; rest   where a branch returns: move `rest` into the branches that go on.
+    std::vector<StmtRef> rest(block.body.begin() + long(i) + 1, block.body.end());
+    if (s->body.size() == 1)
+      s->body.push_back(optiml::block());
+    auto ends = [](const Stmt &branch) { return !branch.body.empty() && branch.body.back()->kind == StmtKind::Return; };
+    bool thenEnds = ends(*s->body[0]), elseEnds = ends(*s->body[1]);
+    if (!thenEnds && !elseEnds)
+      return notApplicable("it returns from a nested place that does not end its branch (line {0})", s->line);
+    StmtRef onward = s->body[thenEnds ? 1 : 0];
+    if (!(thenEnds && elseEnds))
+      onward->body.insert(onward->body.end(), rest.begin(), rest.end());
+    block.body.resize(i + 1);
+    for (StmtRef &branch : s->body)
+      if (llvm::Error e = removeReturns(*branch))
+        return e;
+    if (s->body[1]->body.empty())
+      s->body.pop_back();
+    else if (s->body[0]->body.empty()) {
+      s->expr = logicalNot(s->expr);
+      s->body.erase(s->body.begin());
+    }
+    return llvm::Error::success();
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error optiml::removeEarlyReturns(Kernel &kernel) { return removeReturns(*kernel.body); }
+
+//===----------------------------------------------------------------------===//
+// Bounds
+//===----------------------------------------------------------------------===//
+
+std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &model, const Poly &index) {
+  std::map<Poly::Monomial, Poly> parts;
+  for (const auto &[monomial, coefficient] : index.terms) {
+    Poly::Monomial stride, varying;
+    for (const std::string &atom : monomial)
+      (isParameter(model, atom) ? stride : varying).push_back(atom);
+    if (varying.size() > 1)
+      return std::nullopt;
+    // A lone parameter is an offset, not a stride, when nothing varies with it.
+    Poly value = varying.empty() ? Poly(coefficient) : Poly(coefficient) * Poly::atom(varying[0]);
+    parts[stride] = parts[stride] + value;
+  }
+  // Offsets by parameters that are no stride of anything varying belong to the unit dimension.
+  std::vector<Dimension> result;
+  Poly unit = parts.count({}) ? parts[{}] : Poly();
+  for (auto &[stride, value] : parts) {
+    if (stride.empty())
+      continue;
+    if (value.constant()) {
+      Poly offset = value;
+      for (const std::string &atom : stride)
+        offset = offset * Poly::atom(atom);
+      unit = unit + offset;
+      continue;
+    }
+    result.push_back({stride, value});
+  }
+  if (!unit.terms.empty() || result.empty())
+    result.push_back({{}, unit});
+  return result;
+}
+
+static bool onlyParameters(const KernelModel &model, const Poly &p) {
+  std::set<std::string> atoms = p.atoms();
+  return std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isParameter(model, a); });
+}
+
+/// Depth-first: eliminate the varying atoms of p one by one with facts that bound them from above.
+static std::optional<Poly> eliminate(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts,
+                                     unsigned depth) {
+  if (onlyParameters(model, p))
+    return p;
+  if (depth == 0)
+    return std::nullopt;
+  std::string target;
+  for (const std::string &atom : p.atoms())
+    if (!isParameter(model, atom)) {
+      target = atom;
+      break;
+    }
+  auto c = p.coefficient(target);
+  auto coefficient = c ? c->constant() : std::nullopt;
+  if (!coefficient)
+    return std::nullopt;
+  size_t size = p.terms.size();
+  // Facts that cancel more than they add come first.
+  std::vector<std::pair<size_t, Poly>> candidates;
+  for (const Poly &fact : facts) {
+    auto f = fact.coefficient(target);
+    auto fc = f ? f->constant() : std::nullopt;
+    if (!fc || *fc == 0 || (*fc > 0) == (*coefficient > 0) || *coefficient % *fc != 0)
+      continue;
+    Poly next = p + Poly(-*coefficient / *fc) * fact;
+    candidates.emplace_back(next.terms.size(), next);
+  }
+  (void)size;
+  std::stable_sort(candidates.begin(), candidates.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (const auto &[n, next] : candidates)
+    if (auto result = eliminate(model, next, facts, depth - 1))
+      return result;
+  return std::nullopt;
+}
+
+std::optional<Poly> optiml::upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts) {
+  return eliminate(model, p, facts, 6);
+}
+std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts) {
+  auto bound = eliminate(model, Poly(0) - p, facts, 6);
+  if (!bound)
+    return std::nullopt;
+  return Poly(0) - *bound;
+}
+
+/// [low, high] element indices of an array over the whole launch, as text for IntExpr.
+struct Range {
+  std::vector<std::string> low, high; ///< one an access
+  std::set<std::string> nonNegative;  ///< parameters that must be >= 0
+  unsigned bytes = 0;
+};
+
+static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::string &array) {
+  Range range;
+  for (const Access &access : model.accesses()) {
+    if (access.array != array)
+      continue;
+    if (access.subscripts.size() != 1)
+      return notApplicable("{0} is accessed in a way whose extent is not understood", array);
+    range.bytes = std::max(range.bytes, access.bytes);
+    auto dims = delinearize(model, access.subscripts[0]);
+    std::vector<Poly> facts = model.facts(access);
+    Poly low, high;
+    bool ok = dims.has_value();
+    for (size_t i = 0; ok && i < dims->size(); ++i) {
+      const Dimension &d = (*dims)[i];
+      auto up = upperBound(model, d.value, facts), down = lowerBound(model, d.value, facts);
+      ok = up && down;
+      if (!ok)
+        break;
+      Poly stride(1);
+      for (const std::string &atom : d.stride) {
+        stride = stride * Poly::atom(atom);
+        range.nonNegative.insert(atom);
+      }
+      low = low + stride * *down;
+      high = high + stride * *up;
+    }
+    auto lowText = ok ? planText(model, low) : std::nullopt, highText = ok ? planText(model, high) : std::nullopt;
+    if (!lowText || !highText)
+      return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
+                           access.stmt->line);
+    auto note = [](std::vector<std::string> &list, const std::string &text) {
+      if (std::find(list.begin(), list.end(), text) == list.end())
+        list.push_back(text);
+    };
+    note(range.low, *lowText);
+    note(range.high, *highText);
+  }
+  return range;
+}
+
+static std::string folded(const char *function, const std::vector<std::string> &texts) {
+  std::string result = texts[0];
+  for (size_t i = 1; i < texts.size(); ++i)
+    result = std::string(function) + "(" + result + ", " + texts[i] + ")";
+  return result;
+}
+
+llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
+                                    const std::string &b) {
+  const Param *pa = model.param(a), *pb = model.param(b);
+  if (!pa || !pb || !pa->type.isPointer() || !pb->type.isPointer())
+    return notApplicable("whether {0} and {1} overlap cannot be tested: they are not both plain pointer parameters", a, b);
+  if (pa->type.isRestrict && pb->type.isRestrict)
+    return llvm::Error::success();
+  auto ra = touchedRange(model, a), rb = touchedRange(model, b);
+  if (!ra)
+    return llvm::joinErrors(ra.takeError(), rb ? llvm::Error::success() : (llvm::consumeError(rb.takeError()), llvm::Error::success()));
+  if (!rb)
+    return rb.takeError();
+  if (ra->low.empty() || rb->low.empty())
+    return llvm::Error::success();
+  for (const Range *r : {&*ra, &*rb})
+    for (const std::string &name : r->nonNegative)
+      if (const Param *p = model.param(name); p && p->type.isSigned)
+        state.require(name + " >= 0", "index arithmetic assumes it");
+  auto text = [](const std::string &name, const Range &r) {
+    std::string low = folded("min", r.low), high = folded("max", r.high), size = std::to_string(r.bytes);
+    std::string start = low == "0" ? name : name + " + " + size + " * (" + low + ")";
+    std::string bytes = size + " * (" + high + (low == "0" ? "" : " - (" + low + ")") + " + 1)";
+    return start + ", " + bytes;
+  };
+  std::string first = a, second = b;
+  bool swap = b < a;
+  state.require("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " + (swap ? text(a, *ra) : text(b, *rb)) + ")",
+                (swap ? b : a) + " and " + (swap ? a : b) + " must not overlap");
+  return llvm::Error::success();
+}
+
+ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
+  ExprRef sum;
+  auto termExpr = [&](const Poly::Monomial &monomial, int64_t coefficient) {
+    ExprRef product;
+    for (const std::string &atom : monomial) {
+      ExprRef factor = model.atomExpr(atom);
+      if (!factor) {
+        size_t dot = atom.find('.');
+        bool index = dot != std::string::npos && (atom.rfind("threadIdx", 0) == 0 || atom.rfind("blockIdx", 0) == 0 ||
+                                                  atom.rfind("blockDim", 0) == 0 || atom.rfind("gridDim", 0) == 0 ||
+                                                  atom.rfind("globalIdx", 0) == 0);
+        Type type = Type::makeInt();
+        if (const Param *param = model.param(atom))
+          type = param->type;
+        else if (const Stmt *d = model.declaration(atom))
+          type = d->type;
+        type.isConst = false;
+        factor = index ? builtin(atom) : var(atom, type);
+      }
+      product = product ? mul(product, factor) : factor;
+    }
+    if (!product)
+      return intLit(coefficient);
+    return coefficient == 1 ? product : mul(product, intLit(coefficient));
+  };
+  for (int pass = 0; pass < 2; ++pass) // positive terms first, the constant last
+    for (const auto &[monomial, coefficient] : p.terms) {
+      if (monomial.empty() || (coefficient > 0) != (pass == 0))
+        continue;
+      if (!sum)
+        sum = termExpr(monomial, coefficient);
+      else if (coefficient > 0)
+        sum = add(sum, termExpr(monomial, coefficient));
+      else
+        sum = sub(sum, termExpr(monomial, -coefficient));
+    }
+  int64_t constant = p.constantTerm();
+  if (!sum)
+    return intLit(constant);
+  return constant == 0 ? sum : constant > 0 ? add(sum, intLit(constant)) : sub(sum, intLit(-constant));
+}
+
+//===----------------------------------------------------------------------===//
+// Places and loops
+//===----------------------------------------------------------------------===//
+
+std::optional<StmtPlace> optiml::findPlace(Stmt &root, const Stmt *target) {
+  for (size_t i = 0; i < root.body.size(); ++i) {
+    if (root.kind == StmtKind::Block && root.body[i].get() == target)
+      return StmtPlace{&root, i};
+    if (auto place = findPlace(*root.body[i], target))
+      return place;
+  }
+  return std::nullopt;
+}
+
+std::string optiml::loopPath(const std::vector<Stmt *> &path, const std::string &var) {
+  std::string result;
+  for (Stmt *s : path)
+    if (s->kind == StmtKind::For && s->init && s->init->kind == StmtKind::Decl)
+      result += "/" + s->init->text;
+  return result + "/" + var;
+}
+
+static void visitLoops(Stmt &s, std::vector<Stmt *> &path,
+                       const std::function<void(const std::vector<Stmt *> &, Stmt &)> &f) {
+  if (asCountedLoop(s))
+    f(path, s);
+  path.push_back(&s);
+  for (StmtRef &child : s.body)
+    visitLoops(*child, path, f);
+  path.pop_back();
+}
+
+/// Calls f(path, enclosing statements, loop); siblings of equal path are told apart by "#2", "#3", ….
+static void namedLoops(const Kernel &kernel,
+                       const std::function<void(const std::string &, const std::vector<Stmt *> &, Stmt &)> &f) {
+  std::map<std::string, unsigned> seen;
+  std::vector<Stmt *> path;
+  visitLoops(*kernel.body, path, [&](const std::vector<Stmt *> &enclosing, Stmt &s) {
+    std::string name = loopPath(enclosing, s.init->text);
+    unsigned n = ++seen[name];
+    f(n == 1 ? name : name + "#" + std::to_string(n), enclosing, s);
+  });
+}
+
+std::vector<std::pair<std::string, Stmt *>> optiml::countedLoops(const Kernel &kernel) {
+  std::vector<std::pair<std::string, Stmt *>> result;
+  namedLoops(kernel, [&](const std::string &name, const std::vector<Stmt *> &, Stmt &s) { result.emplace_back(name, &s); });
+  return result;
+}
+
+Stmt *optiml::findLoop(Kernel &kernel, llvm::StringRef wanted, std::vector<Stmt *> *enclosing) {
+  Stmt *found = nullptr;
+  namedLoops(kernel, [&](const std::string &name, const std::vector<Stmt *> &outer, Stmt &s) {
+    if (name != wanted)
+      return;
+    found = &s;
+    if (enclosing)
+      *enclosing = outer;
+  });
+  return found;
+}

@@ -1,0 +1,77 @@
+//===- Common.h - what several transforms need ------------------*- C++ -*-===//
+#ifndef OPTIML_LIB_TRANSFORMS_COMMON_H
+#define OPTIML_LIB_TRANSFORMS_COMMON_H
+
+#include "optiml/Analysis/KernelModel.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Transforms/Transform.h"
+
+namespace optiml {
+
+/// How a kernel uses one launch axis.
+struct AxisUse {
+  bool global = false;      ///< through blockIdx*blockDim + threadIdx
+  unsigned otherLine = 0;   ///< line of another use of threadIdx/blockIdx/blockDim/gridDim; 0: none
+  bool other = false;
+};
+
+/// Replaces every blockIdx.a * blockDim.a + threadIdx.a (in any order, through copies of the indices in locals, with the
+/// pinned extent in place of blockDim) by the pseudo index globalIdx.a, and tells how each axis is used then.
+std::array<AxisUse, 3> normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block);
+
+/// Replaces globalIdx.a by `make(axis)`.
+void lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned axis)> &make);
+/// blockIdx.a * extent + threadIdx.a
+ExprRef globalIndexExpr(unsigned axis, int64_t extent);
+ExprRef axisBuiltin(const char *base, unsigned axis);
+
+/// The uniform upper bound U such that every access to memory (and every other effect) runs under globalIdx.a < U; as a
+/// polynomial in kernel parameters. Nothing when there is none.
+std::optional<Poly> globalUpperBound(const KernelModel &model, unsigned axis);
+
+/// Text of a polynomial for IntExpr: only integer parameters as atoms; nothing otherwise.
+std::optional<std::string> planText(const KernelModel &model, const Poly &p);
+
+/// Rewrites `if (c) return; rest` to `if (!c) { rest }` at the outermost levels. A return elsewhere is NotApplicable.
+llvm::Error removeEarlyReturns(Kernel &kernel);
+
+/// A linear index split by its parametric strides: index = Σ stride·value, every value affine in what varies within a
+/// launch. Nothing when a product of two varying values remains.
+struct Dimension {
+  Poly::Monomial stride; ///< product of parameters; empty: 1
+  Poly value;
+};
+std::optional<std::vector<Dimension>> delinearize(const KernelModel &model, const Poly &index);
+/// A parameter (or a member of one): the same for every thread and all the time.
+bool isParameter(const KernelModel &model, const std::string &atom);
+
+/// Greatest (least) value of `p` under facts f >= 0, as a polynomial in parameters, by adding non-negative multiples of
+/// facts until nothing else is left.
+std::optional<Poly> upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
+std::optional<Poly> lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
+
+/// Records in `state` the run-time conditions under which arrays `a` and `b` (pointer parameters) do not overlap, as
+/// far as the kernel touches them. Nothing to record when the source promises it by __restrict__. NotApplicable when the
+/// touched ranges cannot be bounded.
+llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a, const std::string &b);
+
+/// Tree of a polynomial, typed int (or wider when an atom is).
+ExprRef polyExpr(const KernelModel &model, const Poly &p);
+
+/// The list that holds statement `target` and its place in it.
+struct StmtPlace {
+  Stmt *block = nullptr;
+  size_t index = 0;
+};
+std::optional<StmtPlace> findPlace(Stmt &root, const Stmt *target);
+
+/// "kernel", then the loop variables from the outside in: the path of a loop in site names.
+std::string loopPath(const std::vector<Stmt *> &path, const std::string &var);
+/// The loop with that path; null when there is none.
+Stmt *findLoop(Kernel &kernel, llvm::StringRef path, std::vector<Stmt *> *enclosing = nullptr);
+/// Every counted loop with its path.
+std::vector<std::pair<std::string, Stmt *>> countedLoops(const Kernel &kernel);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,65 @@
+//===- Distribute.h - from one output a thread to several -------*- C++ -*-===//
+//
+// The engine under coarsen and stage-shared. Threads of a kernel without barriers may run in any order, so a thread may do
+// the work of several, statement by statement: every statement is put into loops over the copies, private variables
+// that differ between copies become arrays, and guards are pushed inwards until the loops around the work are
+// uniform ("unroll and jam" of the thread axes). With no copies it only pushes guards inwards.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
+#define OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
+
+#include "Common.h"
+
+namespace optiml {
+
+/// Work of `factor` threads along `axis`: copy i stands for global index base + i * distance.
+struct CopyAxis {
+  unsigned axis = 0;
+  int64_t factor = 1, distance = 1;
+  std::string var; ///< name of the loop variable over the copies
+};
+
+class Distributor {
+public:
+  /// `open` decides which loops and branches are entered; all others are kept whole, as leaves. `uniformAlong`: axes
+  /// along which a branch that is entered must not vary (it is turned into guards on the leaves instead).
+  Distributor(const Kernel &kernel, const KernelModel &model, std::vector<CopyAxis> copies, unsigned uniformAlong,
+              std::function<bool(Stmt &)> open);
+  /// The new body; globalIdx.a in it stands for copy 0 (its index is added where a copy is meant).
+  llvm::Expected<StmtRef> run();
+
+private:
+  struct Leaf {
+    StmtRef stmt;
+    unsigned mask;
+    bool guarded;
+  };
+  void classifyLocals();
+  unsigned copyMask(const CopyAxis &c) const { return (ThreadX | BlockX) << c.axis; }
+  llvm::Error list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out);
+  unsigned maskOf(Stmt &s) const;
+  bool hasEffects(Stmt &s) const;
+  bool speculatable(Stmt &s) const;
+  void flush(std::vector<Leaf> &group, const ExprRef &guard, std::vector<StmtRef> &out);
+  ExprRef atCopy(const ExprRef &e) const;
+  void atCopy(Stmt &s) const;
+  std::vector<const CopyAxis *> axesIn(unsigned mask) const;
+
+  const Kernel &kernel;
+  const KernelModel &model;
+  std::vector<CopyAxis> copies;
+  unsigned allCopies = 0, uniformAlong;
+  std::function<bool(Stmt &)> open;
+  std::map<std::string, ExprRef> indexAtCopy; ///< index local -> its value in a copy
+  std::map<std::string, unsigned> expanded;   ///< private local -> axes it is an array over
+  std::set<std::string> groupLocal;           ///< declared and used within one group of leaves
+  std::set<std::string> guardLocal;           ///< declared under a guard that was pushed inwards
+};
+
+/// Calls f for each list of statements, outermost first.
+void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,111 @@
+//===- QualifyPointers.cpp - const and __restrict__ parameters ------------===//
+//
+// qualify-pointers[kernel]: pointer parameters that the kernel never writes through become pointers to const, and all of
+// them __restrict__, so that the compiler may keep loads in registers and use the read-only path.
+//
+// Legal: every pair of which one is written must not overlap where the kernel touches it. The touched ranges are bounded
+// from the guards and loops, and the dispatcher tests them; where they cannot be bounded the answer is NotApplicable.
+//
+//===----------------------------------------------------------------------===//
+#include "Common.h"
+#include "Transforms.h"
+
+using namespace optiml;
+
+namespace {
+class QualifyPointers : public Transform {
+public:
+  llvm::StringRef name() const override { return "qualify-pointers"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    auto applied = apply(state, "", {});
+    if (!applied) {
+      llvm::consumeError(applied.takeError());
+      return {};
+    }
+    return {{"qualify-pointers", state.rewrite.original, {{}}}};
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override {
+    KernelModel model(*state.tree, state.pinnedBlock());
+    if (unsigned line = model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+    auto kernel = state.tree->clone();
+    KernelState result = state;
+    std::vector<std::string> pointers;
+    bool anything = false;
+    for (Param &param : kernel->params) {
+      if (!param.type.isPointer() || !param.type.pointee || param.type.pointee->isPointer())
+        continue;
+      if (param.type.pointee->isVolatile)
+        return notApplicable("'{0}' points to volatile memory", param.name);
+      bool usedOtherwise = escapes(*kernel, model, param.name);
+      if (usedOtherwise)
+        return notApplicable("'{0}' is used in a way that hides what is accessed through it", param.name);
+      pointers.push_back(param.name);
+      anything |= !param.type.isRestrict;
+    }
+    if (pointers.empty())
+      return notApplicable("there are no pointer parameters");
+    if (!anything)
+      return notApplicable("every pointer parameter is __restrict__ already");
+    for (size_t i = 0; i < pointers.size(); ++i)
+      for (size_t k = i + 1; k < pointers.size(); ++k)
+        if (model.writesArray(pointers[i]) || model.writesArray(pointers[k]))
+          if (llvm::Error e = requireDisjoint(result, model, pointers[i], pointers[k]))
+            return e;
+    for (Param &param : kernel->params) {
+      if (!param.type.isPointer())
+        continue;
+      param.type.isRestrict = true;
+      bool isConst = param.type.pointee && param.type.pointee->isConst;
+      bool derived = false; // a pointer local made from it would need const as well
+      walk(*kernel->body, [&](Stmt &s) { derived |= s.kind == StmtKind::Decl && s.type.isPointer() && s.expr && mentions(s.expr, param.name); });
+      if (!isConst && !derived && !model.writesArray(param.name)) {
+        param.type.text = "const " + param.type.text;
+        auto pointee = std::make_shared<Type>(*param.type.pointee);
+        pointee->isConst = true;
+        param.type.pointee = pointee;
+      }
+    }
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  /// The parameter is used other than as the root of accesses the model has listed.
+  static bool escapes(Kernel &kernel, const KernelModel &model, const std::string &name) {
+    unsigned uses = 0, understood = 0;
+    walkExprs(*kernel.body, [&](const ExprRef &e) {
+      uses += e->kind == ExprKind::Var && e->text == name;
+      uses += unsigned(e->names.count(name)) * 2; // inside opaque text
+      if (e->kind == ExprKind::Assign && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name)
+        uses += 2;
+      if (e->kind == ExprKind::Subscript || (e->kind == ExprKind::Member && e->args[0]->type.isPointer()))
+        understood += e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
+      if (e->kind == ExprKind::Call && e->text.rfind("atomic", 0) == 0 && !e->args.empty()) {
+        unsigned inTarget = unsigned(namesIn(e->args[0]).count(name));
+        bool direct = e->args[0]->kind == ExprKind::Var || e->args[0]->kind == ExprKind::Binary;
+        understood += direct ? inTarget : 0;
+      }
+    });
+    // Pointer locals that are followed.
+    walk(*kernel.body, [&](Stmt &s) {
+      if (s.kind == StmtKind::Decl && s.type.isPointer() && s.expr && mentions(s.expr, name) && model.singleAssignment(s.text)) {
+        bool followed = false;
+        for (const Access &access : model.accesses())
+          followed |= access.array == name;
+        bool plain = s.expr->kind == ExprKind::Var || s.expr->kind == ExprKind::Binary || (s.expr->kind == ExprKind::Unary && s.expr->text == "&");
+        bool subscripted = s.expr->kind == ExprKind::Unary;
+        understood += followed && plain && !subscripted;
+      }
+    });
+    return uses > understood;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeQualifyPointers() {
+  static const QualifyPointers transform;
+  return &transform;
+}

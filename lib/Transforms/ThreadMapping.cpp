@@ -1,0 +1,112 @@
+//===- ThreadMapping.cpp - which thread does which work -------------------===//
+#include "ThreadMapping.h"
+#include <algorithm>
+
+using namespace optiml;
+
+/// Removes declarations that nothing uses any more (pure initializers only).
+static void removeUnused(Kernel &kernel) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::map<std::string, unsigned> uses;
+    walkExprs(*kernel.body, [&](const ExprRef &e) {
+      if (e->kind == ExprKind::Var)
+        ++uses[e->text];
+      for (const std::string &name : e->names)
+        ++uses[name];
+    });
+    walk(*kernel.body, [&](Stmt &s) {
+      if (s.kind == StmtKind::Opaque)
+        for (const std::string &name : s.names)
+          ++uses[name];
+    });
+    forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+      std::erase_if(list, [&](const StmtRef &s) {
+        if (s->kind != StmtKind::Decl || s->isShared || uses.count(s->text))
+          return false;
+        bool pure = true;
+        if (s->expr)
+          walk(s->expr, [&](const ExprRef &e) { pure &= e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec; });
+        changed |= pure;
+        return pure;
+      });
+    });
+  }
+}
+
+llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
+                                 const std::array<CopyAxis, 3> &copies) {
+  std::array<int64_t, 3> pinned = state.pinnedBlock();
+  if (hasBarrier(*kernel.body))
+    return notApplicable("the kernel synchronizes or calls functions that may");
+  bool shared = false;
+  walk(*kernel.body, [&](Stmt &s) { shared |= s.isShared; });
+  if (shared)
+    return notApplicable("the kernel uses shared memory, which is tied to its block shape");
+  std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, pinned);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (uses[axis].other)
+      return notApplicable("axis {0} is used other than through the global index (line {1})", char('x' + axis),
+                           uses[axis].otherLine);
+  if (!uses[0].global && !uses[1].global && !uses[2].global)
+    return notApplicable("the kernel does not use a global index");
+  if (llvm::Error e = removeEarlyReturns(kernel))
+    return e;
+
+  std::vector<CopyAxis> active;
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (copies[axis].factor > 1) {
+      if (!uses[axis].global)
+        return notApplicable("axis {0} is not used", char('x' + axis));
+      active.push_back(copies[axis]);
+      active.back().axis = axis;
+      active.back().distance = copies[axis].distance;
+    }
+  KernelModel model(kernel, {0, 0, 0});
+
+  // The new geometry, and why the threads beyond the original ones are harmless.
+  LaunchStep &step = state.rewrite.plan.steps[0];
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string suffix(1, char('x' + axis));
+    std::string threads = "grid." + suffix + " * block." + suffix;
+    if (!uses[axis].global) {
+      if (shape[axis] != 1)
+        return notApplicable("axis {0} is not used, so its extent must stay 1", char('x' + axis));
+      state.require(threads + " == 1", "the kernel does not look at this axis");
+      step.grid[axis] = IntExpr::literal(1);
+      step.block[axis] = IntExpr::literal(1);
+      continue;
+    }
+    int64_t tile = shape[axis] * copies[axis].factor;
+    step.grid[axis] = IntExpr::of("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
+    step.block[axis] = IntExpr::literal(shape[axis]);
+    if (tile == 1)
+      continue;
+    auto bound = globalUpperBound(model, axis);
+    auto text = bound ? planText(model, *bound) : std::nullopt;
+    std::string exact = "(" + threads + ") % " + std::to_string(tile) + " == 0";
+    if (text)
+      state.require(*text + " <= " + threads, "the launch covers every index, so threads beyond it do nothing");
+    else
+      state.require(exact, "the new blocks hold exactly the threads of the launch");
+  }
+
+  if (!active.empty()) {
+    Distributor distributor(kernel, model, active, 0, [](Stmt &) { return true; });
+    auto body = distributor.run();
+    if (!body)
+      return body.takeError();
+    kernel.body = *body;
+  }
+  lowerGlobalIndex(kernel, [&](unsigned axis) {
+    int64_t tile = shape[axis] * copies[axis].factor;
+    ExprRef thread = axisBuiltin("threadIdx", axis);
+    ExprRef block = mul(axisBuiltin("blockIdx", axis), intLit(tile));
+    if (shape[axis] == 1)
+      return block;
+    bool adjacent = copies[axis].factor > 1 && copies[axis].distance == 1;
+    return add(block, adjacent ? mul(thread, intLit(copies[axis].factor)) : thread);
+  });
+  removeUnused(kernel);
+  return llvm::Error::success();
+}
