@@ -17,18 +17,18 @@ namespace optiml {
 enum class View { Host, Device };
 
 struct CompileOptions {
-  std::vector<std::string> nvccArgs;  ///< the whole command line as given, without OptiML's own flags
-  std::vector<std::string> inputs;    ///< CUDA sources (.cu, or any after -x cu), in order
-  std::vector<std::string> hostInputs; ///< C and C++ sources
-  std::vector<std::string> linkInputs; ///< objects, archives and whatever else goes to the linker
-  std::string output;                 ///< -o, or empty
-  bool compileOnly = false;           ///< -c / -dc / …: no executable comes out
-  std::string tooHard;                ///< non-empty: why only the real nvcc should handle this command line
+  std::vector<std::string> nvccArgs;      ///< the whole command line as given, without OptiML's own flags
+  std::vector<std::string> inputs;        ///< CUDA sources (.cu, or any after -x cu), in order
+  std::vector<std::string> hostInputs;    ///< C and C++ sources
+  std::vector<std::string> linkInputs;    ///< objects, archives and whatever else goes to the linker
+  std::string output;                     ///< -o, or empty
+  bool compileOnly = false;               ///< -c / -dc / …: no executable comes out
+  std::string tooHard;                    ///< non-empty: why only the real nvcc should handle this command line
   std::vector<std::string> frontendFlags; ///< -I -isystem -D -U -std= -include …, in Clang's spelling
-  std::vector<std::string> libraries; ///< -l and -L flags, for linking the emulated program
-  unsigned arch = 90;                 ///< compute capability × 10 of the first -arch/-gencode; 90 when none is given
-  std::string archName = "sm_90";     ///< in Clang's spelling, e.g. "sm_90a"
-  bool fastMath = false;              ///< --use_fast_math
+  std::vector<std::string> libraries;     ///< -l and -L flags, for linking the emulated program
+  unsigned arch = 90;             ///< compute capability × 10 of the first -arch/-gencode; 90 when none is given
+  std::string archName = "sm_90"; ///< in Clang's spelling, e.g. "sm_90a"
+  bool fastMath = false;          ///< --use_fast_math
 
   /// Understands the command line (argv without the program's name and without OptiML's own flags).
   static CompileOptions parse(const std::vector<std::string> &args);

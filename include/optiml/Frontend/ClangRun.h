@@ -1,0 +1,40 @@
+//===- ClangRun.h - Clang in this process -----------------------*- C++ -*-===//
+//
+// Runs a Clang FrontendAction over one CUDA file, or over replacement text for it: relative #includes resolve beside
+// the original file, and messages name it. Diagnostics are captured, never printed. When the same file is parsed again
+// (variants of a program differ behind their #include block), the block is precompiled in memory and reused.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_FRONTEND_CLANGRUN_H
+#define OPTIML_FRONTEND_CLANGRUN_H
+
+#include "optiml/Frontend/CompileOptions.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
+
+namespace clang {
+class FrontendAction;
+}
+
+namespace optiml {
+
+struct ClangRun {
+  std::string path;                ///< the file, as the user named it
+  std::optional<std::string> text; ///< replaces the file's content
+  View view = View::Device;
+  std::vector<std::string> extraArgs; ///< further driver options
+  bool mayPrecompile = true;          ///< precompile the #include block once the same file is parsed a second time
+  bool eager = false;                 ///< precompile it at the first parse already
+  bool warningsMatter = true;         ///< reject what Clang ignores with a warning although it changes the program
+  std::string outputFile;             ///< for actions that write one
+};
+
+/// Fails with "file:line:column: message" lines when Clang reports errors. Thread-safe.
+llvm::Error runClang(const ClangRun &run, const CompileOptions &options, const Toolchain &toolchain,
+                     clang::FrontendAction &action);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,31 @@
+//===- CodeGen.h - device IR and host objects from CUDA text ----*- C++ -*-===//
+#ifndef OPTIML_FRONTEND_CODEGEN_H
+#define OPTIML_FRONTEND_CODEGEN_H
+
+#include "optiml/Frontend/CompileOptions.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace optiml {
+
+/// The device half as unoptimized NVPTX IR with line tables. __nv_* functions are declarations. Every use of a shared,
+/// constant or global variable is an addrspacecast to a generic pointer.
+llvm::Expected<std::unique_ptr<llvm::Module>> emitDeviceModule(const std::string &path,
+                                                               const std::optional<std::string> &text,
+                                                               const CompileOptions &options,
+                                                               const Toolchain &toolchain, llvm::LLVMContext &context);
+
+/// The host half as an object file that registers kernels and variables by their mangled names.
+llvm::Error emitHostObject(const std::string &path, const std::optional<std::string> &text,
+                           const CompileOptions &options, const Toolchain &toolchain, const std::string &outObject);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,115 @@
+//===- ClangRun.cpp - Clang in this process -------------------------------===//
+#include "optiml/Frontend/ClangRun.h"
+#include "Preamble.h"
+#include "optiml/Support/Error.h"
+#include "clang/Basic/DiagnosticIDs.h"
+#include "clang/Driver/CreateInvocationFromArgs.h"
+#include "clang/Frontend/FrontendAction.h"
+#include "clang/Lex/PreprocessorOptions.h"
+#include "llvm/Support/VirtualFileSystem.h"
+
+using namespace optiml;
+
+namespace {
+
+/// Keeps the errors as text, and the few warnings that tell of a program that would be understood wrongly.
+class ErrorCollector : public clang::DiagnosticConsumer {
+public:
+  explicit ErrorCollector(bool warningsMatter) : warningsMatter(warningsMatter) {}
+
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic &info) override {
+    DiagnosticConsumer::HandleDiagnostic(level, info);
+    llvm::SmallString<256> message;
+    info.FormatDiagnostic(message);
+    // Clang ignores __managed__ with a warning: host and device would each have a variable of their own.
+    bool managed = level == clang::DiagnosticsEngine::Warning && warningsMatter &&
+                   message.str().contains("'managed' attribute ignored");
+    if (managed)
+      message = "__managed__ variables are not supported";
+    if (level < clang::DiagnosticsEngine::Error && !managed)
+      return;
+    if (++count > 8)
+      return;
+    if (!text.empty())
+      text += '\n';
+    if (info.hasSourceManager() && info.getLocation().isValid()) {
+      clang::PresumedLoc place = info.getSourceManager().getPresumedLoc(info.getLocation());
+      if (place.isValid())
+        text += llvm::formatv("{0}:{1}:{2}: ", place.getFilename(), place.getLine(), place.getColumn());
+    }
+    text += message.str();
+  }
+
+  unsigned count = 0;
+  std::string text;
+
+private:
+  bool warningsMatter;
+};
+
+} // namespace
+
+llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options, const Toolchain &toolchain,
+                             clang::FrontendAction &action) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  if (run.text) {
+    buffer = llvm::MemoryBuffer::getMemBufferCopy(*run.text, run.path);
+  } else {
+    auto read = llvm::MemoryBuffer::getFile(run.path);
+    if (!read)
+      return makeError("{0}: {1}", run.path, read.getError().message());
+    buffer = std::move(*read);
+  }
+
+  std::vector<std::string> args = {toolchain.resourceDir + "/../../../bin/clang++"};
+  llvm::append_range(args, options.clangArgs(toolchain, run.view));
+  llvm::append_range(args, run.extraArgs);
+  args.push_back(run.path);
+  std::vector<const char *> argPointers;
+  std::string key;
+  for (const std::string &arg : args) {
+    argPointers.push_back(arg.c_str());
+    key += arg + '\0';
+  }
+
+  ErrorCollector collector(run.warningsMatter);
+  clang::DiagnosticOptions diagnosticOptions;
+  auto makeDiagnostics = [&](clang::DiagnosticOptions &diagOptions) {
+    return llvm::makeIntrusiveRefCnt<clang::DiagnosticsEngine>(clang::DiagnosticIDs::create(), diagOptions, &collector,
+                                                               /*ShouldOwnClient=*/false);
+  };
+  clang::CreateInvocationOptions createOptions;
+  createOptions.Diags = makeDiagnostics(diagnosticOptions);
+  std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(argPointers, createOptions);
+  if (!invocation || collector.count)
+    return makeError("{0}: Clang does not accept the command line: {1}", run.path, collector.text);
+  invocation->getFrontendOpts().DisableFree = false;
+  invocation->getFrontendOpts().OutputFile = run.outputFile;
+  invocation->getCodeGenOpts().DisableFree = false;
+
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs = llvm::vfs::getRealFileSystem();
+  std::shared_ptr<clang::PrecompiledPreamble> preamble;
+  if (run.mayPrecompile)
+    preamble = findPreamble(key, *invocation, *buffer, vfs, run.eager);
+  if (preamble) {
+    preamble->AddImplicitPreamble(*invocation, vfs, buffer.get());
+  } else {
+    invocation->getPreprocessorOpts().addRemappedFile(run.path, buffer.get());
+  }
+  invocation->getPreprocessorOpts().RetainRemappedFileBuffers = true; // `buffer` owns it
+
+  clang::CompilerInstance instance(invocation);
+  instance.setVirtualFileSystem(vfs);
+  instance.setDiagnostics(makeDiagnostics(instance.getDiagnosticOpts()));
+  clang::ProcessWarningOptions(instance.getDiagnostics(), instance.getDiagnosticOpts(), *vfs);
+  instance.createFileManager();
+  std::string verbose;
+  llvm::raw_string_ostream verboseStream(verbose);
+  instance.setVerboseOutputStream(verboseStream);
+  bool done = instance.ExecuteAction(action);
+  if (collector.count)
+    return makeError(collector.text);
+  if (!done)
+    return makeError("{0}: Clang could not process the file", run.path);
+  return llvm::Error::success();
+}

@@ -1,0 +1,63 @@
+//===- CodeGen.cpp - device IR and host objects from CUDA text ------------===//
+#include "optiml/Frontend/CodeGen.h"
+#include "optiml/Frontend/ClangRun.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "clang/CodeGen/CodeGenAction.h"
+#include "llvm/Support/TargetSelect.h"
+#include <mutex>
+
+using namespace optiml;
+
+static void initializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+  });
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>>
+optiml::emitDeviceModule(const std::string &path, const std::optional<std::string> &text, const CompileOptions &options,
+                         const Toolchain &toolchain, llvm::LLVMContext &context) {
+  initializeTargets();
+  ClangRun run;
+  run.path = path;
+  run.text = text;
+  run.view = View::Device;
+  // Unoptimized, but without the optnone attribute that -O0 brings.
+  run.extraArgs = {"-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only"};
+  clang::EmitLLVMOnlyAction action(&context);
+  if (llvm::Error error = runClang(run, options, toolchain, action))
+    return std::move(error);
+  std::unique_ptr<llvm::Module> module = action.takeModule();
+  if (!module)
+    return makeError("{0}: Clang emitted no device code", path);
+  return std::move(module);
+}
+
+llvm::Error optiml::emitHostObject(const std::string &path, const std::optional<std::string> &text,
+                                   const CompileOptions &options, const Toolchain &toolchain,
+                                   const std::string &outObject) {
+  initializeTargets();
+  // Clang writes registration calls only when it has device code to embed; an empty file will do.
+  llvm::Expected<TempDir> scratch = TempDir::create("optiml-host");
+  if (!scratch)
+    return scratch.takeError();
+  std::string deviceCode = scratch->file("empty.fatbin");
+  if (llvm::Error error = writeFileAtomically(deviceCode, ""))
+    return error;
+  ClangRun run;
+  run.path = path;
+  run.text = text;
+  run.view = View::Host;
+  run.extraArgs = {"-O2", "-fPIC", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", deviceCode};
+  run.mayPrecompile = false; // the name of the scratch file changes each time, and hosts are compiled once
+  run.outputFile = outObject;
+  clang::EmitObjAction action;
+  return runClang(run, options, toolchain, action);
+}
