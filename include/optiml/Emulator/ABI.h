@@ -178,8 +178,9 @@ void optiml_free(optiml::emu::ThreadContext *, void *pointer);
 uint32_t optiml_is_shared(optiml::emu::ThreadContext *, const void *address);
 uint32_t optiml_is_global(optiml::emu::ThreadContext *, const void *address);
 
-// ModeShadow. A store remembers the twin of the stored value; a load gives it back when the memory still holds the bits
-// that were stored, and otherwise {value, |value|}.
+// ModeShadow. A store remembers the twin of the stored value (call it after the store: it reads the stored bits); a load
+// gives it back when the memory still holds the bits that were stored, and otherwise {value, |value|}. Vectors go
+// element by element.
 void optiml_shadow_store(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
                          double magnitude);
 void optiml_shadow_load(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, optiml::emu::Shadow *result);

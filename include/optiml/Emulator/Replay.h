@@ -1,8 +1,8 @@
 //===- Replay.h - jobs for optiml-replay ------------------------*- C++ -*-===//
 //
-// `optiml-replay JOB.json RESULT.json` loads one compiled device module (a shared object, ABI.h), rebuilds the memory of
-// one captured launch, runs a sequence of kernel launches on it, and writes the memory afterwards. It is always run as a
-// child process with limits. Needs no LLVM.
+// `optiml-replay JOB.json RESULT.json` loads one compiled device module (a shared object, ABI.h), rebuilds the memory
+// of one captured launch, runs a sequence of kernel launches on it, and writes the memory afterwards. It is always run
+// as a child process with limits. Needs no LLVM.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_EMULATOR_REPLAY_H
@@ -38,32 +38,36 @@ struct ReplayJob {
   std::vector<ReplayStep> steps;
   /// Replaces the captured contents of buffers (index -> blob file), for fresh inputs.
   std::map<unsigned, std::string> inputs;
-  std::string outputDir;      ///< where buffers after the launch go, as b<i>.bin (and b<i>.shadow in ModeShadow)
-  uint64_t orderSeed = 0;     ///< 0: natural order of blocks and warps; otherwise a permutation
+  std::string outputDir;  ///< where buffers after the launch go, as b<i>.bin (and b<i>.shadow in ModeShadow)
+  uint64_t orderSeed = 0; ///< 0: natural order of blocks and warps; otherwise a permutation
   unsigned workers = 1;
-  double seconds = 0;         ///< give up after this long (0: none)
+  double seconds = 0;                ///< give up after this long (0: none)
   std::vector<uint32_t> traceBlocks; ///< ModeTrace: linear ids of blocks to run and trace; empty: all
+  uint64_t l1Bytes = 192 << 10;      ///< ModeTrace: the L1 cache that the traced blocks share
 };
 
 /// A failure found while running, in the user's terms.
 struct ReplayFault {
-  std::string kind;    ///< "out-of-bounds", "misaligned", "race", "uninitialized-shared", "divergent-barrier", "unsupported", "assert", "trap", "crash", "timeout", "launch"
+  std::string kind; ///< "out-of-bounds", "misaligned", "race", "uninitialized-shared", "divergent-barrier",
+                    ///< "unsupported", "assert", "trap", "crash", "timeout", "launch", and "benign-race": two threads
+                    ///< store the same value. Races do not end the launch
   std::string message; ///< one line: kernel, source line, thread, block, buffer
   std::string file;
   uint32_t line = 0;
+  std::string kernel; ///< mangled
 };
 
 /// Totals of one memory site over the traced blocks. Warp-level: lanes are joined by (site, occurrence).
 struct SiteTrace {
   uint32_t site = 0, line = 0, accessBytes = 0;
-  uint32_t kind = 0;      ///< AccessKind
-  bool shared = false;    ///< else global (or constant)
-  bool local = false;     ///< thread-private memory: neither
-  double warpAccesses = 0; ///< warp instructions
-  double lanes = 0;        ///< active lanes, summed
-  double sectors = 0;      ///< distinct 32-byte sectors, summed over warp instructions (global)
-  double lines128 = 0;     ///< distinct 128-byte lines, summed (global)
-  double l1Cycles = 0;     ///< FACTS: max(32·width/128, ⌈(n128+2)/4⌉, bank conflict degree), summed
+  uint32_t kind = 0;        ///< AccessKind
+  bool shared = false;      ///< else global (or constant)
+  bool local = false;       ///< thread-private memory: neither
+  double warpAccesses = 0;  ///< warp instructions
+  double lanes = 0;         ///< active lanes, summed
+  double sectors = 0;       ///< distinct 32-byte sectors, summed over warp instructions (global)
+  double lines128 = 0;      ///< distinct 128-byte lines, summed (global)
+  double l1Cycles = 0;      ///< FACTS: max(32·width/128, ⌈(n128+2)/4⌉, bank conflict degree), summed
   double bankConflicts = 0; ///< passes beyond the conflict-free number (shared)
 };
 
@@ -72,14 +76,14 @@ struct LaunchTrace {
   uint64_t tracedBlocks = 0, totalBlocks = 0, warpsPerBlock = 0;
   /// Warp instructions by class (sum over traced warps; a block counts as often as its busiest lane ran it).
   double fp32 = 0, fp64 = 0, int32 = 0, special = 0, control = 0, memory = 0, barrier = 0, other = 0;
-  double activeLanes = 0;     ///< mean active lanes per warp instruction (divergence)
-  double dependentLoads = 0;  ///< mean over warps of the longest chain of dependent loads
+  double activeLanes = 0;    ///< mean active lanes per warp instruction (divergence)
+  double dependentLoads = 0; ///< mean over warps of the longest chain of dependent loads
   std::vector<SiteTrace> sites;
-  double l1Sectors = 0;       ///< sectors asked of L1 (global)
-  double l2Sectors = 0;       ///< sectors missing an LRU L1 shared by the co-resident traced blocks
-  double uniqueSectors = 0;   ///< distinct sectors over the traced blocks
-  double storeSectors = 0;    ///< sectors written through to L2
-  double footprintBytes = 0;  ///< distinct bytes ×32-byte sectors touched by the traced blocks, all launches' steps
+  double l1Sectors = 0;      ///< sectors asked of L1 by loads (global)
+  double l2Sectors = 0;      ///< of those, the ones missing an LRU L1 shared by all traced blocks
+  double uniqueSectors = 0;  ///< distinct sectors over the traced blocks
+  double storeSectors = 0;   ///< sectors written through to L2, or sent there by atomics
+  double footprintBytes = 0; ///< distinct bytes ×32-byte sectors touched by the traced blocks, all launches' steps
 };
 
 struct ReplayResult {

@@ -17,10 +17,11 @@ namespace optiml {
 
 /// One device allocation (or __device__/__constant__ variable) as a launch found and left it.
 struct BufferImage {
-  uint64_t address = 0;      ///< where it was in the captured program; pointers inside buffers refer to it
+  uint64_t address = 0; ///< where it was in the captured program; pointers inside buffers refer to it
   uint64_t bytes = 0;
   std::string symbol;        ///< mangled name of the variable; empty for an allocation
   bool constant = false;     ///< __constant__
+  bool initial = false;      ///< a variable that still held what the module gives it: a replay leaves it alone
   std::string before, after; ///< blob file names, relative to the workload's folder; equal when unchanged
 };
 
@@ -39,9 +40,9 @@ struct LaunchImage {
   uint32_t sharedBytes = 0; ///< dynamic
   std::vector<ArgumentImage> arguments;
   std::vector<BufferImage> buffers; ///< every live allocation and symbol the kernel may reach
-  std::string launchClass; ///< equal for launches of equal kernel, geometry and size class
-  double weight = 1;       ///< launches of the program that this one stands for
-  uint64_t sequence = 0;   ///< its number among the program's launches
+  std::string launchClass;          ///< equal for launches of equal kernel, geometry and size class
+  double weight = 1;                ///< launches of the program that this one stands for
+  uint64_t sequence = 0;            ///< its number among the program's launches
 };
 
 struct Workload {

@@ -1,0 +1,37 @@
+//===- RuntimeSettings.h - talking to an emulated program -------*- C++ -*-===//
+//
+// How the programs that start emulated CUDA programs (optiml-run, the search) set the CPU runtime: environment
+// variables and the exit code of a program that the runtime stopped. Needs no LLVM.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EMULATOR_RUNTIMESETTINGS_H
+#define OPTIML_EMULATOR_RUNTIMESETTINGS_H
+
+namespace optiml::emu {
+
+/// Exit code of a program that the runtime stopped for a fault (out of bounds, race, divergent barrier, …).
+constexpr int faultExitCode = 86;
+
+/// Threads that run blocks; default: all cores. Modules in ModeVerify always run on one.
+constexpr const char *envWorkers = "OPTIML_EMU_WORKERS";
+/// Non-zero: blocks and warps run in an order permuted by this seed.
+constexpr const char *envOrderSeed = "OPTIML_EMU_ORDER_SEED";
+/// "stop" (default): a data race stops the program; "report": it is printed once and the program goes on.
+constexpr const char *envRaces = "OPTIML_EMU_RACES";
+/// Bytes of device memory of the emulated GPU; default: half of the host's memory.
+constexpr const char *envMemory = "OPTIML_EMU_MEMORY";
+/// A file to which faults are also written as JSON (an object as in ReplayResult::faults) before the program stops.
+constexpr const char *envFaultFile = "OPTIML_EMU_FAULT_FILE";
+
+/// Folder that gets a workload (Workload.h) of the program's launches.
+constexpr const char *envCapture = "OPTIML_CAPTURE";
+/// Launches kept of each launch class; default 2. 0 keeps every launch.
+constexpr const char *envCapturePerClass = "OPTIML_CAPTURE_PER_CLASS";
+/// Bytes of blobs at most; launches beyond are listed in Workload::leftOut. Default 1 GiB.
+constexpr const char *envCaptureMaxBytes = "OPTIML_CAPTURE_MAX_BYTES";
+/// Launches kept in all; default 256.
+constexpr const char *envCaptureMaxLaunches = "OPTIML_CAPTURE_MAX_LAUNCHES";
+
+} // namespace optiml::emu
+
+#endif

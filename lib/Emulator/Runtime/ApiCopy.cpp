@@ -1,0 +1,196 @@
+//===- ApiCopy.cpp - copying and setting memory ---------------------------===//
+#include "Api.h"
+#include "Memory.h"
+#include "Modules.h"
+#include <cstring>
+
+using namespace optiml::emu;
+
+/// Whether the GPU's copy engine would accept the range: a pointer into known memory must stay inside its allocation,
+/// and one that must be the device's must be known.
+static bool validRange(const void *p, size_t bytes, bool mustBeDevice) {
+  uint64_t address = reinterpret_cast<uint64_t>(p);
+  if (Allocation *a = Memory::get().find(address))
+    return a->contains(address, bytes);
+  return p && !mustBeDevice && !Memory::get().inArena(address);
+}
+
+static cudaError_t checkCopy(const void *dst, size_t dstBytes, const void *src, size_t srcBytes, cudaMemcpyKind kind) {
+  if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+    return cudaErrorInvalidMemcpyDirection;
+  bool toDevice = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  bool fromDevice = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (!validRange(dst, dstBytes, toDevice) || !validRange(src, srcBytes, fromDevice))
+    return cudaErrorInvalidValue;
+  return cudaSuccess;
+}
+
+static cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
+  if (!bytes)
+    return cudaSuccess;
+  if (cudaError_t e = checkCopy(dst, bytes, src, bytes, kind))
+    return result(e);
+  memmove(dst, src, bytes);
+  return cudaSuccess;
+}
+
+static size_t extent2D(size_t pitch, size_t width, size_t height) { return (height - 1) * pitch + width; }
+
+static cudaError_t copy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+                          cudaMemcpyKind kind) {
+  if (!width || !height)
+    return cudaSuccess;
+  if (width > dpitch || width > spitch)
+    return result(cudaErrorInvalidPitchValue);
+  if (cudaError_t e = checkCopy(dst, extent2D(dpitch, width, height), src, extent2D(spitch, width, height), kind))
+    return result(e);
+  for (size_t y = 0; y < height; ++y)
+    memmove(static_cast<char *>(dst) + y * dpitch, static_cast<const char *>(src) + y * spitch, width);
+  return cudaSuccess;
+}
+
+static cudaError_t copy3D(const cudaMemcpy3DParms *p) {
+  if (!p)
+    return result(cudaErrorInvalidValue);
+  if (p->srcArray || p->dstArray)
+    return unsupported("cudaMemcpy3D with a CUDA array");
+  cudaExtent e = p->extent;
+  if (!e.width || !e.height || !e.depth)
+    return cudaSuccess;
+  const cudaPitchedPtr &s = p->srcPtr, &d = p->dstPtr;
+  if (e.width + p->srcPos.x > s.pitch || e.width + p->dstPos.x > d.pitch)
+    return result(cudaErrorInvalidPitchValue);
+  const char *src = static_cast<const char *>(s.ptr) + p->srcPos.x;
+  char *dst = static_cast<char *>(d.ptr) + p->dstPos.x;
+  auto offset = [](const cudaPitchedPtr &q, size_t y, size_t z) { return (z * q.ysize + y) * q.pitch; };
+  src += offset(s, p->srcPos.y, p->srcPos.z);
+  dst += offset(d, p->dstPos.y, p->dstPos.z);
+  size_t srcBytes = offset(s, e.height - 1, e.depth - 1) + e.width;
+  size_t dstBytes = offset(d, e.height - 1, e.depth - 1) + e.width;
+  if (cudaError_t error = checkCopy(dst, dstBytes, src, srcBytes, p->kind))
+    return result(error);
+  for (size_t z = 0; z < e.depth; ++z)
+    for (size_t y = 0; y < e.height; ++y)
+      memmove(dst + offset(d, y, z), src + offset(s, y, z), e.width);
+  return cudaSuccess;
+}
+
+static cudaError_t set2D(void *p, size_t pitch, int value, size_t width, size_t height) {
+  if (!width || !height)
+    return cudaSuccess;
+  if (width > pitch && height > 1)
+    return result(cudaErrorInvalidPitchValue);
+  if (!validRange(p, extent2D(pitch, width, height), true))
+    return result(cudaErrorInvalidValue);
+  for (size_t y = 0; y < height; ++y)
+    memset(static_cast<char *>(p) + y * pitch, value, width);
+  return cudaSuccess;
+}
+
+/// The address of [offset, offset + bytes) in a device variable, or null and an error.
+static char *symbolRange(const void *symbol, size_t bytes, size_t offset, cudaError_t &error) {
+  Allocation *a = Modules::get().variable(symbol);
+  error = !a                                               ? cudaErrorInvalidSymbol
+          : offset > a->bytes || bytes > a->bytes - offset ? cudaErrorInvalidValue
+                                                           : cudaSuccess;
+  return error ? nullptr : reinterpret_cast<char *>(a->address) + offset;
+}
+
+extern "C" {
+
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
+  return copy(dst, src, bytes, kind);
+}
+OPTIML_PER_THREAD(cudaMemcpy, _ptds);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  return validStream(stream) ? copy(dst, src, bytes, kind) : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemcpyAsync, _ptsz);
+cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t bytes) {
+  return validDevice(dstDevice) && validDevice(srcDevice) ? copy(dst, src, bytes, cudaMemcpyDeviceToDevice)
+                                                          : result(cudaErrorInvalidDevice);
+}
+cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t bytes, cudaStream_t) {
+  return cudaMemcpyPeer(dst, dstDevice, src, srcDevice, bytes);
+}
+cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+  return copy2D(dst, dpitch, src, spitch, width, height, kind);
+}
+OPTIML_PER_THREAD(cudaMemcpy2D, _ptds);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+                              cudaMemcpyKind kind, cudaStream_t stream) {
+  return validStream(stream) ? copy2D(dst, dpitch, src, spitch, width, height, kind)
+                             : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemcpy2DAsync, _ptsz);
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) { return copy3D(p); }
+OPTIML_PER_THREAD(cudaMemcpy3D, _ptds);
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
+  return validStream(stream) ? copy3D(p) : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemcpy3DAsync, _ptsz);
+
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  cudaError_t error;
+  char *dst = symbolRange(symbol, bytes, offset, error);
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+    return result(cudaErrorInvalidMemcpyDirection);
+  return dst ? copy(dst, src, bytes, kind) : result(error);
+}
+OPTIML_PER_THREAD(cudaMemcpyToSymbol, _ptds);
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+  return validStream(stream) ? cudaMemcpyToSymbol(symbol, src, bytes, offset, kind)
+                             : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemcpyToSymbolAsync, _ptsz);
+cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  cudaError_t error;
+  char *src = symbolRange(symbol, bytes, offset, error);
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+    return result(cudaErrorInvalidMemcpyDirection);
+  return src ? copy(dst, src, bytes, kind) : result(error);
+}
+OPTIML_PER_THREAD(cudaMemcpyFromSymbol, _ptds);
+cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream) {
+  return validStream(stream) ? cudaMemcpyFromSymbol(dst, symbol, bytes, offset, kind)
+                             : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz);
+
+cudaError_t cudaMemset(void *p, int value, size_t bytes) {
+  if (!bytes)
+    return cudaSuccess;
+  if (!validRange(p, bytes, true))
+    return result(cudaErrorInvalidValue);
+  memset(p, value, bytes);
+  return cudaSuccess;
+}
+OPTIML_PER_THREAD(cudaMemset, _ptds);
+cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream) {
+  return validStream(stream) ? cudaMemset(p, value, bytes) : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemsetAsync, _ptsz);
+cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height) {
+  return set2D(p, pitch, value, width, height);
+}
+OPTIML_PER_THREAD(cudaMemset2D, _ptds);
+cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  return validStream(stream) ? set2D(p, pitch, value, width, height) : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemset2DAsync, _ptsz);
+cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
+  for (size_t z = 0; z < e.depth; ++z)
+    if (cudaError_t error =
+            set2D(static_cast<char *>(p.ptr) + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height))
+      return error;
+  return cudaSuccess;
+}
+OPTIML_PER_THREAD(cudaMemset3D, _ptds);
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent e, cudaStream_t stream) {
+  return validStream(stream) ? cudaMemset3D(p, value, e) : result(cudaErrorInvalidResourceHandle);
+}
+OPTIML_PER_THREAD(cudaMemset3DAsync, _ptsz);
+}

@@ -1,0 +1,64 @@
+//===- Checks.cpp - the entry points of memory checking -------------------===//
+#include "Fault.h"
+#include "Races.h"
+#include "Regions.h"
+#include "Trace.h"
+
+using namespace optiml::emu;
+
+extern "C" {
+
+void optiml_check(ThreadContext *context, const void *address, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  const SiteDesc &s = f.block->launch->module->sites[site];
+  Region r = checkedRegion(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, false);
+  // Memory that device code allocated may be freed by it again; the other ranges stand for the whole launch.
+  if (r.bytes >= s.size && !(r.allocation && r.allocation->kind == MemoryKind::Heap))
+    context->siteCache[site] = {r.lo, r.bytes - s.size};
+}
+
+void optiml_access(ThreadContext *context, const void *address, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  const SiteDesc &s = f.block->launch->module->sites[site];
+  raceAccess(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, false);
+}
+
+void optiml_access_range(ThreadContext *context, const void *address, uint64_t bytes, uint32_t site) {
+  if (!bytes)
+    return;
+  Fiber &f = fiberOf(context);
+  const Launch &l = *f.block->launch;
+  AccessKind kind = l.module->sites[site].kind;
+  uint64_t a = reinterpret_cast<uint64_t>(address);
+  if (l.mode(ModeVerify))
+    raceAccess(f, a, bytes, kind, site, true);
+  else if (l.mode(ModeTrace))
+    traceAccess(f, a, bytes, site);
+  else
+    checkedRegion(f, a, bytes, kind, site, true);
+}
+
+void optiml_trace(ThreadContext *context, const void *address, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  traceAccess(f, reinterpret_cast<uint64_t>(address), f.block->launch->module->sites[site].size, site);
+}
+
+void optiml_unsupported(ThreadContext *context, const char *construct, uint32_t site) {
+  Fiber &fiber = fiberOf(context);
+  Fault f = faultAt(fiber, "unsupported", site);
+  f.headline = std::string("unsupported: ") + construct;
+  f.detail = "the CPU emulator cannot run this construct";
+  raise(fiber, f);
+}
+
+uint32_t optiml_is_shared(ThreadContext *context, const void *address) {
+  const Block &b = *fiberOf(context).block;
+  uint64_t a = reinterpret_cast<uint64_t>(address), lo = reinterpret_cast<uint64_t>(b.shared);
+  return a >= lo && a < lo + b.sharedCapacity;
+}
+
+uint32_t optiml_is_global(ThreadContext *context, const void *address) {
+  Region r;
+  return locate(*fiberOf(context).block, reinterpret_cast<uint64_t>(address), r) && r.kind == RegionKind::Global;
+}
+}

@@ -1,0 +1,225 @@
+//===- Memory.cpp - the emulated GPU's memory -----------------------------===//
+#include "Memory.h"
+#include "Settings.h"
+#include <algorithm>
+#include <cstring>
+#include <cxxabi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace optiml::emu;
+
+// Above AddressSanitizer's shadow and far below where Linux puts programs and libraries.
+static constexpr uint64_t preferredBase = 0x200000000000;
+static constexpr uint64_t arenaBytes = uint64_t(8) << 40;
+static constexpr uint64_t commitStep = uint64_t(4) << 20;
+
+static uint64_t pageDown(uint64_t a) { return a & ~uint64_t(4095); }
+static uint64_t pageUp(uint64_t a) { return pageDown(a + 4095); }
+
+void *optiml::emu::reserveZeroed(uint64_t bytes) {
+  void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+std::string Allocation::describe() const {
+  if (kind == MemoryKind::Symbol) {
+    int status = 0;
+    char *demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+    std::string name = status == 0 ? demangled : symbol;
+    free(demangled);
+    return "variable '" + name + "' (" + std::to_string(bytes) + " bytes)";
+  }
+  return "the " + std::to_string(bytes) + "-byte allocation from " + origin +
+         (number ? " #" + std::to_string(number) : std::string());
+}
+
+Memory &Memory::get() {
+  static Memory *memory = new Memory; // never destroyed: the program's own destructors may still free memory
+  return *memory;
+}
+
+Memory::Memory() {
+  void *p = MAP_FAILED;
+  for (uint64_t want : {preferredBase, uint64_t(0)}) {
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (want ? MAP_FIXED_NOREPLACE : 0);
+    for (uint64_t size = arenaBytes; p == MAP_FAILED && size >= (uint64_t(1) << 30); size /= 2) {
+      p = mmap(reinterpret_cast<void *>(want), size, PROT_NONE, flags, -1, 0);
+      reserved = size;
+    }
+  }
+  if (p == MAP_FAILED) {
+    reserved = 0;
+    return;
+  }
+  base = reinterpret_cast<uint64_t>(p);
+  top = committed = base;
+  uint64_t host = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
+  limit = settings().memoryBytes ? settings().memoryBytes : host / 2;
+}
+
+bool Memory::commit(uint64_t begin, uint64_t end) {
+  begin = pageDown(begin);
+  end = pageUp(end);
+  if (begin >= end)
+    return true;
+  return mprotect(reinterpret_cast<void *>(begin), end - begin, PROT_READ | PROT_WRITE) == 0;
+}
+
+Allocation *Memory::insert(std::unique_ptr<Allocation> allocation) {
+  Allocation *result = allocation.get();
+  std::unique_ptr<Allocation> &slot = byAddress[result->address];
+  if (slot)
+    retired.push_back(std::move(slot));
+  slot = std::move(allocation);
+  table.reset();
+  return result;
+}
+
+Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin, uint64_t alignment) {
+  std::lock_guard lock(mutex);
+  if (bytes > limit || live + bytes > limit)
+    return nullptr;
+  uint64_t address = (top + redZone + alignment - 1) & ~(alignment - 1);
+  uint64_t end = address + bytes + redZone;
+  if (end > base + reserved)
+    return nullptr;
+  if (end > committed) {
+    uint64_t until = std::min(pageUp(end + commitStep), base + reserved);
+    if (!commit(committed, until))
+      return nullptr;
+    committed = until;
+  }
+  top = address + bytes;
+  live += bytes;
+  memset(reinterpret_cast<void *>(address), poisonByte, bytes);
+  auto a = std::make_unique<Allocation>();
+  a->address = address;
+  a->bytes = bytes;
+  a->kind = kind;
+  a->origin = origin;
+  a->number = kind == MemoryKind::Heap ? 0 : ++counter;
+  return insert(std::move(a));
+}
+
+Allocation *Memory::release(uint64_t address) {
+  std::lock_guard lock(mutex);
+  auto it = byAddress.find(address);
+  if (it == byAddress.end() || it->second->freed || it->second->kind == MemoryKind::Symbol)
+    return nullptr;
+  Allocation *a = it->second.get();
+  a->freed = true;
+  table.reset();
+  if (a->kind == MemoryKind::Registered)
+    return a;
+  live -= a->bytes;
+  uint64_t begin = pageUp(a->address), end = pageDown(a->end());
+  if (begin < end)
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+  return a;
+}
+
+Allocation *Memory::restore(uint64_t address, uint64_t bytes, MemoryKind kind, std::string &error) {
+  std::lock_guard lock(mutex);
+  auto fail = [&](const std::string &why) -> Allocation * {
+    error = "cannot rebuild the buffer of " + std::to_string(bytes) + " bytes at its captured address: " + why;
+    return nullptr;
+  };
+  if (!bytes || address + bytes < address || (address >> 47) != 0 || ((address + bytes) >> 47) != 0)
+    return fail("the address range is not one a program can have");
+  auto next = byAddress.upper_bound(address);
+  if (next != byAddress.end() && next->first < address + bytes)
+    return fail("it overlaps another buffer");
+  if (next != byAddress.begin() && std::prev(next)->second->end() > address)
+    return fail("it overlaps another buffer");
+  if (inArena(address) && address + bytes <= base + reserved) {
+    if (!commit(address, address + bytes))
+      return fail(strerror(errno));
+    top = std::max(top, address + bytes);
+    committed = std::max(committed, pageUp(address + bytes));
+  } else {
+    // Outside the arena: pages may be shared with a neighbour that was restored before, so map page by page.
+    for (uint64_t page = pageDown(address); page < pageUp(address + bytes); page += 4096) {
+      void *p = mmap(reinterpret_cast<void *>(page), 4096, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+      bool ours = next != byAddress.begin() && pageUp(std::prev(next)->second->end()) > page;
+      if (p == MAP_FAILED && !ours)
+        return fail(strerror(errno));
+    }
+  }
+  live += bytes;
+  auto a = std::make_unique<Allocation>();
+  a->address = address;
+  a->bytes = bytes;
+  a->kind = kind;
+  a->origin = "cudaMalloc";
+  a->number = ++counter;
+  return insert(std::move(a));
+}
+
+Allocation *Memory::addRegistered(void *host, uint64_t bytes, unsigned flags) {
+  std::lock_guard lock(mutex);
+  auto a = std::make_unique<Allocation>();
+  a->address = reinterpret_cast<uint64_t>(host);
+  a->bytes = bytes;
+  a->kind = MemoryKind::Registered;
+  a->origin = "cudaHostRegister";
+  a->flags = flags;
+  return insert(std::move(a));
+}
+
+Allocation *Memory::addSymbol(void *address, uint64_t bytes, const std::string &symbol, bool constant) {
+  std::lock_guard lock(mutex);
+  auto a = std::make_unique<Allocation>();
+  a->address = reinterpret_cast<uint64_t>(address);
+  a->bytes = bytes;
+  a->kind = MemoryKind::Symbol;
+  a->symbol = symbol;
+  a->constant = constant;
+  a->initial.assign(static_cast<const char *>(address), bytes);
+  return insert(std::move(a));
+}
+
+Allocation *Memory::find(uint64_t address) {
+  std::lock_guard lock(mutex);
+  auto it = byAddress.upper_bound(address);
+  if (it == byAddress.begin())
+    return nullptr;
+  Allocation *a = std::prev(it)->second.get();
+  return !a->freed && a->contains(address, 1) ? a : nullptr;
+}
+
+Allocation *Memory::findIn(const RangeTable &table, uint64_t address) {
+  auto it = std::upper_bound(table.begin(), table.end(), address,
+                             [](uint64_t value, const Allocation *a) { return value < a->address; });
+  if (it == table.begin())
+    return nullptr;
+  Allocation *a = *std::prev(it);
+  return a->contains(address, 1) && !a->freed ? a : nullptr;
+}
+
+Allocation *Memory::nearest(uint64_t address) {
+  std::lock_guard lock(mutex);
+  constexpr uint64_t near = uint64_t(1) << 32;
+  auto it = byAddress.upper_bound(address);
+  Allocation *above = it == byAddress.end() ? nullptr : it->second.get();
+  Allocation *below = it == byAddress.begin() ? nullptr : std::prev(it)->second.get();
+  if (below && below->contains(address, 1))
+    return below;
+  uint64_t up = above ? above->address - address : UINT64_MAX, down = below ? address - below->end() : UINT64_MAX;
+  if (std::min(up, down) > near)
+    return nullptr;
+  return down <= up ? below : above;
+}
+
+std::shared_ptr<const RangeTable> Memory::liveTable() {
+  std::lock_guard lock(mutex);
+  if (!table) {
+    auto fresh = std::make_shared<RangeTable>();
+    for (auto &[address, a] : byAddress)
+      if (!a->freed)
+        fresh->push_back(a.get());
+    table = std::move(fresh);
+  }
+  return table;
+}

@@ -1,0 +1,96 @@
+//===- Memory.h - the emulated GPU's memory ---------------------*- C++ -*-===//
+//
+// Every allocation lives in one big reserved range of addresses at a fixed place, so that addresses repeat from run to
+// run and a replay can rebuild them. Allocations are 256-byte aligned, at least 256 unused bytes apart, filled with a
+// poison pattern, and their addresses are never used again, so that a use after free is seen for what it is.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_RUNTIME_MEMORY_H
+#define OPTIML_RUNTIME_MEMORY_H
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace optiml::emu {
+
+struct RaceCell;
+struct TwinCell;
+
+enum class MemoryKind : uint8_t { Device, Managed, Host, Registered, Symbol, Heap };
+
+/// Bytes that fresh memory holds.
+constexpr unsigned char poisonByte = 0xCC;
+constexpr uint64_t redZone = 256;
+
+/// One allocation, registered host range or device variable. Never deleted: a freed one explains later accesses.
+struct Allocation {
+  uint64_t address = 0, bytes = 0;
+  MemoryKind kind = MemoryKind::Device;
+  bool constant = false; ///< __constant__
+  std::atomic<bool> freed{false};
+  unsigned number = 0;       ///< counts allocations of the program, from 1
+  const char *origin = "";   ///< the call that made it, e.g. "cudaMalloc"
+  std::string symbol;        ///< mangled name of a variable
+  std::string initial;       ///< a variable's bytes when the program started
+  unsigned flags = 0;        ///< of cudaHostAlloc
+  RaceCell *races = nullptr; ///< ModeVerify, reserved at first use
+  TwinCell *twins = nullptr; ///< ModeShadow, reserved at first use
+  uint64_t end() const { return address + bytes; }
+  bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
+  /// "the 4096-byte allocation from cudaMalloc #3", "variable 'table' (64 bytes)".
+  std::string describe() const;
+};
+
+/// The live allocations at one moment, sorted by address; read without a lock while a kernel runs.
+using RangeTable = std::vector<Allocation *>;
+
+class Memory {
+public:
+  static Memory &get();
+
+  /// Null when the emulated GPU has no room. `bytes` > 0.
+  Allocation *allocate(uint64_t bytes, MemoryKind kind, const char *origin, uint64_t alignment = 256);
+  /// Frees the allocation that starts at `address`; null when there is none (or it is of no allocated kind).
+  Allocation *release(uint64_t address);
+  /// Makes [address, address + bytes) an allocation again (replay). On failure returns null and says why.
+  Allocation *restore(uint64_t address, uint64_t bytes, MemoryKind kind, std::string &error);
+  Allocation *addRegistered(void *host, uint64_t bytes, unsigned flags);
+  Allocation *addSymbol(void *address, uint64_t bytes, const std::string &symbol, bool constant);
+
+  /// The live allocation that contains the address, or null.
+  Allocation *find(uint64_t address);
+  /// Like find, in a table; no lock.
+  static Allocation *findIn(const RangeTable &table, uint64_t address);
+  /// The allocation (freed ones too) that contains or is nearest to the address, or null when none is near.
+  Allocation *nearest(uint64_t address);
+  std::shared_ptr<const RangeTable> liveTable();
+
+  uint64_t liveBytes() const { return live; }
+  uint64_t totalBytes() const { return limit; }
+  bool inArena(uint64_t address) const { return address >= base && address < base + reserved; }
+
+private:
+  Memory();
+  bool commit(uint64_t begin, uint64_t end);
+  Allocation *insert(std::unique_ptr<Allocation> allocation);
+
+  std::mutex mutex;
+  uint64_t base = 0, reserved = 0, top = 0, committed = 0;
+  uint64_t live = 0, limit = 0;
+  unsigned counter = 0;
+  std::map<uint64_t, std::unique_ptr<Allocation>> byAddress;
+  std::vector<std::unique_ptr<Allocation>> retired; ///< replaced entries (a host range registered twice)
+  std::shared_ptr<const RangeTable> table;
+};
+
+/// Reserves zeroed address space that costs memory only where it is touched.
+void *reserveZeroed(uint64_t bytes);
+
+} // namespace optiml::emu
+
+#endif

@@ -1,0 +1,27 @@
+//===- Settings.h - the environment's settings, read once -------*- C++ -*-===//
+#ifndef OPTIML_RUNTIME_SETTINGS_H
+#define OPTIML_RUNTIME_SETTINGS_H
+
+#include <cstdint>
+#include <string>
+
+namespace optiml::emu {
+
+/// See include/optiml/Emulator/RuntimeSettings.h for the variables.
+struct Settings {
+  unsigned workers = 1;
+  uint64_t orderSeed = 0;
+  bool stopAtRaces = true;
+  uint64_t memoryBytes = 0; ///< 0: half of the host's
+  std::string faultFile;
+  std::string captureDir;
+  unsigned capturePerClass = 2;
+  uint64_t captureMaxBytes = uint64_t(1) << 30;
+  unsigned captureMaxLaunches = 256;
+};
+/// Mutable: a replay sets what its job says before anything runs.
+Settings &settings();
+
+} // namespace optiml::emu
+
+#endif

@@ -1,0 +1,87 @@
+//===- TraceCache.cpp - an L1 cache over the traced blocks ----------------===//
+//
+// The traced blocks are taken to be co-resident on one multiprocessor and share an LRU cache of 128-byte lines with
+// four sectors each. Loads that miss ask L2 for a sector; stores write through and allocate nothing; atomics go to L2.
+//
+//===----------------------------------------------------------------------===//
+#include "Trace.h"
+#include "optiml/Emulator/ABI.h"
+#include <list>
+#include <unordered_map>
+
+using namespace optiml::emu;
+
+namespace {
+class SectorCache {
+public:
+  explicit SectorCache(uint64_t bytes) : capacity(std::max<uint64_t>(1, bytes / 128)) {}
+  /// Whether the sector was present; brings it in if `allocate`.
+  bool access(uint64_t sector, bool allocate) {
+    uint64_t line = sector / 4;
+    uint8_t bit = uint8_t(1u << (sector % 4));
+    auto it = lines.find(line);
+    if (it != lines.end()) {
+      order.splice(order.begin(), order, it->second.place);
+      bool hit = it->second.sectors & bit;
+      if (allocate)
+        it->second.sectors |= bit;
+      return hit;
+    }
+    if (!allocate)
+      return false;
+    if (lines.size() >= capacity) {
+      lines.erase(order.back());
+      order.pop_back();
+    }
+    order.push_front(line);
+    lines[line] = {order.begin(), bit};
+    return false;
+  }
+
+private:
+  struct Line {
+    std::list<uint64_t>::iterator place;
+    uint8_t sectors;
+  };
+  uint64_t capacity;
+  std::list<uint64_t> order;
+  std::unordered_map<uint64_t, Line> lines;
+};
+} // namespace
+
+void TraceCollector::finish(const Launch &launch) {
+  SectorCache l1(l1Bytes);
+  std::unordered_set<uint64_t> unique;
+  double misses = 0, simulated = 0;
+  std::vector<size_t> position(warps.size());
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t w = 0; w < warps.size(); ++w) {
+      if (position[w] == warps[w].size())
+        continue;
+      more = true;
+      const WarpAccess &a = warps[w][position[w]++];
+      for (uint32_t i = 0; i < a.count; ++i) {
+        uint64_t sector = sectors[a.first + i];
+        unique.insert(sector);
+        if (footprint)
+          footprint->insert(sector);
+        if (a.kind == AccessAtomic)
+          continue;
+        bool load = a.kind == AccessLoad;
+        bool hit = l1.access(sector, load);
+        simulated += load;
+        misses += load && !hit;
+      }
+    }
+  }
+  // What was not logged for want of room missed as often as the rest.
+  result.l2Sectors = simulated ? misses * (result.l1Sectors / simulated) : 0;
+  result.uniqueSectors = double(unique.size());
+  result.footprintBytes = 32.0 * double(footprint ? footprint->size() : unique.size());
+  result.totalBlocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  result.warpsPerBlock = (launch.threads + 31) / 32;
+  result.activeLanes = warpInstructions ? laneInstructions / warpInstructions : 0;
+  result.dependentLoads = warpCount ? loadChains / warpCount : 0;
+  std::erase_if(result.sites, [](const SiteTrace &s) { return s.warpAccesses == 0; });
+}

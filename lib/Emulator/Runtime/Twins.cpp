@@ -1,0 +1,96 @@
+//===- Twins.cpp - double-precision twins of floats in memory -------------===//
+#include "Twins.h"
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+using namespace optiml::emu;
+
+struct optiml::emu::TwinTable {
+  std::unordered_map<uint64_t, TwinCell> cells;
+  Allocation *last = nullptr; ///< the buffer that was used last
+};
+
+TwinTable *optiml::emu::newTwinTable() { return new TwinTable; }
+void optiml::emu::clearTwinTable(TwinTable *table) {
+  table->cells.clear();
+  table->last = nullptr;
+}
+void optiml::emu::deleteTwinTable(TwinTable *table) { delete table; }
+
+static uint64_t bitsAt(uint64_t address, uint32_t bytes) {
+  uint64_t bits = 0;
+  memcpy(&bits, reinterpret_cast<const void *>(address), bytes);
+  return bits;
+}
+
+static std::mutex reserveMutex;
+
+/// The cell of an address, or null (only when not `create`).
+static TwinCell *cellAt(Block &b, uint64_t address, bool create) {
+  TwinTable &t = *b.twins;
+  Allocation *a = t.last && t.last->contains(address, 1) ? t.last : Memory::findIn(*b.launch->memory, address);
+  if (a) {
+    t.last = a;
+    if (!a->twins) {
+      if (!create)
+        return nullptr;
+      std::lock_guard lock(reserveMutex);
+      if (!a->twins)
+        a->twins = static_cast<TwinCell *>(reserveZeroed((a->bytes + 3) / 4 * sizeof(TwinCell)));
+    }
+    return a->twins ? &a->twins[(address - a->address) / 4] : nullptr;
+  }
+  if (create)
+    return &t.cells[address];
+  auto it = t.cells.find(address);
+  return it == t.cells.end() ? nullptr : &it->second;
+}
+
+void optiml::emu::forEachTwin(const Allocation &a, const std::function<void(uint64_t, const TwinCell &)> &visit) {
+  if (!a.twins)
+    return;
+  for (uint64_t i = 0; i < a.bytes / 4; ++i) {
+    const TwinCell &c = a.twins[i];
+    if (c.bytes && a.contains(a.address + i * 4, c.bytes) && bitsAt(a.address + i * 4, c.bytes) == c.bits)
+      visit(i * 4, c);
+  }
+}
+
+static double asDouble(uint64_t bits, uint32_t bytes) {
+  if (bytes == 8)
+    return std::bit_cast<double>(bits);
+  if (bytes == 4)
+    return std::bit_cast<float>(uint32_t(bits));
+  // IEEE half; bfloat16 values never reach here with a twin of their own.
+  uint32_t h = uint32_t(bits), sign = h >> 15 & 1, exponent = h >> 10 & 31, fraction = h & 1023;
+  double v = exponent == 31 ? (fraction ? NAN : INFINITY)
+             : exponent     ? std::ldexp(1 + fraction / 1024.0, int(exponent) - 15)
+                            : std::ldexp(fraction / 1024.0, -14);
+  return sign ? -v : v;
+}
+
+extern "C" {
+
+// Called after the store: the cell keeps the bits that memory holds now.
+void optiml_shadow_store(ThreadContext *context, const void *address, uint32_t bytes, double value, double magnitude) {
+  uint64_t a = reinterpret_cast<uint64_t>(address);
+  if (a % 4 != 0 || bytes > 8)
+    return;
+  if (TwinCell *c = cellAt(*fiberOf(context).block, a, true))
+    *c = {bitsAt(a, bytes), value, magnitude, bytes, 0};
+}
+
+void optiml_shadow_load(ThreadContext *context, const void *address, uint32_t bytes, Shadow *result) {
+  uint64_t a = reinterpret_cast<uint64_t>(address);
+  uint64_t bits = bitsAt(a, bytes);
+  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, false) : nullptr;
+  if (c && c->bytes == bytes && c->bits == bits) {
+    *result = {c->value, c->magnitude};
+    return;
+  }
+  double v = asDouble(bits, bytes);
+  *result = {v, std::fabs(v)};
+}
+}

@@ -1,0 +1,31 @@
+//===- Twins.h - double-precision twins of floats in memory -----*- C++ -*-===//
+//
+// ModeShadow. A cell remembers the bits that were stored together with their twin; it is valid while memory still holds
+// those bits. Global memory has a cell for every four bytes; shared and thread-local memory a table per block.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_RUNTIME_TWINS_H
+#define OPTIML_RUNTIME_TWINS_H
+
+#include "Scheduler.h"
+#include <functional>
+
+namespace optiml::emu {
+
+struct TwinCell {
+  uint64_t bits;
+  double value, magnitude;
+  uint32_t bytes; ///< 0: none
+  uint32_t unused;
+};
+
+TwinTable *newTwinTable();
+void clearTwinTable(TwinTable *table);
+void deleteTwinTable(TwinTable *table);
+
+/// Calls `visit(offset, cell)` for every valid cell of the allocation.
+void forEachTwin(const Allocation &allocation, const std::function<void(uint64_t, const TwinCell &)> &visit);
+
+} // namespace optiml::emu
+
+#endif

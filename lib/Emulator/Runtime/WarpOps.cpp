@@ -1,0 +1,247 @@
+//===- WarpOps.cpp - operations among the lanes of a warp -----------------===//
+//
+// The lanes named in an operation's mask meet; the last to come computes everybody's result. Lanes that have finished
+// (or never were) do not count.
+//
+//===----------------------------------------------------------------------===//
+#include "Fault.h"
+#include "Races.h"
+#include "Scheduler.h"
+#include <algorithm>
+#include <bit>
+
+using namespace optiml::emu;
+
+static void computeShuffle(Block &b, Warp &w, uint32_t lanes) {
+  for (uint32_t left = lanes; left; left &= left - 1) {
+    int lane = std::countr_zero(left);
+    WarpRequest &r = b.fibers[w.first + lane].request;
+    int bval = int(r.b & 31), segment = int(r.c >> 8 & 31), clamp = int(r.c & 31);
+    int maxLane = (lane & segment) | (clamp & ~segment), minLane = lane & segment;
+    int source = lane;
+    bool inRange = false;
+    switch (r.mode) {
+    case ShuffleUp:
+      source = lane - bval;
+      inRange = source >= maxLane;
+      break;
+    case ShuffleDown:
+      source = lane + bval;
+      inRange = source <= maxLane;
+      break;
+    case ShuffleBfly:
+      source = lane ^ bval;
+      inRange = source <= maxLane;
+      break;
+    default:
+      source = minLane | (bval & ~segment);
+      inRange = source <= maxLane;
+    }
+    if (!inRange)
+      source = lane;
+    r.extra = inRange;
+    // The value of a lane that takes no part is undefined in CUDA; a pattern makes its use visible.
+    bool takesPart = lanes >> source & 1;
+    r.result = takesPart ? uint32_t(b.fibers[w.first + source].request.value) : poisonByte * 0x01010101u;
+  }
+}
+
+static uint32_t reduce(uint32_t op, uint32_t a, uint32_t b) {
+  switch (op) {
+  case ReduceAdd:
+    return a + b;
+  case ReduceMin:
+    return uint32_t(std::min(int32_t(a), int32_t(b)));
+  case ReduceMax:
+    return uint32_t(std::max(int32_t(a), int32_t(b)));
+  case ReduceUMin:
+    return std::min(a, b);
+  case ReduceUMax:
+    return std::max(a, b);
+  case ReduceAnd:
+    return a & b;
+  case ReduceOr:
+    return a | b;
+  default:
+    return a ^ b;
+  }
+}
+
+static void compute(Block &b, Warp &w, uint32_t lanes) {
+  auto request = [&](int lane) -> WarpRequest & { return b.fibers[w.first + lane].request; };
+  auto forLanes = [&](auto &&action) {
+    for (uint32_t left = lanes; left; left &= left - 1)
+      action(std::countr_zero(left));
+  };
+  WarpRequest &first = request(std::countr_zero(lanes));
+  switch (first.op) {
+  case WarpOp::Sync:
+    break;
+  case WarpOp::Shuffle:
+    return computeShuffle(b, w, lanes);
+  case WarpOp::Vote: {
+    uint32_t ballot = 0;
+    forLanes([&](int i) { ballot |= uint32_t(request(i).value != 0) << i; });
+    uint32_t result = 0;
+    switch (first.mode) {
+    case VoteAll:
+      result = ballot == lanes;
+      break;
+    case VoteAny:
+      result = ballot != 0;
+      break;
+    case VoteUni:
+      result = ballot == lanes || ballot == 0;
+      break;
+    default:
+      result = ballot;
+    }
+    forLanes([&](int i) { request(i).result = result; });
+    break;
+  }
+  case WarpOp::MatchAny:
+    forLanes([&](int i) {
+      uint32_t equal = 0;
+      forLanes([&](int j) { equal |= uint32_t(request(i).value == request(j).value) << j; });
+      request(i).result = equal;
+    });
+    break;
+  case WarpOp::MatchAll: {
+    bool all = true;
+    forLanes([&](int i) { all &= request(i).value == first.value; });
+    forLanes([&](int i) {
+      request(i).result = all ? lanes : 0;
+      request(i).extra = all;
+    });
+    break;
+  }
+  case WarpOp::Reduce: {
+    bool begun = false;
+    uint32_t result = 0;
+    forLanes([&](int i) {
+      result = begun ? reduce(first.mode, result, uint32_t(request(i).value)) : uint32_t(request(i).value);
+      begun = true;
+    });
+    forLanes([&](int i) { request(i).result = result; });
+    break;
+  }
+  }
+}
+
+bool Block::completeWarpOp(Warp &w, uint32_t mask) {
+  uint32_t lanes = mask & w.present & ~w.exited;
+  if (!lanes || (lanes & ~w.waiting))
+    return false;
+  const WarpRequest &first = fibers[w.first + uint32_t(std::countr_zero(lanes))].request;
+  for (uint32_t left = lanes; left; left &= left - 1) {
+    const WarpRequest &r = fibers[w.first + uint32_t(std::countr_zero(left))].request;
+    if (r.mask != mask || r.op != first.op || r.mode != first.mode)
+      return false;
+  }
+  compute(*this, w, lanes);
+  quietYields = 0;
+  if (first.op == WarpOp::Sync)
+    warpSyncRaces(*this, w, lanes);
+  w.waiting &= ~lanes;
+  for (uint32_t left = lanes; left; left &= left - 1) {
+    Fiber &f = fibers[w.first + uint32_t(std::countr_zero(left))];
+    if (f.state == FiberState::AtWarpOp)
+      wake(f);
+  }
+  return true;
+}
+
+/// Fills self.request.result and .extra.
+static void meet(Fiber &self, WarpOp op, uint32_t mode, uint32_t mask, uint64_t value, uint32_t site, uint32_t b = 0,
+                 uint32_t c = 0) {
+  Block &block = *self.block;
+  Warp &w = block.warpOf(self);
+  settleRaces(self);
+  if (!(mask >> self.context.lane & 1)) {
+    Fault f = faultAt(self, "divergent-barrier", site);
+    char text[16];
+    snprintf(text, sizeof text, "0x%08x", mask);
+    f.headline = std::string(warpOpName(op)) + " by a lane that its mask does not name";
+    f.detail = "lane " + std::to_string(self.context.lane) + " is not in the mask " + text;
+    raise(self, f);
+  }
+  self.request = {op, mode, mask, site, value, b, c, 0, 0, nullptr};
+  w.waiting |= 1u << self.context.lane;
+  if (block.completeWarpOp(w, mask))
+    return;
+  block.block(self, FiberState::AtWarpOp);
+  block.switchAway(self);
+}
+
+void Block::resolveActiveMasks(Warp &w) {
+  while (w.asking) {
+    const void *place = fibers[w.first + uint32_t(std::countr_zero(w.asking))].request.place;
+    uint32_t together = 0;
+    for (uint32_t left = w.asking; left; left &= left - 1) {
+      uint32_t lane = uint32_t(std::countr_zero(left));
+      together |= uint32_t(fibers[w.first + lane].request.place == place) << lane;
+    }
+    w.asking &= ~together;
+    for (uint32_t left = together; left; left &= left - 1) {
+      Fiber &f = fibers[w.first + uint32_t(std::countr_zero(left))];
+      f.request.result = together;
+      wake(f);
+    }
+  }
+}
+
+extern "C" {
+
+void optiml_syncwarp(ThreadContext *context, uint32_t mask, uint32_t site) {
+  meet(fiberOf(context), WarpOp::Sync, 0, mask, 0, site);
+}
+
+uint32_t optiml_shuffle(ThreadContext *context, uint32_t mode, uint32_t mask, uint32_t value, uint32_t b, uint32_t c,
+                        uint32_t *inRange, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  meet(f, WarpOp::Shuffle, mode, mask, value, site, b, c);
+  if (inRange)
+    *inRange = f.request.extra;
+  return f.request.result;
+}
+
+uint32_t optiml_vote(ThreadContext *context, uint32_t mode, uint32_t mask, uint32_t predicate, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  meet(f, WarpOp::Vote, mode, mask, predicate, site);
+  return f.request.result;
+}
+
+uint32_t optiml_match_any(ThreadContext *context, uint32_t mask, uint64_t value, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  meet(f, WarpOp::MatchAny, 0, mask, value, site);
+  return f.request.result;
+}
+
+uint32_t optiml_match_all(ThreadContext *context, uint32_t mask, uint64_t value, uint32_t *predicate, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  meet(f, WarpOp::MatchAll, 0, mask, value, site);
+  if (predicate)
+    *predicate = f.request.extra;
+  return f.request.result;
+}
+
+uint32_t optiml_redux(ThreadContext *context, uint32_t op, uint32_t mask, uint32_t value, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  meet(f, WarpOp::Reduce, op, mask, value, site);
+  return f.request.result;
+}
+
+/// The lanes that come to the same call before every other lane of the warp waits for something.
+__attribute__((noinline)) uint32_t optiml_activemask(ThreadContext *context) {
+  Fiber &f = fiberOf(context);
+  Block &b = *f.block;
+  Warp &w = b.warpOf(f);
+  if (std::popcount(w.present & ~w.exited) == 1)
+    return 1u << f.context.lane;
+  f.request.place = __builtin_return_address(0);
+  w.asking |= 1u << f.context.lane;
+  b.block(f, FiberState::AtActiveMask);
+  b.switchAway(f);
+  return f.request.result;
+}
+}
