@@ -77,6 +77,22 @@ const Stmt *KernelModel::singleAssignment(const std::string &name) const {
 // Normal form
 //===----------------------------------------------------------------------===//
 
+/// blockIdx.a * blockDim.a + threadIdx.a, whatever it is multiplied by, is the global index.
+static Poly joinGlobalIndex(Poly p, const std::array<int64_t, 3> &block) {
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    if (block[axis])
+      continue;
+    std::string suffix(1, char('x' + axis));
+    auto perBlock = p.coefficient("blockIdx." + suffix), perThread = p.coefficient("threadIdx." + suffix);
+    if (!perBlock || !perThread || perThread->terms.empty() ||
+        !(*perBlock == *perThread * Poly::atom("blockDim." + suffix)))
+      continue;
+    p = p - *perBlock * Poly::atom("blockIdx." + suffix) - *perThread * Poly::atom("threadIdx." + suffix) +
+        *perThread * Poly::atom("globalIdx." + suffix);
+  }
+  return p;
+}
+
 Poly KernelModel::poly(const ExprRef &e) const {
   auto opaque = [&] {
     std::string name = "{" + str(e) + "}";
@@ -127,7 +143,7 @@ Poly KernelModel::poly(const ExprRef &e) const {
     if (!e->type.isInt() || e->type.cls == Type::Class::Bool)
       return opaque();
     if (e->text == "+")
-      return poly(e->args[0]) + poly(e->args[1]);
+      return joinGlobalIndex(poly(e->args[0]) + poly(e->args[1]), block);
     if (e->text == "*")
       return poly(e->args[0]) * poly(e->args[1]);
     if (e->text == "-") {
@@ -572,6 +588,8 @@ void KernelModel::addLoopFacts(const std::vector<Stmt *> &statements, std::vecto
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string suffix(1, char('x' + axis));
     into.push_back(Poly::atom("blockIdx." + suffix));
+    if (!block[axis])
+      into.push_back(Poly::atom("globalIdx." + suffix));
     into.push_back(Poly::atom("gridDim." + suffix) - Poly::atom("blockIdx." + suffix) - Poly(1));
     if (block[axis] == 1)
       continue;

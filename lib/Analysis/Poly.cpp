@@ -108,7 +108,11 @@ Poly Poly::filter(const std::function<bool(const Monomial &)> &keep) const {
 
 std::string Poly::str() const {
   std::string result;
-  for (const auto &[m, c] : terms) {
+  std::vector<std::pair<Monomial, int64_t>> ordered(terms.begin(), terms.end());
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto &a, const auto &b) { // the constant last, positive first
+    return std::pair(a.first.empty(), a.second < 0) < std::pair(b.first.empty(), b.second < 0);
+  });
+  for (const auto &[m, c] : ordered) {
     result += result.empty() ? (c < 0 ? "-" : "") : (c < 0 ? " - " : " + ");
     std::string product;
     for (const std::string &a : m)

@@ -197,7 +197,9 @@ private:
     e->pure = !mentions.impure;
     e->names = opaqueNames(mentions, source->getExprLoc());
     // Keep it whole wherever it is put.
-    e->text = "(" + text + ")";
+    if (!llvm::isa<cl::ParenExpr>(source) && !llvm::isa<cl::CallExpr, cl::DeclRefExpr, cl::StringLiteral>(source))
+      text = "(" + text + ")";
+    e->text = text;
     return e;
   }
 
@@ -230,6 +232,8 @@ private:
         next = x->getSubExpr();
       else if (auto *x = llvm::dyn_cast<cl::SubstNonTypeTemplateParmExpr>(e))
         next = x->getReplacement();
+      else if (auto *x = llvm::dyn_cast<cl::OpaqueValueExpr>(e); x && x->getSourceExpr())
+        next = x->getSourceExpr();
       else if (auto *x = llvm::dyn_cast<cl::CXXDefaultArgExpr>(e))
         next = x->getExpr();
       else if (auto *x = llvm::dyn_cast<cl::CXXDefaultInitExpr>(e))

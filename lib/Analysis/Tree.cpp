@@ -363,13 +363,16 @@ std::set<std::string> allNames(const Kernel &kernel) {
   return result;
 }
 
+std::string freshName(std::set<std::string> &taken, const std::string &wish) {
+  std::string name = wish;
+  for (unsigned i = 1; !taken.insert(name).second; ++i)
+    name = wish + std::to_string(i);
+  return name;
+}
+
 std::string freshName(const Kernel &kernel, const std::string &wish) {
   std::set<std::string> taken = allNames(kernel);
-  if (!taken.count(wish))
-    return wish;
-  for (unsigned i = 1;; ++i)
-    if (std::string name = wish + std::to_string(i); !taken.count(name))
-      return name;
+  return freshName(taken, wish);
 }
 
 //===----------------------------------------------------------------------===//

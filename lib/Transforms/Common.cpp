@@ -352,9 +352,32 @@ std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, 
   return Poly(0) - *bound;
 }
 
-/// [low, high] element indices of an array over the whole launch, as text for IntExpr.
+/// Adds what is known of quotients and remainders of non-negative values by constants that occur in `p`.
+static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts) {
+  for (const std::string &atom : p.atoms()) {
+    ExprRef e = model.atomExpr(atom);
+    if (!e || e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%"))
+      continue;
+    auto divisor = constantValue(e->args[1]);
+    if (!divisor || *divisor <= 0)
+      continue;
+    Poly value = model.poly(e->args[0]);
+    addDivisionFacts(model, value, facts);
+    auto low = lowerBound(model, value, facts), high = upperBound(model, value, facts);
+    if (!low || !low->constant() || *low->constant() < 0)
+      continue;
+    Poly self = Poly::atom(atom);
+    facts.push_back(self);
+    if (e->text == "%")
+      facts.push_back(Poly(*divisor - 1) - self);
+    else if (high && high->constant())
+      facts.push_back(Poly(*high->constant() / *divisor) - self);
+  }
+}
+
+/// Element indices [low, end) of an array over the whole launch, as text for IntExpr.
 struct Range {
-  std::vector<std::string> low, high; ///< one an access
+  std::vector<std::string> low, end; ///< one an access
   std::set<std::string> nonNegative;  ///< parameters that must be >= 0
   unsigned bytes = 0;
 };
@@ -369,6 +392,7 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     range.bytes = std::max(range.bytes, access.bytes);
     auto dims = delinearize(model, access.subscripts[0]);
     std::vector<Poly> facts = model.facts(access);
+    addDivisionFacts(model, access.subscripts[0], facts);
     Poly low, high;
     bool ok = dims.has_value();
     for (size_t i = 0; ok && i < dims->size(); ++i) {
@@ -385,8 +409,8 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
       low = low + stride * *down;
       high = high + stride * *up;
     }
-    auto lowText = ok ? planText(model, low) : std::nullopt, highText = ok ? planText(model, high) : std::nullopt;
-    if (!lowText || !highText)
+    auto lowText = ok ? planText(model, low) : std::nullopt, endText = ok ? planText(model, high + Poly(1)) : std::nullopt;
+    if (!lowText || !endText)
       return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
                            access.stmt->line);
     auto note = [](std::vector<std::string> &list, const std::string &text) {
@@ -394,7 +418,7 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
         list.push_back(text);
     };
     note(range.low, *lowText);
-    note(range.high, *highText);
+    note(range.end, *endText);
   }
   return range;
 }
@@ -425,9 +449,9 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
       if (const Param *p = model.param(name); p && p->type.isSigned)
         state.require(name + " >= 0", "index arithmetic assumes it");
   auto text = [](const std::string &name, const Range &r) {
-    std::string low = folded("min", r.low), high = folded("max", r.high), size = std::to_string(r.bytes);
+    std::string low = folded("min", r.low), end = folded("max", r.end), size = std::to_string(r.bytes);
     std::string start = low == "0" ? name : name + " + " + size + " * (" + low + ")";
-    std::string bytes = size + " * (" + high + (low == "0" ? "" : " - (" + low + ")") + " + 1)";
+    std::string bytes = size + " * (" + end + (low == "0" ? "" : " - (" + low + ")") + ")";
     return start + ", " + bytes;
   };
   std::string first = a, second = b;
@@ -437,46 +461,61 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   return llvm::Error::success();
 }
 
-ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
+/// Atoms in reading order: block indices, thread indices, other names, then local coordinates.
+static int readingRank(const Poly::Monomial &monomial) {
+  int rank = monomial.empty() ? 9 : 0;
+  for (const std::string &atom : monomial)
+    rank = std::max(rank, atom.rfind("blockIdx", 0) == 0 ? 0 : atom[0] == '@' ? 4 : atom.rfind("threadIdx", 0) == 0 ? 2 : 1);
+  return rank;
+}
+
+static ExprRef atomTree(const KernelModel &model, const std::string &atom) {
+  if (ExprRef e = model.atomExpr(atom))
+    return e;
+  size_t dot = atom.find('.');
+  if (dot != std::string::npos && (atom.substr(dot - 3, 3) == "Idx" || atom.substr(dot - 3, 3) == "Dim"))
+    return builtin(atom);
+  Type type = Type::makeInt();
+  if (const Param *param = model.param(atom))
+    type = param->type;
+  else if (const Stmt *d = model.declaration(atom))
+    type = d->type;
+  type.isConst = false;
+  return var(atom, type);
+}
+
+static ExprRef sumExpr(const KernelModel &model, const Poly &p) {
+  std::vector<std::pair<Poly::Monomial, int64_t>> terms(p.terms.begin(), p.terms.end());
+  std::stable_sort(terms.begin(), terms.end(), [](const auto &a, const auto &b) {
+    return std::pair(a.second < 0, readingRank(a.first)) < std::pair(b.second < 0, readingRank(b.first));
+  });
   ExprRef sum;
-  auto termExpr = [&](const Poly::Monomial &monomial, int64_t coefficient) {
+  for (const auto &[monomial, coefficient] : terms) {
+    if (monomial.empty())
+      continue;
+    int64_t magnitude = sum && coefficient < 0 ? -coefficient : coefficient;
     ExprRef product;
-    for (const std::string &atom : monomial) {
-      ExprRef factor = model.atomExpr(atom);
-      if (!factor) {
-        size_t dot = atom.find('.');
-        bool index = dot != std::string::npos && (atom.rfind("threadIdx", 0) == 0 || atom.rfind("blockIdx", 0) == 0 ||
-                                                  atom.rfind("blockDim", 0) == 0 || atom.rfind("gridDim", 0) == 0 ||
-                                                  atom.rfind("globalIdx", 0) == 0);
-        Type type = Type::makeInt();
-        if (const Param *param = model.param(atom))
-          type = param->type;
-        else if (const Stmt *d = model.declaration(atom))
-          type = d->type;
-        type.isConst = false;
-        factor = index ? builtin(atom) : var(atom, type);
-      }
-      product = product ? mul(product, factor) : factor;
-    }
-    if (!product)
-      return intLit(coefficient);
-    return coefficient == 1 ? product : mul(product, intLit(coefficient));
-  };
-  for (int pass = 0; pass < 2; ++pass) // positive terms first, the constant last
-    for (const auto &[monomial, coefficient] : p.terms) {
-      if (monomial.empty() || (coefficient > 0) != (pass == 0))
-        continue;
-      if (!sum)
-        sum = termExpr(monomial, coefficient);
-      else if (coefficient > 0)
-        sum = add(sum, termExpr(monomial, coefficient));
-      else
-        sum = sub(sum, termExpr(monomial, -coefficient));
-    }
-  int64_t constant = p.constantTerm();
-  if (!sum)
-    return intLit(constant);
-  return constant == 0 ? sum : constant > 0 ? add(sum, intLit(constant)) : sub(sum, intLit(-constant));
+    for (const std::string &atom : monomial)
+      product = product ? mul(product, atomTree(model, atom)) : atomTree(model, atom);
+    product = mul(product, intLit(magnitude));
+    sum = !sum ? product : coefficient < 0 ? sub(sum, product) : add(sum, product);
+  }
+  return sum ? add(sum, intLit(p.constantTerm())) : intLit(p.constantTerm());
+}
+
+ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
+  // (row + r) * stride + (column + c), as a person would write it.
+  auto dims = delinearize(model, p);
+  if (!dims || dims->size() < 2)
+    return sumExpr(model, p);
+  ExprRef sum;
+  for (const Dimension &d : *dims) {
+    ExprRef value = sumExpr(model, d.value);
+    for (const std::string &atom : d.stride)
+      value = mul(value, atomTree(model, atom));
+    sum = sum ? add(sum, value) : value;
+  }
+  return sum;
 }
 
 //===----------------------------------------------------------------------===//

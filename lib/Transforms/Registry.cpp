@@ -50,6 +50,7 @@ KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std:
   state.rewrite.original = name;
   state.rewrite.originalSymbol = symbol;
   state.rewrite.twin = twin;
+  state.rewrite.originalParameters = paramText(*tree);
   LaunchStep step;
   step.kernel = twin;
   step.grid = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};

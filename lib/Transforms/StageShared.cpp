@@ -15,6 +15,7 @@
 #include "Distribute.h"
 #include "Transforms.h"
 #include "optiml/Analysis/IntegerSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -386,19 +387,33 @@ ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
   int64_t constant = std::min(left.constantTerm(), right.constantTerm());
   left = left - Poly(constant);
   right = right - Poly(constant);
+  // The indices are unsigned, a bound may be negative: compare as int.
+  auto asInt = [&](const Poly &p) {
+    return rewrite(polyExpr(model, p), [](const ExprRef &e) -> ExprRef {
+      if (e->kind != ExprKind::Builtin)
+        return nullptr;
+      auto cast = std::make_shared<Expr>(*e);
+      cast->kind = ExprKind::Cast;
+      cast->type = Type::makeInt();
+      cast->text = "int";
+      cast->args = {e};
+      return cast;
+    });
+  };
   if (left.terms.empty() && right.constantTerm() == 1) // 0 < p + 1
-    return binary(">=", polyExpr(model, right - Poly(1)), intLit(0));
-  return lessThan(polyExpr(model, left), polyExpr(model, right));
+    return binary(">=", asInt(right - Poly(1)), intLit(0));
+  return lessThan(asInt(left), asInt(right));
 }
 
 /// The cooperative copy of one tile.
-StmtRef loadLoop(const Kernel &kernel, const KernelModel &model, const Tile &tile, const ExprRef &tid, int64_t threads) {
+std::vector<StmtRef> loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile, const ExprRef &tid, int64_t threads) {
   int64_t total = tile.elements(), trips = (total + threads - 1) / threads;
   Type integer = Type::makeInt();
   Type constInt = integer;
   constInt.isConst = true;
-  std::string counter = freshName(kernel, "i"), element = freshName(kernel, "e");
-  ExprRef e = var(element, integer);
+  std::string counter = freshName(taken, "i"), element = trips == 1 ? "" : freshName(taken, "e");
+  taken.erase(counter); // sibling loops share it
+  ExprRef e = trips == 1 ? tid : var(element, integer);
   // Consecutive threads take consecutive elements of the array: the smallest stride runs fastest.
   std::vector<unsigned> order = tile.layout;
   auto size = [&](unsigned d) { return tile.dims[d].stride.constant().value_or(INT64_MAX); };
@@ -410,7 +425,7 @@ StmtRef loadLoop(const Kernel &kernel, const KernelModel &model, const Tile &til
   std::vector<StmtRef> decls;
   for (size_t i = order.size(); i-- > 0;) {
     unsigned d = order[i];
-    std::string name = freshName(kernel, order.size() == 1 ? "c" : i == 0 ? "r" : i + 1 == order.size() ? "c" : "q");
+    std::string name = freshName(taken, order.size() == 1 ? "c" : i == 0 ? "r" : i + 1 == order.size() ? "c" : "q");
     ExprRef value = inner == 1 ? e : binary("/", e, intLit(inner));
     if (i != 0)
       value = binary("%", value, intLit(tile.dims[d].extent));
@@ -431,15 +446,15 @@ StmtRef loadLoop(const Kernel &kernel, const KernelModel &model, const Tile &til
   for (unsigned d : tile.layout)
     target = subscript(target, coordinates[coordinate(d)], tile.element);
   decls.push_back(exprStmt(assign("=", target, load)));
-  ExprRef place = trips == 1 ? tid : add(tid, mul(var(counter, integer), intLit(threads)));
-  body.push_back(declStmt(element, constInt, place));
+  if (trips > 1)
+    body.push_back(declStmt(element, constInt, add(tid, mul(var(counter, integer), intLit(threads)))));
   if (total % threads != 0)
     body.push_back(ifStmt(lessThan(e, intLit(total)), block(decls)));
   else
     body.insert(body.end(), decls.begin(), decls.end());
   if (trips == 1)
-    return block(body);
-  return countedFor(counter, integer, intLit(0), intLit(trips), 1, block(body), FullUnroll);
+    return body;
+  return {countedFor(counter, integer, intLit(0), intLit(trips), 1, block(body), FullUnroll)};
 }
 
 /// Statements under `s` that only add products of staged values to private variables.
@@ -525,7 +540,7 @@ private:
     std::function<void(const ExprRef &)> visit = [&](const ExprRef &e) {
       if (e->kind == ExprKind::Subscript) {
         const Stmt *d = declarationOf(rootName(e));
-        ok &= d && !d->dims.empty() && (!d->isShared || tiles.count(d->text));
+        ok &= tiles.count(rootName(e)) || (d && !d->dims.empty() && !d->isShared);
       }
       ok &= e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec;
       ok &= !(e->kind == ExprKind::Binary && (e->text == "/" || e->text == "%") && e->type.isInt());
@@ -686,8 +701,9 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   if (shape[2] > 1)
     linear = add(linear, mul(axisBuiltin("threadIdx", 2), intLit(shape[0] * shape[1])));
   std::vector<StmtRef> outer;
+  std::set<std::string> taken = allNames(*kernel);
   for (const Tile &tile : tiles)
-    outer.push_back(loadLoop(*kernel, model, tile, var(tidName, Type::makeInt()), threads));
+    llvm::append_range(outer, loadLoop(taken, model, tile, var(tidName, Type::makeInt()), threads));
   outer.push_back(barrierStmt());
 
   StmtRef body = clone(loop->body[0]);

@@ -54,7 +54,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     return e;
 
   std::vector<CopyAxis> active;
-  for (unsigned axis = 0; axis < 3; ++axis)
+  for (unsigned axis = 3; axis-- > 0;) // x innermost
     if (copies[axis].factor > 1) {
       if (!uses[axis].global)
         return notApplicable("axis {0} is not used", char('x' + axis));

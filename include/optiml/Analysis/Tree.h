@@ -177,6 +177,8 @@ bool opaqueMentions(Stmt &s, const std::set<std::string> &names);
 bool hasBarrier(Stmt &s);
 /// A name that no name in the kernel equals, made from `wish`.
 std::string freshName(const Kernel &kernel, const std::string &wish);
+/// The same against a set of names, to which the new one is added.
+std::string freshName(std::set<std::string> &taken, const std::string &wish);
 /// Every name in the kernel.
 std::set<std::string> allNames(const Kernel &kernel);
 /// Structural equality (types and line numbers aside).

@@ -22,6 +22,8 @@ struct KernelRewrite {
   std::string originalSymbol; ///< mangled
   std::string twin;           ///< identifier of the new kernel
   std::string twinText;       ///< its definition, printed; inserted after the original's definition
+  unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
+  std::string originalParameters; ///< the original's parameter list as C++ text
   std::string parameters;     ///< twin's parameter list as C++ text ("const float *a, int n")
   LaunchPlan plan;
   std::vector<Condition> conditions; ///< all must hold

@@ -1,0 +1,51 @@
+//===- KernelSpace.h - the legal actions of a program -----------*- C++ -*-===//
+//
+// The ActionSpace of one program: the search (or a recipe on a command line) walks from the original to variants by
+// actions on its kernels. Each step keeps the kernel's tree beside its text; read(print(tree)) == tree is a property test.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_TRANSFORMS_KERNELSPACE_H
+#define OPTIML_TRANSFORMS_KERNELSPACE_H
+
+#include "optiml/Core/Interfaces.h"
+#include "optiml/Frontend/Program.h"
+#include "optiml/Transforms/Transform.h"
+#include <functional>
+#include <map>
+
+namespace optiml {
+
+/// A variant that remembers its kernels' trees.
+struct TreeVariant : Variant {
+  std::map<std::string, KernelState> kernels; ///< by original name; also those not rewritten yet
+};
+
+class KernelSpace : public ActionSpace {
+public:
+  struct Skipped {
+    std::string kernel, reason; ///< the reason names file and line
+  };
+  /// Reads the kernels of `program` (a device view) for which `wanted` holds. `hints` tells what is known of their
+  /// launches. Kernels that cannot be read are listed in `skipped`.
+  static llvm::Expected<std::unique_ptr<KernelSpace>> create(const Program &program,
+                                                             const std::function<bool(const KernelDecl &)> &wanted,
+                                                             const std::function<LaunchHints(const KernelDecl &)> &hints);
+  llvm::Expected<SearchState> root() override;
+  llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) override;
+  /// Applies a whole recipe; the error names the first action that does not apply.
+  llvm::Expected<SearchState> applyAll(const Recipe &recipe);
+  const std::vector<Skipped> &skipped() const { return skippedKernels; }
+  bool empty() const { return kernels.empty(); }
+
+private:
+  SearchState makeState(std::shared_ptr<TreeVariant> variant) const;
+  static void finish(TreeVariant &variant);
+
+  std::string path, text;
+  std::map<std::string, KernelState> kernels;
+  std::vector<Skipped> skippedKernels;
+};
+
+} // namespace optiml
+
+#endif

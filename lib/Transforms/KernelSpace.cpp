@@ -1,0 +1,156 @@
+//===- KernelSpace.cpp - the legal actions of a program -------------------===//
+#include "optiml/Transforms/KernelSpace.h"
+#include "optiml/Analysis/Read.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+
+using namespace optiml;
+
+/// An identifier for the twin of `kernel`: "scale<float>" -> "scale_float_optiml".
+static std::string twinName(const std::string &kernel, const std::string &text) {
+  size_t scope = 0; // past the last :: outside of template arguments
+  int depth = 0;
+  for (size_t i = 0; i + 1 < kernel.size(); ++i) {
+    depth += kernel[i] == '<' ? 1 : kernel[i] == '>' ? -1 : 0;
+    if (depth == 0 && kernel[i] == ':' && kernel[i + 1] == ':')
+      scope = i + 2;
+  }
+  std::string base;
+  for (char c : kernel.substr(scope))
+    if (llvm::isAlnum(c) || c == '_')
+      base += c;
+    else if (!base.empty() && base.back() != '_')
+      base += '_';
+  while (!base.empty() && base.back() == '_')
+    base.pop_back();
+  std::string name = base + "_optiml";
+  for (unsigned i = 2; text.find(name) != std::string::npos; ++i)
+    name = base + "_optiml" + std::to_string(i);
+  return name;
+}
+
+/// Where the twin goes. A plain kernel's directly after its definition; that of a template instantiation, whose
+/// arguments may be declared later, and of a kernel from a header, before the first function that launches it.
+static unsigned insertionPoint(const Program &program, const KernelDecl &kernel) {
+  if (kernel.inMainFile && !kernel.isTemplate)
+    return kernel.endOffset;
+  unsigned point = 0;
+  for (const LaunchSite &site : program.launches())
+    if (site.symbol == kernel.symbol && (point == 0 || site.topLevelBegin < point))
+      point = site.topLevelBegin;
+  return point ? point : unsigned(program.text().size());
+}
+
+/// The file's own indentation: the white space before the first indented line.
+static std::string indentOf(const std::string &text) {
+  for (size_t i = 0; (i = text.find('\n', i)) != std::string::npos;) {
+    size_t start = ++i;
+    while (i < text.size() && (text[i] == ' ' || text[i] == '\t'))
+      ++i;
+    if (i > start && i < text.size() && text[i] != '\n' && text[i] != '*' && text[i] != '/')
+      return text[start] == '\t' ? "\t" : std::string(std::min<size_t>(i - start, 4), ' ');
+  }
+  return "  ";
+}
+
+llvm::Expected<std::unique_ptr<KernelSpace>>
+KernelSpace::create(const Program &program, const std::function<bool(const KernelDecl &)> &wanted,
+                    const std::function<LaunchHints(const KernelDecl &)> &hints) {
+  std::unique_ptr<KernelSpace> space(new KernelSpace);
+  space->path = program.path();
+  space->text = program.text();
+  for (const KernelDecl &decl : program.kernels()) {
+    if (!wanted(decl))
+      continue;
+    auto tree = readKernel(program, decl);
+    if (!tree) {
+      space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});
+      continue;
+    }
+    KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), hints(decl));
+    state.rewrite.insertAt = insertionPoint(program, decl);
+    space->kernels.emplace(decl.name, std::move(state));
+  }
+  return space;
+}
+
+void KernelSpace::finish(TreeVariant &variant) {
+  std::string indent = indentOf(variant.original);
+  for (KernelRewrite &rewrite : variant.rewrites) {
+    const Kernel &tree = *variant.kernels.at(rewrite.original).tree;
+    rewrite.twinText = print(tree, indent);
+    rewrite.parameters = paramText(tree);
+  }
+  std::vector<const KernelRewrite *> order;
+  for (const KernelRewrite &rewrite : variant.rewrites)
+    order.push_back(&rewrite);
+  std::stable_sort(order.begin(), order.end(), [](auto *a, auto *b) { return a->insertAt < b->insertAt; });
+  variant.text.clear();
+  size_t at = 0;
+  for (const KernelRewrite *rewrite : order) {
+    variant.text += variant.original.substr(at, rewrite->insertAt - at);
+    variant.text += "\n\n" + rewrite->twinText;
+    at = rewrite->insertAt;
+  }
+  variant.text += variant.original.substr(at);
+}
+
+SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant) const {
+  SearchState state;
+  for (const auto &[name, kernel] : variant->kernels)
+    for (const Transform *transform : allTransforms())
+      for (ActionTemplate &site : transform->sites(kernel))
+        state.legal.push_back(std::move(site));
+  state.key = variant->key();
+  state.variant = std::move(variant);
+  return state;
+}
+
+llvm::Expected<SearchState> KernelSpace::root() {
+  auto variant = std::make_shared<TreeVariant>();
+  variant->path = path;
+  variant->original = variant->text = text;
+  variant->kernels = kernels;
+  return makeState(variant);
+}
+
+llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const Action &action) {
+  const Transform *transform = findTransform(action.transform);
+  if (!transform)
+    return makeError("there is no transform '{0}'", action.transform);
+  const auto &from = static_cast<const TreeVariant &>(*state.variant);
+  // The kernel is the longest name that the site starts with.
+  const std::string *kernel = nullptr;
+  for (const auto &[name, value] : from.kernels) {
+    llvm::StringRef rest = action.site;
+    if (rest.consume_front(name) && (rest.empty() || rest[0] == '/' || rest[0] == ':') &&
+        (!kernel || name.size() > kernel->size()))
+      kernel = &name;
+  }
+  if (!kernel)
+    return makeError("there is no kernel for the site '{0}'", action.site);
+  auto next = transform->apply(from.kernels.at(*kernel), llvm::StringRef(action.site).drop_front(kernel->size()), action.params);
+  if (!next)
+    return next.takeError();
+  auto variant = std::make_shared<TreeVariant>(from);
+  variant->kernels.at(*kernel) = *next;
+  variant->recipe.push_back(action);
+  std::erase_if(variant->rewrites, [&](const KernelRewrite &r) { return r.original == *kernel; });
+  variant->rewrites.push_back(next->rewrite);
+  finish(*variant);
+  return makeState(variant);
+}
+
+llvm::Expected<SearchState> KernelSpace::applyAll(const Recipe &recipe) {
+  auto state = root();
+  if (!state)
+    return state;
+  for (const Action &action : recipe) {
+    auto next = apply(*state, action);
+    if (!next)
+      return makeError("{0}: {1}", action.str(), llvm::toString(next.takeError()));
+    state = std::move(next);
+  }
+  return state;
+}

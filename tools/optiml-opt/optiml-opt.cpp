@@ -1,0 +1,151 @@
+//===- optiml-opt.cpp - apply a recipe to a CUDA file ---------------------===//
+//
+// As `opt` is for LLVM: reads a file, applies the actions given, prints the result. The work-horse of the transforms' tests.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Analysis/Read.h"
+#include "optiml/Driver/Emit.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "optiml/Transforms/KernelSpace.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace optiml;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("optiml-opt options");
+static cl::opt<std::string> passes("passes", cl::desc("actions: transform[site]{name=value};…"), cl::cat(category));
+static cl::opt<bool> listSites("list-sites", cl::desc("list the legal actions after the recipe"), cl::cat(category));
+static cl::opt<bool> plan("print-plan", cl::desc("print launch plans and conditions as comments"), cl::cat(category));
+static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new kernels"), cl::cat(category));
+static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"), cl::cat(category));
+static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
+static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"), cl::cat(category));
+static cl::list<std::string> inputAndFlags(cl::Positional, cl::desc("file.cu [-- nvcc flags]"), cl::cat(category));
+
+static int fail(llvm::Error error) {
+  llvm::errs() << "optiml-opt: error: " << llvm::toString(std::move(error)) << "\n";
+  return 1;
+}
+
+static void printPlan(const Variant &variant) {
+  for (const KernelRewrite &rewrite : variant.rewrites) {
+    for (const LaunchStep &step : rewrite.plan.steps)
+      llvm::outs() << "// plan " << rewrite.original << ": " << step.kernel << "<<<(" << step.grid[0].str() << ", "
+                   << step.grid[1].str() << ", " << step.grid[2].str() << "), (" << step.block[0].str() << ", "
+                   << step.block[1].str() << ", " << step.block[2].str() << "), " << step.sharedBytes.str() << ">>>\n";
+    for (const Condition &condition : rewrite.conditions)
+      llvm::outs() << "// when " << condition.expression.str() << "  (" << condition.why << ")\n";
+  }
+}
+
+/// read(print(tree)) == tree for every kernel of the variant.
+static llvm::Error checkReread(const TreeVariant &variant, const CompileOptions &options, const Toolchain &toolchain) {
+  auto program = Program::parse(variant.path, variant.text, options, toolchain, View::Device);
+  if (!program)
+    return program.takeError();
+  for (const KernelRewrite &rewrite : variant.rewrites) {
+    const KernelDecl *decl = nullptr;
+    for (const KernelDecl &candidate : (*program)->kernels())
+      if (llvm::StringRef(candidate.name).ends_with(rewrite.twin))
+        decl = &candidate;
+    if (!decl)
+      return makeError("the new kernel {0} is not found in the printed program", rewrite.twin);
+    auto tree = readKernel(**program, *decl);
+    if (!tree)
+      return tree.takeError();
+    if (!equal(**tree, *variant.kernels.at(rewrite.original).tree))
+      return makeError("{0} does not read back as the same tree:\n{1}--- read back as\n{2}", rewrite.twin,
+                       rewrite.twinText, print(**tree));
+  }
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  std::vector<const char *> own;
+  std::vector<std::string> nvccArgs;
+  bool after = false;
+  for (int i = 0; i < argc; ++i) {
+    if (!after && std::string(argv[i]) == "--")
+      after = true;
+    else if (after)
+      nvccArgs.push_back(argv[i]);
+    else
+      own.push_back(argv[i]);
+  }
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(int(own.size()), own.data(), "optiml-opt: applies OptiML's transforms to a CUDA file\n");
+  if (inputAndFlags.size() != 1)
+    return fail(makeError("give exactly one file"));
+  auto toolchain = Toolchain::find(argv[0]);
+  if (!toolchain)
+    return fail(toolchain.takeError());
+  nvccArgs.push_back(inputAndFlags[0]);
+  CompileOptions options = CompileOptions::parse(nvccArgs);
+  auto text = readFile(inputAndFlags[0]);
+  if (!text)
+    return fail(text.takeError());
+  llvm::SmallString<256> path(inputAndFlags[0]);
+  llvm::sys::fs::make_absolute(path);
+  auto program = Program::parse(path.str().str(), *text, options, *toolchain, View::Device);
+  if (!program)
+    return fail(program.takeError());
+  LaunchHints hints;
+  if (!blockHint.empty()) {
+    llvm::SmallVector<llvm::StringRef, 3> parts;
+    llvm::StringRef(blockHint).split(parts, 'x');
+    hints.block = {1, 1, 1};
+    for (size_t i = 0; i < parts.size() && i < 3; ++i)
+      if (parts[i].getAsInteger(10, hints.block[i]))
+        return fail(makeError("bad block shape '{0}'; expected e.g. 16x16x1", blockHint));
+  }
+  auto space = KernelSpace::create(**program, [](const KernelDecl &) { return true; },
+                                   [&](const KernelDecl &) { return hints; });
+  if (!space)
+    return fail(space.takeError());
+  for (const KernelSpace::Skipped &skipped : (*space)->skipped())
+    llvm::errs() << "optiml-opt: note: kernel " << skipped.kernel << " is left alone: " << skipped.reason << "\n";
+  auto recipe = parseRecipe(passes);
+  if (!recipe)
+    return fail(recipe.takeError());
+  auto state = (*space)->root();
+  if (!state)
+    return fail(state.takeError());
+  for (const Action &action : *recipe) {
+    auto next = (*space)->apply(*state, action);
+    if (!next)
+      return fail(makeError("{0}: {1}", action.str(), llvm::toString(next.takeError())));
+    state = std::move(next);
+    if (reread)
+      if (llvm::Error e = checkReread(static_cast<const TreeVariant &>(*state->variant), options, *toolchain))
+        return fail(std::move(e));
+  }
+  if (listSites) {
+    for (const ActionTemplate &site : state->legal)
+      for (const Params &params : site.values)
+        llvm::outs() << Action{site.transform, site.site, params}.str() << "\n";
+    return 0;
+  }
+  if (plan)
+    printPlan(*state->variant);
+  if (emit) {
+    auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
+    if (!host)
+      return fail(host.takeError());
+    auto emitted = emitProgram(*state->variant, **host, {});
+    if (!emitted)
+      return fail(emitted.takeError());
+    for (const std::string &remark : emitted->remarks)
+      llvm::errs() << remark << "\n";
+    llvm::outs() << emitted->text;
+    return 0;
+  }
+  if (kernelsOnly)
+    for (const KernelRewrite &rewrite : state->variant->rewrites)
+      llvm::outs() << rewrite.twinText;
+  else
+    llvm::outs() << state->variant->text;
+  return 0;
+}
