@@ -3,7 +3,8 @@
 #   %examples  the folder examples/         %utils   the folder utils/
 #   %nvcc      the CUDA compiler            %python  the Python interpreter
 #
-# Features: `gpu` (a CUDA device answers), and `optiml-X` for every tool of this build's bin folder.
+# Features: `gpu` (a CUDA device answers), `verify` (optiml-run checks changed programs), and `optiml-X` for every tool
+# of this build's bin folder.
 import os
 import shutil
 import subprocess
@@ -48,6 +49,18 @@ config.substitutions.append(
 if os.path.isdir(config.optiml_tools_dir):
     for tool in os.listdir(config.optiml_tools_dir):
         config.available_features.add(tool)
+
+def verifies():
+    """Whether this build's optiml-run has --verify."""
+    tool = os.path.join(config.optiml_tools_dir, "optiml-run")
+    if not os.path.exists(tool):
+        return False
+    shown = subprocess.run([tool, "--help"], capture_output=True, text=True, errors="replace", timeout=60)
+    return "--verify" in shown.stdout + shown.stderr
+
+
+if verifies():
+    config.available_features.add("verify")
 
 
 def has_gpu():
