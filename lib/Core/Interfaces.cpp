@@ -8,6 +8,7 @@ using nlohmann::json;
 
 Proposer::~Proposer() = default;
 Evaluator::~Evaluator() = default;
+EvaluationMemory::~EvaluationMemory() = default;
 ActionSpace::~ActionSpace() = default;
 
 static constexpr std::pair<Verdict, const char *> verdictNames[] = {

@@ -1,10 +1,10 @@
 //===- Variant.cpp - the identity of a rewritten program ------------------===//
 #include "optiml/Core/Variant.h"
+#include "optiml/Core/Hash.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 using namespace optiml;
 using llvm::StringRef;
@@ -86,8 +86,5 @@ std::string Variant::key() const {
                    {"conditions", conditions}});
   }
   // Twins may hold any bytes a user's file holds: bytes that are no UTF-8 must not make dump() fail.
-  std::string text = all.dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore);
-  llvm::XXH128_hash_t hash =
-      llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
-  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) + llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
+  return contentHash(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::ignore));
 }

@@ -93,6 +93,15 @@ public:
   virtual Measurement evaluate(const Variant &variant, Fidelity fidelity) = 0;
 };
 
+/// What was evaluated before, in this search or an earlier one with the same context. Called from one thread at a time.
+class EvaluationMemory {
+public:
+  virtual ~EvaluationMemory();
+  virtual std::optional<Measurement> recall(const std::string &variantKey, Fidelity fidelity) = 0;
+  virtual void remember(const std::string &variantKey, Fidelity fidelity, const Recipe &recipe,
+                        const Measurement &measurement) = 0;
+};
+
 /// The legal actions and how to take one. Called from several threads at once.
 class ActionSpace {
 public:

@@ -1,0 +1,107 @@
+//===- Store.h - evaluations and searches that outlive a run ----*- C++ -*-===//
+//
+// One SQLite file. It holds every evaluation (so that nothing is evaluated twice) and the outcome of every search (so
+// that the same search again is instant). Each record is one transaction: killed at any point, the file holds exactly
+// the records that were finished. Several processes may use one file.
+//
+// Every error names the file. A store is a convenience: callers go on without one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_STORE_STORE_H
+#define OPTIML_STORE_STORE_H
+
+#include "optiml/Core/Interfaces.h"
+#include "llvm/Support/Error.h"
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+struct sqlite3;
+
+namespace optiml {
+
+/// What an evaluation depends on besides the variant. Equal contexts may share measurements.
+struct StoreContext {
+  std::string sourceText;
+  std::vector<std::string> options; ///< of the compile command, those that reach the kernels, in order
+  std::string gpu;                  ///< GpuSpec name, or the name of the measured card
+  std::string workloadHash;
+  std::string fpMode;  ///< strict, reassoc or fast
+  std::string backend; ///< "model" or "gpu": predictions and timings do not mix
+  std::string version; ///< of OptiML
+  std::string hash() const;
+};
+
+struct StoredEvaluation {
+  std::string variantKey;
+  Fidelity fidelity = Fidelity::Verified;
+  Recipe recipe;
+  Measurement measurement;
+  int64_t time = 0; ///< seconds since 1970
+};
+
+struct StoredSearch {
+  Recipe recipe;           ///< of the best variant; empty: the original stayed
+  std::string emittedText; ///< what was handed to nvcc
+  nlohmann::json summary;  ///< as the driver wrote it
+  int64_t time = 0;        ///< seconds since 1970
+};
+
+class Store {
+public:
+  /// $XDG_CACHE_HOME/optiml/store.db, ~/.cache/optiml/store.db, or empty when neither variable is set.
+  static std::string defaultPath();
+
+  /// Opens or creates the file, and the folders it lies in.
+  static llvm::Expected<std::unique_ptr<Store>> open(const std::string &path);
+  ~Store();
+  Store(const Store &) = delete;
+
+  const std::string &path() const { return file; }
+
+  llvm::Error addEvaluation(const std::string &context, const StoredEvaluation &evaluation);
+  llvm::Expected<std::optional<StoredEvaluation>> findEvaluation(const std::string &context,
+                                                                 const std::string &variantKey, Fidelity fidelity);
+  /// Every evaluation of a context, oldest first.
+  llvm::Expected<std::vector<StoredEvaluation>> evaluations(const std::string &context);
+
+  /// `key` is a hash of the context and the search's settings.
+  llvm::Error addSearch(const std::string &key, const std::string &context, const StoredSearch &search);
+  llvm::Expected<std::optional<StoredSearch>> findSearch(const std::string &key);
+
+private:
+  class Statement;
+  Store(std::string file, sqlite3 *database) : file(std::move(file)), database(database) {}
+  llvm::Error prepareSchema();
+  llvm::Error run(const char *sql);
+  llvm::Error failure(const char *doing) const;
+
+  std::string file;
+  sqlite3 *database;
+  std::mutex mutex;
+};
+
+/// The store as a search sees it: one context. The first failure is reported to `warn` and the store is left alone from
+/// then on.
+class StoreMemory : public EvaluationMemory {
+public:
+  StoreMemory(Store &store, std::string context, std::function<void(const std::string &)> warn)
+      : store(&store), context(std::move(context)), warn(std::move(warn)) {}
+  std::optional<Measurement> recall(const std::string &variantKey, Fidelity fidelity) override;
+  void remember(const std::string &variantKey, Fidelity fidelity, const Recipe &recipe,
+                const Measurement &measurement) override;
+
+private:
+  void giveUp(llvm::Error error);
+  Store *store;
+  std::string context;
+  std::function<void(const std::string &)> warn;
+};
+
+} // namespace optiml
+
+#endif
