@@ -76,14 +76,32 @@ struct Proposal {
   std::string reason;
 };
 
+/// One step of an opening line, resolved against the actions that are legal when its turn comes.
+struct OpeningStep {
+  std::string transform;
+  /// Which sites: a glob over the part of the site name that follows the kernel ("" or "/k:A").
+  std::string siteGlob = "*";
+  /// Parameters to look for, best first. A value fits when it agrees on every parameter named. None fits: the site's
+  /// own first value.
+  std::vector<Params> preferences;
+  bool required = false;  ///< where it does not apply the line is dropped; otherwise the step is left out
+  bool everySite = false; ///< apply it at every matching site, not just the first
+};
+
+/// A known-good recipe in general form, for one kernel.
+struct OpeningLine {
+  std::string name;
+  std::vector<OpeningStep> steps;
+};
+
 /// Ranks actions.
 class Proposer {
 public:
   virtual ~Proposer();
   /// At most `count` proposals, best first, all of them legal in `state`.
   virtual llvm::Expected<std::vector<Proposal>> propose(const SearchState &state, unsigned count) = 0;
-  /// Whole recipes worth trying before anything else, best first.
-  virtual std::vector<Recipe> openingBook(const SearchState &root) = 0;
+  /// Lines worth trying on every kernel before anything else, best first.
+  virtual std::vector<OpeningLine> openingBook(const SearchState &root) = 0;
 };
 
 /// Compiles, verifies and scores variants. Called from several threads at once.

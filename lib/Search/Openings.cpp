@@ -1,0 +1,191 @@
+//===- Openings.cpp - playing the opening book ----------------------------===//
+//
+// A line of the book is general ("stage every operand, tile 8 if there is such a value"). It is resolved step by step
+// against what is legal after the steps before it.
+//
+//===----------------------------------------------------------------------===//
+#include "Session.h"
+#include "llvm/Support/GlobPattern.h"
+#include <algorithm>
+#include <set>
+
+using namespace optiml;
+using namespace optiml::search;
+using llvm::StringRef;
+
+StringRef optiml::siteKernel(StringRef site) {
+  size_t slash = site.find('/');
+  if (slash != StringRef::npos)
+    return site.take_front(slash);
+  // The last ':' that is no half of a "::" parts the array from the kernel.
+  for (size_t i = site.size(); i-- > 0;)
+    if (site[i] == ':') {
+      if (i > 0 && site[i - 1] == ':')
+        --i;
+      else
+        return site.take_front(i);
+    }
+  return site;
+}
+
+namespace {
+
+/// Follows one line on one kernel; the `next` of a Walk.
+class LinePlayer {
+public:
+  LinePlayer(OpeningLine line, std::string kernel) : line(std::move(line)), kernel(std::move(kernel)) {}
+
+  std::optional<Action> operator()(const SearchState &at, bool refused) {
+    if (!refused)
+      noteTaken();
+    for (; step < line.steps.size(); nextStep()) {
+      const OpeningStep &wanted = line.steps[step];
+      if (taken && !wanted.everySite)
+        continue;
+      if (std::optional<Action> action = resolve(wanted, at)) {
+        tried.insert(action->str());
+        last = action;
+        return action;
+      }
+      if (wanted.required && !taken) {
+        *dropped = true;
+        return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::shared_ptr<bool> dropped = std::make_shared<bool>(false); ///< a required step did not apply
+
+private:
+  void noteTaken() {
+    if (!last)
+      return;
+    taken = true;
+    doneSites.insert(last->site);
+    last.reset();
+  }
+
+  void nextStep() {
+    ++step;
+    taken = false;
+    doneSites.clear();
+    last.reset();
+  }
+
+  static bool agrees(const Params &value, const Params &wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](const auto &entry) {
+      auto it = value.find(entry.first);
+      return it != value.end() && it->second == entry.second;
+    });
+  }
+
+  /// The first matching action that was not tried in this step: preferred values first, then the site's own order.
+  std::optional<Action> resolve(const OpeningStep &wanted, const SearchState &at) const {
+    auto glob = llvm::GlobPattern::create(wanted.siteGlob);
+    if (!glob) {
+      llvm::consumeError(glob.takeError());
+      return std::nullopt;
+    }
+    for (const ActionTemplate &legal : at.legal) {
+      StringRef owner = siteKernel(legal.site);
+      if (legal.transform != wanted.transform || owner != kernel || doneSites.count(legal.site) ||
+          !glob->match(StringRef(legal.site).drop_front(owner.size())))
+        continue;
+      unsigned attempts = 0;
+      auto untried = [&](const Params &params) -> std::optional<Action> {
+        Action action{legal.transform, legal.site, params};
+        attempts += tried.count(action.str());
+        return tried.count(action.str()) ? std::nullopt : std::optional(action);
+      };
+      for (const Params &preferred : wanted.preferences)
+        for (const Params &value : legal.values)
+          if (agrees(value, preferred))
+            if (std::optional<Action> action = untried(value))
+              return action;
+      for (const Params &value : legal.values)
+        if (attempts < 4) // a site that refused its best values is left
+          if (std::optional<Action> action = untried(value))
+            return action;
+    }
+    return std::nullopt;
+  }
+
+  OpeningLine line;
+  std::string kernel;
+  size_t step = 0;
+  bool taken = false;
+  std::optional<Action> last;
+  std::set<std::string> tried, doneSites;
+};
+
+/// Walks, enters, evaluates and backs up in batches; returns the end of every walk, null for those left out.
+std::vector<Node *> play(Session &session, std::vector<Walk> walks, const std::vector<std::shared_ptr<bool>> &dropped) {
+  std::vector<Node *> ends(walks.size(), nullptr);
+  for (size_t first = 0; first < walks.size() && !session.stopReason(); first += session.settings.batch) {
+    size_t last = std::min(walks.size(), first + session.settings.batch);
+    std::vector<Walk> batch(walks.begin() + first, walks.begin() + last);
+    session.walkAll(batch);
+    std::vector<Node *> nodes;
+    std::vector<Path> paths(batch.size());
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (batch[i].steps.empty() || (dropped[first + i] && *dropped[first + i]))
+        continue;
+      paths[i] = session.enter(batch[i], ends[first + i]);
+      nodes.push_back(ends[first + i]);
+    }
+    session.evaluateAll(nodes, Fidelity::Verified);
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (Node *end = ends[first + i])
+        session.backUp(paths[i], end);
+  }
+  return ends;
+}
+
+} // namespace
+
+void optiml::search::playOpenings(Session &session) {
+  std::vector<std::string> kernels;
+  for (const ActionTemplate &legal : session.root->state.legal) {
+    std::string kernel = siteKernel(legal.site).str();
+    if (std::find(kernels.begin(), kernels.end(), kernel) == kernels.end())
+      kernels.push_back(kernel);
+  }
+  std::vector<Walk> walks;
+  std::vector<std::shared_ptr<bool>> dropped;
+  std::vector<size_t> kernelOf;
+  session.root->state.measurement = &*session.root->measured;
+  for (const OpeningLine &line : session.book().openingBook(session.root->state))
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      LinePlayer player(line, kernels[k]);
+      dropped.push_back(player.dropped);
+      walks.push_back({session.root, std::move(player), {}});
+      kernelOf.push_back(k);
+    }
+  std::vector<Node *> ends = play(session, std::move(walks), dropped);
+
+  // The best of every kernel, one after the other.
+  std::vector<Node *> bestOf(kernels.size(), nullptr);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    Node *end = ends[i];
+    if (!end || !end->measured || end->failed || !end->measured->guardrails.empty())
+      continue;
+    Node *&best = bestOf[kernelOf[i]];
+    if (end->measured->time.seconds < (best ? best : session.root)->measured->time.seconds)
+      best = end;
+  }
+  Recipe together;
+  unsigned parts = 0;
+  for (const Node *best : bestOf)
+    if (best) {
+      together.insert(together.end(), best->recipe.begin(), best->recipe.end());
+      ++parts;
+    }
+  if (parts < 2)
+    return;
+  size_t at = 0;
+  auto next = [together, at](const SearchState &, bool) mutable -> std::optional<Action> {
+    return at < together.size() ? std::optional(together[at++]) : std::nullopt;
+  };
+  play(session, {Walk{session.root, next, {}}}, {nullptr});
+}

@@ -1,0 +1,281 @@
+//===- Session.cpp - what every search strategy shares --------------------===//
+#include "Session.h"
+#include "optiml/Support/Error.h"
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+using namespace optiml;
+using namespace optiml::search;
+
+static bool isUsable(const Measurement &measurement) {
+  return (measurement.verdict == Verdict::Correct || measurement.verdict == Verdict::Predicted) &&
+         std::isfinite(measurement.time.seconds) && std::isfinite(measurement.reward);
+}
+
+double Session::elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool Session::outOfTime() const {
+  return (settings.cancel && settings.cancel->load()) || (settings.seconds > 0 && elapsed() >= settings.seconds);
+}
+
+std::optional<StopReason> Session::stopReason() const {
+  if (settings.cancel && settings.cancel->load())
+    return StopReason::Cancelled;
+  if (settings.seconds > 0 && elapsed() >= settings.seconds)
+    return StopReason::Seconds;
+  if (settings.evaluations && statistics.evaluations >= settings.evaluations)
+    return StopReason::Evaluations;
+  return {};
+}
+
+unsigned Session::allowance(unsigned wanted) const {
+  if (!settings.evaluations)
+    return wanted;
+  return std::min(wanted, settings.evaluations - std::min(settings.evaluations, statistics.evaluations));
+}
+
+void Session::parallelFor(size_t count, const std::function<void(size_t)> &body) {
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i; (i = next.fetch_add(1)) < count;)
+      if (!outOfTime())
+        body(i);
+  };
+  // A batch lasts seconds; starting threads for it costs nothing.
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < std::min<size_t>(settings.jobs, count); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread &helper : helpers)
+    helper.join();
+}
+
+llvm::Error Session::begin() {
+  auto state = space.root();
+  if (!state)
+    return state.takeError();
+  bool known;
+  root = graph.intern(std::move(*state), {}, known);
+  root->measured.reset();
+  std::optional<Measurement> measurement = memory ? memory->recall(root->state.key, Fidelity::Verified) : std::nullopt;
+  bool recalled = measurement.has_value();
+  if (!measurement) {
+    if (observer)
+      observer->started({}, Fidelity::Verified);
+    measurement = evaluator.evaluate(*root->state.variant, Fidelity::Verified);
+  }
+  if (!isUsable(*measurement) || measurement->time.seconds <= 0)
+    return makeError("the original program cannot be evaluated: {0}",
+                     measurement->why.empty() ? verdictName(measurement->verdict) : measurement->why.c_str());
+  if (memory && !recalled)
+    memory->remember(root->state.key, Fidelity::Verified, {}, *measurement);
+  best = root;
+  lowest = highest = measurement->reward;
+  fold(*root, Fidelity::Verified, std::move(*measurement), recalled);
+  return llvm::Error::success();
+}
+
+void Session::expand(Node &node) {
+  if (node.expanded)
+    return;
+  std::vector<Proposal> proposals;
+  if (!node.state.legal.empty()) {
+    size_t count = 0;
+    for (const ActionTemplate &legal : node.state.legal)
+      count += legal.values.size();
+    node.state.measurement = node.measured ? &*node.measured : node.modelled ? &*node.modelled : nullptr;
+    auto answer = proposer.propose(node.state, unsigned(count));
+    if (answer)
+      proposals = std::move(*answer);
+    else
+      notes.push_back("no proposals for '" + recipeText(node.recipe) + "': " + llvm::toString(answer.takeError()));
+  }
+  Graph::expand(node, proposals);
+}
+
+void Session::applyAll(std::vector<Application> &applications) {
+  std::vector<std::optional<SearchState>> states(applications.size());
+  std::vector<std::string> reasons(applications.size());
+  parallelFor(applications.size(), [&](size_t i) {
+    auto state = space.apply(applications[i].from->state, applications[i].action);
+    if (state)
+      states[i] = std::move(*state);
+    else
+      reasons[i] = llvm::toString(state.takeError());
+  });
+  for (size_t i = 0; i < applications.size(); ++i) {
+    Application &application = applications[i];
+    Recipe recipe = application.from->recipe;
+    recipe.push_back(application.action);
+    if (states[i]) {
+      ++statistics.applied;
+      bool known;
+      application.to = graph.intern(std::move(*states[i]), std::move(recipe), known);
+      statistics.transpositions += known;
+    } else if (!reasons[i].empty()) {
+      ++statistics.notApplicable;
+      application.refused = true;
+      if (observer)
+        observer->refused(recipe, reasons[i]);
+    }
+  }
+}
+
+void Session::walkAll(std::vector<Walk> &walks) {
+  parallelFor(walks.size(), [&](size_t i) {
+    Walk &walk = walks[i];
+    bool refused = false;
+    SearchState state = walk.from->state;
+    while (walk.steps.size() + walk.from->recipe.size() < settings.maxDepth && !outOfTime()) {
+      std::optional<Action> action = walk.next(state, refused);
+      if (!action)
+        break;
+      auto after = space.apply(state, *action);
+      refused = !after;
+      if (!after) {
+        llvm::consumeError(after.takeError());
+        continue;
+      }
+      state = *after;
+      walk.steps.emplace_back(std::move(*action), std::move(*after));
+    }
+  });
+}
+
+Path Session::enter(const Walk &walk, Node *&end) {
+  Path path;
+  end = walk.from;
+  for (const auto &[action, state] : walk.steps) {
+    expand(*end);
+    SiteEdge *site = nullptr;
+    ValueEdge *value = Graph::find(*end, action, &site);
+    if (!value)
+      break;
+    Recipe recipe = end->recipe;
+    recipe.push_back(action);
+    bool known;
+    Node *child = graph.intern(state, std::move(recipe), known);
+    ++statistics.applied;
+    statistics.transpositions += known && value->child != child;
+    value->child = child;
+    path.push_back({end, site, value});
+    end = child;
+  }
+  return path;
+}
+
+bool Session::better(const Node &a, const Node &b) const { return a.measured->time.seconds < b.measured->time.seconds; }
+
+void Session::fold(Node &node, Fidelity fidelity, Measurement measurement, bool recalled) {
+  bool usable = isUsable(measurement) && (fidelity == Fidelity::Model || measurement.correct() || &node == root);
+  if (!usable)
+    node.failed = node.exhausted = true;
+  if (fidelity == Fidelity::Model) {
+    ++statistics.modelled;
+    if (!usable && observer)
+      observer->refused(node.recipe, measurement.why.empty() ? verdictName(measurement.verdict) : measurement.why);
+    node.modelled = std::move(measurement);
+    return;
+  }
+  node.measured = std::move(measurement);
+  node.state.measurement = &*node.measured;
+  if (&node != root) {
+    ++statistics.evaluations;
+    statistics.recalled += recalled;
+    ++(usable ? statistics.correct : statistics.failed);
+  }
+  if (usable) {
+    double reward = node.measured->reward;
+    node.best = std::max(node.best.value_or(reward), reward);
+    lowest = std::min(lowest, reward);
+    highest = std::max(highest, reward);
+  }
+  bool improved = usable && &node != root && node.measured->guardrails.empty() && better(node, *best);
+  if (improved)
+    best = &node;
+  if (observer)
+    observer->evaluated({&node == root ? 0 : statistics.evaluations, node.recipe, node.state.key, *node.measured,
+                         recalled, improved, elapsed()});
+}
+
+void Session::evaluateAll(const std::vector<Node *> &nodes, Fidelity fidelity) {
+  std::vector<Node *> todo;
+  for (Node *node : nodes) {
+    bool done = node->failed || node->measured || (fidelity == Fidelity::Model && node->modelled);
+    if (!done && std::find(todo.begin(), todo.end(), node) == todo.end())
+      todo.push_back(node);
+  }
+  if (fidelity == Fidelity::Verified && settings.evaluations)
+    todo.resize(allowance(unsigned(todo.size())));
+  std::vector<std::optional<Measurement>> results(todo.size());
+  std::vector<char> recalled(todo.size());
+  if (memory)
+    for (size_t i = 0; i < todo.size(); ++i)
+      if ((results[i] = memory->recall(todo[i]->state.key, fidelity)))
+        recalled[i] = true;
+  parallelFor(todo.size(), [&](size_t i) {
+    if (results[i])
+      return;
+    if (observer) {
+      std::lock_guard lock(observerMutex);
+      observer->started(todo[i]->recipe, fidelity);
+    }
+    Measurement measurement = evaluator.evaluate(*todo[i]->state.variant, fidelity);
+    // A failure while being cancelled says nothing about the variant.
+    if (isUsable(measurement) || !settings.cancel || !settings.cancel->load())
+      results[i] = std::move(measurement);
+  });
+  for (size_t i = 0; i < todo.size(); ++i) {
+    if (!results[i])
+      continue;
+    if (memory && !recalled[i])
+      memory->remember(todo[i]->state.key, fidelity, todo[i]->recipe, *results[i]);
+    fold(*todo[i], fidelity, std::move(*results[i]), recalled[i]);
+  }
+}
+
+void Session::backUp(const Path &path, Node *end) {
+  ++end->visits;
+  std::optional<double> value = end->best;
+  for (auto step = path.rbegin(); step != path.rend(); ++step) {
+    ++step->node->visits;
+    ++step->site->visits;
+    ++step->value->visits;
+    if (value && (!step->node->best || *step->node->best < *value))
+      step->node->best = value;
+  }
+}
+
+static Candidate candidateOf(const Node &node) {
+  return {node.state.variant, node.recipe, node.state.key, *node.measured};
+}
+
+SearchResult Session::finish(StopReason stop) {
+  SearchResult result;
+  result.stop = stop;
+  result.baseline = candidateOf(*root);
+  std::vector<const Node *> ranked;
+  for (const Node &node : graph.all())
+    if (&node != root && node.measured && !node.failed && node.measured->guardrails.empty())
+      ranked.push_back(&node);
+  stableSort(ranked, [&](const Node *a, const Node *b) { return better(*a, *b); });
+  for (const Node *node : ranked)
+    if (result.top.size() < settings.top)
+      result.top.push_back(candidateOf(*node));
+  Candidate winner = candidateOf(*best);
+  result.improved = best != root && winner.speedup() >= settings.margin;
+  result.best = result.improved ? winner : result.baseline;
+  if (best != root && !result.improved)
+    notes.push_back(
+        llvm::formatv("the best variant is {0:f2} times as fast as the original, short of the margin {1:f2}",
+                      winner.speedup(), settings.margin)
+            .str());
+  statistics.variants = unsigned(graph.size());
+  statistics.seconds = elapsed();
+  result.statistics = statistics;
+  result.notes = notes;
+  return result;
+}

@@ -1,0 +1,117 @@
+//===- Session.h - what every search strategy shares ------------*- C++ -*-===//
+//
+// Budgets, threads, the graph, and the two dear operations: applying actions and evaluating variants. Work is done in
+// parallel and folded in in the order in which it was asked for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_SEARCH_SESSION_H
+#define OPTIML_LIB_SEARCH_SESSION_H
+
+#include "Graph.h"
+#include "optiml/Search/Search.h"
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <random>
+
+namespace optiml::search {
+
+/// An edge to follow: `from` by `action`.
+struct Application {
+  Node *from;
+  Action action;
+  Node *to = nullptr;   ///< filled in; null when it did not apply or there was no time
+  bool refused = false; ///< it does not apply (as against: there was no time)
+};
+
+/// A way through the graph: node, then the edge taken.
+struct PathStep {
+  Node *node;
+  SiteEdge *site;
+  ValueEdge *value;
+};
+using Path = std::vector<PathStep>;
+
+/// A free walk of several steps from a state; a pure function of it, so that walks can run beside each other.
+struct Walk {
+  Node *from;
+  /// The next action, or nothing to stop. Called again with `refused` set when the last one did not apply.
+  std::function<std::optional<Action>(const SearchState &, bool refused)> next;
+  std::vector<std::pair<Action, SearchState>> steps; ///< filled in
+};
+
+class Session {
+public:
+  Session(ActionSpace &space, Proposer &proposer, Evaluator &evaluator, const SearchSettings &settings,
+          EvaluationMemory *memory, SearchObserver *observer)
+      : settings(settings), space(space), proposer(proposer), evaluator(evaluator), memory(memory), observer(observer),
+        random(settings.seed) {}
+
+  /// Sets up the root and evaluates the baseline.
+  llvm::Error begin();
+  SearchResult finish(StopReason stop);
+
+  /// Why the search must end now, if it must.
+  std::optional<StopReason> stopReason() const;
+  /// Verified evaluations that may still be issued, at most `wanted`.
+  unsigned allowance(unsigned wanted) const;
+
+  void applyAll(std::vector<Application> &applications);
+  void walkAll(std::vector<Walk> &walks);
+  /// Enters a walk's states into the graph; the path to its end, as far as every step is legal where it stands.
+  Path enter(const Walk &walk, Node *&end);
+  /// Evaluates those that were not evaluated before at this fidelity. Verified ones count against the budget.
+  void evaluateAll(const std::vector<Node *> &nodes, Fidelity fidelity);
+  /// Counts a visit on every edge of the path and raises the best rewards along it.
+  void backUp(const Path &path, Node *end);
+  void expand(Node &node);
+
+  /// A uniform integer below n; the same on every platform.
+  unsigned pick(unsigned n) { return unsigned(random() % n); }
+  double chance() { return double(random() >> 11) * 0x1p-53; }
+
+  const SearchSettings &settings;
+  Graph graph;
+  Node *root = nullptr;
+  Node *best = nullptr;           ///< fastest correct and clean variant so far
+  double lowest = 0, highest = 0; ///< rewards seen, for normalization
+  SearchStatistics statistics;
+  std::vector<std::string> notes;
+
+  Proposer &book() { return proposer; }
+
+private:
+  void parallelFor(size_t count, const std::function<void(size_t)> &body);
+  bool outOfTime() const;
+  double elapsed() const;
+  void fold(Node &node, Fidelity fidelity, Measurement measurement, bool recalled);
+  bool better(const Node &a, const Node &b) const;
+
+  ActionSpace &space;
+  Proposer &proposer;
+  Evaluator &evaluator;
+  EvaluationMemory *memory;
+  SearchObserver *observer;
+  std::mutex observerMutex;
+  std::mt19937_64 random;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+/// One way to search. Stateful; belongs to one session.
+class Searcher {
+public:
+  virtual ~Searcher() = default;
+  /// Issues one batch of at most `limit` Verified evaluations. False: nothing is left to try.
+  virtual bool step(unsigned limit) = 0;
+};
+
+std::unique_ptr<Searcher> makeMcts(Session &session);
+std::unique_ptr<Searcher> makeRandom(Session &session);
+std::unique_ptr<Searcher> makeGreedy(Session &session);
+
+/// Tries the opening book on every kernel, then the best of all kernels together.
+void playOpenings(Session &session);
+
+} // namespace optiml::search
+
+#endif
