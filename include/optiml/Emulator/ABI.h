@@ -51,6 +51,7 @@ struct SiteDesc {
   uint32_t line, column;
   uint32_t size; ///< bytes of one access
   AccessKind kind;
+  uint32_t alignment; ///< what the address must be a multiple of (at most 16)
 };
 
 /// Counted instructions of one basic block in ModeTrace, per execution by one thread, after optimization.

@@ -11,7 +11,7 @@ extern "C" {
 void optiml_check(ThreadContext *context, const void *address, uint32_t site) {
   Fiber &f = fiberOf(context);
   const SiteDesc &s = f.block->launch->module->sites[site];
-  Region r = checkedRegion(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, false);
+  Region r = checkedRegion(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, s.alignment);
   // Memory that device code allocated may be freed by it again; the other ranges stand for the whole launch.
   if (r.bytes >= s.size && !(r.allocation && r.allocation->kind == MemoryKind::Heap))
     context->siteCache[site] = {r.lo, r.bytes - s.size};
@@ -20,7 +20,7 @@ void optiml_check(ThreadContext *context, const void *address, uint32_t site) {
 void optiml_access(ThreadContext *context, const void *address, uint32_t site) {
   Fiber &f = fiberOf(context);
   const SiteDesc &s = f.block->launch->module->sites[site];
-  raceAccess(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, false);
+  raceAccess(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, s.alignment);
 }
 
 void optiml_access_range(ThreadContext *context, const void *address, uint64_t bytes, uint32_t site) {
@@ -31,11 +31,11 @@ void optiml_access_range(ThreadContext *context, const void *address, uint64_t b
   AccessKind kind = l.module->sites[site].kind;
   uint64_t a = reinterpret_cast<uint64_t>(address);
   if (l.mode(ModeVerify))
-    raceAccess(f, a, bytes, kind, site, true);
+    raceAccess(f, a, bytes, kind, site, 1);
   else if (l.mode(ModeTrace))
     traceAccess(f, a, bytes, site);
   else
-    checkedRegion(f, a, bytes, kind, site, true);
+    checkedRegion(f, a, bytes, kind, site, 1);
 }
 
 void optiml_trace(ThreadContext *context, const void *address, uint32_t site) {

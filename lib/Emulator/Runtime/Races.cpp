@@ -155,16 +155,15 @@ static RaceCell *cellsOf(Block &b, const Region &region, uint64_t &origin, uint3
 }
 
 void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
-                             bool range) {
+                             uint32_t alignment) {
   settleRaces(fiber);
   Block &b = *fiber.block;
   Region &region = b.races->regions[site];
-  uint64_t alignment = std::min<uint64_t>(bytes, 16);
   bool good = address - region.lo <= region.bytes && bytes <= region.bytes - (address - region.lo) &&
-              (range || address % alignment == 0 || (alignment & (alignment - 1)) != 0) &&
-              !(region.allocation && region.allocation->freed) && region.kind != RegionKind::Constant;
+              (alignment <= 1 || address % alignment == 0) && !(region.allocation && region.allocation->freed) &&
+              region.kind != RegionKind::Constant;
   if (!good)
-    region = checkedRegion(fiber, address, bytes, kind, site, range);
+    region = checkedRegion(fiber, address, bytes, kind, site, alignment);
   if (region.kind != RegionKind::Global && region.kind != RegionKind::Shared)
     return;
   uint64_t origin;

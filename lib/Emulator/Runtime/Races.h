@@ -18,7 +18,7 @@
 namespace optiml::emu {
 
 /// Checks bounds, alignment, initialization and races of one access; may not return.
-void raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site, bool range);
+void raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site, uint32_t alignment);
 
 LaunchRaces *newLaunchRaces(const Launch &launch);
 void deleteLaunchRaces(LaunchRaces *races);

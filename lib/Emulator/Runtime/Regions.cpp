@@ -2,7 +2,6 @@
 #include "Regions.h"
 #include "Fault.h"
 #include "Modules.h"
-#include <bit>
 
 using namespace optiml::emu;
 
@@ -120,7 +119,7 @@ const char *optiml::emu::accessName(AccessKind kind) {
 }
 
 Region optiml::emu::checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
-                                  bool range) {
+                                  uint32_t alignment) {
   const Block &b = *fiber.block;
   Region region;
   bool found = locate(b, address, region);
@@ -134,8 +133,7 @@ Region optiml::emu::checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes
     f.detail = describeAddress(b, address, bytes);
     raise(fiber, f);
   }
-  uint64_t alignment = std::min<uint64_t>(bytes, 16);
-  if (!range && std::has_single_bit(alignment) && address % alignment != 0) {
+  if (alignment > 1 && address % alignment != 0) {
     Fault f = faultAt(fiber, "misaligned", site);
     f.headline = headline("misaligned");
     f.detail = "the address is no multiple of " + std::to_string(alignment);

@@ -25,8 +25,9 @@ inline bool isLoad(AccessKind k) { return k == AccessLoad || k == AccessVolatile
 /// "load", "store", "atomic operation"
 const char *accessName(AccessKind kind);
 
-/// Checks bounds and (for sizes that are a power of two) alignment and raises a fault, or returns the region.
-Region checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site, bool range);
+/// Checks bounds and alignment (1: any) and raises a fault, or returns the region.
+Region checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
+                     uint32_t alignment);
 
 } // namespace optiml::emu
 

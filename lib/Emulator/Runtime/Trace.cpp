@@ -48,7 +48,7 @@ void optiml::emu::traceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, ui
     if (locate(b, address, r) && bytes <= r.bytes - (address - r.lo))
       slot = {r.lo, r.bytes - bytes};
     else
-      checkedRegion(fiber, address, bytes, b.launch->module->sites[site].kind, site, true);
+      checkedRegion(fiber, address, bytes, b.launch->module->sites[site].kind, site, 1);
   }
   if (!b.trace)
     return;

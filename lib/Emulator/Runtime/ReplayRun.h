@@ -1,0 +1,15 @@
+//===- ReplayRun.h - running one replay job in this process -----*- C++ -*-===//
+#ifndef OPTIML_RUNTIME_REPLAYRUN_H
+#define OPTIML_RUNTIME_REPLAYRUN_H
+
+#include "optiml/Emulator/Replay.h"
+
+namespace optiml::emu {
+
+/// Runs the job. Once a process. Faults are in the result; a kernel that crashes or outlasts the job's limit ends the
+/// process after writing the result to `resultPath`. What cannot even begin is a fault of kind "launch".
+ReplayResult runReplay(const ReplayJob &job, const std::string &resultPath);
+
+} // namespace optiml::emu
+
+#endif
