@@ -1,0 +1,111 @@
+//===- ReportTest.cpp - trajectory and progress line ----------------------===//
+#include "optiml/Report/Progress.h"
+#include "optiml/Report/Trajectory.h"
+#include "optiml/Support/TempDir.h"
+#include "gtest/gtest.h"
+#include <fcntl.h>
+#include <fstream>
+#include <pty.h>
+#include <unistd.h>
+
+using namespace optiml;
+using nlohmann::json;
+
+namespace {
+
+EvaluationRecord record(unsigned number, double seconds) {
+  EvaluationRecord r;
+  r.number = number;
+  r.recipe = llvm::cantFail(parseRecipe("coarsen[sgemm]{x=8,y=8};unroll[sgemm/k]{factor=4}"));
+  r.key = "key" + std::to_string(number);
+  r.measurement.verdict = Verdict::Correct;
+  r.measurement.time.seconds = seconds;
+  r.measurement.time.baseline = 1;
+  r.measurement.why = "bytes \xff that are no UTF-8\n";
+  r.improved = true;
+  return r;
+}
+
+std::vector<json> linesOf(const std::string &path) {
+  std::ifstream in(path);
+  std::vector<json> lines;
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(json::parse(line, nullptr, false));
+  return lines;
+}
+
+} // namespace
+
+TEST(Trajectory, HoldsEveryEventAsOneLine) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-report-test"));
+  auto trajectory = llvm::cantFail(Trajectory::create(dir.file("deep/run.jsonl"), {{"file", "a.cu"}}));
+  trajectory->evaluated(record(1, 0.25));
+  trajectory->refused(record(2, 1).recipe, "no loop");
+  // Written at once, not at the end.
+  ASSERT_EQ(linesOf(trajectory->path()).size(), 3u);
+  SearchResult result;
+  result.stop = StopReason::Cancelled;
+  EXPECT_FALSE(bool(trajectory->finish(result)));
+  std::vector<json> lines = linesOf(trajectory->path());
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0]["event"], "search");
+  EXPECT_EQ(lines[0]["file"], "a.cu");
+  EXPECT_EQ(lines[1]["recipe"], "coarsen[sgemm]{x=8,y=8};unroll[sgemm/k]{factor=4}");
+  EXPECT_EQ(lines[1]["speedup"], 4.0);
+  EXPECT_EQ(lines[1]["verdict"], "correct");
+  EXPECT_EQ(lines[2]["why"], "no loop");
+  EXPECT_EQ(lines[3]["stop"], "cancelled");
+}
+
+TEST(Trajectory, FailuresNameTheFile) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-report-test"));
+  auto failed = Trajectory::create(dir.path(), json::object());
+  ASSERT_FALSE(bool(failed));
+  EXPECT_NE(llvm::toString(failed.takeError()).find(dir.path()), std::string::npos);
+  auto full = Trajectory::create("/dev/full", json::object());
+  ASSERT_TRUE(bool(full));
+  std::string message = llvm::toString((*full)->finish(SearchResult()));
+  EXPECT_NE(message.find("/dev/full"), std::string::npos);
+  EXPECT_NE(message.find("No space left"), std::string::npos);
+}
+
+TEST(Progress, SaysWhereTheSearchStands) {
+  int null = open("/dev/null", O_WRONLY);
+  Progress progress(null, 200);
+  progress.evaluated(record(12, 0.25));
+  progress.started(record(13, 1).recipe, Fidelity::Verified);
+  EXPECT_EQ(progress.line(300), "optiml: 12/200 evaluations, 0 s, best 4.00x (predicted), trying "
+                                "coarsen[sgemm]{x=8,y=8};unroll[sgemm/k]{factor=4}");
+  EXPECT_EQ(progress.line(20).size(), 20u);
+  close(null);
+}
+
+TEST(Progress, WritesNothingToAFile) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-report-test"));
+  int file = open(dir.file("log").c_str(), O_WRONLY | O_CREAT, 0600);
+  {
+    Progress progress(file, 10);
+    progress.started({}, Fidelity::Verified);
+    progress.evaluated(record(1, 0.5));
+  }
+  close(file);
+  EXPECT_EQ(llvm::cantFail(readFile(dir.file("log"))), "");
+}
+
+TEST(Progress, DrawsOnATerminalAndCleansUp) {
+  int master, slave;
+  if (openpty(&master, &slave, nullptr, nullptr, nullptr) != 0)
+    GTEST_SKIP() << "no pseudo-terminals here";
+  {
+    Progress progress(slave, 10);
+    progress.evaluated(record(3, 0.5));
+  }
+  char buffer[1024];
+  ssize_t n = read(master, buffer, sizeof buffer);
+  ASSERT_GT(n, 0);
+  std::string text(buffer, n);
+  EXPECT_NE(text.find("3/10 evaluations"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("\r\x1b[K")) << text;
+  close(master);
+  close(slave);
+}
