@@ -271,7 +271,8 @@ void ownExprs(Stmt &s, const std::function<void(ExprRef &)> &f) {
   if (s.step)
     f(s.step);
   for (ExprRef &d : s.dims)
-    f(d);
+    if (d) // null: extern __shared__ x[]
+      f(d);
 }
 
 void walk(Stmt &s, const std::function<void(Stmt &)> &f) {
@@ -361,6 +362,32 @@ std::set<std::string> allNames(const Kernel &kernel) {
     result.insert(e->names.begin(), e->names.end());
   });
   return result;
+}
+
+bool renameDeclarations(Stmt &s, std::set<std::string> &taken) {
+  std::set<std::string> loopVariables, names;
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::For && t.init && t.init->kind == StmtKind::Decl)
+      loopVariables.insert(t.init->text);
+    if (t.kind == StmtKind::Decl)
+      names.insert(t.text);
+  });
+  for (const std::string &name : loopVariables)
+    names.erase(name);
+  if (opaqueMentions(s, names))
+    return false;
+  std::map<std::string, std::string> renamed;
+  for (const std::string &name : names)
+    renamed[name] = freshName(taken, name);
+  walk(s, [&](Stmt &t) {
+    if (auto it = renamed.find(t.text); t.kind == StmtKind::Decl && it != renamed.end())
+      t.text = it->second;
+  });
+  rewriteExprs(s, [&](const ExprRef &e) -> ExprRef {
+    auto it = e->kind == ExprKind::Var ? renamed.find(e->text) : renamed.end();
+    return it == renamed.end() ? nullptr : var(it->second, e->type);
+  });
+  return true;
 }
 
 std::string freshName(std::set<std::string> &taken, const std::string &wish) {

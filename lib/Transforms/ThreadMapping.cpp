@@ -44,6 +44,15 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   if (shared)
     return notApplicable("the kernel uses shared memory, which is tied to its block shape");
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, pinned);
+  bool literal = uses[0].other || uses[1].other || uses[2].other;
+  if (literal && !pinned[0] && state.hints.block[0]) {
+    // The source may write the block's extents as constants: then it holds for launches of that shape.
+    uses = normalizeGlobalIndex(kernel, state.hints.block);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      std::string extent = std::string("block.") + char('x' + axis);
+      state.require(extent + " == " + std::to_string(state.hints.block[axis]), "the kernel is written for this block shape");
+    }
+  }
   for (unsigned axis = 0; axis < 3; ++axis)
     if (uses[axis].other)
       return notApplicable("axis {0} is used other than through the global index (line {1})", char('x' + axis),

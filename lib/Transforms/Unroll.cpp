@@ -26,10 +26,16 @@ public:
       ActionTemplate site{"unroll", state.rewrite.original + path, {}};
       if (trips && *trips <= 64)
         site.values.push_back({{"factor", "full"}});
-      if (!hasBarrier(*stmt))
-        for (long factor : {4, 8, 2, 16})
-          if (!trips || *trips > factor)
-            site.values.push_back({{"factor", std::to_string(factor)}});
+      for (long factor : {4, 8, 2, 16}) {
+        if (hasBarrier(*stmt) || (trips && *trips <= factor))
+          continue;
+        Params params = {{"factor", std::to_string(factor)}};
+        auto applied = apply(state, path, params);
+        if (applied)
+          site.values.push_back(params);
+        else
+          llvm::consumeError(applied.takeError());
+      }
       if (!site.values.empty())
         result.push_back(site);
     }
@@ -86,6 +92,10 @@ public:
       place->block->body[place->index] = whole;
       return result;
     }
+    std::set<std::string> taken = allNames(*kernel);
+    taken.insert(u);
+    if (!renameDeclarations(*inner->body[0], taken))
+      return notApplicable("a construct that is kept verbatim uses a variable of the loop");
     StmtRef main = clone(place->block->body[place->index]);
     StmtRef counter = main->init;
     counter->type.isConst = false;

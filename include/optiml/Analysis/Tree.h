@@ -179,6 +179,9 @@ bool hasBarrier(Stmt &s);
 std::string freshName(const Kernel &kernel, const std::string &wish);
 /// The same against a set of names, to which the new one is added.
 std::string freshName(std::set<std::string> &taken, const std::string &wish);
+/// Renames what is declared under `s` (loop variables aside) to names that are not taken, for a copy that stands beside its
+/// original. False when opaque text mentions one of them.
+bool renameDeclarations(Stmt &s, std::set<std::string> &taken);
 /// Every name in the kernel.
 std::set<std::string> allNames(const Kernel &kernel);
 /// Structural equality (types and line numbers aside).
