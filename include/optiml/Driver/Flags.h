@@ -1,0 +1,85 @@
+//===- Flags.h - OptiML's own command-line flags ----------------*- C++ -*-===//
+//
+// The table of the flags that optiml-clang adds to nvcc's, and their parser. The launcher and the search program share
+// it, so it includes no LLVM header. Every flag is also an environment variable; the command line wins.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_DRIVER_FLAGS_H
+#define OPTIML_DRIVER_FLAGS_H
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace optiml {
+
+enum class BackendChoice { Auto, Gpu, Cpu };
+enum class FpMode {
+  Strict,  ///< the same bits
+  Reassoc, ///< sums may be reordered, no approximate intrinsics
+  Fast     ///< approximate intrinsics too
+};
+
+/// When a search ends: whichever limit is reached first. 0: no such limit.
+struct SearchBudget {
+  unsigned evaluations = 200;
+  double seconds = 120;
+};
+
+/// What the own flags ask for.
+struct OwnFlags {
+  bool search = false; ///< -O-search was given
+  SearchBudget budget;
+  BackendChoice backend = BackendChoice::Auto;
+  std::string args;                     ///< of the program's run, as one shell-like text
+  std::vector<std::string> programArgs; ///< `args`, split
+  std::string emit;                     ///< write the rewritten source here; empty: do not
+  unsigned long long seed = 1;
+  std::string store;   ///< folder of the store; empty: the default one
+  bool strict = false; ///< a search that cannot run is an error
+  unsigned jobs = 0;   ///< parallel evaluations; 0: as many as there are cores
+  FpMode fp = FpMode::Reassoc;
+  bool verbose = false;
+  bool help = false;
+  std::string kernel;            ///< regular expression; only kernels whose name contains a match; empty: all
+  std::string strategy = "mcts"; ///< mcts, random
+  double margin = 1.3;           ///< how much better a prediction must be to replace the original
+};
+
+struct FlagInfo {
+  const char *name;     ///< as on the command line, without "=VALUE"
+  const char *env;      ///< the environment variable
+  const char *value;    ///< how the value is written in the help; empty: takes none
+  const char *fallback; ///< the default, in words
+  const char *meaning;
+};
+
+/// Every own flag, sorted by name.
+std::span<const FlagInfo> ownFlagTable();
+
+/// The value of an environment variable, or nothing.
+using EnvLookup = std::function<std::optional<std::string>(const std::string &name)>;
+EnvLookup processEnvironment();
+
+/// Splits `argv` (without the program's name) into own flags and `rest`, everything else in its order. Values of nvcc's
+/// options (`-Xcompiler --optiml-x`, `-o FILE`) are no flags. The environment counts only where a search or the help is
+/// asked for, so that a stale variable cannot break an ordinary compilation. On a mistake returns false and says in
+/// `error` what is wrong and what would be right.
+bool parseOwnFlags(const std::vector<std::string> &argv, const EnvLookup &env, OwnFlags &flags,
+                   std::vector<std::string> &rest, std::string &error);
+
+/// `200`, `90s` (also m, h) or both, separated by a comma; a limit that is not given is none.
+bool parseBudget(std::string_view text, SearchBudget &budget, std::string &error);
+
+/// Splits as a shell would: blanks separate, '…' and "…" keep them, \ escapes. Nothing is expanded.
+bool splitCommandLine(std::string_view text, std::vector<std::string> &words, std::string &error);
+
+/// The table for people.
+std::string ownFlagsHelp();
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,128 @@
+//===- Launcher.cpp - optiml-clang's choice: nvcc or the search -----------===//
+//
+// Uses POSIX only. Nothing of what it does may cost more than a few system calls: builds call it for every file.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Driver/Launcher.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace optiml;
+
+namespace {
+
+bool isExecutable(const std::string &path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+bool isSameFile(const std::string &a, const std::string &b) {
+  struct stat sa, sb;
+  return stat(a.c_str(), &sa) == 0 && stat(b.c_str(), &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+std::string fileName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+std::string folder(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// The first executable `name` on PATH that is not this program.
+std::string searchPath(const std::string &name, const LauncherContext &context) {
+  std::string path = context.env("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  for (size_t begin = 0; begin <= path.size();) {
+    size_t end = path.find(':', begin);
+    if (end == std::string::npos)
+      end = path.size();
+    std::string entry = path.substr(begin, end - begin);
+    std::string candidate = (entry.empty() ? "." : entry) + "/" + name;
+    if (isExecutable(candidate) && !isSameFile(candidate, context.self))
+      return candidate;
+    begin = end + 1;
+  }
+  return "";
+}
+
+/// A name with a slash is a file, any other is looked up on PATH.
+std::string resolve(const std::string &name, const LauncherContext &context) {
+  if (name.find('/') == std::string::npos)
+    return searchPath(name, context);
+  return isExecutable(name) && !isSameFile(name, context.self) ? name : "";
+}
+
+/// "nvcc", "nvcc-13.0" and the like, but not "nvcc.cu".
+bool isCompilerName(const std::string &argument) {
+  std::string name = fileName(argument);
+  if (!name.starts_with("nvcc"))
+    return false;
+  return name.size() == 4 || name == "nvcc.exe" || name.find_first_not_of("-0123456789.", 4) == std::string::npos;
+}
+
+} // namespace
+
+std::string optiml::findNvcc(const LauncherContext &context, std::string &error) {
+  if (std::optional<std::string> named = context.env("OPTIML_NVCC"); named && !named->empty()) {
+    std::string path = resolve(*named, context);
+    if (path.empty())
+      error = "OPTIML_NVCC='" + *named + "' is no executable file; let it name nvcc, or unset it";
+    return path;
+  }
+  if (std::optional<std::string> cuda = context.env("CUDA_PATH"); cuda && !cuda->empty()) {
+    std::string path = *cuda + "/bin/nvcc";
+    if (isExecutable(path) && !isSameFile(path, context.self))
+      return path;
+  }
+  if (std::string path = searchPath("nvcc", context); !path.empty())
+    return path;
+  if (isExecutable(context.usualNvcc) && !isSameFile(context.usualNvcc, context.self))
+    return context.usualNvcc;
+  error = "nvcc was not found in $CUDA_PATH/bin, on PATH, or as " + context.usualNvcc +
+          "; install the CUDA Toolkit (https://developer.nvidia.com/cuda-downloads) or set OPTIML_NVCC=/path/to/nvcc";
+  return "";
+}
+
+bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherContext &context,
+                          LaunchDecision &decision, std::string &error) {
+  std::vector<std::string> own = args, nvccArgs;
+  std::string nvcc;
+  if (!args.empty() && isCompilerName(args[0])) {
+    nvcc = resolve(args[0], context);
+    if (!nvcc.empty())
+      own.erase(own.begin());
+  }
+
+  OwnFlags flags;
+  if (!parseOwnFlags(own, context.env, flags, nvccArgs, error))
+    return false;
+  if (flags.help) {
+    decision.output = ownFlagsHelp();
+    return true;
+  }
+  bool launcherMode = !nvcc.empty();
+  if (nvcc.empty())
+    nvcc = findNvcc(context, error);
+  if (nvcc.empty())
+    return false;
+
+  if (flags.search) {
+    decision.program = folder(context.self) + "/optiml-search";
+    if (isExecutable(decision.program)) {
+      decision.argv = {decision.program};
+      decision.argv.insert(decision.argv.end(), own.begin(), own.end());
+      if (launcherMode)
+        decision.env["OPTIML_NVCC"] = nvcc;
+      return true;
+    }
+    error = decision.program + " is missing, so nothing can be searched; reinstall OptiML";
+    if (flags.strict)
+      return false;
+    decision.warning = error + "; compiling as nvcc would";
+    error.clear();
+  }
+  decision.program = nvcc;
+  decision.argv = {nvcc};
+  decision.argv.insert(decision.argv.end(), nvccArgs.begin(), nvccArgs.end());
+  return true;
+}

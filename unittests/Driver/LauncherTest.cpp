@@ -1,0 +1,129 @@
+//===- LauncherTest.cpp - nvcc or the search ------------------------------===//
+#include "optiml/Driver/Launcher.h"
+#include "gtest/gtest.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+using namespace optiml;
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+namespace {
+
+/// A folder with a launcher and some programs named nvcc, and an environment that sees nothing else.
+class Launcher : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "optiml-launcher-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    root = name;
+    program("own/optiml-clang");
+    env["PATH"] = (root / "empty").string();
+    context.env = [this](const std::string &name) -> std::optional<std::string> {
+      auto it = env.find(name);
+      return it == env.end() ? std::nullopt : std::optional<std::string>(it->second);
+    };
+    context.self = path("own/optiml-clang");
+    context.usualNvcc = path("usual/nvcc");
+  }
+  void TearDown() override { fs::remove_all(root); }
+
+  std::string path(const std::string &name) const { return (root / name).string(); }
+  std::string program(const std::string &name) {
+    fs::create_directories((root / name).parent_path());
+    std::ofstream(root / name) << "#!/bin/sh\n";
+    fs::permissions(root / name, fs::perms::owner_all);
+    return path(name);
+  }
+  bool decide(const Words &args) { return decideLaunch(args, context, decision, error); }
+
+  fs::path root;
+  std::map<std::string, std::string> env;
+  LauncherContext context;
+  LaunchDecision decision;
+  std::string error;
+};
+
+TEST_F(Launcher, FindsNvccInTheDocumentedOrder) {
+  std::string usual = program("usual/nvcc");
+  EXPECT_EQ(findNvcc(context, error), usual);
+  std::string onPath = program("bin/nvcc");
+  env["PATH"] = path("empty") + ":" + path("bin");
+  EXPECT_EQ(findNvcc(context, error), onPath);
+  std::string cuda = program("cuda/bin/nvcc");
+  env["CUDA_PATH"] = path("cuda");
+  EXPECT_EQ(findNvcc(context, error), cuda);
+  std::string named = program("other/my-nvcc");
+  env["OPTIML_NVCC"] = named;
+  EXPECT_EQ(findNvcc(context, error), named);
+}
+
+TEST_F(Launcher, MissingNvccIsOneLineWithWhatToDo) {
+  EXPECT_FALSE(decide({"-c", "x.cu"}));
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+  EXPECT_NE(error.find("install the CUDA Toolkit"), std::string::npos);
+  EXPECT_NE(error.find("OPTIML_NVCC="), std::string::npos);
+}
+
+TEST_F(Launcher, WrongVariableIsNotSilentlyPassedOver) {
+  program("usual/nvcc");
+  env["OPTIML_NVCC"] = path("gone/nvcc");
+  EXPECT_FALSE(decide({"-c", "x.cu"}));
+  EXPECT_NE(error.find("OPTIML_NVCC="), std::string::npos);
+}
+
+TEST_F(Launcher, NeverFindsItselfUnderAnotherName) {
+  std::string usual = program("usual/nvcc");
+  fs::create_directories(root / "links");
+  fs::create_symlink(context.self, root / "links" / "nvcc");
+  env["PATH"] = path("links");
+  EXPECT_EQ(findNvcc(context, error), usual);
+}
+
+TEST_F(Launcher, WithoutSearchExecsNvccWithItsArguments) {
+  std::string nvcc = program("usual/nvcc");
+  ASSERT_TRUE(decide({"--optiml-seed=1", "-c", "x.cu"})) << error;
+  EXPECT_EQ(decision.program, nvcc);
+  EXPECT_EQ(decision.argv, (Words{nvcc, "-c", "x.cu"}));
+}
+
+TEST_F(Launcher, SearchExecsTheSearchProgramWithAllArguments) {
+  program("usual/nvcc");
+  std::string search = program("own/optiml-search");
+  ASSERT_TRUE(decide({"-O-search=5", "--optiml-seed=1", "x.cu"})) << error;
+  EXPECT_EQ(decision.argv, (Words{search, "-O-search=5", "--optiml-seed=1", "x.cu"}));
+}
+
+TEST_F(Launcher, MissingSearchProgramIsAWarningAndStrictAnError) {
+  std::string nvcc = program("usual/nvcc");
+  ASSERT_TRUE(decide({"-O-search", "x.cu"}));
+  EXPECT_EQ(decision.argv, (Words{nvcc, "x.cu"}));
+  EXPECT_NE(decision.warning.find("optiml-search is missing"), std::string::npos);
+  EXPECT_FALSE(decide({"-O-search", "--optiml-strict", "x.cu"}));
+}
+
+TEST_F(Launcher, AsACompilerLauncherTakesTheNamedCompiler) {
+  std::string named = program("cuda/bin/nvcc");
+  ASSERT_TRUE(decide({named, "-c", "x.cu"})) << error;
+  EXPECT_EQ(decision.argv, (Words{named, "-c", "x.cu"}));
+  std::string search = program("own/optiml-search");
+  ASSERT_TRUE(decide({named, "-O-search", "-c", "x.cu"}));
+  EXPECT_EQ(decision.argv, (Words{search, "-O-search", "-c", "x.cu"}));
+  EXPECT_EQ(decision.env.at("OPTIML_NVCC"), named);
+}
+
+TEST_F(Launcher, AFileNamedLikeTheCompilerIsAnInput) {
+  std::string nvcc = program("usual/nvcc");
+  program("nvcc.cu");
+  ASSERT_TRUE(decide({path("nvcc.cu")}));
+  EXPECT_EQ(decision.argv, (Words{nvcc, path("nvcc.cu")}));
+}
+
+TEST_F(Launcher, HelpNeedsNoNvcc) {
+  ASSERT_TRUE(decide({"--optiml-help"})) << error;
+  EXPECT_NE(decision.output.find("--optiml-backend=auto|gpu|cpu"), std::string::npos);
+}
+
+} // namespace
