@@ -117,11 +117,11 @@ const Row rows[] = {
     {{"--optiml-store", "OPTIML_STORE", "FOLDER", "$XDG_CACHE_HOME/optiml or ~/.cache/optiml",
       "where evaluations, recipes and trajectories are kept"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.store, error); }},
-    {{"--optiml-strategy", "OPTIML_STRATEGY", "mcts|random", "mcts", "how the search chooses what to try"},
+    {{"--optiml-strategy", "OPTIML_STRATEGY", "mcts|random|greedy", "mcts", "how the search chooses what to try"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        flags.strategy = value;
-       if (value != "mcts" && value != "random")
-         error = "want mcts or random";
+       if (value != "mcts" && value != "random" && value != "greedy")
+         error = "want mcts, random or greedy";
        return error.empty();
      }},
     {{"--optiml-strict", "OPTIML_STRICT", "", "off",

@@ -45,7 +45,7 @@ struct OwnFlags {
   bool verbose = false;
   bool help = false;
   std::string kernel;            ///< regular expression; only kernels whose name contains a match; empty: all
-  std::string strategy = "mcts"; ///< mcts, random
+  std::string strategy = "mcts"; ///< mcts, random, greedy
   double margin = 1.3;           ///< how much better a prediction must be to replace the original
 };
 
