@@ -1,5 +1,6 @@
 //===- ClangRun.cpp - Clang in this process -------------------------------===//
 #include "optiml/Frontend/ClangRun.h"
+#include "DeviceLibrary.h"
 #include "Preamble.h"
 #include "optiml/Support/Error.h"
 #include "clang/Basic/DiagnosticIDs.h"
@@ -11,6 +12,18 @@
 using namespace optiml;
 
 namespace {
+
+/// Files that exist only in memory, beside the real ones.
+constexpr const char *declarationsFile = "/optiml/declarations.cuh", *libdeviceFile = "/optiml/libdevice.cuh";
+
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fileSystem() {
+  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  memory->addFile(declarationsFile, 0, llvm::MemoryBuffer::getMemBuffer(missingDeclarations()));
+  memory->addFile(libdeviceFile, 0, llvm::MemoryBuffer::getMemBuffer(libdeviceDefinitions()));
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  overlay->pushOverlay(memory);
+  return overlay;
+}
 
 /// Keeps the errors as text, and the few warnings that tell of a program that would be understood wrongly.
 class ErrorCollector : public clang::DiagnosticConsumer {
@@ -63,6 +76,9 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
 
   std::vector<std::string> args = {toolchain.resourceDir + "/../../../bin/clang++"};
   llvm::append_range(args, options.clangArgs(toolchain, run.view));
+  llvm::append_range(args, std::vector<std::string>{"-include", declarationsFile});
+  if (run.defineLibdevice)
+    llvm::append_range(args, std::vector<std::string>{"-include", libdeviceFile});
   llvm::append_range(args, run.extraArgs);
   args.push_back(run.path);
   std::vector<const char *> argPointers;
@@ -80,6 +96,8 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
   };
   clang::CreateInvocationOptions createOptions;
   createOptions.Diags = makeDiagnostics(diagnosticOptions);
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs = fileSystem();
+  createOptions.VFS = vfs;
   std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(argPointers, createOptions);
   if (!invocation || collector.count)
     return makeError("{0}: Clang does not accept the command line: {1}", run.path, collector.text);
@@ -87,7 +105,6 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
   invocation->getFrontendOpts().OutputFile = run.outputFile;
   invocation->getCodeGenOpts().DisableFree = false;
 
-  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs = llvm::vfs::getRealFileSystem();
   std::shared_ptr<clang::PrecompiledPreamble> preamble;
   if (run.mayPrecompile)
     preamble = findPreamble(key, *invocation, *buffer, vfs, run.eager);

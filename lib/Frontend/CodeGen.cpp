@@ -29,6 +29,7 @@ optiml::emitDeviceModule(const std::string &path, const std::optional<std::strin
   run.path = path;
   run.text = text;
   run.view = View::Device;
+  run.defineLibdevice = true;
   // Unoptimized, but without the optnone attribute that -O0 brings.
   run.extraArgs = {"-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only"};
   clang::EmitLLVMOnlyAction action(&context);

@@ -160,6 +160,10 @@ private:
     case Meaning::CompileOnly:
       options.compileOnly = true;
       return;
+    case Meaning::Relocatable: // -rdc=true, or -dc, which also only compiles
+      options.relocatable = row.shape == NvccFlag::Shape::Flag || value == "true";
+      options.compileOnly |= row.shape == NvccFlag::Shape::Flag;
+      return;
     case Meaning::Language:
       language = value;
       return;

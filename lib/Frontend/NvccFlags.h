@@ -30,6 +30,7 @@ struct NvccFlag {
     OptionsFile,
     Output,
     PreInclude,
+    Relocatable,
     Standard,
     SystemInclude,
     TemplateDepth,

@@ -25,6 +25,7 @@ struct ClangRun {
   std::optional<std::string> text; ///< replaces the file's content
   View view = View::Device;
   std::vector<std::string> extraArgs; ///< further driver options
+  bool defineLibdevice = false;       ///< define __nv_* by the host's mathematics instead of leaving them declared
   bool mayPrecompile = true;          ///< precompile the #include block once the same file is parsed a second time
   bool eager = false;                 ///< precompile it at the first parse already
   bool warningsMatter = true;         ///< reject what Clang ignores with a warning although it changes the program

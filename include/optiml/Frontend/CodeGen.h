@@ -15,7 +15,8 @@ class Module;
 
 namespace optiml {
 
-/// The device half as unoptimized NVPTX IR with line tables. __nv_* functions are declarations. Every use of a shared,
+/// The device half as unoptimized NVPTX IR with line tables. libdevice's functions (__nv_*) are defined
+/// by the host's mathematics (DeviceLibrary.cpp). Every use of a shared,
 /// constant or global variable is an addrspacecast to a generic pointer.
 llvm::Expected<std::unique_ptr<llvm::Module>> emitDeviceModule(const std::string &path,
                                                                const std::optional<std::string> &text,

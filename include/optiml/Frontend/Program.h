@@ -18,8 +18,8 @@ namespace optiml {
 
 /// A __global__ function with a body: a plain one, or one instantiation of a template.
 struct KernelDecl {
-  std::string name;     ///< qualified, with template arguments: "ns::scale<float>"
-  std::string symbol;   ///< mangled
+  std::string name;   ///< qualified, with template arguments: "ns::scale<float>"
+  std::string symbol; ///< mangled
   unsigned line = 0;
   std::string file;
   bool isTemplate = false;
@@ -31,15 +31,15 @@ struct KernelDecl {
 
 /// One kernel<<<…>>>(…) in the main file.
 struct LaunchSite {
-  std::string kernel;        ///< KernelDecl::name
-  std::string symbol;        ///< KernelDecl::symbol; empty when it depends on template parameters
+  std::string kernel; ///< KernelDecl::name
+  std::string symbol; ///< KernelDecl::symbol; empty when it depends on template parameters
   unsigned line = 0;
-  unsigned begin = 0, end = 0; ///< byte range of the whole call expression; 0,0 when it stands in a macro
-  std::string callee;        ///< text before <<<
+  unsigned begin = 0, end = 0;        ///< byte range of the whole call expression; 0,0 when it stands in a macro
+  std::string callee;                 ///< text before <<<
   std::vector<std::string> config;    ///< grid, block[, shared[, stream]] as written
   std::vector<std::string> arguments; ///< as written
-  unsigned topLevelBegin = 0; ///< byte offset where the enclosing top-level declaration starts
-  bool inTemplate = false;    ///< in a function template or its instantiation
+  unsigned topLevelBegin = 0;         ///< byte offset where the enclosing top-level declaration starts
+  bool inTemplate = false;            ///< in a function template or its instantiation
   bool inMacro = false;
 };
 

@@ -1,0 +1,158 @@
+//===- Accesses.cpp - bounds checks and access reports --------------------===//
+//
+// ModeBounds puts a short check before each access to memory that is not the thread's own stack: the runtime keeps, per
+// worker and site, the range that the last checked address lay in (SiteCache), and is called only outside it.
+// ModeVerify calls the runtime for every access.
+//
+//===----------------------------------------------------------------------===//
+#include "Accesses.h"
+#include "llvm/Analysis/DomTreeUpdater.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+
+using namespace llvm;
+using namespace optiml::emu;
+
+/// The generated code's own reads of the context.
+static bool isContextAccess(const Value *pointer) {
+  const auto *argument = dyn_cast<Argument>(getUnderlyingObject(pointer));
+  return argument && argument->getArgNo() == 0;
+}
+
+std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStack) {
+  const DataLayout &layout = f.getDataLayout();
+  std::vector<MemoryAccess> result;
+  auto add = [&](Instruction &inst, Value *pointer, Type *type, Align align, AccessKind kind) {
+    if (isContextAccess(pointer) || (!withStack && isThreadLocalPointer(pointer)))
+      return;
+    uint64_t size = layout.getTypeStoreSize(type);
+    if (size)
+      result.push_back(
+          {&inst, pointer, nullptr, uint32_t(size), uint32_t(std::min<uint64_t>(align.value(), 16)), kind});
+  };
+  for (Instruction &inst : instructions(f)) {
+    if (auto *load = dyn_cast<LoadInst>(&inst)) {
+      add(inst, load->getPointerOperand(), load->getType(), load->getAlign(),
+          load->isAtomic()     ? AccessAtomic
+          : load->isVolatile() ? AccessVolatileLoad
+                               : AccessLoad);
+    } else if (auto *store = dyn_cast<StoreInst>(&inst)) {
+      add(inst, store->getPointerOperand(), store->getValueOperand()->getType(), store->getAlign(),
+          store->isAtomic()     ? AccessAtomic
+          : store->isVolatile() ? AccessVolatileStore
+                                : AccessStore);
+    } else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst)) {
+      add(inst, rmw->getPointerOperand(), rmw->getType(), rmw->getAlign(), AccessAtomic);
+    } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst)) {
+      add(inst, exchange->getPointerOperand(), exchange->getCompareOperand()->getType(), exchange->getAlign(),
+          AccessAtomic);
+    } else if (auto *memory = dyn_cast<AnyMemIntrinsic>(&inst)) {
+      if (withStack || !isThreadLocalPointer(memory->getRawDest()))
+        result.push_back({&inst, memory->getRawDest(), memory->getLength(), 1, 1, AccessStore});
+      if (auto *copy = dyn_cast<AnyMemTransferInst>(memory);
+          copy && (withStack || !isThreadLocalPointer(copy->getRawSource())))
+        result.push_back({&inst, copy->getRawSource(), copy->getLength(), 1, 1, AccessLoad});
+    }
+  }
+  return result;
+}
+
+namespace {
+
+/// `void optiml.check(ctx, tid.x, tid.y, tid.z, address, site)`: the way into the runtime. In the block loop the
+/// context does not know which thread runs until here.
+Function *slowCheck(DeviceModule &dm) {
+  if (Function *f = dm.module.getFunction(slowCheckName))
+    return f;
+  LLVMContext &context = dm.module.getContext();
+  Type *pointer = PointerType::get(context, 0), *i32 = Type::getInt32Ty(context);
+  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, i32, i32, i32, pointer, i32}, false);
+  Function *f = Function::Create(type, GlobalValue::InternalLinkage, slowCheckName, dm.module);
+  f->setCallingConv(CallingConv::PreserveMost);
+  f->addFnAttr(Attribute::NoInline);
+  f->addFnAttr(Attribute::Cold);
+  f->setDoesNotThrow();
+  IRBuilder<> b(BasicBlock::Create(context, "", f));
+  storeThread(dm, b);
+  dm.call(b, "optiml_check", {f->getArg(4), f->getArg(5)});
+  b.CreateRetVoid();
+  return f;
+}
+
+void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tree) {
+  IRBuilder<> b(access.inst);
+  Function &f = *access.inst->getFunction();
+  unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
+  Type *i64 = b.getInt64Ty();
+  Value *slot = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), dm.load(b, Field::SiteCache), site * sizeof(SiteCache));
+  Value *lo = b.CreateAlignedLoad(i64, slot, Align(8));
+  Value *span = b.CreateAlignedLoad(i64, b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), slot, 8), Align(8));
+  Value *address = b.CreatePtrToInt(access.pointer, i64);
+  Value *bad = b.CreateICmpUGT(b.CreateSub(address, lo), span);
+  if (access.alignment > 1)
+    bad = b.CreateOr(bad, b.CreateICmpNE(b.CreateAnd(address, access.alignment - 1), b.getInt64(0)));
+  DomTreeUpdater updater(tree, DomTreeUpdater::UpdateStrategy::Eager);
+  Instruction *then = SplitBlockAndInsertIfThen(bad, access.inst->getIterator(), false,
+                                                MDBuilder(b.getContext()).createUnlikelyBranchWeights(), &updater);
+  IRBuilder<> slow(then);
+  slow.SetCurrentDebugLocation(access.inst->getDebugLoc());
+  Function *check = slowCheck(dm);
+  CallInst *call =
+      slow.CreateCall(check, {f.getArg(0), f.getArg(1), f.getArg(2), f.getArg(3), access.pointer, slow.getInt32(site)});
+  call->setCallingConv(check->getCallingConv());
+}
+
+/// A constant place inside a variable of the module needs no check.
+bool isKnownGood(const MemoryAccess &access, const DataLayout &layout) {
+  APInt offset(64, 0);
+  const Value *base = access.pointer->stripAndAccumulateInBoundsConstantOffsets(layout, offset);
+  const auto *global = dyn_cast<GlobalVariable>(base);
+  if (!global || access.bytes || offset.isNegative())
+    return false;
+  return offset.getZExtValue() + access.size <= layout.getTypeAllocSize(global->getValueType()).getFixedValue();
+}
+
+} // namespace
+
+void optiml::emu::storeThread(DeviceModule &dm, IRBuilder<> &b) {
+  Function &f = *b.GetInsertBlock()->getParent();
+  for (unsigned d = 0; d < 3; ++d)
+    b.CreateStore(f.getArg(1 + d), dm.fieldAddress(b, f.getArg(0), Field::Tid, d));
+  b.CreateStore(b.CreateAnd(dm.linearThread(b), 31), dm.fieldAddress(b, f.getArg(0), Field::Lane));
+}
+
+void optiml::emu::instrumentAccesses(DeviceModule &dm) {
+  bool verify = dm.is(ModeVerify);
+  std::vector<Function *> functions;
+  for (Function &f : dm.module)
+    if (!f.isDeclaration() && f.getName() != slowCheckName)
+      functions.push_back(&f);
+  for (Function *f : functions) {
+    DominatorTree tree(*f);
+    // What an earlier check on every path has shown: pointers with the checked size.
+    DenseMap<Value *, SmallVector<std::pair<Instruction *, uint32_t>, 2>> checked;
+    for (const MemoryAccess &access : memoryAccesses(*f, /*withStack=*/false)) {
+      IRBuilder<> b(access.inst);
+      if (access.bytes) {
+        dm.call(b, "optiml_access_range",
+                {access.pointer, b.CreateZExtOrTrunc(access.bytes, b.getInt64Ty()), dm.site(b, 1, access.kind)});
+        continue;
+      }
+      if (verify) {
+        dm.call(b, "optiml_access", {access.pointer, dm.site(b, access.size, access.kind, access.alignment)});
+        continue;
+      }
+      if (isKnownGood(access, f->getDataLayout()))
+        continue;
+      auto &earlier = checked[access.pointer];
+      if (any_of(earlier, [&](auto &e) { return e.second >= access.size && tree.dominates(e.first, access.inst); }))
+        continue;
+      checkInline(dm, access, tree);
+      earlier.push_back({access.inst, access.size});
+    }
+  }
+}

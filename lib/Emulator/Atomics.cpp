@@ -1,0 +1,59 @@
+//===- Atomics.cpp - scoped atomic intrinsics become instructions ---------===//
+//
+// atomicAdd_block & co. reach us as intrinsics. Clang uses the signed maximum and minimum for the unsigned ones too;
+// the name of the header's function that holds the call tells them apart, so that this runs before inlining.
+//
+//===----------------------------------------------------------------------===//
+#include "DeviceModule.h"
+#include "llvm/IR/InstIterator.h"
+
+using namespace llvm;
+using namespace optiml::emu;
+
+static std::optional<AtomicRMWInst::BinOp> operation(StringRef name, bool isUnsigned, bool isFloat) {
+  if (name == "add")
+    return isFloat ? AtomicRMWInst::FAdd : AtomicRMWInst::Add;
+  if (name == "exch")
+    return AtomicRMWInst::Xchg;
+  if (name == "max")
+    return isUnsigned ? AtomicRMWInst::UMax : AtomicRMWInst::Max;
+  if (name == "min")
+    return isUnsigned ? AtomicRMWInst::UMin : AtomicRMWInst::Min;
+  if (name == "inc")
+    return AtomicRMWInst::UIncWrap;
+  if (name == "dec")
+    return AtomicRMWInst::UDecWrap;
+  if (name == "and")
+    return AtomicRMWInst::And;
+  if (name == "or")
+    return AtomicRMWInst::Or;
+  if (name == "xor")
+    return AtomicRMWInst::Xor;
+  return std::nullopt;
+}
+
+void optiml::emu::lowerAtomics(DeviceModule &dm) {
+  for (Function &f : dm.module)
+    for (Instruction &inst : make_early_inc_range(instructions(f))) {
+      auto *call = dyn_cast<CallInst>(&inst);
+      Function *callee = call ? call->getCalledFunction() : nullptr;
+      if (!callee || !callee->getName().starts_with("llvm.nvvm.atomic."))
+        continue;
+      StringRef op = callee->getName().drop_front(strlen("llvm.nvvm.atomic.")).split('.').first;
+      bool isUnsigned = f.getName().contains("__uAtomic") || f.getName().contains("__ullAtomic");
+      IRBuilder<> b(call);
+      Value *result = nullptr;
+      if (op == "cas")
+        result = b.CreateExtractValue(
+            b.CreateAtomicCmpXchg(call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2), MaybeAlign(),
+                                  AtomicOrdering::SequentiallyConsistent, AtomicOrdering::SequentiallyConsistent),
+            0);
+      else if (auto binary = operation(op, isUnsigned, call->getType()->isFloatingPointTy()))
+        result = b.CreateAtomicRMW(*binary, call->getArgOperand(0), call->getArgOperand(1), MaybeAlign(),
+                                   AtomicOrdering::SequentiallyConsistent);
+      if (!result)
+        continue; // reported as unsupported later
+      call->replaceAllUsesWith(result);
+      call->eraseFromParent();
+    }
+}

@@ -1,0 +1,174 @@
+//===- Build.cpp - CUDA text to code that runs on this machine ------------===//
+//
+// The order of the steps from device IR to a shared object or a program.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Emulator/Build.h"
+#include "DeviceModule.h"
+#include "Optimize.h"
+#include "optiml/Frontend/CodeGen.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/Path.h"
+
+using namespace optiml;
+using namespace optiml::emu;
+
+namespace {
+
+llvm::Error runLinker(const std::vector<std::string> &argv, const std::string &what) {
+  llvm::Expected<ProcessResult> result = runProcess(argv);
+  if (!result)
+    return result.takeError();
+  if (result->ok())
+    return llvm::Error::success();
+  // The first missing symbol usually names a library that only exists for GPUs.
+  llvm::StringRef text = result->err;
+  size_t at = text.find("undefined reference to");
+  if (at == llvm::StringRef::npos)
+    at = text.find("undefined symbol");
+  if (at != llvm::StringRef::npos) {
+    llvm::StringRef line = text.substr(at).split('\n').first;
+    return makeError("{0}: the emulator's CUDA runtime cannot link this program: {1}", what, line);
+  }
+  return makeError("{0}: {1} failed ({2}): {3}", what, argv[0], result->describe(), text.take_back(2000));
+}
+
+/// From Clang's device IR to an object file of this machine.
+llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint32_t mode, bool registerAtStart,
+                          const std::string &outObject) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = hostMachine();
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  if (llvm::NamedMDNode *flags = module.getModuleFlagsMetadata())
+    flags->eraseFromParent(); // NVPTX's
+
+  DeviceModule dm(module, mode);
+  dm.systemFolders = {toolchain.cudaPath + "/", toolchain.resourceDir + "/", "/usr/", "/optiml/"};
+  if (llvm::Error error = retargetModule(dm))
+    return error;
+  lowerAtomics(dm);
+  inlineDeviceFunctions(dm);
+  lowerIntrinsics(dm);
+  layOutShared(dm);
+  analyzeWaiting(dm);
+  if (mode & ModeTrace) {
+    optimize(module, **machine, Level::Device);
+    instrumentTrace(dm);
+  }
+  if (mode & ModeShadow)
+    instrumentShadow(dm);
+  if (mode & (ModeBounds | ModeVerify))
+    instrumentAccesses(dm);
+  emitTables(dm, registerAtStart);
+  llvm::StripDebugInfo(module);
+  std::string broken;
+  llvm::raw_string_ostream stream(broken);
+  if (llvm::verifyModule(module, &stream))
+    return makeError("internal error: the emulator built invalid code: {0}", broken.substr(0, 500));
+  optimize(module, **machine, mode & ModeTrace ? Level::Cleanup : mode & ModeShadow ? Level::HostScalar : Level::Host);
+  return writeObject(module, **machine, outObject);
+}
+
+bool isCudaLibrary(llvm::StringRef flag) {
+  static const llvm::StringSet<> names = {"cudart",    "cudart_static", "cuda",       "cudadevrt", "nvrtc",
+                                          "culibos",   "cublas",        "cublasLt",   "cufft",     "curand",
+                                          "cusolver",  "cusparse",      "nvToolsExt", "nvml",      "nvidia-ml",
+                                          "nvJitLink", "npp",           "nppc",       "cudnn",     "cupti"};
+  return flag.consume_front("-l") && names.contains(flag);
+}
+
+} // namespace
+
+llvm::Error optiml::emu::buildReplayModule(const std::string &path, const std::optional<std::string> &text,
+                                           const CompileOptions &options, const Toolchain &toolchain, uint32_t mode,
+                                           const std::string &outSharedObject) {
+  llvm::Expected<TempDir> scratch = TempDir::create("optiml-module");
+  if (!scratch)
+    return scratch.takeError();
+  llvm::LLVMContext context;
+  llvm::Expected<std::unique_ptr<llvm::Module>> module = emitDeviceModule(path, text, options, toolchain, context);
+  if (!module)
+    return module.takeError();
+  std::string object = scratch->file("device.o");
+  if (llvm::Error error = compileDevice(**module, toolchain, mode, /*registerAtStart=*/false, object))
+    return error;
+  return runLinker({toolchain.hostCxx, "-shared", "-o", outSharedObject, object, "-lm"}, path);
+}
+
+llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::map<std::string, std::string> &texts,
+                                      const Toolchain &toolchain, uint32_t mode, const std::string &outExecutable) {
+  llvm::Expected<TempDir> scratch = TempDir::create("optiml-program");
+  if (!scratch)
+    return scratch.takeError();
+  std::string runtime = toolchain.libDir + "/liboptiml-cudart.a";
+  if (!llvm::sys::fs::exists(runtime))
+    return makeError("the emulator's CUDA runtime {0} is missing; build the target optiml-cudart", runtime);
+
+  std::vector<std::string> link = {toolchain.hostCxx, "-o", outExecutable};
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> whole; // with relocatable device code, one module for all sources
+  unsigned number = 0;
+  for (const std::string &path : options.inputs) {
+    std::optional<std::string> text;
+    if (auto found = texts.find(path); found != texts.end())
+      text = found->second;
+    std::string host = scratch->file("host" + std::to_string(number) + ".o");
+    if (llvm::Error error = emitHostObject(path, text, options, toolchain, host))
+      return error;
+    link.push_back(host);
+    llvm::Expected<std::unique_ptr<llvm::Module>> module = emitDeviceModule(path, text, options, toolchain, context);
+    if (!module)
+      return module.takeError();
+    if (options.relocatable) {
+      if (!whole)
+        whole = std::move(*module);
+      else if (llvm::Linker::linkModules(*whole, std::move(*module)))
+        return makeError("{0}: its device code cannot be linked with that of the other sources", path);
+    } else {
+      std::string device = scratch->file("device" + std::to_string(number) + ".o");
+      if (llvm::Error error = compileDevice(**module, toolchain, mode, /*registerAtStart=*/true, device))
+        return error;
+      link.push_back(device);
+    }
+    ++number;
+  }
+  if (whole) {
+    std::string device = scratch->file("device.o");
+    if (llvm::Error error = compileDevice(*whole, toolchain, mode, /*registerAtStart=*/true, device))
+      return error;
+    link.push_back(device);
+  }
+  for (const std::string &path : options.hostInputs) {
+    std::string object = scratch->file("extra" + std::to_string(number++) + ".o");
+    std::vector<std::string> compile = {
+        toolchain.hostCxx, "-c", "-O2", "-fPIC", "-I" + toolchain.cudaPath + "/include", "-o", object};
+    bool isC = llvm::sys::path::extension(path) == ".c";
+    for (const std::string &flag : options.frontendFlags)
+      if (!isC || !llvm::StringRef(flag).starts_with("-std="))
+        compile.push_back(flag);
+    compile.push_back(path);
+    llvm::Expected<ProcessResult> result = runProcess(compile);
+    if (!result)
+      return result.takeError();
+    if (!result->ok())
+      return makeError("{0}: {1} failed: {2}", path, toolchain.hostCxx, llvm::StringRef(result->err).take_front(2000));
+    link.push_back(object);
+  }
+  link.insert(link.end(), options.linkInputs.begin(), options.linkInputs.end());
+  link.push_back(runtime);
+  for (const std::string &flag : options.libraries)
+    if (!isCudaLibrary(flag))
+      link.push_back(flag);
+  for (const char *flag : {"-lpthread", "-ldl", "-lm"})
+    link.push_back(flag);
+  return runLinker(link, options.inputs.empty() ? outExecutable : options.inputs.front());
+}

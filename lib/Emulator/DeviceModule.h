@@ -1,0 +1,129 @@
+//===- DeviceModule.h - device IR on its way to the host --------*- C++ -*-===//
+//
+// What the passes that turn NVPTX IR into host code share: the module, its mode, its kernels, the table of sites, and
+// the runtime's functions (optiml/Emulator/ABI.h).
+//
+// After `retargetModule` every function defined in the module has four hidden parameters in front: the ThreadContext
+// and the three thread indices. The indices are passed as values so that in the block loop they are its induction
+// variables.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_EMULATOR_DEVICEMODULE_H
+#define OPTIML_LIB_EMULATOR_DEVICEMODULE_H
+
+#include "optiml/Emulator/ABI.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace optiml::emu {
+
+/// Offsets of ThreadContext's fields, for generated code.
+enum class Field : unsigned { Tid, Ctaid, Ntid, Nctaid, Shared, SiteCache, BlockCounts, Lane, DynamicShared };
+
+struct SharedVariable {
+  std::string name;  ///< as in the source
+  uint64_t size = 0; ///< 0: dynamic
+  uint64_t alignment = 1;
+  bool isDynamic() const { return size == 0; }
+};
+
+struct Kernel {
+  std::string symbol;
+  llvm::Function *body = nullptr; ///< hidden parameters, then the kernel's own
+  unsigned maxThreads = 0, minBlocks = 0;
+  // Found after inlining:
+  uint64_t staticShared = 0;
+  std::vector<std::pair<unsigned, uint64_t>> shared; ///< (index into DeviceModule::sharedVariables, offset)
+  bool mayWait = false;                              ///< cannot run as a loop over the block's threads
+  bool usesWarpOps = false;
+  unsigned granule = 16;
+};
+
+struct Site {
+  std::string function, file;
+  uint32_t line = 0, column = 0, size = 0;
+  AccessKind kind = AccessLoad;
+  uint32_t alignment = 1;
+};
+
+class DeviceModule {
+public:
+  static constexpr unsigned hiddenParams = 4;
+
+  DeviceModule(llvm::Module &module, uint32_t mode) : module(module), mode(mode) {}
+
+  llvm::Module &module;
+  uint32_t mode;
+  std::vector<Kernel> kernels;
+  std::vector<SharedVariable> sharedVariables;
+  std::vector<Site> sites;
+  std::vector<BlockDesc> blocks;
+  std::vector<std::string> systemFolders; ///< places in headers below these are reported where they were inlined
+  std::map<std::string, std::pair<std::string, bool>>
+      variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)
+
+  bool is(ModuleMode bit) const { return mode & bit; }
+
+  static bool isRetargeted(const llvm::Function &f) { return !f.isDeclaration(); }
+  static llvm::Value *context(llvm::Function &f) { return f.getArg(0); }
+  static llvm::Value *tid(llvm::Function &f, unsigned dimension) { return f.getArg(1 + dimension); }
+
+  /// Loads a 32-bit or pointer field that does not change while a function runs.
+  llvm::Value *load(llvm::IRBuilder<> &b, Field field, unsigned dimension = 0);
+  llvm::Value *fieldAddress(llvm::IRBuilder<> &b, llvm::Value *context, Field field, unsigned dimension = 0);
+  /// The thread's linear index in its block.
+  llvm::Value *linearThread(llvm::IRBuilder<> &b);
+
+  /// One of the functions of ABI.h.
+  llvm::FunctionCallee runtime(llvm::StringRef name);
+  /// A call of a runtime function, the context first.
+  llvm::CallInst *call(llvm::IRBuilder<> &b, llvm::StringRef name, llvm::ArrayRef<llvm::Value *> args = {});
+  /// The builder's place as a site.
+  llvm::Value *site(llvm::IRBuilder<> &b, uint32_t size = 0, AccessKind kind = AccessLoad, uint32_t alignment = 1);
+  unsigned addSite(const llvm::Instruction *at, uint32_t size, AccessKind kind, uint32_t alignment);
+  /// Replaces `inst` by a call that stops the program when it is reached.
+  void replaceByUnsupported(llvm::Instruction &inst, const std::string &construct);
+  llvm::Constant *string(llvm::StringRef text);
+
+private:
+  std::map<std::string, llvm::Constant *> strings;
+  std::map<std::tuple<std::string, std::string, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, unsigned> siteIndex;
+};
+
+/// The name of the placeholder that stands for a shared variable's address until the layout is known:
+/// `ptr optiml.shared(ptr context, i32 index)`.
+constexpr const char *sharedPlaceholder = "optiml.shared";
+
+// The passes, in their order.
+/// Host data layout, one address space, hidden parameters.
+llvm::Error retargetModule(DeviceModule &dm);
+/// Scoped atomic intrinsics become instructions.
+void lowerAtomics(DeviceModule &dm);
+/// Inlines device functions and promotes locals, so that what is left in memory is memory.
+void inlineDeviceFunctions(DeviceModule &dm);
+/// NVVM intrinsics, inline PTX, printf & co. become runtime calls or plain instructions.
+void lowerIntrinsics(DeviceModule &dm);
+/// Places shared variables; decides what may run as a loop; puts yields into loops that poll memory.
+void layOutShared(DeviceModule &dm);
+void analyzeWaiting(DeviceModule &dm);
+/// ModeBounds and ModeVerify.
+void instrumentAccesses(DeviceModule &dm);
+void instrumentTrace(DeviceModule &dm);
+void instrumentShadow(DeviceModule &dm);
+/// Thread and block functions, tables, registration.
+void emitTables(DeviceModule &dm, bool registerAtStart);
+
+/// Whether the pointer can only point into the thread's own stack.
+bool isThreadLocalPointer(const llvm::Value *pointer);
+
+/// Translates one piece of inline PTX at its place; false when it holds something unknown.
+bool lowerInlinePtx(DeviceModule &dm, llvm::CallInst &call, std::string &unknown);
+
+} // namespace optiml::emu
+
+#endif

@@ -1,0 +1,72 @@
+//===- Optimize.cpp - host machine, pipelines, object files ---------------===//
+#include "Optimize.h"
+#include "optiml/Support/Error.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+using namespace llvm;
+using namespace optiml;
+using namespace optiml::emu;
+
+Expected<std::unique_ptr<TargetMachine>> optiml::emu::hostMachine() {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  Triple triple(sys::getProcessTriple());
+  std::string message;
+  const Target *target = TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return makeError("LLVM has no code generator for this machine: {0}", message);
+  SubtargetFeatures features;
+  for (const auto &feature : sys::getHostCPUFeatures())
+    features.AddFeature(feature.first(), feature.second);
+  TargetOptions options;
+  options.AllowFPOpFusion = FPOpFusion::Standard; // fuse where the device code allows it, as nvcc does
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, sys::getHostCPUName(), features.getString(),
+                                                                    options, Reloc::PIC_, std::nullopt,
+                                                                    CodeGenOptLevel::Default));
+}
+
+void optiml::emu::optimize(Module &module, TargetMachine &machine, Level level) {
+  for (Function &f : module)
+    if (!f.isDeclaration()) {
+      f.addFnAttr("target-cpu", machine.getTargetCPU());
+      f.addFnAttr("target-features", machine.getTargetFeatureString());
+      f.addFnAttr("no-trapping-math", "true");
+    }
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = level == Level::Host;
+  LoopAnalysisManager lam;
+  FunctionAnalysisManager fam;
+  CGSCCAnalysisManager cgam;
+  ModuleAnalysisManager mam;
+  PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(mam);
+  builder.registerCGSCCAnalyses(cgam);
+  builder.registerFunctionAnalyses(fam);
+  builder.registerLoopAnalyses(lam);
+  builder.crossRegisterProxies(lam, fam, cgam, mam);
+  OptimizationLevel o = level == Level::Cleanup  ? OptimizationLevel::O1
+                        : level == Level::Device ? OptimizationLevel::O3
+                                                 : OptimizationLevel::O2;
+  builder.buildPerModuleDefaultPipeline(o).run(module, mam);
+}
+
+Error optiml::emu::writeObject(Module &module, TargetMachine &machine, const std::string &path) {
+  std::error_code code;
+  raw_fd_ostream out(path, code, sys::fs::OF_None);
+  if (code)
+    return makeError("{0}: {1}", path, code.message());
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, CodeGenFileType::ObjectFile))
+    return makeError("LLVM cannot write object files for this machine");
+  passes.run(module);
+  out.close();
+  if (out.has_error())
+    return makeError("{0}: {1}", path, out.error().message());
+  return Error::success();
+}

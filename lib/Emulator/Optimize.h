@@ -1,0 +1,28 @@
+//===- Optimize.h - host machine, pipelines, object files -------*- C++ -*-===//
+#ifndef OPTIML_LIB_EMULATOR_OPTIMIZE_H
+#define OPTIML_LIB_EMULATOR_OPTIMIZE_H
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+#include <memory>
+#include <string>
+
+namespace optiml::emu {
+
+/// This machine with all its features, position-independent code.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> hostMachine();
+
+enum class Level {
+  Cleanup,    ///< after instrumentation of already optimized code
+  Device,     ///< like a GPU compiler: everything but vectorization, and eager unrolling
+  Host,       ///< full, vectorized
+  HostScalar, ///< full, without vectorization
+};
+void optimize(llvm::Module &module, llvm::TargetMachine &machine, Level level);
+
+llvm::Error writeObject(llvm::Module &module, llvm::TargetMachine &machine, const std::string &path);
+
+} // namespace optiml::emu
+
+#endif

@@ -1,0 +1,54 @@
+//===- Run.cpp - running an emulated program under limits -----------------===//
+#include "optiml/Emulator/Run.h"
+#include "optiml/Emulator/RuntimeSettings.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <unistd.h>
+
+using namespace optiml;
+using namespace optiml::emu;
+
+/// The program runs elsewhere; names of ours must not depend on the folder.
+static llvm::Expected<std::string> absolute(const std::string &path) {
+  llvm::SmallString<256> result(path);
+  if (std::error_code code = llvm::sys::fs::make_absolute(result))
+    return makeError("{0}: {1}", path, code.message());
+  return result.str().str();
+}
+
+llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executable, const RunOptions &options) {
+  llvm::Expected<TempDir> scratch = TempDir::create("optiml-run");
+  if (!scratch)
+    return scratch.takeError();
+  ProcessOptions process;
+  process.workingDirectory = scratch->path();
+  process.limits.seconds = options.seconds;
+  process.limits.memoryBytes = options.memoryBytes
+                                   ? options.memoryBytes
+                                   : uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE)) / 4 * 3;
+  process.inheritOutput = options.inheritOutput;
+  process.cancel = options.cancel;
+  process.env = options.env;
+  if (!options.captureDir.empty()) {
+    llvm::Expected<std::string> folder = absolute(options.captureDir);
+    if (!folder)
+      return folder.takeError();
+    if (std::error_code code = llvm::sys::fs::create_directories(*folder))
+      return makeError("{0}: {1}", *folder, code.message());
+    process.env[envCapture] = *folder;
+  }
+  if (!options.faultFile.empty()) {
+    llvm::Expected<std::string> file = absolute(options.faultFile);
+    if (!file)
+      return file.takeError();
+    process.env[envFaultFile] = *file;
+  }
+  llvm::Expected<std::string> program = absolute(executable);
+  if (!program)
+    return program.takeError();
+  std::vector<std::string> argv = {*program};
+  argv.insert(argv.end(), options.args.begin(), options.args.end());
+  return runProcess(argv, process);
+}

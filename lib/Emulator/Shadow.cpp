@@ -1,0 +1,306 @@
+//===- Shadow.cpp - a double and a magnitude beside every number ----------===//
+//
+// ModeShadow gives each floating-point value two twins, as numerical sanitizers do: `value`, what the computation would
+// be in double precision, and `magnitude`, the sum of the absolute values of all the terms that went into it. Their
+// difference from the program's own result tells its error, and the magnitude bounds the error that a legitimate
+// reordering may have. Control flow follows the program's own values.
+//
+//   v = a + b, a - b     value va ± vb      magnitude ma + mb
+//   v = a · b            va · vb            ma · mb
+//   v = a / b            va / vb            ma / |vb|
+//   v = f(a, …)          f(va, …)           |value|
+//   min, max, select     the twin that the program's own choice selects
+//
+// Twins travel through memory by optiml_shadow_store and optiml_shadow_load, through calls of functions that were not
+// inlined and through returns they do not: there they start afresh from the value.
+//
+//===----------------------------------------------------------------------===//
+#include "Accesses.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+
+using namespace llvm;
+using namespace optiml::emu;
+
+namespace {
+
+struct Twin {
+  Value *value = nullptr, *magnitude = nullptr; ///< doubles, or vectors of them
+};
+
+bool isNumber(const Type *type) {
+  const Type *scalar = type->getScalarType();
+  return (scalar->isFloatTy() || scalar->isDoubleTy() || scalar->isHalfTy()) &&
+         (!type->isVectorTy() || isa<FixedVectorType>(type));
+}
+
+class ShadowFunction {
+public:
+  ShadowFunction(DeviceModule &dm, Function &f) : dm(dm), f(f) {}
+
+  void run() {
+    IRBuilder<> entry(&f.getEntryBlock(), f.getEntryBlock().begin());
+    auto *pair = ArrayType::get(entry.getDoubleTy(), 2);
+    slot = entry.CreateAlloca(pair);
+    std::vector<Instruction *> order;
+    ReversePostOrderTraversal<Function *> blocks(&f);
+    for (BasicBlock *block : blocks)
+      for (Instruction &inst : *block)
+        order.push_back(&inst);
+    for (Instruction *inst : order)
+      if (inst != slot)
+        visit(*inst);
+    for (auto &[phi, twin] : phis)
+      for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
+        BasicBlock *from = phi->getIncomingBlock(i);
+        IRBuilder<> b(from->getTerminator());
+        Twin incoming = get(b, phi->getIncomingValue(i));
+        cast<PHINode>(twin.value)->addIncoming(incoming.value, from);
+        cast<PHINode>(twin.magnitude)->addIncoming(incoming.magnitude, from);
+      }
+  }
+
+private:
+  DeviceModule &dm;
+  Function &f;
+  AllocaInst *slot = nullptr;
+  DenseMap<Value *, Twin> twins;
+  std::vector<std::pair<PHINode *, Twin>> phis;
+
+  static Type *doubles(Type *type) {
+    Type *scalar = Type::getDoubleTy(type->getContext());
+    auto *vector = dyn_cast<FixedVectorType>(type);
+    return vector ? static_cast<Type *>(FixedVectorType::get(scalar, vector->getNumElements())) : scalar;
+  }
+
+  static Value *absolute(IRBuilder<> &b, Value *v) { return b.CreateUnaryIntrinsic(Intrinsic::fabs, v); }
+
+  static Twin fresh(IRBuilder<> &b, Value *v) {
+    Value *wide = v->getType()->getScalarType()->isDoubleTy() ? v : b.CreateFPExt(v, doubles(v->getType()));
+    return {wide, absolute(b, wide)};
+  }
+
+  /// The twin of `v`, made at the builder's place for values that have none (parameters, constants).
+  Twin get(IRBuilder<> &b, Value *v) {
+    if (auto found = twins.find(v); found != twins.end())
+      return found->second;
+    return fresh(b, v);
+  }
+
+  void visit(Instruction &inst) {
+    if (auto *store = dyn_cast<StoreInst>(&inst)) {
+      if (isNumber(store->getValueOperand()->getType()))
+        storeTwin(*store);
+      return;
+    }
+    if (!isNumber(inst.getType()))
+      return;
+    if (auto *phi = dyn_cast<PHINode>(&inst)) {
+      IRBuilder<> b(phi);
+      Type *type = doubles(phi->getType());
+      Twin twin{b.CreatePHI(type, phi->getNumIncomingValues()), b.CreatePHI(type, phi->getNumIncomingValues())};
+      twins[phi] = twin;
+      phis.push_back({phi, twin});
+      return;
+    }
+    IRBuilder<> b(inst.getNextNode());
+    if (isa<PHINode>(b.GetInsertPoint()))
+      b.SetInsertPoint(inst.getParent(), inst.getParent()->getFirstInsertionPt());
+    b.SetCurrentDebugLocation(inst.getDebugLoc());
+    if (auto twin = compute(b, inst))
+      twins[&inst] = *twin;
+  }
+
+  std::optional<Twin> compute(IRBuilder<> &b, Instruction &inst) {
+    auto operand = [&](unsigned i) { return get(b, inst.getOperand(i)); };
+    switch (inst.getOpcode()) {
+    case Instruction::FAdd: {
+      Twin x = operand(0), y = operand(1);
+      return Twin{b.CreateFAdd(x.value, y.value), b.CreateFAdd(x.magnitude, y.magnitude)};
+    }
+    case Instruction::FSub: {
+      Twin x = operand(0), y = operand(1);
+      return Twin{b.CreateFSub(x.value, y.value), b.CreateFAdd(x.magnitude, y.magnitude)};
+    }
+    case Instruction::FMul: {
+      Twin x = operand(0), y = operand(1);
+      return Twin{b.CreateFMul(x.value, y.value), b.CreateFMul(x.magnitude, y.magnitude)};
+    }
+    case Instruction::FDiv: {
+      Twin x = operand(0), y = operand(1);
+      return Twin{b.CreateFDiv(x.value, y.value), b.CreateFDiv(x.magnitude, absolute(b, y.value))};
+    }
+    case Instruction::FRem: {
+      Value *value = b.CreateFRem(operand(0).value, operand(1).value);
+      return Twin{value, absolute(b, value)};
+    }
+    case Instruction::FNeg: {
+      Twin x = operand(0);
+      return Twin{b.CreateFNeg(x.value), x.magnitude};
+    }
+    case Instruction::FPExt:
+    case Instruction::FPTrunc:
+    case Instruction::Freeze:
+      return isNumber(inst.getOperand(0)->getType()) ? std::optional<Twin>(operand(0)) : std::nullopt;
+    case Instruction::Select: {
+      Value *c = inst.getOperand(0);
+      Twin x = operand(1), y = operand(2);
+      return Twin{b.CreateSelect(c, x.value, y.value), b.CreateSelect(c, x.magnitude, y.magnitude)};
+    }
+    case Instruction::ExtractElement: {
+      Twin x = operand(0);
+      Value *i = inst.getOperand(1);
+      return Twin{b.CreateExtractElement(x.value, i), b.CreateExtractElement(x.magnitude, i)};
+    }
+    case Instruction::InsertElement: {
+      Twin x = operand(0), y = operand(1);
+      Value *i = inst.getOperand(2);
+      return Twin{b.CreateInsertElement(x.value, y.value, i), b.CreateInsertElement(x.magnitude, y.magnitude, i)};
+    }
+    case Instruction::ShuffleVector: {
+      Twin x = operand(0), y = operand(1);
+      ArrayRef<int> mask = cast<ShuffleVectorInst>(inst).getShuffleMask();
+      return Twin{b.CreateShuffleVector(x.value, y.value, mask), b.CreateShuffleVector(x.magnitude, y.magnitude, mask)};
+    }
+    case Instruction::Load:
+      return loadTwin(b, cast<LoadInst>(inst));
+    case Instruction::AtomicRMW:
+      return std::nullopt;
+    case Instruction::Call:
+      return callTwin(b, cast<CallInst>(inst));
+    default:
+      return std::nullopt; // conversions from integers, reinterpreted bits: exact as they are
+    }
+  }
+
+  std::optional<Twin> callTwin(IRBuilder<> &b, CallInst &call) {
+    Function *callee = call.getCalledFunction();
+    if (!callee)
+      return std::nullopt;
+    Type *type = doubles(call.getType());
+    auto arg = [&](unsigned i) { return get(b, call.getArgOperand(i)); };
+    if (auto *intrinsic = dyn_cast<IntrinsicInst>(&call)) {
+      switch (intrinsic->getIntrinsicID()) {
+      case Intrinsic::fma:
+      case Intrinsic::fmuladd: {
+        Twin x = arg(0), y = arg(1), z = arg(2);
+        return Twin{b.CreateFAdd(b.CreateFMul(x.value, y.value), z.value),
+                    b.CreateFAdd(b.CreateFMul(x.magnitude, y.magnitude), z.magnitude)};
+      }
+      case Intrinsic::fabs: {
+        Twin x = arg(0);
+        return Twin{absolute(b, x.value), x.magnitude};
+      }
+      case Intrinsic::minnum:
+      case Intrinsic::maxnum:
+      case Intrinsic::minimum:
+      case Intrinsic::maximum: {
+        Twin x = arg(0), y = arg(1);
+        Value *first = b.CreateFCmpOEQ(&call, call.getArgOperand(0));
+        return Twin{b.CreateSelect(first, x.value, y.value), b.CreateSelect(first, x.magnitude, y.magnitude)};
+      }
+      case Intrinsic::copysign: {
+        Value *value = b.CreateCopySign(arg(0).value, arg(1).value);
+        return Twin{value, arg(0).magnitude};
+      }
+      case Intrinsic::floor:
+      case Intrinsic::ceil:
+      case Intrinsic::trunc:
+      case Intrinsic::rint:
+      case Intrinsic::nearbyint:
+      case Intrinsic::round:
+      case Intrinsic::roundeven:
+        return std::nullopt; // a step: the program's own choice counts
+      case Intrinsic::ldexp:
+      case Intrinsic::powi: {
+        Value *value = b.CreateIntrinsic(intrinsic->getIntrinsicID(), {type, call.getArgOperand(1)->getType()},
+                                         {arg(0).value, call.getArgOperand(1)});
+        return Twin{value, absolute(b, value)};
+      }
+      default:
+        break;
+      }
+      if (!all_of(call.args(), [](const Use &u) { return isNumber(u->getType()); }))
+        return std::nullopt;
+      SmallVector<Value *, 3> args;
+      for (unsigned i = 0; i < call.arg_size(); ++i)
+        args.push_back(arg(i).value);
+      Value *value = b.CreateIntrinsic(type, intrinsic->getIntrinsicID(), args);
+      return Twin{value, absolute(b, value)};
+    }
+    // A library function of floats: the one of doubles has the name without the f.
+    StringRef name = callee->getName();
+    if (!callee->isDeclaration() || name.starts_with("optiml") || call.getType()->isVectorTy())
+      return std::nullopt;
+    if (call.getType()->isFloatTy() && !name.consume_back("f"))
+      return std::nullopt;
+    SmallVector<Type *, 3> types;
+    SmallVector<Value *, 3> args;
+    for (unsigned i = 0; i < call.arg_size(); ++i) {
+      Value *v = call.getArgOperand(i);
+      if (v->getType()->isPointerTy())
+        return std::nullopt; // it would write a second time
+      Value *wide = isNumber(v->getType()) ? arg(i).value : v;
+      types.push_back(wide->getType());
+      args.push_back(wide);
+    }
+    Value *value = b.CreateCall(dm.module.getOrInsertFunction(name, FunctionType::get(type, types, false)), args);
+    return Twin{value, absolute(b, value)};
+  }
+
+  unsigned scalarBytes(Type *type) {
+    return unsigned(f.getDataLayout().getTypeStoreSize(type->getScalarType()).getFixedValue());
+  }
+
+  std::optional<Twin> loadTwin(IRBuilder<> &b, LoadInst &load) {
+    Type *type = load.getType();
+    unsigned bytes = scalarBytes(type);
+    auto *vector = dyn_cast<FixedVectorType>(type);
+    if (type->getScalarType()->isHalfTy())
+      return std::nullopt;
+    Twin result;
+    for (unsigned i = 0; i < (vector ? vector->getNumElements() : 1); ++i) {
+      Value *place = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), load.getPointerOperand(), uint64_t(bytes) * i);
+      dm.call(b, "optiml_shadow_load", {place, b.getInt32(bytes), slot});
+      Value *value = b.CreateLoad(b.getDoubleTy(), slot);
+      Value *magnitude = b.CreateLoad(b.getDoubleTy(), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), slot, 8));
+      if (!vector)
+        return Twin{value, magnitude};
+      if (!result.value)
+        result = {PoisonValue::get(doubles(type)), PoisonValue::get(doubles(type))};
+      result.value = b.CreateInsertElement(result.value, value, uint64_t(i));
+      result.magnitude = b.CreateInsertElement(result.magnitude, magnitude, uint64_t(i));
+    }
+    return result;
+  }
+
+  void storeTwin(StoreInst &store) {
+    Value *stored = store.getValueOperand();
+    if (!twins.count(stored) || stored->getType()->getScalarType()->isHalfTy())
+      return; // nothing but the bits is known: a load finds them without a twin
+    IRBuilder<> b(store.getNextNode());
+    b.SetCurrentDebugLocation(store.getDebugLoc());
+    Twin twin = twins[stored];
+    unsigned bytes = scalarBytes(stored->getType());
+    auto *vector = dyn_cast<FixedVectorType>(stored->getType());
+    for (unsigned i = 0; i < (vector ? vector->getNumElements() : 1); ++i) {
+      Value *place = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), store.getPointerOperand(), uint64_t(bytes) * i);
+      Value *value = vector ? b.CreateExtractElement(twin.value, uint64_t(i)) : twin.value;
+      Value *magnitude = vector ? b.CreateExtractElement(twin.magnitude, uint64_t(i)) : twin.magnitude;
+      dm.call(b, "optiml_shadow_store", {place, b.getInt32(bytes), value, magnitude});
+    }
+  }
+};
+
+} // namespace
+
+void optiml::emu::instrumentShadow(DeviceModule &dm) {
+  std::vector<Function *> functions;
+  for (Function &f : dm.module)
+    if (!f.isDeclaration())
+      functions.push_back(&f);
+  for (Function *f : functions)
+    ShadowFunction(dm, *f).run();
+}

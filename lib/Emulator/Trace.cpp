@@ -1,0 +1,303 @@
+//===- Trace.cpp - instrumentation for the performance model --------------===//
+//
+// ModeTrace works on code that was already optimized the way a GPU compiler would. Every access to memory is reported,
+// every basic block counts how often the thread ran it, and each block's instructions are counted here by class: what
+// the block would cost on a GPU, not on this machine.
+//
+//===----------------------------------------------------------------------===//
+#include "Accesses.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace optiml::emu;
+
+namespace {
+
+bool isDouble(const Type *type) { return type->getScalarType()->isDoubleTy(); }
+
+unsigned lanesOf(const Type *type) {
+  const auto *vector = dyn_cast<FixedVectorType>(type);
+  return vector ? vector->getNumElements() : 1;
+}
+
+/// 64-bit integer operations take two instructions.
+unsigned words(const Type *type) {
+  const Type *scalar = type->getScalarType();
+  unsigned bits = scalar->isIntegerTy() ? scalar->getIntegerBitWidth() : 32;
+  return std::max(1u, (bits + 31) / 32) * lanesOf(type);
+}
+
+/// What a mathematical function costs: arithmetic instructions and special function unit operations.
+struct MathCost {
+  const char *name;
+  unsigned arithmetic, special;
+};
+const MathCost mathCosts[] = {
+    {"sqrt", 6, 1},   {"exp", 4, 1},    {"exp2", 2, 1},  {"exp10", 5, 1},     {"log", 9, 1},     {"log2", 7, 1},
+    {"log10", 9, 1},  {"sin", 22, 0},   {"cos", 22, 0},  {"tan", 28, 1},      {"pow", 40, 2},    {"tanh", 12, 2},
+    {"sinh", 16, 2},  {"cosh", 14, 2},  {"asin", 16, 1}, {"acos", 18, 1},     {"atan", 14, 1},   {"atan2", 24, 1},
+    {"erf", 18, 1},   {"erfc", 22, 2},  {"cbrt", 12, 2}, {"hypot", 12, 1},    {"lgamma", 40, 2}, {"tgamma", 40, 3},
+    {"expm1", 14, 1}, {"log1p", 14, 1}, {"fmod", 20, 1}, {"remainder", 24, 1}};
+
+std::optional<MathCost> mathCost(StringRef name) {
+  name.consume_front("llvm.");
+  name = name.split('.').first;
+  for (const MathCost &cost : mathCosts)
+    if (name == cost.name ||
+        (name.starts_with(cost.name) && name.size() == strlen(cost.name) + 1 && name.back() == 'f'))
+      return cost;
+  return std::nullopt;
+}
+
+class BlockCounter {
+public:
+  explicit BlockCounter(const BasicBlock &block) {
+    for (const Instruction &inst : block)
+      count(inst);
+  }
+  BlockDesc result{};
+
+private:
+  DenseMap<const Value *, unsigned> loadDepth;
+
+  void floating(const Type *type, unsigned n = 1) {
+    uint16_t &counter = isDouble(type) ? result.fp64 : result.fp32;
+    counter = uint16_t(counter + n * lanesOf(type));
+  }
+  static void add(uint16_t &counter, unsigned n) { counter = uint16_t(std::min(counter + n, 0xffffu)); }
+
+  /// A product that only feeds a sum becomes part of a fused multiply-add.
+  static bool isFused(const Instruction &product) {
+    if (product.getOpcode() != Instruction::FMul || !product.hasOneUse() || !product.hasAllowContract())
+      return false;
+    const auto *user = dyn_cast<Instruction>(*product.user_begin());
+    return user && (user->getOpcode() == Instruction::FAdd || user->getOpcode() == Instruction::FSub) &&
+           user->hasAllowContract();
+  }
+
+  void count(const Instruction &inst) {
+    unsigned depth = 0;
+    if (!isa<PHINode>(inst))
+      for (const Value *operand : inst.operands())
+        depth = std::max(depth, loadDepth.lookup(operand));
+    Type *type = inst.getType();
+    switch (inst.getOpcode()) {
+    case Instruction::FMul:
+      if (!isFused(inst))
+        floating(type);
+      break;
+    case Instruction::FAdd:
+    case Instruction::FSub:
+    case Instruction::FNeg:
+      floating(type);
+      break;
+    case Instruction::FCmp:
+      floating(inst.getOperand(0)->getType());
+      break;
+    case Instruction::FDiv:
+    case Instruction::FRem:
+      floating(type, 8);
+      add(result.special, 1);
+      break;
+    case Instruction::FPToSI:
+    case Instruction::FPToUI:
+    case Instruction::SIToFP:
+    case Instruction::UIToFP:
+    case Instruction::FPTrunc:
+    case Instruction::FPExt:
+      add(result.special, lanesOf(type));
+      break;
+    case Instruction::SDiv:
+    case Instruction::UDiv:
+    case Instruction::SRem:
+    case Instruction::URem:
+      if (isa<ConstantInt>(inst.getOperand(1))) {
+        add(result.int32, 3 * words(type));
+      } else {
+        add(result.int32, type->getScalarSizeInBits() > 32 ? 70 : 16);
+        add(result.special, 1);
+      }
+      break;
+    case Instruction::Mul:
+      add(result.int32, words(type) == 1 ? 1 : words(type) * 2);
+      break;
+    case Instruction::Add:
+    case Instruction::Sub: // IMAD and LEA take a multiplication or shift along
+      if (!(inst.getOperand(0)->hasOneUse() && isa<Instruction>(inst.getOperand(0)) &&
+            (cast<Instruction>(inst.getOperand(0))->getOpcode() == Instruction::Mul ||
+             cast<Instruction>(inst.getOperand(0))->getOpcode() == Instruction::Shl)))
+        add(result.int32, words(type));
+      break;
+    case Instruction::Shl:
+    case Instruction::LShr:
+    case Instruction::AShr:
+    case Instruction::And:
+    case Instruction::Or:
+    case Instruction::Xor:
+      if (!type->isIntegerTy(1)) // predicates combine in the comparisons
+        add(result.int32, words(type));
+      break;
+    case Instruction::ICmp:
+      add(result.int32, words(inst.getOperand(0)->getType()));
+      break;
+    case Instruction::Select:
+      add(result.int32, words(type));
+      break;
+    case Instruction::SExt: // a sign extension is a shift; a zero extension is free
+      if (type->isIntegerTy(64) && !onlyFeedsAddresses(inst))
+        add(result.int32, 1);
+      break;
+    case Instruction::GetElementPtr:
+      if (!cast<GetElementPtrInst>(inst).hasAllConstantIndices())
+        add(result.int32, 1); // IMAD.WIDE
+      break;
+    case Instruction::Br:
+      add(result.control, cast<BranchInst>(inst).isConditional());
+      break;
+    case Instruction::Switch:
+    case Instruction::IndirectBr:
+      add(result.control, 3);
+      break;
+    case Instruction::Ret:
+      add(result.control, 1);
+      break;
+    case Instruction::Load:
+    case Instruction::Store:
+    case Instruction::AtomicRMW:
+    case Instruction::AtomicCmpXchg: {
+      const Value *pointer = getLoadStorePointerOperand(&inst);
+      if (pointer && isOwn(pointer))
+        break; // special registers and parameters are operands on a GPU
+      Type *data = isa<StoreInst>(inst) ? inst.getOperand(0)->getType() : type;
+      unsigned bytes = unsigned(inst.getDataLayout().getTypeStoreSize(data).getFixedValue());
+      add(result.memory, std::max(1u, (bytes + 15) / 16));
+      if (!isa<StoreInst>(inst))
+        ++depth;
+      break;
+    }
+    case Instruction::Call:
+      countCall(cast<CallInst>(inst), depth);
+      break;
+    default:
+      break; // casts between integers, PHIs, vectors' elements: free or folded
+    }
+    if (depth) {
+      loadDepth[&inst] = depth;
+      result.depth = uint16_t(std::max<unsigned>(result.depth, depth));
+    }
+  }
+
+  static bool onlyFeedsAddresses(const Instruction &inst) {
+    return all_of(inst.users(), [](const User *user) { return isa<GetElementPtrInst>(user); });
+  }
+
+  static bool isOwn(const Value *pointer) {
+    const auto *argument = dyn_cast<Argument>(getUnderlyingObject(pointer));
+    return argument && (argument->getArgNo() == 0 || argument->hasByValAttr());
+  }
+
+  void countCall(const CallInst &call, unsigned &depth) {
+    const Function *callee = call.getCalledFunction();
+    if (!callee) {
+      add(result.control, 2);
+      return;
+    }
+    StringRef name = callee->getName();
+    Type *type = call.getType();
+    if (name == "optiml_barrier" || name == "optiml_barrier_reduce" || name == "optiml_syncwarp") {
+      add(result.barrier, 1);
+    } else if (name == "optiml_shuffle" || name == "optiml_vote" || name == "optiml_redux" ||
+               name.starts_with("optiml_match")) {
+      add(result.other, 1);
+      ++depth; // as long as a read of shared memory
+    } else if (name.starts_with("optiml")) {
+      add(result.other, 2);
+    } else if (auto cost = mathCost(name)) {
+      floating(type, isDouble(type) ? cost->arithmetic * 2 : cost->arithmetic);
+      add(result.special, cost->special);
+    } else if (const auto *intrinsic = dyn_cast<IntrinsicInst>(&call)) {
+      countIntrinsic(*intrinsic);
+    } else {
+      add(result.control, 2);
+    }
+  }
+
+  void countIntrinsic(const IntrinsicInst &call) {
+    Type *type = call.getType();
+    switch (call.getIntrinsicID()) {
+    case Intrinsic::fma:
+    case Intrinsic::fmuladd:
+    case Intrinsic::minnum:
+    case Intrinsic::maxnum:
+    case Intrinsic::minimum:
+    case Intrinsic::maximum:
+      floating(type);
+      break;
+    case Intrinsic::floor:
+    case Intrinsic::ceil:
+    case Intrinsic::trunc:
+    case Intrinsic::rint:
+    case Intrinsic::nearbyint:
+    case Intrinsic::roundeven:
+    case Intrinsic::round:
+    case Intrinsic::fptosi_sat:
+    case Intrinsic::fptoui_sat:
+      add(result.special, lanesOf(type));
+      break;
+    case Intrinsic::smax:
+    case Intrinsic::smin:
+    case Intrinsic::umax:
+    case Intrinsic::umin:
+    case Intrinsic::abs:
+    case Intrinsic::ctlz:
+    case Intrinsic::cttz:
+    case Intrinsic::ctpop:
+    case Intrinsic::bitreverse:
+    case Intrinsic::fshl:
+    case Intrinsic::fshr:
+    case Intrinsic::bswap:
+      add(result.int32, words(type));
+      break;
+    case Intrinsic::memcpy:
+    case Intrinsic::memset:
+    case Intrinsic::memmove:
+      add(result.memory, 4);
+      break;
+    default: // fabs and copysign are operand modifiers; lifetime markers and assumptions are nothing
+      break;
+    }
+  }
+};
+
+} // namespace
+
+void optiml::emu::instrumentTrace(DeviceModule &dm) {
+  for (Function &f : dm.module) {
+    if (f.isDeclaration())
+      continue;
+    // Count first, before there is instrumentation to be counted.
+    std::vector<std::pair<BasicBlock *, unsigned>> numbered;
+    for (BasicBlock &block : f) {
+      numbered.push_back({&block, unsigned(dm.blocks.size())});
+      dm.blocks.push_back(BlockCounter(block).result);
+    }
+    std::vector<MemoryAccess> accesses = memoryAccesses(f, /*withStack=*/true);
+    for (const MemoryAccess &access : accesses) {
+      IRBuilder<> b(access.inst);
+      if (access.bytes)
+        dm.call(b, "optiml_access_range",
+                {access.pointer, b.CreateZExtOrTrunc(access.bytes, b.getInt64Ty()), dm.site(b, 1, access.kind)});
+      else
+        dm.call(b, "optiml_trace", {access.pointer, dm.site(b, access.size, access.kind, access.alignment)});
+    }
+    for (auto [block, number] : numbered) {
+      IRBuilder<> b(block, block->getFirstInsertionPt());
+      Value *slot = b.CreateConstInBoundsGEP1_64(b.getInt32Ty(), dm.load(b, Field::BlockCounts), number);
+      b.CreateAlignedStore(b.CreateAdd(b.CreateAlignedLoad(b.getInt32Ty(), slot, Align(4)), b.getInt32(1)), slot,
+                           Align(4));
+    }
+  }
+}

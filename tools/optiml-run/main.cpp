@@ -1,0 +1,141 @@
+//===- main.cpp - optiml-run: a CUDA program on the CPU emulator ----------===//
+//
+//   optiml-run [options] [nvcc flags] file.cu … [-- program arguments]
+//
+// Builds the program for the emulator, runs it in a scratch folder without standard input under limits, passes its
+// output through and ends with its exit code.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Emulator/Build.h"
+#include "optiml/Emulator/Run.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace optiml;
+using namespace optiml::emu;
+
+namespace {
+
+const char *help = R"(usage: optiml-run [options] [nvcc flags] file.cu ... [-- program arguments]
+
+Runs a CUDA program on the CPU emulator.
+
+  --check=bounds   stop at accesses out of bounds, misaligned accesses and divergent barriers (default)
+  --check=verify   also at data races and reads of shared memory that nothing wrote; slower
+  --check=off      no checks
+  --capture=DIR    write a workload of the program's kernel launches to DIR
+  --time=SECONDS   stop the program after this long (default 300)
+  --memory=GB      stop it when it uses more memory (default: three quarters of the machine's)
+  -o FILE          keep the emulated program as FILE
+  --help           this text
+)";
+
+struct Invocation {
+  uint32_t mode = ModeBounds;
+  RunOptions run;
+  CompileOptions compile;
+  bool showHelp = false;
+};
+
+llvm::Expected<double> positive(llvm::StringRef flag, llvm::StringRef text) {
+  double value = 0;
+  if (text.getAsDouble(value) || !(value > 0))
+    return makeError("{0}={1}: expected a positive number", flag, text);
+  return value;
+}
+
+llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation &result) {
+  if (flag == "--check") {
+    if (value == "bounds")
+      result.mode = ModeBounds;
+    else if (value == "verify")
+      result.mode = ModeVerify;
+    else if (value == "off")
+      result.mode = ModePlain;
+    else
+      return makeError("--check={0}: expected bounds, verify or off", value);
+  } else if (flag == "--capture") {
+    if (value.empty())
+      return makeError("--capture= needs a folder");
+    result.run.captureDir = value.str();
+  } else {
+    llvm::Expected<double> number = positive(flag, value);
+    if (!number)
+      return number.takeError();
+    if (flag == "--time")
+      result.run.seconds = *number;
+    else
+      result.run.memoryBytes = uint64_t(*number * (1 << 30));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
+  Invocation result;
+  std::vector<std::string> nvccArgs;
+  for (size_t i = 0; i < argv.size(); ++i) {
+    llvm::StringRef arg = argv[i];
+    if (arg == "--") {
+      result.run.args.assign(argv.begin() + long(i) + 1, argv.end());
+      break;
+    }
+    auto [flag, value] = arg.split('=');
+    if (arg == "--help" || arg == "-h")
+      result.showHelp = true;
+    else if (flag == "--check" || flag == "--capture" || flag == "--time" || flag == "--memory") {
+      if (llvm::Error error = parseOwnFlag(flag, value, result))
+        return std::move(error);
+    } else
+      nvccArgs.push_back(arg.str());
+  }
+  result.compile = CompileOptions::parse(nvccArgs);
+  return result;
+}
+
+llvm::Expected<int> runOnEmulator(const char *argv0, Invocation &invocation) {
+  const CompileOptions &compile = invocation.compile;
+  if (!compile.tooHard.empty())
+    return makeError("{0}", compile.tooHard);
+  if (compile.compileOnly)
+    return makeError("-c and its like make no program to run; leave them out");
+  llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
+  if (!toolchain)
+    return toolchain.takeError();
+  llvm::Expected<TempDir> scratch = TempDir::create("optiml-build");
+  if (!scratch)
+    return scratch.takeError();
+  std::string program = compile.output.empty() ? scratch->file("program") : compile.output;
+  if (llvm::Error error = buildProgram(compile, {}, *toolchain, invocation.mode, program))
+    return std::move(error);
+  invocation.run.inheritOutput = true;
+  llvm::Expected<ProcessResult> result = runProgram(program, invocation.run);
+  if (!result)
+    return result.takeError();
+  if (result->timedOut || result->overMemory)
+    return makeError("the program {0}", result->describe());
+  if (result->signal) {
+    llvm::errs() << "optiml-run: the program was " << result->describe() << "\n";
+    return 128 + result->signal;
+  }
+  return result->exitCode;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  auto fail = [](llvm::Error error) {
+    llvm::errs() << "optiml-run: error: " << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  };
+  llvm::Expected<Invocation> invocation = parse(llvm::ArrayRef(argv + 1, argv + argc));
+  if (!invocation)
+    return fail(invocation.takeError());
+  if (invocation->showHelp || argc == 1) {
+    (argc == 1 ? llvm::errs() : llvm::outs()) << help;
+    return argc == 1;
+  }
+  llvm::Expected<int> code = runOnEmulator(argv[0], *invocation);
+  return code ? *code : fail(code.takeError());
+}
