@@ -1,0 +1,113 @@
+//===- Verify.h - does a variant compute the same? --------------*- C++ -*-===//
+//
+// Compares a variant with the original on captured launches, in the emulator: on the captured inputs and on fresh ones,
+// in several orders of blocks and warps, with bounds, races, divergent barriers and uninitialized shared memory
+// checked.
+//
+// Integers match bit for bit. A floating-point cell (one that the original last wrote through a float or double) must
+// lie within max(4 E, 8 eps) · M of the double-precision reference or of the original's own result. M is the cell's
+// magnitude (the sum of the absolute terms that made it), E the original's worst own error relative to M in that
+// buffer. Doubles, whose reference is no more precise than they are, get 4096 eps. NaN and infinities must be where the
+// original has them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EVALUATE_VERIFY_H
+#define OPTIML_EVALUATE_VERIFY_H
+
+#include "optiml/Core/Interfaces.h"
+#include "optiml/Core/Variant.h"
+#include "optiml/Emulator/Replay.h"
+#include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Workload/Workload.h"
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace optiml {
+
+/// What may change in floating point: nothing; the order of sums; approximate functions too.
+enum class FloatMode { Strict, Reassoc, Fast };
+
+struct VerifyOptions {
+  FloatMode floatMode = FloatMode::Reassoc;
+  double seconds = 60;     ///< limit of one replay; variants also get no more than 10 times what the original took
+  double raceSeconds = 10; ///< launches whose race check takes longer are checked for bounds only
+  uint64_t memoryBytes = uint64_t(4) << 30; ///< of one replay
+  uint64_t seed = 1;                        ///< of fresh inputs and orders
+  unsigned freshInputs = 1;                 ///< random inputs for each launch beside the captured one
+  unsigned orders = 2;                      ///< orders of blocks and warps on the captured input, the natural one first
+  std::string replayProgram;                ///< empty: $OPTIML_REPLAY, or beside the toolchain's libraries
+  const std::atomic<bool> *cancel = nullptr;
+};
+
+/// The first place where a variant differs.
+struct Difference {
+  std::string kernel; ///< demangled
+  std::string
+      input; ///< "captured launch 3", "random input 1 of launch 3", with arguments of the program if they matter
+  std::string buffer; ///< "argument 7 (float*)", "variable 'counts'"
+  uint64_t index = 0; ///< element of the buffer
+  std::string expected, actual;
+  std::string tolerance; ///< for floats: reference and allowed distance
+  /// One line with everything.
+  std::string str() const;
+};
+
+struct VerifyReport {
+  Verdict verdict = Verdict::RuntimeError;
+  std::string why;                              ///< one line, when not Correct
+  std::optional<Difference> difference;         ///< WrongResult
+  std::vector<emu::ReplayFault> faults;         ///< RuntimeError: what the variant did
+  std::vector<emu::ReplayFault> originalFaults; ///< what the original does too; not held against the variant
+  std::vector<std::string> notes;               ///< what could not be checked, and why
+  unsigned launches = 0, runs = 0;              ///< compared
+  bool correct() const { return verdict == Verdict::Correct; }
+};
+
+/// Makes the device module of `text` in a ModuleMode; an Error is a compile error of that text.
+using ModuleBuilder = std::function<llvm::Error(const std::string &text, uint32_t mode, const std::string &out)>;
+
+/// Keeps the original's results, so that many variants cost only their own runs. Safe to use from several threads.
+class Verifier {
+public:
+  /// `text` is the original program. The workloads' folders must stay while the Verifier lives.
+  static llvm::Expected<std::unique_ptr<Verifier>> create(const Toolchain &toolchain, const std::string &path,
+                                                          const std::string &text, const CompileOptions &compile,
+                                                          std::vector<Workload> workloads,
+                                                          const VerifyOptions &options);
+  /// With another way to build modules.
+  static llvm::Expected<std::unique_ptr<Verifier>>
+  create(ModuleBuilder builder, const std::string &text, std::vector<Workload> workloads, const VerifyOptions &options);
+  ~Verifier();
+
+  /// Compares every captured launch of every rewritten kernel whose conditions hold. NotApplicable when they hold for
+  /// none. An Error means that verification itself could not run.
+  llvm::Expected<VerifyReport> verify(const Variant &variant);
+
+  /// Compares the kernels of another whole text with those of the same mangled name in the original, launched alike.
+  llvm::Expected<VerifyReport> verifyKernels(const std::string &changedText, const std::vector<std::string> &symbols);
+
+private:
+  Verifier();
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+struct CompareOptions {
+  VerifyOptions verify;
+  std::vector<std::string> arguments; ///< the programs' command line
+  bool otherSizes = true;             ///< also run with odd sizes in place of integers among the arguments
+  double seconds = 120;               ///< limit of one run of a program
+};
+
+/// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they
+/// print, with the same arguments and with odd sizes, and, where both launch alike, each kernel on its captured
+/// launches and on random inputs. `changedText` stands in place of `path`'s content.
+llvm::Expected<VerifyReport> comparePrograms(const Toolchain &toolchain, const std::string &path,
+                                             const std::string &changedText, const CompileOptions &compile,
+                                             const CompareOptions &options);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,186 @@
+//===- VerifyCompare.cpp - comparing buffers with a reference -------------===//
+#include "VerifyCompare.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+
+using namespace optiml;
+using llvm::StringRef;
+
+static double cellValue(StringRef bytes, uint64_t offset, uint32_t size) {
+  if (size == 8) {
+    double v;
+    memcpy(&v, bytes.data() + offset, 8);
+    return v;
+  }
+  float v;
+  memcpy(&v, bytes.data() + offset, 4);
+  return v;
+}
+
+// An error beyond these is no rounding: the computation jumps there (a comparison went the other way, say), and one
+// such cell must not loosen the bound of all others.
+static constexpr double mostOwnError4 = 1e-3, mostOwnError8 = 1e-9;
+
+void BufferReference::setCells(StringRef file) {
+  cells.resize(file.size() / sizeof(ShadowRecord));
+  memcpy(cells.data(), file.data(), cells.size() * sizeof(ShadowRecord));
+  std::erase_if(cells, [&](const ShadowRecord &c) {
+    return (c.bytes != 4 && c.bytes != 8) || c.bytes > bytes.size() || c.offset > bytes.size() - c.bytes;
+  });
+  std::sort(cells.begin(), cells.end(), [](auto &a, auto &b) { return a.offset < b.offset; });
+  uint64_t end = 0; // a cell that overlaps the one before is stale
+  std::erase_if(cells, [&](const ShadowRecord &c) {
+    if (c.offset < end)
+      return true;
+    end = c.offset + c.bytes;
+    return false;
+  });
+  for (const ShadowRecord &c : cells) {
+    double own = cellValue(bytes, c.offset, c.bytes);
+    if (!std::isfinite(own) || !std::isfinite(c.value) || !std::isfinite(c.magnitude) || !(c.magnitude > 0))
+      continue;
+    double error = std::fabs(own - c.value) / c.magnitude;
+    if (c.bytes == 4 && error <= mostOwnError4)
+      ownError4 = std::max(ownError4, error);
+    if (c.bytes == 8 && error <= mostOwnError8)
+      ownError8 = std::max(ownError8, error);
+  }
+}
+
+void BufferReference::markUnstable(StringRef other) {
+  size_t cell = 0;
+  for (uint64_t i = 0; i < bytes.size() && i < other.size(); ++i) {
+    while (cell < cells.size() && cells[cell].offset + cells[cell].bytes <= i)
+      ++cell;
+    bool isFloat = cell < cells.size() && cells[cell].offset <= i;
+    if (isFloat || bytes[i] == other[i])
+      continue;
+    uint64_t begin = i / 4 * 4; // whole words: neighbouring bytes may agree by chance
+    if (!unstable.empty() && unstable.back().second >= begin)
+      unstable.back().second = begin + 4;
+    else
+      unstable.push_back({begin, begin + 4});
+  }
+}
+
+static std::string integerText(StringRef bytes, uint64_t offset, const ElementType &e) {
+  uint64_t v = 0;
+  memcpy(&v, bytes.data() + offset, std::min<uint64_t>(e.bytes, bytes.size() - offset));
+  if (e.isUnsigned)
+    return std::to_string(v);
+  unsigned shift = 64 - 8 * e.bytes;
+  return std::to_string(int64_t(v << shift) >> shift);
+}
+
+static std::string wordText(StringRef bytes, uint64_t offset, const ElementType &e) {
+  if (e.kind == ElementKind::Integer)
+    return integerText(bytes, offset, e);
+  if (e.kind == ElementKind::Float || e.kind == ElementKind::Double)
+    return llvm::formatv("{0}", cellValue(bytes, offset, e.bytes)).str();
+  return integerText(bytes, offset, e) +
+         llvm::formatv(" ({0:x8} as bits)",
+                       [&] {
+                         uint32_t v = 0;
+                         memcpy(&v, bytes.data() + offset, std::min<uint64_t>(4, bytes.size() - offset));
+                         return v;
+                       }())
+             .str();
+}
+
+static Difference exactDifference(const BufferReference &r, StringRef actual, uint64_t offset) {
+  uint64_t unit = r.element.bytes;
+  uint64_t begin = offset / unit * unit;
+  if (begin + unit > r.bytes.size())
+    begin = r.bytes.size() - std::min<uint64_t>(unit, r.bytes.size());
+  Difference d;
+  d.buffer = r.name;
+  d.index = begin / unit;
+  d.expected = wordText(r.bytes, begin, r.element);
+  d.actual = wordText(actual, begin, r.element);
+  return d;
+}
+
+/// Offset of the first byte in [begin, end) that differs and is not unstable, or end.
+static uint64_t firstByte(const BufferReference &r, StringRef actual, uint64_t begin, uint64_t end) {
+  if (begin >= end || memcmp(r.bytes.data() + begin, actual.data() + begin, end - begin) == 0)
+    return end;
+  for (uint64_t i = begin; i < end; ++i) {
+    if (r.bytes[i] == actual[i])
+      continue;
+    auto it =
+        std::upper_bound(r.unstable.begin(), r.unstable.end(), i, [](uint64_t v, auto &p) { return v < p.first; });
+    if (it == r.unstable.begin() || std::prev(it)->second <= i)
+      return i;
+  }
+  return end;
+}
+
+static bool withinTolerance(const ShadowRecord &c, double own, double v, const BufferReference &r, FloatMode mode,
+                            double &tolerance) {
+  double eps = c.bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
+  double units = c.bytes == 8 || mode == FloatMode::Fast ? 4096 : 8;
+  double relative = std::max(4 * (c.bytes == 4 ? r.ownError4 : r.ownError8), units * eps);
+  double smallest = c.bytes == 4 ? double(FLT_MIN) : DBL_MIN; // results this small have no relative accuracy
+  double magnitude = std::isfinite(c.magnitude) ? std::max(c.magnitude, std::fabs(own)) : std::fabs(own);
+  tolerance = relative * magnitude + smallest;
+  // Written so that NaN fails.
+  return std::fabs(v - c.value) <= tolerance || std::fabs(v - own) <= tolerance;
+}
+
+static std::string floatText(double v, uint32_t bytes) {
+  char text[40];
+  snprintf(text, sizeof text, bytes == 4 ? "%.9g" : "%.17g", v);
+  return text;
+}
+
+std::optional<Difference> optiml::compareBuffer(const BufferReference &r, StringRef actual, FloatMode mode) {
+  if (actual.size() != r.bytes.size()) {
+    Difference d;
+    d.buffer = r.name;
+    d.expected = std::to_string(r.bytes.size()) + " bytes";
+    d.actual = std::to_string(actual.size()) + " bytes";
+    return d;
+  }
+  if (memcmp(actual.data(), r.bytes.data(), actual.size()) == 0)
+    return std::nullopt;
+  uint64_t position = 0;
+  if (mode != FloatMode::Strict)
+    for (const ShadowRecord &c : r.cells) {
+      uint64_t bad = firstByte(r, actual, position, c.offset);
+      if (bad < c.offset)
+        return exactDifference(r, actual, bad);
+      position = c.offset + c.bytes;
+      if (memcmp(r.bytes.data() + c.offset, actual.data() + c.offset, c.bytes) == 0)
+        continue;
+      double own = cellValue(r.bytes, c.offset, c.bytes), v = cellValue(actual, c.offset, c.bytes), tolerance = 0;
+      bool good = std::isnan(own)   ? std::isnan(v)
+                  : std::isinf(own) ? v == own
+                                    : withinTolerance(c, own, v, r, mode, tolerance);
+      if (good)
+        continue;
+      Difference d;
+      d.buffer = r.name;
+      d.index = c.offset / c.bytes;
+      d.expected = floatText(own, c.bytes);
+      d.actual = floatText(v, c.bytes);
+      if (std::isfinite(own))
+        d.tolerance = "in double precision " + floatText(c.value, 8) + ", allowed distance " + floatText(tolerance, 4);
+      return d;
+    }
+  uint64_t bad = firstByte(r, actual, position, r.bytes.size());
+  if (bad < r.bytes.size())
+    return exactDifference(r, actual, bad);
+  return std::nullopt;
+}
+
+std::string Difference::str() const {
+  std::string s =
+      "kernel " + kernel + ", " + buffer + "[" + std::to_string(index) + "]: " + actual + " instead of " + expected;
+  if (!tolerance.empty())
+    s += " (" + tolerance + ")";
+  return s + ", on " + input;
+}

@@ -1,0 +1,39 @@
+//===- VerifyCompare.h - comparing buffers with a reference -----*- C++ -*-===//
+#ifndef OPTIML_LIB_EVALUATE_VERIFYCOMPARE_H
+#define OPTIML_LIB_EVALUATE_VERIFYCOMPARE_H
+
+#include "VerifySignature.h"
+#include "optiml/Evaluate/Verify.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace optiml {
+
+/// One record of a b<i>.shadow file (docs/formats.md).
+struct ShadowRecord {
+  uint64_t offset;
+  uint32_t bytes, unused;
+  double value, magnitude;
+};
+static_assert(sizeof(ShadowRecord) == 32);
+
+/// What the original left in a buffer, and how exact it was.
+struct BufferReference {
+  std::string name;                                    ///< for messages: "argument 7 (float*)"
+  ElementType element;                                 ///< for messages
+  std::string bytes;                                   ///< the original's result
+  std::vector<ShadowRecord> cells;                     ///< its floating-point cells, sorted by offset
+  double ownError4 = 0, ownError8 = 0;                 ///< E of the 4-byte and of the 8-byte cells
+  std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
+
+  /// Reads the cells of a shadow file and computes E. Cells whose bits differ from `bytes` are dropped.
+  void setCells(llvm::StringRef shadowFile);
+  /// Marks what differs in another run of the original and is no floating-point cell.
+  void markUnstable(llvm::StringRef otherRun);
+};
+
+/// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance.
+std::optional<Difference> compareBuffer(const BufferReference &reference, llvm::StringRef actual, FloatMode mode);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,69 @@
+//===- VerifyImpl.h - the Verifier's state ----------------------*- C++ -*-===//
+#ifndef OPTIML_LIB_EVALUATE_VERIFYIMPL_H
+#define OPTIML_LIB_EVALUATE_VERIFYIMPL_H
+
+#include "VerifyCompare.h"
+#include "VerifyPlan.h"
+#include "optiml/Evaluate/Verify.h"
+#include "optiml/Support/TempDir.h"
+#include <mutex>
+#include <set>
+
+namespace optiml {
+
+/// The original on one input of one captured launch, computed at first use.
+struct ReferenceCase {
+  std::mutex mutex;
+  bool ready = false;
+  std::string unusable; ///< why there is no such input
+  std::string name;     ///< "captured launch 3"
+  std::map<unsigned, std::string> inputs;
+  std::vector<BufferReference> buffers;
+  std::vector<bool> present;        ///< buffers that the original's module has
+  std::set<std::string> faultKinds; ///< what the original does wrong itself
+  std::vector<emu::ReplayFault> faults;
+  double boundsSeconds = 0, verifySeconds = 0;
+  bool raceChecked = false; ///< its race check was quick enough
+};
+
+struct ReplayRun {
+  emu::ReplayResult result;
+  std::string outputDir;
+};
+
+struct Verifier::Impl {
+  ModuleBuilder build;
+  std::string text;
+  std::vector<Workload> workloads;
+  VerifyOptions options;
+  TempDir dir;
+  std::atomic<unsigned> counter{0};
+  std::string boundsModule, verifyModule, shadowModule;                                     ///< of the original
+  std::map<std::tuple<unsigned, unsigned, unsigned>, std::unique_ptr<ReferenceCase>> cases; ///< workload, launch, input
+  std::mutex casesMutex;
+
+  explicit Impl(TempDir dir) : dir(std::move(dir)) {}
+  std::string scratchDir();
+  ReferenceCase &caseOf(unsigned workload, unsigned launch, unsigned input);
+  /// Runs optiml-replay; crashes and limits of the child become faults.
+  llvm::Expected<ReplayRun> replay(const std::string &module, unsigned workload, unsigned launch,
+                                   const ReferenceCase &inputs, const ConcretePlan &plan, uint64_t orderSeed,
+                                   double seconds);
+  /// Makes the case ready. An Error when the original cannot be run at all.
+  llvm::Error prepare(ReferenceCase &c, unsigned workload, unsigned launch, unsigned input);
+  llvm::Error runOriginal(ReferenceCase &c, unsigned workload, unsigned launch);
+
+  struct Target {
+    unsigned workload, launch;
+    ConcretePlan plan;
+  };
+  llvm::Expected<VerifyReport> check(const std::string &changedText, const std::vector<Target> &targets,
+                                     VerifyReport report);
+  /// False when the report is final.
+  llvm::Expected<bool> checkRun(const std::string &module, const Target &t, ReferenceCase &c, uint64_t orderSeed,
+                                double seconds, VerifyReport &report);
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,134 @@
+//===- VerifyPlan.cpp - launch plans made concrete ------------------------===//
+#include "VerifyPlan.h"
+#include "VerifySignature.h"
+#include "optiml/Support/Error.h"
+#include <cstring>
+#include <numeric>
+
+using namespace optiml;
+
+ConcretePlan optiml::identityPlan(const LaunchImage &launch, const std::string &symbol) {
+  emu::ReplayStep step;
+  step.kernel = symbol;
+  step.grid = launch.grid;
+  step.block = launch.block;
+  step.sharedBytes = launch.sharedBytes;
+  step.arguments.resize(launch.arguments.size());
+  std::iota(step.arguments.begin(), step.arguments.end(), 0);
+  return {{}, {step}};
+}
+
+namespace {
+
+/// The values of names in a plan's expressions.
+class Names {
+public:
+  Names(const KernelRewrite &rewrite, const LaunchImage &launch)
+      : launch(launch), parameters(splitTopLevel(rewrite.originalParameters)),
+        names(namesOfParameters(rewrite.originalParameters)) {}
+
+  std::optional<int64_t> value(const std::string &name) const;
+  /// Index of a parameter, or -1.
+  int parameter(const std::string &name) const {
+    for (size_t i = 0; i < names.size() && i < launch.arguments.size(); ++i)
+      if (names[i] == name)
+        return int(i);
+    return -1;
+  }
+  bool fits() const { return names.size() == launch.arguments.size(); }
+
+private:
+  const LaunchImage &launch;
+  std::vector<std::string> parameters, names;
+};
+
+std::optional<int64_t> Names::value(const std::string &name) const {
+  for (int d = 0; d < 3; ++d) {
+    if (name == std::string("grid.") + "xyz"[d])
+      return launch.grid[d];
+    if (name == std::string("block.") + "xyz"[d])
+      return launch.block[d];
+  }
+  if (name == "shared")
+    return launch.sharedBytes;
+  int i = parameter(name);
+  if (i < 0)
+    return std::nullopt;
+  const ArgumentImage &a = launch.arguments[size_t(i)];
+  size_t n = a.bytes.size();
+  if ((n != 1 && n != 2 && n != 4 && n != 8) || isFloatParameter(parameters[size_t(i)]))
+    return std::nullopt;
+  uint64_t v = 0;
+  memcpy(&v, a.bytes.data(), n);
+  if (a.isPointer || isUnsignedParameter(parameters[size_t(i)]))
+    return int64_t(v);
+  unsigned shift = unsigned(64 - 8 * n);
+  return int64_t(v << shift) >> shift;
+}
+
+} // namespace
+
+llvm::Expected<ConcretePlan> optiml::concretePlan(const KernelRewrite &rewrite, const LaunchImage &launch) {
+  Names names(rewrite, launch);
+  if (!names.fits())
+    return makeError("kernel '{0}' was captured with {1} arguments, but its parameter list is ({2})", rewrite.original,
+                     launch.arguments.size(), rewrite.originalParameters);
+  auto lookup = [&](const std::string &name) { return names.value(name); };
+  for (const Condition &c : rewrite.conditions) {
+    std::optional<int64_t> v = c.expression.evaluate(lookup);
+    if (!v || !*v)
+      return notApplicable("condition '{0}' ({1}) {2}", c.expression.str(), c.why,
+                           v ? "does not hold" : "cannot be evaluated for this launch");
+  }
+  auto number = [&](const IntExpr &e, const char *what, int64_t least, int64_t most) -> llvm::Expected<int64_t> {
+    std::optional<int64_t> v = e.evaluate(lookup);
+    if (!v)
+      return makeError("{0} '{1}' cannot be evaluated for this launch of '{2}'", what, e.str(), rewrite.original);
+    if (*v < least || *v > most)
+      return makeError("{0} '{1}' is {2} for this launch of '{3}'; it must be from {4} to {5}", what, e.str(), *v,
+                       rewrite.original, least, most);
+    return *v;
+  };
+  ConcretePlan plan;
+  for (const ScratchBuffer &s : rewrite.plan.scratch) {
+    std::optional<uint64_t> size = sizeOfType(s.elementType);
+    if (!size)
+      return makeError("scratch buffer '{0}' has element type '{1}', whose size is unknown", s.name, s.elementType);
+    llvm::Expected<int64_t> elements = number(s.elements, "scratch size", 0, int64_t(1) << 36);
+    if (!elements)
+      return elements.takeError();
+    plan.scratch.push_back({uint64_t(*elements) * *size, s.zeroed});
+  }
+  for (const LaunchStep &s : rewrite.plan.steps) {
+    emu::ReplayStep step;
+    step.kernel = s.kernel;
+    for (int d = 0; d < 3; ++d) {
+      llvm::Expected<int64_t> g = number(s.grid[d], "grid size", 1, d ? 65535 : 0x7fffffff);
+      if (!g)
+        return g.takeError();
+      llvm::Expected<int64_t> b = number(s.block[d], "block size", 1, d == 2 ? 64 : 1024);
+      if (!b)
+        return b.takeError();
+      step.grid[d] = uint32_t(*g);
+      step.block[d] = uint32_t(*b);
+    }
+    if (uint64_t(step.block[0]) * step.block[1] * step.block[2] > 1024)
+      return makeError("the block of kernel '{0}' has more than 1024 threads", s.kernel);
+    llvm::Expected<int64_t> shared = number(s.sharedBytes, "dynamic shared memory", 0, 227 << 10);
+    if (!shared)
+      return shared.takeError();
+    step.sharedBytes = uint32_t(*shared);
+    for (const std::string &a : s.arguments) {
+      int index = names.parameter(a);
+      for (size_t i = 0; index < 0 && i < rewrite.plan.scratch.size(); ++i)
+        if (rewrite.plan.scratch[i].name == a)
+          index = -2 - int(i);
+      if (index == -1)
+        return makeError("argument '{0}' of kernel '{1}' is neither a parameter of '{2}' nor scratch", a, s.kernel,
+                         rewrite.original);
+      step.arguments.push_back(index < 0 ? index + 1 : index);
+    }
+    plan.steps.push_back(std::move(step));
+  }
+  return plan;
+}

@@ -1,0 +1,199 @@
+//===- VerifyReplay.cpp - the original's results --------------------------===//
+#include "VerifyImpl.h"
+#include "VerifyInputs.h"
+#include "optiml/Emulator/ABI.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
+#include "llvm/Support/FileSystem.h"
+#include <set>
+
+using namespace optiml;
+using emu::ReplayFault;
+
+std::string Verifier::Impl::scratchDir() {
+  std::string path = dir.file("run" + std::to_string(counter++));
+  llvm::sys::fs::create_directory(path);
+  return path;
+}
+
+ReferenceCase &Verifier::Impl::caseOf(unsigned workload, unsigned launch, unsigned input) {
+  std::lock_guard lock(casesMutex);
+  std::unique_ptr<ReferenceCase> &c = cases[{workload, launch, input}];
+  if (!c)
+    c = std::make_unique<ReferenceCase>();
+  return *c;
+}
+
+llvm::Expected<ReplayRun> Verifier::Impl::replay(const std::string &module, unsigned workload, unsigned launch,
+                                                 const ReferenceCase &inputs, const ConcretePlan &plan,
+                                                 uint64_t orderSeed, double seconds) {
+  ReplayRun run;
+  run.outputDir = scratchDir();
+  emu::ReplayJob job;
+  job.module = module;
+  job.workload = workloads[workload].directory;
+  job.launch = launch;
+  job.scratch = plan.scratch;
+  job.steps = plan.steps;
+  job.inputs = inputs.inputs;
+  job.outputDir = run.outputDir;
+  job.orderSeed = orderSeed;
+  job.seconds = seconds;
+  std::string jobFile = run.outputDir + "/job.json", resultFile = run.outputDir + "/result.json", error;
+  if (!writeJob(job, jobFile, error))
+    return makeError(error);
+  ProcessOptions process;
+  process.limits.seconds = seconds + 10; // the replay keeps to its limit itself; this is for one that cannot
+  process.limits.memoryBytes = options.memoryBytes;
+  process.limits.outputBytes = 1 << 16;
+  process.cancel = options.cancel;
+  llvm::Expected<ProcessResult> child = runProcess({options.replayProgram, jobFile, resultFile}, process);
+  if (!child)
+    return child.takeError();
+  if (child->cancelled)
+    return makeError("verification was cancelled");
+  std::string kernel = plan.steps.empty() ? "" : plan.steps.front().kernel;
+  if (child->ok() && readResult(resultFile, run.result, error))
+    return run;
+  run.result.ok = false;
+  if (child->timedOut)
+    run.result.faults = {{"timeout", "the replay " + child->describe(), "", 0, kernel}};
+  else if (child->overMemory)
+    run.result.faults = {{"memory", "the replay " + child->describe(), "", 0, kernel}};
+  else if (child->signal)
+    run.result.faults = {{"crash", "the replay was " + child->describe(), "", 0, kernel}};
+  else
+    return makeError("optiml-replay failed ({0}): {1}{2}", child->describe(), child->err, error);
+  return run;
+}
+
+static std::string bufferName(const LaunchImage &launch, unsigned index) {
+  const BufferImage &b = launch.buffers[index];
+  if (!b.symbol.empty())
+    return "variable '" + b.symbol + "'";
+  std::vector<std::string> types = demangledTypes(launch.name);
+  for (size_t i = 0; i < launch.arguments.size(); ++i)
+    if (launch.arguments[i].buffer == int(index))
+      return "argument " + std::to_string(i) + (types.size() == launch.arguments.size() ? " (" + types[i] + ")" : "");
+  return "buffer " + std::to_string(index);
+}
+
+static std::string oneLine(const std::vector<ReplayFault> &faults) {
+  return faults.empty() ? "no reason was given" : faults.front().message;
+}
+
+llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l) {
+  const LaunchImage &launch = workloads[w].launches[l];
+  ConcretePlan plan = identityPlan(launch, launch.kernel);
+  c.faultKinds.clear();
+  c.faults.clear();
+  c.buffers.clear();
+  c.present.clear();
+  llvm::Expected<ReplayRun> bounds = replay(boundsModule, w, l, c, plan, 0, options.seconds);
+  if (!bounds)
+    return bounds.takeError();
+  if (!bounds->result.ok) {
+    c.unusable = "the original fails on it: " + oneLine(bounds->result.faults);
+    return llvm::Error::success();
+  }
+  c.boundsSeconds = bounds->result.seconds;
+  llvm::Expected<ReplayRun> shadow = replay(shadowModule, w, l, c, plan, 0, options.seconds);
+  if (!shadow)
+    return shadow.takeError();
+  uint64_t seed = options.seed + 17;
+  llvm::Expected<ReplayRun> other = replay(boundsModule, w, l, c, plan, seed, options.seconds);
+  if (!other)
+    return other.takeError();
+  std::vector<ElementType> types = bufferTypes(launch);
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    BufferReference r;
+    r.name = bufferName(launch, i);
+    r.element = types[i];
+    std::string file = "/b" + std::to_string(i);
+    // A variable that the module lacks has no output.
+    c.present.push_back(llvm::sys::fs::exists(bounds->outputDir + file + ".bin"));
+    if (c.present.back()) {
+      llvm::Expected<std::string> bytes = readFile(bounds->outputDir + file + ".bin");
+      if (!bytes)
+        return bytes.takeError();
+      r.bytes = std::move(*bytes);
+      if (shadow->result.ok) {
+        llvm::Expected<std::string> cells = readFile(shadow->outputDir + file + ".shadow");
+        if (!cells)
+          return cells.takeError();
+        r.setCells(*cells);
+      }
+      if (other->result.ok) {
+        llvm::Expected<std::string> again = readFile(other->outputDir + file + ".bin");
+        if (!again)
+          return again.takeError();
+        r.markUnstable(*again);
+      }
+    }
+    c.buffers.push_back(std::move(r));
+  }
+  // Races of the original, within the time that race checks may take.
+  double limit = std::min(options.seconds, options.raceSeconds);
+  llvm::Expected<ReplayRun> races = replay(verifyModule, w, l, c, plan, 0, limit);
+  if (!races)
+    return races.takeError();
+  c.verifySeconds = races->result.seconds;
+  c.raceChecked = true;
+  for (const ReplayFault &f : races->result.faults) {
+    if (f.kind == "timeout" || f.kind == "memory") {
+      c.raceChecked = false;
+      continue;
+    }
+    c.faultKinds.insert(f.kind);
+    c.faults.push_back(f);
+  }
+  for (auto *run : {&*bounds, &*shadow, &*other, &*races})
+    llvm::sys::fs::remove_directories(run->outputDir);
+  return llvm::Error::success();
+}
+
+llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, unsigned input) {
+  std::lock_guard lock(c.mutex);
+  if (c.ready)
+    return llvm::Error::success();
+  const LaunchImage &launch = workloads[w].launches[l];
+  std::string where = "launch " + std::to_string(launch.sequence);
+  std::string program;
+  for (const std::string &a : workloads[w].programArguments)
+    program += " " + a;
+  if (!program.empty())
+    where += " (program arguments:" + program + ")";
+  c.name = input ? "random input " + std::to_string(input) + " of " + where : "captured " + where;
+  if (!input) {
+    if (llvm::Error e = runOriginal(c, w, l))
+      return e;
+    c.ready = true;
+    return llvm::Error::success();
+  }
+  // Shuffled integers may send the original out of bounds (indices, offsets): then only the floats change.
+  for (bool keepIntegers : {false, true}) {
+    std::string folder = scratchDir();
+    auto fresh = freshInputs(workloads[w], launch, options.seed + input, keepIntegers, folder);
+    if (!fresh)
+      return fresh.takeError();
+    if (fresh->empty()) {
+      c.unusable = "nothing in its buffers is known to be a number";
+      continue;
+    }
+    c.inputs = std::move(*fresh);
+    c.unusable.clear();
+    if (llvm::Error e = runOriginal(c, w, l))
+      return e;
+    bool bad = !c.unusable.empty();
+    ReferenceCase &captured = caseOf(w, l, 0);
+    for (const std::string &kind : c.faultKinds)
+      if (!captured.faultKinds.count(kind)) {
+        bad = true; // an input that breaks the original proves nothing
+        c.unusable = "the original fails on it: " + oneLine(c.faults);
+      }
+    if (!bad)
+      break;
+  }
+  c.ready = true;
+  return llvm::Error::success();
+}
