@@ -37,7 +37,7 @@ llvm::Error runLinker(const std::vector<std::string> &argv, const std::string &w
     llvm::StringRef line = text.substr(at).split('\n').first;
     return makeError("{0}: the emulator's CUDA runtime cannot link this program: {1}", what, line);
   }
-  return makeError("{0}: {1} failed ({2}): {3}", what, argv[0], result->describe(), text.take_back(2000));
+  return makeError("{0}: {1} failed ({2}): {3}", what, argv[0], result->describe(), text.take_front(1000));
 }
 
 /// From Clang's device IR to an object file of this machine.
@@ -155,6 +155,8 @@ llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::
     for (const std::string &flag : options.frontendFlags)
       if (!isC || !llvm::StringRef(flag).starts_with("-std="))
         compile.push_back(flag);
+    if (isC)
+      compile.insert(compile.end(), {"-x", "c"});
     compile.push_back(path);
     llvm::Expected<ProcessResult> result = runProcess(compile);
     if (!result)

@@ -277,6 +277,13 @@ private:
   }
 };
 
+/// Functions of the host's mathematical library that LLVM does not list as such (DeviceLibrary.cpp uses them).
+bool isMathFunction(StringRef name) {
+  static const std::set<StringRef> names = {"erfc", "lgamma", "tgamma", "j0", "j1", "jn", "y0", "y1", "yn", "exp10",
+                                            "ilogb", "remquo", "nextafter", "expm1", "logb", "cbrt", "hypot"};
+  return names.count(name) || (name.consume_back("f") && names.count(name));
+}
+
 std::string constructName(const CallInst &call) {
   if (const Function *f = call.getCalledFunction()) {
     StringRef name = f->getName();
@@ -379,7 +386,7 @@ void optiml::emu::lowerIntrinsics(DeviceModule &dm) {
         replacement = lowering.nvvm(name.drop_front(10));
       else if (auto own = lowering.libraryFunction(name))
         replacement = own;
-      else if (callee->isIntrinsic() || library.getLibFunc(*callee, known))
+      else if (callee->isIntrinsic() || library.getLibFunc(*callee, known) || isMathFunction(name))
         continue;
       if (!replacement) {
         dm.replaceByUnsupported(*call, constructName(*call));
