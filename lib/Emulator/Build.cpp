@@ -14,6 +14,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/Path.h"
 
@@ -64,6 +65,8 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
     optimize(module, **machine, Level::Device);
     instrumentTrace(dm);
   }
+  if (mode & (ModeBounds | ModeVerify | ModeShadow))
+    dropUnrollHints(module);
   if (mode & ModeShadow)
     instrumentShadow(dm);
   if (mode & (ModeBounds | ModeVerify))
@@ -91,6 +94,12 @@ bool isCudaLibrary(llvm::StringRef flag) {
 llvm::Error optiml::emu::buildReplayModule(const std::string &path, const std::optional<std::string> &text,
                                            const CompileOptions &options, const Toolchain &toolchain, uint32_t mode,
                                            const std::string &outSharedObject) {
+  return buildReplayModules(path, text, options, toolchain, {{mode, outSharedObject}});
+}
+
+llvm::Error optiml::emu::buildReplayModules(const std::string &path, const std::optional<std::string> &text,
+                                            const CompileOptions &options, const Toolchain &toolchain,
+                                            const std::vector<std::pair<uint32_t, std::string>> &outputs) {
   llvm::Expected<TempDir> scratch = TempDir::create("optiml-module");
   if (!scratch)
     return scratch.takeError();
@@ -98,10 +107,17 @@ llvm::Error optiml::emu::buildReplayModule(const std::string &path, const std::o
   llvm::Expected<std::unique_ptr<llvm::Module>> module = emitDeviceModule(path, text, options, toolchain, context);
   if (!module)
     return module.takeError();
-  std::string object = scratch->file("device.o");
-  if (llvm::Error error = compileDevice(**module, toolchain, mode, /*registerAtStart=*/false, object))
-    return error;
-  return runLinker({toolchain.hostCxx, "-shared", "-o", outSharedObject, object, "-lm"}, path);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto &[mode, outSharedObject] = outputs[i];
+    // Instrumentation rewrites the module: all but the last work on a copy.
+    std::unique_ptr<llvm::Module> copy = i + 1 < outputs.size() ? llvm::CloneModule(**module) : std::move(*module);
+    std::string object = scratch->file("device" + std::to_string(i) + ".o");
+    if (llvm::Error error = compileDevice(*copy, toolchain, mode, /*registerAtStart=*/false, object))
+      return error;
+    if (llvm::Error error = runLinker({toolchain.hostCxx, "-shared", "-o", outSharedObject, object, "-lm"}, path))
+      return error;
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::map<std::string, std::string> &texts,

@@ -56,6 +56,26 @@ void optiml::emu::optimize(Module &module, TargetMachine &machine, Level level) 
   builder.buildPerModuleDefaultPipeline(o).run(module, mam);
 }
 
+void optiml::emu::dropUnrollHints(Module &module) {
+  for (Function &f : module)
+    for (BasicBlock &block : f) {
+      Instruction *end = block.getTerminator();
+      MDNode *loop = end ? end->getMetadata(LLVMContext::MD_loop) : nullptr;
+      if (!loop)
+        continue;
+      SmallVector<Metadata *, 4> kept = {nullptr}; // a loop's metadata refers to itself first
+      for (const MDOperand &operand : drop_begin(loop->operands())) {
+        auto *hint = dyn_cast<MDNode>(operand);
+        auto *name = hint && hint->getNumOperands() ? dyn_cast<MDString>(hint->getOperand(0)) : nullptr;
+        if (!name || !name->getString().starts_with("llvm.loop.unroll."))
+          kept.push_back(operand);
+      }
+      MDNode *rest = MDNode::getDistinct(module.getContext(), kept);
+      rest->replaceOperandWith(0, rest);
+      end->setMetadata(LLVMContext::MD_loop, rest);
+    }
+}
+
 Error optiml::emu::writeObject(Module &module, TargetMachine &machine, const std::string &path) {
   std::error_code code;
   raw_fd_ostream out(path, code, sys::fs::OF_None);

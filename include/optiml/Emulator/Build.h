@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace optiml::emu {
 
@@ -16,6 +18,11 @@ namespace optiml::emu {
 llvm::Error buildReplayModule(const std::string &path, const std::optional<std::string> &text,
                               const CompileOptions &options, const Toolchain &toolchain, uint32_t mode,
                               const std::string &outSharedObject);
+
+/// The same for several modes at once: the file is parsed once. `outputs`: mode and shared object.
+llvm::Error buildReplayModules(const std::string &path, const std::optional<std::string> &text,
+                               const CompileOptions &options, const Toolchain &toolchain,
+                               const std::vector<std::pair<uint32_t, std::string>> &outputs);
 
 /// Compiles and links the whole program of the command line in `options` (all its CUDA and host sources, objects and
 /// libraries) against the emulator's CUDA runtime. `texts` replaces the content of sources by path.
