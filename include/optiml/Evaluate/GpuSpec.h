@@ -1,0 +1,52 @@
+//===- GpuSpec.h - what the performance model knows of a GPU ----*- C++ -*-===//
+//
+// One JSON file a GPU in data/gpus, also compiled into the programs. Bandwidths are what a good kernel reaches, not the
+// data sheet's. Rates are warp instructions per multiprocessor (SM) and clock.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EVALUATE_GPUSPEC_H
+#define OPTIML_EVALUATE_GPUSPEC_H
+
+#include "llvm/Support/Error.h"
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+struct GpuSpec {
+  std::string name;
+  unsigned arch = 0;      ///< compute capability × 10
+  bool isDefault = false; ///< stands for its compute capability when no GPU is named
+  unsigned sms = 0;
+  double clockHz = 0; ///< under load
+  double dramBytesPerSecond = 0, l2BytesPerSecond = 0;
+  double l2BytesPerSMPerCycle = 0; ///< of one multiprocessor
+  uint64_t l2Bytes = 0;
+  uint64_t l1Bytes = 0; ///< L1 and shared memory together, per multiprocessor
+  uint64_t sharedPerSM = 0, sharedPerBlock = 0, sharedPerBlockOptin = 0, reservedSharedPerBlock = 0;
+  unsigned registersPerSM = 0, registersPerBlock = 0;
+  unsigned maxThreadsPerSM = 0, maxThreadsPerBlock = 0, warpSize = 32;
+  struct Rates {
+    double issue = 0, fp32 = 0, fp64 = 0, int32 = 0, special = 0;
+  } rates;
+  struct Latencies {
+    double alu = 0, shared = 0, l1 = 0, l2 = 0, dram = 0, barrier = 0;
+  } latencies;              ///< in clocks
+  double launchSeconds = 0; ///< the least time a launch takes
+
+  unsigned warpsPerSM() const { return maxThreadsPerSM / warpSize; }
+
+  static llvm::Expected<GpuSpec> fromJson(const nlohmann::json &value);
+  static llvm::Expected<GpuSpec> load(const std::string &path);
+  /// The GPUs that are compiled in, by name.
+  static const std::vector<GpuSpec> &all();
+  /// By name (case, spaces and dashes do not matter); null when there is none.
+  static const GpuSpec *find(llvm::StringRef name);
+  /// The one that stands for `arch` (90 for sm_90): of that capability, else of the nearest older, else the oldest.
+  static const GpuSpec &forArch(unsigned arch);
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,244 @@
+//===- PerformanceModel.cpp - seconds without a GPU -----------------------===//
+#include "optiml/Evaluate/PerformanceModel.h"
+#include "optiml/Emulator/ABI.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace optiml;
+using emu::LaunchTrace;
+using emu::SiteTrace;
+
+// General constants of the model. None is fitted to a program.
+/// Exponent of the norm that joins the pipes: overlap is good, not perfect.
+static constexpr double overlap = 4;
+/// Independent instructions that a warp has on average between two dependent ones.
+static constexpr double instructionParallelism = 2;
+/// Share of L2 that holds data which is asked for again.
+static constexpr double usableL2 = 0.9;
+/// Read-modify-writes of L2 a clock: on one address, and on all slices together.
+static constexpr double atomicsPerClockSameAddress = 0.3, atomicsPerClock = 64;
+
+namespace {
+
+/// Sums over the sites of a trace, per traced blocks.
+struct SiteSums {
+  double l1Cycles = 0, globalAccesses = 0, globalSectors = 0, usefulBytes = 0, sharedAccesses = 0, bankConflicts = 0;
+  double sharedLoads = 0, globalLoads = 0, sharedCycles = 0;
+  double serialAtomics = 0, spreadAtomics = 0;
+};
+
+SiteSums sumSites(const LaunchTrace &trace) {
+  SiteSums sums;
+  for (const SiteTrace &site : trace.sites) {
+    sums.l1Cycles += site.l1Cycles;
+    if (site.local)
+      continue;
+    bool load = site.kind == emu::AccessLoad, atomic = site.kind == emu::AccessAtomic;
+    if (site.shared) {
+      sums.sharedAccesses += site.warpAccesses;
+      sums.bankConflicts += site.bankConflicts;
+      sums.sharedLoads += load ? site.warpAccesses : 0;
+      sums.sharedCycles += load ? site.l1Cycles : 0;
+      // Lanes that update one word take turns; which words they are is not traced: half of them, say.
+      sums.l1Cycles += atomic ? site.lanes / 2 : 0;
+      continue;
+    }
+    sums.globalAccesses += site.warpAccesses;
+    sums.globalSectors += site.sectors;
+    sums.usefulBytes += std::min(site.lanes * site.accessBytes, site.sectors * 32);
+    sums.globalLoads += load ? site.warpAccesses : 0;
+    if (atomic) {
+      // More bytes asked for than the sectors hold: lanes share addresses.
+      bool sameAddress = site.lanes * site.accessBytes > site.sectors * 32 * 1.01;
+      (sameAddress ? sums.serialAtomics : sums.spreadAtomics) += site.lanes;
+    }
+  }
+  return sums;
+}
+
+/// Numbers of the whole launch.
+struct Geometry {
+  double blocks, blocksPerBusySM, rounds, residentBlocks, warpsPerBlock, activeSMs;
+};
+
+Geometry geometryOf(const LaunchTrace &trace, const LaunchShape &shape, const GpuSpec &gpu, unsigned blocksPerSM) {
+  Geometry g;
+  g.blocks = double(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  g.warpsPerBlock = std::ceil(double(shape.block[0]) * shape.block[1] * shape.block[2] / gpu.warpSize);
+  g.blocksPerBusySM = std::ceil(g.blocks / gpu.sms);
+  g.residentBlocks = std::min(double(blocksPerSM), g.blocksPerBusySM);
+  g.rounds = std::ceil(g.blocks / (double(gpu.sms) * blocksPerSM));
+  g.activeSMs = std::min(g.blocks, double(gpu.sms));
+  return g;
+}
+
+/// Bytes that DRAM moves: every byte once, and again what was evicted from L2 before it was asked for again. Resident
+/// blocks are taken to run in step, rounds of them one after the other.
+double dramTraffic(double footprint, double roundFootprint, double rounds, double l2Traffic, const GpuSpec &gpu) {
+  double cache = usableL2 * double(gpu.l2Bytes);
+  if (footprint <= cache)
+    return footprint;
+  double most = std::max(footprint, l2Traffic);
+  double traffic = std::clamp(rounds * roundFootprint, footprint, most);
+  if (roundFootprint > cache)
+    traffic += (most - traffic) * (1 - cache / roundFootprint);
+  return traffic;
+}
+
+/// Clocks from a warp's first instruction to its last, were it alone.
+double warpPath(const LaunchTrace &trace, const SiteSums &sums, const Prediction &prediction, const GpuSpec &gpu,
+                double warps, double instructions) {
+  const GpuSpec::Latencies &latency = gpu.latencies;
+  double l1Misses = trace.l1Sectors > 0 ? std::min(1.0, trace.l2Sectors / trace.l1Sectors) : 0;
+  double l2Misses = prediction.l2Bytes > 0 ? std::min(1.0, prediction.dramBytes / prediction.l2Bytes) : 0;
+  double global = latency.l1 + l1Misses * (latency.l2 - latency.l1 + l2Misses * (latency.dram - latency.l2));
+  double shared = latency.shared;
+  if (sums.sharedLoads > 0)
+    shared += std::max(0.0, sums.sharedCycles / sums.sharedLoads - 1);
+  double loads = sums.globalLoads + sums.sharedLoads;
+  double perLoad = loads > 0 ? (sums.globalLoads * global + sums.sharedLoads * shared) / loads : 0;
+  return trace.dependentLoads * perLoad + trace.barrier / warps * latency.barrier +
+         instructions / warps * latency.alu / instructionParallelism;
+}
+
+} // namespace
+
+Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &resources, const LaunchShape &shape,
+                                 const GpuSpec &gpu) {
+  Prediction result;
+  unsigned threads = shape.block[0] * shape.block[1] * shape.block[2];
+  result.occupancy = computeOccupancy(gpu, resources, threads, shape.dynamicShared);
+  if (result.occupancy.blocksPerSM == 0) {
+    result.infeasible = result.occupancy.limit + " cannot run on " + gpu.name;
+    return result;
+  }
+  Geometry g = geometryOf(trace, shape, gpu, result.occupancy.blocksPerSM);
+  double traced = std::max<double>(1, double(trace.tracedBlocks));
+  double scale = g.blocks / traced; // from the traced blocks to the grid
+  double tracedWarps = traced * g.warpsPerBlock;
+  SiteSums sums = sumSites(trace);
+
+  // Spilled registers are no accesses of the source, so no trace has them. How often they move is not reported: once
+  // between two barriers.
+  double spills =
+      (resources.spillLoads + resources.spillStores) / 4.0 * tracedWarps * std::max(1.0, trace.barrier / tracedWarps);
+  sums.l1Cycles += spills;
+  double instructions = trace.fp32 + trace.fp64 + trace.int32 + trace.special + trace.control + trace.memory +
+                        trace.barrier + trace.other + spills;
+
+  // Pipes of a multiprocessor. Fewer than four warps cannot use its four schedulers.
+  double schedulers = std::min(1.0, g.residentBlocks * g.warpsPerBlock / 4);
+  auto onBusySM = [&](double sum, double rate) {
+    return sum / traced * g.blocksPerBusySM / (rate * schedulers * gpu.clockHz);
+  };
+  auto &t = result.pipes;
+  t["issue"] = onBusySM(instructions, gpu.rates.issue);
+  t["fp32"] = onBusySM(trace.fp32, gpu.rates.fp32);
+  t["fp64"] = onBusySM(trace.fp64, gpu.rates.fp64);
+  t["int32"] = onBusySM(trace.int32, gpu.rates.int32);
+  t["special"] = onBusySM(trace.special, gpu.rates.special);
+  t["l1"] = sums.l1Cycles / traced * g.blocksPerBusySM / gpu.clockHz;
+
+  // Memory behind L1 is shared by all.
+  double uniqueBytes = 32 * trace.uniqueSectors;
+  double most = shape.bufferBytes > 0 ? shape.bufferBytes : HUGE_VAL;
+  double footprint = std::min(uniqueBytes * scale, most);
+  double perRound = std::min(g.blocks, g.residentBlocks * gpu.sms);
+  double roundFootprint = std::min(uniqueBytes / traced * perRound, footprint);
+  result.l2Bytes = std::max(32 * (trace.l2Sectors + trace.storeSectors) * scale, footprint);
+  result.dramBytes = dramTraffic(footprint, roundFootprint, g.rounds, result.l2Bytes, gpu);
+  double l2BytesPerSecond = std::min(gpu.l2BytesPerSecond, g.activeSMs * gpu.l2BytesPerSMPerCycle * gpu.clockHz);
+  t["l2"] = result.l2Bytes / l2BytesPerSecond;
+  t["dram"] = result.dramBytes / gpu.dramBytesPerSecond;
+  t["atomic"] =
+      scale * (sums.serialAtomics / atomicsPerClockSameAddress + sums.spreadAtomics / atomicsPerClock) / gpu.clockHz;
+  t["latency"] = g.rounds * warpPath(trace, sums, result, gpu, tracedWarps, instructions) / gpu.clockHz;
+
+  double slowest = 0, norm = 0;
+  for (const auto &[pipe, seconds] : t)
+    if (seconds > slowest) {
+      slowest = seconds;
+      result.bottleneck = pipe;
+    }
+  for (const auto &[pipe, seconds] : t)
+    norm += slowest > 0 ? std::pow(seconds / slowest, overlap) : 0;
+  result.seconds = slowest * std::pow(norm, 1 / overlap) + gpu.launchSeconds;
+  if (slowest < gpu.launchSeconds)
+    result.bottleneck = "launch";
+
+  auto atFullRate = [&](double sum, double rate) { return sum * scale / (rate * gpu.sms * gpu.clockHz); };
+  result.floorSeconds =
+      gpu.launchSeconds +
+      std::max({footprint / gpu.dramBytesPerSecond, atFullRate(trace.fp32, gpu.rates.fp32),
+                atFullRate(trace.fp64, gpu.rates.fp64), atFullRate(trace.special, gpu.rates.special)});
+  result.l1Cycles = sums.l1Cycles * scale;
+  result.warpInstructions = instructions * scale;
+  result.globalAccesses = sums.globalAccesses * scale;
+  result.globalSectors = sums.globalSectors * scale;
+  result.usefulBytes = sums.usefulBytes * scale;
+  result.sharedAccesses = sums.sharedAccesses * scale;
+  result.bankConflicts = sums.bankConflicts * scale;
+  return result;
+}
+
+void WorkloadPrediction::beginLaunch(double weight) { launches.push_back({weight, 0}); }
+
+void WorkloadPrediction::addStep(const Prediction &p, const Resources &resources) {
+  if (launches.empty())
+    beginLaunch(1);
+  double weight = launches.back().weight;
+  if (!p.infeasible.empty() && infeasible.empty())
+    infeasible = p.infeasible;
+  launches.back().seconds += p.seconds;
+  seconds += weight * p.seconds;
+  bottleneckSeconds[p.bottleneck] += weight * p.seconds;
+  for (const auto &[pipe, time] : p.pipes)
+    pipeSeconds[pipe] += weight * time;
+  auto add = [&](const char *name, double value) { sums[name] += weight * value; };
+  add("dram_bytes", p.dramBytes);
+  add("l2_bytes", p.l2Bytes);
+  add("l1_cycles", p.l1Cycles);
+  add("warp_instructions", p.warpInstructions);
+  add("accesses", p.globalAccesses);
+  add("sectors", p.globalSectors);
+  add("useful", p.usefulBytes);
+  add("shared", p.sharedAccesses);
+  add("conflicts", p.bankConflicts);
+  add("floor", p.floorSeconds);
+  add("occupancy", p.occupancy.share * p.seconds);
+  worst.registers = std::max(worst.registers, resources.registers);
+  worst.staticShared = std::max(worst.staticShared, resources.staticShared);
+  worst.spillStores += resources.spillStores;
+  worst.spillLoads += resources.spillLoads;
+}
+
+void WorkloadPrediction::fill(Measurement &m) const {
+  m.verdict = infeasible.empty() ? Verdict::Predicted : Verdict::OverLimit;
+  m.why = infeasible;
+  m.time.predicted = true;
+  m.time.seconds = seconds;
+  m.time.perLaunch.clear();
+  for (const Launch &launch : launches)
+    m.time.perLaunch.push_back(launch.seconds);
+  auto sum = [&](const char *name) {
+    auto it = sums.find(name);
+    return it == sums.end() ? 0.0 : it->second;
+  };
+  for (const auto &[pipe, time] : pipeSeconds)
+    m.counters["time." + pipe] = time;
+  for (const char *name : {"dram_bytes", "l2_bytes", "l1_cycles", "warp_instructions"})
+    m.counters[name] = sum(name);
+  m.counters["sectors_per_request"] = sum("accesses") > 0 ? sum("sectors") / sum("accesses") : 0;
+  m.counters["sector_efficiency"] = sum("sectors") > 0 ? sum("useful") / (32 * sum("sectors")) : 1;
+  m.counters["bank_conflicts_per_request"] = sum("shared") > 0 ? sum("conflicts") / sum("shared") : 0;
+  m.counters["occupancy"] = seconds > 0 ? sum("occupancy") / seconds : 0;
+  m.counters["roofline"] = seconds > 0 ? sum("floor") / seconds : 0;
+  m.resources = worst;
+  m.resources.occupancy = m.counters["occupancy"];
+  double longest = 0;
+  for (const auto &[pipe, time] : bottleneckSeconds)
+    if (time > longest) {
+      longest = time;
+      m.bottleneck = pipe;
+    }
+}
