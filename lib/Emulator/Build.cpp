@@ -12,6 +12,8 @@
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -81,6 +83,11 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   return writeObject(module, **machine, outObject);
 }
 
+/// LLVM's remarks and warnings are about our own intermediate code and mean nothing to a user.
+class Silence : public llvm::DiagnosticHandler {
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override { return info.getSeverity() != llvm::DS_Error; }
+};
+
 bool isCudaLibrary(llvm::StringRef flag) {
   static const llvm::StringSet<> names = {"cudart",    "cudart_static", "cuda",       "cudadevrt", "nvrtc",
                                           "culibos",   "cublas",        "cublasLt",   "cufft",     "curand",
@@ -104,6 +111,7 @@ llvm::Error optiml::emu::buildReplayModules(const std::string &path, const std::
   if (!scratch)
     return scratch.takeError();
   llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<Silence>());
   llvm::Expected<std::unique_ptr<llvm::Module>> module = emitDeviceModule(path, text, options, toolchain, context);
   if (!module)
     return module.takeError();
@@ -131,6 +139,7 @@ llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::
 
   std::vector<std::string> link = {toolchain.hostCxx, "-o", outExecutable};
   llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<Silence>());
   std::unique_ptr<llvm::Module> whole; // with relocatable device code, one module for all sources
   unsigned number = 0;
   for (const std::string &path : options.inputs) {

@@ -177,6 +177,19 @@ Constant *DeviceModule::string(StringRef text) {
   return slot;
 }
 
+Value *DeviceModule::sharedAddress(IRBuilder<> &b, unsigned index) {
+  Type *pointer = b.getPtrTy();
+  FunctionCallee placeholder =
+      module.getOrInsertFunction(sharedPlaceholder, FunctionType::get(pointer, {pointer, b.getInt32Ty()}, false));
+  auto *f = cast<Function>(placeholder.getCallee());
+  f->setDoesNotAccessMemory();
+  f->setDoesNotThrow();
+  f->setWillReturn();
+  f->setSpeculatable();
+  f->addRetAttr(Attribute::NonNull);
+  return b.CreateCall(placeholder, {context(*b.GetInsertBlock()->getParent()), b.getInt32(index)});
+}
+
 void DeviceModule::replaceByUnsupported(Instruction &inst, const std::string &construct) {
   IRBuilder<> b(&inst);
   call(b, "optiml_unsupported", {string(construct), site(b)});

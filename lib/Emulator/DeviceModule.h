@@ -29,6 +29,7 @@ struct SharedVariable {
   std::string name;  ///< as in the source
   uint64_t size = 0; ///< 0: dynamic
   uint64_t alignment = 1;
+  bool reserved = false; ///< the GPU's own, for cooperative groups
   bool isDynamic() const { return size == 0; }
 };
 
@@ -89,6 +90,8 @@ public:
   /// Replaces `inst` by a call that stops the program when it is reached.
   void replaceByUnsupported(llvm::Instruction &inst, const std::string &construct);
   llvm::Constant *string(llvm::StringRef text);
+  /// The address of sharedVariables[index], a placeholder until the layout is known.
+  llvm::Value *sharedAddress(llvm::IRBuilder<> &b, unsigned index);
 
 private:
   std::map<std::string, llvm::Constant *> strings;
@@ -98,6 +101,8 @@ private:
 /// The name of the placeholder that stands for a shared variable's address until the layout is known:
 /// `ptr optiml.shared(ptr context, i32 index)`.
 constexpr const char *sharedPlaceholder = "optiml.shared";
+/// Bytes that the GPU keeps for cooperative groups in every block (%reserved_smem_offset_1).
+constexpr uint64_t reservedSharedBytes = 1024;
 
 // The passes, in their order.
 /// Host data layout, one address space, hidden parameters.

@@ -15,6 +15,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
@@ -128,6 +129,7 @@ void optiml::emu::inlineDeviceFunctions(DeviceModule &dm) {
   locals.addPass(SROAPass(SROAOptions::ModifyCFG));
   locals.addPass(SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(false)));
   locals.addPass(SROAPass(SROAOptions::ModifyCFG));
+  locals.addPass(EarlyCSEPass()); // equal addresses become one value, which needs one check
   passes.addPass(createModuleToFunctionPassAdaptor(std::move(locals)));
   passes.addPass(GlobalDCEPass());
   passes.run(dm.module, mam);

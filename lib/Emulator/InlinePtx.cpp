@@ -228,6 +228,21 @@ Value *PtxLowering::special(StringRef name) {
     return b.getInt32(0);
   if (name == "dynamic_smem_size")
     return dm.load(b, Field::DynamicShared);
+  if (name == "reserved_smem_offset_1") {
+    auto reserved = find_if(dm.sharedVariables, [](const SharedVariable &v) { return v.reserved; });
+    if (reserved == dm.sharedVariables.end()) {
+      SharedVariable variable;
+      variable.name = "reserved shared memory";
+      variable.size = reservedSharedBytes;
+      variable.alignment = 16;
+      variable.reserved = true;
+      reserved = dm.sharedVariables.insert(reserved, variable);
+    }
+    Value *address = dm.sharedAddress(b, unsigned(reserved - dm.sharedVariables.begin()));
+    Type *i64 = b.getInt64Ty();
+    return b.CreateTrunc(b.CreateSub(b.CreatePtrToInt(address, i64), b.CreatePtrToInt(dm.load(b, Field::Shared), i64)),
+                         b.getInt32Ty());
+  }
   std::string intrinsic = name.str();
   if (StringRef(name).starts_with("lanemask_"))
     intrinsic = ("lanemask." + name.drop_front(9)).str();

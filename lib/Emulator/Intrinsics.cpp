@@ -279,8 +279,9 @@ private:
 
 /// Functions of the host's mathematical library that LLVM does not list as such (DeviceLibrary.cpp uses them).
 bool isMathFunction(StringRef name) {
-  static const std::set<StringRef> names = {"erfc", "lgamma", "tgamma", "j0", "j1", "jn", "y0", "y1", "yn", "exp10",
-                                            "ilogb", "remquo", "nextafter", "expm1", "logb", "cbrt", "hypot"};
+  static const std::set<StringRef> names = {"erfc",      "lgamma", "tgamma", "j0",    "j1",    "jn",
+                                            "y0",        "y1",     "yn",     "exp10", "ilogb", "remquo",
+                                            "nextafter", "expm1",  "logb",   "cbrt",  "hypot"};
   return names.count(name) || (name.consume_back("f") && names.count(name));
 }
 

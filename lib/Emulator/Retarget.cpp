@@ -244,14 +244,6 @@ private:
     if (shared.empty())
       return;
     Type *pointer = PointerType::get(context, 0);
-    FunctionCallee placeholder = module.getOrInsertFunction(
-        sharedPlaceholder, FunctionType::get(pointer, {pointer, Type::getInt32Ty(context)}, false));
-    auto *f = cast<Function>(placeholder.getCallee());
-    f->setDoesNotAccessMemory();
-    f->setDoesNotThrow();
-    f->setWillReturn();
-    f->setSpeculatable();
-    f->addRetAttr(Attribute::NonNull);
     for (auto [g, index] : shared) {
       std::vector<Constant *> constants = {g};
       convertUsersOfConstantsToInstructions(constants);
@@ -266,7 +258,7 @@ private:
         }
         IRBuilder<> b(at);
         b.SetCurrentDebugLocation(user->getDebugLoc());
-        Value *address = b.CreateCall(placeholder, {DeviceModule::context(*user->getFunction()), b.getInt32(index)});
+        Value *address = dm.sharedAddress(b, index);
         if (user->getOpcode() == Instruction::AddrSpaceCast && user->getType() == pointer) {
           user->replaceAllUsesWith(address);
           user->eraseFromParent();

@@ -56,7 +56,10 @@ llvm::Error optiml::emitHostObject(const std::string &path, const std::optional<
   run.path = path;
   run.text = text;
   run.view = View::Host;
-  run.extraArgs = {"-O2", "-fPIC", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", deviceCode};
+  // Lenient where the usual host compiler, which does not optimize by default, would be.
+  run.extraArgs = {"-O2",     "-fwrapv", "-fno-strict-aliasing",     "-fno-delete-null-pointer-checks",
+                   "-fPIC",   "-Xclang", "-fcuda-include-gpubinary", "-Xclang",
+                   deviceCode};
   run.mayPrecompile = false; // the name of the scratch file changes each time, and hosts are compiled once
   run.outputFile = outObject;
   clang::EmitObjAction action;

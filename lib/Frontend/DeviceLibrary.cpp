@@ -27,6 +27,21 @@ OPTIML_STORES(int2) OPTIML_STORES(int4) OPTIML_STORES(uint2) OPTIML_STORES(uint4
 OPTIML_STORES(longlong2) OPTIML_STORES(ulonglong2)
 OPTIML_STORES(float2) OPTIML_STORES(float4) OPTIML_STORES(double2)
 #undef OPTIML_STORES
+// The host's minimum and maximum of mixed types, as crt/math_functions.hpp has them for nvcc.
+#define OPTIML_MINMAX(R, A, B)                                                                     \
+  static inline __attribute__((unused)) R max(A a, B b) { return (R)a > (R)b ? (R)a : (R)b; }      \
+  static inline __attribute__((unused)) R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; }
+OPTIML_MINMAX(int, int, int) OPTIML_MINMAX(unsigned, unsigned, unsigned)
+OPTIML_MINMAX(unsigned, int, unsigned) OPTIML_MINMAX(unsigned, unsigned, int)
+OPTIML_MINMAX(long, long, long) OPTIML_MINMAX(unsigned long, unsigned long, unsigned long)
+OPTIML_MINMAX(unsigned long, long, unsigned long) OPTIML_MINMAX(unsigned long, unsigned long, long)
+OPTIML_MINMAX(long long, long long, long long)
+OPTIML_MINMAX(unsigned long long, unsigned long long, unsigned long long)
+OPTIML_MINMAX(unsigned long long, long long, unsigned long long)
+OPTIML_MINMAX(unsigned long long, unsigned long long, long long)
+OPTIML_MINMAX(float, float, float) OPTIML_MINMAX(double, double, double)
+OPTIML_MINMAX(double, float, double) OPTIML_MINMAX(double, double, float)
+#undef OPTIML_MINMAX
 )cuda";
 }
 
@@ -329,8 +344,10 @@ D double __nv_uint2double_rn(unsigned x) { return x; }
 D float __nv_frsqrt_rn(float x) { return (float)(1.0 / __builtin_sqrt((double)x)); }
 #undef INT_MIN_
 #undef LL_MIN_
-#undef D
 #undef HOST
 }
+D double nan(const char *) { return __builtin_nan(""); }
+D float nanf(const char *) { return __builtin_nanf(""); }
+#undef D
 )cuda";
 }
