@@ -103,6 +103,8 @@ private:
           if (agrees(value, preferred))
             if (std::optional<Action> action = untried(value))
               return action;
+      if (wanted.onlyPreferred)
+        continue;
       for (const Params &value : legal.values)
         if (attempts < 4) // a site that refused its best values is left
           if (std::optional<Action> action = untried(value))

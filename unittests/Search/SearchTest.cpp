@@ -512,6 +512,7 @@ TEST(OpeningBook, IsPlayedFirstWithItsPreferences) {
   OpeningLine line{"the plant", {}};
   line.steps.push_back({"a", "*", {{{"v", "9"}}, {{"v", "2"}}}});
   line.steps.push_back({"missing", "*", {}});
+  line.steps.push_back({"d", "*", {{{"v", "9"}}}, false, false, /*onlyPreferred=*/true});
   line.steps.push_back({"b", "*", {{{"v", "2"}}}});
   line.steps.push_back({"c", "*", {}});
   OpeningLine impossible{"impossible", {{"a", "*", {}}, {"missing", "*", {}, /*required=*/true}}};

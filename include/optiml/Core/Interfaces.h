@@ -82,10 +82,11 @@ struct OpeningStep {
   /// Which sites: a glob over the part of the site name that follows the kernel ("" or "/k:A").
   std::string siteGlob = "*";
   /// Parameters to look for, best first. A value fits when it agrees on every parameter named. None fits: the site's
-  /// own first value.
+  /// own first value, or with `onlyPreferred` none.
   std::vector<Params> preferences;
   bool required = false;  ///< where it does not apply the line is dropped; otherwise the step is left out
   bool everySite = false; ///< apply it at every matching site, not just the first
+  bool onlyPreferred = false;
 };
 
 /// A known-good recipe in general form, for one kernel.

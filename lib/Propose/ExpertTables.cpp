@@ -1,0 +1,125 @@
+//===- ExpertTables.cpp - the expert policy's knowledge -------------------===//
+//
+// A transform without a rule is proposed with a small weight; a new transform should get its rows here.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Propose/ExpertPolicy.h"
+
+using namespace optiml;
+
+static const ExpertRule rules[] = {
+    {"promote-accumulator", "", 1.0, "a value that is read and written in every iteration belongs in a register"},
+    {"promote-accumulator", "latency", 1.5, "a read-modify-write of memory in every iteration is a chain of latencies"},
+    {"promote-accumulator", "l2", 1.5, "writing an accumulator in every iteration is traffic that a register saves"},
+
+    {"block-shape", "", 0.6, "constant block extents let the compiler fold indices, and open the way to tiling"},
+    {"block-shape", "l1", 0.8, "a block shape with a full warp along the fastest index touches fewer lines"},
+    {"block-shape", "l2", 0.8, "a squarer block shares more of its operands"},
+    {"block-shape", "latency", 0.8, "another block size changes how many warps hide each other's latency"},
+    {"block-shape", "issue", 0.5, "constant block extents save index arithmetic"},
+
+    {"coarsen", "", 0.6, "several outputs a thread reuse what one of them loads"},
+    {"coarsen", "l1", 1.5, "several outputs a thread load their common operands once"},
+    {"coarsen", "l2", 1.2, "larger tiles a block ask L2 for less"},
+    {"coarsen", "issue", 1.2, "several outputs a thread share index arithmetic and loop control"},
+    {"coarsen", "int32", 1.2, "several outputs a thread share index arithmetic"},
+    {"coarsen", "latency", 1.0, "several outputs a thread are independent work that hides latency"},
+    {"coarsen", "dram", 0.5, "more bytes in flight a thread come closer to the bandwidth of memory"},
+
+    {"stage-shared", "", 0.4, "operands that threads of a block share can be loaded once into shared memory"},
+    {"stage-shared", "l1", 1.3, "operands in shared memory are read without tags and at full width"},
+    {"stage-shared", "l2", 1.5, "a tile in shared memory is asked of L2 once a block"},
+    {"stage-shared", "dram", 0.8, "a tile in shared memory is read from memory once a block"},
+    {"stage-shared", "latency", 0.9, "shared memory answers ten times sooner than L2"},
+
+    {"unroll", "", 0.4, "longer straight code lets the compiler group loads and drop loop control"},
+    {"unroll", "issue", 1.0, "loop control and index arithmetic are shared by several iterations"},
+    {"unroll", "int32", 0.8, "index arithmetic folds into constant offsets"},
+    {"unroll", "latency", 1.2, "loads of several iterations are in flight together"},
+    {"unroll", "l1", 0.5, "neighbouring accesses of several iterations become wide ones"},
+    {"unroll", "fp32", 0.5, "less of the issue rate goes into loop control"},
+
+    {"qualify-pointers", "", 0.4, "without aliasing the compiler keeps loads in registers and uses the read-only path"},
+    {"qualify-pointers", "latency", 0.8, "without aliasing loads move ahead of stores"},
+    {"qualify-pointers", "issue", 0.6, "without aliasing repeated loads disappear"},
+};
+
+static const ExpertOrder orders[] = {
+    // A register accumulator lets loops be distributed and staged; barriers end what coarsen can do.
+    {"promote-accumulator", "coarsen", 0.5}, {"promote-accumulator", "stage-shared", 0.3},
+    {"coarsen", "stage-shared", 0.6},        {"coarsen", "unroll", 0.4},
+    {"stage-shared", "unroll", 0.6},         {"coarsen", "qualify-pointers", 0.6},
+};
+
+llvm::ArrayRef<ExpertRule> optiml::expertRules() { return rules; }
+llvm::ArrayRef<ExpertOrder> optiml::expertOrders() { return orders; }
+
+namespace {
+OpeningStep step(const char *transform, std::vector<Params> preferences = {}) {
+  OpeningStep result;
+  result.transform = transform;
+  result.preferences = std::move(preferences);
+  return result;
+}
+OpeningStep required(OpeningStep s) {
+  s.required = true;
+  return s;
+}
+OpeningStep everywhere(OpeningStep s) {
+  s.everySite = true;
+  return s;
+}
+OpeningStep onlyPreferred(OpeningStep s) {
+  s.onlyPreferred = true;
+  return s;
+}
+Params shape(const char *x, const char *y) { return {{"x", x}, {"y", y}}; }
+Params outputs(const char *x, const char *y, const char *style) { return {{"x", x}, {"y", y}, {"style", style}}; }
+Params tile(const char *k) { return {{"tile", k}}; }
+} // namespace
+
+static std::vector<ExpertLine> makeLines() {
+  const OpeningStep promote = everywhere(step("promote-accumulator"));
+  const OpeningStep qualify = step("qualify-pointers");
+  const OpeningStep unrollFully = onlyPreferred(everywhere(step("unroll", {{{"factor", "full"}}})));
+  const OpeningStep unrollSome = everywhere(step("unroll", {{{"factor", "4"}}}));
+  // Matrix products and their kin: block tile in shared memory, thread tile in registers.
+  auto tiled = [&](const char *name, Params block, const char *x, const char *y, const char *k) {
+    return ExpertLine{{name,
+                       {promote, step("block-shape", {std::move(block), shape("16", "16")}),
+                        required(onlyPreferred(step("coarsen", {outputs(x, y, "blocked"), shape(x, y)}))),
+                        required(step("stage-shared", {tile(k), tile("8"), tile("16")})), unrollFully, qualify}},
+                      {"l1", "l2", "latency", "issue", "fp32"}};
+  };
+  return {
+      tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", "8"),
+      tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", "16"),
+      tiled("register tile 8x8 over shared memory, small block", shape("16", "8"), "8", "8", "8"),
+      tiled("register tile 4x8 over shared memory", shape("16", "16"), "4", "8", "8"),
+      {{"tile in shared memory",
+        {promote, step("block-shape"), required(step("stage-shared", {tile("16"), tile("32")})), unrollFully, qualify}},
+       {"l1", "l2", "dram"}},
+      {{"register tile without shared memory",
+        {promote, step("block-shape", {shape("16", "16"), shape("32", "8")}),
+         required(onlyPreferred(step("coarsen", {outputs("4", "4", "strided"), shape("2", "2")}))), unrollSome,
+         qualify}},
+       {"l1", "issue", "int32", "fp32"}},
+      {{"several rows a thread",
+        {promote, step("block-shape", {shape("32", "8"), shape("32", "4")}),
+         required(onlyPreferred(step(
+             "coarsen", {outputs("1", "4", "strided"), outputs("1", "4", "blocked"), outputs("1", "2", "strided")}))),
+         unrollFully, qualify}},
+       {"dram", "l1", "l2", "issue"}},
+      {{"several elements a thread, coalesced",
+        {promote, step("block-shape", {{{"x", "256"}}, {{"x", "128"}}}),
+         required(onlyPreferred(step("coarsen", {{{"x", "4"}, {"style", "strided"}}, {{"x", "2"}}}))), qualify}},
+       {"dram", "latency", "issue"}},
+      {{"accumulator in a register, loops unrolled", {promote, unrollSome, qualify}}, {"latency", "issue", "int32"}},
+      {{"no aliasing", {promote, qualify}}, {}},
+  };
+}
+
+const std::vector<ExpertLine> &optiml::expertLines() {
+  static const std::vector<ExpertLine> lines = makeLines();
+  return lines;
+}
