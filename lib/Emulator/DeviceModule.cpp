@@ -100,6 +100,9 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
     FunctionCallee callee = module.getOrInsertFunction(name, FunctionType::get(row.result, params, false));
     auto *f = cast<Function>(callee.getCallee());
     f->setDoesNotThrow();
+    // The runtime tells by the place of a call which lanes met in it: there must be only one.
+    if (name == "optiml_activemask")
+      f->addFnAttr(Attribute::NoDuplicate);
     if (name == "optiml_unsupported" || name == "optiml_assert_fail" || name == "optiml_trap") {
       f->setDoesNotReturn();
       f->addFnAttr(Attribute::Cold);

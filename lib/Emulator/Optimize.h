@@ -21,7 +21,8 @@ enum class Level {
 };
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, Level level);
 
-/// Forgets "#pragma unroll". Instrumented code is made of calls: unrolling it costs much compile time and gains nothing.
+/// Forgets "#pragma unroll". Instrumented code is made of calls: unrolling it costs much compile time and gains
+/// nothing.
 void dropUnrollHints(llvm::Module &module);
 
 llvm::Error writeObject(llvm::Module &module, llvm::TargetMachine &machine, const std::string &path);

@@ -184,11 +184,23 @@ private:
         inst.setMetadata(LLVMContext::MD_invariant_load, nullptr);
         if (auto *call = dyn_cast<CallInst>(&inst))
           passHiddenArguments(*call, *g, fresh);
+        else if (isa<FPToSIInst, FPToUIInst>(inst))
+          saturate(cast<CastInst>(inst));
       }
     for (auto &[f, g] : fresh) {
       f->replaceAllUsesWith(g);
       f->eraseFromParent();
     }
+  }
+
+  /// A GPU clamps numbers that do not fit an integer; C++ leaves them undefined.
+  void saturate(CastInst &conversion) {
+    IRBuilder<> b(&conversion);
+    Intrinsic::ID id = isa<FPToSIInst>(conversion) ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
+    Value *value = conversion.getOperand(0);
+    Value *clamped = b.CreateIntrinsic(id, {conversion.getType(), value->getType()}, {value});
+    conversion.replaceAllUsesWith(clamped);
+    conversion.eraseFromParent();
   }
 
   void copyAttributes(Function &f, Function &g) {
