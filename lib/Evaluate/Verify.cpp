@@ -23,8 +23,8 @@ llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(const Toolchain &tool
     options.replayProgram =
         fromEnvironment && *fromEnvironment ? fromEnvironment : toolchain.libDir + "/../bin/optiml-replay";
   }
-  auto build = [=](const std::string &text, uint32_t mode, const std::string &out) {
-    return emu::buildReplayModule(path, text, compile, toolchain, mode, out);
+  auto build = [=](const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
+    return emu::buildReplayModules(path, text, compile, toolchain, outputs);
   };
   return create(build, text, std::move(workloads), options);
 }
@@ -47,11 +47,9 @@ llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(ModuleBuilder builder
   impl.boundsModule = impl.dir.file("original-bounds.so");
   impl.verifyModule = impl.dir.file("original-verify.so");
   impl.shadowModule = impl.dir.file("original-shadow.so");
-  if (llvm::Error e = impl.build(text, emu::ModeBounds, impl.boundsModule))
-    return std::move(e);
-  if (llvm::Error e = impl.build(text, emu::ModeVerify, impl.verifyModule))
-    return std::move(e);
-  if (llvm::Error e = impl.build(text, emu::ModeShadow, impl.shadowModule))
+  if (llvm::Error e = impl.build(text, {{emu::ModeBounds, impl.boundsModule},
+                                        {emu::ModeVerify, impl.verifyModule},
+                                        {emu::ModeShadow, impl.shadowModule}}))
     return std::move(e);
   return v;
 }
@@ -109,7 +107,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
                                                    VerifyReport report) {
   std::string base = scratchDir(), verifyPath = base + "/verify.so", boundsPath;
   auto cleanup = [&] { llvm::sys::fs::remove_directories(base); };
-  if (llvm::Error e = build(changed, emu::ModeVerify, verifyPath)) {
+  if (llvm::Error e = build(changed, {{emu::ModeVerify, verifyPath}})) {
     report.verdict = Verdict::CompileError;
     report.why = llvm::toString(std::move(e));
     cleanup();
@@ -132,7 +130,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
           report.originalFaults.push_back(f);
       if (!c.raceChecked && boundsPath.empty()) {
         boundsPath = base + "/bounds.so";
-        if (llvm::Error e = build(changed, emu::ModeBounds, boundsPath))
+        if (llvm::Error e = build(changed, {{emu::ModeBounds, boundsPath}}))
           return std::move(e);
       }
       anyRaceCheck |= c.raceChecked;

@@ -71,7 +71,7 @@ static std::string bufferName(const LaunchImage &launch, unsigned index) {
   const BufferImage &b = launch.buffers[index];
   if (!b.symbol.empty())
     return "variable '" + b.symbol + "'";
-  std::vector<std::string> types = demangledTypes(launch.name);
+  std::vector<std::string> types = parameterTypes(launch.kernel);
   for (size_t i = 0; i < launch.arguments.size(); ++i)
     if (launch.arguments[i].buffer == int(index))
       return "argument " + std::to_string(i) + (types.size() == launch.arguments.size() ? " (" + types[i] + ")" : "");

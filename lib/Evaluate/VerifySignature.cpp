@@ -8,26 +8,6 @@
 using namespace optiml;
 using llvm::StringRef;
 
-std::vector<std::string> optiml::splitTopLevel(StringRef list) {
-  std::vector<std::string> result;
-  int depth = 0;
-  size_t begin = 0;
-  for (size_t i = 0; i <= list.size(); ++i) {
-    char c = i < list.size() ? list[i] : ',';
-    if (c == '(' || c == '<' || c == '[' || c == '{')
-      ++depth;
-    if (c == ')' || c == '>' || c == ']' || c == '}')
-      --depth;
-    if (c != ',' || (depth > 0 && i < list.size()))
-      continue;
-    StringRef part = list.slice(begin, i).trim();
-    if (!part.empty() && part != "void")
-      result.push_back(part.str());
-    begin = i + 1;
-  }
-  return result;
-}
-
 static bool wordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 std::vector<std::string> optiml::namesOfParameters(StringRef list) {
@@ -62,74 +42,6 @@ bool optiml::isUnsignedParameter(StringRef p) {
 
 bool optiml::isFloatParameter(StringRef p) {
   return !p.contains('*') && (hasWord(p, "float") || hasWord(p, "double") || hasWord(p, "__half"));
-}
-
-std::vector<std::string> optiml::demangledTypes(StringRef name) {
-  if (!name.ends_with(")"))
-    return {};
-  int depth = 0;
-  for (size_t i = name.size(); i-- > 0;) {
-    depth += name[i] == ')' ? 1 : name[i] == '(' ? -1 : 0;
-    if (!depth)
-      return splitTopLevel(name.slice(i + 1, name.size() - 1));
-  }
-  return {};
-}
-
-ElementType optiml::pointeeType(StringRef type) {
-  StringRef t = type.trim();
-  for (bool changed = true; changed;) {
-    changed = t.consume_back("const") || t.consume_back("__restrict") || t.consume_back("restrict") ||
-              t.consume_back("volatile");
-    t = t.rtrim();
-  }
-  if (!t.consume_back("*") && !t.consume_back("]"))
-    return {};
-  t = t.trim();
-  for (StringRef word : {"const", "volatile"}) {
-    t.consume_back(word);
-    t = t.rtrim();
-    if (t.starts_with((word + " ").str()))
-      t = t.drop_front(word.size() + 1).ltrim();
-  }
-  // float4 and its like count as their elements.
-  StringRef base = t;
-  if (base.size() > 1 && base.back() >= '1' && base.back() <= '4' && !base.contains(' '))
-    base = base.drop_back();
-  using K = ElementKind;
-  return llvm::StringSwitch<ElementType>(base)
-      .Case("float", {K::Float, 4, false})
-      .Case("double", {K::Double, 8, false})
-      .Cases({"int", "signed int"}, {K::Integer, 4, false})
-      .Cases({"unsigned int", "unsigned", "uint"}, {K::Integer, 4, true})
-      .Cases({"short"}, {K::Integer, 2, false})
-      .Cases({"unsigned short", "ushort"}, {K::Integer, 2, true})
-      .Cases({"char", "signed char"}, {K::Integer, 1, false})
-      .Cases({"unsigned char", "uchar", "bool"}, {K::Integer, 1, true})
-      .Cases({"long", "long long", "longlong"}, {K::Integer, 8, false})
-      .Cases({"unsigned long", "unsigned long long", "ulong", "ulonglong"}, {K::Integer, 8, true})
-      .Default({});
-}
-
-std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
-  std::vector<ElementType> result(launch.buffers.size());
-  std::vector<bool> seen(launch.buffers.size());
-  std::vector<std::string> types = demangledTypes(launch.name);
-  if (types.size() != launch.arguments.size())
-    return result;
-  for (size_t i = 0; i < types.size(); ++i) {
-    const ArgumentImage &a = launch.arguments[i];
-    if (!a.isPointer || a.buffer < 0)
-      continue;
-    ElementType t = pointeeType(types[i]);
-    ElementType &have = result[size_t(a.buffer)];
-    // Two arguments that see one buffer differently leave it unknown.
-    if (seen[size_t(a.buffer)] && (have.kind != t.kind || have.bytes != t.bytes))
-      t = {};
-    seen[size_t(a.buffer)] = true;
-    have = t;
-  }
-  return result;
 }
 
 std::optional<uint64_t> optiml::sizeOfType(StringRef type) {

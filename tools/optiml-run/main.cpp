@@ -3,11 +3,12 @@
 //   optiml-run [options] [nvcc flags] file.cu … [-- program arguments]
 //
 // Builds the program for the emulator, runs it in a scratch folder without standard input under limits, passes its
-// output through and ends with its exit code.
+// output through and ends with its exit code. With --verify, compares two versions of a program.
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
+#include "optiml/Evaluate/Verify.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/StringRef.h"
@@ -25,6 +26,10 @@ Runs a CUDA program on the CPU emulator.
   --check=bounds   stop at accesses out of bounds, misaligned accesses and divergent barriers (default)
   --check=verify   also at data races and reads of shared memory that nothing wrote; slower
   --check=off      no checks
+  --verify=FILE    does FILE, standing in place of the one CUDA source, compute the same? Runs both versions with the
+                   same arguments, with odd sizes and with other inputs, checked for races too, and compares what
+                   they copy back. Exit code 0: yes; 1: no, and the first difference is printed; 2: cannot tell
+  --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast
   --capture=DIR    write a workload of the program's kernel launches to DIR
   --time=SECONDS   stop the program after this long (default 300)
   --memory=GB      stop it when it uses more memory (default: three quarters of the machine's)
@@ -37,6 +42,8 @@ struct Invocation {
   RunOptions run;
   CompileOptions compile;
   bool showHelp = false;
+  std::string changedFile; ///< --verify
+  FloatMode floatMode = FloatMode::Reassoc;
 };
 
 llvm::Expected<double> positive(llvm::StringRef flag, llvm::StringRef text) {
@@ -56,6 +63,19 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
       result.mode = ModePlain;
     else
       return makeError("--check={0}: expected bounds, verify or off", value);
+  } else if (flag == "--verify") {
+    if (value.empty())
+      return makeError("--verify= needs a file");
+    result.changedFile = value.str();
+  } else if (flag == "--fp") {
+    if (value == "strict")
+      result.floatMode = FloatMode::Strict;
+    else if (value == "reassoc")
+      result.floatMode = FloatMode::Reassoc;
+    else if (value == "fast")
+      result.floatMode = FloatMode::Fast;
+    else
+      return makeError("--fp={0}: expected strict, reassoc or fast", value);
   } else if (flag == "--capture") {
     if (value.empty())
       return makeError("--capture= needs a folder");
@@ -84,7 +104,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
     auto [flag, value] = arg.split('=');
     if (arg == "--help" || arg == "-h")
       result.showHelp = true;
-    else if (flag == "--check" || flag == "--capture" || flag == "--time" || flag == "--memory") {
+    else if (flag == "--check" || flag == "--verify" || flag == "--fp" || flag == "--capture" || flag == "--time" ||
+             flag == "--memory") {
       if (llvm::Error error = parseOwnFlag(flag, value, result))
         return std::move(error);
     } else
@@ -92,6 +113,40 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
   }
   result.compile = CompileOptions::parse(nvccArgs);
   return result;
+}
+
+/// 0: the same, 1: not.
+llvm::Expected<int> verifyChanged(const char *argv0, const Invocation &invocation) {
+  const CompileOptions &compile = invocation.compile;
+  if (!compile.tooHard.empty())
+    return makeError("{0}", compile.tooHard);
+  if (compile.inputs.size() != 1)
+    return makeError("--verify wants one CUDA source on the command line, not {0}", compile.inputs.size());
+  llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
+  if (!toolchain)
+    return toolchain.takeError();
+  llvm::Expected<std::string> changed = readFile(invocation.changedFile);
+  if (!changed)
+    return changed.takeError();
+  CompareOptions options;
+  options.arguments = invocation.run.args;
+  options.seconds = invocation.run.seconds;
+  options.verify.floatMode = invocation.floatMode;
+  if (invocation.run.memoryBytes)
+    options.verify.memoryBytes = invocation.run.memoryBytes;
+  llvm::Expected<VerifyReport> report = comparePrograms(*toolchain, compile.inputs[0], *changed, compile, options);
+  if (!report)
+    return report.takeError();
+  for (const ReplayFault &f : report->originalFaults)
+    llvm::outs() << "note: the original itself: " << f.kind << ": " << f.message << "\n";
+  for (const std::string &note : report->notes)
+    llvm::outs() << "note: " << note << "\n";
+  if (report->correct()) {
+    llvm::outs() << "the same results in " << report->runs << " runs with " << report->launches << " inputs\n";
+    return 0;
+  }
+  llvm::outs() << "not the same: " << report->why << "\n";
+  return 1;
 }
 
 llvm::Expected<int> runOnEmulator(const char *argv0, Invocation &invocation) {
@@ -135,6 +190,13 @@ int main(int argc, char **argv) {
   if (invocation->showHelp || argc == 1) {
     (argc == 1 ? llvm::errs() : llvm::outs()) << help;
     return argc == 1;
+  }
+  if (!invocation->changedFile.empty()) {
+    llvm::Expected<int> code = verifyChanged(argv[0], *invocation);
+    if (code)
+      return *code;
+    fail(code.takeError());
+    return 2; // not 1, which says that the results differ
   }
   llvm::Expected<int> code = runOnEmulator(argv[0], *invocation);
   return code ? *code : fail(code.takeError());

@@ -20,8 +20,15 @@ constexpr const char *envOrderSeed = "OPTIML_EMU_ORDER_SEED";
 constexpr const char *envRaces = "OPTIML_EMU_RACES";
 /// Bytes of device memory of the emulated GPU; default: half of the host's memory.
 constexpr const char *envMemory = "OPTIML_EMU_MEMORY";
-/// A file to which faults are also written as JSON (an object as in ReplayResult::faults) before the program stops.
+/// A file to which faults are also appended, each as a line of JSON (an object as in ReplayResult::faults).
 constexpr const char *envFaultFile = "OPTIML_EMU_FAULT_FILE";
+
+/// A file that gets every copy from the device to the host (lib/Emulator/Runtime/CopyLog.h).
+constexpr const char *envCopyLog = "OPTIML_EMU_COPY_LOG";
+/// A seed: buffers that came from the host get other contents (optiml::refreshElements) before the first kernel sees
+/// them. envFreshIntegers = "keep" leaves integers alone.
+constexpr const char *envFresh = "OPTIML_EMU_FRESH";
+constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
 
 /// Folder that gets a workload (Workload.h) of the program's launches.
 constexpr const char *envCapture = "OPTIML_CAPTURE";

@@ -65,8 +65,9 @@ struct VerifyReport {
   bool correct() const { return verdict == Verdict::Correct; }
 };
 
-/// Makes the device module of `text` in a ModuleMode; an Error is a compile error of that text.
-using ModuleBuilder = std::function<llvm::Error(const std::string &text, uint32_t mode, const std::string &out)>;
+/// Makes device modules of `text`, one for each ModuleMode and file; an Error is a compile error of that text.
+using ModuleBuilder =
+    std::function<llvm::Error(const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs)>;
 
 /// Keeps the original's results, so that many variants cost only their own runs. Safe to use from several threads.
 class Verifier {

@@ -1,5 +1,6 @@
 //===- ApiCopy.cpp - copying and setting memory ---------------------------===//
 #include "Api.h"
+#include "CopyLog.h"
 #include "Memory.h"
 #include "Modules.h"
 #include <cstring>
@@ -25,12 +26,26 @@ static cudaError_t checkCopy(const void *dst, size_t dstBytes, const void *src, 
   return cudaSuccess;
 }
 
+/// Notes what a copy of `height` rows means to the copy log and to fresh inputs.
+static void copied(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height) {
+  Allocation *to = Memory::get().find(reinterpret_cast<uint64_t>(dst));
+  Allocation *from = Memory::get().find(reinterpret_cast<uint64_t>(src));
+  auto onDevice = [](Allocation *a) {
+    return a && (a->kind == MemoryKind::Device || a->kind == MemoryKind::Managed || a->kind == MemoryKind::Symbol);
+  };
+  if (onDevice(to))
+    to->fromHost = !onDevice(from) || from->fromHost;
+  else if (onDevice(from))
+    logCopy(*from, src, spitch, width, height);
+}
+
 static cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
   if (!bytes)
     return cudaSuccess;
   if (cudaError_t e = checkCopy(dst, bytes, src, bytes, kind))
     return result(e);
   memmove(dst, src, bytes);
+  copied(dst, bytes, src, bytes, bytes, 1);
   return cudaSuccess;
 }
 
@@ -46,6 +61,7 @@ static cudaError_t copy2D(void *dst, size_t dpitch, const void *src, size_t spit
     return result(e);
   for (size_t y = 0; y < height; ++y)
     memmove(static_cast<char *>(dst) + y * dpitch, static_cast<const char *>(src) + y * spitch, width);
+  copied(dst, dpitch, src, spitch, width, height);
   return cudaSuccess;
 }
 
@@ -69,9 +85,11 @@ static cudaError_t copy3D(const cudaMemcpy3DParms *p) {
   size_t dstBytes = offset(d, e.height - 1, e.depth - 1) + e.width;
   if (cudaError_t error = checkCopy(dst, dstBytes, src, srcBytes, p->kind))
     return result(error);
-  for (size_t z = 0; z < e.depth; ++z)
+  for (size_t z = 0; z < e.depth; ++z) {
     for (size_t y = 0; y < e.height; ++y)
       memmove(dst + offset(d, y, z), src + offset(s, y, z), e.width);
+    copied(dst + offset(d, 0, z), d.pitch, src + offset(s, 0, z), s.pitch, e.width, e.height);
+  }
   return cudaSuccess;
 }
 

@@ -1,8 +1,10 @@
 //===- ApiLaunch.cpp - registration and kernel launches -------------------===//
 #include "Api.h"
 #include "Capture.h"
+#include "CopyLog.h"
 #include "Crash.h"
 #include "Fault.h"
+#include "Fresh.h"
 #include "Modules.h"
 #include "Scheduler.h"
 #include "Settings.h"
@@ -107,6 +109,8 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
   l.dynamicShared = uint32_t(shared);
   l.args = args;
   l.orderSeed = settings().orderSeed;
+  freshBefore(l);
+  copyLogBefore(l);
   captureBefore(l);
   std::string error;
   if (!runLaunch(l, settings().workers, error)) {

@@ -1,5 +1,6 @@
 //===- ApiMemory.cpp - allocating and describing memory -------------------===//
 #include "Api.h"
+#include "CopyLog.h"
 #include "Memory.h"
 #include "Modules.h"
 #include <cstring>
@@ -26,6 +27,8 @@ static cudaError_t release(void *pointer, bool host) {
   Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(pointer));
   bool fits = a && a->address == reinterpret_cast<uint64_t>(pointer) &&
               (host ? a->kind == MemoryKind::Host : a->kind == MemoryKind::Device || a->kind == MemoryKind::Managed);
+  if (fits)
+    logVisibleMemory(*a);
   return fits && Memory::get().release(a->address) ? cudaSuccess : result(cudaErrorInvalidValue);
 }
 
@@ -88,6 +91,7 @@ cudaError_t cudaHostUnregister(void *p) {
   Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(p));
   if (!a || a->kind != MemoryKind::Registered || a->address != reinterpret_cast<uint64_t>(p))
     return result(cudaErrorHostMemoryNotRegistered);
+  logVisibleMemory(*a);
   Memory::get().release(a->address);
   return cudaSuccess;
 }

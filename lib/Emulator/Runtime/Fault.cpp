@@ -1,6 +1,7 @@
 //===- Fault.cpp - what went wrong in a kernel, in the user's terms -------===//
 #include "Fault.h"
 #include "Capture.h"
+#include "CopyLog.h"
 #include "Scheduler.h"
 #include "Settings.h"
 #include "optiml/Emulator/RuntimeSettings.h"
@@ -79,21 +80,27 @@ void FaultCollector::add(const Fault &fault) {
     faults.push_back(fault);
 }
 
+static void writeToFile(const Fault &fault) {
+  if (settings().faultFile.empty())
+    return;
+  nlohmann::json j{{"kind", fault.kind},
+                   {"message", fault.oneLine()},
+                   {"file", fault.file},
+                   {"line", fault.line},
+                   {"kernel", fault.kernel}};
+  std::ofstream(settings().faultFile, std::ios::app)
+      << j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
 void optiml::emu::stopProgram(const Fault &fault) {
   static std::mutex once; // never released: the first fault wins
   once.lock();
   fflush(nullptr);
   std::string text = fault.paragraph();
   fputs(text.c_str(), stderr);
-  if (!settings().faultFile.empty()) {
-    nlohmann::json j{{"kind", fault.kind},
-                     {"message", fault.oneLine()},
-                     {"file", fault.file},
-                     {"line", fault.line},
-                     {"kernel", fault.kernel}};
-    std::ofstream(settings().faultFile) << j.dump() << "\n";
-  }
+  writeToFile(fault);
   finishCapture();
+  finishCopyLog();
   fflush(nullptr);
   _exit(faultExitCode);
 }
@@ -115,6 +122,8 @@ void optiml::emu::note(Fiber &fiber, const Fault &fault) {
   static std::mutex mutex;
   static auto *seen = new std::set<std::string>;
   std::lock_guard lock(mutex);
-  if (seen->insert(fault.kind + fault.kernel + fault.file + std::to_string(fault.line)).second)
+  if (seen->insert(fault.kind + fault.kernel + fault.file + std::to_string(fault.line)).second) {
     fputs(fault.paragraph().c_str(), stderr);
+    writeToFile(fault);
+  }
 }

@@ -33,13 +33,15 @@ struct Allocation {
   MemoryKind kind = MemoryKind::Device;
   bool constant = false; ///< __constant__
   std::atomic<bool> freed{false};
-  unsigned number = 0;       ///< counts allocations of the program, from 1
-  const char *origin = "";   ///< the call that made it, e.g. "cudaMalloc"
-  std::string symbol;        ///< mangled name of a variable
-  std::string initial;       ///< a variable's bytes when the program started
-  unsigned flags = 0;        ///< of cudaHostAlloc
-  RaceCell *races = nullptr; ///< ModeVerify, reserved at first use
-  TwinCell *twins = nullptr; ///< ModeShadow, reserved at first use
+  unsigned number = 0;              ///< counts allocations of the program, from 1
+  const char *origin = "";          ///< the call that made it, e.g. "cudaMalloc"
+  std::string symbol;               ///< mangled name of a variable
+  std::string initial;              ///< a variable's bytes when the program started
+  unsigned flags = 0;               ///< of cudaHostAlloc
+  const char *lastKernel = nullptr; ///< that had it as an argument (copy log)
+  bool fromHost = false;            ///< written by the host since the last kernel (fresh inputs)
+  RaceCell *races = nullptr;        ///< ModeVerify, reserved at first use
+  TwinCell *twins = nullptr;        ///< ModeShadow, reserved at first use
   uint64_t end() const { return address + bytes; }
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
   /// "the 4096-byte allocation from cudaMalloc #3", "variable 'table' (64 bytes)".

@@ -5,6 +5,24 @@
 
 using namespace optiml::emu;
 
+/// "k" of "void ns::k<float>(float*)" or "ns::k<float>".
+static std::string identifierOf(std::string name) {
+  static const std::string anonymous = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
+    name.erase(at, anonymous.size());
+  name = name.substr(0, name.find('('));
+  int depth = 0;
+  std::string plain; // without template arguments
+  for (char c : name) {
+    depth += c == '<';
+    if (!depth)
+      plain += c;
+    depth -= c == '>';
+  }
+  size_t begin = plain.find_last_of(": ");
+  return begin == std::string::npos ? plain : plain.substr(begin + 1);
+}
+
 Modules &Modules::get() {
   static Modules *modules = new Modules;
   return *modules;
@@ -82,7 +100,17 @@ Kernel *Modules::kernel(const void *hostFunction) {
 Kernel *Modules::kernelBySymbol(const std::string &symbol) {
   std::lock_guard lock(mutex);
   auto it = kernels.find(symbol);
-  return it == kernels.end() ? nullptr : &it->second;
+  if (it != kernels.end())
+    return &it->second;
+  // Launch plans name the kernels they add by their plain identifiers.
+  Kernel *found = nullptr;
+  for (auto &[name, k] : kernels)
+    if (identifierOf(k.desc->name) == symbol) {
+      if (found)
+        return nullptr;
+      found = &k;
+    }
+  return found;
 }
 
 Allocation *Modules::variable(const void *hostVariable) {

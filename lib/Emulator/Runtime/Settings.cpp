@@ -48,6 +48,9 @@ Settings &optiml::emu::settings() {
     s->stopAtRaces = strcmp(text(envRaces), "report") != 0;
     s->memoryBytes = number(envMemory, 0);
     s->faultFile = text(envFaultFile);
+    s->copyLog = text(envCopyLog);
+    s->freshSeed = number(envFresh, 0);
+    s->freshIntegers = strcmp(text(envFreshIntegers), "keep") != 0;
     s->captureDir = text(envCapture);
     s->capturePerClass = unsigned(number(envCapturePerClass, 2));
     s->captureMaxBytes = number(envCaptureMaxBytes, uint64_t(1) << 30);

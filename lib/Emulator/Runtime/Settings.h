@@ -14,6 +14,9 @@ struct Settings {
   bool stopAtRaces = true;
   uint64_t memoryBytes = 0; ///< 0: half of the host's
   std::string faultFile;
+  std::string copyLog;
+  uint64_t freshSeed = 0;
+  bool freshIntegers = true;
   std::string captureDir;
   unsigned capturePerClass = 2;
   uint64_t captureMaxBytes = uint64_t(1) << 30;

@@ -48,12 +48,14 @@ static TwinCell *cellAt(Block &b, uint64_t address, bool create) {
   return it == t.cells.end() ? nullptr : &it->second;
 }
 
-void optiml::emu::forEachTwin(const Allocation &a, const std::function<void(uint64_t, const TwinCell &)> &visit) {
+void optiml::emu::forEachTwin(const Allocation &a, uint64_t begin, uint64_t bytes,
+                              const std::function<void(uint64_t, const TwinCell &)> &visit) {
   if (!a.twins)
     return;
-  for (uint64_t i = 0; i < a.bytes / 4; ++i) {
+  uint64_t end = begin + bytes;
+  for (uint64_t i = (begin + 3) / 4; i * 4 + 4 <= end; ++i) {
     const TwinCell &c = a.twins[i];
-    if (c.bytes && a.contains(a.address + i * 4, c.bytes) && bitsAt(a.address + i * 4, c.bytes) == c.bits)
+    if (c.bytes && i * 4 + c.bytes <= end && bitsAt(a.address + i * 4, c.bytes) == c.bits)
       visit(i * 4, c);
   }
 }

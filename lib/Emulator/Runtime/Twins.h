@@ -23,8 +23,9 @@ TwinTable *newTwinTable();
 void clearTwinTable(TwinTable *table);
 void deleteTwinTable(TwinTable *table);
 
-/// Calls `visit(offset, cell)` for every valid cell of the allocation.
-void forEachTwin(const Allocation &allocation, const std::function<void(uint64_t, const TwinCell &)> &visit);
+/// Calls `visit(offset, cell)` for every valid cell in [begin, begin + bytes) of the allocation.
+void forEachTwin(const Allocation &allocation, uint64_t begin, uint64_t bytes,
+                 const std::function<void(uint64_t, const TwinCell &)> &visit);
 
 } // namespace optiml::emu
 

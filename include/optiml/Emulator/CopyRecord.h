@@ -1,0 +1,34 @@
+//===- CopyRecord.h - one entry of a copy log -------------------*- C++ -*-===//
+//
+// A copy log (RuntimeSettings.h, envCopyLog) is a sequence of records. Each is a CopyRecord, then kernelBytes of text,
+// bufferBytes of text, dataBytes of data (the rows of a two-dimensional copy one after the other), and twins records
+// as in b<i>.shadow files (docs/formats.md) with offsets into the data. Little endian. Needs no LLVM.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EMULATOR_COPYRECORD_H
+#define OPTIML_EMULATOR_COPYRECORD_H
+
+#include <cstdint>
+
+namespace optiml::emu {
+
+struct CopyRecord {
+  static constexpr uint64_t expectedMagic = 0x3150434f4c4d4954; // "TIMLOCP1"
+  enum Kind : uint32_t {
+    Copy,    ///< a copy to the host
+    Visible, ///< memory the host sees without a copy, when it is freed or the program ends
+    Fresh,   ///< no copy: an input was replaced; dataBytes = 0, offset identifies its old content
+    Cut,     ///< the log's limit was reached
+  };
+  uint64_t magic = expectedMagic;
+  Kind kind = Copy;
+  uint32_t kernelBytes = 0; ///< the last kernel that had the buffer as an argument, mangled
+  uint32_t bufferBytes = 0; ///< the buffer in words
+  uint32_t unused = 0;
+  uint64_t offset = 0; ///< of the copied range in its allocation
+  uint64_t dataBytes = 0, twins = 0;
+};
+
+} // namespace optiml::emu
+
+#endif

@@ -1,0 +1,45 @@
+//===- Signature.h - what a kernel's buffers hold ---------------*- C++ -*-===//
+//
+// Element types of buffers, from the mangled names of kernels, and fresh contents of such buffers. Needs no LLVM.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_WORKLOAD_SIGNATURE_H
+#define OPTIML_WORKLOAD_SIGNATURE_H
+
+#include "optiml/Workload/Workload.h"
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace optiml {
+
+/// Splits at commas outside brackets; trims; a lone "void" counts as nothing.
+std::vector<std::string> splitTopLevel(std::string_view list);
+
+/// The demangled name, or the name itself.
+std::string demangled(const std::string &symbol);
+
+/// Parameter types of a mangled function name; empty when it has none or is not mangled.
+std::vector<std::string> parameterTypes(const std::string &symbol);
+
+enum class ElementKind { Unknown, Float, Double, Integer };
+struct ElementType {
+  ElementKind kind = ElementKind::Unknown;
+  unsigned bytes = 4;
+  bool isUnsigned = false;
+  bool operator==(const ElementType &) const = default;
+};
+/// What a pointer of that (demangled) type points to; vectors count as their elements.
+ElementType pointeeType(std::string_view pointerType);
+
+/// Element type of each of a launch's buffers, from the kernel's symbol.
+std::vector<ElementType> bufferTypes(const LaunchImage &launch);
+
+/// Gives a buffer other contents: floats become random numbers in the range of the present ones (integers among them
+/// stay integers, what was never written stays so); integers are shuffled, so that every index stays in range, unless
+/// `keepIntegers`. Equal contents and seeds give equal results. False when nothing changed.
+bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, bool keepIntegers);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,127 @@
+//===- CopyLog.cpp - what a program reads back from the device ------------===//
+#include "CopyLog.h"
+#include "Settings.h"
+#include "Twins.h"
+#include "optiml/Emulator/CopyRecord.h"
+#include <cstdio>
+#include <cstring>
+
+using namespace optiml::emu;
+
+namespace {
+
+struct TwinRecord {
+  uint64_t offset;
+  uint32_t bytes, unused;
+  double value, magnitude;
+};
+static_assert(sizeof(TwinRecord) == 32);
+
+class CopyLog {
+public:
+  static CopyLog *get() {
+    static CopyLog *log = settings().copyLog.empty() ? nullptr : new CopyLog;
+    return log;
+  }
+  void write(CopyRecord record, const std::string &kernel, const std::string &buffer, const std::string &data,
+             const std::vector<TwinRecord> &twins) {
+    std::lock_guard lock(mutex);
+    if (!file)
+      return;
+    constexpr uint64_t most = uint64_t(2) << 30;
+    uint64_t size = data.size() + twins.size() * sizeof(TwinRecord);
+    if (written + size > most) {
+      record = {};
+      record.kind = CopyRecord::Cut;
+      fwrite(&record, sizeof record, 1, file);
+      fclose(file);
+      file = nullptr;
+      return;
+    }
+    written += size;
+    record.kernelBytes = uint32_t(kernel.size());
+    record.bufferBytes = uint32_t(buffer.size());
+    record.dataBytes = data.size();
+    record.twins = twins.size();
+    fwrite(&record, sizeof record, 1, file);
+    fwrite(kernel.data(), 1, kernel.size(), file);
+    fwrite(buffer.data(), 1, buffer.size(), file);
+    fwrite(data.data(), 1, data.size(), file);
+    fwrite(twins.data(), sizeof(TwinRecord), twins.size(), file);
+    fflush(file);
+  }
+
+private:
+  CopyLog() {
+    file = fopen(settings().copyLog.c_str(), "wbe");
+    if (!file)
+      fprintf(stderr, "optiml: error: cannot write '%s': %s\n", settings().copyLog.c_str(), strerror(errno));
+    atexit(finishCopyLog);
+  }
+  std::mutex mutex;
+  FILE *file = nullptr;
+  uint64_t written = 0;
+};
+
+void logRows(const Allocation &from, CopyRecord::Kind kind, uint64_t address, uint64_t pitch, uint64_t width,
+             uint64_t height) {
+  std::string data;
+  std::vector<TwinRecord> twins;
+  for (uint64_t y = 0; y < height; ++y) {
+    uint64_t row = address + y * pitch;
+    data.append(reinterpret_cast<const char *>(row), width);
+    forEachTwin(from, row - from.address, width, [&](uint64_t offset, const TwinCell &c) {
+      twins.push_back({y * width + offset - (row - from.address), c.bytes, 0, c.value, c.magnitude});
+    });
+  }
+  CopyRecord record;
+  record.kind = kind;
+  record.offset = address - from.address;
+  CopyLog::get()->write(record, from.lastKernel ? from.lastKernel : "", from.describe(), data, twins);
+}
+
+bool seenByHost(const Allocation &a) {
+  return a.kind == MemoryKind::Managed || a.kind == MemoryKind::Host || a.kind == MemoryKind::Registered;
+}
+
+} // namespace
+
+void optiml::emu::copyLogBefore(const Launch &l) {
+  if (!CopyLog::get())
+    return;
+  for (uint32_t i = 0; i < l.kernel->numParams; ++i)
+    if (l.kernel->params[i].isPointer) {
+      uint64_t address;
+      memcpy(&address, l.args[i], 8);
+      if (Allocation *a = Memory::get().find(address))
+        a->lastKernel = l.kernel->symbol;
+    }
+}
+
+void optiml::emu::logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height) {
+  if (CopyLog::get())
+    logRows(from, CopyRecord::Copy, reinterpret_cast<uint64_t>(src), pitch, width, height);
+}
+
+void optiml::emu::logVisibleMemory(const Allocation &a) {
+  if (CopyLog::get() && seenByHost(a) && a.lastKernel)
+    logRows(a, CopyRecord::Visible, a.address, a.bytes, a.bytes, 1);
+}
+
+void optiml::emu::logFreshInput(uint64_t contentHash) {
+  if (!CopyLog::get())
+    return;
+  CopyRecord record;
+  record.kind = CopyRecord::Fresh;
+  record.offset = contentHash;
+  CopyLog::get()->write(record, "", "", "", {});
+}
+
+void optiml::emu::finishCopyLog() {
+  if (!CopyLog::get())
+    return;
+  static std::atomic<bool> done{false};
+  if (!done.exchange(true))
+    for (Allocation *a : *Memory::get().liveTable())
+      logVisibleMemory(*a);
+}

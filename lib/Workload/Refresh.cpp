@@ -1,0 +1,77 @@
+//===- Refresh.cpp - fresh contents of buffers ----------------------------===//
+#include "optiml/Workload/Signature.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+using namespace optiml;
+
+static double uniform(std::mt19937_64 &random) { return double(random() >> 11) * 0x1p-53; }
+
+/// The pattern of memory that nothing has written (lib/Emulator/Runtime/Memory.h).
+template <typename T> static bool poisoned(const T &v) {
+  unsigned char bytes[sizeof(T)];
+  memcpy(bytes, &v, sizeof v);
+  return std::all_of(bytes, bytes + sizeof(T), [](unsigned char b) { return b == 0xCC; });
+}
+
+template <typename T> static bool randomize(char *data, size_t bytes, std::mt19937_64 &random) {
+  std::vector<T> v(bytes / sizeof(T));
+  memcpy(v.data(), data, v.size() * sizeof(T));
+  double lo = INFINITY, hi = -INFINITY;
+  bool whole = true;
+  for (T x : v) {
+    if (!std::isfinite(x) || poisoned(x))
+      continue;
+    lo = std::min<double>(lo, x);
+    hi = std::max<double>(hi, x);
+    whole = whole && x == std::floor(x);
+  }
+  if (!(lo <= hi))
+    return false;
+  if (lo == hi) {
+    // One value everywhere hides swapped operands: spread it, keeping its sign.
+    whole = false;
+    lo = lo == 0 ? -1 : lo / 2;
+    hi = hi == 0 ? 1 : hi * 1.5;
+    if (lo > hi)
+      std::swap(lo, hi);
+  }
+  for (T &x : v) {
+    if (!std::isfinite(x) || poisoned(x))
+      continue;
+    double u = uniform(random);
+    double y = lo + (hi - lo) * (0.25 * u + 0.75 * u * u); // more small than large ones
+    x = T(whole ? std::round(y) : y);
+  }
+  memcpy(data, v.data(), v.size() * sizeof(T));
+  return true;
+}
+
+static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
+  bool changed = false;
+  for (size_t i = bytes / unit; i > 1; --i) {
+    char *a = data + (i - 1) * unit, *b = data + random() % i * unit;
+    if (memcmp(a, b, unit) == 0)
+      continue;
+    changed = true;
+    std::swap_ranges(a, a + unit, b);
+  }
+  return changed;
+}
+
+bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, bool keepIntegers) {
+  std::mt19937_64 random(seed);
+  switch (type.kind) {
+  case ElementKind::Float:
+    return randomize<float>(data, bytes, random);
+  case ElementKind::Double:
+    return randomize<double>(data, bytes, random);
+  case ElementKind::Integer:
+    return !keepIntegers && shuffle(data, bytes, type.bytes, random);
+  case ElementKind::Unknown:
+    return false;
+  }
+  return false;
+}

@@ -1,0 +1,122 @@
+//===- Signature.cpp - what a kernel's buffers hold -----------------------===//
+#include "optiml/Workload/Signature.h"
+#include <cstdlib>
+#include <cxxabi.h>
+
+using namespace optiml;
+
+static std::string_view trim(std::string_view s) {
+  while (!s.empty() && s.front() == ' ')
+    s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ')
+    s.remove_suffix(1);
+  return s;
+}
+
+std::vector<std::string> optiml::splitTopLevel(std::string_view list) {
+  std::vector<std::string> result;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i <= list.size(); ++i) {
+    char c = i < list.size() ? list[i] : ',';
+    if (c == '(' || c == '<' || c == '[' || c == '{')
+      ++depth;
+    if (c == ')' || c == '>' || c == ']' || c == '}')
+      --depth;
+    if (c != ',' || (depth > 0 && i < list.size()))
+      continue;
+    std::string_view part = trim(list.substr(begin, i - begin));
+    if (!part.empty() && part != "void")
+      result.emplace_back(part);
+    begin = i + 1;
+  }
+  return result;
+}
+
+std::string optiml::demangled(const std::string &symbol) {
+  int status = 0;
+  char *text = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  std::string result = status == 0 && text ? text : symbol;
+  free(text);
+  return result;
+}
+
+std::vector<std::string> optiml::parameterTypes(const std::string &symbol) {
+  std::string name = demangled(symbol);
+  if (name.empty() || name.back() != ')')
+    return {};
+  int depth = 0;
+  for (size_t i = name.size(); i-- > 0;) {
+    depth += name[i] == ')' ? 1 : name[i] == '(' ? -1 : 0;
+    if (!depth)
+      return splitTopLevel(std::string_view(name).substr(i + 1, name.size() - i - 2));
+  }
+  return {};
+}
+
+static bool consumeBack(std::string_view &s, std::string_view word) {
+  s = trim(s);
+  if (s.size() < word.size() || s.substr(s.size() - word.size()) != word)
+    return false;
+  s.remove_suffix(word.size());
+  s = trim(s);
+  return true;
+}
+
+ElementType optiml::pointeeType(std::string_view t) {
+  while (consumeBack(t, "const") || consumeBack(t, "__restrict__") || consumeBack(t, "__restrict") ||
+         consumeBack(t, "restrict") || consumeBack(t, "volatile")) {
+  }
+  if (!consumeBack(t, "*"))
+    return {};
+  while (consumeBack(t, "const") || consumeBack(t, "volatile")) {
+  }
+  for (std::string_view word : {"const ", "volatile "})
+    if (t.substr(0, word.size()) == word)
+      t = trim(t.substr(word.size()));
+  // float4 and its like count as their elements.
+  std::string_view base = t;
+  if (base.size() > 1 && base.back() >= '1' && base.back() <= '4' && base.find(' ') == std::string_view::npos)
+    base.remove_suffix(1);
+  struct Known {
+    std::string_view name;
+    ElementType type;
+  };
+  using K = ElementKind;
+  static constexpr Known known[] = {
+      {"float", {K::Float, 4, false}},          {"double", {K::Double, 8, false}},
+      {"int", {K::Integer, 4, false}},          {"unsigned int", {K::Integer, 4, true}},
+      {"unsigned", {K::Integer, 4, true}},      {"uint", {K::Integer, 4, true}},
+      {"short", {K::Integer, 2, false}},        {"unsigned short", {K::Integer, 2, true}},
+      {"ushort", {K::Integer, 2, true}},        {"char", {K::Integer, 1, false}},
+      {"signed char", {K::Integer, 1, false}},  {"unsigned char", {K::Integer, 1, true}},
+      {"uchar", {K::Integer, 1, true}},         {"bool", {K::Integer, 1, true}},
+      {"long", {K::Integer, 8, false}},         {"long long", {K::Integer, 8, false}},
+      {"unsigned long", {K::Integer, 8, true}}, {"unsigned long long", {K::Integer, 8, true}},
+  };
+  for (const Known &k : known)
+    if (k.name == base)
+      return k.type;
+  return {};
+}
+
+std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
+  std::vector<ElementType> result(launch.buffers.size());
+  std::vector<bool> seen(launch.buffers.size());
+  std::vector<std::string> types = parameterTypes(launch.kernel);
+  if (types.size() != launch.arguments.size())
+    return result;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const ArgumentImage &a = launch.arguments[i];
+    if (!a.isPointer || a.buffer < 0)
+      continue;
+    ElementType t = pointeeType(types[i]);
+    ElementType &have = result[size_t(a.buffer)];
+    // Two arguments that see one buffer differently leave it unknown.
+    if (seen[size_t(a.buffer)] && !(have == t))
+      t = {};
+    seen[size_t(a.buffer)] = true;
+    have = t;
+  }
+  return result;
+}
