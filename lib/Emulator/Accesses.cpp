@@ -23,6 +23,10 @@ static bool isContextAccess(const Value *pointer) {
   return argument && argument->getArgNo() == 0;
 }
 
+static AccessKind atomicKind(const Instruction &inst, SyncScope::ID scope) {
+  return scope == inst.getContext().getOrInsertSyncScopeID(blockScopeName) ? AccessAtomicBlock : AccessAtomic;
+}
+
 std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStack) {
   const DataLayout &layout = f.getDataLayout();
   std::vector<MemoryAccess> result;
@@ -46,10 +50,10 @@ std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStac
           : store->isVolatile() ? AccessVolatileStore
                                 : AccessStore);
     } else if (auto *rmw = dyn_cast<AtomicRMWInst>(&inst)) {
-      add(inst, rmw->getPointerOperand(), rmw->getType(), rmw->getAlign(), AccessAtomic);
+      add(inst, rmw->getPointerOperand(), rmw->getType(), rmw->getAlign(), atomicKind(inst, rmw->getSyncScopeID()));
     } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst)) {
       add(inst, exchange->getPointerOperand(), exchange->getCompareOperand()->getType(), exchange->getAlign(),
-          AccessAtomic);
+          atomicKind(inst, exchange->getSyncScopeID()));
     } else if (auto *memory = dyn_cast<AnyMemIntrinsic>(&inst)) {
       if (withStack || !isThreadLocalPointer(memory->getRawDest()))
         result.push_back({&inst, memory->getRawDest(), memory->getLength(), 1, 1, AccessStore});

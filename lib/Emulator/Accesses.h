@@ -20,6 +20,9 @@ std::vector<MemoryAccess> memoryAccesses(llvm::Function &f, bool withStack);
 /// Writes the hidden thread indices (and the lane) to the context.
 void storeThread(DeviceModule &dm, llvm::IRBuilder<> &b);
 
+/// LLVM's name of the scope of atomics among one block's threads.
+constexpr const char *blockScopeName = "block";
+
 constexpr const char *slowCheckName = "optiml.check";
 
 } // namespace optiml::emu

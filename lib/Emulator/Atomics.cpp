@@ -4,6 +4,7 @@
 // the name of the header's function that holds the call tells them apart, so that this runs before inlining.
 //
 //===----------------------------------------------------------------------===//
+#include "Accesses.h"
 #include "DeviceModule.h"
 #include "llvm/IR/InstIterator.h"
 
@@ -41,16 +42,20 @@ void optiml::emu::lowerAtomics(DeviceModule &dm) {
         continue;
       StringRef op = callee->getName().drop_front(strlen("llvm.nvvm.atomic.")).split('.').first;
       bool isUnsigned = f.getName().contains("__uAtomic") || f.getName().contains("__ullAtomic");
+      SyncScope::ID scope = callee->getName().contains(".cta.")
+                                ? call->getContext().getOrInsertSyncScopeID(blockScopeName)
+                                : SyncScope::System;
       IRBuilder<> b(call);
       Value *result = nullptr;
       if (op == "cas")
-        result = b.CreateExtractValue(
-            b.CreateAtomicCmpXchg(call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2), MaybeAlign(),
-                                  AtomicOrdering::SequentiallyConsistent, AtomicOrdering::SequentiallyConsistent),
-            0);
+        result = b.CreateExtractValue(b.CreateAtomicCmpXchg(call->getArgOperand(0), call->getArgOperand(1),
+                                                            call->getArgOperand(2), MaybeAlign(),
+                                                            AtomicOrdering::SequentiallyConsistent,
+                                                            AtomicOrdering::SequentiallyConsistent, scope),
+                                      0);
       else if (auto binary = operation(op, isUnsigned, call->getType()->isFloatingPointTy()))
         result = b.CreateAtomicRMW(*binary, call->getArgOperand(0), call->getArgOperand(1), MaybeAlign(),
-                                   AtomicOrdering::SequentiallyConsistent);
+                                   AtomicOrdering::SequentiallyConsistent, scope);
       if (!result)
         continue; // reported as unsupported later
       call->replaceAllUsesWith(result);

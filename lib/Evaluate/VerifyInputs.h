@@ -9,9 +9,9 @@
 namespace optiml {
 
 /// Writes new contents for a launch's buffers below `directory` and returns buffer index -> absolute file name.
-/// Floats become random numbers in the range of the captured ones (integers among them stay integers, what was never
-/// written stays so); integers are shuffled within their buffer, so that every index stays in range, unless
-/// `keepIntegers`. Buffers of unknown element type keep their content. Empty when nothing would change.
+/// Floats become random numbers in the range of the captured ones (what was never written stays so); integers are
+/// shuffled within their buffer, so that every index stays in range, unless `keepIntegers`. Buffers of unknown element
+/// type keep their content. Empty when nothing would change.
 llvm::Expected<std::map<unsigned, std::string>> freshInputs(const Workload &workload, const LaunchImage &launch,
                                                             uint64_t seed, bool keepIntegers,
                                                             const std::string &directory);

@@ -20,19 +20,16 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
   std::vector<T> v(bytes / sizeof(T));
   memcpy(v.data(), data, v.size() * sizeof(T));
   double lo = INFINITY, hi = -INFINITY;
-  bool whole = true;
   for (T x : v) {
     if (!std::isfinite(x) || poisoned(x))
       continue;
     lo = std::min<double>(lo, x);
     hi = std::max<double>(hi, x);
-    whole = whole && x == std::floor(x);
   }
   if (!(lo <= hi))
     return false;
   if (lo == hi) {
     // One value everywhere hides swapped operands: spread it, keeping its sign.
-    whole = false;
     lo = lo == 0 ? -1 : lo / 2;
     hi = hi == 0 ? 1 : hi * 1.5;
     if (lo > hi)
@@ -42,8 +39,7 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
     if (!std::isfinite(x) || poisoned(x))
       continue;
     double u = uniform(random);
-    double y = lo + (hi - lo) * (0.25 * u + 0.75 * u * u); // more small than large ones
-    x = T(whole ? std::round(y) : y);
+    x = T(lo + (hi - lo) * (0.25 * u + 0.75 * u * u)); // more small than large ones
   }
   memcpy(data, v.data(), v.size() * sizeof(T));
   return true;

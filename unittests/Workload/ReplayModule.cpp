@@ -1,6 +1,7 @@
 //===- ReplayModule.cpp - device modules written by hand ------------------===//
 //
-// What the code generator would make of a few kernels, in the mode MODULE_MODE.
+// What the code generator would make of a few kernels, in the mode MODULE_MODE. VARIANT gives `twin` its faults: 0
+// none, 1 other rounding, 2 a wrong factor, 3 one element too many, 4 a race.
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/ABI.h"
@@ -53,6 +54,27 @@ void gather(ThreadContext *c, void **args) {
 #endif
 }
 
+#ifndef VARIANT
+#define VARIANT 0
+#endif
+
+/// What a search would put beside gather: two elements a thread.
+void twin(ThreadContext *c, void **args) {
+  int n = *static_cast<int *>(args[2]), stride = *static_cast<int *>(args[3]);
+  for (int i = int(id(c)) * 2, end = i + 2; i < end; ++i) {
+    if (i >= n + (VARIANT == 3))
+      return;
+    float *x = pointer(args, 0) + long(i) * stride, *y = pointer(args, 1) + (VARIANT == 4 ? i / 4 * 4 : i);
+    access(c, x, LoadX);
+    access(c, y, StoreY);
+    *y = factor * *x;
+    if (VARIANT == 1)
+      *y = std::nextafter(*y, 0.0f);
+    if (VARIANT == 2)
+      *y *= 1.001f;
+  }
+}
+
 /// Every thread stores to y[0]: a race.
 void racy(ThreadContext *c, void **args) {
   access(c, pointer(args, 1), StoreY);
@@ -76,10 +98,11 @@ void column(ThreadContext *c, void **) {
 const ParamDesc params[] = {{0, 8, 1}, {8, 8, 1}, {16, 4, 0}, {20, 4, 0}};
 const SharedVarDesc tile[] = {{"tile", 0, 4096}};
 const KernelDesc kernels[] = {
-    {"gather", "gather", gather, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0},
+    {"_Z6gatherPKfPfii", "gather", gather, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0},
     {"racy", "racy", racy, nullptr, 0, 2, params, 0, nullptr, 4, 0, 0, 0},
     {"crash", "crash", crash, nullptr, 0, 0, params, 0, nullptr, 4, 0, 0, 0},
     {"forever", "forever", forever, nullptr, 0, 0, params, 0, nullptr, 4, 0, 0, 0},
+    {"_Z4twinPKfPfii", "twin", twin, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0},
     {"column", "column", column, nullptr, 4096 + 64, 0, params, 1, tile, 4, 0, 0, 0},
 };
 const GlobalVarDesc variables[] = {{"factor", &factor, 4, 0}};
@@ -87,4 +110,4 @@ const GlobalVarDesc variables[] = {{"factor", &factor, 4, 0}};
 } // namespace
 
 extern "C" __attribute__((visibility("default")))
-const ModuleDesc optiml_module = {abiVersion, MODULE_MODE, 5, 1, numSites, 1, kernels, variables, sites, blocks};
+const ModuleDesc optiml_module = {abiVersion, MODULE_MODE, 6, 1, numSites, 1, kernels, variables, sites, blocks};

@@ -31,7 +31,8 @@ protected:
     w.directory = dir.path();
     w.totalLaunches = 1;
     LaunchImage l;
-    l.kernel = l.name = "gather";
+    l.kernel = "_Z6gatherPKfPfii";
+    l.name = "gather";
     l.block = {32, 1, 1};
     l.buffers = {buffer(xAddress, x.data(), 4096), buffer(yAddress, y.data(), 128), buffer(0x4000, &factor, 4)};
     l.buffers[2].symbol = "factor";
@@ -84,7 +85,7 @@ protected:
 } // namespace
 
 TEST_F(Replayed, RunsOnRebuiltMemory) {
-  ReplayResult r = run(job(ModeBounds, "gather", {0, 1, 2, 3}));
+  ReplayResult r = run(job(ModeBounds, "_Z6gatherPKfPfii", {0, 1, 2, 3}));
   EXPECT_TRUE(r.ok);
   EXPECT_TRUE(r.faults.empty());
   std::vector<float> out = output<float>("b1.bin");
@@ -94,9 +95,9 @@ TEST_F(Replayed, RunsOnRebuiltMemory) {
 }
 
 TEST_F(Replayed, ReplacesInputsAndUsesScratch) {
-  ReplayJob j = job(ModeBounds, "gather", {0, -1, 2, 3});
+  ReplayJob j = job(ModeBounds, "_Z6gatherPKfPfii", {0, -1, 2, 3});
   j.scratch.push_back({128, true});
-  j.steps.push_back({"gather", {1, 1, 1}, {32, 1, 1}, 0, {-1, 1, 2, 3}});
+  j.steps.push_back({"_Z6gatherPKfPfii", {1, 1, 1}, {32, 1, 1}, 0, {-1, 1, 2, 3}});
   j.steps[1].block = {16, 1, 1};
   std::vector<float> fresh(1024, 5);
   std::string error, name = "fresh.bin";
@@ -109,12 +110,12 @@ TEST_F(Replayed, ReplacesInputsAndUsesScratch) {
 }
 
 TEST_F(Replayed, ReportsOutOfBounds) {
-  ReplayJob j = job(ModeBounds, "gather", {1, 0, 2, 3}); // x and y change places: y ends first
+  ReplayJob j = job(ModeBounds, "_Z6gatherPKfPfii", {1, 0, 2, 3}); // x and y change places: y ends first
   ReplayResult r = run(j);
   EXPECT_FALSE(r.ok);
   ASSERT_EQ(r.faults.size(), 1u);
   EXPECT_EQ(r.faults[0].kind, "out-of-bounds");
-  EXPECT_EQ(r.faults[0].kernel, "gather");
+  EXPECT_EQ(r.faults[0].kernel, "_Z6gatherPKfPfii");
   EXPECT_EQ(r.faults[0].file, "m.cu");
   EXPECT_EQ(r.faults[0].line, 1u);
   EXPECT_NE(r.faults[0].message.find("thread (16, 0, 0)"), std::string::npos) << r.faults[0].message;
@@ -146,16 +147,16 @@ TEST_F(Replayed, RefusesWhatDoesNotFit) {
   ASSERT_EQ(r.faults.size(), 1u);
   EXPECT_EQ(r.faults[0].kind, "launch");
   EXPECT_NE(r.faults[0].message.find("no kernel absent"), std::string::npos);
-  r = run(job(ModeBounds, "gather", {0, 1, 2}));
+  r = run(job(ModeBounds, "_Z6gatherPKfPfii", {0, 1, 2}));
   ASSERT_EQ(r.faults.size(), 1u);
   EXPECT_EQ(r.faults[0].kind, "launch");
-  r = run(job(ModeBounds, "gather", {2, 1, 2, 3}));
+  r = run(job(ModeBounds, "_Z6gatherPKfPfii", {2, 1, 2, 3}));
   ASSERT_EQ(r.faults.size(), 1u);
   EXPECT_EQ(r.faults[0].kind, "launch") << "an int where a pointer belongs";
 }
 
 TEST_F(Replayed, TracesWarpAccesses) {
-  ReplayResult r = run(job(ModeTrace, "gather", {0, 1, 2, 3}));
+  ReplayResult r = run(job(ModeTrace, "_Z6gatherPKfPfii", {0, 1, 2, 3}));
   ASSERT_TRUE(r.ok);
   ASSERT_EQ(r.traces.size(), 1u);
   const LaunchTrace &t = r.traces[0];
@@ -188,7 +189,7 @@ TEST_F(Replayed, TracesBankConflicts) {
 }
 
 TEST_F(Replayed, WritesTwins) {
-  ReplayResult r = run(job(ModeShadow, "gather", {0, 1, 2, 3}));
+  ReplayResult r = run(job(ModeShadow, "_Z6gatherPKfPfii", {0, 1, 2, 3}));
   ASSERT_TRUE(r.ok);
   struct Record {
     uint64_t offset;

@@ -41,7 +41,8 @@ enum AccessKind : uint32_t {
   AccessStore = 1,
   AccessAtomic = 2,
   AccessVolatileLoad = 3,
-  AccessVolatileStore = 4
+  AccessVolatileStore = 4,
+  AccessAtomicBlock = 5 ///< atomic among the threads of one block only (atomicAdd_block)
 };
 
 /// One static memory access (or barrier, or unsupported construct) of the source, for messages and traces.
@@ -179,8 +180,8 @@ void optiml_free(optiml::emu::ThreadContext *, void *pointer);
 uint32_t optiml_is_shared(optiml::emu::ThreadContext *, const void *address);
 uint32_t optiml_is_global(optiml::emu::ThreadContext *, const void *address);
 
-// ModeShadow. A store remembers the twin of the stored value (call it after the store: it reads the stored bits); a load
-// gives it back when the memory still holds the bits that were stored, and otherwise {value, |value|}. Vectors go
+// ModeShadow. A store remembers the twin of the stored value (call it after the store: it reads the stored bits); a
+// load gives it back when the memory still holds the bits that were stored, and otherwise {value, |value|}. Vectors go
 // element by element.
 void optiml_shadow_store(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
                          double magnitude);

@@ -35,8 +35,8 @@ ElementType pointeeType(std::string_view pointerType);
 /// Element type of each of a launch's buffers, from the kernel's symbol.
 std::vector<ElementType> bufferTypes(const LaunchImage &launch);
 
-/// Gives a buffer other contents: floats become random numbers in the range of the present ones (integers among them
-/// stay integers, what was never written stays so); integers are shuffled, so that every index stays in range, unless
+/// Gives a buffer other contents: floats become random numbers in the range of the present ones (what was never written
+/// stays so); integers are shuffled, so that every index stays in range, unless
 /// `keepIntegers`. Equal contents and seeds give equal results. False when nothing changed.
 bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, bool keepIntegers);
 

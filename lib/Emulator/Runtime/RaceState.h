@@ -19,9 +19,9 @@ struct Stamp {
   uint32_t thread : 10, epoch : 22;
   uint32_t warpClock = 0;    ///< of its lane
   uint32_t releaseClock = 0; ///< of its block
-  uint32_t strong : 1, site : 31;
-  Stamp() : thread(0), epoch(0), strong(0), site(noSite >> 1) {}
-  bool valid() const { return site != noSite >> 1; }
+  uint32_t strong : 1, blockScope : 1, site : 30;
+  Stamp() : thread(0), epoch(0), strong(0), blockScope(0), site(noSite >> 2) {}
+  bool valid() const { return site != noSite >> 2; }
   bool sameThread(const Stamp &o) const { return block == o.block && thread == o.thread; }
 };
 

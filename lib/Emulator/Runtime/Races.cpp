@@ -99,8 +99,9 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
     if (!s.valid() || s.sameThread(now))
       return false;
     // Volatile accesses within one warp are the old warp-synchronous style, which is wrong since Volta.
-    bool warpSynchronous = shared && kind != AccessAtomic && s.thread / 32 == now.thread / 32;
-    if (now.strong && s.strong && !warpSynchronous)
+    bool warpSynchronous = shared && !isAtomic(kind) && s.thread / 32 == now.thread / 32;
+    bool outOfScope = (now.blockScope || s.blockScope) && now.block != s.block;
+    if (now.strong && s.strong && !warpSynchronous && !outOfScope)
       return false;
     return !orderedBefore(fiber, s);
   };
@@ -128,7 +129,7 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
   for (Stamp &r : cell.read)
     if (conflicts(r))
       conflict(r, false);
-  if (shared && kind == AccessAtomic && !cell.write.valid() && !reported) {
+  if (shared && isAtomic(kind) && !cell.write.valid() && !reported) {
     reported = true;
     Fault f = faultAt(fiber, "uninitialized-shared", site);
     f.headline = "atomic operation on shared memory that nothing has written";
@@ -171,8 +172,8 @@ void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, Acc
   RaceCell *cells = cellsOf(b, region, origin, run);
   if (!cells)
     return;
-  bool strong = kind == AccessAtomic || kind == AccessVolatileLoad || kind == AccessVolatileStore;
-  if (kind == AccessAtomic || kind == AccessVolatileLoad)
+  bool strong = isAtomic(kind) || kind == AccessVolatileLoad || kind == AccessVolatileStore;
+  if (isAtomic(kind) || kind == AccessVolatileLoad)
     takeUp(fiber, address);
   Stamp now;
   now.block = uint32_t(b.linear);
@@ -181,12 +182,13 @@ void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, Acc
   now.warpClock = b.races->clocks.empty() ? 0 : b.races->clocks[fiber.warp][fiber.context.lane][fiber.context.lane];
   now.releaseClock = b.races->releaseClock;
   now.strong = strong;
+  now.blockScope = kind == AccessAtomicBlock;
   now.site = site;
   uint32_t g = b.launch->races->granule;
   Access access{fiber, region, address, bytes, kind, site};
   for (uint64_t i = (address - origin) / g, last = (address + bytes - 1 - origin) / g; i <= last; ++i)
     access.touch(cells[i], now, run);
-  if (kind == AccessAtomic || kind == AccessVolatileStore)
+  if (isAtomic(kind) || kind == AccessVolatileStore)
     publish(fiber, address);
 }
 

@@ -115,7 +115,10 @@ std::string optiml::emu::describeAddress(const Block &b, uint64_t address, uint6
 }
 
 const char *optiml::emu::accessName(AccessKind kind) {
-  return kind == AccessAtomic ? "atomic operation" : isStore(kind) ? "store" : "load";
+  return kind == AccessAtomicBlock ? "block-wide atomic operation"
+         : kind == AccessAtomic    ? "atomic operation"
+         : isStore(kind)           ? "store"
+                                   : "load";
 }
 
 Region optiml::emu::checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,

@@ -240,7 +240,9 @@ bool Replay::writeOutputs() {
     if (!(module->mode & ModeShadow))
       continue;
     std::vector<ShadowRecord> records;
-    forEachTwin(*a, 0, a->bytes, [&](uint64_t offset, const TwinCell &c) { records.push_back({offset, c.bytes, 0, c.value, c.magnitude}); });
+    forEachTwin(*a, 0, a->bytes, [&](uint64_t offset, const TwinCell &c) {
+      records.push_back({offset, c.bytes, 0, c.value, c.magnitude});
+    });
     unlink((path + ".shadow").c_str());
     if (!writeBlob(job.outputDir, name + ".shadow", records.data(), records.size() * sizeof(ShadowRecord), error))
       return fail(error);

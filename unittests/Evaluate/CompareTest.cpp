@@ -1,0 +1,105 @@
+//===- CompareTest.cpp - what counts as the same result -------------------===//
+#include "../../lib/Evaluate/VerifyCompare.h"
+#include <cfloat>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace optiml;
+
+namespace {
+
+template <typename T> std::string bytesOf(const std::vector<T> &v) {
+  return std::string(reinterpret_cast<const char *>(v.data()), v.size() * sizeof(T));
+}
+
+/// A buffer of floats with exact twins and the given magnitudes.
+BufferReference floats(const std::vector<float> &own, const std::vector<double> &exact,
+                       const std::vector<double> &magnitude) {
+  BufferReference r;
+  r.name = "argument 0 (float*)";
+  r.element = {ElementKind::Float, 4, false};
+  r.bytes = bytesOf(own);
+  std::string cells;
+  for (size_t i = 0; i < own.size(); ++i) {
+    ShadowRecord c{4 * i, 4, 0, exact[i], magnitude[i]};
+    cells.append(reinterpret_cast<const char *>(&c), sizeof c);
+  }
+  r.setCells(cells);
+  return r;
+}
+
+bool same(const BufferReference &r, const std::vector<float> &v, FloatMode mode = FloatMode::Reassoc) {
+  return !compareBuffer(r, bytesOf(v), mode);
+}
+
+} // namespace
+
+TEST(Compare, BoundFollowsTheMagnitude) {
+  // A sum that cancels: its value is 1, its terms add up to 1000.
+  BufferReference r = floats({1}, {1}, {1000});
+  EXPECT_TRUE(same(r, {1}));
+  EXPECT_TRUE(same(r, {1 + 0.0009f}));
+  EXPECT_FALSE(same(r, {1 + 0.0011f}));
+  BufferReference small = floats({1}, {1}, {1});
+  EXPECT_FALSE(same(small, {1 + 0.0009f}));
+  EXPECT_TRUE(same(small, {1 + 8 * FLT_EPSILON}));
+  EXPECT_FALSE(same(small, {1 + 9 * FLT_EPSILON}));
+}
+
+TEST(Compare, OriginalsOwnErrorWidensTheBound) {
+  BufferReference r = floats({1, 2}, {1 + 1e-5, 2}, {1, 2});
+  EXPECT_NEAR(r.ownError4, 1e-5, 1e-8);
+  EXPECT_TRUE(same(r, {1, 2 + 7e-5f}));
+  EXPECT_FALSE(same(r, {1, 2 + 9e-5f}));
+}
+
+TEST(Compare, ADiscontinuityDoesNotWidenTheBound) {
+  BufferReference r = floats({1, 2}, {3, 2}, {1, 2}); // the double-precision run took another branch
+  EXPECT_EQ(r.ownError4, 0);
+  EXPECT_TRUE(same(r, {1, 2}));
+  EXPECT_TRUE(same(r, {3, 2})) << "either side is right";
+  EXPECT_FALSE(same(r, {2, 2}));
+}
+
+TEST(Compare, NaNAndInfinityMustMatch) {
+  BufferReference r = floats({NAN, INFINITY, 1}, {NAN, INFINITY, 1}, {NAN, INFINITY, 1});
+  EXPECT_TRUE(same(r, {-NAN, INFINITY, 1}));
+  EXPECT_FALSE(same(r, {1, INFINITY, 1}));
+  EXPECT_FALSE(same(r, {NAN, -INFINITY, 1}));
+  EXPECT_FALSE(same(r, {NAN, INFINITY, NAN}));
+  EXPECT_FALSE(same(r, {NAN, INFINITY, INFINITY}));
+}
+
+TEST(Compare, StrictMeansBitForBit) {
+  BufferReference r = floats({1}, {1}, {1});
+  EXPECT_TRUE(same(r, {1}, FloatMode::Strict));
+  EXPECT_FALSE(same(r, {1 + FLT_EPSILON}, FloatMode::Strict));
+}
+
+TEST(Compare, WhatIsNoFloatMustMatchExactly) {
+  BufferReference r;
+  r.name = "argument 1 (int*)";
+  r.element = {ElementKind::Integer, 4, false};
+  r.bytes = bytesOf<int>({1, -2, 3});
+  EXPECT_FALSE(compareBuffer(r, bytesOf<int>({1, -2, 3}), FloatMode::Fast));
+  auto d = compareBuffer(r, bytesOf<int>({1, -3, 3}), FloatMode::Fast);
+  ASSERT_TRUE(d);
+  EXPECT_EQ(d->index, 1u);
+  EXPECT_EQ(d->expected, "-2");
+  EXPECT_EQ(d->actual, "-3");
+}
+
+TEST(Compare, OrderDependentIntegersAreLeftOut) {
+  BufferReference r;
+  r.element = {ElementKind::Integer, 4, false};
+  r.bytes = bytesOf<int>({1, 2, 3});
+  r.markUnstable(bytesOf<int>({1, 5, 3}));
+  EXPECT_FALSE(compareBuffer(r, bytesOf<int>({1, 9, 3}), FloatMode::Reassoc));
+  EXPECT_TRUE(compareBuffer(r, bytesOf<int>({1, 9, 4}), FloatMode::Reassoc));
+}
+
+TEST(Compare, SizesMustMatch) {
+  BufferReference r = floats({1, 2}, {1, 2}, {1, 2});
+  EXPECT_FALSE(same(r, {1}));
+}
