@@ -9,11 +9,9 @@
 namespace optiml {
 
 /// Writes new contents for a launch's buffers below `directory` and returns buffer index -> absolute file name.
-/// Floats become random numbers in the range of the captured ones (what was never written stays so); integers are
-/// shuffled within their buffer, so that every index stays in range, unless `keepIntegers`. Buffers of unknown element
-/// type keep their content. Empty when nothing would change.
+/// Buffers of unknown element type and variables keep their content. Empty when nothing would change.
 llvm::Expected<std::map<unsigned, std::string>> freshInputs(const Workload &workload, const LaunchImage &launch,
-                                                            uint64_t seed, bool keepIntegers,
+                                                            uint64_t seed, FreshIntegers integers,
                                                             const std::string &directory);
 
 } // namespace optiml

@@ -37,19 +37,17 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
     std::string kernel = take(r.kernelBytes).str(), buffer = take(r.bufferBytes).str();
     if (r.kind == CopyRecord::Cut)
       log.cut = true;
-    else if (r.kind == CopyRecord::Fresh)
-      log.freshInputs.push_back(r.offset);
     else {
       LoggedCopy c;
       c.kernel = kernel;
       c.offset = r.offset;
+      c.final = r.kind == CopyRecord::Final;
       c.content.name = buffer;
       c.content.bytes = take(r.dataBytes).str();
       c.content.setCells(take(r.twins * sizeof(ShadowRecord)));
-      log.copies.push_back(std::move(c));
+      (r.kind == CopyRecord::Fresh ? log.fresh : log.copies).push_back(std::move(c));
     }
   }
-  std::sort(log.freshInputs.begin(), log.freshInputs.end());
   return log;
 }
 
@@ -69,9 +67,13 @@ void optiml::shareErrors(CopyLogFile &log) {
 }
 
 void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
-  for (size_t i = 0; i < log.copies.size() && i < other.copies.size(); ++i)
-    if (log.copies[i].content.bytes.size() == other.copies[i].content.bytes.size())
-      log.copies[i].content.markUnstable(other.copies[i].content.bytes);
+  auto mark = [](std::vector<LoggedCopy> &mine, const std::vector<LoggedCopy> &others) {
+    for (size_t i = 0; i < mine.size() && i < others.size(); ++i)
+      if (mine[i].content.bytes.size() == others[i].content.bytes.size())
+        mine[i].content.markUnstable(others[i].content.bytes);
+  };
+  mark(log.copies, other.copies);
+  mark(log.fresh, other.fresh);
 }
 
 /// The element type of a copied buffer: from its cells, or four-byte integers.
@@ -81,30 +83,76 @@ static ElementType elementOf(const BufferReference &r) {
   return {ElementKind::Integer, 4, false};
 }
 
+static std::optional<Difference> compareCopy(const LoggedCopy &want, const LoggedCopy &have, FloatMode mode) {
+  BufferReference reference = want.content;
+  reference.element = elementOf(reference);
+  std::optional<Difference> d = compareBuffer(reference, have.content.bytes, mode);
+  if (d) {
+    d->kernel = want.kernel.empty() ? "(none)" : demangled(want.kernel);
+    d->index += want.offset / reference.element.bytes;
+  }
+  return d;
+}
+
+/// What device memory held in the end is compared where both programs have the same allocation, used last by a kernel
+/// of the same name: a program may well keep other things in memory that nobody reads back.
+static std::optional<Difference> compareFinal(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode) {
+  std::map<std::pair<std::string, std::string>, const LoggedCopy *> byName;
+  for (const LoggedCopy &c : changed.copies)
+    if (c.final)
+      byName[{c.kernel, c.content.name}] = &c;
+  for (const LoggedCopy &c : original.copies) {
+    auto it = c.final ? byName.find({c.kernel, c.content.name}) : byName.end();
+    if (it == byName.end() || it->second->content.bytes.size() != c.content.bytes.size())
+      continue;
+    if (std::optional<Difference> d = compareCopy(c, *it->second, mode))
+      return d;
+  }
+  return std::nullopt;
+}
+
 std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode) {
   size_t at = 0;
   for (const LoggedCopy &c : original.copies) {
+    if (c.final)
+      continue;
     size_t match = at;
-    while (match < changed.copies.size() && changed.copies[match].content.bytes.size() != c.content.bytes.size())
+    while (match < changed.copies.size() &&
+           (changed.copies[match].final || changed.copies[match].content.bytes.size() != c.content.bytes.size()))
       ++match;
-    std::string kernel = c.kernel.empty() ? "(none)" : demangled(c.kernel);
     if (match == changed.copies.size()) {
       Difference d;
-      d.kernel = kernel;
+      d.kernel = c.kernel.empty() ? "(none)" : demangled(c.kernel);
       d.buffer = c.content.name;
       d.expected = "a copy of " + std::to_string(c.content.bytes.size()) + " bytes to the host";
       d.actual = "no such copy";
       return d;
     }
-    BufferReference reference = c.content;
-    reference.element = elementOf(reference);
-    std::optional<Difference> d = compareBuffer(reference, changed.copies[match].content.bytes, mode);
-    if (d) {
-      d->kernel = kernel;
-      d->index += c.offset / reference.element.bytes;
+    if (std::optional<Difference> d = compareCopy(c, changed.copies[match], mode))
       return d;
-    }
     at = match + 1;
+  }
+  return compareFinal(original, changed, mode);
+}
+
+std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode,
+                                               unsigned &compared) {
+  // The n-th result of a kernel's argument with the n-th; other inputs (other scalars, another use of memory) tell
+  // nothing.
+  std::map<std::pair<std::string, std::string>, std::vector<const LoggedCopy *>> theirs;
+  for (const LoggedCopy &c : changed.fresh)
+    theirs[{c.kernel, c.content.name}].push_back(&c);
+  std::map<std::pair<std::string, std::string>, size_t> next;
+  for (const LoggedCopy &c : original.fresh) {
+    std::pair<std::string, std::string> key{c.kernel, c.content.name};
+    size_t n = next[key]++;
+    if (n >= theirs[key].size() || theirs[key][n]->offset != c.offset)
+      continue;
+    ++compared;
+    LoggedCopy want = c;
+    want.offset = 0;
+    if (std::optional<Difference> d = compareCopy(want, *theirs[key][n], mode))
+      return d;
   }
   return std::nullopt;
 }

@@ -12,11 +12,12 @@ struct LoggedCopy {
   std::string kernel; ///< mangled name of the last kernel that had the buffer as an argument
   uint64_t offset = 0;
   BufferReference content;
+  bool final = false; ///< no copy: what device memory held in the end
 };
 
 struct CopyLogFile {
   std::vector<LoggedCopy> copies;
-  std::vector<uint64_t> freshInputs; ///< sorted
+  std::vector<LoggedCopy> fresh; ///< results of kernels on other inputs, which `offset` identifies
   bool cut = false;
 };
 
@@ -29,6 +30,10 @@ void shareErrors(CopyLogFile &log);
 
 /// Marks what another run of the original has otherwise.
 void markUnstable(CopyLogFile &log, const CopyLogFile &other);
+
+/// The first difference between results on equal fresh inputs, or nothing. `compared` counts the buffers.
+std::optional<Difference> compareFresh(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode,
+                                       unsigned &compared);
 
 /// The first difference, or nothing. Copies are matched in order; the changed program may make further ones in between.
 std::optional<Difference> compareLogs(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode);

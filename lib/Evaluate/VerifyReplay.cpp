@@ -170,10 +170,10 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
     c.ready = true;
     return llvm::Error::success();
   }
-  // Shuffled integers may send the original out of bounds (indices, offsets): then only the floats change.
-  for (bool keepIntegers : {false, true}) {
+  // Other integers may send the original out of bounds (indices, offsets): then they change less.
+  for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep}) {
     std::string folder = scratchDir();
-    auto fresh = freshInputs(workloads[w], launch, options.seed + input, keepIntegers, folder);
+    auto fresh = freshInputs(workloads[w], launch, options.seed + input, integers, folder);
     if (!fresh)
       return fresh.takeError();
     if (fresh->empty()) {

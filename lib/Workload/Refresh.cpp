@@ -16,6 +16,11 @@ template <typename T> static bool poisoned(const T &v) {
   return std::all_of(bytes, bytes + sizeof(T), [](unsigned char b) { return b == 0xCC; });
 }
 
+/// The next power of two away from zero, so that results which differ by rounding give the same range.
+static double envelope(double v) {
+  return v == 0 ? 0 : std::copysign(std::exp2(std::ceil(std::log2(std::fabs(v)) - 0.01)), v);
+}
+
 template <typename T> static bool randomize(char *data, size_t bytes, std::mt19937_64 &random) {
   std::vector<T> v(bytes / sizeof(T));
   memcpy(v.data(), data, v.size() * sizeof(T));
@@ -28,6 +33,12 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
   }
   if (!(lo <= hi))
     return false;
+  lo = envelope(lo);
+  hi = envelope(hi);
+  if (lo > 0 && lo == hi)
+    lo = hi / 4;
+  if (lo < 0 && std::fabs(lo) < hi * 0x1p-10)
+    lo = 0;
   if (lo == hi) {
     // One value everywhere hides swapped operands: spread it, keeping its sign.
     lo = lo == 0 ? -1 : lo / 2;
@@ -57,7 +68,22 @@ static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &ra
   return changed;
 }
 
-bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, bool keepIntegers) {
+static bool randomizeIntegers(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
+  bool changed = false;
+  for (size_t i = 0; i + unit <= bytes; i += unit) {
+    uint64_t v = random();
+    bool untouched = true; // memory that nothing has written
+    for (unsigned k = 0; k < unit; ++k)
+      untouched = untouched && static_cast<unsigned char>(data[i + k]) == 0xCC;
+    if (untouched)
+      continue;
+    memcpy(data + i, &v, unit);
+    changed = true;
+  }
+  return changed;
+}
+
+bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers) {
   std::mt19937_64 random(seed);
   switch (type.kind) {
   case ElementKind::Float:
@@ -65,7 +91,9 @@ bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, 
   case ElementKind::Double:
     return randomize<double>(data, bytes, random);
   case ElementKind::Integer:
-    return !keepIntegers && shuffle(data, bytes, type.bytes, random);
+    if (integers == FreshIntegers::Random && !type.isBool)
+      return randomizeIntegers(data, bytes, type.bytes, random);
+    return integers != FreshIntegers::Keep && shuffle(data, bytes, type.bytes, random);
   case ElementKind::Unknown:
     return false;
   }

@@ -90,7 +90,7 @@ ElementType optiml::pointeeType(std::string_view t) {
       {"short", {K::Integer, 2, false}},        {"unsigned short", {K::Integer, 2, true}},
       {"ushort", {K::Integer, 2, true}},        {"char", {K::Integer, 1, false}},
       {"signed char", {K::Integer, 1, false}},  {"unsigned char", {K::Integer, 1, true}},
-      {"uchar", {K::Integer, 1, true}},         {"bool", {K::Integer, 1, true}},
+      {"uchar", {K::Integer, 1, true}},         {"bool", {K::Integer, 1, true, true}},
       {"long", {K::Integer, 8, false}},         {"long long", {K::Integer, 8, false}},
       {"unsigned long", {K::Integer, 8, true}}, {"unsigned long long", {K::Integer, 8, true}},
   };

@@ -185,3 +185,29 @@ TEST(Race, VolatileFlagPublishes) {
       2);
   EXPECT_EQ(launch(k, 2, 1, {fresh(1), fresh(1)}), cudaSuccess);
 }
+
+TEST(RaceDeath, BarrierThatSomeThreadsNeverReach) {
+  const void *k = addKernel(
+      "barrierInBranch", ModeVerify,
+      [](ThreadContext *c, void **) {
+        optiml_barrier(c, 0, BarrierA);
+        if (c->tid[0] < 32)
+          optiml_barrier(c, 0, BarrierB);
+      },
+      0);
+  EXPECT_EXIT(launch(k, 1, 64, {}), testing::ExitedWithCode(86),
+              "a thread of the block has finished without reaching it(.|\n)*k.cu:17");
+}
+
+TEST(Race, ThreadsMayFinishBeforeTheFirstBarrier) {
+  const void *k = addKernel(
+      "earlyExit", ModeVerify,
+      [](ThreadContext *c, void **) {
+        if (c->tid[0] >= 40)
+          return;
+        optiml_barrier(c, 0, BarrierA);
+        optiml_barrier(c, 0, BarrierB);
+      },
+      0);
+  EXPECT_EQ(launch(k, 1, 64, {}), cudaSuccess);
+}

@@ -17,12 +17,13 @@ struct CopyRecord {
   enum Kind : uint32_t {
     Copy,    ///< a copy to the host
     Visible, ///< memory the host sees without a copy, when it is freed or the program ends
-    Fresh,   ///< no copy: an input was replaced; dataBytes = 0, offset identifies its old content
+    Fresh,   ///< what a kernel made of a buffer, run once on other inputs; offset identifies those
     Cut,     ///< the log's limit was reached
+    Final,   ///< device memory that a kernel had as an argument, when it is freed or the program ends
   };
   uint64_t magic = expectedMagic;
   Kind kind = Copy;
-  uint32_t kernelBytes = 0; ///< the last kernel that had the buffer as an argument, mangled
+  uint32_t kernelBytes = 0; ///< the last kernel that had the buffer as an argument (and not only to read it), mangled
   uint32_t bufferBytes = 0; ///< the buffer in words
   uint32_t unused = 0;
   uint64_t offset = 0; ///< of the copied range in its allocation

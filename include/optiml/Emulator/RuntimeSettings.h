@@ -25,8 +25,9 @@ constexpr const char *envFaultFile = "OPTIML_EMU_FAULT_FILE";
 
 /// A file that gets every copy from the device to the host (lib/Emulator/Runtime/CopyLog.h).
 constexpr const char *envCopyLog = "OPTIML_EMU_COPY_LOG";
-/// A seed: buffers that came from the host get other contents (optiml::refreshElements) before the first kernel sees
-/// them. envFreshIntegers = "keep" leaves integers alone.
+/// A seed: the first launch of each kernel and geometry is also run on other contents of its buffers
+/// (optiml::refreshElements), whose results go to the copy log. envFreshIntegers is "random" (default), "shuffle" or
+/// "keep".
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
 

@@ -27,6 +27,7 @@ struct ElementType {
   ElementKind kind = ElementKind::Unknown;
   unsigned bytes = 4;
   bool isUnsigned = false;
+  bool isBool = false;
   bool operator==(const ElementType &) const = default;
 };
 /// What a pointer of that (demangled) type points to; vectors count as their elements.
@@ -35,10 +36,13 @@ ElementType pointeeType(std::string_view pointerType);
 /// Element type of each of a launch's buffers, from the kernel's symbol.
 std::vector<ElementType> bufferTypes(const LaunchImage &launch);
 
+/// What becomes of integers in fresh inputs. Random ones may send a program out of bounds where they are indices or
+/// sizes, shuffled ones hardly, kept ones never.
+enum class FreshIntegers { Random, Shuffle, Keep };
+
 /// Gives a buffer other contents: floats become random numbers in the range of the present ones (what was never written
-/// stays so); integers are shuffled, so that every index stays in range, unless
-/// `keepIntegers`. Equal contents and seeds give equal results. False when nothing changed.
-bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, bool keepIntegers);
+/// stays so). Equal contents and seeds give equal results. False when nothing changed.
+bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers);
 
 } // namespace optiml
 

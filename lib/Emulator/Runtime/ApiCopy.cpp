@@ -26,16 +26,14 @@ static cudaError_t checkCopy(const void *dst, size_t dstBytes, const void *src, 
   return cudaSuccess;
 }
 
-/// Notes what a copy of `height` rows means to the copy log and to fresh inputs.
-static void copied(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height) {
+/// Tells the copy log of a copy to the host.
+static void copied(void *dst, const void *src, size_t spitch, size_t width, size_t height) {
   Allocation *to = Memory::get().find(reinterpret_cast<uint64_t>(dst));
   Allocation *from = Memory::get().find(reinterpret_cast<uint64_t>(src));
   auto onDevice = [](Allocation *a) {
     return a && (a->kind == MemoryKind::Device || a->kind == MemoryKind::Managed || a->kind == MemoryKind::Symbol);
   };
-  if (onDevice(to))
-    to->fromHost = !onDevice(from) || from->fromHost;
-  else if (onDevice(from))
+  if (!onDevice(to) && onDevice(from))
     logCopy(*from, src, spitch, width, height);
 }
 
@@ -45,7 +43,7 @@ static cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind
   if (cudaError_t e = checkCopy(dst, bytes, src, bytes, kind))
     return result(e);
   memmove(dst, src, bytes);
-  copied(dst, bytes, src, bytes, bytes, 1);
+  copied(dst, src, bytes, bytes, 1);
   return cudaSuccess;
 }
 
@@ -61,7 +59,7 @@ static cudaError_t copy2D(void *dst, size_t dpitch, const void *src, size_t spit
     return result(e);
   for (size_t y = 0; y < height; ++y)
     memmove(static_cast<char *>(dst) + y * dpitch, static_cast<const char *>(src) + y * spitch, width);
-  copied(dst, dpitch, src, spitch, width, height);
+  copied(dst, src, spitch, width, height);
   return cudaSuccess;
 }
 
@@ -88,7 +86,7 @@ static cudaError_t copy3D(const cudaMemcpy3DParms *p) {
   for (size_t z = 0; z < e.depth; ++z) {
     for (size_t y = 0; y < e.height; ++y)
       memmove(dst + offset(d, y, z), src + offset(s, y, z), e.width);
-    copied(dst + offset(d, 0, z), d.pitch, src + offset(s, 0, z), s.pitch, e.width, e.height);
+    copied(dst + offset(d, 0, z), src + offset(s, 0, z), s.pitch, e.width, e.height);
   }
   return cudaSuccess;
 }

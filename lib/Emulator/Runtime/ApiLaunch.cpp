@@ -109,7 +109,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
   l.dynamicShared = uint32_t(shared);
   l.args = args;
   l.orderSeed = settings().orderSeed;
-  freshBefore(l);
+  freshBefore(l, settings().workers);
   copyLogBefore(l);
   captureBefore(l);
   std::string error;

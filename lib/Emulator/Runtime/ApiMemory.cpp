@@ -28,7 +28,7 @@ static cudaError_t release(void *pointer, bool host) {
   bool fits = a && a->address == reinterpret_cast<uint64_t>(pointer) &&
               (host ? a->kind == MemoryKind::Host : a->kind == MemoryKind::Device || a->kind == MemoryKind::Managed);
   if (fits)
-    logVisibleMemory(*a);
+    logLastContent(*a);
   return fits && Memory::get().release(a->address) ? cudaSuccess : result(cudaErrorInvalidValue);
 }
 
@@ -91,7 +91,7 @@ cudaError_t cudaHostUnregister(void *p) {
   Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(p));
   if (!a || a->kind != MemoryKind::Registered || a->address != reinterpret_cast<uint64_t>(p))
     return result(cudaErrorHostMemoryNotRegistered);
-  logVisibleMemory(*a);
+  logLastContent(*a);
   Memory::get().release(a->address);
   return cudaSuccess;
 }

@@ -27,11 +27,23 @@ void Block::releaseBarrier(unsigned id) {
   for (uint16_t i : bar.waiters) {
     Fiber &f = fibers[i];
     f.barrierResult = bar.population;
+    ++f.barriersPassed;
     if (f.state == FiberState::AtBarrier)
       wake(f);
   }
   bar.waiters.clear();
   bar.population = 0;
+}
+
+// A kernel may end early for some threads before the first barrier; hardware lets the others go on. A thread that comes
+// to some barriers and not to others is in divergent code, whatever hardware makes of it.
+void optiml::emu::reportMissingArrival(Fiber &self, const Fiber &gone) {
+  Fault f = faultAt(self, "divergent-barrier", self.barrierSite);
+  f.headline = "divergent barrier: a thread of the block has finished without reaching it";
+  f.detail = "thread " + triple(gone.context.tid) +
+             " passed an earlier barrier, and not this one; every thread of a block must "
+             "reach the same __syncthreads()";
+  note(self, f);
 }
 
 void optiml::emu::waitForBarrier(Fiber &self, uint32_t id, uint32_t predicate, uint32_t site) {
@@ -49,6 +61,8 @@ void optiml::emu::waitForBarrier(Fiber &self, uint32_t id, uint32_t predicate, u
     raise(self, f);
   }
   self.barrierSite = site;
+  if (b.races && b.lateExit)
+    reportMissingArrival(self, *b.lateExit);
   self.barrierId = uint8_t(id % b.barriers.size());
   bar.population += predicate ? 1 : 0;
   bar.waiters.push_back(uint16_t(self.linear));

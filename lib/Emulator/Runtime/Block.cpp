@@ -100,6 +100,7 @@ void Block::start(uint64_t linearBlock) {
   if (!counts.empty())
     std::fill(counts.begin(), counts.end(), 0);
   live = launch->threads;
+  lateExit = nullptr;
   quietYields = 0;
   ringHead = ringCount = 0;
   for (Barrier &b : barriers) {
@@ -118,6 +119,7 @@ void Block::start(uint64_t linearBlock) {
         f.context.ctaid[d] = ctaid[d];
       f.state = FiberState::Fresh;
       f.yielded = false;
+      f.barriersPassed = 0;
       f.stack = -1;
       push(f);
     }
@@ -300,6 +302,12 @@ void Block::yield(Fiber &self) {
 void Block::threadExited(Fiber &self) {
   quietYields = 0;
   threadExitedRaces(self);
+  if (races && self.barriersPassed) {
+    lateExit = &self;
+    for (Barrier &b : barriers)
+      if (!b.waiters.empty())
+        reportMissingArrival(fibers[b.waiters.front()], self);
+  }
   self.state = FiberState::Exited;
   --live;
   Warp &w = warpOf(self);

@@ -1,6 +1,6 @@
 //===- Capture.cpp - recording a program's launches as a workload ---------===//
 #include "Capture.h"
-#include "Modules.h"
+#include "Reachable.h"
 #include "Settings.h"
 #include "optiml/Workload/Blob.h"
 #include "optiml/Workload/Workload.h"
@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,8 +37,6 @@ public:
 private:
   Capture();
   bool wanted(LaunchClass &c) const;
-  std::vector<Allocation *> reachable(const Launch &launch);
-  void pointersIn(const char *bytes, uint64_t size, std::set<Allocation *> &found, std::vector<Allocation *> &queue);
   bool store(const Allocation &a, std::string &name);
   void drop(uint64_t sequence);
   void release(const std::string &blob);
@@ -129,52 +126,6 @@ bool Capture::wanted(LaunchClass &c) const {
   return perClass == 0 || c.count == 1 || (perClass > 1 && std::has_single_bit(c.count));
 }
 
-void Capture::pointersIn(const char *bytes, uint64_t size, std::set<Allocation *> &found,
-                         std::vector<Allocation *> &queue) {
-  Memory &memory = Memory::get();
-  for (uint64_t i = 0; i + 8 <= size; i += 8) {
-    uint64_t v;
-    memcpy(&v, bytes + i, 8);
-    if (!memory.inArena(v))
-      continue;
-    Allocation *a = memory.find(v);
-    if (a && found.insert(a).second)
-      queue.push_back(a);
-  }
-}
-
-/// What pointer arguments point into, what pointers in structs and in those buffers reach, and the module's variables.
-std::vector<Allocation *> Capture::reachable(const Launch &l) {
-  std::set<Allocation *> found;
-  std::vector<Allocation *> queue;
-  auto add = [&](Allocation *a) {
-    if (a && found.insert(a).second)
-      queue.push_back(a);
-  };
-  for (Allocation *a : Modules::get().variablesOf(l.module))
-    add(a);
-  for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
-    const ParamDesc &p = l.kernel->params[i];
-    const char *value = static_cast<const char *>(l.args[i]);
-    if (!p.isPointer) {
-      pointersIn(value, p.size, found, queue);
-      continue;
-    }
-    uint64_t address;
-    memcpy(&address, value, 8);
-    Allocation *a = Memory::get().find(address);
-    add(a ? a : address ? Memory::get().find(address - 1) : nullptr); // one past the end belongs to it
-  }
-  while (!queue.empty()) {
-    Allocation *a = queue.back();
-    queue.pop_back();
-    pointersIn(reinterpret_cast<const char *>(a->address), a->bytes, found, queue);
-  }
-  std::vector<Allocation *> result(found.begin(), found.end());
-  std::sort(result.begin(), result.end(), [](Allocation *a, Allocation *b) { return a->address < b->address; });
-  return result;
-}
-
 bool Capture::store(const Allocation &a, std::string &name) {
   name = blobName(reinterpret_cast<const void *>(a.address), a.bytes);
   std::string error;
@@ -229,7 +180,7 @@ void Capture::before(const Launch &l) {
                                  " launches; set OPTIML_CAPTURE_MAX_LAUNCHES to keep more");
     return;
   }
-  buffers = reachable(l);
+  buffers = reachableBuffers(l);
   uint64_t need = 0;
   for (Allocation *a : buffers)
     need += 2 * a->bytes;

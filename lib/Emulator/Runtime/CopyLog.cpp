@@ -1,11 +1,14 @@
 //===- CopyLog.cpp - what a program reads back from the device ------------===//
 #include "CopyLog.h"
+#include "Reachable.h"
 #include "Settings.h"
 #include "Twins.h"
 #include "optiml/Emulator/CopyRecord.h"
+#include "optiml/Workload/Signature.h"
 #include <cstdio>
 #include <cstring>
 
+using namespace optiml;
 using namespace optiml::emu;
 
 namespace {
@@ -89,13 +92,15 @@ bool seenByHost(const Allocation &a) {
 void optiml::emu::copyLogBefore(const Launch &l) {
   if (!CopyLog::get())
     return;
-  for (uint32_t i = 0; i < l.kernel->numParams; ++i)
-    if (l.kernel->params[i].isPointer) {
-      uint64_t address;
-      memcpy(&address, l.args[i], 8);
-      if (Allocation *a = Memory::get().find(address))
-        a->lastKernel = l.kernel->symbol;
-    }
+  std::vector<std::string> types = parameterTypes(l.kernel->symbol);
+  bool known = types.size() == l.kernel->numParams;
+  for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
+    Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
+    // A kernel that may only read it matters when no other had it.
+    bool reads = known && types[i].find(" const*") != std::string::npos;
+    if (a && (!reads || !a->lastKernel))
+      a->lastKernel = l.kernel->symbol;
+  }
 }
 
 void optiml::emu::logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height) {
@@ -103,18 +108,22 @@ void optiml::emu::logCopy(const Allocation &from, const void *src, size_t pitch,
     logRows(from, CopyRecord::Copy, reinterpret_cast<uint64_t>(src), pitch, width, height);
 }
 
-void optiml::emu::logVisibleMemory(const Allocation &a) {
-  if (CopyLog::get() && seenByHost(a) && a.lastKernel)
-    logRows(a, CopyRecord::Visible, a.address, a.bytes, a.bytes, 1);
+void optiml::emu::logLastContent(const Allocation &a) {
+  if (CopyLog::get() && a.lastKernel)
+    logRows(a, seenByHost(a) ? CopyRecord::Visible : CopyRecord::Final, a.address, a.bytes, a.bytes, 1);
 }
 
-void optiml::emu::logFreshInput(uint64_t contentHash) {
+void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const std::string &name, uint64_t inputs) {
   if (!CopyLog::get())
     return;
+  std::string data(reinterpret_cast<const char *>(a.address), a.bytes);
+  std::vector<TwinRecord> twins;
+  forEachTwin(a, 0, a.bytes,
+              [&](uint64_t offset, const TwinCell &c) { twins.push_back({offset, c.bytes, 0, c.value, c.magnitude}); });
   CopyRecord record;
   record.kind = CopyRecord::Fresh;
-  record.offset = contentHash;
-  CopyLog::get()->write(record, "", "", "", {});
+  record.offset = inputs;
+  CopyLog::get()->write(record, kernel, name, data, twins);
 }
 
 void optiml::emu::finishCopyLog() {
@@ -123,5 +132,5 @@ void optiml::emu::finishCopyLog() {
   static std::atomic<bool> done{false};
   if (!done.exchange(true))
     for (Allocation *a : *Memory::get().liveTable())
-      logVisibleMemory(*a);
+      logLastContent(*a);
 }

@@ -1,8 +1,8 @@
 //===- CopyLog.h - what a program reads back from the device ----*- C++ -*-===//
 //
 // With OPTIML_EMU_COPY_LOG set, every copy to the host is appended to that file, and, when the program ends or frees
-// it, every managed, mapped or registered allocation that a kernel had as an argument. Two versions of a program are
-// compared by their logs. The format is in include/optiml/Emulator/CopyRecord.h.
+// it, every allocation that a kernel had as an argument. Two versions of a program are compared by their logs. The
+// format is in include/optiml/Emulator/CopyRecord.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_RUNTIME_COPYLOG_H
@@ -15,9 +15,10 @@ namespace optiml::emu {
 /// Remembers which kernel used which allocation.
 void copyLogBefore(const Launch &launch);
 void logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height);
-/// Logs memory that the host sees without a copy.
-void logVisibleMemory(const Allocation &allocation);
-void logFreshInput(uint64_t contentHash);
+/// Logs what an allocation holds when it goes.
+void logLastContent(const Allocation &allocation);
+/// What a kernel made of fresh inputs; `inputs` identifies them.
+void logFreshResult(const Allocation &allocation, const char *kernel, const std::string &name, uint64_t inputs);
 void finishCopyLog();
 
 } // namespace optiml::emu

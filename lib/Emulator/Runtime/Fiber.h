@@ -39,6 +39,7 @@ struct Fiber {
   uint32_t predicate = 0;
   uint32_t barrierResult = 0;
   uint32_t barrierSite = 0;
+  uint32_t barriersPassed = 0;
   int stack = -1;
   WarpRequest request;
 };

@@ -1,4 +1,4 @@
-//===- Fresh.h - other inputs for an unchanged program ----------*- C++ -*-===//
+//===- Fresh.h - kernels on other inputs ------------------------*- C++ -*-===//
 #ifndef OPTIML_RUNTIME_FRESH_H
 #define OPTIML_RUNTIME_FRESH_H
 
@@ -6,9 +6,10 @@
 
 namespace optiml::emu {
 
-/// With OPTIML_EMU_FRESH set: replaces the contents of the launch's buffers that the host wrote since the last kernel.
-/// What they become depends on their content, type and the seed only, so that two versions of a program see the same.
-void freshBefore(const Launch &launch);
+/// With OPTIML_EMU_FRESH set, before the first launch of each kernel and geometry: runs it once on other contents of
+/// its buffers, logs what comes out (CopyLog.h), and puts everything back. The program itself notices nothing. The
+/// contents depend on the kernel, the parameter and the seed, so that two versions of a program see the same.
+void freshBefore(const Launch &launch, unsigned workers);
 
 } // namespace optiml::emu
 

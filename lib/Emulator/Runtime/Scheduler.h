@@ -78,7 +78,8 @@ struct Block {
   std::vector<Warp> warps;
   std::array<Barrier, 16> barriers;
   uint32_t live = 0;
-  uint32_t quietYields = 0; ///< yields since anything else happened
+  const Fiber *lateExit = nullptr; ///< a thread that passed a barrier and has finished since
+  uint32_t quietYields = 0;        ///< yields since anything else happened
   Outcome outcome = Outcome::Running;
 
   // Fibers that can run, oldest first.
@@ -144,6 +145,9 @@ bool runLaunch(Launch &launch, unsigned workers, std::string &error);
 
 /// The fiber that the calling host thread runs now, or null outside kernels. For signal handlers.
 Fiber *currentFiber();
+
+/// ModeVerify: a thread that took part in an earlier barrier finished without reaching the one that `self` waits at.
+void reportMissingArrival(Fiber &self, const Fiber &gone);
 
 /// From inside a kernel.
 void waitForBarrier(Fiber &self, uint32_t id, uint32_t predicate, uint32_t site);

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+using namespace optiml;
 using namespace optiml::emu;
 
 /// A whole decimal number with an optional K, M or G; a bad one is reported once and ignored.
@@ -50,7 +51,10 @@ Settings &optiml::emu::settings() {
     s->faultFile = text(envFaultFile);
     s->copyLog = text(envCopyLog);
     s->freshSeed = number(envFresh, 0);
-    s->freshIntegers = strcmp(text(envFreshIntegers), "keep") != 0;
+    std::string integers = text(envFreshIntegers);
+    s->freshIntegers = integers == "keep"      ? FreshIntegers::Keep
+                       : integers == "shuffle" ? FreshIntegers::Shuffle
+                                               : FreshIntegers::Random;
     s->captureDir = text(envCapture);
     s->capturePerClass = unsigned(number(envCapturePerClass, 2));
     s->captureMaxBytes = number(envCaptureMaxBytes, uint64_t(1) << 30);

@@ -2,6 +2,7 @@
 #ifndef OPTIML_RUNTIME_SETTINGS_H
 #define OPTIML_RUNTIME_SETTINGS_H
 
+#include "optiml/Workload/Signature.h"
 #include <cstdint>
 #include <string>
 
@@ -16,7 +17,7 @@ struct Settings {
   std::string faultFile;
   std::string copyLog;
   uint64_t freshSeed = 0;
-  bool freshIntegers = true;
+  FreshIntegers freshIntegers = FreshIntegers::Random;
   std::string captureDir;
   unsigned capturePerClass = 2;
   uint64_t captureMaxBytes = uint64_t(1) << 30;
