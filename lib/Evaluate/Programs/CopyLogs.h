@@ -1,8 +1,8 @@
-//===- VerifyLog.h - copy logs of two programs ------------------*- C++ -*-===//
-#ifndef OPTIML_LIB_EVALUATE_VERIFYLOG_H
-#define OPTIML_LIB_EVALUATE_VERIFYLOG_H
+//===- CopyLogs.h - copy logs of two programs ------------------*- C++ -*-===//
+#ifndef OPTIML_LIB_EVALUATE_PROGRAMS_COPYLOGS_H
+#define OPTIML_LIB_EVALUATE_PROGRAMS_COPYLOGS_H
 
-#include "VerifyCompare.h"
+#include "../VerifyCompare.h"
 #include "llvm/Support/Error.h"
 
 namespace optiml {

@@ -1,11 +1,11 @@
-//===- VerifyPrograms.cpp - do two programs compute the same? -------------===//
+//===- ComparePrograms.cpp - do two programs compute the same? -------------===//
 //
 // The original is built with double-precision twins, the changed version with every check. Both run on the same
 // arguments, in two orders of blocks, with odd sizes in place of the arguments' integers, and with other contents of
 // the buffers that come from the host; what they copy back is compared.
 //
 //===----------------------------------------------------------------------===//
-#include "VerifyLog.h"
+#include "CopyLogs.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"

@@ -1,5 +1,5 @@
-//===- VerifyLog.cpp - copy logs of two programs --------------------------===//
-#include "VerifyLog.h"
+//===- CopyLogs.cpp - copy logs of two programs --------------------------===//
+#include "CopyLogs.h"
 #include "optiml/Emulator/CopyRecord.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
