@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
+#include "AddressArithmetic.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -54,13 +55,15 @@ std::optional<MathCost> mathCost(StringRef name) {
 
 class BlockCounter {
 public:
-  explicit BlockCounter(const BasicBlock &block) {
+  BlockCounter(const BasicBlock &block, const AddressArithmetic &addresses) : addresses(addresses) {
     for (const Instruction &inst : block)
       count(inst);
+    add(result.int32, addresses.pointers.lookup(&block));
   }
   BlockDesc result{};
 
 private:
+  const AddressArithmetic &addresses;
   DenseMap<const Value *, unsigned> loadDepth;
 
   void floating(const Type *type, unsigned n = 1) {
@@ -83,6 +86,11 @@ private:
     if (!isa<PHINode>(inst))
       for (const Value *operand : inst.operands())
         depth = std::max(depth, loadDepth.lookup(operand));
+    if (addresses.reduced.count(&inst)) {
+      if (depth)
+        loadDepth[&inst] = depth;
+      return;
+    }
     Type *type = inst.getType();
     switch (inst.getOpcode()) {
     case Instruction::FMul:
@@ -280,9 +288,10 @@ void optiml::emu::instrumentTrace(DeviceModule &dm) {
       continue;
     // Count first, before there is instrumentation to be counted.
     std::vector<std::pair<BasicBlock *, unsigned>> numbered;
+    AddressArithmetic addresses = analyzeAddresses(f);
     for (BasicBlock &block : f) {
       numbered.push_back({&block, unsigned(dm.blocks.size())});
-      dm.blocks.push_back(BlockCounter(block).result);
+      dm.blocks.push_back(BlockCounter(block, addresses).result);
     }
     std::vector<MemoryAccess> accesses = memoryAccesses(f, /*withStack=*/true);
     for (const MemoryAccess &access : accesses) {

@@ -15,9 +15,6 @@ static constexpr double overlap = 4;
 static constexpr double instructionParallelism = 2;
 /// Share of L2 that holds data which is asked for again.
 static constexpr double usableL2 = 0.9;
-/// Share of its nominal rate that L1 and shared memory sustain in kernels that also compute. Microbenchmarks reach all
-/// of it; measured kernels that L1 bounds do not.
-static constexpr double sustainedL1 = 0.7;
 /// Read-modify-writes of L2 a clock: on one address, and on all slices together.
 static constexpr double atomicsPerClockSameAddress = 0.3, atomicsPerClock = 64;
 
@@ -28,6 +25,7 @@ struct SiteSums {
   double l1Cycles = 0, globalAccesses = 0, globalSectors = 0, usefulBytes = 0, sharedAccesses = 0, bankConflicts = 0;
   double sharedLoads = 0, globalLoads = 0, sharedCycles = 0;
   double serialAtomics = 0, spreadAtomics = 0;
+  double partialSectors = 0; ///< of stores: the share of each sector that was not written, summed
 };
 
 SiteSums sumSites(const LaunchTrace &trace) {
@@ -50,6 +48,8 @@ SiteSums sumSites(const LaunchTrace &trace) {
     sums.globalSectors += site.sectors;
     sums.usefulBytes += std::min(site.lanes * site.accessBytes, site.sectors * 32);
     sums.globalLoads += load ? site.warpAccesses : 0;
+    if (!load && !atomic)
+      sums.partialSectors += std::max(0.0, site.sectors - site.lanes * site.accessBytes / 32);
     if (atomic) {
       // More bytes asked for than the sectors hold: lanes share addresses.
       bool sameAddress = site.lanes * site.accessBytes > site.sectors * 32 * 1.01;
@@ -140,7 +140,7 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   t["fp64"] = onBusySM(trace.fp64, gpu.rates.fp64);
   t["int32"] = onBusySM(trace.int32, gpu.rates.int32);
   t["special"] = onBusySM(trace.special, gpu.rates.special);
-  t["l1"] = sums.l1Cycles / traced * g.blocksPerBusySM / (sustainedL1 * gpu.clockHz);
+  t["l1"] = sums.l1Cycles / traced * g.blocksPerBusySM / gpu.clockHz;
 
   // Memory behind L1 is shared by all.
   double uniqueBytes = 32 * trace.uniqueSectors;
@@ -151,7 +151,8 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   result.l2Bytes = std::max(32 * (trace.l2Sectors + trace.storeSectors) * scale, footprint);
   result.dramBytes = dramTraffic(footprint, roundFootprint, g.rounds, result.l2Bytes, gpu);
   double l2BytesPerSecond = std::min(gpu.l2BytesPerSecond, g.activeSMs * gpu.l2BytesPerSMPerCycle * gpu.clockHz);
-  t["l2"] = result.l2Bytes / l2BytesPerSecond;
+  // A sector that is written in part must be read to be completed.
+  t["l2"] = (result.l2Bytes + 32 * sums.partialSectors * scale) / l2BytesPerSecond;
   t["dram"] = result.dramBytes / gpu.dramBytesPerSecond;
   t["atomic"] =
       scale * (sums.serialAtomics / atomicsPerClockSameAddress + sums.spreadAtomics / atomicsPerClock) / gpu.clockHz;
@@ -182,6 +183,26 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   result.sharedAccesses = sums.sharedAccesses * scale;
   result.bankConflicts = sums.bankConflicts * scale;
   return result;
+}
+
+TracePlan optiml::planTrace(const GpuSpec &gpu, const Resources &resources, const LaunchShape &shape, unsigned most) {
+  TracePlan plan;
+  uint64_t blocks = uint64_t(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  unsigned threads = shape.block[0] * shape.block[1] * shape.block[2];
+  uint64_t perSM = std::max(1u, computeOccupancy(gpu, resources, threads, shape.dynamicShared).blocksPerSM);
+  uint64_t resident = std::min(perSM, (blocks + gpu.sms - 1) / gpu.sms);
+  uint64_t traced = std::clamp<uint64_t>(resident, 1, std::max(1u, most));
+  uint64_t shared = resident * (resources.staticShared + shape.dynamicShared);
+  if (shared)
+    shared += resident * gpu.reservedSharedPerBlock;
+  plan.l1Bytes = std::max<uint64_t>((gpu.l1Bytes - std::min(gpu.l1Bytes, shared)) * traced / resident, 4096);
+  // A middle round: the first one starts at the edge of every array.
+  uint64_t round = gpu.sms * perSM;
+  uint64_t first = blocks > round ? blocks / round / 2 * round : 0;
+  for (uint64_t i = 0; i < traced; ++i)
+    if (uint64_t block = first + i * gpu.sms; block < blocks && block <= UINT32_MAX)
+      plan.blocks.push_back(uint32_t(block));
+  return plan;
 }
 
 void WorkloadPrediction::beginLaunch(double weight) { launches.push_back({weight, 0}); }

@@ -46,7 +46,7 @@ LaunchTrace naiveSgemm(double n) {
   t.control = iterations / 4; // unrolled by four
   t.memory = 2 * iterations;
   t.dependentLoads = n / 4;
-  t.sites.push_back(globalSite(iterations, 2, 1, true)); // A: one word of each of two rows
+  t.sites.push_back(globalSite(iterations, 2, 2, true)); // A: one word of each of two rows, in the same bank
   t.sites.push_back(globalSite(iterations, 2, 1, true)); // B: 16 neighbours, the same in both rows
   t.sites.push_back(globalSite(warps, 4, 1, false));
   t.l1Sectors = 4 * iterations;
@@ -202,6 +202,31 @@ TEST(Model, OneAtomicAnElementIsWhatItWasMeasured) {
   trace.sites[1] = site;
   LaunchShape shape{{uint32_t(blocks), 1, 1}, {256, 1, 1}, 0, 8.0 * (1 << 24)};
   expectWithin(predictLaunch(trace, {16, 0, 0, 0, 0}, shape, h200()).seconds, 29e-3, 2);
+}
+
+TEST(Model, WritingSectorsInPartCosts) {
+  LaunchTrace whole = copyTrace(1 << 16), part = whole;
+  part.sites[1] = globalSite(64, 32, 1, false); // every lane another sector
+  part.storeSectors = 32 * 64;
+  LaunchShape shape{{1 << 16, 1, 1}, {256, 1, 1}, 0, 0};
+  double a = predictLaunch(whole, {16, 0, 0, 0, 0}, shape, h200()).pipes["l2"];
+  double b = predictLaunch(part, {16, 0, 0, 0, 0}, shape, h200()).pipes["l2"];
+  EXPECT_NEAR(b / a, (4 + 32 + 28) / 8.0, 1e-6);
+}
+
+TEST(Model, TracesTheBlocksOfOneMultiprocessor) {
+  LaunchShape big{{1 << 16, 1, 1}, {256, 1, 1}, 0, 0}, small{{100, 1, 1}, {256, 1, 1}, 0, 0};
+  TracePlan plan = planTrace(h200(), {32, 0, 0, 0, 0}, big, 64);
+  ASSERT_EQ(plan.blocks.size(), 8u);
+  EXPECT_EQ(plan.blocks[1] - plan.blocks[0], 132u);
+  EXPECT_GT(plan.blocks[0], 8u * 132);
+  EXPECT_LT(plan.blocks[7], 1u << 16);
+  EXPECT_EQ(plan.l1Bytes, h200().l1Bytes);
+  TracePlan half = planTrace(h200(), {32, 0, 0, 0, 0}, big, 4);
+  EXPECT_EQ(half.blocks.size(), 4u);
+  EXPECT_EQ(half.l1Bytes, h200().l1Bytes / 2);
+  EXPECT_EQ(planTrace(h200(), {32, 0, 0, 0, 0}, small, 64).blocks, std::vector<uint32_t>{0});
+  EXPECT_EQ(planTrace(h200(), {32, 20 << 10, 0, 0, 0}, small, 64).l1Bytes, h200().l1Bytes - (21 << 10));
 }
 
 TEST(Model, TooFewBlocksLeaveTheGpuIdle) {

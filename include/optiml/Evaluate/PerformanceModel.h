@@ -60,6 +60,14 @@ struct Prediction {
 Prediction predictLaunch(const emu::LaunchTrace &trace, const Resources &resources, const LaunchShape &shape,
                          const GpuSpec &gpu);
 
+/// Which blocks of a launch to trace: those that share a multiprocessor (block i runs on multiprocessor i modulo their
+/// number), in a middle round, at most `most` of them, with their share of its L1.
+struct TracePlan {
+  std::vector<uint32_t> blocks; ///< linear numbers, never empty for a grid that is not
+  uint64_t l1Bytes = 0;
+};
+TracePlan planTrace(const GpuSpec &gpu, const Resources &resources, const LaunchShape &shape, unsigned most);
+
 /// Adds up the predictions of a workload into a Measurement: times weighted by how often the program makes the launch.
 class WorkloadPrediction {
 public:

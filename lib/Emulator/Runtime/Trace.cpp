@@ -119,6 +119,35 @@ std::vector<Joined> joinWarp(const BlockTrace &t, const Warp &w, uint32_t numSit
   return all;
 }
 
+/// Whether `next` continues `first` by `offset` bytes in every lane.
+bool continues(const Joined &first, const Joined &next, uint64_t offset) {
+  if (next.bytes != first.bytes || next.addresses.size() != first.addresses.size())
+    return false;
+  for (size_t lane = 0; lane < first.addresses.size(); ++lane)
+    if (next.addresses[lane] != first.addresses[lane] + offset)
+      return false;
+  return true;
+}
+
+/// How many accesses from all[i] on are one: ptxas knows where shared memory lies and joins neighbouring words into
+/// accesses of up to 16 bytes. Elsewhere it rarely knows enough of the alignment.
+size_t joinedBySharedWidth(const std::vector<Joined> &all, size_t i, const ModuleDesc &module) {
+  const Joined &first = all[i];
+  uint32_t kind = module.sites[first.site].kind;
+  for (size_t count : {4, 2}) {
+    uint64_t width = count * first.bytes;
+    if (width > 16 || i + count > all.size())
+      continue;
+    bool fits = std::all_of(first.addresses.begin(), first.addresses.end(),
+                            [&](uint64_t address) { return address % width == 0; });
+    for (size_t k = 1; fits && k < count; ++k)
+      fits = module.sites[all[i + k].site].kind == kind && continues(first, all[i + k], k * first.bytes);
+    if (fits)
+      return count;
+  }
+  return 1;
+}
+
 } // namespace
 
 /// Instruction counts: a warp runs a basic block as often as its busiest lane.
@@ -177,12 +206,21 @@ void TraceCollector::addBlock(Block &b) {
     }
     double scale = logged ? double(seen) / double(logged) : 1;
     warps.emplace_back();
-    for (const Joined &j : joinWarp(t, w, m.numSites)) {
+    std::vector<Joined> joined = joinWarp(t, w, m.numSites);
+    for (size_t next = 0; next < joined.size();) {
+      Joined &j = joined[next++];
       SiteTrace &s = result.sites[j.site];
       Region r;
       if (!locate(b, j.addresses.front(), r))
         continue;
       double lanes = double(j.addresses.size()), width = double(j.bytes);
+      if (r.kind == RegionKind::Shared && (isLoad(m.sites[j.site].kind) || isStore(m.sites[j.site].kind))) {
+        size_t count = joinedBySharedWidth(joined, next - 1, m);
+        result.memory -= scale * double(count - 1);
+        next += count - 1;
+        j.bytes *= uint32_t(count);
+        width = double(j.bytes);
+      }
       s.warpAccesses += scale;
       s.lanes += scale * lanes;
       if (r.kind == RegionKind::Local) {
