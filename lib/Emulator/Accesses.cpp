@@ -74,7 +74,7 @@ Function *slowCheck(DeviceModule &dm) {
     return f;
   LLVMContext &context = dm.module.getContext();
   Type *pointer = PointerType::get(context, 0), *i32 = Type::getInt32Ty(context);
-  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, i32, i32, i32, pointer, i32}, false);
+  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, i32, i32, i32, pointer, i32, i32, i32}, false);
   Function *f = Function::Create(type, GlobalValue::InternalLinkage, slowCheckName, dm.module);
   f->setCallingConv(CallingConv::PreserveMost);
   f->addFnAttr(Attribute::NoInline);
@@ -83,14 +83,27 @@ Function *slowCheck(DeviceModule &dm) {
   IRBuilder<> b(BasicBlock::Create(context, "", f));
   storeThread(dm, b);
   dm.call(b, "optiml_check", {f->getArg(4), f->getArg(5)});
+  Value *cache = dm.load(b, Field::SiteCache);
+  auto *slotType = ArrayType::get(b.getInt64Ty(), 2);
+  auto field = [&](unsigned argument, unsigned word) {
+    Value *index = b.CreateZExt(f->getArg(argument), b.getInt64Ty());
+    return b.CreateInBoundsGEP(slotType, cache, {index, b.getInt64(word)});
+  };
+  b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(5, 0)), field(6, 0));
+  Value *span = b.CreateLoad(b.getInt64Ty(), field(5, 1));
+  b.CreateStore(b.CreateAdd(span, b.CreateZExt(f->getArg(7), b.getInt64Ty())), field(6, 1));
   b.CreateRetVoid();
   return f;
 }
 
-void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tree) {
+void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tree,
+                 DenseMap<const Value *, unsigned> &groups) {
   IRBuilder<> b(access.inst);
   Function &f = *access.inst->getFunction();
   unsigned site = dm.addSite(access.inst, access.size, access.kind, access.alignment);
+  auto [group, fresh] = groups.try_emplace(getUnderlyingObject(access.pointer), unsigned(dm.sites.size()));
+  if (fresh)
+    dm.sites.push_back(Site()); // only its slot counts
   Type *i64 = b.getInt64Ty();
   Value *slot = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), dm.load(b, Field::SiteCache), site * sizeof(SiteCache));
   Value *lo = b.CreateAlignedLoad(i64, slot, Align(8));
@@ -106,8 +119,11 @@ void checkInline(DeviceModule &dm, const MemoryAccess &access, DominatorTree &tr
   slow.SetCurrentDebugLocation(access.inst->getDebugLoc());
   Function *check = slowCheck(dm);
   CallInst *call =
-      slow.CreateCall(check, {f.getArg(0), f.getArg(1), f.getArg(2), f.getArg(3), access.pointer, slow.getInt32(site)});
+      slow.CreateCall(check, {f.getArg(0), f.getArg(1), f.getArg(2), f.getArg(3), access.pointer, slow.getInt32(site),
+                              slow.getInt32(group->second), slow.getInt32(access.size)});
   call->setCallingConv(check->getCallingConv());
+  auto *branch = cast<BranchInst>(then->getParent()->getSinglePredecessor()->getTerminator());
+  dm.checks[&f].push_back({branch, access.pointer, access.size, access.alignment, group->second});
 }
 
 /// A constant place inside a variable of the module needs no check.
@@ -137,6 +153,7 @@ void optiml::emu::instrumentAccesses(DeviceModule &dm) {
       functions.push_back(&f);
   for (Function *f : functions) {
     DominatorTree tree(*f);
+    DenseMap<const Value *, unsigned> groups;
     // What an earlier check on every path has shown: pointers with the checked size.
     DenseMap<Value *, SmallVector<std::pair<Instruction *, uint32_t>, 2>> checked;
     for (const MemoryAccess &access : memoryAccesses(*f, /*withStack=*/false)) {
@@ -155,7 +172,7 @@ void optiml::emu::instrumentAccesses(DeviceModule &dm) {
       auto &earlier = checked[access.pointer];
       if (any_of(earlier, [&](auto &e) { return e.second >= access.size && tree.dominates(e.first, access.inst); }))
         continue;
-      checkInline(dm, access, tree);
+      checkInline(dm, access, tree, groups);
       earlier.push_back({access.inst, access.size});
     }
   }

@@ -52,6 +52,15 @@ struct Site {
   uint32_t alignment = 1;
 };
 
+/// One inline bounds check: `branch` goes to the runtime when the address is not known good.
+struct InlineCheck {
+  llvm::BranchInst *branch;
+  llvm::Value *pointer;
+  uint32_t size, alignment;
+  /// A slot of the site cache shared by the accesses with the same base; its span is the object's size in bytes.
+  unsigned group;
+};
+
 class DeviceModule {
 public:
   static constexpr unsigned hiddenParams = 4;
@@ -64,6 +73,7 @@ public:
   std::vector<SharedVariable> sharedVariables;
   std::vector<Site> sites;
   std::vector<BlockDesc> blocks;
+  std::map<llvm::Function *, std::vector<InlineCheck>> checks; ///< ModeBounds
   std::vector<std::string> systemFolders; ///< places in headers below these are reported where they were inlined
   std::map<std::string, std::pair<std::string, bool>>
       variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
+#include "RowChecks.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
@@ -129,8 +130,8 @@ private:
     }
   }
 
-  CallInst *callBody(Kernel &kernel, ArrayRef<Value *> args) {
-    CallInst *call = b.CreateCall(kernel.body, args);
+  CallInst *callBody(Kernel &kernel, Function *body, ArrayRef<Value *> args) {
+    CallInst *call = b.CreateCall(body, args);
     for (unsigned i = 0; i < args.size(); ++i)
       for (Attribute attribute : kernel.body->getAttributes().getParamAttrs(i))
         if (attribute.hasAttribute(Attribute::ByVal) || attribute.hasAttribute(Attribute::Alignment) ||
@@ -145,7 +146,7 @@ private:
     for (unsigned d = 0; d < 3; ++d)
       args.push_back(b.CreateLoad(b.getInt32Ty(), dm.fieldAddress(b, f->getArg(0), Field::Tid, d)));
     loadArguments(kernel, *f, args);
-    CallInst *call = callBody(kernel, args);
+    CallInst *call = callBody(kernel, kernel.body, args);
     // Inlined where it is the only way to run the kernel, or is run once a thread.
     bool direct = kernel.mayWait || dm.mode & (ModeVerify | ModeTrace);
     call->addFnAttr(direct ? Attribute::AlwaysInline : Attribute::NoInline);
@@ -174,49 +175,77 @@ private:
     return false;
   }
 
+  /// One loop `for (index = 0; index < count; ++index)` around what is emitted next; at least one round.
+  struct Loop {
+    BasicBlock *header;
+    PHINode *index;
+  };
+  Loop openLoop(const Twine &name) {
+    Function *f = b.GetInsertBlock()->getParent();
+    BasicBlock *before = b.GetInsertBlock();
+    Loop loop;
+    loop.header = BasicBlock::Create(context, name, f);
+    b.CreateBr(loop.header);
+    b.SetInsertPoint(loop.header);
+    loop.index = b.CreatePHI(b.getInt32Ty(), 2, name);
+    loop.index->addIncoming(b.getInt32(0), before);
+    return loop;
+  }
+  void closeLoop(Loop &loop, Value *count) {
+    Value *next = b.CreateNUWAdd(loop.index, b.getInt32(1));
+    loop.index->addIncoming(next, b.GetInsertBlock());
+    BasicBlock *exit = BasicBlock::Create(context, "", b.GetInsertBlock()->getParent());
+    b.CreateCondBr(b.CreateICmpULT(next, count), loop.header, exit);
+    b.SetInsertPoint(exit);
+  }
+
+  /// for (z) for (y) for (x) body. With row checks, a row whose accesses are known good runs a body without them.
   Function *blockFunction(Kernel &kernel) {
     Function *f = entryFunction("optiml.block." + kernel.symbol);
-    BasicBlock *entry = b.GetInsertBlock();
     std::vector<Value *> arguments;
     loadArguments(kernel, *f, arguments);
     Value *extent[3];
     for (unsigned d = 0; d < 3; ++d)
       extent[d] = dm.load(b, Field::Ntid, d);
-    // for (z) for (y) for (x), each at least once.
-    BasicBlock *header[3], *latch[3], *exit = BasicBlock::Create(context, "exit", f);
-    static const char axes[] = "xyz";
-    for (unsigned d = 3; d-- > 0;)
-      header[d] = BasicBlock::Create(context, Twine("loop.") + Twine(axes[d]), f, exit);
-    for (unsigned d = 0; d < 3; ++d)
-      latch[d] = d == 0 ? header[0] : BasicBlock::Create(context, Twine("next.") + Twine(axes[d]), f, exit);
-    b.CreateBr(header[2]);
-    PHINode *index[3];
-    for (unsigned d = 3; d-- > 0;) {
-      b.SetInsertPoint(header[d]);
-      index[d] = b.CreatePHI(b.getInt32Ty(), 2, Twine("tid.") + Twine(axes[d]));
-      index[d]->addIncoming(b.getInt32(0), d == 2 ? entry : header[d + 1]);
-      if (d > 0)
-        b.CreateBr(header[d - 1]);
-    }
-    std::vector<Value *> args = {f->getArg(0), index[0], index[1], index[2]};
+    RowChecks checks(dm, *kernel.body);
+    bool tellThread = callsRuntime(*kernel.body);
+
+    Loop z = openLoop("tid.z"), y = openLoop("tid.y");
+    std::vector<Value *> args = {f->getArg(0), b.getInt32(0), y.index, z.index};
     append_range(args, arguments);
-    if (callsRuntime(*kernel.body)) {
-      for (unsigned d = 0; d < 3; ++d)
-        b.CreateStore(index[d], dm.fieldAddress(b, f->getArg(0), Field::Tid, d));
-      Value *row = b.CreateAdd(index[1], b.CreateMul(index[2], extent[1]));
-      Value *linear = b.CreateAdd(index[0], b.CreateMul(row, extent[0]));
-      b.CreateStore(b.CreateAnd(linear, 31), dm.fieldAddress(b, f->getArg(0), Field::Lane));
+    if (checks.empty()) {
+      emitRow(kernel, kernel.body, args, extent, tellThread);
+    } else {
+      Value *fast = b.CreateAnd(checks.emitProbe(b, args, extent[0]), b.CreateICmpUGE(extent[0], b.getInt32(8)));
+      BasicBlock *unchecked = BasicBlock::Create(context, "unchecked", f),
+                 *checked = BasicBlock::Create(context, "checked", f), *next = BasicBlock::Create(context, "next", f);
+      b.CreateCondBr(fast, unchecked, checked);
+      b.SetInsertPoint(unchecked);
+      emitRow(kernel, checks.uncheckedBody(), args, extent, tellThread);
+      b.CreateBr(next);
+      b.SetInsertPoint(checked);
+      emitRow(kernel, kernel.body, args, extent, tellThread);
+      b.CreateBr(next);
+      b.SetInsertPoint(next);
     }
-    callBody(kernel, args)->addFnAttr(Attribute::AlwaysInline);
-    for (unsigned d = 0; d < 3; ++d) {
-      b.SetInsertPoint(latch[d]);
-      Value *next = b.CreateNUWAdd(index[d], b.getInt32(1));
-      index[d]->addIncoming(next, latch[d]);
-      b.CreateCondBr(b.CreateICmpULT(next, extent[d]), header[d], d == 2 ? exit : latch[d + 1]);
-    }
-    b.SetInsertPoint(exit);
+    closeLoop(y, extent[1]);
+    closeLoop(z, extent[2]);
     b.CreateRetVoid();
     return f;
+  }
+
+  void emitRow(Kernel &kernel, Function *body, std::vector<Value *> args, ArrayRef<Value *> extent, bool tellThread) {
+    Loop x = openLoop("tid.x");
+    args[1] = x.index;
+    if (tellThread) {
+      for (unsigned d = 0; d < 3; ++d)
+        b.CreateStore(args[1 + d], dm.fieldAddress(b, args[0], Field::Tid, d));
+      Value *row = b.CreateAdd(args[2], b.CreateMul(args[3], extent[1]));
+      Value *linear = b.CreateAdd(args[1], b.CreateMul(row, extent[0]));
+      b.CreateStore(b.CreateAnd(linear, 31), dm.fieldAddress(b, args[0], Field::Lane));
+    }
+    callBody(kernel, body, args)->addFnAttr(Attribute::AlwaysInline);
+    closeLoop(x, extent[0]);
   }
 
   void registerModule(GlobalVariable *table) {
