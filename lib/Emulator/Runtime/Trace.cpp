@@ -119,9 +119,9 @@ std::vector<Joined> joinWarp(const BlockTrace &t, const Warp &w, uint32_t numSit
   return all;
 }
 
-/// Whether `next` continues `first` by `offset` bytes in every lane.
+/// Whether `next` lies `offset` bytes after `first` in every lane.
 bool continues(const Joined &first, const Joined &next, uint64_t offset) {
-  if (next.bytes != first.bytes || next.addresses.size() != first.addresses.size())
+  if (next.bytes != first.bytes || next.addresses.size() != first.addresses.size() || next.site == first.site)
     return false;
   for (size_t lane = 0; lane < first.addresses.size(); ++lane)
     if (next.addresses[lane] != first.addresses[lane] + offset)
@@ -129,23 +129,48 @@ bool continues(const Joined &first, const Joined &next, uint64_t offset) {
   return true;
 }
 
-/// How many accesses from all[i] on are one: ptxas knows where shared memory lies and joins neighbouring words into
-/// accesses of up to 16 bytes. Elsewhere it rarely knows enough of the alignment.
-size_t joinedBySharedWidth(const std::vector<Joined> &all, size_t i, const ModuleDesc &module) {
-  const Joined &first = all[i];
-  uint32_t kind = module.sites[first.site].kind;
-  for (size_t count : {4, 2}) {
-    uint64_t width = count * first.bytes;
-    if (width > 16 || i + count > all.size())
-      continue;
-    bool fits = std::all_of(first.addresses.begin(), first.addresses.end(),
-                            [&](uint64_t address) { return address % width == 0; });
-    for (size_t k = 1; fits && k < count; ++k)
-      fits = module.sites[all[i + k].site].kind == kind && continues(first, all[i + k], k * first.bytes);
-    if (fits)
-      return count;
+/// ptxas knows where shared memory lies and joins accesses of neighbouring words, wherever in a basic block they stand,
+/// into one of up to 16 bytes. (Elsewhere it rarely knows enough of the alignment.) The result tells of each access how
+/// many it stands for: 0 when it became part of another.
+std::vector<uint8_t> joinSharedWords(const std::vector<Joined> &all, const std::vector<bool> &shared,
+                                     const ModuleDesc &module) {
+  constexpr size_t window = 64; // accesses of a basic block, about
+  std::vector<uint8_t> standsFor(all.size(), 1);
+  std::vector<uint32_t> epoch(all.size()); // loads do not move across stores, nor stores across anything
+  uint32_t now = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool changes = shared[i] && !isLoad(module.sites[all[i].site].kind);
+    bool before = i && shared[i - 1] && !isLoad(module.sites[all[i - 1].site].kind);
+    epoch[i] = now += changes != before;
   }
-  return 1;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Joined &first = all[i];
+    AccessKind kind = module.sites[first.site].kind;
+    if (!shared[i] || standsFor[i] != 1 || !(isLoad(kind) || isStore(kind)))
+      continue;
+    for (size_t count : {4, 2}) {
+      uint64_t width = count * first.bytes;
+      if (width > 16 || std::any_of(first.addresses.begin(), first.addresses.end(),
+                                    [&](uint64_t address) { return address % width != 0; }))
+        continue;
+      std::vector<size_t> members;
+      size_t begin = i > window ? i - window : 0, end = std::min(all.size(), i + window);
+      for (size_t k = 1; k < count && members.size() == k - 1; ++k)
+        for (size_t other = begin; other < end; ++other)
+          if (other != i && shared[other] && epoch[other] == epoch[i] && standsFor[other] == 1 &&
+              module.sites[all[other].site].kind == kind && continues(first, all[other], k * first.bytes)) {
+            members.push_back(other);
+            break;
+          }
+      if (members.size() != count - 1)
+        continue;
+      standsFor[i] = uint8_t(count);
+      for (size_t member : members)
+        standsFor[member] = 0;
+      break;
+    }
+  }
+  return standsFor;
 }
 
 } // namespace
@@ -207,20 +232,24 @@ void TraceCollector::addBlock(Block &b) {
     double scale = logged ? double(seen) / double(logged) : 1;
     warps.emplace_back();
     std::vector<Joined> joined = joinWarp(t, w, m.numSites);
-    for (size_t next = 0; next < joined.size();) {
-      Joined &j = joined[next++];
+    std::vector<bool> shared(joined.size());
+    for (size_t i = 0; i < joined.size(); ++i) {
+      Region region;
+      shared[i] = locate(b, joined[i].addresses.front(), region) && region.kind == RegionKind::Shared;
+    }
+    std::vector<uint8_t> standsFor = joinSharedWords(joined, shared, m);
+    for (size_t i = 0; i < joined.size(); ++i) {
+      Joined &j = joined[i];
+      if (standsFor[i] == 0) {
+        result.memory -= scale; // no instruction of its own
+        continue;
+      }
+      j.bytes *= standsFor[i];
       SiteTrace &s = result.sites[j.site];
       Region r;
       if (!locate(b, j.addresses.front(), r))
         continue;
       double lanes = double(j.addresses.size()), width = double(j.bytes);
-      if (r.kind == RegionKind::Shared && (isLoad(m.sites[j.site].kind) || isStore(m.sites[j.site].kind))) {
-        size_t count = joinedBySharedWidth(joined, next - 1, m);
-        result.memory -= scale * double(count - 1);
-        next += count - 1;
-        j.bytes *= uint32_t(count);
-        width = double(j.bytes);
-      }
       s.warpAccesses += scale;
       s.lanes += scale * lanes;
       if (r.kind == RegionKind::Local) {
