@@ -285,6 +285,18 @@ bool isMathFunction(StringRef name) {
   return names.count(name) || (name.consume_back("f") && names.count(name));
 }
 
+/// What a user calls an instruction that is not known.
+std::string ptxConstruct(StringRef text) {
+  std::string quoted = "'" + text.split(';').first.split('\n').first.trim().str() + "'";
+  for (const char *prefix : {"tex.", "tld4.", "txq.", "suld.", "sust.", "sured.", "suq."})
+    if (text.starts_with(prefix))
+      return "textures and surfaces (" + quoted + ")";
+  for (const char *prefix : {"mma.", "wmma.", "wgmma.", "ldmatrix.", "stmatrix.", "tcgen05."})
+    if (text.starts_with(prefix))
+      return "tensor core operations (" + quoted + ")";
+  return "the inline PTX instruction " + quoted;
+}
+
 std::string constructName(const CallInst &call) {
   if (const Function *f = call.getCalledFunction()) {
     StringRef name = f->getName();
@@ -371,7 +383,7 @@ void optiml::emu::lowerIntrinsics(DeviceModule &dm) {
       if (call->isInlineAsm()) {
         std::string unknown;
         if (!lowerInlinePtx(dm, *call, unknown))
-          dm.replaceByUnsupported(*call, "the inline PTX instruction '" + unknown + "'");
+          dm.replaceByUnsupported(*call, ptxConstruct(unknown));
         continue;
       }
       Function *callee = call->getCalledFunction();

@@ -114,8 +114,9 @@ private:
         continue;
       }
       if (g->isDeclaration() && !g->hasExternalWeakLinkage())
-        return makeError("the variable '{0}' is declared extern, but no source on the command line defines it",
-                         demangle(g->getName()));
+        return makeError(
+            "the variable '{0}' is declared extern and defined nowhere; when another source defines it, add -rdc=true",
+            demangle(g->getName()));
       moveVariable(*g);
     }
     appendToCompilerUsed(module, registered); // the host may ask for them although no kernel does

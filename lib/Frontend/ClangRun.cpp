@@ -41,6 +41,8 @@ public:
       message = "__managed__ variables are not supported";
     if (level < clang::DiagnosticsEngine::Error && !managed)
       return;
+    if (message.str().starts_with("kernel launch from __device__ or __global__ function"))
+      message = "dynamic parallelism (a kernel that launches a kernel) is not supported";
     if (++count > 8)
       return;
     if (!text.empty())

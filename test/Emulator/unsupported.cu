@@ -1,6 +1,8 @@
 // Constructs that the emulator lacks stop the program where they are reached, and say which.
 // RUN: not optiml-run %s -DTENSOR 2>&1 | FileCheck %s --check-prefix=TENSOR
 // RUN: not optiml-run %s -DMANAGED 2>&1 | FileCheck %s --check-prefix=MANAGED
+// RUN: not optiml-run %s -DTEXTURE 2>&1 | FileCheck %s --check-prefix=TEXTURE
+// RUN: not optiml-run %s -DLAUNCH 2>&1 | FileCheck %s --check-prefix=LAUNCH
 // RUN: optiml-run %s | FileCheck %s --check-prefix=UNREACHED
 #include <cstdio>
 #include <cuda_fp16.h>
@@ -17,9 +19,23 @@ __global__ void multiply(const half *a, half *b) {
   b[0] = f.x[0];
 }
 
+__global__ void sample(cudaTextureObject_t texture, half *b) {
+  b[0] = tex2D<float>(texture, 0.5f, 0.5f); // TEXTURE: unsupported: textures and surfaces
+  // TEXTURE: source: {{.*}}unsupported.cu:[[#@LINE-1]]
+}
+
+#ifdef LAUNCH
+__global__ void parent(half *a) {
+  sample<<<1, 1>>>(0, a); // LAUNCH: unsupported.cu:[[#@LINE]]:{{.*}}dynamic parallelism
+}
+#endif
+
 int main() {
   half *a;
   cudaMalloc(&a, 512);
+#ifdef TEXTURE
+  sample<<<1, 1>>>(0, a);
+#endif
 #ifdef TENSOR
   multiply<<<1, 32>>>(a, a);
 #endif
