@@ -21,7 +21,7 @@ static double envelope(double v) {
   return v == 0 ? 0 : std::copysign(std::exp2(std::ceil(std::log2(std::fabs(v)) - 0.01)), v);
 }
 
-template <typename T> static bool randomize(char *data, size_t bytes, std::mt19937_64 &random) {
+template <typename T> static bool randomize(char *data, size_t bytes, std::mt19937_64 &random, FloatRange range) {
   std::vector<T> v(bytes / sizeof(T));
   memcpy(v.data(), data, v.size() * sizeof(T));
   double lo = INFINITY, hi = -INFINITY;
@@ -45,6 +45,14 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
     hi = hi == 0 ? 1 : hi * 1.5;
     if (lo > hi)
       std::swap(lo, hi);
+  }
+  double far = 16 * std::max(std::fabs(lo), std::fabs(hi));
+  if (range == FloatRange::Wide) {
+    lo = -far;
+    hi = far;
+  } else if (range == FloatRange::Negative) {
+    lo = -far;
+    hi = -far / 2;
   }
   for (T &x : v) {
     if (!std::isfinite(x) || poisoned(x))
@@ -83,13 +91,14 @@ static bool randomizeIntegers(char *data, size_t bytes, unsigned unit, std::mt19
   return changed;
 }
 
-bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers) {
+bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers,
+                             FloatRange range) {
   std::mt19937_64 random(seed);
   switch (type.kind) {
   case ElementKind::Float:
-    return randomize<float>(data, bytes, random);
+    return randomize<float>(data, bytes, random, range);
   case ElementKind::Double:
-    return randomize<double>(data, bytes, random);
+    return randomize<double>(data, bytes, random, range);
   case ElementKind::Integer:
     if (integers == FreshIntegers::Random && !type.isBool)
       return randomizeIntegers(data, bytes, type.bytes, random);

@@ -19,14 +19,14 @@ struct CopyRecord {
     Visible, ///< memory the host sees without a copy, when it is freed or the program ends
     Fresh,   ///< what a kernel made of a buffer, run once on other inputs; offset identifies those
     Cut,     ///< the log's limit was reached
-    Final,   ///< device memory that a kernel had as an argument, when it is freed or the program ends
+    Input,   ///< no copy: a buffer from the host got other contents; offset identifies them
   };
   uint64_t magic = expectedMagic;
   Kind kind = Copy;
   uint32_t kernelBytes = 0; ///< the last kernel that had the buffer as an argument (and not only to read it), mangled
   uint32_t bufferBytes = 0; ///< the buffer in words
-  uint32_t unused = 0;
-  uint64_t offset = 0; ///< of the copied range in its allocation
+  uint32_t allocation = 0;  ///< counts the program's allocations, from 1; 0 for variables
+  uint64_t offset = 0;      ///< of the copied range in its allocation
   uint64_t dataBytes = 0, twins = 0;
 };
 

@@ -28,6 +28,9 @@ constexpr const char *envCopyLog = "OPTIML_EMU_COPY_LOG";
 /// A seed: the first launch of each kernel and geometry is also run on other contents of its buffers
 /// (optiml::refreshElements), whose results go to the copy log. envFreshIntegers is "random" (default), "shuffle" or
 /// "keep".
+/// With envFreshHost = "wide" or "negative" it is instead the program's own input that changes: floats that came from
+/// the host, before the first kernel has them, lie far apart, or below zero.
+constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
 

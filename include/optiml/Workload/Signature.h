@@ -40,9 +40,14 @@ std::vector<ElementType> bufferTypes(const LaunchImage &launch);
 /// sizes, shuffled ones hardly, kept ones never.
 enum class FreshIntegers { Random, Shuffle, Keep };
 
-/// Gives a buffer other contents: floats become random numbers in the range of the present ones (what was never written
-/// stays so). Equal contents and seeds give equal results. False when nothing changed.
-bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers);
+/// Where random floats lie: in the range of the present ones, 16 times as far out on both sides, or there and below
+/// zero.
+enum class FloatRange { Same, Wide, Negative };
+
+/// Gives a buffer other contents: floats become random numbers (what was never written stays so). Equal contents and
+/// seeds give equal results. False when nothing changed.
+bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers,
+                     FloatRange range = FloatRange::Same);
 
 } // namespace optiml
 

@@ -26,14 +26,16 @@ static cudaError_t checkCopy(const void *dst, size_t dstBytes, const void *src, 
   return cudaSuccess;
 }
 
-/// Tells the copy log of a copy to the host.
+/// Notes what a copy means to fresh inputs and to the copy log.
 static void copied(void *dst, const void *src, size_t spitch, size_t width, size_t height) {
   Allocation *to = Memory::get().find(reinterpret_cast<uint64_t>(dst));
   Allocation *from = Memory::get().find(reinterpret_cast<uint64_t>(src));
   auto onDevice = [](Allocation *a) {
     return a && (a->kind == MemoryKind::Device || a->kind == MemoryKind::Managed || a->kind == MemoryKind::Symbol);
   };
-  if (!onDevice(to) && onDevice(from))
+  if (onDevice(to))
+    to->fromHost = !onDevice(from) || from->fromHost;
+  else if (onDevice(from))
     logCopy(*from, src, spitch, width, height);
 }
 

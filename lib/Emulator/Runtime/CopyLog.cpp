@@ -79,6 +79,7 @@ void logRows(const Allocation &from, CopyRecord::Kind kind, uint64_t address, ui
   }
   CopyRecord record;
   record.kind = kind;
+  record.allocation = from.number;
   record.offset = address - from.address;
   CopyLog::get()->write(record, from.lastKernel ? from.lastKernel : "", from.describe(), data, twins);
 }
@@ -109,8 +110,8 @@ void optiml::emu::logCopy(const Allocation &from, const void *src, size_t pitch,
 }
 
 void optiml::emu::logLastContent(const Allocation &a) {
-  if (CopyLog::get() && a.lastKernel)
-    logRows(a, seenByHost(a) ? CopyRecord::Visible : CopyRecord::Final, a.address, a.bytes, a.bytes, 1);
+  if (CopyLog::get() && seenByHost(a) && a.lastKernel)
+    logRows(a, CopyRecord::Visible, a.address, a.bytes, a.bytes, 1);
 }
 
 void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const std::string &name, uint64_t inputs) {
@@ -122,8 +123,18 @@ void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const 
               [&](uint64_t offset, const TwinCell &c) { twins.push_back({offset, c.bytes, 0, c.value, c.magnitude}); });
   CopyRecord record;
   record.kind = CopyRecord::Fresh;
+  record.allocation = a.number;
   record.offset = inputs;
   CopyLog::get()->write(record, kernel, name, data, twins);
+}
+
+void optiml::emu::logInput(uint64_t contents) {
+  if (!CopyLog::get())
+    return;
+  CopyRecord record;
+  record.kind = CopyRecord::Input;
+  record.offset = contents;
+  CopyLog::get()->write(record, "", "", "", {});
 }
 
 void optiml::emu::finishCopyLog() {

@@ -30,11 +30,32 @@ static uint64_t hashOf(const char *data, size_t bytes) {
   return strtoull(blobName(data, bytes).substr(0, 16).c_str(), nullptr, 16);
 }
 
+/// Other contents for the floats that the host wrote since the last kernel had them.
+static void changeHostInputs(const Launch &l, const std::vector<std::string> &types) {
+  static auto &mutex = *new std::mutex;
+  std::lock_guard lock(mutex);
+  FloatRange range = settings().freshHost == "negative" ? FloatRange::Negative : FloatRange::Wide;
+  for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
+    Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
+    if (!a || !a->fromHost)
+      continue;
+    a->fromHost = false;
+    char *data = reinterpret_cast<char *>(a->address);
+    uint64_t hash = hashOf(data, a->bytes);
+    if (refreshElements(data, a->bytes, pointeeType(types[i]), settings().freshSeed ^ hash, FreshIntegers::Keep, range))
+      logInput(hash);
+  }
+}
+
 void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
   if (!settings().freshSeed)
     return;
   std::vector<std::string> types = parameterTypes(l.kernel->symbol);
-  if (types.size() != l.kernel->numParams || !wanted(l))
+  if (types.size() != l.kernel->numParams)
+    return;
+  if (!settings().freshHost.empty())
+    return changeHostInputs(l, types);
+  if (!wanted(l))
     return;
   std::vector<Allocation *> buffers = reachableBuffers(l);
   uint64_t total = 0;

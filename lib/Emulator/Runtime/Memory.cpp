@@ -99,6 +99,7 @@ Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin
   a->kind = kind;
   a->origin = origin;
   a->number = kind == MemoryKind::Heap ? 0 : ++counter;
+  a->fromHost = kind == MemoryKind::Managed || kind == MemoryKind::Host;
   return insert(std::move(a));
 }
 

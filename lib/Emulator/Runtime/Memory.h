@@ -39,6 +39,7 @@ struct Allocation {
   std::string initial;              ///< a variable's bytes when the program started
   unsigned flags = 0;               ///< of cudaHostAlloc
   const char *lastKernel = nullptr; ///< that had it as an argument (copy log)
+  bool fromHost = false;            ///< written by the host since the last kernel
   RaceCell *races = nullptr;        ///< ModeVerify, reserved at first use
   TwinCell *twins = nullptr;        ///< ModeShadow, reserved at first use
   uint64_t end() const { return address + bytes; }

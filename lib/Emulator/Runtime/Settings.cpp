@@ -55,6 +55,7 @@ Settings &optiml::emu::settings() {
     s->freshIntegers = integers == "keep"      ? FreshIntegers::Keep
                        : integers == "shuffle" ? FreshIntegers::Shuffle
                                                : FreshIntegers::Random;
+    s->freshHost = text(envFreshHost);
     s->captureDir = text(envCapture);
     s->capturePerClass = unsigned(number(envCapturePerClass, 2));
     s->captureMaxBytes = number(envCaptureMaxBytes, uint64_t(1) << 30);

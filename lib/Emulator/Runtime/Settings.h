@@ -18,6 +18,7 @@ struct Settings {
   std::string copyLog;
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
+  std::string freshHost;
   std::string captureDir;
   unsigned capturePerClass = 2;
   uint64_t captureMaxBytes = uint64_t(1) << 30;

@@ -1,8 +1,9 @@
 //===- ComparePrograms.cpp - do two programs compute the same? -------------===//
 //
 // The original is built with double-precision twins, the changed version with every check. Both run on the same
-// arguments, in two orders of blocks, with odd sizes in place of the arguments' integers, and with other contents of
-// the buffers that come from the host; what they copy back is compared.
+// arguments, in two orders of blocks, with odd sizes in place of the arguments' integers, and with input that lies far
+// apart or below zero; what they copy back is compared. In a further run every kernel is also tried on random contents
+// of its buffers, and those that the program reads back are compared.
 //
 //===----------------------------------------------------------------------===//
 #include "CopyLogs.h"
@@ -36,6 +37,7 @@ struct Input {
   uint64_t fresh = 0; ///< seed of other buffer contents, 0: none
   FreshIntegers integers = FreshIntegers::Random;
   std::string name;
+  std::string host;   ///< envFreshHost: the program's own input changes
   bool given = false; ///< the arguments are the user's
 };
 
@@ -106,6 +108,7 @@ llvm::Expected<Outcome> Comparison::runOnce(const std::string &program, const In
     run.env[emu::envOrderSeed] = std::to_string(order);
   if (input.fresh) {
     run.env[emu::envFresh] = std::to_string(input.fresh);
+    run.env[emu::envFreshHost] = input.host;
     run.env[emu::envFreshIntegers] = input.integers == FreshIntegers::Keep      ? "keep"
                                      : input.integers == FreshIntegers::Shuffle ? "shuffle"
                                                                                 : "random";
@@ -201,8 +204,9 @@ llvm::Expected<bool> Comparison::judge(const Input &input, Outcome &original, co
     report.notes.push_back("not every copy to the host was compared, on " + input.name + ": they are too many");
   unsigned compared = 0;
   auto compare = [&] {
-    return input.fresh ? compareFresh(original.log, changed.log, options.verify.floatMode, compared)
-                       : compareLogs(original.log, changed.log, options.verify.floatMode);
+    return input.fresh && input.host.empty()
+               ? compareFresh(original.log, changed.log, options.verify.floatMode, compared)
+               : compareLogs(original.log, changed.log, options.verify.floatMode);
   };
   std::optional<Difference> d = compare();
   if (d && d->tolerance.empty()) {
@@ -213,7 +217,7 @@ llvm::Expected<bool> Comparison::judge(const Input &input, Outcome &original, co
     markUnstable(original.log, other->log);
     d = compare();
   }
-  if (!d && input.fresh && !compared)
+  if (!d && input.fresh && input.host.empty() && !compared)
     skipped = "the two programs launch no kernel alike";
   if (d) {
     d->input = input.name;
@@ -251,7 +255,7 @@ llvm::Expected<bool> Comparison::compareOn(const Input &input, std::string &skip
   }
   if (!report.runs)
     originalExit = original->process.exitCode;
-  if (input.fresh && original->log.fresh.empty()) {
+  if (input.fresh && original->log.fresh.empty() && original->log.inputs.empty()) {
     skipped = "no argument of a kernel is known to point to numbers";
     return true;
   }
@@ -262,6 +266,10 @@ llvm::Expected<bool> Comparison::compareOn(const Input &input, std::string &skip
         runOnce(changedProgram, input, order || input.fresh ? options.verify.seed + order : 0);
     if (!changed)
       return changed.takeError();
+    if (!input.host.empty() && changed->log.inputs != original->log.inputs && changed->faults.empty()) {
+      skipped = "the two programs hand their kernels different buffers";
+      return true;
+    }
     ++report.runs;
     llvm::Expected<bool> good = judge(input, *original, *changed, skipped);
     if (!good || !*good || !skipped.empty())
@@ -340,13 +348,17 @@ llvm::Expected<VerifyReport> Comparison::run() {
     for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep})
       inputs.push_back(
           {options.arguments, options.verify.seed + 1 + i, integers, "random inputs, " + joined(options.arguments)});
+  for (const char *host : {"wide", "negative"})
+    if (options.verify.freshInputs)
+      inputs.push_back({options.arguments, options.verify.seed + 101, FreshIntegers::Keep,
+                        std::string(host) + " input, " + joined(options.arguments), host});
   if (options.otherSizes)
     for (Input &input : otherSizes())
       inputs.push_back(std::move(input));
   unsigned sizes = 0;
   std::set<uint64_t> freshDone;
   for (const Input &input : inputs) {
-    if (input.fresh ? freshDone.count(input.fresh) != 0 : sizes == 3)
+    if (input.fresh ? input.host.empty() && freshDone.count(input.fresh) : sizes == 3)
       continue; // integers could change more; three other sizes are enough
     good = compareOn(input, skipped);
     if (!good)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 
 using namespace optiml;
 using emu::CopyRecord;
@@ -37,17 +38,20 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
     std::string kernel = take(r.kernelBytes).str(), buffer = take(r.bufferBytes).str();
     if (r.kind == CopyRecord::Cut)
       log.cut = true;
+    else if (r.kind == CopyRecord::Input)
+      log.inputs.push_back(r.offset);
     else {
       LoggedCopy c;
       c.kernel = kernel;
       c.offset = r.offset;
-      c.final = r.kind == CopyRecord::Final;
+      c.allocation = r.allocation;
       c.content.name = buffer;
       c.content.bytes = take(r.dataBytes).str();
       c.content.setCells(take(r.twins * sizeof(ShadowRecord)));
       (r.kind == CopyRecord::Fresh ? log.fresh : log.copies).push_back(std::move(c));
     }
   }
+  std::sort(log.inputs.begin(), log.inputs.end());
   return log;
 }
 
@@ -94,31 +98,11 @@ static std::optional<Difference> compareCopy(const LoggedCopy &want, const Logge
   return d;
 }
 
-/// What device memory held in the end is compared where both programs have the same allocation, used last by a kernel
-/// of the same name: a program may well keep other things in memory that nobody reads back.
-static std::optional<Difference> compareFinal(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode) {
-  std::map<std::pair<std::string, std::string>, const LoggedCopy *> byName;
-  for (const LoggedCopy &c : changed.copies)
-    if (c.final)
-      byName[{c.kernel, c.content.name}] = &c;
-  for (const LoggedCopy &c : original.copies) {
-    auto it = c.final ? byName.find({c.kernel, c.content.name}) : byName.end();
-    if (it == byName.end() || it->second->content.bytes.size() != c.content.bytes.size())
-      continue;
-    if (std::optional<Difference> d = compareCopy(c, *it->second, mode))
-      return d;
-  }
-  return std::nullopt;
-}
-
 std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode) {
   size_t at = 0;
   for (const LoggedCopy &c : original.copies) {
-    if (c.final)
-      continue;
     size_t match = at;
-    while (match < changed.copies.size() &&
-           (changed.copies[match].final || changed.copies[match].content.bytes.size() != c.content.bytes.size()))
+    while (match < changed.copies.size() && changed.copies[match].content.bytes.size() != c.content.bytes.size())
       ++match;
     if (match == changed.copies.size()) {
       Difference d;
@@ -132,7 +116,7 @@ std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const
       return d;
     at = match + 1;
   }
-  return compareFinal(original, changed, mode);
+  return std::nullopt;
 }
 
 std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode,
@@ -142,11 +126,14 @@ std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, cons
   std::map<std::pair<std::string, std::string>, std::vector<const LoggedCopy *>> theirs;
   for (const LoggedCopy &c : changed.fresh)
     theirs[{c.kernel, c.content.name}].push_back(&c);
+  std::set<uint32_t> readBack;
+  for (const LoggedCopy &c : original.copies)
+    readBack.insert(c.allocation);
   std::map<std::pair<std::string, std::string>, size_t> next;
   for (const LoggedCopy &c : original.fresh) {
     std::pair<std::string, std::string> key{c.kernel, c.content.name};
     size_t n = next[key]++;
-    if (n >= theirs[key].size() || theirs[key][n]->offset != c.offset)
+    if (!readBack.count(c.allocation) || n >= theirs[key].size() || theirs[key][n]->offset != c.offset)
       continue;
     ++compared;
     LoggedCopy want = c;

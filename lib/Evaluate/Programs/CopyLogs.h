@@ -12,12 +12,13 @@ struct LoggedCopy {
   std::string kernel; ///< mangled name of the last kernel that had the buffer as an argument
   uint64_t offset = 0;
   BufferReference content;
-  bool final = false; ///< no copy: what device memory held in the end
+  uint32_t allocation = 0;
 };
 
 struct CopyLogFile {
   std::vector<LoggedCopy> copies;
   std::vector<LoggedCopy> fresh; ///< results of kernels on other inputs, which `offset` identifies
+  std::vector<uint64_t> inputs;  ///< contents that the program's own input got, sorted
   bool cut = false;
 };
 
@@ -31,7 +32,8 @@ void shareErrors(CopyLogFile &log);
 /// Marks what another run of the original has otherwise.
 void markUnstable(CopyLogFile &log, const CopyLogFile &other);
 
-/// The first difference between results on equal fresh inputs, or nothing. `compared` counts the buffers.
+/// The first difference between results on equal fresh inputs, or nothing. Only of buffers that the original program
+/// reads back sometime: what it keeps in others is its own affair. `compared` counts the buffers.
 std::optional<Difference> compareFresh(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode,
                                        unsigned &compared);
 
