@@ -35,20 +35,6 @@ std::string moduleFile(const std::string &directory, uint32_t mode) {
   return directory + "/m" + std::to_string(mode) + ".so";
 }
 
-/// Blocks of a grid to trace: a few neighbours in the middle, which share what neighbours share, and none at the edges.
-std::vector<uint32_t> sampleBlocks(const std::array<uint32_t, 3> &grid, unsigned count) {
-  uint64_t total = uint64_t(grid[0]) * grid[1] * grid[2];
-  std::vector<uint32_t> blocks;
-  if (total <= count)
-    return blocks; // all
-  uint64_t middle = (uint64_t(grid[2] / 2) * grid[1] + grid[1] / 2) * grid[0] + grid[0] / 2;
-  uint64_t first = middle >= count / 2 ? middle - count / 2 : 0;
-  first = std::min(first, total - count);
-  for (unsigned i = 0; i < count; ++i)
-    blocks.push_back(uint32_t(first + i));
-  return blocks;
-}
-
 struct LaunchPrediction {
   std::vector<Prediction> steps;
   std::vector<Resources> resources;
@@ -84,7 +70,7 @@ struct CpuEvaluator::Impl {
   void drop(const std::string &text);
   llvm::Error modules(Compiled &c, const std::string &text);
   llvm::Error cubin(Compiled &c, const std::string &text);
-  llvm::Error buildModule(const std::string &text, uint32_t mode, const std::string &out);
+  llvm::Error buildModules(const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs);
   llvm::Expected<LaunchPrediction> predict(Compiled &c, unsigned launch, const ConcretePlan &plan);
   Measurement model(const Variant &variant);
   static const Resources *resourcesOf(const PtxasReport &report, const std::string &kernel);
@@ -155,16 +141,24 @@ llvm::Error CpuEvaluator::Impl::cubin(Compiled &c, const std::string &text) {
   return c.cubinError.empty() ? llvm::Error::success() : makeError(c.cubinError);
 }
 
-/// For the Verifier: from the modules that were built together, or on its own (shadow).
-llvm::Error CpuEvaluator::Impl::buildModule(const std::string &text, uint32_t mode, const std::string &out) {
-  if (mode != emu::ModeBounds && mode != emu::ModeVerify)
-    return emu::buildReplayModule(options.path, text, options.compile, options.toolchain, mode, out);
-  std::shared_ptr<Compiled> c = entry(text);
-  if (llvm::Error e = modules(*c, text))
-    return e;
-  if (std::error_code ec = llvm::sys::fs::copy_file(moduleFile(c->directory, mode), out))
-    return makeError("cannot write '{0}': {1}", out, ec.message());
-  return llvm::Error::success();
+/// For the Verifier: from the modules that were built together where it has them (shadow is built on its own).
+llvm::Error CpuEvaluator::Impl::buildModules(const std::string &text,
+                                             const std::vector<std::pair<uint32_t, std::string>> &outputs) {
+  std::vector<std::pair<uint32_t, std::string>> others;
+  for (const auto &[mode, out] : outputs) {
+    if (mode != emu::ModeBounds && mode != emu::ModeVerify) {
+      others.emplace_back(mode, out);
+      continue;
+    }
+    std::shared_ptr<Compiled> c = entry(text);
+    if (llvm::Error e = modules(*c, text))
+      return e;
+    if (std::error_code ec = llvm::sys::fs::copy_file(moduleFile(c->directory, mode), out))
+      return makeError("cannot write '{0}': {1}", out, ec.message());
+  }
+  if (others.empty())
+    return llvm::Error::success();
+  return emu::buildReplayModules(options.path, text, options.compile, options.toolchain, others);
 }
 
 const Resources *CpuEvaluator::Impl::resourcesOf(const PtxasReport &report, const std::string &kernel) {
@@ -191,8 +185,16 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(Compiled &c, unsign
   job.scratch = plan.scratch;
   job.steps = plan.steps;
   job.seconds = options.traceSeconds;
-  job.traceBlocks = sampleBlocks(plan.steps.front().grid, options.tracedBlocks);
-  job.l1Bytes = gpu->l1Bytes > 0 ? gpu->l1Bytes * 3 / 4 : job.l1Bytes;
+  double bufferBytes = 0;
+  for (const BufferImage &buffer : image.buffers)
+    bufferBytes += double(buffer.bytes);
+  const emu::ReplayStep &first = plan.steps.front();
+  const Resources *firstResources = resourcesOf(c.ptxas, first.kernel);
+  if (!firstResources)
+    return makeError("ptxas reports nothing for kernel '{0}'", first.kernel);
+  TracePlan traced = planTrace(*gpu, *firstResources, {first.grid, first.block, first.sharedBytes, bufferBytes}, options.tracedBlocks);
+  job.traceBlocks = traced.blocks;
+  job.l1Bytes = traced.l1Bytes;
   if (!emu::writeJob(job, work + "/job.json", error))
     return makeError(error);
   ProcessOptions process;
@@ -211,9 +213,6 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(Compiled &c, unsign
   if (!result.ok || result.traces.size() != plan.steps.size())
     return makeError("tracing failed: {0}", result.faults.empty() ? "no trace" : result.faults.front().message);
   LaunchPrediction prediction;
-  double bufferBytes = 0;
-  for (const BufferImage &buffer : image.buffers)
-    bufferBytes += double(buffer.bytes);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const emu::ReplayStep &step = plan.steps[i];
     const Resources *resources = resourcesOf(c.ptxas, step.kernel);
@@ -312,7 +311,9 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   if (llvm::Error e = impl.modules(*original, o.text))
     return std::move(e);
   auto verifier = Verifier::create(
-      [&impl](const std::string &text, uint32_t mode, const std::string &out) { return impl.buildModule(text, mode, out); },
+      [&impl](const std::string &variant, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
+        return impl.buildModules(variant, outputs);
+      },
       o.text, o.verification, o.verify);
   if (!verifier)
     return verifier.takeError();

@@ -1,0 +1,76 @@
+//===- FinalCompile.cpp - handing the result to nvcc ----------------------===//
+#include "FinalCompile.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace optiml;
+
+static llvm::Expected<int> runNvcc(const Toolchain &toolchain, const std::vector<std::string> &arguments) {
+  std::vector<std::string> argv = {toolchain.nvcc};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  ProcessOptions options;
+  options.inheritOutput = true;
+  auto result = runProcess(argv, options);
+  if (!result)
+    return result.takeError();
+  return result->signal ? 128 + result->signal : result->exitCode;
+}
+
+llvm::Expected<int> optiml::compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments) {
+  return runNvcc(toolchain, arguments);
+}
+
+/// The dependency file named by -MF, or by -MD/-MMD beside the output; empty when none is written.
+static std::string dependencyFile(const std::vector<std::string> &arguments, const std::string &path) {
+  std::string named, output;
+  bool wanted = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    llvm::StringRef a = arguments[i];
+    if ((a == "-MF" || a == "--dependency-output") && i + 1 < arguments.size())
+      named = arguments[i + 1];
+    if (a == "-o" && i + 1 < arguments.size())
+      output = arguments[i + 1];
+    wanted |= a == "-MD" || a == "-MMD" || a == "--generate-dependencies-with-compile" ||
+              a == "--generate-nonsystem-dependencies-with-compile";
+  }
+  if (!named.empty() || !wanted)
+    return named;
+  llvm::SmallString<128> beside(output.empty() ? llvm::sys::path::filename(path).str() : output);
+  llvm::sys::path::replace_extension(beside, "d");
+  return beside.str().str();
+}
+
+llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
+                                            const std::string &path, const std::string &text) {
+  auto dir = TempDir::create("optiml-emit");
+  if (!dir)
+    return dir.takeError();
+  std::string replacement = dir->file(llvm::sys::path::filename(path).str());
+  if (llvm::Error e = writeFileAtomically(replacement, text))
+    return std::move(e);
+  std::vector<std::string> args;
+  for (const std::string &argument : arguments)
+    args.push_back(argument == path ? replacement : argument);
+  llvm::SmallString<256> folder(path);
+  llvm::sys::fs::make_absolute(folder);
+  llvm::sys::path::remove_filename(folder);
+  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder.str().str()});
+  auto code = runNvcc(toolchain, args);
+  if (!code || *code != 0)
+    return code;
+  if (std::string file = dependencyFile(arguments, path); !file.empty() && llvm::sys::fs::exists(file)) {
+    auto content = readFile(file);
+    if (!content)
+      return content.takeError();
+    for (size_t at = 0; (at = content->find(replacement, at)) != std::string::npos; at += path.size())
+      content->replace(at, replacement.size(), path);
+    if (llvm::Error e = writeFileAtomically(file, *content))
+      return std::move(e);
+  }
+  return code;
+}

@@ -1,0 +1,22 @@
+//===- FinalCompile.h - handing the result to nvcc --------------*- C++ -*-===//
+#ifndef OPTIML_LIB_DRIVER_FINALCOMPILE_H
+#define OPTIML_LIB_DRIVER_FINALCOMPILE_H
+
+#include "optiml/Frontend/Toolchain.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+/// Runs nvcc with the user's own command line, output passed through. Returns its exit code.
+llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments);
+
+/// The same with `text` in place of the content of `path`: includes still resolve beside the user's file, objects get
+/// the names they would have got, and dependency files name the user's file.
+llvm::Expected<int> compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
+                                    const std::string &path, const std::string &text);
+
+} // namespace optiml
+
+#endif

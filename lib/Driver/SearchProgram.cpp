@@ -1,0 +1,408 @@
+//===- SearchProgram.cpp - optiml-clang -O-search -------------------------===//
+//
+// The order of things: understand the command line, parse, look the search up in the store, run the program on the
+// emulator, search, emit, compile. Whatever goes wrong on the way, the file is compiled as nvcc would and one warning
+// says why (an error with --optiml-strict).
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Driver/SearchProgram.h"
+#include "FinalCompile.h"
+#include "Workloads.h"
+#include "optiml/Core/Hash.h"
+#include "optiml/Driver/Emit.h"
+#include "optiml/Driver/Flags.h"
+#include "optiml/Evaluate/CpuEvaluator.h"
+#include "optiml/Propose/ExpertPolicy.h"
+#include "optiml/Report/Progress.h"
+#include "optiml/Report/Trajectory.h"
+#include "optiml/Search/Search.h"
+#include "optiml/Store/Store.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "optiml/Transforms/KernelSpace.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <csignal>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <thread>
+
+using namespace optiml;
+
+namespace {
+
+constexpr const char *version = "0.1.0";
+
+std::atomic<bool> interrupted{false};
+void onInterrupt(int signal) {
+  interrupted = true;
+  std::signal(signal, SIG_DFL); // the second one ends the program
+}
+
+/// Passes everything on to several observers.
+class Observers : public SearchObserver {
+public:
+  std::vector<SearchObserver *> all;
+  void started(const Recipe &recipe, Fidelity fidelity) override {
+    for (SearchObserver *o : all)
+      o->started(recipe, fidelity);
+  }
+  void evaluated(const EvaluationRecord &record) override {
+    for (SearchObserver *o : all)
+      o->evaluated(record);
+  }
+  void refused(const Recipe &recipe, const std::string &why) override {
+    for (SearchObserver *o : all)
+      o->refused(recipe, why);
+  }
+};
+
+std::string timeText(double seconds) {
+  if (seconds >= 1)
+    return llvm::formatv("{0:f2} s", seconds);
+  if (seconds >= 1e-3)
+    return llvm::formatv("{0:f2} ms", seconds * 1e3);
+  return llvm::formatv("{0:f1} us", seconds * 1e6);
+}
+
+/// What a finished search leaves behind, also in the store.
+struct Outcome {
+  bool improved = false;
+  std::string emitted; ///< the new source; empty when the original stays
+  nlohmann::json summary;
+};
+
+class Session {
+public:
+  Session(OwnFlags flags, std::vector<std::string> arguments, Toolchain toolchain)
+      : flags(std::move(flags)), arguments(std::move(arguments)), toolchain(std::move(toolchain)) {}
+  int run();
+
+private:
+  llvm::Expected<Outcome> search();
+  llvm::Expected<Outcome> searchWith(const Program &device, Store *store, const std::string &context,
+                                     const std::string &searchKey);
+  int fallBack(const std::string &why);
+  int finish(const Outcome &outcome);
+  void printSummary(const Outcome &outcome) const;
+  std::string storeFolder() const;
+
+  OwnFlags flags;
+  std::vector<std::string> arguments;
+  Toolchain toolchain;
+  CompileOptions options;
+  std::string path, text;
+  bool fromStore = false;
+};
+
+int Session::fallBack(const std::string &why) {
+  llvm::StringRef reason = llvm::StringRef(why).trim();
+  if (flags.strict) {
+    llvm::errs() << "optiml-clang: error: " << reason << "\n";
+    return 1;
+  }
+  llvm::errs() << "optiml-clang: warning: no search, compiled as nvcc would: " << reason << "\n";
+  auto code = compileOriginal(toolchain, arguments);
+  if (code)
+    return *code;
+  llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
+  return 1;
+}
+
+std::string Session::storeFolder() const {
+  if (!flags.store.empty())
+    return flags.store;
+  return llvm::sys::path::parent_path(Store::defaultPath()).str();
+}
+
+int Session::run() {
+  options = CompileOptions::parse(arguments);
+  if (!options.tooHard.empty())
+    return fallBack(options.tooHard);
+  if (options.inputs.size() != 1)
+    return fallBack(options.inputs.empty() ? "there is no CUDA source on the command line"
+                                           : "there are several CUDA sources on the command line; search them one by one");
+  if (flags.backend == BackendChoice::Gpu)
+    return fallBack("this build has no GPU backend; use --optiml-backend=cpu");
+  auto outcome = search();
+  if (!outcome)
+    return fallBack(llvm::toString(outcome.takeError()));
+  return finish(*outcome);
+}
+
+llvm::Expected<Outcome> Session::search() {
+  path = options.inputs[0];
+  auto content = readFile(path);
+  if (!content)
+    return content.takeError();
+  text = std::move(*content);
+  llvm::SmallString<256> absolute(path);
+  llvm::sys::fs::make_absolute(absolute);
+  auto device = Program::parse(absolute.str().str(), text, options, toolchain, View::Device);
+  if (!device)
+    return device.takeError();
+  if ((*device)->kernels().empty())
+    return makeError("{0}: there is no kernel in this file", path);
+
+  StoreContext context;
+  context.sourceText = text;
+  context.options = options.frontendFlags;
+  context.options.push_back(options.archName);
+  context.gpu = GpuSpec::forArch(options.arch).name;
+  std::string args;
+  for (const std::string &a : flags.programArgs)
+    args += a + '\0';
+  context.workloadHash = contentHash(args);
+  context.fpMode = flags.fp == FpMode::Strict ? "strict" : flags.fp == FpMode::Fast ? "fast" : "reassoc";
+  context.backend = "model";
+  context.version = version;
+  std::string contextHash = context.hash();
+  std::string searchKey =
+      contentHash(contextHash + "|" + flags.kernel + "|" + flags.strategy + "|" + std::to_string(flags.budget.evaluations) +
+                  "|" + std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin));
+
+  std::unique_ptr<Store> store;
+  if (flags.store != "none") {
+    auto opened = Store::open(storeFolder() + "/store.db");
+    if (opened)
+      store = std::move(*opened);
+    else
+      llvm::errs() << "optiml-clang: warning: the search goes on without a store: " << llvm::toString(opened.takeError()) << "\n";
+  }
+  if (store) {
+    auto known = store->findSearch(searchKey);
+    if (!known)
+      llvm::consumeError(known.takeError());
+    else if (*known) {
+      fromStore = true;
+      return Outcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary};
+    }
+  }
+  return searchWith(**device, store.get(), contextHash, searchKey);
+}
+
+llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store, const std::string &context,
+                                            const std::string &searchKey) {
+  auto scratch = TempDir::create("optiml-search");
+  if (!scratch)
+    return scratch.takeError();
+  auto runs = captureRuns(options, toolchain, flags.programArgs, scratch->path(), &interrupted);
+  if (!runs)
+    return runs.takeError();
+  Workload &performance = runs->performance;
+
+  // Only kernels that the program launches, with what is known of their heaviest launch.
+  std::map<std::string, LaunchHints> hints;
+  std::map<std::string, double> heaviest;
+  for (const LaunchImage &launch : performance.launches) {
+    double threads = launch.weight;
+    for (unsigned i = 0; i < 3; ++i)
+      threads *= double(launch.grid[i]) * launch.block[i];
+    if (threads <= heaviest[launch.kernel])
+      continue;
+    heaviest[launch.kernel] = threads;
+    LaunchHints &h = hints[launch.kernel];
+    for (unsigned i = 0; i < 3; ++i) {
+      h.grid[i] = launch.grid[i];
+      h.block[i] = launch.block[i];
+    }
+    h.strictFloat = flags.fp == FpMode::Strict;
+  }
+  std::regex filter;
+  try {
+    filter = std::regex(flags.kernel.empty() ? ".*" : flags.kernel);
+  } catch (const std::regex_error &e) {
+    return makeError("--optiml-kernel={0} is no regular expression: {1}", flags.kernel, e.what());
+  }
+  auto space = KernelSpace::create(
+      device,
+      [&](const KernelDecl &decl) { return hints.count(decl.symbol) && std::regex_search(decl.name, filter); },
+      [&](const KernelDecl &decl) { return hints.at(decl.symbol); });
+  if (!space)
+    return space.takeError();
+  for (const KernelSpace::Skipped &skipped : (*space)->skipped())
+    llvm::errs() << "optiml-clang: note: kernel " << skipped.kernel << " is left as it is: " << skipped.reason << "\n";
+  if ((*space)->empty())
+    return makeError("{0}: no kernel that the program launches can be rewritten", path);
+
+  CpuEvaluatorOptions evaluation;
+  evaluation.toolchain = toolchain;
+  evaluation.compile = options;
+  evaluation.path = device.path();
+  evaluation.text = text;
+  evaluation.performance = performance;
+  evaluation.verification = runs->otherSizes;
+  // The program's own run is compared too where that is affordable, and always when there is nothing smaller.
+  double threads = 0;
+  for (const auto &[kernel, n] : heaviest)
+    threads += n;
+  bool small = threads <= 1 << 16;
+  if (runs->otherSizes.empty() || small)
+    evaluation.verification.push_back(performance);
+  evaluation.verify.floatMode = flags.fp == FpMode::Strict ? FloatMode::Strict
+                                : flags.fp == FpMode::Fast ? FloatMode::Fast
+                                                           : FloatMode::Reassoc;
+  evaluation.verify.seed = flags.seed;
+  evaluation.verify.cancel = &interrupted;
+  auto evaluator = CpuEvaluator::create(std::move(evaluation));
+  if (!evaluator)
+    return evaluator.takeError();
+
+  SearchSettings settings;
+  if (auto strategy = strategyFromName(flags.strategy))
+    settings.strategy = *strategy;
+  settings.evaluations = flags.budget.evaluations;
+  settings.seconds = flags.budget.seconds;
+  settings.seed = flags.seed;
+  settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
+  settings.margin = flags.margin;
+  settings.cancel = &interrupted;
+
+  Observers observers;
+  Progress progress(2, settings.evaluations);
+  observers.all.push_back(&progress);
+  std::unique_ptr<Trajectory> trajectory;
+  if (flags.store != "none") {
+    std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolder(), llvm::sys::path::stem(path), searchKey.substr(0, 12));
+    nlohmann::json about = {{"file", device.path()}, {"gpu", GpuSpec::forArch(options.arch).name}, {"settings", settings.str()},
+                            {"arguments", flags.programArgs}, {"otherSizes", runs->arguments}, {"version", version}};
+    auto created = Trajectory::create(file, about);
+    if (created) {
+      trajectory = std::move(*created);
+      observers.all.push_back(trajectory.get());
+    } else {
+      llvm::errs() << "optiml-clang: warning: no trajectory is written: " << llvm::toString(created.takeError()) << "\n";
+    }
+  }
+  std::unique_ptr<StoreMemory> memory;
+  if (store)
+    memory = std::make_unique<StoreMemory>(*store, context, [&](const std::string &why) {
+      progress.clear();
+      llvm::errs() << "optiml-clang: warning: the search goes on without its store: " << why << "\n";
+    });
+  ExpertPolicy policy;
+  auto result = runSearch(**space, policy, **evaluator, settings, memory.get(), &observers);
+  progress.clear();
+  if (!result)
+    return result.takeError();
+  if (trajectory)
+    if (llvm::Error e = trajectory->finish(*result))
+      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+
+  Outcome outcome;
+  outcome.summary = toJson(*result);
+  outcome.summary["gpu"] = GpuSpec::forArch(options.arch).name;
+  outcome.summary["verified"] = (*evaluator)->verificationSummary();
+  outcome.summary["otherSizes"] = runs->arguments;
+  outcome.summary["notes"] = (*evaluator)->notes();
+  outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";
+  outcome.summary["baselineSeconds"] = result->baseline.measurement.time.seconds;
+  outcome.summary["bestSeconds"] = result->best.measurement.time.seconds;
+  outcome.summary["recipeText"] = recipeText(result->best.recipe);
+  outcome.summary["evaluations"] = result->statistics.evaluations;
+  outcome.summary["stopText"] = stopReasonText(result->stop);
+  outcome.summary["bottleneck"] = result->best.measurement.bottleneck;
+  if (result->improved) {
+    auto host = Program::parse(device.path(), text, options, toolchain, View::Host);
+    if (!host)
+      return host.takeError();
+    std::map<std::string, std::string> summaries;
+    for (const KernelRewrite &rewrite : result->best.variant->rewrites)
+      summaries[rewrite.original] = llvm::formatv("program's kernels {0:f2} times faster, predicted for {1}",
+                                                  result->best.speedup(), GpuSpec::forArch(options.arch).name);
+    auto emitted = emitProgram(*result->best.variant, **host, summaries);
+    if (!emitted)
+      return emitted.takeError();
+    for (const std::string &remark : emitted->remarks)
+      llvm::errs() << remark << "\n";
+    outcome.improved = emitted->dispatched > 0;
+    if (outcome.improved)
+      outcome.emitted = emitted->text;
+  }
+  if (store && !interrupted && result->stop != StopReason::Cancelled) {
+    StoredSearch stored;
+    stored.recipe = result->best.recipe;
+    stored.emittedText = outcome.emitted;
+    stored.summary = outcome.summary;
+    stored.time = std::time(nullptr);
+    if (llvm::Error e = store->addSearch(searchKey, context, stored))
+      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+  }
+  return outcome;
+}
+
+void Session::printSummary(const Outcome &outcome) const {
+  const nlohmann::json &s = outcome.summary;
+  auto number = [&](const char *name) { return s.value(name, 0.0); };
+  auto word = [&](const char *name) { return s.value(name, std::string()); };
+  double baseline = number("baselineSeconds"), best = number("bestSeconds");
+  llvm::raw_ostream &os = llvm::errs();
+  os << "OptiML: " << path << ": ";
+  if (!outcome.improved) {
+    os << "the original stays: no verified variant is predicted to be " << llvm::formatv("{0:f2}", flags.margin)
+       << " times faster (baseline " << timeText(baseline) << ", predicted for " << word("gpu") << "; "
+       << s.value("evaluations", 0) << " evaluations; " << word("stopText") << ")\n";
+  } else {
+    os << llvm::formatv("{0:f2} times faster, predicted for {1}\n", best > 0 ? baseline / best : 0, word("gpu"));
+    os << "  recipe:     " << word("recipeText") << "\n";
+    os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " (predicted; limited by " << word("bottleneck") << ")\n";
+    os << "  verified:   " << word("verified") << " on the CPU emulator";
+    if (s.contains("otherSizes") && !s["otherSizes"].empty()) {
+      os << ", sizes";
+      for (const auto &sizes : s["otherSizes"])
+        os << " [" << sizes.get<std::string>() << "]";
+    }
+    os << "\n";
+    os << "  search:     " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
+       << (fromStore ? " (from the store)" : "") << "\n";
+  }
+  if (flags.verbose && s.contains("notes"))
+    for (const auto &note : s["notes"])
+      os << "  note:       " << note.get<std::string>() << "\n";
+  if (!flags.emit.empty() && outcome.improved)
+    os << "  new source: " << flags.emit << "\n";
+  if (!word("trajectory").empty())
+    os << "  trajectory: " << word("trajectory") << "\n";
+}
+
+int Session::finish(const Outcome &outcome) {
+  if (!flags.emit.empty())
+    if (llvm::Error e = writeFileAtomically(flags.emit, outcome.improved ? outcome.emitted : text)) {
+      llvm::errs() << "optiml-clang: error: --optiml-emit: " << llvm::toString(std::move(e)) << "\n";
+      return 1;
+    }
+  printSummary(outcome);
+  if (!outcome.improved) {
+    auto code = compileOriginal(toolchain, arguments);
+    if (code)
+      return *code;
+    llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
+    return 1;
+  }
+  auto code = compileReplaced(toolchain, arguments, path, outcome.emitted);
+  if (code && *code == 0)
+    return 0;
+  return fallBack(code ? "nvcc did not accept the rewritten program" : llvm::toString(code.takeError()));
+}
+
+} // namespace
+
+int optiml::searchProgram(int argc, char **argv) {
+  OwnFlags flags;
+  std::vector<std::string> rest;
+  std::string error;
+  if (!parseOwnFlags({argv + 1, argv + argc}, processEnvironment(), flags, rest, error)) {
+    llvm::errs() << "optiml-clang: error: " << error << "\n";
+    return 1;
+  }
+  auto toolchain = Toolchain::find(argv[0]);
+  if (!toolchain) {
+    llvm::errs() << "optiml-clang: error: " << llvm::toString(toolchain.takeError()) << "\n";
+    return 1;
+  }
+  std::signal(SIGINT, onInterrupt);
+  std::signal(SIGTERM, onInterrupt);
+  return Session(std::move(flags), std::move(rest), std::move(*toolchain)).run();
+}

@@ -1,0 +1,120 @@
+//===- Workloads.cpp - what a search runs the kernels on ------------------===//
+#include "Workloads.h"
+#include "optiml/Emulator/ABI.h"
+#include "optiml/Emulator/Build.h"
+#include "optiml/Emulator/Run.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include <algorithm>
+
+using namespace optiml;
+
+std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std::string> &arguments) {
+  std::vector<std::vector<std::string>> result;
+  // Odd, mutually prime, on both sides of a warp and of common tiles.
+  static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}};
+  unsigned sizes = 0;
+  for (const std::string &argument : arguments) {
+    long value;
+    sizes += !llvm::StringRef(argument).getAsInteger(10, value) && value >= 8;
+  }
+  if (arguments.empty()) {
+    for (unsigned count : {3u, 2u, 1u})
+      for (const std::vector<long> &set : sets) {
+        std::vector<std::string> line;
+        for (unsigned i = 0; i < count; ++i)
+          line.push_back(std::to_string(count == 1 ? set[i] * 15 + 2 : set[i]));
+        result.push_back(line);
+      }
+    return result;
+  }
+  for (const std::vector<long> &set : sets) {
+    std::vector<std::string> line = arguments;
+    unsigned n = 0;
+    for (std::string &argument : line) {
+      long value;
+      if (llvm::StringRef(argument).getAsInteger(10, value) || value < 8)
+        continue;
+      long odd = set[n++ % set.size()];
+      if (sizes == 1)
+        odd = odd * 15 + 2; // a length: more than one block
+      argument = std::to_string(std::min(odd, value | 1));
+    }
+    if (n && std::find(result.begin(), result.end(), line) == result.end())
+      result.push_back(line);
+  }
+  return result;
+}
+
+static std::string joined(const std::vector<std::string> &words) {
+  std::string text;
+  for (const std::string &word : words)
+    text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// Geometry and scalars of a run's launches, to see whether arguments made a difference.
+static std::string fingerprint(const Workload &workload) {
+  std::string text;
+  for (const LaunchImage &launch : workload.launches)
+    text += launch.launchClass + ";";
+  return text;
+}
+
+llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, const Toolchain &toolchain,
+                                                 const std::vector<std::string> &arguments,
+                                                 const std::string &directory, const std::atomic<bool> *cancel) {
+  std::string executable = directory + "/program";
+  if (llvm::Error e = emu::buildProgram(options, {}, toolchain, emu::ModeBounds, executable))
+    return std::move(e);
+  CapturedRuns runs;
+  auto run = [&](const std::vector<std::string> &args, const std::string &into, double seconds,
+                 Workload &workload) -> llvm::Error {
+    emu::RunOptions how;
+    how.args = args;
+    how.captureDir = into;
+    how.seconds = seconds;
+    how.cancel = cancel;
+    auto result = emu::runProgram(executable, how);
+    if (!result)
+      return result.takeError();
+    if (!result->ok()) {
+      llvm::StringRef message = llvm::StringRef(result->err).trim();
+      if (message.empty())
+        message = llvm::StringRef(result->out).trim();
+      return makeError("the program{0} {1} on the emulator{2}", args.empty() ? "" : " with arguments '" + joined(args) + "'",
+                       result->exitCode ? "ended with " + result->describe() : result->describe(),
+                       message.empty() ? "" : ": " + message.take_back(600).str());
+    }
+    std::string error;
+    if (!Workload::read(into, workload, error))
+      return makeError("{0}", error);
+    return llvm::Error::success();
+  };
+  if (llvm::Error e = run(arguments, directory + "/run", 300, runs.performance))
+    return std::move(e);
+  if (runs.performance.launches.empty())
+    return makeError("the program launches no kernel that could be captured");
+  std::string own = fingerprint(runs.performance);
+  for (const std::vector<std::string> &args : oddArguments(arguments)) {
+    if (runs.otherSizes.size() == 2 || (cancel && *cancel))
+      break;
+    if (!runs.arguments.empty() && arguments.empty() && args.size() != llvm::StringRef(runs.arguments[0]).count(' ') + 1)
+      break; // another number of sizes than the one the program takes
+    Workload workload;
+    std::string into = directory + "/size" + std::to_string(runs.otherSizes.size());
+    if (llvm::Error e = run(args, into, 20, workload)) {
+      llvm::consumeError(std::move(e)); // the program does not take these
+      llvm::sys::fs::remove_directories(into);
+      continue;
+    }
+    if (workload.launches.empty() || fingerprint(workload) == own) {
+      llvm::sys::fs::remove_directories(into);
+      continue;
+    }
+    runs.otherSizes.push_back(std::move(workload));
+    runs.arguments.push_back(joined(args));
+  }
+  return runs;
+}

@@ -1,0 +1,30 @@
+//===- Workloads.h - what a search runs the kernels on ----------*- C++ -*-===//
+#ifndef OPTIML_LIB_DRIVER_WORKLOADS_H
+#define OPTIML_LIB_DRIVER_WORKLOADS_H
+
+#include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Workload/Workload.h"
+#include "llvm/Support/Error.h"
+#include <atomic>
+
+namespace optiml {
+
+struct CapturedRuns {
+  Workload performance;               ///< the program's own run
+  std::vector<Workload> otherSizes;   ///< runs with odd sizes, where the program takes sizes
+  std::vector<std::string> arguments; ///< of each of these runs, for people
+};
+
+/// Builds the program for the emulator, runs it with `arguments` and captures its launches into folders under
+/// `directory`; then again with odd sizes. The error says why the program cannot be searched: it does not build for the
+/// emulator, fails, or runs too long.
+llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain,
+                                         const std::vector<std::string> &arguments, const std::string &directory,
+                                         const std::atomic<bool> *cancel);
+
+/// Command lines with small odd numbers in place of the integers of `arguments`; for none, guesses of one to three sizes.
+std::vector<std::vector<std::string>> oddArguments(const std::vector<std::string> &arguments);
+
+} // namespace optiml
+
+#endif
