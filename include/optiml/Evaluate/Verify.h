@@ -103,8 +103,10 @@ struct CompareOptions {
 };
 
 /// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they
-/// print, with the same arguments and with odd sizes, and, where both launch alike, each kernel on its captured
-/// launches and on random inputs. `changedText` stands in place of `path`'s content.
+/// print, with the same arguments, in several orders of blocks, with odd sizes, and with input that lies far apart or
+/// below zero; and each kernel that both launch alike on random contents of its buffers, where the program reads the
+/// results back. `changedText` stands in place of `path`'s content. Kernel faults of the changed version (races too)
+/// are differences unless the original has them as well.
 llvm::Expected<VerifyReport> comparePrograms(const Toolchain &toolchain, const std::string &path,
                                              const std::string &changedText, const CompileOptions &compile,
                                              const CompareOptions &options);

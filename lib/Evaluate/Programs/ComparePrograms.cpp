@@ -347,7 +347,7 @@ llvm::Expected<VerifyReport> Comparison::run() {
   for (unsigned i = 0; i < options.verify.freshInputs; ++i)
     for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep})
       inputs.push_back(
-          {options.arguments, options.verify.seed + 1 + i, integers, "random inputs, " + joined(options.arguments)});
+          {options.arguments, options.verify.seed + 1 + i, integers, "random inputs, " + joined(options.arguments), ""});
   for (const char *host : {"wide", "negative"})
     if (options.verify.freshInputs)
       inputs.push_back({options.arguments, options.verify.seed + 101, FreshIntegers::Keep,
