@@ -258,6 +258,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   settings.seed = flags.seed;
   settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   settings.margin = flags.margin;
+  settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
   settings.cancel = &interrupted;
 
   Observers observers;

@@ -10,6 +10,7 @@
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -21,19 +22,11 @@ using namespace optiml;
 
 namespace {
 
-/// What one text compiles to. Made once; the mutex is held while it is made.
+/// What one variant compiles to.
 struct Compiled {
-  std::mutex mutex;
-  bool modulesBuilt = false, cubinBuilt = false;
-  std::string modulesError, cubinError; ///< why it does not compile
-  bool cubinTimedOut = false;
-  std::string directory;
+  std::string module; ///< for tracing
   PtxasReport ptxas;
 };
-
-std::string moduleFile(const std::string &directory, uint32_t mode) {
-  return directory + "/m" + std::to_string(mode) + ".so";
-}
 
 struct LaunchPrediction {
   std::vector<Prediction> steps;
@@ -50,8 +43,7 @@ struct CpuEvaluator::Impl {
   Measurement baselineMeasurement;
   std::vector<double> launchWeights;
   std::vector<LaunchPrediction> originalPredictions; ///< by launch of the performance workload
-  std::map<std::string, std::shared_ptr<Compiled>> compiled; ///< by text
-  std::map<std::string, Measurement> models;                 ///< by variant key
+  std::map<std::string, Measurement> models;         ///< by variant key
   std::set<std::string> notes;
   std::string summary;
   std::string replayProgram;
@@ -66,99 +58,44 @@ struct CpuEvaluator::Impl {
     llvm::sys::fs::create_directory(path);
     return path;
   }
-  std::shared_ptr<Compiled> entry(const std::string &text);
-  void drop(const std::string &text);
-  llvm::Error modules(Compiled &c, const std::string &text);
-  llvm::Error cubin(Compiled &c, const std::string &text);
-  llvm::Error buildModules(const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs);
-  llvm::Expected<LaunchPrediction> predict(Compiled &c, unsigned launch, const ConcretePlan &plan);
+  /// Into `directory`. On an Error the verdict says which kind.
+  llvm::Expected<Compiled> compile(const std::string &text, const std::string &directory, Verdict &verdict);
+  llvm::Expected<LaunchPrediction> predict(const Compiled &c, unsigned launch, const ConcretePlan &plan);
   Measurement model(const Variant &variant);
   static const Resources *resourcesOf(const PtxasReport &report, const std::string &kernel);
 };
 
-std::shared_ptr<Compiled> CpuEvaluator::Impl::entry(const std::string &text) {
-  std::lock_guard lock(mutex);
-  std::shared_ptr<Compiled> &c = compiled[text];
-  if (!c)
-    c = std::make_shared<Compiled>();
+llvm::Expected<Compiled> CpuEvaluator::Impl::compile(const std::string &text, const std::string &directory,
+                                                     Verdict &verdict) {
+  Compiled c;
+  CubinRequest request;
+  request.nvcc = options.toolchain.nvcc;
+  request.source = (directory + "/" + llvm::sys::path::filename(options.path)).str();
+  request.cubin = directory + "/out.cubin";
+  request.architecture = options.compile.archName;
+  request.includeDirectory = llvm::sys::path::parent_path(options.path).str();
+  request.flags = cubinFlags(options.compile.nvccArgs);
+  request.limits.seconds = 60;
+  request.limits.memoryBytes = uint64_t(4) << 30;
+  request.cancel = options.verify.cancel;
+  verdict = Verdict::CompileError;
+  if (llvm::Error e = writeFileAtomically(request.source, text))
+    return std::move(e);
+  auto result = compileCubin(request);
+  if (!result)
+    return result.takeError();
+  if (result->timedOut) {
+    verdict = Verdict::Timeout;
+    return makeError("nvcc took longer than {0} s", request.limits.seconds);
+  }
+  if (!result->ok)
+    return makeError("{0}", result->diagnostics);
+  c.ptxas = std::move(result->report);
+  c.module = directory + "/trace.so";
+  if (llvm::Error e =
+          emu::buildReplayModule(options.path, text, options.compile, options.toolchain, emu::ModeTrace, c.module))
+    return std::move(e);
   return c;
-}
-
-/// Frees the disk space of a variant that is done with.
-void CpuEvaluator::Impl::drop(const std::string &text) {
-  std::lock_guard lock(mutex);
-  auto it = compiled.find(text);
-  if (it == compiled.end())
-    return;
-  if (!it->second->directory.empty())
-    llvm::sys::fs::remove_directories(it->second->directory);
-  compiled.erase(it);
-}
-
-/// Bounds, verify and trace modules from one parse.
-llvm::Error CpuEvaluator::Impl::modules(Compiled &c, const std::string &text) {
-  std::lock_guard lock(c.mutex);
-  if (!c.modulesBuilt) {
-    c.modulesBuilt = true;
-    if (c.directory.empty())
-      c.directory = scratch();
-    std::vector<std::pair<uint32_t, std::string>> outputs;
-    for (uint32_t mode : {emu::ModeTrace, emu::ModeBounds, emu::ModeVerify})
-      outputs.emplace_back(mode, moduleFile(c.directory, mode));
-    if (llvm::Error e = emu::buildReplayModules(options.path, text, options.compile, options.toolchain, outputs))
-      c.modulesError = llvm::toString(std::move(e));
-  }
-  return c.modulesError.empty() ? llvm::Error::success() : makeError(c.modulesError);
-}
-
-llvm::Error CpuEvaluator::Impl::cubin(Compiled &c, const std::string &text) {
-  std::lock_guard lock(c.mutex);
-  if (!c.cubinBuilt) {
-    c.cubinBuilt = true;
-    if (c.directory.empty())
-      c.directory = scratch();
-    CubinRequest request;
-    request.nvcc = options.toolchain.nvcc;
-    llvm::StringRef name = llvm::sys::path::filename(options.path);
-    request.source = c.directory + "/" + name.str();
-    request.cubin = c.directory + "/out.cubin";
-    request.architecture = options.compile.archName;
-    request.includeDirectory = llvm::sys::path::parent_path(options.path).str();
-    request.flags = cubinFlags(options.compile.nvccArgs);
-    request.limits.seconds = 60;
-    request.limits.memoryBytes = uint64_t(4) << 30;
-    request.cancel = options.verify.cancel;
-    if (llvm::Error e = writeFileAtomically(request.source, text))
-      return e;
-    auto result = compileCubin(request);
-    if (!result)
-      return result.takeError();
-    c.cubinTimedOut = result->timedOut;
-    if (!result->ok)
-      c.cubinError = result->timedOut ? "nvcc took longer than 60 s" : result->diagnostics;
-    c.ptxas = result->report;
-  }
-  return c.cubinError.empty() ? llvm::Error::success() : makeError(c.cubinError);
-}
-
-/// For the Verifier: from the modules that were built together where it has them (shadow is built on its own).
-llvm::Error CpuEvaluator::Impl::buildModules(const std::string &text,
-                                             const std::vector<std::pair<uint32_t, std::string>> &outputs) {
-  std::vector<std::pair<uint32_t, std::string>> others;
-  for (const auto &[mode, out] : outputs) {
-    if (mode != emu::ModeBounds && mode != emu::ModeVerify) {
-      others.emplace_back(mode, out);
-      continue;
-    }
-    std::shared_ptr<Compiled> c = entry(text);
-    if (llvm::Error e = modules(*c, text))
-      return e;
-    if (std::error_code ec = llvm::sys::fs::copy_file(moduleFile(c->directory, mode), out))
-      return makeError("cannot write '{0}': {1}", out, ec.message());
-  }
-  if (others.empty())
-    return llvm::Error::success();
-  return emu::buildReplayModules(options.path, text, options.compile, options.toolchain, others);
 }
 
 const Resources *CpuEvaluator::Impl::resourcesOf(const PtxasReport &report, const std::string &kernel) {
@@ -175,11 +112,11 @@ const Resources *CpuEvaluator::Impl::resourcesOf(const PtxasReport &report, cons
   return nullptr;
 }
 
-llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(Compiled &c, unsigned launch, const ConcretePlan &plan) {
+llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const Compiled &c, unsigned launch, const ConcretePlan &plan) {
   const LaunchImage &image = options.performance.launches[launch];
   std::string work = scratch(), error;
   emu::ReplayJob job;
-  job.module = moduleFile(c.directory, emu::ModeTrace);
+  job.module = c.module;
   job.workload = options.performance.directory;
   job.launch = launch;
   job.scratch = plan.scratch;
@@ -235,16 +172,17 @@ Measurement CpuEvaluator::Impl::model(const Variant &variant) {
   }
   Measurement m;
   m.time.predicted = true;
-  std::shared_ptr<Compiled> c = entry(variant.text);
   auto failed = [&](Verdict verdict, llvm::Error error) {
     m.verdict = verdict;
     m.why = llvm::toString(std::move(error));
     return m;
   };
-  if (llvm::Error e = cubin(*c, variant.text))
-    return failed(c->cubinTimedOut ? Verdict::Timeout : Verdict::CompileError, std::move(e));
-  if (llvm::Error e = modules(*c, variant.text))
-    return failed(Verdict::CompileError, std::move(e));
+  std::string directory = scratch();
+  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(directory); });
+  Verdict verdict;
+  auto compiled = compile(variant.text, directory, verdict);
+  if (!compiled)
+    return failed(verdict, compiled.takeError());
   WorkloadPrediction sum;
   for (unsigned i = 0; i < options.performance.launches.size(); ++i) {
     const LaunchImage &launch = options.performance.launches[i];
@@ -259,7 +197,7 @@ Measurement CpuEvaluator::Impl::model(const Variant &variant) {
           return failed(Verdict::RuntimeError, std::move(rest));
         continue;
       }
-      auto own = predict(*c, i, *plan);
+      auto own = predict(*compiled, i, *plan);
       if (!own)
         return failed(Verdict::RuntimeError, own.takeError());
       prediction = *own;
@@ -305,16 +243,11 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   impl.replayProgram = replay && *replay ? replay : o.toolchain.libDir + "/../bin/optiml-replay";
   o.verify.replayProgram = impl.replayProgram;
 
-  std::shared_ptr<Compiled> original = impl.entry(o.text);
-  if (llvm::Error e = impl.cubin(*original, o.text))
-    return std::move(e);
-  if (llvm::Error e = impl.modules(*original, o.text))
-    return std::move(e);
-  auto verifier = Verifier::create(
-      [&impl](const std::string &variant, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
-        return impl.buildModules(variant, outputs);
-      },
-      o.text, o.verification, o.verify);
+  Verdict verdict;
+  auto original = impl.compile(o.text, impl.scratch(), verdict);
+  if (!original)
+    return original.takeError();
+  auto verifier = Verifier::create(o.toolchain, o.path, o.text, o.compile, o.verification, o.verify);
   if (!verifier)
     return verifier.takeError();
   impl.verifier = std::move(*verifier);
@@ -359,8 +292,6 @@ Measurement CpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
         impl->summary = llvm::formatv("{0} launches compared with the original in {1} runs", report->launches, report->runs);
     }
   }
-  if (fidelity == Fidelity::Verified)
-    impl->drop(variant.text);
   m.cost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return m;
 }

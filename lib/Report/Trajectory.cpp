@@ -48,6 +48,7 @@ json optiml::toJson(const SearchResult &result) {
             {"recalled", s.recalled},
             {"correct", s.correct},
             {"failed", s.failed},
+            {"predicted", s.predicted},
             {"modelled", s.modelled},
             {"applied", s.applied},
             {"notApplicable", s.notApplicable},

@@ -49,8 +49,11 @@ struct Node {
   bool exhausted = false; ///< nothing below is left to try
   bool pending = false;   ///< to be evaluated in this batch
   unsigned visits = 0;
-  std::optional<double> best;  ///< best confirmed reward here or below
+  std::optional<double> best;  ///< best reward here or below
   std::vector<SiteEdge> sites; ///< by falling prior
+
+  /// Verified, and no guardrail is broken.
+  bool isConfirmed() const { return measured && !failed && measured->correct() && measured->guardrails.empty(); }
 };
 
 class Graph {

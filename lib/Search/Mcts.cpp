@@ -230,7 +230,7 @@ void Mcts::rankValues(std::vector<Item> &items) {
       for (ValueEdge *value : item.values)
         if (value->child && !value->dead)
           nodes.push_back(value->child);
-  session.evaluateAll(nodes, Fidelity::Model);
+  session.model(nodes);
   for (Item &item : items) {
     if (item.values.size() > 1) {
       stableSort(item.site->values, [](const auto &a, const auto &b) { return predicted(*a) < predicted(*b); });
@@ -318,7 +318,7 @@ bool Mcts::step(unsigned limit) {
   for (const Item &item : items)
     if (item.leaf)
       leaves.push_back(item.leaf);
-  session.evaluateAll(leaves, Fidelity::Verified);
+  session.evaluate(leaves);
   for (Item &item : items)
     session.backUp(item.path, item.leaf ? item.leaf : item.node);
   return true;

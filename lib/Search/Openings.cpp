@@ -136,7 +136,7 @@ std::vector<Node *> play(Session &session, std::vector<Walk> walks, const std::v
       paths[i] = session.enter(batch[i], ends[first + i]);
       nodes.push_back(ends[first + i]);
     }
-    session.evaluateAll(nodes, Fidelity::Verified);
+    session.evaluate(nodes);
     for (size_t i = 0; i < batch.size(); ++i)
       if (Node *end = ends[first + i])
         session.backUp(paths[i], end);
@@ -170,7 +170,7 @@ void optiml::search::playOpenings(Session &session) {
   std::vector<Node *> bestOf(kernels.size(), nullptr);
   for (size_t i = 0; i < ends.size(); ++i) {
     Node *end = ends[i];
-    if (!end || !end->measured || end->failed || !end->measured->guardrails.empty())
+    if (!end || !end->isConfirmed())
       continue;
     Node *&best = bestOf[kernelOf[i]];
     if (end->measured->time.seconds < (best ? best : session.root)->measured->time.seconds)

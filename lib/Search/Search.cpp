@@ -42,9 +42,9 @@ const char *optiml::stopReasonText(StopReason reason) {
 }
 
 std::string SearchSettings::str() const {
-  return llvm::formatv("strategy={0} evaluations={1} seconds={2} seed={3} batch={4} screen={5} depth={6} "
-                       "exploration={7} rollout={8} opening={9} margin={10} roofline={11}",
-                       strategyName(strategy), evaluations, seconds, seed, batch, screen, maxDepth, exploration,
+  return llvm::formatv("strategy={0} evaluations={1} seconds={2} seed={3} batch={4} screen={5} within={6} depth={7} "
+                       "exploration={8} rollout={9} opening={10} margin={11} roofline={12}",
+                       strategyName(strategy), evaluations, seconds, seed, batch, screen, verifyWithin, maxDepth, exploration,
                        rolloutChance, openingBook, margin, roofline)
       .str();
 }

@@ -74,7 +74,7 @@ llvm::Error Session::begin() {
     memory->remember(root->state.key, Fidelity::Verified, {}, *measurement);
   best = root;
   lowest = highest = measurement->reward;
-  fold(*root, Fidelity::Verified, std::move(*measurement), recalled);
+  fold(*root, std::move(*measurement), recalled);
   return llvm::Error::success();
 }
 
@@ -169,23 +169,26 @@ Path Session::enter(const Walk &walk, Node *&end) {
 
 bool Session::better(const Node &a, const Node &b) const { return a.measured->time.seconds < b.measured->time.seconds; }
 
-void Session::fold(Node &node, Fidelity fidelity, Measurement measurement, bool recalled) {
-  bool usable = isUsable(measurement) && (fidelity == Fidelity::Model || measurement.correct() || &node == root);
+void Session::foldModel(Node &node, Measurement measurement) {
+  ++statistics.modelled;
+  if (!isUsable(measurement)) {
+    node.failed = node.exhausted = true;
+    if (observer)
+      observer->refused(node.recipe, measurement.why.empty() ? verdictName(measurement.verdict) : measurement.why);
+  }
+  node.modelled = std::move(measurement);
+}
+
+void Session::fold(Node &node, Measurement measurement, bool recalled) {
+  bool usable = isUsable(measurement);
   if (!usable)
     node.failed = node.exhausted = true;
-  if (fidelity == Fidelity::Model) {
-    ++statistics.modelled;
-    if (!usable && observer)
-      observer->refused(node.recipe, measurement.why.empty() ? verdictName(measurement.verdict) : measurement.why);
-    node.modelled = std::move(measurement);
-    return;
-  }
   node.measured = std::move(measurement);
   node.state.measurement = &*node.measured;
   if (&node != root) {
     ++statistics.evaluations;
     statistics.recalled += recalled;
-    ++(usable ? statistics.correct : statistics.failed);
+    ++(!usable ? statistics.failed : node.measured->correct() ? statistics.correct : statistics.predicted);
   }
   if (usable) {
     double reward = node.measured->reward;
@@ -193,7 +196,7 @@ void Session::fold(Node &node, Fidelity fidelity, Measurement measurement, bool 
     lowest = std::min(lowest, reward);
     highest = std::max(highest, reward);
   }
-  bool improved = usable && &node != root && node.measured->guardrails.empty() && better(node, *best);
+  bool improved = &node != root && node.isConfirmed() && better(node, *best);
   if (improved)
     best = &node;
   if (observer)
@@ -201,40 +204,70 @@ void Session::fold(Node &node, Fidelity fidelity, Measurement measurement, bool 
                          recalled, improved, elapsed()});
 }
 
-void Session::evaluateAll(const std::vector<Node *> &nodes, Fidelity fidelity) {
-  std::vector<Node *> todo;
-  for (Node *node : nodes) {
-    bool done = node->failed || node->measured || (fidelity == Fidelity::Model && node->modelled);
-    if (!done && std::find(todo.begin(), todo.end(), node) == todo.end())
-      todo.push_back(node);
-  }
-  if (fidelity == Fidelity::Verified && settings.evaluations)
-    todo.resize(allowance(unsigned(todo.size())));
-  std::vector<std::optional<Measurement>> results(todo.size());
-  std::vector<char> recalled(todo.size());
+void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
+                         llvm::function_ref<void(Node &, Measurement, bool recalled)> done) {
+  std::vector<std::optional<Measurement>> results(nodes.size());
+  std::vector<char> recalled(nodes.size());
   if (memory)
-    for (size_t i = 0; i < todo.size(); ++i)
-      if ((results[i] = memory->recall(todo[i]->state.key, fidelity)))
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if ((results[i] = memory->recall(nodes[i]->state.key, fidelity)))
         recalled[i] = true;
-  parallelFor(todo.size(), [&](size_t i) {
+  parallelFor(nodes.size(), [&](size_t i) {
     if (results[i])
       return;
     if (observer) {
       std::lock_guard lock(observerMutex);
-      observer->started(todo[i]->recipe, fidelity);
+      observer->started(nodes[i]->recipe, fidelity);
     }
-    Measurement measurement = evaluator.evaluate(*todo[i]->state.variant, fidelity);
+    Measurement measurement = evaluator.evaluate(*nodes[i]->state.variant, fidelity);
     // A failure while being cancelled says nothing about the variant.
     if (isUsable(measurement) || !settings.cancel || !settings.cancel->load())
       results[i] = std::move(measurement);
   });
-  for (size_t i = 0; i < todo.size(); ++i) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
     if (!results[i])
       continue;
     if (memory && !recalled[i])
-      memory->remember(todo[i]->state.key, fidelity, todo[i]->recipe, *results[i]);
-    fold(*todo[i], fidelity, std::move(*results[i]), recalled[i]);
+      memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
+    done(*nodes[i], std::move(*results[i]), recalled[i]);
   }
+}
+
+template <typename Wanted> static std::vector<Node *> distinct(const std::vector<Node *> &nodes, Wanted wanted) {
+  std::vector<Node *> result;
+  for (Node *node : nodes)
+    if (wanted(*node) && std::find(result.begin(), result.end(), node) == result.end())
+      result.push_back(node);
+  return result;
+}
+
+void Session::model(const std::vector<Node *> &nodes) {
+  evaluateAt(distinct(nodes, [](const Node &n) { return !n.failed && !n.measured && !n.modelled; }), Fidelity::Model,
+             [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); });
+}
+
+void Session::evaluate(const std::vector<Node *> &nodes) {
+  std::vector<Node *> todo = distinct(nodes, [](const Node &n) { return !n.failed && !n.measured; });
+  if (settings.evaluations)
+    todo.resize(allowance(unsigned(todo.size())));
+  if (settings.verifyWithin > 0) {
+    model(todo);
+    // The best so far is that before this batch, whatever the number of jobs.
+    double limit = settings.verifyWithin * best->measured->time.seconds;
+    std::vector<Node *> promising;
+    for (Node *node : todo) {
+      if (!node->modelled)
+        continue;
+      const Measurement &m = *node->modelled;
+      if (isUsable(m) && m.time.seconds <= limit && m.guardrails.empty())
+        promising.push_back(node);
+      else
+        fold(*node, m, /*recalled=*/false);
+    }
+    todo = std::move(promising);
+  }
+  evaluateAt(todo, Fidelity::Verified,
+             [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
 }
 
 void Session::backUp(const Path &path, Node *end) {
@@ -259,7 +292,7 @@ SearchResult Session::finish(StopReason stop) {
   result.baseline = candidateOf(*root);
   std::vector<const Node *> ranked;
   for (const Node &node : graph.all())
-    if (&node != root && node.measured && !node.failed && node.measured->guardrails.empty())
+    if (&node != root && node.isConfirmed())
       ranked.push_back(&node);
   stableSort(ranked, [&](const Node *a, const Node *b) { return better(*a, *b); });
   for (const Node *node : ranked)

@@ -9,6 +9,7 @@
 
 #include "Graph.h"
 #include "optiml/Search/Search.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -53,15 +54,17 @@ public:
 
   /// Why the search must end now, if it must.
   std::optional<StopReason> stopReason() const;
-  /// Verified evaluations that may still be issued, at most `wanted`.
+  /// Evaluations that may still be issued, at most `wanted`.
   unsigned allowance(unsigned wanted) const;
 
   void applyAll(std::vector<Application> &applications);
   void walkAll(std::vector<Walk> &walks);
   /// Enters a walk's states into the graph; the path to its end, as far as every step is legal where it stands.
   Path enter(const Walk &walk, Node *&end);
-  /// Evaluates those that were not evaluated before at this fidelity. Verified ones count against the budget.
-  void evaluateAll(const std::vector<Node *> &nodes, Fidelity fidelity);
+  /// Predicts those of which nothing is known.
+  void model(const std::vector<Node *> &nodes);
+  /// Evaluates those that were not evaluated before: verifies what is worth it. They count against the budget.
+  void evaluate(const std::vector<Node *> &nodes);
   /// Counts a visit on every edge of the path and raises the best rewards along it.
   void backUp(const Path &path, Node *end);
   void expand(Node &node);
@@ -84,7 +87,10 @@ private:
   void parallelFor(size_t count, const std::function<void(size_t)> &body);
   bool outOfTime() const;
   double elapsed() const;
-  void fold(Node &node, Fidelity fidelity, Measurement measurement, bool recalled);
+  void evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
+                  llvm::function_ref<void(Node &, Measurement, bool recalled)> done);
+  void foldModel(Node &node, Measurement measurement);
+  void fold(Node &node, Measurement measurement, bool recalled);
   bool better(const Node &a, const Node &b) const;
 
   ActionSpace &space;
@@ -101,7 +107,7 @@ private:
 class Searcher {
 public:
   virtual ~Searcher() = default;
-  /// Issues one batch of at most `limit` Verified evaluations. False: nothing is left to try.
+  /// Issues one batch of at most `limit` evaluations. False: nothing is left to try.
   virtual bool step(unsigned limit) = 0;
 };
 

@@ -35,7 +35,7 @@ public:
     for (const Walk &walk : walks)
       paths.push_back(session.enter(walk, ends.emplace_back()));
     unsigned before = session.statistics.evaluations;
-    session.evaluateAll(ends, Fidelity::Verified);
+    session.evaluate(ends);
     for (size_t i = 0; i < walks.size(); ++i)
       session.backUp(paths[i], ends[i]);
     // Chance cannot know that everything was seen; a long run of nothing new is taken for it.
@@ -66,7 +66,7 @@ public:
     for (const Application &application : batch)
       if (application.to)
         nodes.push_back(application.to);
-    session.evaluateAll(nodes, Fidelity::Verified);
+    session.evaluate(nodes);
     for (Node *node : nodes) {
       bool clean = node->measured && !node->failed && node->measured->guardrails.empty();
       if (clean && node->measured->reward > (better ? better : current)->measured->reward)

@@ -69,7 +69,8 @@ static void setLimit(int resource, uint64_t value) {
   setrlimit(resource, &limit);
 }
 
-/// In the child, after fork: only async-signal-safe calls. Never returns.
+/// In the child, which shares this program's memory until it executes another: only async-signal-safe calls, and nothing
+/// is changed that the parent reads. Never returns.
 [[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options, int outFd,
                                    int errFd, int statusFd) {
   setpgid(0, 0);
@@ -168,7 +169,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   envC.push_back(nullptr);
 
   Clock::time_point start = Clock::now();
-  pid_t pid = fork();
+  pid_t pid = vfork(); // fork would copy the page tables of a program that holds many syntax trees
   if (pid < 0)
     return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
   if (pid == 0)

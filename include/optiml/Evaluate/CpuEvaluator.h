@@ -1,8 +1,8 @@
 //===- CpuEvaluator.h - evaluating variants without a GPU -------*- C++ -*-===//
 //
 // compile (nvcc -cubin) -> predict (traces of sampled blocks + performance model) -> verify (emulator) -> reward.
-// Every time it gives is a prediction. Compiled modules, traces and ptxas reports are kept by variant, so that a
-// Verified evaluation after a Model one costs only the verification.
+// Every time it gives is a prediction. Predictions are kept by variant, so that a Verified evaluation after a Model one
+// costs only the verification.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_EVALUATE_CPUEVALUATOR_H

@@ -13,6 +13,8 @@
 //  - Before the tree grows, the opening book's lines are tried on every kernel, and the best of each kernel together.
 //  - Evaluations are issued in batches of a constant size and folded in in the order of issue: on a budget of
 //    evaluations a seed gives the same trajectory whatever the number of jobs.
+//  - Only a variant that promises to be the best is worth the dear part of an evaluation (SearchSettings::verifyWithin);
+//    the others keep their prediction, which guides the tree and is never believed.
 //  - No variant is evaluated twice, in this search or, with an EvaluationMemory, in any with the same context.
 //
 //===----------------------------------------------------------------------===//
@@ -34,12 +36,13 @@ std::optional<Strategy> strategyFromName(llvm::StringRef name);
 
 struct SearchSettings {
   Strategy strategy = Strategy::Mcts;
-  unsigned evaluations = 200; ///< budget of Verified evaluations, the baseline's not counted; 0: none
+  unsigned evaluations = 200; ///< budget of evaluations, the baseline's not counted; 0: none
   double seconds = 120;       ///< budget of wall time; 0: none
   uint64_t seed = 1;
   unsigned jobs = 1;           ///< threads that apply and evaluate
   unsigned batch = 8;          ///< evaluations issued together; part of what makes a run repeatable
   unsigned screen = 4;         ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
+  double verifyWithin = 0;     ///< verify what is predicted to take at most this times the best so far; 0: everything
   unsigned maxDepth = 24;      ///< longest recipe
   double exploration = 1.2;    ///< c of PUCT
   double rolloutChance = 0.4; ///< that an expansion goes on for up to five more steps before it is evaluated
@@ -52,7 +55,7 @@ struct SearchSettings {
   std::string str() const;
 };
 
-/// One finished Verified evaluation.
+/// One finished evaluation: verified, or predicted to be too slow for that (Verdict::Predicted).
 struct EvaluationRecord {
   unsigned number = 0; ///< 0: the original
   Recipe recipe;
@@ -67,10 +70,11 @@ enum class StopReason { Evaluations, Seconds, Cancelled, Exhausted, Roofline };
 const char *stopReasonText(StopReason reason);
 
 struct SearchStatistics {
-  unsigned evaluations = 0; ///< Verified, the baseline's not counted
+  unsigned evaluations = 0; ///< the baseline's not counted
   unsigned recalled = 0;    ///< of these, from memory
   unsigned correct = 0, failed = 0;
-  unsigned modelled = 0; ///< evaluations with Fidelity::Model
+  unsigned predicted = 0; ///< of the evaluations, those that were not worth verifying
+  unsigned modelled = 0;  ///< evaluations with Fidelity::Model
   unsigned applied = 0, notApplicable = 0;
   unsigned transpositions = 0; ///< recipes that led to a variant already known
   unsigned variants = 0;

@@ -1,10 +1,10 @@
-//===- Trace.cpp - logging accesses and joining lanes into warps ----------===//
+//===- Trace.cpp - logging accesses and counting what warps do ------------===//
 #include "Trace.h"
 #include "Fault.h"
 #include "Regions.h"
+#include "TraceJoin.h"
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 using namespace optiml::emu;
 
@@ -57,123 +57,13 @@ void optiml::emu::traceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, ui
     log.push_back({address, site, uint32_t(std::min<uint64_t>(bytes, UINT32_MAX))});
 }
 
-namespace {
-
-/// One warp instruction: the lanes' accesses of one (site, occurrence).
-struct Joined {
-  uint32_t site, position; ///< position: earliest in any lane's own sequence
-  uint32_t bytes = 0;
-  std::vector<uint64_t> addresses;
-};
-
-/// Distinct 4-byte words that fall into the busiest of the 32 banks.
-unsigned bankDegree(const Joined &j, unsigned &words) {
-  static thread_local std::vector<uint64_t> all;
-  all.clear();
-  for (uint64_t a : j.addresses)
-    for (uint64_t w = a / 4, end = (a + j.bytes - 1) / 4; w <= end; ++w)
-      all.push_back(w);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+/// Of distinct 4-byte words, those in the busiest of the 32 banks.
+static unsigned bankDegree(const std::vector<uint64_t> &words) {
   unsigned banks[32] = {};
-  for (uint64_t w : all)
-    ++banks[w % 32];
-  words = unsigned(all.size());
+  for (uint64_t word : words)
+    ++banks[word % 32];
   return *std::max_element(banks, banks + 32);
 }
-
-void distinct(const Joined &j, unsigned unit, std::vector<uint64_t> &into) {
-  into.clear();
-  for (uint64_t a : j.addresses)
-    for (uint64_t s = a / unit, end = (a + j.bytes - 1) / unit; s <= end; ++s)
-      into.push_back(s);
-  std::sort(into.begin(), into.end());
-  into.erase(std::unique(into.begin(), into.end()), into.end());
-}
-
-/// Joins the logs of one warp. The result is in the order in which a converged warp would issue.
-std::vector<Joined> joinWarp(const BlockTrace &t, const Warp &w, uint32_t numSites) {
-  std::vector<Joined> all;
-  std::vector<std::vector<uint32_t>> bySite(numSites);
-  std::vector<uint32_t> occurrence(numSites);
-  uint32_t lanes = uint32_t(__builtin_popcount(w.present));
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    std::fill(occurrence.begin(), occurrence.end(), 0);
-    const auto &log = t.threads[w.first + lane];
-    for (uint32_t i = 0; i < log.size(); ++i) {
-      const TraceEvent &e = log[i];
-      uint32_t n = occurrence[e.site]++;
-      if (n == bySite[e.site].size()) {
-        bySite[e.site].push_back(uint32_t(all.size()));
-        all.push_back({e.site, i, 0, {}});
-      }
-      Joined &j = all[bySite[e.site][n]];
-      j.position = std::min(j.position, i);
-      j.bytes = std::max(j.bytes, e.bytes);
-      j.addresses.push_back(e.address);
-    }
-  }
-  std::sort(all.begin(), all.end(), [](const Joined &a, const Joined &b) {
-    return std::tie(a.position, a.site) < std::tie(b.position, b.site);
-  });
-  return all;
-}
-
-/// Whether `next` lies `offset` bytes after `first` in every lane.
-bool continues(const Joined &first, const Joined &next, uint64_t offset) {
-  if (next.bytes != first.bytes || next.addresses.size() != first.addresses.size() || next.site == first.site)
-    return false;
-  for (size_t lane = 0; lane < first.addresses.size(); ++lane)
-    if (next.addresses[lane] != first.addresses[lane] + offset)
-      return false;
-  return true;
-}
-
-/// ptxas knows where shared memory lies and joins accesses of neighbouring words, wherever in a basic block they stand,
-/// into one of up to 16 bytes. (Elsewhere it rarely knows enough of the alignment.) The result tells of each access how
-/// many it stands for: 0 when it became part of another.
-std::vector<uint8_t> joinSharedWords(const std::vector<Joined> &all, const std::vector<bool> &shared,
-                                     const ModuleDesc &module) {
-  constexpr size_t window = 64; // accesses of a basic block, about
-  std::vector<uint8_t> standsFor(all.size(), 1);
-  std::vector<uint32_t> epoch(all.size()); // loads do not move across stores, nor stores across anything
-  uint32_t now = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    bool changes = shared[i] && !isLoad(module.sites[all[i].site].kind);
-    bool before = i && shared[i - 1] && !isLoad(module.sites[all[i - 1].site].kind);
-    epoch[i] = now += changes != before;
-  }
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Joined &first = all[i];
-    AccessKind kind = module.sites[first.site].kind;
-    if (!shared[i] || standsFor[i] != 1 || !(isLoad(kind) || isStore(kind)))
-      continue;
-    for (size_t count : {4, 2}) {
-      uint64_t width = count * first.bytes;
-      if (width > 16 || std::any_of(first.addresses.begin(), first.addresses.end(),
-                                    [&](uint64_t address) { return address % width != 0; }))
-        continue;
-      std::vector<size_t> members;
-      size_t begin = i > window ? i - window : 0, end = std::min(all.size(), i + window);
-      for (size_t k = 1; k < count && members.size() == k - 1; ++k)
-        for (size_t other = begin; other < end; ++other)
-          if (other != i && shared[other] && epoch[other] == epoch[i] && standsFor[other] == 1 &&
-              module.sites[all[other].site].kind == kind && continues(first, all[other], k * first.bytes)) {
-            members.push_back(other);
-            break;
-          }
-      if (members.size() != count - 1)
-        continue;
-      standsFor[i] = uint8_t(count);
-      for (size_t member : members)
-        standsFor[member] = 0;
-      break;
-    }
-  }
-  return standsFor;
-}
-
-} // namespace
 
 /// Instruction counts: a warp runs a basic block as often as its busiest lane.
 static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
@@ -221,7 +111,8 @@ void TraceCollector::addBlock(Block &b) {
     }
   }
   ++result.tracedBlocks;
-  std::vector<uint64_t> sectorList, lineList;
+  WarpJoin join;
+  std::vector<uint64_t> wordList, sectorList, lineList;
   for (const Warp &w : b.warps) {
     countInstructions(*this, b, w);
     uint64_t seen = 0, logged = 0;
@@ -231,13 +122,9 @@ void TraceCollector::addBlock(Block &b) {
     }
     double scale = logged ? double(seen) / double(logged) : 1;
     warps.emplace_back();
-    std::vector<Joined> joined = joinWarp(t, w, m.numSites);
-    std::vector<bool> shared(joined.size());
-    for (size_t i = 0; i < joined.size(); ++i) {
-      Region region;
-      shared[i] = locate(b, joined[i].addresses.front(), region) && region.kind == RegionKind::Shared;
-    }
-    std::vector<uint8_t> standsFor = joinSharedWords(joined, shared, m);
+    join.run(b, w);
+    const std::vector<uint8_t> &standsFor = join.standsFor();
+    std::vector<Joined> &joined = join.accesses();
     for (size_t i = 0; i < joined.size(); ++i) {
       Joined &j = joined[i];
       if (standsFor[i] == 0) {
@@ -247,9 +134,9 @@ void TraceCollector::addBlock(Block &b) {
       j.bytes *= standsFor[i];
       SiteTrace &s = result.sites[j.site];
       Region r;
-      if (!locate(b, j.addresses.front(), r))
+      if (!locate(b, join.addresses(j).front(), r))
         continue;
-      double lanes = double(j.addresses.size()), width = double(j.bytes);
+      double lanes = double(j.lanes), width = double(j.bytes);
       s.warpAccesses += scale;
       s.lanes += scale * lanes;
       if (r.kind == RegionKind::Local) {
@@ -260,16 +147,17 @@ void TraceCollector::addBlock(Block &b) {
         s.l1Cycles += scale * std::max(1.0, 32 * width / 128);
         continue;
       }
-      unsigned words, degree = bankDegree(j, words);
+      join.distinct(j, 2, wordList);
+      unsigned degree = bankDegree(wordList);
       if (r.kind == RegionKind::Shared) {
         s.shared = true;
-        double least = std::ceil(words / 32.0);
+        double least = std::ceil(double(wordList.size()) / 32);
         s.l1Cycles += scale * std::max({32 * width / 128, double(degree), 1.0});
         s.bankConflicts += scale * std::max(0.0, degree - least);
         continue;
       }
-      distinct(j, 128, lineList);
-      distinct(j, 32, sectorList);
+      join.distinct(j, 7, lineList);
+      join.distinct(j, 5, sectorList);
       s.sectors += scale * double(sectorList.size());
       s.lines128 += scale * double(lineList.size());
       s.l1Cycles += scale * std::max({32 * width / 128, std::ceil((double(lineList.size()) + 2) / 4), double(degree)});
