@@ -76,7 +76,3 @@ def has_gpu():
 
 if has_gpu():
     config.available_features.add("gpu")
-
-# Mutants that take long or are new run with `lit --param all-mutants=1`.
-if lit_config.params.get("all-mutants"):
-    config.available_features.add("all-mutants")

@@ -78,6 +78,7 @@ public:
     statement(fn->getBody(), kernel->body->body, /*flatten=*/true);
     if (!problem.empty())
       return llvm::make_error<NotApplicable>(problem, place);
+    normalize(*kernel);
     return kernel;
   }
 

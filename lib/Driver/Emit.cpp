@@ -14,15 +14,19 @@ struct Edit {
   std::string text;
 };
 
+constexpr llvm::StringLiteral lineMark = " // OptiML";
+
 class Emitter {
 public:
-  Emitter(const Variant &variant, const Program &host, const std::map<std::string, std::string> &summaries)
-      : variant(variant), host(host), summaries(summaries) {}
+  Emitter(const Variant &variant, const Program &host, const std::string &fileName,
+          const std::map<std::string, std::string> &summaries)
+      : variant(variant), host(host), fileName(fileName), summaries(summaries) {}
   llvm::Expected<EmittedProgram> run();
 
 private:
   const Variant &variant;
   const Program &host;
+  const std::string &fileName;
   const std::map<std::string, std::string> &summaries;
   std::vector<Edit> edits;
   EmittedProgram result;
@@ -41,6 +45,7 @@ private:
   std::string signature(const KernelRewrite &rewrite, const std::string &name, const std::map<std::string, std::string> &names) const;
   std::string dispatcher(const KernelRewrite &rewrite, const std::string &name);
   std::string support() const;
+  std::string lineDirective(unsigned offset) const;
   unsigned afterIncludes() const;
   std::string recipeOf(const KernelRewrite &rewrite) const;
   static std::map<std::string, std::string> launchNames(const KernelRewrite &rewrite);
@@ -216,6 +221,27 @@ private:
 )";
 }
 
+/// What follows is the user's own text from `offset` on, as compilers and __LINE__ shall call it.
+std::string Emitter::lineDirective(unsigned offset) const {
+  std::string quoted;
+  for (char c : fileName)
+    quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  auto line = 1 + llvm::StringRef(variant.original).take_front(offset).count('\n');
+  return "#line " + std::to_string(line) + " \"" + quoted + "\"" + lineMark.str() + "\n";
+}
+
+std::string optiml::withoutLineDirectives(const std::string &emitted) {
+  std::string result;
+  llvm::StringRef rest = emitted;
+  while (!rest.empty()) {
+    auto [line, next] = rest.split('\n');
+    if (!line.starts_with("#line ") || !line.ends_with(lineMark))
+      result += rest.take_front(rest.size() - next.size()).str();
+    rest = next;
+  }
+  return result;
+}
+
 llvm::Expected<EmittedProgram> Emitter::run() {
   helper = freshIdentifier("OptimlPath");
   const std::string &text = variant.original;
@@ -270,11 +296,14 @@ llvm::Expected<EmittedProgram> Emitter::run() {
   }
   std::stable_sort(edits.begin(), edits.end(), [](const Edit &a, const Edit &b) { return a.begin < b.begin; });
   unsigned at = 0;
+  result.text = lineDirective(0);
   for (const Edit &edit : edits) {
     if (edit.begin < at)
       return makeError("{0}: two launches overlap in the source and cannot both be rewritten", file);
     result.text += text.substr(at, edit.begin - at) + edit.text;
     at = edit.end;
+    if (edit.begin == edit.end)
+      result.text += (edit.text.ends_with("\n") ? "" : "\n") + lineDirective(at);
   }
   result.text += text.substr(at);
   return std::move(result);
@@ -290,6 +319,7 @@ std::string Emitter::recipeOf(const KernelRewrite &rewrite) const {
 }
 
 llvm::Expected<EmittedProgram> optiml::emitProgram(const Variant &variant, const Program &host,
+                                                   const std::string &fileName,
                                                    const std::map<std::string, std::string> &summaries) {
-  return Emitter(variant, host, summaries).run();
+  return Emitter(variant, host, fileName, summaries).run();
 }

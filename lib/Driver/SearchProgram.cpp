@@ -67,12 +67,36 @@ std::string timeText(double seconds) {
   return llvm::formatv("{0:f1} us", seconds * 1e6);
 }
 
+uint64_t threadsOf(const LaunchImage &launch) {
+  uint64_t threads = 1;
+  for (unsigned i = 0; i < 3; ++i)
+    threads *= uint64_t(launch.grid[i]) * launch.block[i];
+  return threads;
+}
+
 /// What a finished search leaves behind, also in the store.
 struct Outcome {
   bool improved = false;
   std::string emitted; ///< the new source; empty when the original stays
   nlohmann::json summary;
 };
+
+/// The variant, dispatched only where a launch has at least half as many threads as the smallest that was searched on:
+/// far below that a tiling that wins on large launches may lose.
+Variant limitedToSizes(Variant variant, const Workload &performance) {
+  for (KernelRewrite &rewrite : variant.rewrites) {
+    uint64_t least = UINT64_MAX;
+    for (const LaunchImage &launch : performance.launches)
+      if (launch.kernel == rewrite.originalSymbol)
+        least = std::min(least, threadsOf(launch));
+    if (least >= 2 && least != UINT64_MAX)
+      rewrite.conditions.insert(
+          rewrite.conditions.begin(),
+          {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " + std::to_string(least / 2)),
+           "smaller launches were not looked at"});
+  }
+  return variant;
+}
 
 class Session {
 public:
@@ -197,9 +221,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   std::map<std::string, LaunchHints> hints;
   std::map<std::string, double> heaviest;
   for (const LaunchImage &launch : performance.launches) {
-    double threads = launch.weight;
-    for (unsigned i = 0; i < 3; ++i)
-      threads *= double(launch.grid[i]) * launch.block[i];
+    double threads = launch.weight * double(threadsOf(launch));
     if (threads <= heaviest[launch.kernel])
       continue;
     heaviest[launch.kernel] = threads;
@@ -258,6 +280,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   settings.seed = flags.seed;
   settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   settings.margin = flags.margin;
+  settings.simplerWithin = 1.02;
   settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
   settings.cancel = &interrupted;
 
@@ -295,7 +318,12 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   Outcome outcome;
   outcome.summary = toJson(*result);
   outcome.summary["gpu"] = GpuSpec::forArch(options.arch).name;
-  outcome.summary["verified"] = (*evaluator)->verificationSummary();
+  if (result->improved) {
+    const std::map<std::string, double> &counters = result->best.measurement.counters;
+    auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
+    outcome.summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs",
+                                                counted("verify.launches"), counted("verify.runs")).str();
+  }
   outcome.summary["otherSizes"] = runs->arguments;
   outcome.summary["notes"] = (*evaluator)->notes();
   outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";
@@ -313,7 +341,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
     for (const KernelRewrite &rewrite : result->best.variant->rewrites)
       summaries[rewrite.original] = llvm::formatv("program's kernels {0:f2} times faster, predicted for {1}",
                                                   result->best.speedup(), GpuSpec::forArch(options.arch).name);
-    auto emitted = emitProgram(*result->best.variant, **host, summaries);
+    auto emitted = emitProgram(limitedToSizes(*result->best.variant, performance), **host, path, summaries);
     if (!emitted)
       return emitted.takeError();
     for (const std::string &remark : emitted->remarks)
@@ -370,7 +398,7 @@ void Session::printSummary(const Outcome &outcome) const {
 
 int Session::finish(const Outcome &outcome) {
   if (!flags.emit.empty())
-    if (llvm::Error e = writeFileAtomically(flags.emit, outcome.improved ? outcome.emitted : text)) {
+    if (llvm::Error e = writeFileAtomically(flags.emit, outcome.improved ? withoutLineDirectives(outcome.emitted) : text)) {
       llvm::errs() << "optiml-clang: error: --optiml-emit: " << llvm::toString(std::move(e)) << "\n";
       return 1;
     }

@@ -50,6 +50,7 @@ struct Site {
   uint32_t line = 0, column = 0, size = 0;
   AccessKind kind = AccessLoad;
   uint32_t alignment = 1;
+  uint32_t block = 0, level = 0; ///< ModeTrace: see SiteDesc
 };
 
 /// One inline bounds check: `branch` goes to the runtime when the address is not known good.

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
 #include "AddressArithmetic.h"
+#include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Passes/PassBuilder.h"
 #include <cmath>
 
 using namespace llvm;
@@ -55,16 +57,29 @@ std::optional<MathCost> mathCost(StringRef name) {
 
 class BlockCounter {
 public:
-  BlockCounter(const BasicBlock &block, const AddressArithmetic &addresses) : addresses(addresses) {
+  BlockCounter(const BasicBlock &block, const AddressArithmetic &addresses, AAResults &aliases)
+      : addresses(addresses), aliases(aliases) {
     for (const Instruction &inst : block)
       count(inst);
     add(result.int32, addresses.pointers.lookup(&block));
   }
   BlockDesc result{};
+  DenseMap<const Instruction *, unsigned> loadLevel; ///< of loads whose result is used: 1 for those that wait for no other
 
 private:
   const AddressArithmetic &addresses;
+  AAResults &aliases;
   DenseMap<const Value *, unsigned> loadDepth;
+  SmallVector<std::pair<const StoreInst *, unsigned>, 8> lateStores; ///< those that wait for a load, and how deep
+
+  /// A load stays behind a store that may be to the same place, and warps issue in order.
+  unsigned depthOfStoresBefore(const LoadInst &load) const {
+    unsigned depth = 0;
+    for (auto [store, storeDepth] : lateStores)
+      if (storeDepth > depth && !aliases.isNoAlias(MemoryLocation::get(store), MemoryLocation::get(&load)))
+        depth = storeDepth;
+    return depth;
+  }
 
   void floating(const Type *type, unsigned n = 1) {
     uint16_t &counter = isDouble(type) ? result.fp64 : result.fp32;
@@ -182,8 +197,12 @@ private:
       Type *data = isa<StoreInst>(inst) ? inst.getOperand(0)->getType() : type;
       unsigned bytes = unsigned(inst.getDataLayout().getTypeStoreSize(data).getFixedValue());
       add(result.memory, std::max(1u, (bytes + 15) / 16));
-      if (!isa<StoreInst>(inst))
-        ++depth;
+      if (const auto *load = dyn_cast<LoadInst>(&inst))
+        depth = std::max(depth, depthOfStoresBefore(*load));
+      if (const auto *store = dyn_cast<StoreInst>(&inst); store && depth)
+        lateStores.emplace_back(store, depth);
+      else if (!store && !inst.use_empty())
+        loadLevel[&inst] = ++depth;
       break;
     }
     case Instruction::Call:
@@ -283,15 +302,25 @@ private:
 } // namespace
 
 void optiml::emu::instrumentTrace(DeviceModule &dm) {
+  FunctionAnalysisManager analyses;
+  PassBuilder builder;
+  builder.registerFunctionAnalyses(analyses);
+  ModuleAnalysisManager moduleAnalyses; // asked by the alias analysis for what is cached: nothing
+  analyses.registerPass([&] { return ModuleAnalysisManagerFunctionProxy(moduleAnalyses); });
+  builder.registerModuleAnalyses(moduleAnalyses);
   for (Function &f : dm.module) {
     if (f.isDeclaration())
       continue;
     // Count first, before there is instrumentation to be counted.
     std::vector<std::pair<BasicBlock *, unsigned>> numbered;
+    DenseMap<const Instruction *, std::pair<unsigned, unsigned>> places; // block and level
     AddressArithmetic addresses = analyzeAddresses(f);
     for (BasicBlock &block : f) {
       numbered.push_back({&block, unsigned(dm.blocks.size())});
-      dm.blocks.push_back(BlockCounter(block, addresses).result);
+      BlockCounter counter(block, addresses, analyses.getResult<AAManager>(f));
+      for (auto [load, level] : counter.loadLevel)
+        places[load] = {unsigned(dm.blocks.size()), level};
+      dm.blocks.push_back(counter.result);
     }
     std::vector<MemoryAccess> accesses = memoryAccesses(f, /*withStack=*/true);
     for (const MemoryAccess &access : accesses) {
@@ -301,6 +330,7 @@ void optiml::emu::instrumentTrace(DeviceModule &dm) {
                 {access.pointer, b.CreateZExtOrTrunc(access.bytes, b.getInt64Ty()), dm.site(b, 1, access.kind)});
       else
         dm.call(b, "optiml_trace", {access.pointer, dm.site(b, access.size, access.kind, access.alignment)});
+      std::tie(dm.sites.back().block, dm.sites.back().level) = places.lookup(access.inst);
     }
     for (auto [block, number] : numbered) {
       IRBuilder<> b(block, block->getFirstInsertionPt());

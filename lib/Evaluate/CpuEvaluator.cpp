@@ -45,7 +45,6 @@ struct CpuEvaluator::Impl {
   std::vector<LaunchPrediction> originalPredictions; ///< by launch of the performance workload
   std::map<std::string, Measurement> models;         ///< by variant key
   std::set<std::string> notes;
-  std::string summary;
   std::string replayProgram;
   unsigned counter = 0;
   std::mutex mutex;
@@ -224,11 +223,6 @@ std::vector<std::string> CpuEvaluator::notes() const {
   return {impl->notes.begin(), impl->notes.end()};
 }
 
-std::string CpuEvaluator::verificationSummary() const {
-  std::lock_guard lock(impl->mutex);
-  return impl->summary;
-}
-
 llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorOptions options) {
   auto dir = TempDir::create("optiml-evaluate");
   if (!dir)
@@ -286,10 +280,10 @@ Measurement CpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
     } else {
       m.verdict = report->verdict;
       m.why = report->why;
+      m.counters["verify.launches"] = report->launches;
+      m.counters["verify.runs"] = report->runs;
       std::lock_guard lock(impl->mutex);
       impl->notes.insert(report->notes.begin(), report->notes.end());
-      if (report->correct())
-        impl->summary = llvm::formatv("{0} launches compared with the original in {1} runs", report->launches, report->runs);
     }
   }
   m.cost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -3,6 +3,7 @@
 #include "optiml/Emulator/ABI.h"
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace optiml;
 using emu::LaunchTrace;
@@ -23,7 +24,6 @@ namespace {
 /// Sums over the sites of a trace, per traced blocks.
 struct SiteSums {
   double l1Cycles = 0, globalAccesses = 0, globalSectors = 0, usefulBytes = 0, sharedAccesses = 0, bankConflicts = 0;
-  double sharedLoads = 0, globalLoads = 0, sharedCycles = 0;
   double serialAtomics = 0, spreadAtomics = 0;
   double partialSectors = 0; ///< of stores: the share of each sector that was not written, summed
 };
@@ -38,8 +38,6 @@ SiteSums sumSites(const LaunchTrace &trace) {
     if (site.shared) {
       sums.sharedAccesses += site.warpAccesses;
       sums.bankConflicts += site.bankConflicts;
-      sums.sharedLoads += load ? site.warpAccesses : 0;
-      sums.sharedCycles += load ? site.l1Cycles : 0;
       // Lanes that update one word take turns; which words they are is not traced: half of them, say.
       sums.l1Cycles += atomic ? site.lanes / 2 : 0;
       continue;
@@ -47,7 +45,6 @@ SiteSums sumSites(const LaunchTrace &trace) {
     sums.globalAccesses += site.warpAccesses;
     sums.globalSectors += site.sectors;
     sums.usefulBytes += std::min(site.lanes * site.accessBytes, site.sectors * 32);
-    sums.globalLoads += load ? site.warpAccesses : 0;
     if (!load && !atomic)
       sums.partialSectors += std::max(0.0, site.sectors - site.lanes * site.accessBytes / 32);
     if (atomic) {
@@ -88,20 +85,34 @@ double dramTraffic(double footprint, double roundFootprint, double rounds, doubl
   return traffic;
 }
 
+/// Clocks from a load or atomic of one site to its result.
+double siteLatency(const SiteTrace &site, double l2Misses, const GpuSpec::Latencies &latency) {
+  double accesses = std::max(1.0, site.warpAccesses);
+  if (site.shared)
+    return latency.shared + std::max(0.0, site.l1Cycles / accesses - 1);
+  double beyond = l2Misses * (latency.dram - latency.l2);
+  if (site.kind == emu::AccessAtomic)
+    return latency.l2 + beyond;
+  return latency.l1 + site.l1Misses * (latency.l2 - latency.l1 + beyond);
+}
+
 /// Clocks from a warp's first instruction to its last, were it alone.
-double warpPath(const LaunchTrace &trace, const SiteSums &sums, const Prediction &prediction, const GpuSpec &gpu,
-                double warps, double instructions) {
-  const GpuSpec::Latencies &latency = gpu.latencies;
-  double l1Misses = trace.l1Sectors > 0 ? std::min(1.0, trace.l2Sectors / trace.l1Sectors) : 0;
+double warpPath(const LaunchTrace &trace, const Prediction &prediction, const GpuSpec &gpu, double warps,
+                double instructions) {
   double l2Misses = prediction.l2Bytes > 0 ? std::min(1.0, prediction.dramBytes / prediction.l2Bytes) : 0;
-  double global = latency.l1 + l1Misses * (latency.l2 - latency.l1 + l2Misses * (latency.dram - latency.l2));
-  double shared = latency.shared;
-  if (sums.sharedLoads > 0)
-    shared += std::max(0.0, sums.sharedCycles / sums.sharedLoads - 1);
-  double loads = sums.globalLoads + sums.sharedLoads;
-  double perLoad = loads > 0 ? (sums.globalLoads * global + sums.sharedLoads * shared) / loads : 0;
-  return trace.dependentLoads * perLoad + trace.barrier / warps * latency.barrier +
-         instructions / warps * latency.alu / instructionParallelism;
+  std::map<uint32_t, double> latencies;
+  for (const SiteTrace &site : trace.sites)
+    latencies[site.site] = siteLatency(site, l2Misses, gpu.latencies);
+  double waiting = 0;
+  for (const emu::WaitTrace &wait : trace.waits) {
+    double slowest = wait.sites.empty() ? gpu.latencies.shared : 0;
+    for (uint32_t site : wait.sites)
+      if (auto it = latencies.find(site); it != latencies.end()) // a site that was never reached has no sums
+        slowest = std::max(slowest, it->second);
+    waiting += wait.times * slowest;
+  }
+  return waiting + trace.barrier / warps * gpu.latencies.barrier +
+         instructions / warps * gpu.latencies.alu / instructionParallelism;
 }
 
 } // namespace
@@ -156,7 +167,7 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   t["dram"] = result.dramBytes / gpu.dramBytesPerSecond;
   t["atomic"] =
       scale * (sums.serialAtomics / atomicsPerClockSameAddress + sums.spreadAtomics / atomicsPerClock) / gpu.clockHz;
-  t["latency"] = g.rounds * warpPath(trace, sums, result, gpu, tracedWarps, instructions) / gpu.clockHz;
+  t["latency"] = g.rounds * warpPath(trace, result, gpu, tracedWarps, instructions) / gpu.clockHz;
 
   double slowest = 0, norm = 0;
   for (const auto &[pipe, seconds] : t)

@@ -30,8 +30,8 @@ optiml::emitDeviceModule(const std::string &path, const std::optional<std::strin
   run.text = text;
   run.view = View::Device;
   run.defineLibdevice = true;
-  // Unoptimized, but without the optnone attribute that -O0 brings.
-  run.extraArgs = {"-O1", "-Xclang", "-disable-llvm-passes", "-gline-tables-only"};
+  // Unoptimized, but without the optnone attribute that -O0 brings, nor the ban on unrolling that -O1 does.
+  run.extraArgs = {"-O1", "-funroll-loops", "-Xclang", "-disable-llvm-passes", "-gline-tables-only"};
   clang::EmitLLVMOnlyAction action(&context);
   if (llvm::Error error = runClang(run, options, toolchain, action))
     return std::move(error);

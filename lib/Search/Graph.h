@@ -61,7 +61,7 @@ public:
   /// The node of `state`, new or known; `known` tells which.
   Node *intern(SearchState state, Recipe recipe, bool &known);
   size_t size() const { return nodes.size(); }
-  const std::deque<Node> &all() const { return nodes; }
+  std::deque<Node> &all() { return nodes; }
 
   /// Fills in node.sites from the legal actions and the proposals. Every legal action gets a share of the prior, so
   /// that a proposer that is wrong delays a search and does not blind it.

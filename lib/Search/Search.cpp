@@ -43,9 +43,9 @@ const char *optiml::stopReasonText(StopReason reason) {
 
 std::string SearchSettings::str() const {
   return llvm::formatv("strategy={0} evaluations={1} seconds={2} seed={3} batch={4} screen={5} within={6} depth={7} "
-                       "exploration={8} rollout={9} opening={10} margin={11} roofline={12}",
+                       "exploration={8} rollout={9} opening={10} margin={11} roofline={12} simpler={13}",
                        strategyName(strategy), evaluations, seconds, seed, batch, screen, verifyWithin, maxDepth, exploration,
-                       rolloutChance, openingBook, margin, roofline)
+                       rolloutChance, openingBook, margin, roofline, simplerWithin)
       .str();
 }
 
@@ -98,5 +98,6 @@ llvm::Expected<SearchResult> optiml::runSearch(ActionSpace &space, Proposer &pro
   if (llvm::Error error = session.begin())
     return std::move(error);
   StopReason reason = searchUntilStopped(session);
+  session.preferSimpler();
   return session.finish(reason);
 }

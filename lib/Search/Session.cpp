@@ -282,6 +282,35 @@ void Session::backUp(const Path &path, Node *end) {
   }
 }
 
+void Session::preferSimpler() {
+  if (best == root)
+    return;
+  double limit = settings.simplerWithin * best->measured->time.seconds;
+  std::vector<Node *> simpler;
+  for (Node &node : graph.all())
+    if (&node != root && node.measured && isUsable(*node.measured) && !node.failed &&
+        node.measured->guardrails.empty() && node.measured->time.seconds <= limit &&
+        node.recipe.size() < best->recipe.size())
+      simpler.push_back(&node);
+  stableSort(simpler, [&](const Node *a, const Node *b) {
+    return a->recipe.size() != b->recipe.size() ? a->recipe.size() < b->recipe.size() : better(*a, *b);
+  });
+  for (Node *node : simpler) {
+    if (!node->isConfirmed()) {
+      if (settings.cancel && settings.cancel->load())
+        return;
+      node->measured.reset();
+      evaluateAt({node}, Fidelity::Verified, [](Node &n, Measurement m, bool) { n.measured = std::move(m); });
+      if (!node->measured || !node->isConfirmed()) {
+        node->failed = true;
+        continue;
+      }
+    }
+    best = node;
+    return;
+  }
+}
+
 static Candidate candidateOf(const Node &node) {
   return {node.state.variant, node.recipe, node.state.key, *node.measured};
 }

@@ -50,6 +50,8 @@ public:
 
   /// Sets up the root and evaluates the baseline.
   llvm::Error begin();
+  /// Gives the place of the best to a variant with a shorter recipe that is as good as equal.
+  void preferSimpler();
   SearchResult finish(StopReason stop);
 
   /// Why the search must end now, if it must.

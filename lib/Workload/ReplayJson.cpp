@@ -90,7 +90,8 @@ static json toJson(const SiteTrace &s) {
           {"sectors", s.sectors},
           {"lines128", s.lines128},
           {"l1Cycles", s.l1Cycles},
-          {"bankConflicts", s.bankConflicts}};
+          {"bankConflicts", s.bankConflicts},
+          {"l1Misses", s.l1Misses}};
 }
 
 namespace {
@@ -110,7 +111,6 @@ static constexpr TraceField traceFields[] = {
     {"barrier", &LaunchTrace::barrier},
     {"other", &LaunchTrace::other},
     {"activeLanes", &LaunchTrace::activeLanes},
-    {"dependentLoads", &LaunchTrace::dependentLoads},
     {"l1Sectors", &LaunchTrace::l1Sectors},
     {"l2Sectors", &LaunchTrace::l2Sectors},
     {"uniqueSectors", &LaunchTrace::uniqueSectors},
@@ -119,13 +119,16 @@ static constexpr TraceField traceFields[] = {
 };
 
 static json toJson(const LaunchTrace &t) {
-  json sites = json::array();
+  json sites = json::array(), waits = json::array();
   for (const SiteTrace &s : t.sites)
     sites.push_back(toJson(s));
+  for (const WaitTrace &w : t.waits)
+    waits.push_back({{"times", w.times}, {"sites", w.sites}});
   json j{{"tracedBlocks", t.tracedBlocks},
          {"totalBlocks", t.totalBlocks},
          {"warpsPerBlock", t.warpsPerBlock},
-         {"sites", sites}};
+         {"sites", sites},
+         {"waits", waits}};
   for (const TraceField &f : traceFields)
     j[f.name] = t.*f.member;
   return j;
@@ -165,7 +168,14 @@ static LaunchTrace readTrace(const Field &f) {
     site.lines128 = s.at("lines128").number(0, most);
     site.l1Cycles = s.at("l1Cycles").number(0, most);
     site.bankConflicts = s.at("bankConflicts").number(0, most);
+    site.l1Misses = s.at("l1Misses").number(0, 1);
     t.sites.push_back(site);
+  }
+  for (const Field &w : f.at("waits").elements(1 << 20)) {
+    WaitTrace wait{w.at("times").number(0, most), {}};
+    for (const Field &site : w.at("sites").elements(1 << 20))
+      wait.sites.push_back(uint32_t(site.integer(0, UINT32_MAX)));
+    t.waits.push_back(std::move(wait));
   }
   return t;
 }

@@ -134,12 +134,12 @@ int main(int argc, char **argv) {
     auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
     if (!host)
       return fail(host.takeError());
-    auto emitted = emitProgram(*state->variant, **host, {});
+    auto emitted = emitProgram(*state->variant, **host, (*host)->path(), {});
     if (!emitted)
       return fail(emitted.takeError());
     for (const std::string &remark : emitted->remarks)
       llvm::errs() << remark << "\n";
-    llvm::outs() << emitted->text;
+    llvm::outs() << withoutLineDirectives(emitted->text);
     return 0;
   }
   if (kernelsOnly)

@@ -34,6 +34,11 @@ SiteTrace sharedSite(double accesses, double cyclesEach, bool load) {
   return s;
 }
 
+void number(LaunchTrace &trace) {
+  for (size_t i = 0; i < trace.sites.size(); ++i)
+    trace.sites[i].site = uint32_t(i);
+}
+
 /// One thread an output, 16×16 threads a block, n a multiple of 16, two rows a warp. 16 blocks of one block row traced.
 LaunchTrace naiveSgemm(double n) {
   LaunchTrace t;
@@ -45,10 +50,12 @@ LaunchTrace naiveSgemm(double n) {
   t.int32 = iterations;       // address of B
   t.control = iterations / 4; // unrolled by four
   t.memory = 2 * iterations;
-  t.dependentLoads = n / 4;
   t.sites.push_back(globalSite(iterations, 2, 2, true)); // A: one word of each of two rows, in the same bank
   t.sites.push_back(globalSite(iterations, 2, 1, true)); // B: 16 neighbours, the same in both rows
   t.sites.push_back(globalSite(warps, 4, 1, false));
+  number(t);
+  t.sites[0].l1Misses = t.sites[1].l1Misses = 0.125; // a sector holds eight words
+  t.waits = {{n / 4, {0, 1}}};
   t.l1Sectors = 4 * iterations;
   // The eight resident blocks of a row share A's rows and have 128 columns of B: hardly anything is asked for twice.
   double aSectors = 16 * n / 8, bSectors = 16 * 16 * n / 8, cSectors = 16 * 16 * 2;
@@ -73,13 +80,15 @@ LaunchTrace stagedSgemm(double n) {
   t.int32 = tiles * 24;
   t.control = tiles * 4;
   t.barrier = tiles * 2;
-  t.dependentLoads = n / 8 * 9;
   t.sites.push_back(globalSite(tiles * 4, 4, 1, true)); // A: 8 words of each of four rows
   t.sites.push_back(globalSite(tiles * 4, 4, 1, true)); // B: 32 neighbours
   t.sites.push_back(sharedSite(tiles * 4, 2, false));   // A transposed, padded
   t.sites.push_back(sharedSite(tiles * 4, 1, false));
   t.sites.push_back(sharedSite(tiles * 16, 4, true)); // A: broadcast, 16 bytes wide
   t.sites.push_back(sharedSite(tiles * 16, 8, true)); // B: 32-byte strides, two-way conflicts
+  number(t);
+  t.sites[0].l1Misses = t.sites[1].l1Misses = 1;
+  t.waits = {{n / 8, {0, 1}}, {n, {4, 5}}};
   t.l1Sectors = tiles * 32;
   t.l2Sectors = t.l1Sectors;
   t.storeSectors = 2 * 128 * 128 / 8;
@@ -109,8 +118,10 @@ LaunchTrace copyTrace(double blocks) {
   t.memory = 2 * warps;
   t.int32 = 4 * warps;
   t.control = warps;
-  t.dependentLoads = 1;
   t.sites = {globalSite(warps, 4, 1, true), globalSite(warps, 4, 1, false)};
+  number(t);
+  t.sites[0].l1Misses = 1;
+  t.waits = {{1, {0}}};
   t.l1Sectors = t.l2Sectors = t.storeSectors = 4 * warps;
   t.uniqueSectors = 8 * warps;
   t.footprintBytes = 32 * t.uniqueSectors;
@@ -180,7 +191,7 @@ TEST(Model, WorseAccessIsSlower) {
   conflicts.sites.push_back(sharedSite(64 * 4, 32, true));
   EXPECT_GT(seconds(conflicts), 1.5 * base);
   LaunchTrace chained = good;
-  chained.dependentLoads = 200;
+  chained.waits[0].times = 200;
   EXPECT_GT(seconds(chained), 2 * base);
   LaunchTrace doubles = good;
   doubles.fp64 = 64 * 400;

@@ -28,6 +28,12 @@ extern "C" __global__ void naive(int n, const float *a, const float *b, float *c
     c[row * n + col] = sum;
   }
 }
+// The same with its sum in memory.
+extern "C" __global__ void updating(int n, const float *a, const float *b, float *c) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int p = 0; p < n; ++p)
+    c[row * n + col] += a[row * n + p] * b[p * n + col];
+}
 // 16x16 threads, 8x8 outputs a thread, tiles of 8; a thread's outputs are adjacent.
 extern "C" __global__ void __launch_bounds__(256) staged(int n, const float *a, const float *b, float *c) {
   __shared__ float as[8][132];
@@ -166,6 +172,26 @@ TEST_F(TracedModel, CountsAddressesAsAGpuCompilerLeavesThem) {
   EXPECT_NEAR(perWarp(naive.trace, naive.trace.memory), 2 * 256, 8);
   // Two pointers, the counter and its comparison, and at most as much again; not the ten of the source's arithmetic.
   EXPECT_LT(perWarp(naive.trace, naive.trace.int32), 8 * 256);
+}
+
+TEST_F(TracedModel, LoopsAreUnrolledAsNvccDoes) {
+  // Four iterations' loads are asked for together.
+  double most = 0;
+  size_t together = 0;
+  for (const emu::WaitTrace &wait : run("naive", 256, 16).trace.waits)
+    if (wait.times > most) {
+      most = wait.times;
+      together = wait.sites.size();
+    }
+  EXPECT_EQ(most, 64);
+  EXPECT_EQ(together, 8u);
+}
+
+TEST_F(TracedModel, LoadsStayBehindStoresThatMayBeToTheSamePlace) {
+  double waits = 0;
+  for (const emu::WaitTrace &wait : run("updating", 256, 16).trace.waits)
+    waits += wait.times;
+  EXPECT_NEAR(waits, 256, 4);
 }
 
 TEST_F(TracedModel, NeighbouringWordsOfSharedMemoryAreReadTogether) {

@@ -5,11 +5,11 @@ using namespace hand;
 
 const SiteDesc *hand::sites() {
   static SiteDesc all[numSites] = {
-      {"f", "k.cu", 10, 1, 4, AccessLoad, 4},         {"f", "k.cu", 11, 1, 4, AccessStore, 4},
-      {"f", "k.cu", 12, 1, 1, AccessLoad, 1},         {"f", "k.cu", 13, 1, 4, AccessAtomic, 4},
-      {"f", "k.cu", 14, 1, 4, AccessVolatileLoad, 4}, {"f", "k.cu", 15, 1, 4, AccessVolatileStore, 4},
-      {"f", "k.cu", 16, 1, 0, AccessLoad, 1},         {"f", "k.cu", 17, 1, 0, AccessLoad, 1},
-      {"f", "k.cu", 18, 1, 0, AccessLoad, 1},         {"f", "k.cu", 19, 1, 4, AccessStore, 4},
+      {"f", "k.cu", 10, 1, 4, AccessLoad, 4, 0, 0},         {"f", "k.cu", 11, 1, 4, AccessStore, 4, 0, 0},
+      {"f", "k.cu", 12, 1, 1, AccessLoad, 1, 0, 0},         {"f", "k.cu", 13, 1, 4, AccessAtomic, 4, 0, 0},
+      {"f", "k.cu", 14, 1, 4, AccessVolatileLoad, 4, 0, 0}, {"f", "k.cu", 15, 1, 4, AccessVolatileStore, 4, 0, 0},
+      {"f", "k.cu", 16, 1, 0, AccessLoad, 1, 0, 0},         {"f", "k.cu", 17, 1, 0, AccessLoad, 1, 0, 0},
+      {"f", "k.cu", 18, 1, 0, AccessLoad, 1, 0, 0},         {"f", "k.cu", 19, 1, 4, AccessStore, 4, 0, 0},
   };
   return all;
 }

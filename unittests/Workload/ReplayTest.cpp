@@ -175,7 +175,10 @@ TEST_F(Replayed, TracesWarpAccesses) {
   EXPECT_EQ(t.fp32, 2);
   EXPECT_EQ(t.int32, 3);
   EXPECT_EQ(t.activeLanes, 32);
-  EXPECT_EQ(t.dependentLoads, 1);
+  EXPECT_EQ(load.l1Misses, 1);
+  ASSERT_EQ(t.waits.size(), 1u);
+  EXPECT_EQ(t.waits[0].times, 1);
+  EXPECT_EQ(t.waits[0].sites, std::vector<uint32_t>{0});
 }
 
 TEST_F(Replayed, TracesBankConflicts) {

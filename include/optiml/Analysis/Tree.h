@@ -125,6 +125,10 @@ struct CountedLoop {
 };
 std::optional<CountedLoop> asCountedLoop(Stmt &stmt);
 
+/// Brings declarations to where the values are: "int k; for (k = 0; …)" becomes a loop that declares its variable, and
+/// "int i; … i = x;" a declaration with an initializer.
+void normalize(Kernel &kernel);
+
 // Making expressions. The arithmetic ones fold constants and neutral elements.
 ExprRef intLit(int64_t value, Type type = Type::makeInt());
 ExprRef var(const std::string &name, Type type);

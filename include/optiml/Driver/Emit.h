@@ -16,14 +16,17 @@
 namespace optiml {
 
 struct EmittedProgram {
-  std::string text;
+  std::string text;                 ///< with #line directives, so that messages and __LINE__ name the user's lines
   unsigned dispatched = 0;          ///< launch sites that call a dispatcher
   std::vector<std::string> remarks; ///< "file:line: …": sites that keep the original, and why
 };
 
-/// `host` is a host view of the original text. `summaries` gives a comment line for each rewritten kernel.
-llvm::Expected<EmittedProgram> emitProgram(const Variant &variant, const Program &host,
+/// `host` is a host view of the original text, `fileName` what the user calls it. `summaries` gives a comment line for each rewritten kernel.
+llvm::Expected<EmittedProgram> emitProgram(const Variant &variant, const Program &host, const std::string &fileName,
                                            const std::map<std::string, std::string> &summaries);
+
+/// The emitted text for people.
+std::string withoutLineDirectives(const std::string &emitted);
 
 } // namespace optiml
 

@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 1;
+constexpr uint32_t abiVersion = 2;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -53,6 +53,8 @@ struct SiteDesc {
   uint32_t size; ///< bytes of one access
   AccessKind kind;
   uint32_t alignment; ///< what the address must be a multiple of (at most 16)
+  uint32_t block;     ///< ModeTrace: which BlockDesc it is in
+  uint32_t level;     ///< ModeTrace: how many loads of the block, it included, wait for each other; 0: nothing waits for it
 };
 
 /// Counted instructions of one basic block in ModeTrace, per execution by one thread, after optimization.

@@ -69,6 +69,13 @@ struct SiteTrace {
   double lines128 = 0;      ///< distinct 128-byte lines, summed (global)
   double l1Cycles = 0;      ///< FACTS: max(32·width/128, ⌈(n128+2)/4⌉, bank conflict degree), summed
   double bankConflicts = 0; ///< passes beyond the conflict-free number (shared)
+  double l1Misses = 0;      ///< share of the loads that the L1 of LaunchTrace::l2Sectors lacks a sector of (global)
+};
+
+/// Loads that a warp issues together and then waits for: the slowest of them counts.
+struct WaitTrace {
+  double times = 0;            ///< mean over warps
+  std::vector<uint32_t> sites; ///< SiteTrace::site of each; none: an exchange between lanes
 };
 
 /// What the performance model needs of one launch, from the traced blocks.
@@ -76,8 +83,8 @@ struct LaunchTrace {
   uint64_t tracedBlocks = 0, totalBlocks = 0, warpsPerBlock = 0;
   /// Warp instructions by class (sum over traced warps; a block counts as often as its busiest lane ran it).
   double fp32 = 0, fp64 = 0, int32 = 0, special = 0, control = 0, memory = 0, barrier = 0, other = 0;
-  double activeLanes = 0;    ///< mean active lanes per warp instruction (divergence)
-  double dependentLoads = 0; ///< mean over warps of the longest chain of dependent loads
+  double activeLanes = 0; ///< mean active lanes per warp instruction (divergence)
+  std::vector<WaitTrace> waits;
   std::vector<SiteTrace> sites;
   double l1Sectors = 0;      ///< sectors asked of L1 by loads (global)
   double l2Sectors = 0;      ///< of those, the ones missing an LRU L1 shared by all traced blocks

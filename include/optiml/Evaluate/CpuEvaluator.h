@@ -34,6 +34,8 @@ public:
   /// Traces and compiles the original; an error means that there is nothing to compare with.
   static llvm::Expected<std::unique_ptr<CpuEvaluator>> create(CpuEvaluatorOptions options);
   ~CpuEvaluator() override;
+  /// Verified measurements have the counters verify.launches and verify.runs: how many captured launches were compared
+  /// with the original, in how many runs.
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
   /// The original, predicted.
   const Measurement &baseline() const;
@@ -41,8 +43,6 @@ public:
   const std::vector<double> &weights() const;
   /// What every verification so far could not check, each once.
   std::vector<std::string> notes() const;
-  /// How much was compared so far for one variant: launches and runs of the last one verified.
-  std::string verificationSummary() const;
 
 private:
   CpuEvaluator();

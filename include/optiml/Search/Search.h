@@ -49,6 +49,7 @@ struct SearchSettings {
   bool openingBook = true;
   double margin = 1.0;    ///< the original stays unless a variant is at least this much faster
   double roofline = 0.93; ///< stop when counter "roofline" of the best reaches this after the opening; 0: never
+  double simplerWithin = 1.0; ///< of variants within this factor of the best time, the one with the shortest recipe wins
   unsigned top = 5;       ///< length of SearchResult::top
   const std::atomic<bool> *cancel = nullptr; ///< set (by Ctrl-C): stop, keep the best
   /// Everything that decides the outcome on a budget of evaluations, as text: part of a stored search's key.

@@ -69,6 +69,7 @@ static unsigned bankDegree(const std::vector<uint64_t> &words) {
 static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
   const ModuleDesc &m = *b.launch->module;
   uint32_t lanes = uint32_t(__builtin_popcount(w.present));
+  c.blockRuns.resize(m.numBlocks);
   for (uint32_t i = 0; i < m.numBlocks; ++i) {
     uint64_t busiest = 0, sum = 0;
     for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -88,7 +89,7 @@ static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
     c.result.memory += n * d.memory;
     c.result.barrier += n * d.barrier;
     c.result.other += n * d.other;
-    c.loadChains += n * d.depth;
+    c.blockRuns[i] += n;
     double size = double(d.fp32) + d.fp64 + d.int32 + d.special + d.control + d.memory + d.barrier + d.other;
     c.warpInstructions += n * size;
     c.laneInstructions += double(sum) * size;
@@ -164,7 +165,7 @@ void TraceCollector::addBlock(Block &b) {
       if (r.kind == RegionKind::Constant || r.kind == RegionKind::ReadOnly)
         continue; // the constant cache is neither L1 nor L2
       (s.kind == AccessLoad ? result.l1Sectors : result.storeSectors) += scale * double(sectorList.size());
-      warps.back().push_back({uint32_t(sectors.size()), uint32_t(sectorList.size()), uint8_t(s.kind)});
+      warps.back().push_back({uint32_t(sectors.size()), uint32_t(sectorList.size()), j.site});
       sectors.insert(sectors.end(), sectorList.begin(), sectorList.end());
     }
   }

@@ -30,7 +30,7 @@ struct BlockTrace {
 /// One warp access to global memory, for the cache: its distinct 32-byte sectors are sectors[first, first + count).
 struct WarpAccess {
   uint32_t first, count;
-  uint8_t kind;
+  uint32_t site;
 };
 
 /// All traced blocks of one launch.
@@ -42,7 +42,8 @@ struct TraceCollector {
   // For the cache: each warp's accesses in order, of all blocks.
   std::vector<std::vector<WarpAccess>> warps;
   std::vector<uint64_t> sectors;
-  double warpCount = 0, laneInstructions = 0, warpInstructions = 0, loadChains = 0;
+  double warpCount = 0, laneInstructions = 0, warpInstructions = 0;
+  std::vector<double> blockRuns; ///< by BlockDesc: how often warps ran it
 
   void addBlock(Block &block);
   /// Simulates the cache and completes `result`.

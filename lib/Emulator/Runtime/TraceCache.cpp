@@ -53,6 +53,10 @@ void TraceCollector::finish(const Launch &launch) {
   SectorCache l1(l1Bytes);
   std::unordered_set<uint64_t> unique;
   double misses = 0, simulated = 0;
+  struct Loads {
+    double all = 0, missed = 0;
+  };
+  std::vector<Loads> loads(result.sites.size());
   std::vector<size_t> position(warps.size());
   for (bool more = true; more;) {
     more = false;
@@ -61,18 +65,23 @@ void TraceCollector::finish(const Launch &launch) {
         continue;
       more = true;
       const WarpAccess &a = warps[w][position[w]++];
+      uint32_t kind = result.sites[a.site].kind;
+      bool missed = false;
       for (uint32_t i = 0; i < a.count; ++i) {
         uint64_t sector = sectors[a.first + i];
         unique.insert(sector);
         if (footprint)
           footprint->insert(sector);
-        if (a.kind == AccessAtomic)
+        if (kind == AccessAtomic)
           continue;
-        bool load = a.kind == AccessLoad;
+        bool load = kind == AccessLoad;
         bool hit = l1.access(sector, load);
         simulated += load;
         misses += load && !hit;
+        missed |= load && !hit;
       }
+      ++loads[a.site].all;
+      loads[a.site].missed += missed;
     }
   }
   // What was not logged for want of room missed as often as the rest.
@@ -82,6 +91,16 @@ void TraceCollector::finish(const Launch &launch) {
   result.totalBlocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   result.warpsPerBlock = (launch.threads + 31) / 32;
   result.activeLanes = warpInstructions ? laneInstructions / warpInstructions : 0;
-  result.dependentLoads = warpCount ? loadChains / warpCount : 0;
+  for (SiteTrace &site : result.sites)
+    site.l1Misses = loads[site.site].all ? loads[site.site].missed / loads[site.site].all : 0;
+  const ModuleDesc &m = *launch.module;
+  for (uint32_t block = 0; block < blockRuns.size(); ++block)
+    for (uint32_t level = 1; blockRuns[block] > 0 && level <= m.blocks[block].depth; ++level) {
+      WaitTrace wait{blockRuns[block] / warpCount, {}};
+      for (uint32_t site = 0; site < m.numSites; ++site)
+        if (m.sites[site].level == level && m.sites[site].block == block)
+          wait.sites.push_back(site);
+      result.waits.push_back(std::move(wait));
+    }
   std::erase_if(result.sites, [](const SiteTrace &s) { return s.warpAccesses == 0; });
 }

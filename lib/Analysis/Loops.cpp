@@ -1,0 +1,165 @@
+//===- Loops.cpp - counted loops, and bringing loops into that form -------===//
+#include "optiml/Analysis/Tree.h"
+
+using namespace optiml;
+
+/// v++ / ++v / v += c / v = v + c: the step, or nothing.
+static std::optional<int64_t> stepOf(const ExprRef &e, const std::string &v) {
+  auto isVar = [&](const ExprRef &x) { return x->kind == ExprKind::Var && x->text == v; };
+  if (e->kind == ExprKind::IncDec && isVar(e->args[0]))
+    return e->text == "++x" || e->text == "x++" ? std::optional<int64_t>(1) : std::nullopt;
+  if (e->kind != ExprKind::Assign || !isVar(e->args[0]))
+    return std::nullopt;
+  if (e->text == "+=")
+    return constantValue(e->args[1]);
+  if (e->text == "=" && e->args[1]->kind == ExprKind::Binary && e->args[1]->text == "+") {
+    const auto &sum = e->args[1]->args;
+    if (isVar(sum[0]))
+      return constantValue(sum[1]);
+    if (isVar(sum[1]))
+      return constantValue(sum[0]);
+  }
+  return std::nullopt;
+}
+
+/// Whether `name` may change under `s`.
+static bool assigned(Stmt &s, const std::string &name) {
+  bool found = false;
+  walkExprs(s, [&](const ExprRef &e) {
+    bool target = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec ||
+                  (e->kind == ExprKind::Unary && e->text == "&");
+    found |= target && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
+    found |= e->kind == ExprKind::Opaque && !e->pure && e->names.count(name);
+  });
+  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Opaque && t.names.count(name); });
+  return found;
+}
+
+std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
+  if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.expr || !s.step ||
+      !s.init->type.isInt() || !s.init->dims.empty())
+    return std::nullopt;
+  CountedLoop loop;
+  loop.stmt = &s;
+  loop.var = s.init->text;
+  loop.type = s.init->type;
+  loop.lower = s.init->expr;
+  auto step = stepOf(s.step, loop.var);
+  if (!step || *step <= 0)
+    return std::nullopt;
+  loop.step = *step;
+  if (s.expr->kind != ExprKind::Binary)
+    return std::nullopt;
+  ExprRef left = s.expr->args[0], right = s.expr->args[1];
+  std::string op = s.expr->text;
+  if (right->kind == ExprKind::Var && right->text == loop.var) {
+    std::swap(left, right);
+    op = op == ">" ? "<" : op == ">=" ? "<=" : op == "!=" ? "!=" : "";
+  }
+  if (left->kind != ExprKind::Var || left->text != loop.var || mentions(right, loop.var))
+    return std::nullopt;
+  if (op == "<" || (op == "!=" && loop.step == 1 && constantValue(loop.lower) && constantValue(right) &&
+                    *constantValue(loop.lower) <= *constantValue(right)))
+    loop.upper = right;
+  else if (op == "<=" && (loop.type.isSigned || constantValue(right)))
+    loop.upper = add(right, intLit(1));
+  else
+    return std::nullopt;
+  if (assigned(*s.body[0], loop.var))
+    return std::nullopt;
+  for (const std::string &name : namesIn(right))
+    if (assigned(*s.body[0], name))
+      return std::nullopt;
+  return loop;
+}
+
+std::optional<int64_t> CountedLoop::tripCount() const {
+  auto lo = constantValue(lower), hi = constantValue(upper);
+  if (!lo || !hi)
+    return std::nullopt;
+  return *hi <= *lo ? 0 : (*hi - *lo + step - 1) / step;
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations where the values are
+//===----------------------------------------------------------------------===//
+
+static bool mentionedIn(Stmt &s, const std::string &name) {
+  bool found = false;
+  walk(s, [&](Stmt &t) {
+    found |= t.names.count(name) != 0;
+    ownExprs(t, [&](ExprRef &e) { found |= mentions(e, name); });
+  });
+  return found;
+}
+
+/// The value that an expression statement "name = value" assigns, or null.
+static ExprRef assignedValue(const Stmt &s, const std::string &name) {
+  if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign || s.expr->text != "=")
+    return nullptr;
+  const ExprRef &target = s.expr->args[0], &value = s.expr->args[1];
+  return target->kind == ExprKind::Var && target->text == name && !mentions(value, name) ? value : nullptr;
+}
+
+static void makeDeclaration(Stmt &assignment, const Stmt &declaration, ExprRef value) {
+  unsigned line = assignment.line;
+  assignment = declaration;
+  assignment.line = line;
+  assignment.expr = std::move(value);
+}
+
+/// The outermost loops under `s` that set `name` to begin with; false when it is mentioned anywhere else.
+static bool loopsOver(Stmt &s, const std::string &name, std::vector<Stmt *> &loops) {
+  if (s.kind == StmtKind::For && s.init && assignedValue(*s.init, name)) {
+    bool again = false; // an inner loop over it changes it for the outer one
+    walk(*s.body[0], [&](Stmt &t) { again |= t.kind == StmtKind::For && t.init && assignedValue(*t.init, name); });
+    loops.push_back(&s);
+    return !again;
+  }
+  bool good = !s.names.count(name);
+  ownExprs(s, [&](ExprRef &e) { good &= !mentions(e, name); });
+  if (s.init)
+    good &= !mentionedIn(*s.init, name);
+  for (const StmtRef &child : s.body)
+    good = good && loopsOver(*child, name, loops);
+  return good;
+}
+
+/// int k; … for (k = 0; …)   becomes   for (int k = 0; …),  and  int i; … i = x;  becomes  int i = x;
+static void sinkDeclaration(Stmt &block, size_t at) {
+  const StmtRef declaration = block.body[at];
+  const std::string &name = declaration->text;
+  if (declaration->kind != StmtKind::Decl || declaration->isShared || declaration->type.isConst ||
+      declaration->type.isVolatile || !declaration->dims.empty())
+    return;
+  std::vector<Stmt *> loops;
+  bool onlyLoops = !declaration->expr || constantValue(declaration->expr);
+  for (size_t i = at + 1; onlyLoops && i < block.body.size(); ++i)
+    onlyLoops = loopsOver(*block.body[i], name, loops);
+  if (onlyLoops && !loops.empty()) {
+    for (Stmt *loop : loops)
+      makeDeclaration(*loop->init, *declaration, assignedValue(*loop->init, name));
+    block.body.erase(block.body.begin() + ptrdiff_t(at));
+    return;
+  }
+  if (declaration->expr)
+    return;
+  for (size_t i = at + 1; i < block.body.size(); ++i) {
+    Stmt &next = *block.body[i];
+    if (ExprRef value = assignedValue(next, name)) {
+      makeDeclaration(next, *declaration, value);
+      block.body.erase(block.body.begin() + ptrdiff_t(at));
+      return;
+    }
+    if (mentionedIn(next, name))
+      return;
+  }
+}
+
+void optiml::normalize(Kernel &kernel) {
+  walk(*kernel.body, [](Stmt &s) {
+    if (s.kind == StmtKind::Block)
+      for (size_t i = s.body.size(); i-- > 0;)
+        sinkDeclaration(s, i);
+  });
+}
