@@ -25,6 +25,11 @@ if(NOT nlohmann_json_FOUND)
   optiml_missing("nlohmann/json" "apt-get install nlohmann-json3-dev")
 endif()
 
+if(OPTIML_STATIC) # relocatable programs: nothing of the below is needed where they run
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  set(Boost_USE_STATIC_LIBS ON)
+endif()
+
 find_package(SQLite3 QUIET)
 if(NOT SQLite3_FOUND)
   optiml_missing("SQLite 3" "apt-get install libsqlite3-dev")
@@ -39,6 +44,10 @@ find_path(ISL_INCLUDE_DIR isl/set.h)
 find_library(ISL_LIBRARY isl)
 if(NOT ISL_INCLUDE_DIR OR NOT ISL_LIBRARY)
   optiml_missing("isl" "apt-get install libisl-dev")
+endif()
+if(OPTIML_STATIC)
+  find_library(GMP_LIBRARY gmp REQUIRED)
+  set(ISL_LIBRARY "${ISL_LIBRARY};${GMP_LIBRARY}")
 endif()
 
 if(BUILD_TESTING OR NOT DEFINED BUILD_TESTING)

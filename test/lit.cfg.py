@@ -76,3 +76,15 @@ def has_gpu():
 
 if has_gpu():
     config.available_features.add("gpu")
+
+def can_mount():
+    """Whether a test may have a small file system of its own."""
+    try:
+        tried = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 0
+
+
+if can_mount():
+    config.available_features.add("mount")

@@ -129,6 +129,13 @@ const Row rows[] = {
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        return parseSwitch(value, flags.strict, error);
      }},
+    {{"--optiml-time", "OPTIML_TIME", "SECONDS", "300",
+      "how long the program may run on the CPU emulator, when it is run to observe its kernels"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       if (!parseNumber(value, flags.time) || !(flags.time > 0) || !std::isfinite(flags.time))
+         error = "want a number of seconds, such as 300";
+       return error.empty();
+     }},
     {{"--optiml-verbose", "OPTIML_VERBOSE", "", "off", "tell what is being done"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        return parseSwitch(value, flags.verbose, error);

@@ -212,9 +212,9 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
-  auto runs = captureRuns(options, toolchain, flags.programArgs, scratch->path(), &interrupted);
+  auto runs = captureRuns(options, toolchain, flags.programArgs, scratch->path(), flags.time, &interrupted);
   if (!runs)
-    return runs.takeError();
+    return makeError("{0}: {1}", path, llvm::toString(runs.takeError()));
   Workload &performance = runs->performance;
 
   // Only kernels that the program launches, with what is known of their heaviest launch.
@@ -234,7 +234,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   }
   std::regex filter;
   try {
-    filter = std::regex(flags.kernel.empty() ? ".*" : flags.kernel);
+    filter = std::regex(flags.kernel.empty() ? ".*" : flags.kernel, std::regex::extended);
   } catch (const std::regex_error &e) {
     return makeError("--optiml-kernel={0} is no regular expression: {1}", flags.kernel, e.what());
   }
@@ -326,6 +326,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   }
   outcome.summary["otherSizes"] = runs->arguments;
   outcome.summary["notes"] = (*evaluator)->notes();
+  outcome.summary["originalFaults"] = (*evaluator)->originalFaults();
   outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";
   outcome.summary["baselineSeconds"] = result->baseline.measurement.time.seconds;
   outcome.summary["bestSeconds"] = result->best.measurement.time.seconds;
@@ -387,6 +388,10 @@ void Session::printSummary(const Outcome &outcome) const {
     os << "  search:     " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
        << (fromStore ? " (from the store)" : "") << "\n";
   }
+  if (s.contains("originalFaults"))
+    for (const auto &fault : s["originalFaults"])
+      os << "  warning:    the original itself is faulty, and its results are compared only where they are stable: "
+         << fault.get<std::string>() << "\n";
   if (flags.verbose && s.contains("notes"))
     for (const auto &note : s["notes"])
       os << "  note:       " << note.get<std::string>() << "\n";

@@ -64,7 +64,8 @@ static std::string fingerprint(const Workload &workload) {
 
 llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, const Toolchain &toolchain,
                                                  const std::vector<std::string> &arguments,
-                                                 const std::string &directory, const std::atomic<bool> *cancel) {
+                                                 const std::string &directory, double ownSeconds,
+                                                 const std::atomic<bool> *cancel) {
   std::string executable = directory + "/program";
   if (llvm::Error e = emu::buildProgram(options, {}, toolchain, emu::ModeBounds, executable))
     return std::move(e);
@@ -83,16 +84,20 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
       llvm::StringRef message = llvm::StringRef(result->err).trim();
       if (message.empty())
         message = llvm::StringRef(result->out).trim();
-      return makeError("the program{0} {1} on the emulator{2}", args.empty() ? "" : " with arguments '" + joined(args) + "'",
-                       result->exitCode ? "ended with " + result->describe() : result->describe(),
-                       message.empty() ? "" : ": " + message.take_back(600).str());
+      std::string what = "the program" + (args.empty() ? "" : " with arguments '" + joined(args) + "'");
+      if (result->timedOut)
+        return makeError("{0} ran longer than {1:f1} s on the CPU emulator; --optiml-time=SECONDS allows more, "
+                         "--optiml-args=ARGS gives it less to do",
+                         what, seconds);
+      return makeError("{0} {1}{2} on the CPU emulator{3}", what, result->exitCode ? "ended with " : "",
+                       result->describe(), message.empty() ? "" : ": " + message.take_back(600).str());
     }
     std::string error;
     if (!Workload::read(into, workload, error))
       return makeError("{0}", error);
     return llvm::Error::success();
   };
-  if (llvm::Error e = run(arguments, directory + "/run", 300, runs.performance))
+  if (llvm::Error e = run(arguments, directory + "/run", ownSeconds, runs.performance))
     return std::move(e);
   if (runs.performance.launches.empty())
     return makeError("the program launches no kernel that could be captured");
@@ -104,7 +109,7 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
       break; // another number of sizes than the one the program takes
     Workload workload;
     std::string into = directory + "/size" + std::to_string(runs.otherSizes.size());
-    if (llvm::Error e = run(args, into, 20, workload)) {
+    if (llvm::Error e = run(args, into, std::min(20.0, ownSeconds), workload)) {
       llvm::consumeError(std::move(e)); // the program does not take these
       llvm::sys::fs::remove_directories(into);
       continue;

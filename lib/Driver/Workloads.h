@@ -17,9 +17,9 @@ struct CapturedRuns {
 
 /// Builds the program for the emulator, runs it with `arguments` and captures its launches into folders under
 /// `directory`; then again with odd sizes. The error says why the program cannot be searched: it does not build for the
-/// emulator, fails, or runs too long.
+/// emulator, fails, or runs longer than `seconds`.
 llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain,
-                                         const std::vector<std::string> &arguments, const std::string &directory,
+                                         const std::vector<std::string> &arguments, const std::string &directory, double seconds,
                                          const std::atomic<bool> *cancel);
 
 /// Command lines with small odd numbers in place of the integers of `arguments`; for none, guesses of one to three sizes.

@@ -44,7 +44,7 @@ struct CpuEvaluator::Impl {
   std::vector<double> launchWeights;
   std::vector<LaunchPrediction> originalPredictions; ///< by launch of the performance workload
   std::map<std::string, Measurement> models;         ///< by variant key
-  std::set<std::string> notes;
+  std::set<std::string> notes, originalFaults;
   std::string replayProgram;
   unsigned counter = 0;
   std::mutex mutex;
@@ -218,6 +218,11 @@ CpuEvaluator::~CpuEvaluator() = default;
 const Measurement &CpuEvaluator::baseline() const { return impl->baselineMeasurement; }
 const std::vector<double> &CpuEvaluator::weights() const { return impl->launchWeights; }
 
+std::vector<std::string> CpuEvaluator::originalFaults() const {
+  std::lock_guard lock(impl->mutex);
+  return {impl->originalFaults.begin(), impl->originalFaults.end()};
+}
+
 std::vector<std::string> CpuEvaluator::notes() const {
   std::lock_guard lock(impl->mutex);
   return {impl->notes.begin(), impl->notes.end()};
@@ -284,6 +289,9 @@ Measurement CpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
       m.counters["verify.runs"] = report->runs;
       std::lock_guard lock(impl->mutex);
       impl->notes.insert(report->notes.begin(), report->notes.end());
+      for (const emu::ReplayFault &fault : report->originalFaults)
+        if (fault.kind != "benign-race")
+          impl->originalFaults.insert(fault.message);
     }
   }
   m.cost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -16,15 +16,6 @@ namespace {
 /// Files that exist only in memory, beside the real ones.
 constexpr const char *declarationsFile = "/optiml/declarations.cuh", *libdeviceFile = "/optiml/libdevice.cuh";
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> fileSystem() {
-  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  memory->addFile(declarationsFile, 0, llvm::MemoryBuffer::getMemBuffer(missingDeclarations()));
-  memory->addFile(libdeviceFile, 0, llvm::MemoryBuffer::getMemBuffer(libdeviceDefinitions()));
-  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
-  overlay->pushOverlay(memory);
-  return overlay;
-}
-
 /// Keeps the errors as text, and the few warnings that tell of a program that would be understood wrongly.
 class ErrorCollector : public clang::DiagnosticConsumer {
 public:
@@ -64,6 +55,22 @@ private:
 
 } // namespace
 
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> optiml::clangFileSystem() {
+  auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+  memory->addFile(declarationsFile, 0, llvm::MemoryBuffer::getMemBuffer(missingDeclarations()));
+  memory->addFile(libdeviceFile, 0, llvm::MemoryBuffer::getMemBuffer(libdeviceDefinitions()));
+  auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
+  overlay->pushOverlay(memory);
+  return overlay;
+}
+
+std::vector<std::string> optiml::clangCommand(const CompileOptions &options, const Toolchain &toolchain, View view) {
+  std::vector<std::string> args = {toolchain.resourceDir + "/../../../bin/clang++"};
+  llvm::append_range(args, options.clangArgs(toolchain, view));
+  llvm::append_range(args, std::vector<std::string>{"-include", declarationsFile});
+  return args;
+}
+
 llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options, const Toolchain &toolchain,
                              clang::FrontendAction &action) {
   std::unique_ptr<llvm::MemoryBuffer> buffer;
@@ -76,9 +83,7 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
     buffer = std::move(*read);
   }
 
-  std::vector<std::string> args = {toolchain.resourceDir + "/../../../bin/clang++"};
-  llvm::append_range(args, options.clangArgs(toolchain, run.view));
-  llvm::append_range(args, std::vector<std::string>{"-include", declarationsFile});
+  std::vector<std::string> args = clangCommand(options, toolchain, run.view);
   if (run.defineLibdevice)
     llvm::append_range(args, std::vector<std::string>{"-include", libdeviceFile});
   llvm::append_range(args, run.extraArgs);
@@ -98,7 +103,7 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
   };
   clang::CreateInvocationOptions createOptions;
   createOptions.Diags = makeDiagnostics(diagnosticOptions);
-  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs = fileSystem();
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs = clangFileSystem();
   createOptions.VFS = vfs;
   std::shared_ptr<clang::CompilerInvocation> invocation = clang::createInvocation(argPointers, createOptions);
   if (!invocation || collector.count)

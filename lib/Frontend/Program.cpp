@@ -1,5 +1,6 @@
 //===- Program.cpp - one parsed CUDA translation unit ---------------------===//
 #include "optiml/Frontend/Program.h"
+#include "optiml/Frontend/ClangRun.h"
 #include "optiml/Support/Error.h"
 #include "clang/AST/Mangle.h"
 #include "clang/AST/RecursiveASTVisitor.h"
@@ -47,22 +48,21 @@ static std::string errorText(ASTUnit &unit) {
 llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path, const std::string &text,
                                                         const CompileOptions &options, const Toolchain &toolchain,
                                                         View view) {
-  std::vector<std::string> args = {"clang++"};
-  for (std::string &arg : options.clangArgs(toolchain, view))
-    args.push_back(std::move(arg));
+  std::vector<std::string> args = clangCommand(options, toolchain, view);
   args.insert(args.end(), {"-fsyntax-only", path});
   std::vector<const char *> argv;
   for (const std::string &arg : args)
     argv.push_back(arg.c_str());
 
   auto diagOptions = std::make_shared<DiagnosticOptions>();
-  auto fileSystem = llvm::vfs::getRealFileSystem();
+  auto fileSystem = clangFileSystem();
   std::string driverMessages;
   llvm::raw_string_ostream driverStream(driverMessages);
   TextDiagnosticPrinter printer(driverStream, *diagOptions);
   auto driverDiags = CompilerInstance::createDiagnostics(*fileSystem, *diagOptions, &printer, false);
   CreateInvocationOptions createOptions;
   createOptions.Diags = driverDiags;
+  createOptions.VFS = fileSystem;
   std::shared_ptr<CompilerInvocation> invocation = createInvocation(argv, createOptions);
   if (!invocation)
     return makeError("{0}: Clang does not accept these options: {1}", path, driverMessages);

@@ -110,6 +110,14 @@ public:
     StmtRef rest = clone(place->block->body[place->index]);
     rest->init = nullptr;
     rest->unroll = 1;
+    // The counter now stands in a block, where its name must be its own.
+    unsigned declared = 0;
+    walk(*kernel->body, [&](Stmt &s) { declared += s.kind == StmtKind::Decl && s.text == loop->var; });
+    if (declared > 1) {
+      counter->text = freshName(taken, loop->var);
+      for (const StmtRef &part : {main, rest})
+        substitute(*part, {{loop->var, var(counter->text, loop->type)}});
+    }
     std::vector<StmtRef> &list = place->block->body;
     list[place->index] = counter;
     list.insert(list.begin() + long(place->index) + 1, {main, rest});

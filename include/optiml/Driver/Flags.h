@@ -42,6 +42,7 @@ struct OwnFlags {
   bool strict = false; ///< a search that cannot run is an error
   unsigned jobs = 0;   ///< parallel evaluations; 0: as many as there are cores
   FpMode fp = FpMode::Reassoc;
+  double time = 300;   ///< seconds that one run of the program may take
   bool verbose = false;
   bool help = false;
   std::string kernel;            ///< regular expression; only kernels whose name contains a match; empty: all

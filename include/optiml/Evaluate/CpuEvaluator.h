@@ -41,6 +41,8 @@ public:
   const Measurement &baseline() const;
   /// Weights of the performance launches, in order.
   const std::vector<double> &weights() const;
+  /// What the original program does wrong itself (a data race, say), each once.
+  std::vector<std::string> originalFaults() const;
   /// What every verification so far could not check, each once.
   std::vector<std::string> notes() const;
 

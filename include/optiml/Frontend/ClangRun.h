@@ -11,6 +11,7 @@
 #include "optiml/Frontend/CompileOptions.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/VirtualFileSystem.h"
 #include <optional>
 #include <string>
 
@@ -19,6 +20,11 @@ class FrontendAction;
 }
 
 namespace optiml {
+
+/// The real files, and over them those of DeviceLibrary.h, which exist only in memory.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> clangFileSystem();
+/// The driver's command line up to the source file: flags, and the declarations that Clang's CUDA headers lack.
+std::vector<std::string> clangCommand(const CompileOptions &options, const Toolchain &toolchain, View view);
 
 struct ClangRun {
   std::string path;                ///< the file, as the user named it

@@ -5,6 +5,7 @@
 #include "optiml/Workload/Blob.h"
 #include "optiml/Workload/Workload.h"
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -50,7 +51,7 @@ private:
   std::map<std::string, uint64_t> sizes;
   uint64_t stored = 0;
   // The launch being recorded.
-  bool active = false;
+  std::atomic<bool> active = false;
   LaunchImage current;
   std::vector<Allocation *> buffers;
   LaunchClass *currentClass = nullptr;
@@ -253,7 +254,11 @@ void Capture::after() {
 }
 
 void Capture::finish() {
-  std::lock_guard lock(mutex);
+  // A fault within the launch that is being recorded ends here too: the lock is that launch's, and what was recorded
+  // before it is complete.
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (!active)
+    lock.lock();
   if (!on || failed)
     return;
   for (LaunchImage &l : workload.launches) {

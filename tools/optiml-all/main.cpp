@@ -1,0 +1,24 @@
+//===- optiml-all - several programs in one file --------------------------===//
+//
+// Is whichever program it is called as, through links named optiml-search, optiml-run and optiml-opt (utils/bundle).
+//
+//===----------------------------------------------------------------------===//
+#include <cstdio>
+#include <string_view>
+
+int optiml_search_main(int argc, char **argv);
+int optiml_run_main(int argc, char **argv);
+int optiml_opt_main(int argc, char **argv);
+
+int main(int argc, char **argv) {
+  std::string_view name = argc > 0 ? argv[0] : "";
+  name = name.substr(name.rfind('/') + 1);
+  if (name == "optiml-search")
+    return optiml_search_main(argc, argv);
+  if (name == "optiml-run")
+    return optiml_run_main(argc, argv);
+  if (name == "optiml-opt")
+    return optiml_opt_main(argc, argv);
+  std::fputs("optiml-all: call me through a link named optiml-search, optiml-run or optiml-opt\n", stderr);
+  return 2;
+}

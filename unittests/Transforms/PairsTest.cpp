@@ -1,0 +1,143 @@
+//===- PairsTest.cpp - every transform after every other ------------------===//
+//
+// Transforms need not know each other's output: what one makes is an ordinary kernel. For every pair, the sites that the
+// second finds after the first are held here, and everything that a pair makes reads back as the same tree.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Analysis/Read.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Transforms/KernelSpace.h"
+#include <gtest/gtest.h>
+
+using namespace optiml;
+
+namespace {
+
+const char *source = R"(
+__global__ void product(int m, int n, int k, const float *a, const float *b, float *c) {
+  int row = blockIdx.y * blockDim.y + threadIdx.y;
+  int col = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < m && col < n)
+    for (int p = 0; p < k; ++p)
+      c[row * n + col] += a[row * k + p] * b[p * n + col];
+}
+__global__ void blur(int w, int h, const float *in, float *out, const float *weights) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x;
+  int y = blockIdx.y * blockDim.y + threadIdx.y;
+  if (x >= w || y >= h)
+    return;
+  float sum = 0.0f;
+  for (int i = -2; i <= 2; ++i)
+    for (int j = -2; j <= 2; ++j) {
+      int u = min(max(x + j, 0), w - 1), v = min(max(y + i, 0), h - 1);
+      sum += weights[(i + 2) * 5 + j + 2] * in[v * w + u];
+    }
+  out[y * w + x] = sum;
+}
+__global__ void scale(long long n, double f, double *x) {
+  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    x[i] *= f;
+}
+)";
+
+struct Variants {
+  Toolchain toolchain = llvm::cantFail(Toolchain::find("x"));
+  CompileOptions options = CompileOptions::parse({"/kernels.cu"});
+  std::unique_ptr<Program> program = parse(source);
+  std::unique_ptr<KernelSpace> space = llvm::cantFail(KernelSpace::create(
+      *program, [](const KernelDecl &) { return true; },
+      [](const KernelDecl &) {
+        LaunchHints hints;
+        hints.grid = {64, 64, 1};
+        hints.block = {16, 16, 1};
+        return hints;
+      }));
+
+  std::unique_ptr<Program> parse(const std::string &text) {
+    return llvm::cantFail(Program::parse("/kernels.cu", text, options, toolchain, View::Device));
+  }
+};
+
+/// The transforms with sites in `kernel`.
+std::string transformsOf(const SearchState &state, llvm::StringRef kernel) {
+  std::set<std::string> names;
+  for (const ActionTemplate &site : state.legal)
+    if (llvm::StringRef(site.site).starts_with(kernel))
+      names.insert(site.transform);
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
+} // namespace
+
+TEST(Pairs, WhatIsLegalAfterWhat) {
+  Variants v;
+  SearchState root = llvm::cantFail(v.space->root());
+  std::map<std::string, std::string> found;
+  found["product:"] = transformsOf(root, "product");
+  found["blur:"] = transformsOf(root, "blur");
+  found["scale:"] = transformsOf(root, "scale");
+  for (const ActionTemplate &first : root.legal) {
+    std::string kernel = first.site.substr(0, first.site.find_first_of("/:"));
+    auto after = v.space->apply(root, {first.transform, first.site, first.values[0]});
+    ASSERT_TRUE(bool(after)) << first.transform << " " << llvm::toString(after.takeError());
+    found.try_emplace(kernel + ": " + first.transform, transformsOf(*after, kernel));
+  }
+  const std::map<std::string, std::string> expected = {
+      {"product:", "block-shape promote-accumulator qualify-pointers unroll"},
+      {"product: block-shape", "coarsen promote-accumulator qualify-pointers stage-shared unroll"},
+      {"product: promote-accumulator", "block-shape qualify-pointers unroll"},
+      {"product: qualify-pointers", "block-shape promote-accumulator unroll"},
+      {"product: unroll", "block-shape"},
+      {"blur:", "block-shape unroll"},
+      {"blur: block-shape", "coarsen stage-shared unroll"},
+      {"blur: unroll", "block-shape unroll"},
+      {"scale:", "block-shape qualify-pointers"},
+      {"scale: block-shape", "coarsen qualify-pointers"},
+      {"scale: qualify-pointers", "block-shape"},
+  };
+  for (const auto &[key, value] : found)
+    EXPECT_EQ(value, expected.count(key) ? expected.at(key) : "?") << key;
+}
+
+TEST(Pairs, WhatTheyMakeReadsBackAsTheSameTree) {
+  Variants v;
+  SearchState root = llvm::cantFail(v.space->root());
+  std::string text = source;
+  std::vector<std::pair<std::shared_ptr<Kernel>, std::string>> made; // with their recipes
+  auto keep = [&](const SearchState &state) {
+    const auto &variant = static_cast<const TreeVariant &>(*state.variant);
+    for (const KernelRewrite &rewrite : variant.rewrites) {
+      auto tree = variant.kernels.at(rewrite.original).tree->clone();
+      tree->name = "made" + std::to_string(made.size());
+      text += print(*tree);
+      made.emplace_back(tree, recipeText(variant.recipe));
+    }
+  };
+  auto each = [&](const SearchState &from, auto then) {
+    for (const ActionTemplate &site : from.legal)
+      for (const Params *params : {&site.values.front(), &site.values.back()}) {
+        auto next = v.space->apply(from, {site.transform, site.site, *params});
+        if (!next) { // only ever with a reason
+          llvm::Error rest = llvm::handleErrors(next.takeError(), [](const NotApplicable &n) { EXPECT_NE(n.reason, ""); });
+          EXPECT_FALSE(llvm::errorToBool(std::move(rest))) << site.transform << " " << site.site;
+          continue;
+        }
+        keep(*next);
+        then(*next);
+      }
+  };
+  each(root, [&](const SearchState &state) { each(state, [](const SearchState &) {}); });
+  ASSERT_GT(made.size(), 100u);
+  auto again = v.parse(text);
+  for (const auto &[tree, recipe] : made) {
+    const KernelDecl *decl = again->findKernel(tree->name);
+    ASSERT_TRUE(decl);
+    auto read = readKernel(*again, *decl);
+    ASSERT_TRUE(bool(read)) << recipe << ": " << llvm::toString(read.takeError());
+    EXPECT_TRUE(equal(**read, *tree)) << recipe << "\n" << print(*tree) << print(**read);
+  }
+}
