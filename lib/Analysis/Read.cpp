@@ -90,6 +90,10 @@ private:
   std::map<const cl::VarDecl *, std::string> nameOf;
   std::set<std::string> taken;
   std::string problem, place;
+  // While a function is read in place of a call of it: what its parameters and `this` stand for.
+  std::map<const cl::VarDecl *, ExprRef> arguments;
+  ExprRef thisObject;
+  unsigned inlining = 0;
 
   unsigned line(cl::SourceLocation loc) { return sm.getPresumedLoc(sm.getExpansionLoc(loc)).getLine(); }
 
@@ -270,6 +274,8 @@ private:
     auto *v = llvm::dyn_cast<cl::VarDecl>(decl);
     if (!v)
       return opaque(ref);
+    if (auto it = arguments.find(v); it != arguments.end())
+      return it->second;
     if (auto it = nameOf.find(v); it != nameOf.end())
       return make(ExprKind::Var, ref, it->second);
     // A named integer constant is its value.
@@ -339,8 +345,11 @@ private:
     if (auto *x = llvm::dyn_cast<cl::ArraySubscriptExpr>(e))
       return make(ExprKind::Subscript, e, "", {expression(x->getBase()), expression(x->getIdx())});
     if (auto *x = llvm::dyn_cast<cl::MemberExpr>(e)) {
-      if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || llvm::isa<cl::CXXThisExpr>(strip(x->getBase())))
-        return opaque(e);
+      bool ofThis = llvm::isa<cl::CXXThisExpr>(strip(x->getBase()));
+      if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || (ofThis && (!thisObject || x->getMemberDecl()->getAccess() != cl::AS_public)))
+        return opaque(e); // a private member cannot be named in the kernel
+      if (ofThis)
+        return make(ExprKind::Member, e, x->getMemberDecl()->getNameAsString(), {thisObject});
       return make(ExprKind::Member, e, x->getMemberDecl()->getNameAsString(), {expression(x->getBase())});
     }
     if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
@@ -362,6 +371,9 @@ private:
       }
       return make(ExprKind::InitList, x, "", items);
     }
+    if (auto *x = llvm::dyn_cast<cl::CallExpr>(e))
+      if (ExprRef value = inlined(x))
+        return value;
     if (auto *x = llvm::dyn_cast<cl::CallExpr>(e);
         x && !llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr, cl::UserDefinedLiteral>(e))
       return call(x);
@@ -390,6 +402,70 @@ private:
     default:
       return make(ExprKind::Unary, x, cl::UnaryOperator::getOpcodeStr(x->getOpcode()).str(), {operand});
     }
+  }
+
+  static bool sameValues(const Type &a, const Type &b) {
+    return a.cls == b.cls && a.bytes == b.bytes && a.isSigned == b.isSigned;
+  }
+
+  /// `e` converted to the type of a parameter or result.
+  ExprRef converted(const ExprRef &e, cl::QualType to) {
+    Type type = convert(to.getUnqualifiedType());
+    if (sameValues(e->type, type))
+      return e;
+    auto cast = std::make_shared<Expr>();
+    cast->kind = ExprKind::Cast;
+    cast->type = type;
+    cast->text = type.text;
+    cast->args = {e};
+    cast->line = e->line;
+    return cast;
+  }
+
+  /// Functions that compute an index ("return y * width + x;") are read as that expression, so that transforms see the
+  /// arithmetic. Null for any other call.
+  ExprRef inlined(const cl::CallExpr *x) {
+    const cl::FunctionDecl *fn = x->getDirectCallee();
+    if (!fn || inlining >= 8 || !fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType() ||
+        fn->isVariadic() || fn->getBuiltinID() || sm.isInSystemHeader(fn->getLocation()) || !fn->hasBody(fn) ||
+        !purity.isPure(fn))
+      return nullptr;
+    auto *body = llvm::dyn_cast<cl::CompoundStmt>(fn->getBody());
+    auto *result = body && body->size() == 1 ? llvm::dyn_cast<cl::ReturnStmt>(body->body_front()) : nullptr;
+    if (!result || !result->getRetValue() || x->getNumArgs() < fn->getNumParams())
+      return nullptr;
+    ExprRef object;
+    if (auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(x)) {
+      object = expression(member->getImplicitObjectArgument());
+      if (object->kind != ExprKind::Var && object->kind != ExprKind::Member)
+        return nullptr;
+    } else if (llvm::isa<cl::CXXOperatorCallExpr>(x) || fn->isCXXInstanceMember()) {
+      return nullptr;
+    }
+    std::map<const cl::VarDecl *, ExprRef> values;
+    for (unsigned i = 0; i < fn->getNumParams(); ++i) {
+      cl::QualType type = fn->getParamDecl(i)->getType();
+      if (!type->isIntegralOrEnumerationType())
+        return nullptr;
+      ExprRef value = expression(x->getArg(i));
+      bool plain = true; // it may be evaluated several times, or not at all
+      walk(value, [&](const ExprRef &e) {
+        plain &= e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec;
+      });
+      if (!plain)
+        return nullptr;
+      values[fn->getParamDecl(i)] = converted(value, type);
+    }
+    std::swap(arguments, values);
+    std::swap(thisObject, object);
+    ++inlining;
+    ExprRef e = converted(expression(result->getRetValue()), fn->getReturnType());
+    --inlining;
+    std::swap(arguments, values);
+    std::swap(thisObject, object);
+    bool whole = true; // text that is kept verbatim has the function's names
+    walk(e, [&](const ExprRef &part) { whole &= part->kind != ExprKind::Opaque; });
+    return whole ? e : nullptr;
   }
 
   ExprRef call(const cl::CallExpr *x) {

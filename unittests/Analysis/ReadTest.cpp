@@ -71,6 +71,22 @@ __global__ void odd(unsigned n, unsigned *x) {
     i += blockDim.x;
   }
 }
+struct Grid {
+  int nx, ny;
+  __device__ int at(int x, int y) const { return y * nx + x; }
+};
+class Hidden {
+  int nx = 1;
+
+public:
+  __device__ int at(int x, int y) const { return y * nx + x; }
+};
+__global__ void hidden(Hidden h, float *out) { out[h.at(threadIdx.x, 2)] = 1; }
+__device__ inline size_t index(size_t row, size_t col, unsigned width) { return row * width + col; }
+__global__ void indexed(Grid g, const float *in, float *out) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x, y = threadIdx.y;
+  out[g.at(x, y + 1)] = in[index(y, x, 5)] + in[g.at(0, 0)];
+}
 int main() {
   generic<float, 32><<<1, 32>>>(1, nullptr, nullptr);
 }
@@ -117,7 +133,7 @@ TEST_F(Read, PrintedKernelsReadBackAsTheSameTree) {
     text += print(*tree);
     trees.push_back(tree);
   }
-  EXPECT_EQ(trees.size(), 6u);
+  EXPECT_EQ(trees.size(), 8u);
   auto again = parse(text);
   for (const auto &tree : trees)
     EXPECT_TRUE(equal(*kernel(*again, tree->name), *tree)) << print(*tree) << print(*kernel(*again, tree->name));
@@ -148,6 +164,21 @@ TEST_F(Read, ValuesOfBranchesStay) {
   EXPECT_FALSE(k->body->body[0]->expr);
   EXPECT_EQ(k->body->body[2]->text, "b") << print(*k);
   EXPECT_TRUE(k->body->body[2]->expr);
+}
+
+TEST_F(Read, IndexFunctionsAreReadAsTheirArithmetic) {
+  auto k = kernel(*program, "indexed");
+  KernelModel model(*k);
+  Poly width = Poly::atom("g.nx"), x = Poly::atom("globalIdx.x"), y = Poly::atom("threadIdx.y");
+  for (const Access &access : model.accesses())
+    if (access.write) {
+      EXPECT_EQ(access.subscripts.at(0), (y + Poly(1)) * width + x) << access.subscripts[0].str();
+    }
+  EXPECT_NE(print(*k).find("in[(size_t)y * (unsigned int)5 + (size_t)x]"), std::string::npos) << print(*k);
+}
+
+TEST_F(Read, PrivateMembersAreNotNamed) {
+  EXPECT_NE(print(*kernel(*program, "hidden")).find("out[h.at(threadIdx.x, 2)]"), std::string::npos);
 }
 
 TEST_F(Read, InstantiationsAreReadWithTheirArguments) {
