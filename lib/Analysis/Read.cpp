@@ -42,7 +42,11 @@ public:
     if (auto *op = llvm::dyn_cast<cl::BinaryOperator>(s))
       impure |= op->isAssignmentOp();
     if (auto *op = llvm::dyn_cast<cl::UnaryOperator>(s))
-      impure |= op->isIncrementDecrementOp();
+      impure |= op->isIncrementDecrementOp() || op->getOpcode() == cl::UO_Deref;
+    // What is read from memory may be written by another thread.
+    if (auto *member = llvm::dyn_cast<cl::MemberExpr>(s))
+      impure |= member->isArrow() && !llvm::isa<cl::CXXThisExpr>(member->getBase()->IgnoreParenImpCasts());
+    impure |= llvm::isa<cl::ArraySubscriptExpr>(s);
     return true;
   }
 };
@@ -285,7 +289,9 @@ private:
     std::string name = v->getQualifiedNameAsString();
     if (v->isStaticLocal() || v->isInAnonymousNamespace())
       name = v->getNameAsString();
-    return make(ExprKind::Var, ref, name);
+    auto e = make(ExprKind::Var, ref, name);
+    e->type.isConst |= v->hasAttr<cl::CUDAConstantAttr>();
+    return e;
   }
 
   /// threadIdx.x and friends, which Clang's headers make properties.

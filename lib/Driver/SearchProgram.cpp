@@ -12,6 +12,7 @@
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
 #include "optiml/Evaluate/CpuEvaluator.h"
+#include "optiml/Evaluate/Ptxas.h"
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Report/Trajectory.h"
@@ -174,6 +175,13 @@ llvm::Expected<Outcome> Session::search() {
   context.sourceText = text;
   context.options = options.frontendFlags;
   context.options.push_back(options.archName);
+  for (const std::string &flag : cubinFlags(options.nvccArgs))
+    context.options.push_back(flag);
+  for (const std::string &header : (*device)->headers())
+    if (auto content = readFile(header))
+      context.options.push_back(header + ":" + contentHash(*content));
+    else
+      llvm::consumeError(content.takeError());
   context.gpu = GpuSpec::forArch(options.arch).name;
   std::string args;
   for (const std::string &a : flags.programArgs)
@@ -373,7 +381,8 @@ void Session::printSummary(const Outcome &outcome) const {
   if (!outcome.improved) {
     os << "the original stays: no verified variant is predicted to be " << llvm::formatv("{0:f2}", flags.margin)
        << " times faster (baseline " << timeText(baseline) << ", predicted for " << word("gpu") << "; "
-       << s.value("evaluations", 0) << " evaluations; " << word("stopText") << ")\n";
+       << s.value("evaluations", 0) << " evaluations; " << word("stopText")
+       << (fromStore ? "; from the store)\n" : ")\n");
   } else {
     os << llvm::formatv("{0:f2} times faster, predicted for {1}\n", best > 0 ? baseline / best : 0, word("gpu"));
     os << "  recipe:     " << word("recipeText") << "\n";

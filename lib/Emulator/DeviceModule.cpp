@@ -103,6 +103,10 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
     // The runtime tells by the place of a call which lanes met in it: there must be only one.
     if (name == "optiml_activemask")
       f->addFnAttr(Attribute::NoDuplicate);
+    // What threads meet in stays on one path, as on a GPU.
+    if (name.starts_with("optiml_barrier") || name == "optiml_syncwarp" || name == "optiml_shuffle" ||
+        name == "optiml_vote" || name == "optiml_redux" || name.starts_with("optiml_match"))
+      f->addFnAttr(Attribute::Convergent);
     if (name == "optiml_unsupported" || name == "optiml_assert_fail" || name == "optiml_trap") {
       f->setDoesNotReturn();
       f->addFnAttr(Attribute::Cold);

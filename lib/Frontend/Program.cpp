@@ -10,6 +10,8 @@
 #include "clang/Lex/Lexer.h"
 #include "clang/Lex/PreprocessorOptions.h"
 #include "clang/Serialization/PCHContainerOperations.h"
+#include "llvm/Support/FileSystem.h"
+#include <set>
 
 using namespace optiml;
 using namespace clang;
@@ -197,4 +199,14 @@ void Program::collect() {
   for (Decl *decl : context.getTranslationUnitDecl()->decls())
     if (!sm.isInSystemHeader(decl->getLocation()))
       collector.TraverseTopLevel(decl);
+  std::set<std::string> headers;
+  for (unsigned i = 0; i < sm.local_sloc_entry_size(); ++i) {
+    const SrcMgr::SLocEntry &entry = sm.getLocalSLocEntry(i);
+    if (!entry.isFile() || SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+      continue;
+    OptionalFileEntryRef file = entry.getFile().getContentCache().OrigEntry;
+    if (file && file->getName() != filePath && llvm::sys::fs::exists(file->getName()))
+      headers.insert(file->getName().str());
+  }
+  userHeaders.assign(headers.begin(), headers.end());
 }

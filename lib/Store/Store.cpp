@@ -67,7 +67,7 @@ private:
   int status, bound = 0;
 };
 
-static constexpr const char *remedy = "choose another with --optiml-store=FILE, or --optiml-store=none";
+static constexpr const char *remedy = "choose another with --optiml-store=FOLDER, or --optiml-store=none";
 
 llvm::Error Store::failure(const char *doing) const {
   int code = sqlite3_errcode(database);

@@ -435,6 +435,9 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   const Param *pa = model.param(a), *pb = model.param(b);
   if (!pa || !pb || !pa->type.isPointer() || !pb->type.isPointer())
     return notApplicable("whether {0} and {1} overlap cannot be tested: they are not both plain pointer parameters", a, b);
+  for (const Param *p : {pa, pb})
+    if (p->type.pointee && p->type.pointee->isPointer())
+      return notApplicable("'{0}' points to pointers, which may lead anywhere", p->name);
   if (pa->type.isRestrict && pb->type.isRestrict)
     return llvm::Error::success();
   auto ra = touchedRange(model, a), rb = touchedRange(model, b);

@@ -172,13 +172,14 @@ private:
     });
     return line;
   }
-  /// No conditional operator or && between the statement and the access.
+  /// It is what a statement assigns to, and no iteration skips statements.
   static bool plainlyExecuted(const Access &access, const Stmt &loop) {
-    size_t statements = 0; // guards that come from enclosing statements
-    for (const Stmt *s : access.path)
-      statements += s->kind == StmtKind::If || s->kind == StmtKind::For || s->kind == StmtKind::While;
-    return access.guards.size() <= statements + 4 && access.stmt->kind == StmtKind::Expr &&
-           access.stmt->expr->kind == ExprKind::Assign;
+    bool skips = false;
+    walk(const_cast<Stmt &>(loop), [&](Stmt &s) { skips |= s.kind == StmtKind::Continue; });
+    if (skips || access.stmt->kind != StmtKind::Expr)
+      return false;
+    const Expr &e = *access.stmt->expr;
+    return (e.kind == ExprKind::Assign || e.kind == ExprKind::IncDec) && equal(e.args[0], access.node);
   }
   /// An earlier statement of the same list accesses the same element whenever the loop is reached.
   static bool touchedBefore(const KernelModel &model, const std::vector<StmtRef> &list, size_t index,

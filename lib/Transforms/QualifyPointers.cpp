@@ -49,13 +49,20 @@ public:
       return notApplicable("there are no pointer parameters");
     if (!anything)
       return notApplicable("every pointer parameter is __restrict__ already");
+    for (const Access &access : model.accesses()) {
+      bool direct = llvm::is_contained(pointers, access.array) && access.root->kind == ExprKind::Var;
+      // Constant memory is no pointer's: a kernel cannot write it.
+      if (access.space == Space::Global && !direct && !(access.root->type.isConst && !access.write))
+        return notApplicable("'{0}' is reached other than through a pointer parameter (line {1})", access.array,
+                             access.stmt->line);
+    }
     for (size_t i = 0; i < pointers.size(); ++i)
       for (size_t k = i + 1; k < pointers.size(); ++k)
         if (model.writesArray(pointers[i]) || model.writesArray(pointers[k]))
           if (llvm::Error e = requireDisjoint(result, model, pointers[i], pointers[k]))
             return e;
     for (Param &param : kernel->params) {
-      if (!param.type.isPointer())
+      if (!llvm::is_contained(pointers, param.name))
         continue;
       param.type.isRestrict = true;
       bool isConst = param.type.pointee && param.type.pointee->isConst;

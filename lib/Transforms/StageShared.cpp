@@ -177,9 +177,6 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
   return dims;
 }
 
-/// Whether a and b differ by a constant.
-std::optional<int64_t> constantDifference(const Poly &a, const Poly &b) { return (a - b).constant(); }
-
 /// The tile of one array for one strip.
 llvm::Expected<Tile> planTile(const KernelModel &model, const std::string &array, const Stmt *loop,
                               const CountedLoop &counted, const std::string &stripVar, int64_t tileSize) {
@@ -498,8 +495,8 @@ bool onlyAddsProducts(Stmt &s, const std::set<std::string> &tiles, const KernelM
       root = root->args[0].get();
     bool tile = e->kind == ExprKind::Subscript && tiles.count(root->text);
     hasTile |= tile;
-    plain &= tile || e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit ||
-             (e->kind == ExprKind::Var && model.param(e->text));
+    // No other factor: beyond the end a tile's zero times an infinite parameter would be no zero.
+    plain &= tile || e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit;
   };
   factors(value);
   return hasTile && plain;

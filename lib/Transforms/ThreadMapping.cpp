@@ -86,9 +86,14 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       step.block[axis] = IntExpr::literal(1);
       continue;
     }
+    if (IntExpr now = step.grid[axis]; !(now == IntExpr::of("grid." + suffix)) &&
+                                       !(now == IntExpr::of("ceildiv(" + threads + ", " + std::to_string(pinned[axis]) + ")")))
+      return notApplicable("axis {0} is coarsened already", suffix);
     int64_t tile = shape[axis] * copies[axis].factor;
     step.grid[axis] = IntExpr::of("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
     step.block[axis] = IntExpr::literal(shape[axis]);
+    if (axis > 0) // x may be up to 2^31 - 1, which int indices do not reach
+      state.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
     if (tile == 1)
       continue;
     auto bound = globalUpperBound(model, axis);

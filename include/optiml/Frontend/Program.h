@@ -55,6 +55,8 @@ public:
   const std::string &text() const { return fileText; }
   const std::vector<KernelDecl> &kernels() const { return kernelDecls; }
   const std::vector<LaunchSite> &launches() const { return launchSites; }
+  /// The user's headers that it includes, directly or not; the system's and CUDA's are left out.
+  const std::vector<std::string> &headers() const { return userHeaders; }
   /// By qualified name or symbol; null when there is none.
   const KernelDecl *findKernel(llvm::StringRef nameOrSymbol) const;
   clang::ASTContext &ast() const;
@@ -66,6 +68,7 @@ private:
   std::unique_ptr<clang::ASTUnit> unit;
   std::vector<KernelDecl> kernelDecls;
   std::vector<LaunchSite> launchSites;
+  std::vector<std::string> userHeaders;
 };
 
 } // namespace optiml
