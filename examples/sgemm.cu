@@ -65,7 +65,7 @@ static bool verify(int m, int n, int k, float alpha, const std::vector<float> &a
 }
 
 int main(int argc, char **argv) {
-  int m = 1024, n = 1024, k = 1024;
+  int m = 2048, n = 2048, k = 1024;
   if (argc == 4) {
     m = std::atoi(argv[1]);
     n = std::atoi(argv[2]);
