@@ -114,3 +114,18 @@ llvm::Expected<Recipe> optiml::recipeFromJson(const nlohmann::json &value) {
   }
   return recipe;
 }
+
+llvm::StringRef optiml::siteKernel(llvm::StringRef site) {
+  size_t slash = site.find('/');
+  if (slash != llvm::StringRef::npos)
+    return site.take_front(slash);
+  // The last ':' that is no half of a "::" parts the array from the kernel.
+  for (size_t i = site.size(); i-- > 0;)
+    if (site[i] == ':') {
+      if (i > 0 && site[i - 1] == ':')
+        --i;
+      else
+        return site.take_front(i);
+    }
+  return site;
+}

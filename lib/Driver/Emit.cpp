@@ -313,7 +313,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
 std::string Emitter::recipeOf(const KernelRewrite &rewrite) const {
   std::string text;
   for (const Action &action : variant.recipe)
-    if (llvm::StringRef(action.site).starts_with(rewrite.original))
+    if (siteKernel(action.site) == rewrite.original)
       text += (text.empty() ? "" : "; ") + action.str();
   return text;
 }

@@ -42,24 +42,6 @@ void onInterrupt(int signal) {
   std::signal(signal, SIG_DFL); // the second one ends the program
 }
 
-/// Passes everything on to several observers.
-class Observers : public SearchObserver {
-public:
-  std::vector<SearchObserver *> all;
-  void started(const Recipe &recipe, Fidelity fidelity) override {
-    for (SearchObserver *o : all)
-      o->started(recipe, fidelity);
-  }
-  void evaluated(const EvaluationRecord &record) override {
-    for (SearchObserver *o : all)
-      o->evaluated(record);
-  }
-  void refused(const Recipe &recipe, const std::string &why) override {
-    for (SearchObserver *o : all)
-      o->refused(recipe, why);
-  }
-};
-
 std::string timeText(double seconds) {
   if (seconds >= 1)
     return llvm::formatv("{0:f2} s", seconds);
@@ -292,9 +274,9 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
   settings.cancel = &interrupted;
 
-  Observers observers;
+  ObserverList observers;
   Progress progress(2, settings.evaluations);
-  observers.all.push_back(&progress);
+  observers.add(&progress);
   std::unique_ptr<Trajectory> trajectory;
   if (flags.store != "none") {
     std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolder(), llvm::sys::path::stem(path), searchKey.substr(0, 12));
@@ -303,7 +285,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
     auto created = Trajectory::create(file, about);
     if (created) {
       trajectory = std::move(*created);
-      observers.all.push_back(trajectory.get());
+      observers.add(trajectory.get());
     } else {
       llvm::errs() << "optiml-clang: warning: no trajectory is written: " << llvm::toString(created.takeError()) << "\n";
     }

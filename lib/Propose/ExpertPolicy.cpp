@@ -1,6 +1,5 @@
 //===- ExpertPolicy.cpp - what a CUDA programmer would try ----------------===//
 #include "optiml/Propose/ExpertPolicy.h"
-#include "optiml/Search/Search.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>

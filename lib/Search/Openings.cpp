@@ -13,21 +13,6 @@ using namespace optiml;
 using namespace optiml::search;
 using llvm::StringRef;
 
-StringRef optiml::siteKernel(StringRef site) {
-  size_t slash = site.find('/');
-  if (slash != StringRef::npos)
-    return site.take_front(slash);
-  // The last ':' that is no half of a "::" parts the array from the kernel.
-  for (size_t i = site.size(); i-- > 0;)
-    if (site[i] == ':') {
-      if (i > 0 && site[i - 1] == ':')
-        --i;
-      else
-        return site.take_front(i);
-    }
-  return site;
-}
-
 namespace {
 
 /// Follows one line on one kernel; the `next` of a Walk.

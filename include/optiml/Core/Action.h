@@ -42,6 +42,9 @@ llvm::Expected<Recipe> parseRecipe(llvm::StringRef text);
 nlohmann::json toJson(const Recipe &recipe);
 llvm::Expected<Recipe> recipeFromJson(const nlohmann::json &value);
 
+/// The kernel that a site belongs to: what stands before the loop path or ":array".
+llvm::StringRef siteKernel(llvm::StringRef site);
+
 } // namespace optiml
 
 #endif

@@ -1,6 +1,6 @@
 //===- Interfaces.h - what the search sees ----------------------*- C++ -*-===//
 //
-// Search knows nothing of Clang, transforms, emulator or GPU: only these three interfaces and the plain values here.
+// Search knows nothing of Clang, transforms, emulator or GPU: only the interfaces and the plain values here.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_CORE_INTERFACES_H

@@ -118,9 +118,6 @@ llvm::Expected<SearchResult> runSearch(ActionSpace &space, Proposer &proposer, E
                                        const SearchSettings &settings, EvaluationMemory *memory = nullptr,
                                        SearchObserver *observer = nullptr);
 
-/// The kernel that a site belongs to: what stands before the loop path or ":array".
-llvm::StringRef siteKernel(llvm::StringRef site);
-
 } // namespace optiml
 
 #endif

@@ -1,7 +1,7 @@
 //===- Subprocess.h - running other programs under limits -------*- C++ -*-===//
 //
 // Everything OptiML runs (the user's program, nvcc, a candidate kernel) is untrusted: it runs in its own process group
-// with limits on time, address space, output and file size, without standard input. When a limit is hit the whole
+// with limits on time, resident memory, output and file size, without standard input. When a limit is hit the whole
 // group is killed.
 //
 //===----------------------------------------------------------------------===//
