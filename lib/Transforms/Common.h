@@ -72,6 +72,11 @@ Stmt *findLoop(Kernel &kernel, llvm::StringRef path, std::vector<Stmt *> *enclos
 /// Every counted loop with its path.
 std::vector<std::pair<std::string, Stmt *>> countedLoops(const Kernel &kernel);
 
+/// Whether the access stands in the loop.
+inline bool insideOf(const Access &access, const Stmt *loop) {
+  return std::find(access.path.begin(), access.path.end(), loop) != access.path.end();
+}
+
 } // namespace optiml
 
 #endif

@@ -20,13 +20,6 @@ struct Found {
   std::string path, array;
 };
 
-bool insideOf(const Access &access, const Stmt *loop) {
-  for (const Stmt *s : access.path)
-    if (s == loop)
-      return true;
-  return false;
-}
-
 class PromoteAccumulator : public Transform {
 public:
   llvm::StringRef name() const override { return "promote-accumulator"; }

@@ -1,4 +1,5 @@
 //===- IntegerSetTest.cpp - projections against enumeration ---------------===//
+#include "PolyValue.h"
 #include "optiml/Analysis/IntegerSet.h"
 #include <gtest/gtest.h>
 #include <map>
@@ -7,17 +8,6 @@
 using namespace optiml;
 
 namespace {
-
-int64_t valueOf(const Poly &p, const std::map<std::string, int64_t> &at) {
-  int64_t sum = 0;
-  for (const auto &[monomial, coefficient] : p.terms) {
-    int64_t product = coefficient;
-    for (const std::string &name : monomial)
-      product *= at.at(name);
-    sum += product;
-  }
-  return sum;
-}
 
 bool holds(const std::vector<Poly> &facts, const std::map<std::string, int64_t> &at) {
   for (const Poly &fact : facts)

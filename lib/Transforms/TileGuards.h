@@ -1,0 +1,20 @@
+//===- TileGuards.h - guards that staged zeros make needless ----*- C++ -*-===//
+#ifndef OPTIML_LIB_TRANSFORMS_TILEGUARDS_H
+#define OPTIML_LIB_TRANSFORMS_TILEGUARDS_H
+
+#include "Common.h"
+#include "optiml/Analysis/KernelModel.h"
+#include <set>
+
+namespace optiml {
+
+/// Statements under `s` only add products of staged values to private variables: where the tiles hold zeros, they add 0.
+bool onlyAddsProducts(Stmt &s, const std::set<std::string> &tiles);
+
+/// Removes guards under `loop` from statements that then only change private values nobody looks at without the same
+/// guard. `tiles` are the names of the staged arrays.
+void dropGuards(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles);
+
+} // namespace optiml
+
+#endif
