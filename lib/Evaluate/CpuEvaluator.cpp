@@ -238,8 +238,7 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   impl.options = std::move(options);
   CpuEvaluatorOptions &o = impl.options;
   impl.gpu = o.gpu ? o.gpu : &GpuSpec::forArch(o.compile.arch);
-  const char *replay = getenv("OPTIML_REPLAY");
-  impl.replayProgram = replay && *replay ? replay : o.toolchain.libDir + "/../bin/optiml-replay";
+  impl.replayProgram = replayProgramOf(o.toolchain);
   o.verify.replayProgram = impl.replayProgram;
 
   Verdict verdict;

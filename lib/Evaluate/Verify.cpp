@@ -10,6 +10,11 @@
 using namespace optiml;
 using emu::ReplayFault;
 
+std::string optiml::replayProgramOf(const Toolchain &toolchain) {
+  const char *fromEnvironment = getenv("OPTIML_REPLAY");
+  return fromEnvironment && *fromEnvironment ? fromEnvironment : toolchain.libDir + "/../bin/optiml-replay";
+}
+
 Verifier::Verifier() = default;
 Verifier::~Verifier() = default;
 
@@ -18,11 +23,8 @@ llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(const Toolchain &tool
                                                            std::vector<Workload> workloads,
                                                            const VerifyOptions &given) {
   VerifyOptions options = given;
-  if (options.replayProgram.empty()) {
-    const char *fromEnvironment = getenv("OPTIML_REPLAY");
-    options.replayProgram =
-        fromEnvironment && *fromEnvironment ? fromEnvironment : toolchain.libDir + "/../bin/optiml-replay";
-  }
+  if (options.replayProgram.empty())
+    options.replayProgram = replayProgramOf(toolchain);
   auto build = [=](const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
     return emu::buildReplayModules(path, text, compile, toolchain, outputs);
   };

@@ -65,6 +65,9 @@ struct VerifyReport {
   bool correct() const { return verdict == Verdict::Correct; }
 };
 
+/// Where optiml-replay is: $OPTIML_REPLAY, or beside the toolchain's libraries.
+std::string replayProgramOf(const Toolchain &toolchain);
+
 /// Makes device modules of `text`, one for each ModuleMode and file; an Error is a compile error of that text.
 using ModuleBuilder =
     std::function<llvm::Error(const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs)>;
