@@ -46,6 +46,13 @@ function(optiml_add_library name)
   endif()
 endfunction()
 
+# optiml_add_plain_library(Name SOURCES a.cpp ... LINK Lib ...): a library that needs no LLVM.
+function(optiml_add_plain_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC OptiMLFlags nlohmann_json::nlohmann_json ${ARG_LINK})
+endfunction()
+
 # optiml_add_tool(optiml-x SOURCES main.cpp LINK Lib ...)
 function(optiml_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -9,13 +9,14 @@
 
 namespace optiml {
 
-/// Runs nvcc with the user's own command line, output passed through. Returns its exit code.
-llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments);
+/// Runs nvcc with the user's own command line. Its output is passed through, or goes into `output`. Returns its exit code.
+llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments,
+                                    std::string *output = nullptr);
 
 /// The same with `text` in place of the content of `path`: includes still resolve beside the user's file, objects get
 /// the names they would have got, and dependency files name the user's file.
 llvm::Expected<int> compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                    const std::string &path, const std::string &text);
+                                    const std::string &path, const std::string &text, std::string *output = nullptr);
 
 } // namespace optiml
 

@@ -67,6 +67,14 @@ const Row rows[] = {
          error = "want auto, gpu or cpu";
        return error.empty();
      }},
+    {{"--optiml-cache", "OPTIML_CACHE", "warm|cold", "warm",
+      "how a launch that is timed on a GPU finds the L2 cache: as the launch before left it, or empty"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       flags.coldCache = value == "cold";
+       if (value != "warm" && value != "cold")
+         error = "want warm or cold";
+       return error.empty();
+     }},
     {{"--optiml-emit", "OPTIML_EMIT", "FILE.cu", "not written", "write the rewritten source to FILE.cu"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.emit, error); }},
     {{"--optiml-fp", "OPTIML_FP", "strict|reassoc|fast", "reassoc",
@@ -102,10 +110,18 @@ const Row rows[] = {
        return error.empty();
      }},
     {{"--optiml-margin", "OPTIML_MARGIN", "FACTOR", "1.3",
-      "how much faster a variant must be predicted to replace the original"},
+      "how much faster a variant must be predicted to replace the original; what is measured needs no margin"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        if (!parseNumber(value, flags.margin) || !(flags.margin >= 1) || !std::isfinite(flags.margin))
          error = "want a number of at least 1, such as 1.3";
+       return error.empty();
+     }},
+    {{"--optiml-profiler", "OPTIML_PROFILER", "cupti|ncu|none", "cupti",
+      "what reads a GPU's hardware counters: CUPTI in the worker, Nsight Compute, or nothing"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       flags.profiler = value;
+       if (value != "cupti" && value != "ncu" && value != "none")
+         error = "want cupti, ncu or none";
        return error.empty();
      }},
     {{"--optiml-seed", "OPTIML_SEED", "N", "1", "the same seed and budget in evaluations repeat a search exactly"},
@@ -130,7 +146,7 @@ const Row rows[] = {
        return parseSwitch(value, flags.strict, error);
      }},
     {{"--optiml-time", "OPTIML_TIME", "SECONDS", "300",
-      "how long the program may run on the CPU emulator, when it is run to observe its kernels"},
+      "how long the program may run when it is run to observe its kernels"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        if (!parseNumber(value, flags.time) || !(flags.time > 0) || !std::isfinite(flags.time))
          error = "want a number of seconds, such as 300";

@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/SearchProgram.h"
+#include "Backend.h"
 #include "FinalCompile.h"
-#include "Workloads.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
-#include "optiml/Evaluate/CpuEvaluator.h"
 #include "optiml/Evaluate/Ptxas.h"
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Report/Progress.h"
@@ -50,13 +49,6 @@ std::string timeText(double seconds) {
   return llvm::formatv("{0:f1} us", seconds * 1e6);
 }
 
-uint64_t threadsOf(const LaunchImage &launch) {
-  uint64_t threads = 1;
-  for (unsigned i = 0; i < 3; ++i)
-    threads *= uint64_t(launch.grid[i]) * launch.block[i];
-  return threads;
-}
-
 /// What a finished search leaves behind, also in the store.
 struct Outcome {
   bool improved = false;
@@ -91,6 +83,7 @@ private:
   llvm::Expected<Outcome> search();
   llvm::Expected<Outcome> searchWith(const Program &device, Store *store, const std::string &context,
                                      const std::string &searchKey);
+  llvm::Error chooseBackend();
   int fallBack(const std::string &why);
   int finish(const Outcome &outcome);
   void printSummary(const Outcome &outcome) const;
@@ -100,6 +93,7 @@ private:
   std::vector<std::string> arguments;
   Toolchain toolchain;
   CompileOptions options;
+  std::unique_ptr<Backend> backend;
   std::string path, text;
   bool fromStore = false;
 };
@@ -131,12 +125,32 @@ int Session::run() {
   if (options.inputs.size() != 1)
     return fallBack(options.inputs.empty() ? "there is no CUDA source on the command line"
                                            : "there are several CUDA sources on the command line; search them one by one");
-  if (flags.backend == BackendChoice::Gpu)
-    return fallBack("this build has no GPU backend; use --optiml-backend=cpu");
+  if (llvm::Error e = chooseBackend())
+    return fallBack(llvm::toString(std::move(e)));
   auto outcome = search();
   if (!outcome)
     return fallBack(llvm::toString(outcome.takeError()));
   return finish(*outcome);
+}
+
+/// Takes a GPU where there is one, unless told otherwise, and says so.
+llvm::Error Session::chooseBackend() {
+  std::string why = "asked for";
+  if (flags.backend != BackendChoice::Cpu) {
+    auto gpu = makeGpuBackend(flags, toolchain, options, &interrupted);
+    if (gpu) {
+      backend = std::move(*gpu);
+      llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName() << "\n";
+      return llvm::Error::success();
+    }
+    why = llvm::toString(gpu.takeError());
+    if (flags.backend == BackendChoice::Gpu)
+      return makeError("--optiml-backend=gpu: no GPU can be used: {0}", why);
+  }
+  backend = makeCpuBackend(options.arch);
+  llvm::errs() << "optiml-clang: variants are predicted for " << backend->gpuName() << " on the CPU emulator (" << why
+               << ")\n";
+  return llvm::Error::success();
 }
 
 llvm::Expected<Outcome> Session::search() {
@@ -164,13 +178,13 @@ llvm::Expected<Outcome> Session::search() {
       context.options.push_back(header + ":" + contentHash(*content));
     else
       llvm::consumeError(content.takeError());
-  context.gpu = GpuSpec::forArch(options.arch).name;
+  context.gpu = backend->gpuName();
   std::string args;
   for (const std::string &a : flags.programArgs)
     args += a + '\0';
   context.workloadHash = contentHash(args);
   context.fpMode = flags.fp == FpMode::Strict ? "strict" : flags.fp == FpMode::Fast ? "fast" : "reassoc";
-  context.backend = "model";
+  context.backend = backend->storeName() + (flags.coldCache ? " cold" : "");
   context.version = version;
   std::string contextHash = context.hash();
   std::string searchKey =
@@ -202,10 +216,10 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
-  auto runs = captureRuns(options, toolchain, flags.programArgs, scratch->path(), flags.time, &interrupted);
-  if (!runs)
-    return makeError("{0}: {1}", path, llvm::toString(runs.takeError()));
-  Workload &performance = runs->performance;
+  SearchTask task{flags, toolchain, options, arguments, device.path(), text, scratch->path(), &interrupted};
+  if (llvm::Error e = backend->observe(task))
+    return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
+  const Workload &performance = backend->performance();
 
   // Only kernels that the program launches, with what is known of their heaviest launch.
   std::map<std::string, LaunchHints> hints;
@@ -239,26 +253,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   if ((*space)->empty())
     return makeError("{0}: no kernel that the program launches can be rewritten", path);
 
-  CpuEvaluatorOptions evaluation;
-  evaluation.toolchain = toolchain;
-  evaluation.compile = options;
-  evaluation.path = device.path();
-  evaluation.text = text;
-  evaluation.performance = performance;
-  evaluation.verification = runs->otherSizes;
-  // The program's own run is compared too where that is affordable, and always when there is nothing smaller.
-  double threads = 0;
-  for (const auto &[kernel, n] : heaviest)
-    threads += n;
-  bool small = threads <= 1 << 16;
-  if (runs->otherSizes.empty() || small)
-    evaluation.verification.push_back(performance);
-  evaluation.verify.floatMode = flags.fp == FpMode::Strict ? FloatMode::Strict
-                                : flags.fp == FpMode::Fast ? FloatMode::Fast
-                                                           : FloatMode::Reassoc;
-  evaluation.verify.seed = flags.seed;
-  evaluation.verify.cancel = &interrupted;
-  auto evaluator = CpuEvaluator::create(std::move(evaluation));
+  auto evaluator = backend->evaluator(task);
   if (!evaluator)
     return evaluator.takeError();
 
@@ -271,7 +266,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   settings.margin = flags.margin;
   settings.simplerWithin = 1.02;
-  settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
+  backend->configure(settings);
   settings.cancel = &interrupted;
 
   ObserverList observers;
@@ -280,8 +275,8 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   std::unique_ptr<Trajectory> trajectory;
   if (flags.store != "none") {
     std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolder(), llvm::sys::path::stem(path), searchKey.substr(0, 12));
-    nlohmann::json about = {{"file", device.path()}, {"gpu", GpuSpec::forArch(options.arch).name}, {"settings", settings.str()},
-                            {"arguments", flags.programArgs}, {"otherSizes", runs->arguments}, {"version", version}};
+    nlohmann::json about = {{"file", device.path()}, {"gpu", backend->gpuName()}, {"backend", backend->storeName()}, {"settings", settings.str()},
+                            {"arguments", flags.programArgs}, {"otherSizes", backend->otherSizes()}, {"version", version}};
     auto created = Trajectory::create(file, about);
     if (created) {
       trajectory = std::move(*created);
@@ -301,22 +296,19 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   progress.clear();
   if (!result)
     return result.takeError();
+
+  Outcome outcome;
+  nlohmann::json learnt = nlohmann::json::object();
+  backend->settle(task, *result, learnt);
   if (trajectory)
     if (llvm::Error e = trajectory->finish(*result))
       llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
-
-  Outcome outcome;
   outcome.summary = toJson(*result);
-  outcome.summary["gpu"] = GpuSpec::forArch(options.arch).name;
-  if (result->improved) {
-    const std::map<std::string, double> &counters = result->best.measurement.counters;
-    auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
-    outcome.summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs",
-                                                counted("verify.launches"), counted("verify.runs")).str();
-  }
-  outcome.summary["otherSizes"] = runs->arguments;
-  outcome.summary["notes"] = (*evaluator)->notes();
-  outcome.summary["originalFaults"] = (*evaluator)->originalFaults();
+  outcome.summary.update(learnt);
+  outcome.summary["gpu"] = backend->gpuName();
+  outcome.summary["otherSizes"] = backend->otherSizes();
+  outcome.summary["notes"] = backend->notes();
+  outcome.summary["originalFaults"] = backend->originalFaults();
   outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";
   outcome.summary["baselineSeconds"] = result->baseline.measurement.time.seconds;
   outcome.summary["bestSeconds"] = result->best.measurement.time.seconds;
@@ -330,16 +322,23 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       return host.takeError();
     std::map<std::string, std::string> summaries;
     for (const KernelRewrite &rewrite : result->best.variant->rewrites)
-      summaries[rewrite.original] = llvm::formatv("program's kernels {0:f2} times faster, predicted for {1}",
-                                                  result->best.speedup(), GpuSpec::forArch(options.arch).name);
+      summaries[rewrite.original] =
+          llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", result->best.speedup(),
+                        backend->measures() ? "measured on" : "predicted for", backend->gpuName());
     auto emitted = emitProgram(limitedToSizes(*result->best.variant, performance), **host, path, summaries);
     if (!emitted)
       return emitted.takeError();
     for (const std::string &remark : emitted->remarks)
       llvm::errs() << remark << "\n";
     outcome.improved = emitted->dispatched > 0;
-    if (outcome.improved)
-      outcome.emitted = emitted->text;
+    if (outcome.improved) {
+      if (llvm::Error e = backend->checkProgram(task, emitted->text, outcome.summary)) {
+        llvm::errs() << "optiml-clang: warning: the original stays: " << llvm::toString(std::move(e)) << "\n";
+        outcome.improved = false;
+      } else {
+        outcome.emitted = emitted->text;
+      }
+    }
   }
   if (store && !interrupted && result->stop != StopReason::Cancelled) {
     StoredSearch stored;
@@ -360,16 +359,26 @@ void Session::printSummary(const Outcome &outcome) const {
   double baseline = number("baselineSeconds"), best = number("bestSeconds");
   llvm::raw_ostream &os = llvm::errs();
   os << "OptiML: " << path << ": ";
+  bool measured = s.value("measured", false);
+  std::string verb = measured ? "measured on " : "predicted for ";
   if (!outcome.improved) {
-    os << "the original stays: no verified variant is predicted to be " << llvm::formatv("{0:f2}", flags.margin)
-       << " times faster (baseline " << timeText(baseline) << ", predicted for " << word("gpu") << "; "
-       << s.value("evaluations", 0) << " evaluations; " << word("stopText")
-       << (fromStore ? "; from the store)\n" : ")\n");
+    os << "the original stays: no verified variant is "
+       << (measured ? std::string("surely faster") : llvm::formatv("predicted to be {0:f2} times faster", flags.margin).str())
+       << " (baseline " << timeText(baseline) << ", " << verb << word("gpu") << "; " << s.value("evaluations", 0)
+       << " evaluations; " << word("stopText") << (fromStore ? "; from the store)\n" : ")\n");
   } else {
-    os << llvm::formatv("{0:f2} times faster, predicted for {1}\n", best > 0 ? baseline / best : 0, word("gpu"));
+    os << llvm::formatv("{0:f2} times faster, {1}{2}\n", best > 0 ? baseline / best : 0, verb, word("gpu"));
     os << "  recipe:     " << word("recipeText") << "\n";
-    os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " (predicted; limited by " << word("bottleneck") << ")\n";
-    os << "  verified:   " << word("verified") << " on the CPU emulator";
+    os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " (" << (measured ? "measured" : "predicted");
+    if (s.contains("speedupLow"))
+      os << llvm::formatv(", 95 % interval {0:f2} to {1:f2}", number("speedupLow"), number("speedupHigh"));
+    os << "; limited by " << word("bottleneck") << ")\n";
+    if (s.contains("programSpeedup"))
+      os << llvm::formatv("  program:    {0:f2} times faster in all its kernels ({1} -> {2}); same exit code and words",
+                          number("programSpeedup"), timeText(number("programSeconds")),
+                          timeText(number("programSecondsOptimized")))
+         << (s.contains("programNumbers") ? ", numbers such as " + word("programNumbers") : "") << "\n";
+    os << "  verified:   " << word("verified");
     if (s.contains("otherSizes") && !s["otherSizes"].empty()) {
       os << ", sizes";
       for (const auto &sizes : s["otherSizes"])

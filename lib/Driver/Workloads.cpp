@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
+#include <map>
 
 using namespace optiml;
 
@@ -62,16 +63,16 @@ static std::string fingerprint(const Workload &workload) {
   return text;
 }
 
-llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, const Toolchain &toolchain,
-                                                 const std::vector<std::string> &arguments,
-                                                 const std::string &directory, double ownSeconds,
-                                                 const std::atomic<bool> *cancel) {
-  std::string executable = directory + "/program";
-  if (llvm::Error e = emu::buildProgram(options, {}, toolchain, emu::ModeBounds, executable))
-    return std::move(e);
-  CapturedRuns runs;
-  auto run = [&](const std::vector<std::string> &args, const std::string &into, double seconds,
-                 Workload &workload) -> llvm::Error {
+namespace {
+
+/// The program on the emulator.
+struct EmulatedProgram {
+  std::string executable;
+  const std::atomic<bool> *cancel;
+
+  /// Runs it and captures its launches into folder `into`.
+  llvm::Error run(const std::vector<std::string> &args, const std::string &into, double seconds, Workload &workload,
+                  bool *timedOut = nullptr) const {
     emu::RunOptions how;
     how.args = args;
     how.captureDir = into;
@@ -80,6 +81,8 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
     auto result = emu::runProgram(executable, how);
     if (!result)
       return result.takeError();
+    if (timedOut)
+      *timedOut = result->timedOut;
     if (!result->ok()) {
       llvm::StringRef message = llvm::StringRef(result->err).trim();
       if (message.empty())
@@ -96,30 +99,87 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
     if (!Workload::read(into, workload, error))
       return makeError("{0}", error);
     return llvm::Error::success();
-  };
-  if (llvm::Error e = run(arguments, directory + "/run", ownSeconds, runs.performance))
+  }
+};
+
+} // namespace
+
+static llvm::Expected<EmulatedProgram> buildEmulated(const CompileOptions &options, const Toolchain &toolchain,
+                                                     const std::string &directory, const std::atomic<bool> *cancel) {
+  EmulatedProgram program{directory + "/program", cancel};
+  if (llvm::Error e = emu::buildProgram(options, {}, toolchain, emu::ModeBounds, program.executable))
     return std::move(e);
-  if (runs.performance.launches.empty())
-    return makeError("the program launches no kernel that could be captured");
-  std::string own = fingerprint(runs.performance);
+  return program;
+}
+
+/// Adds runs with other sizes. `own` tells the launches of the program's own run, if it is known. Stops at the first
+/// run that takes longer than `seconds`: the others hardly take less.
+static void addOtherSizes(const EmulatedProgram &program, const std::vector<std::string> &arguments,
+                          const std::string &directory, double seconds, std::string own, CapturedRuns &runs) {
   for (const std::vector<std::string> &args : oddArguments(arguments)) {
-    if (runs.otherSizes.size() == 2 || (cancel && *cancel))
+    if (runs.otherSizes.size() == 2 || (program.cancel && *program.cancel))
       break;
     if (!runs.arguments.empty() && arguments.empty() && args.size() != llvm::StringRef(runs.arguments[0]).count(' ') + 1)
       break; // another number of sizes than the one the program takes
     Workload workload;
     std::string into = directory + "/size" + std::to_string(runs.otherSizes.size());
-    if (llvm::Error e = run(args, into, std::min(20.0, ownSeconds), workload)) {
+    bool timedOut = false;
+    if (llvm::Error e = program.run(args, into, seconds, workload, &timedOut)) {
       llvm::consumeError(std::move(e)); // the program does not take these
       llvm::sys::fs::remove_directories(into);
+      if (timedOut)
+        break;
       continue;
     }
     if (workload.launches.empty() || fingerprint(workload) == own) {
       llvm::sys::fs::remove_directories(into);
       continue;
     }
+    if (own.empty())
+      own = fingerprint(workload); // a program that ignores its arguments does so twice
     runs.otherSizes.push_back(std::move(workload));
     runs.arguments.push_back(joined(args));
   }
+}
+
+llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, const Toolchain &toolchain,
+                                                 const std::vector<std::string> &arguments,
+                                                 const std::string &directory, double ownSeconds,
+                                                 const std::atomic<bool> *cancel) {
+  auto program = buildEmulated(options, toolchain, directory, cancel);
+  if (!program)
+    return program.takeError();
+  CapturedRuns runs;
+  if (llvm::Error e = program->run(arguments, directory + "/run", ownSeconds, runs.performance))
+    return std::move(e);
+  if (runs.performance.launches.empty())
+    return makeError("the program launches no kernel that could be captured");
+  addOtherSizes(*program, arguments, directory, std::min(20.0, ownSeconds), fingerprint(runs.performance), runs);
   return runs;
+}
+
+llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
+                                                       const std::vector<std::string> &arguments,
+                                                       const std::string &directory, double seconds,
+                                                       const std::atomic<bool> *cancel) {
+  auto program = buildEmulated(options, toolchain, directory, cancel);
+  if (!program)
+    return program.takeError();
+  CapturedRuns runs;
+  addOtherSizes(*program, arguments, directory, seconds, "", runs);
+  return runs;
+}
+
+bool optiml::isSmall(const Workload &workload) {
+  std::map<std::string, double> heaviest;
+  for (const LaunchImage &launch : workload.launches) {
+    double threads = launch.weight;
+    for (unsigned i = 0; i < 3; ++i)
+      threads *= double(launch.grid[i]) * launch.block[i];
+    heaviest[launch.kernel] = std::max(heaviest[launch.kernel], threads);
+  }
+  double sum = 0;
+  for (const auto &[kernel, threads] : heaviest)
+    sum += threads;
+  return sum <= 1 << 16;
 }

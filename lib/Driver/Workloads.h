@@ -22,6 +22,14 @@ llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const To
                                          const std::vector<std::string> &arguments, const std::string &directory, double seconds,
                                          const std::atomic<bool> *cancel);
 
+/// Only the runs with odd sizes, each of at most `seconds`.
+llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
+                                               const std::vector<std::string> &arguments, const std::string &directory,
+                                               double seconds, const std::atomic<bool> *cancel);
+
+/// Whether all its launches can be run many times on the emulator.
+bool isSmall(const Workload &workload);
+
 /// Command lines with small odd numbers in place of the integers of `arguments`; for none, guesses of one to three sizes.
 std::vector<std::vector<std::string>> oddArguments(const std::vector<std::string> &arguments);
 

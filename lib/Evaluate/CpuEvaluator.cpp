@@ -4,16 +4,12 @@
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Evaluate/PerformanceModel.h"
-#include "optiml/Evaluate/Ptxas.h"
 #include "optiml/Evaluate/Reward.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
-#include "llvm/Demangle/Demangle.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -21,12 +17,6 @@
 using namespace optiml;
 
 namespace {
-
-/// What one variant compiles to.
-struct Compiled {
-  std::string module; ///< for tracing
-  PtxasReport ptxas;
-};
 
 struct LaunchPrediction {
   std::vector<Prediction> steps;
@@ -39,6 +29,7 @@ struct CpuEvaluator::Impl {
   CpuEvaluatorOptions options;
   const GpuSpec *gpu = nullptr;
   TempDir dir;
+  std::unique_ptr<TextCompiler> compiler;
   std::unique_ptr<Verifier> verifier;
   Measurement baselineMeasurement;
   std::vector<double> launchWeights;
@@ -57,65 +48,28 @@ struct CpuEvaluator::Impl {
     llvm::sys::fs::create_directory(path);
     return path;
   }
-  /// Into `directory`. On an Error the verdict says which kind.
-  llvm::Expected<Compiled> compile(const std::string &text, const std::string &directory, Verdict &verdict);
-  llvm::Expected<LaunchPrediction> predict(const Compiled &c, unsigned launch, const ConcretePlan &plan);
+  llvm::Expected<LaunchPrediction> predict(const CompiledText &c, const std::string &module, unsigned launch,
+                                           const ConcretePlan &plan);
+  /// A module of the text, for tracing, beside the compiled text.
+  llvm::Expected<std::string> traceModule(const std::string &text, const CompiledText &c);
+  Measurement predictVariant(const Variant &variant, const CompiledText &c);
   Measurement model(const Variant &variant);
-  static const Resources *resourcesOf(const PtxasReport &report, const std::string &kernel);
 };
 
-llvm::Expected<Compiled> CpuEvaluator::Impl::compile(const std::string &text, const std::string &directory,
-                                                     Verdict &verdict) {
-  Compiled c;
-  CubinRequest request;
-  request.nvcc = options.toolchain.nvcc;
-  request.source = (directory + "/" + llvm::sys::path::filename(options.path)).str();
-  request.cubin = directory + "/out.cubin";
-  request.architecture = options.compile.archName;
-  request.includeDirectory = llvm::sys::path::parent_path(options.path).str();
-  request.flags = cubinFlags(options.compile.nvccArgs);
-  request.limits.seconds = 60;
-  request.limits.memoryBytes = uint64_t(4) << 30;
-  request.cancel = options.verify.cancel;
-  verdict = Verdict::CompileError;
-  if (llvm::Error e = writeFileAtomically(request.source, text))
-    return std::move(e);
-  auto result = compileCubin(request);
-  if (!result)
-    return result.takeError();
-  if (result->timedOut) {
-    verdict = Verdict::Timeout;
-    return makeError("nvcc took longer than {0} s", request.limits.seconds);
-  }
-  if (!result->ok)
-    return makeError("{0}", result->diagnostics);
-  c.ptxas = std::move(result->report);
-  c.module = directory + "/trace.so";
+llvm::Expected<std::string> CpuEvaluator::Impl::traceModule(const std::string &text, const CompiledText &c) {
+  std::string module = c.directory + "/trace.so";
   if (llvm::Error e =
-          emu::buildReplayModule(options.path, text, options.compile, options.toolchain, emu::ModeTrace, c.module))
+          emu::buildReplayModule(options.path, text, options.compile, options.toolchain, emu::ModeTrace, module))
     return std::move(e);
-  return c;
+  return module;
 }
 
-const Resources *CpuEvaluator::Impl::resourcesOf(const PtxasReport &report, const std::string &kernel) {
-  if (auto it = report.find(kernel); it != report.end())
-    return &it->second;
-  // By plain name: the part of the demangled name before the parameters, without its scope.
-  for (const auto &[symbol, resources] : report) {
-    std::string name = llvm::demangle(symbol);
-    name = name.substr(0, name.find('('));
-    size_t scope = name.rfind("::");
-    if ((scope == std::string::npos ? name : name.substr(scope + 2)) == kernel)
-      return &resources;
-  }
-  return nullptr;
-}
-
-llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const Compiled &c, unsigned launch, const ConcretePlan &plan) {
+llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText &c, const std::string &module,
+                                                             unsigned launch, const ConcretePlan &plan) {
   const LaunchImage &image = options.performance.launches[launch];
   std::string work = scratch(), error;
   emu::ReplayJob job;
-  job.module = c.module;
+  job.module = module;
   job.workload = options.performance.directory;
   job.launch = launch;
   job.scratch = plan.scratch;
@@ -125,11 +79,11 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const Compiled &c, 
   for (const BufferImage &buffer : image.buffers)
     bufferBytes += double(buffer.bytes);
   const emu::ReplayStep &first = plan.steps.front();
-  const Resources *firstResources = resourcesOf(c.ptxas, first.kernel);
+  const Resources *firstResources = c.resourcesOf(first.kernel);
   if (!firstResources)
     return makeError("ptxas reports nothing for kernel '{0}'", first.kernel);
   TracePlan traced = planTrace(*gpu, *firstResources, {first.grid, first.block, first.sharedBytes, bufferBytes}, options.tracedBlocks);
-  job.traceBlocks = traced.blocks;
+  job.onlyBlocks = traced.blocks;
   job.l1Bytes = traced.l1Bytes;
   if (!emu::writeJob(job, work + "/job.json", error))
     return makeError(error);
@@ -151,7 +105,7 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const Compiled &c, 
   LaunchPrediction prediction;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const emu::ReplayStep &step = plan.steps[i];
-    const Resources *resources = resourcesOf(c.ptxas, step.kernel);
+    const Resources *resources = c.resourcesOf(step.kernel);
     if (!resources)
       return makeError("ptxas reports nothing for kernel '{0}'", step.kernel);
     LaunchShape shape{step.grid, step.block, step.sharedBytes, bufferBytes};
@@ -161,27 +115,17 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const Compiled &c, 
   return prediction;
 }
 
-/// Compile and predict; the verdict is Predicted unless something is wrong.
-Measurement CpuEvaluator::Impl::model(const Variant &variant) {
-  std::string key = variant.key();
-  {
-    std::lock_guard lock(mutex);
-    if (auto it = models.find(key); it != models.end())
-      return it->second;
-  }
+static Measurement failedMeasurement(Verdict verdict, llvm::Error error) {
   Measurement m;
-  m.time.predicted = true;
-  auto failed = [&](Verdict verdict, llvm::Error error) {
-    m.verdict = verdict;
-    m.why = llvm::toString(std::move(error));
-    return m;
-  };
-  std::string directory = scratch();
-  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(directory); });
-  Verdict verdict;
-  auto compiled = compile(variant.text, directory, verdict);
-  if (!compiled)
-    return failed(verdict, compiled.takeError());
+  m.verdict = verdict;
+  m.why = llvm::toString(std::move(error));
+  return m;
+}
+
+Measurement CpuEvaluator::Impl::predictVariant(const Variant &variant, const CompiledText &compiled) {
+  auto module = traceModule(variant.text, compiled);
+  if (!module)
+    return failedMeasurement(Verdict::CompileError, module.takeError());
   WorkloadPrediction sum;
   for (unsigned i = 0; i < options.performance.launches.size(); ++i) {
     const LaunchImage &launch = options.performance.launches[i];
@@ -193,21 +137,39 @@ Measurement CpuEvaluator::Impl::model(const Variant &variant) {
       if (!plan) { // the original runs there
         llvm::Error rest = llvm::handleErrors(plan.takeError(), [](const NotApplicable &) {});
         if (rest)
-          return failed(Verdict::RuntimeError, std::move(rest));
+          return failedMeasurement(Verdict::RuntimeError, std::move(rest));
         continue;
       }
-      auto own = predict(*compiled, i, *plan);
+      auto own = predict(compiled, *module, i, *plan);
       if (!own)
-        return failed(Verdict::RuntimeError, own.takeError());
+        return failedMeasurement(Verdict::RuntimeError, own.takeError());
       prediction = *own;
     }
     sum.beginLaunch(launch.weight);
     for (size_t s = 0; s < prediction.steps.size(); ++s)
       sum.addStep(prediction.steps[s], prediction.resources[s]);
   }
+  Measurement m;
+  m.time.predicted = true;
   sum.fill(m);
   if (m.verdict == Verdict::Predicted)
     score(m, baselineMeasurement, launchWeights);
+  return m;
+}
+
+/// Compile and predict; the verdict is Predicted unless something is wrong.
+Measurement CpuEvaluator::Impl::model(const Variant &variant) {
+  std::string key = variant.key();
+  {
+    std::lock_guard lock(mutex);
+    if (auto it = models.find(key); it != models.end())
+      return it->second;
+  }
+  Verdict verdict;
+  auto compiled = compiler->compile(variant.text, verdict);
+  if (!compiled)
+    return failedMeasurement(verdict, compiled.takeError());
+  Measurement m = predictVariant(variant, **compiled);
   std::lock_guard lock(mutex);
   models[key] = m;
   return m;
@@ -241,8 +203,12 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   impl.replayProgram = replayProgramOf(o.toolchain);
   o.verify.replayProgram = impl.replayProgram;
 
+  auto compiler = TextCompiler::create(o.toolchain, o.path, o.compile, o.verify.cancel);
+  if (!compiler)
+    return compiler.takeError();
+  impl.compiler = std::move(*compiler);
   Verdict verdict;
-  auto original = impl.compile(o.text, impl.scratch(), verdict);
+  auto original = impl.compiler->compile(o.text, verdict);
   if (!original)
     return original.takeError();
   auto verifier = Verifier::create(o.toolchain, o.path, o.text, o.compile, o.verification, o.verify);
@@ -250,10 +216,13 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
     return verifier.takeError();
   impl.verifier = std::move(*verifier);
 
+  auto module = impl.traceModule(o.text, **original);
+  if (!module)
+    return module.takeError();
   WorkloadPrediction sum;
   for (unsigned i = 0; i < o.performance.launches.size(); ++i) {
     const LaunchImage &launch = o.performance.launches[i];
-    auto prediction = impl.predict(*original, i, identityPlan(launch, launch.kernel));
+    auto prediction = impl.predict(**original, *module, i, identityPlan(launch, launch.kernel));
     if (!prediction)
       return prediction.takeError();
     impl.originalPredictions.push_back(*prediction);
@@ -271,28 +240,35 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   return evaluator;
 }
 
+Measurement CpuEvaluator::predict(const Variant &variant, const CompiledText &compiled) {
+  return variant.rewrites.empty() ? impl->baselineMeasurement : impl->predictVariant(variant, compiled);
+}
+
+void CpuEvaluator::verify(const Variant &variant, Measurement &m) {
+  auto report = impl->verifier->verify(variant);
+  if (!report) {
+    m.verdict = Verdict::RuntimeError;
+    m.why = "verification could not run: " + llvm::toString(report.takeError());
+    return;
+  }
+  m.verdict = report->verdict;
+  m.why = report->why;
+  m.counters["verify.launches"] += report->launches;
+  m.counters["verify.runs"] += report->runs;
+  std::lock_guard lock(impl->mutex);
+  impl->notes.insert(report->notes.begin(), report->notes.end());
+  for (const emu::ReplayFault &fault : report->originalFaults)
+    if (fault.kind != "benign-race")
+      impl->originalFaults.insert(fault.message);
+}
+
 Measurement CpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
   auto start = std::chrono::steady_clock::now();
   if (variant.rewrites.empty())
     return impl->baselineMeasurement;
   Measurement m = impl->model(variant);
-  if (fidelity == Fidelity::Verified && m.verdict == Verdict::Predicted) {
-    auto report = impl->verifier->verify(variant);
-    if (!report) {
-      m.verdict = Verdict::RuntimeError;
-      m.why = "verification could not run: " + llvm::toString(report.takeError());
-    } else {
-      m.verdict = report->verdict;
-      m.why = report->why;
-      m.counters["verify.launches"] = report->launches;
-      m.counters["verify.runs"] = report->runs;
-      std::lock_guard lock(impl->mutex);
-      impl->notes.insert(report->notes.begin(), report->notes.end());
-      for (const emu::ReplayFault &fault : report->originalFaults)
-        if (fault.kind != "benign-race")
-          impl->originalFaults.insert(fault.message);
-    }
-  }
+  if (fidelity == Fidelity::Verified && m.verdict == Verdict::Predicted)
+    verify(variant, m);
   m.cost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return m;
 }

@@ -106,6 +106,15 @@ const GpuSpec *GpuSpec::find(llvm::StringRef name) {
   return nullptr;
 }
 
+const GpuSpec *GpuSpec::findOn(llvm::StringRef deviceName) {
+  std::string plain = plainName(deviceName);
+  const GpuSpec *best = nullptr;
+  for (const GpuSpec &spec : all())
+    if (llvm::StringRef(plain).contains(plainName(spec.name)) && (!best || spec.name.size() > best->name.size()))
+      best = &spec;
+  return best;
+}
+
 const GpuSpec &GpuSpec::forArch(unsigned arch) {
   const GpuSpec *best = nullptr, *oldest = nullptr;
   for (const GpuSpec &spec : all()) {

@@ -119,11 +119,15 @@ static uint64_t firstByte(const BufferReference &r, StringRef actual, uint64_t b
   return end;
 }
 
+double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, FloatMode mode) {
+  double eps = bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
+  double units = bytes == 8 || mode == FloatMode::Fast ? 4096 : 8;
+  return std::max(4 * (bytes == 4 ? r.ownError4 : r.ownError8), units * eps);
+}
+
 static bool withinTolerance(const ShadowRecord &c, double own, double v, const BufferReference &r, FloatMode mode,
                             double &tolerance) {
-  double eps = c.bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
-  double units = c.bytes == 8 || mode == FloatMode::Fast ? 4096 : 8;
-  double relative = std::max(4 * (c.bytes == 4 ? r.ownError4 : r.ownError8), units * eps);
+  double relative = relativeTolerance(r, c.bytes, mode);
   double smallest = c.bytes == 4 ? double(FLT_MIN) : DBL_MIN; // results this small have no relative accuracy
   double magnitude = std::isfinite(c.magnitude) ? std::max(c.magnitude, std::fabs(own)) : std::fabs(own);
   tolerance = relative * magnitude + smallest;

@@ -31,6 +31,9 @@ struct BufferReference {
   void markUnstable(llvm::StringRef otherRun);
 };
 
+/// How far a cell of `bytes` bytes may be from the reference, relative to its magnitude.
+double relativeTolerance(const BufferReference &reference, uint32_t bytes, FloatMode mode);
+
 /// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance.
 std::optional<Difference> compareBuffer(const BufferReference &reference, llvm::StringRef actual, FloatMode mode);
 

@@ -50,6 +50,16 @@ std::vector<std::string> splitList(llvm::StringRef text) {
   return result;
 }
 
+/// Clang 22 knows these; a newer one is parsed as the nearest older one.
+std::string architectureName(unsigned number, bool specific) {
+  static const unsigned known[] = {75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121};
+  unsigned nearest = known[0];
+  for (unsigned k : known)
+    if (k <= number)
+      nearest = k;
+  return llvm::formatv("sm_{0}{1}", nearest, nearest == number && specific && number >= 90 ? "a" : "");
+}
+
 class Parser {
 public:
   Parser(CompileOptions &options, std::deque<std::string> args) : options(options), args(std::move(args)) {}
@@ -224,9 +234,8 @@ private:
     args.insert(args.begin(), words.begin(), words.end());
   }
 
-  /// The first architecture counts. Clang 22 knows these; a newer one is parsed as the nearest older one.
+  /// The first architecture counts.
   void arch(llvm::StringRef name) {
-    static const unsigned known[] = {75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121};
     if (haveArch)
       return;
     if (name == "native" || name == "all" || name == "all-major")
@@ -239,12 +248,7 @@ private:
       return tooHard("unknown architecture " + name.str());
     haveArch = true;
     options.arch = number;
-    unsigned nearest = known[0];
-    for (unsigned k : known)
-      if (k <= number)
-        nearest = k;
-    options.archName =
-        llvm::formatv("sm_{0}{1}", nearest, nearest == number && digits == "a" && number >= 90 ? "a" : "");
+    options.archName = architectureName(number, digits == "a");
   }
 };
 
@@ -265,6 +269,13 @@ CompileOptions CompileOptions::parse(const std::vector<std::string> &args) {
   }
   Parser(options, std::move(all)).run();
   return options;
+}
+
+void CompileOptions::runOn(unsigned capability) {
+  if (arch / 10 == capability / 10 && arch <= capability)
+    return;
+  arch = capability;
+  archName = architectureName(capability, false);
 }
 
 std::vector<std::string> CompileOptions::clangArgs(const Toolchain &toolchain, View view) const {

@@ -216,21 +216,22 @@ void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
     if (results[i])
       return;
     if (observer) {
-      std::lock_guard lock(observerMutex);
+      std::lock_guard lock(callbackMutex);
       observer->started(nodes[i]->recipe, fidelity);
     }
     Measurement measurement = evaluator.evaluate(*nodes[i]->state.variant, fidelity);
     // A failure while being cancelled says nothing about the variant.
-    if (isUsable(measurement) || !settings.cancel || !settings.cancel->load())
-      results[i] = std::move(measurement);
-  });
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!results[i])
-      continue;
-    if (memory && !recalled[i])
+    if (!isUsable(measurement) && settings.cancel && settings.cancel->load())
+      return;
+    results[i] = std::move(measurement);
+    if (memory) { // at once: a search that is killed loses nothing
+      std::lock_guard lock(callbackMutex);
       memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
-    done(*nodes[i], std::move(*results[i]), recalled[i]);
-  }
+    }
+  });
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (results[i])
+      done(*nodes[i], std::move(*results[i]), recalled[i]);
 }
 
 template <typename Wanted> static std::vector<Node *> distinct(const std::vector<Node *> &nodes, Wanted wanted) {

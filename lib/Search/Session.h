@@ -100,7 +100,7 @@ private:
   Evaluator &evaluator;
   EvaluationMemory *memory;
   SearchObserver *observer;
-  std::mutex observerMutex;
+  std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };

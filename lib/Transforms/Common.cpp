@@ -30,6 +30,19 @@ static ExprRef stripCasts(ExprRef e) {
   return e;
 }
 
+/// `e` as a value of integer type `type`: builtin indices are unsigned, and i - 1 < 0 holds for signed ones only.
+static ExprRef asInteger(const Type &type, const ExprRef &e) {
+  if (!type.isSigned && type.bytes == 4)
+    return e;
+  auto cast = std::make_shared<Expr>();
+  cast->kind = ExprKind::Cast;
+  cast->type = type;
+  cast->text = type.text;
+  cast->line = e->line;
+  cast->args = {e};
+  return cast;
+}
+
 /// blockIdx.a * blockDim.a (or the pinned extent): the axis, or -1.
 static int blockOffsetAxis(const ExprRef &term, const std::array<int64_t, 3> &block) {
   ExprRef e = stripCasts(term);
@@ -59,7 +72,7 @@ static void propagateIndexCopies(Kernel &kernel) {
   walk(*kernel.body, [&](Stmt &s) {
     if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) && s.type.isInt() && s.type.bytes >= 4 &&
         stripCasts(s.expr)->kind == ExprKind::Builtin)
-      copies[s.text] = stripCasts(s.expr);
+      copies[s.text] = asInteger(s.type, stripCasts(s.expr));
   });
   std::set<std::string> names;
   for (const auto &[name, e] : copies)
@@ -93,7 +106,7 @@ std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::a
         auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", unsigned(axis)));
         index->type = e->type.bytes == 8 ? e->type : Type::makeUnsigned();
         index->line = e->line;
-        ExprRef sum = index;
+        ExprRef sum = e->type.bytes == 4 ? asInteger(e->type, index) : index;
         for (size_t k = 0; k < terms.size(); ++k)
           if (k != i && k != j)
             sum = add(sum, terms[k]);
@@ -150,6 +163,12 @@ std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::a
 }
 
 void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned)> &make) {
+  // int x = (int)index; says the same as int x = index;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 &&
+        s.expr->type.isInt() && s.expr->type.bytes == 4)
+      s.expr = s.expr->args[0];
+  });
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
     if (e->kind != ExprKind::Builtin || e->text.rfind("globalIdx.", 0) != 0)
       return nullptr;
@@ -440,7 +459,9 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
       return notApplicable("'{0}' points to pointers, which may lead anywhere", p->name);
   if (pa->type.isRestrict && pb->type.isRestrict)
     return llvm::Error::success();
-  auto ra = touchedRange(model, a), rb = touchedRange(model, b);
+  // No rewrite touches more than the original does, and there the bounds are still plain.
+  KernelModel before(*state.original, {0, 0, 0});
+  auto ra = touchedRange(before, a), rb = touchedRange(before, b);
   if (!ra)
     return llvm::joinErrors(ra.takeError(), rb ? llvm::Error::success() : (llvm::consumeError(rb.takeError()), llvm::Error::success()));
   if (!rb)

@@ -59,5 +59,6 @@ KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std:
   for (const Param &param : tree->params)
     step.arguments.push_back(param.name);
   state.rewrite.plan.steps = {step};
+  state.original = std::move(tree);
   return state;
 }

@@ -30,7 +30,7 @@ bool optiml::emu::writeJob(const ReplayJob &job, const std::string &path, std::s
          {"orderSeed", job.orderSeed},
          {"workers", job.workers},
          {"seconds", job.seconds},
-         {"traceBlocks", job.traceBlocks},
+         {"onlyBlocks", job.onlyBlocks},
          {"l1Bytes", job.l1Bytes}};
   return writeJson(j, path, error);
 }
@@ -70,8 +70,8 @@ bool optiml::emu::readJob(const std::string &path, ReplayJob &job, std::string &
   job.orderSeed = root.at("orderSeed").integer(0, UINT64_MAX);
   job.workers = unsigned(root.at("workers").integer(1, 256));
   job.seconds = root.at("seconds").number(0, 1e9);
-  for (const Field &b : root.at("traceBlocks").elements(1 << 20))
-    job.traceBlocks.push_back(uint32_t(b.integer(0, UINT32_MAX)));
+  for (const Field &b : root.at("onlyBlocks").elements(1 << 20))
+    job.onlyBlocks.push_back(uint32_t(b.integer(0, UINT32_MAX)));
   job.l1Bytes = root.at("l1Bytes").integer(128, 1 << 30);
   if (!root.good())
     error = path + ": " + error;

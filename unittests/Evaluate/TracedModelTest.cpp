@@ -129,7 +129,7 @@ protected:
     job.workload = dir->path();
     job.steps = {{kernel, launch.grid, launch.block, 0, {0, 1, 2, 3}}};
     job.outputDir = dir->path();
-    job.traceBlocks = plan.blocks;
+    job.onlyBlocks = plan.blocks;
     job.l1Bytes = plan.l1Bytes;
     EXPECT_TRUE(emu::writeJob(job, dir->file("job.json"), error)) << error;
     ProcessResult child =

@@ -48,6 +48,8 @@ struct OwnFlags {
   std::string kernel;            ///< regular expression; only kernels whose name contains a match; empty: all
   std::string strategy = "mcts"; ///< mcts, random, greedy
   double margin = 1.3;           ///< how much better a prediction must be to replace the original
+  bool coldCache = false;        ///< time on a GPU with an empty L2 cache
+  std::string profiler = "cupti"; ///< reads the GPU's counters: cupti, ncu, none
 };
 
 struct FlagInfo {

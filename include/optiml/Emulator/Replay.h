@@ -42,7 +42,7 @@ struct ReplayJob {
   uint64_t orderSeed = 0; ///< 0: natural order of blocks and warps; otherwise a permutation
   unsigned workers = 1;
   double seconds = 0;                ///< give up after this long (0: none)
-  std::vector<uint32_t> traceBlocks; ///< ModeTrace: linear ids of blocks to run and trace; empty: all
+  std::vector<uint32_t> onlyBlocks; ///< linear ids of the blocks to run; empty: all
   uint64_t l1Bytes = 192 << 10;      ///< ModeTrace: the L1 cache that the traced blocks share
 };
 

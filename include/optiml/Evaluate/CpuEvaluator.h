@@ -9,6 +9,7 @@
 #define OPTIML_EVALUATE_CPUEVALUATOR_H
 
 #include "optiml/Core/Interfaces.h"
+#include "optiml/Evaluate/Compile.h"
 #include "optiml/Evaluate/GpuSpec.h"
 #include "optiml/Evaluate/Verify.h"
 #include "optiml/Frontend/CompileOptions.h"
@@ -37,6 +38,10 @@ public:
   /// Verified measurements have the counters verify.launches and verify.runs: how many captured launches were compared
   /// with the original, in how many runs.
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
+  /// Prediction only, of a variant that was compiled already.
+  Measurement predict(const Variant &variant, const CompiledText &compiled);
+  /// Comparison only: sets the verdict, the reason and the counters verify.launches and verify.runs.
+  void verify(const Variant &variant, Measurement &into);
   /// The original, predicted.
   const Measurement &baseline() const;
   /// Weights of the performance launches, in order.

@@ -43,6 +43,8 @@ struct GpuSpec {
   static const std::vector<GpuSpec> &all();
   /// By name (case, spaces and dashes do not matter); null when there is none.
   static const GpuSpec *find(llvm::StringRef name);
+  /// By what the driver calls a GPU ("NVIDIA H200", "NVIDIA A100-SXM4-80GB"): the longest name within it.
+  static const GpuSpec *findOn(llvm::StringRef deviceName);
   /// The one that stands for `arch` (90 for sm_90): of that capability, else of the nearest older, else the oldest.
   static const GpuSpec &forArch(unsigned arch);
 };

@@ -34,6 +34,10 @@ struct CompileOptions {
   /// Understands the command line (argv without the program's name and without OptiML's own flags).
   static CompileOptions parse(const std::vector<std::string> &args);
 
+  /// Chooses an architecture whose machine code runs on a GPU of compute capability × 10 `capability`: the command
+  /// line's if it does, else the GPU's own.
+  void runOn(unsigned capability);
+
   /// Options for Clang's driver (no program name, no input): language, CUDA paths, one view, `frontendFlags`.
   std::vector<std::string> clangArgs(const Toolchain &toolchain, View view) const;
 };

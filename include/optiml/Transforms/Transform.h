@@ -28,6 +28,7 @@ struct LaunchHints {
 /// A kernel on its way through a recipe.
 struct KernelState {
   std::shared_ptr<const Kernel> tree;
+  std::shared_ptr<const Kernel> original; ///< before any rewrite
   KernelRewrite rewrite; ///< plan and conditions; twinText is filled by whoever prints
   LaunchHints hints;
   /// The block shape when the plan fixes it, zeros otherwise.

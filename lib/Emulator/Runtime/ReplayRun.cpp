@@ -203,11 +203,11 @@ bool Replay::runStep(const ReplayStep &step) {
     trace.l1Bytes = job.l1Bytes;
     trace.footprint = &footprint;
     l.trace = &trace;
-    uint64_t total = uint64_t(step.grid[0]) * step.grid[1] * step.grid[2];
-    for (uint32_t b : job.traceBlocks) // a plan's steps have different grids
-      if (b < total)
-        l.onlyBlocks.push_back(b);
   }
+  uint64_t total = uint64_t(step.grid[0]) * step.grid[1] * step.grid[2];
+  for (uint32_t b : job.onlyBlocks) // a plan's steps have different grids
+    if (b < total)
+      l.onlyBlocks.push_back(b);
   std::string error;
   if (!runLaunch(l, job.workers, error))
     return l.stop ? false : fail(error, step.kernel);

@@ -1,0 +1,66 @@
+//===- GpuEvaluator.h - evaluating variants on a GPU ------------*- C++ -*-===//
+//
+// A variant is compiled by nvcc, compared with the original in the emulator (on the launches that are small enough) and
+// on the GPU (on every captured launch), and timed against the original. What is measured stands beside what the
+// performance model predicts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EVALUATE_GPUEVALUATOR_H
+#define OPTIML_EVALUATE_GPUEVALUATOR_H
+
+#include "optiml/Evaluate/CpuEvaluator.h"
+#include "optiml/Evaluate/WorkerPool.h"
+#include "optiml/Evaluate/Sanitizer.h"
+
+namespace optiml {
+
+/// How hardware counters are read.
+enum class Profiler { Cupti, NsightCompute, None };
+
+struct GpuEvaluatorOptions {
+  /// The performance launches are those captured on the GPU; the verification launches, small ones for the emulator, may
+  /// be none.
+  CpuEvaluatorOptions common;
+  Profiler profiler = Profiler::Cupti;
+  bool cold = false; ///< time with an empty L2 cache
+};
+
+/// What the last race between the best variants found.
+struct FinalRace {
+  struct Runner {
+    size_t candidate = 0; ///< index
+    Measurement measurement;
+    double speedup = 0, low = 0, high = 0; ///< of the workload's kernels: median and 95 % interval
+  };
+  std::vector<Runner> runners; ///< that came out right
+  std::vector<std::string> notes;
+  double fastest() const;
+};
+
+class GpuEvaluator : public Evaluator {
+public:
+  /// Sets the pool's workers up with the original. An error means that there is nothing to compare with.
+  static llvm::Expected<std::unique_ptr<GpuEvaluator>> create(GpuEvaluatorOptions options, WorkerPool &pool);
+  ~GpuEvaluator() override;
+
+  /// Counters of a measured variant beside the hardware's (Counters.h): "speedup.low", "speedup.high" (95 % interval of
+  /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs"
+  /// (emulator and GPU together).
+  Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
+  const Measurement &baseline() const;
+  /// Races the candidates against the original again, longer, in random order.
+  FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates);
+  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any.
+  SanitizerReport sanitize(const Variant &variant);
+  std::vector<std::string> originalFaults() const;
+  std::vector<std::string> notes() const;
+
+private:
+  GpuEvaluator();
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace optiml
+
+#endif

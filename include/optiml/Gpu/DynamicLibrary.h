@@ -1,0 +1,38 @@
+//===- DynamicLibrary.h - libraries that a machine may lack -----*- C++ -*-===//
+//
+// The CUDA driver and CUPTI are looked up when a program runs, so that OptiML starts, and says what is missing, on a
+// machine without them. A table of functions is a struct with one member a function, written with these macros:
+//
+//     #define FUNCTIONS(X) X(cuInit) X(cuMemAlloc)
+//     struct Driver { FUNCTIONS(OPTIML_FUNCTION_MEMBER) };
+//     FUNCTIONS(OPTIML_FUNCTION_LOAD)           // in a function with `library`, `table` and `why`
+//
+// Headers rename some functions to their current version (cuMemAlloc to cuMemAlloc_v2); the macros follow.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_GPU_DYNAMICLIBRARY_H
+#define OPTIML_GPU_DYNAMICLIBRARY_H
+
+#include <dlfcn.h>
+#include <string>
+
+#define OPTIML_STRING_(X) #X
+#define OPTIML_STRING(X) OPTIML_STRING_(X)
+#define OPTIML_FUNCTION_MEMBER(NAME) decltype(&::NAME) NAME = nullptr;
+#define OPTIML_FUNCTION_LOAD(NAME)                                                                                     \
+  if (!optiml::gpu::loadFunction(library, OPTIML_STRING(NAME), table.NAME, why))                                       \
+    return false;
+
+namespace optiml::gpu {
+
+/// Looks `name` up. False, and `why` says what lacks it, when it is not there.
+template <typename F> bool loadFunction(void *library, const char *name, F &into, std::string &why) {
+  into = reinterpret_cast<F>(dlsym(library, name));
+  if (!into)
+    why = std::string("it has no ") + name;
+  return into != nullptr;
+}
+
+} // namespace optiml::gpu
+
+#endif

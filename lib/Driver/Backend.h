@@ -1,0 +1,73 @@
+//===- Backend.h - where a search runs its variants -------------*- C++ -*-===//
+//
+// The CPU backend predicts (emulator and performance model); the GPU backend measures. Both observe the program's own
+// run, give the search an Evaluator, and settle what the search found.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_BACKEND_H
+#define OPTIML_LIB_DRIVER_BACKEND_H
+
+#include "optiml/Driver/Flags.h"
+#include "optiml/Evaluate/GpuSpec.h"
+#include "optiml/Evaluate/Verify.h"
+#include "optiml/Frontend/Program.h"
+#include "optiml/Search/Search.h"
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace optiml {
+
+/// What a search is about.
+struct SearchTask {
+  const OwnFlags &flags;
+  const Toolchain &toolchain;
+  const CompileOptions &options;
+  const std::vector<std::string> &arguments; ///< of nvcc
+  std::string path;                          ///< of the source, absolute
+  std::string text;
+  std::string folder; ///< for files that live as long as the search
+  const std::atomic<bool> *cancel = nullptr;
+};
+
+class Backend {
+public:
+  virtual ~Backend();
+  /// For people: "NVIDIA H200".
+  virtual std::string gpuName() const = 0;
+  /// Tells evaluations of one backend from those of another in the store.
+  virtual std::string storeName() const = 0;
+  virtual bool measures() const = 0;
+
+  /// Runs the program and captures its launches. The error says why the program cannot be searched.
+  virtual llvm::Error observe(const SearchTask &task) = 0;
+  /// The launches whose time counts.
+  virtual const Workload &performance() const = 0;
+  /// Command lines of further runs, with other sizes, for people.
+  virtual std::vector<std::string> otherSizes() const = 0;
+
+  /// After observe().
+  virtual llvm::Expected<Evaluator *> evaluator(const SearchTask &task) = 0;
+  virtual void configure(SearchSettings &settings) const = 0;
+  /// A last look at what the search found: may replace the best, or give the place back to the original. Adds to the
+  /// summary what it learnt.
+  virtual void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) = 0;
+  /// Whether the whole rewritten program behaves like the original; the error says how it does not.
+  virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) = 0;
+  virtual std::vector<std::string> notes() const = 0;
+  virtual std::vector<std::string> originalFaults() const = 0;
+};
+
+/// For that compute capability.
+std::unique_ptr<Backend> makeCpuBackend(unsigned arch);
+/// The error says why no GPU can be used. May change the options' architecture to the GPU's.
+llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const OwnFlags &flags, const Toolchain &toolchain,
+                                                        CompileOptions &options, const std::atomic<bool> *cancel);
+
+/// How strictly, and with which limits, variants are compared.
+VerifyOptions verifyOptions(const SearchTask &task);
+
+uint64_t threadsOf(const LaunchImage &launch);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,95 @@
+//===- CpuBackend.cpp - emulator and performance model --------------------===//
+#include "Backend.h"
+#include "Workloads.h"
+#include "optiml/Evaluate/CpuEvaluator.h"
+#include "optiml/Support/Error.h"
+
+using namespace optiml;
+
+Backend::~Backend() = default;
+
+uint64_t optiml::threadsOf(const LaunchImage &launch) {
+  uint64_t threads = 1;
+  for (unsigned i = 0; i < 3; ++i)
+    threads *= uint64_t(launch.grid[i]) * launch.block[i];
+  return threads;
+}
+
+VerifyOptions optiml::verifyOptions(const SearchTask &task) {
+  VerifyOptions verify;
+  verify.floatMode = task.flags.fp == FpMode::Strict ? FloatMode::Strict
+                     : task.flags.fp == FpMode::Fast ? FloatMode::Fast
+                                                     : FloatMode::Reassoc;
+  verify.seed = task.flags.seed;
+  verify.cancel = task.cancel;
+  return verify;
+}
+
+namespace {
+
+class CpuBackend : public Backend {
+public:
+  explicit CpuBackend(unsigned arch) : gpu(GpuSpec::forArch(arch)) {}
+  std::string gpuName() const override { return gpu.name; }
+  std::string storeName() const override { return "model"; }
+  bool measures() const override { return false; }
+  const Workload &performance() const override { return runs.performance; }
+  std::vector<std::string> otherSizes() const override { return runs.arguments; }
+
+  llvm::Error observe(const SearchTask &task) override {
+    auto captured = captureRuns(task.options, task.toolchain, task.flags.programArgs, task.folder, task.flags.time, task.cancel);
+    if (!captured)
+      return captured.takeError();
+    runs = std::move(*captured);
+    return llvm::Error::success();
+  }
+
+  llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override {
+    CpuEvaluatorOptions options;
+    options.toolchain = task.toolchain;
+    options.compile = task.options;
+    options.path = task.path;
+    options.text = task.text;
+    options.performance = runs.performance;
+    options.verification = runs.otherSizes;
+    options.verify = verifyOptions(task);
+    // The program's own run is compared too where that is affordable, and always when there is nothing smaller.
+    if (runs.otherSizes.empty() || isSmall(runs.performance))
+      options.verification.push_back(runs.performance);
+    auto made = CpuEvaluator::create(std::move(options));
+    if (!made)
+      return made.takeError();
+    own = std::move(*made);
+    return own.get();
+  }
+
+  void configure(SearchSettings &settings) const override {
+    settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
+  }
+
+  void settle(const SearchTask &, SearchResult &result, nlohmann::json &summary) override {
+    const std::map<std::string, double> &counters = result.best.measurement.counters;
+    auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
+    if (result.improved)
+      summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on the CPU emulator",
+                                          counted("verify.launches"), counted("verify.runs")).str();
+  }
+
+  llvm::Error checkProgram(const SearchTask &, const std::string &, nlohmann::json &) override {
+    return llvm::Error::success(); // there is nothing here that it could run on
+  }
+
+  std::vector<std::string> notes() const override { return own ? own->notes() : std::vector<std::string>(); }
+  std::vector<std::string> originalFaults() const override {
+    return own ? own->originalFaults() : std::vector<std::string>();
+  }
+
+private:
+  const GpuSpec &gpu;
+  CapturedRuns runs;
+  std::unique_ptr<CpuEvaluator> own;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> optiml::makeCpuBackend(unsigned arch) { return std::make_unique<CpuBackend>(arch); }

@@ -1,0 +1,241 @@
+//===- GpuBackend.cpp - measuring on a GPU --------------------------------===//
+#include "Backend.h"
+#include "GpuProgram.h"
+#include "Workloads.h"
+#include "optiml/Evaluate/GpuEvaluator.h"
+#include "optiml/Evaluate/Sanitizer.h"
+#include "optiml/Support/Error.h"
+#include "llvm/Support/Path.h"
+#include <algorithm>
+#include <future>
+
+using namespace optiml;
+
+// A kernel with less than this share of the GPU's time is not worth a search.
+static constexpr double leastShare = 0.01;
+// Odd sizes run on the emulator only if that is a matter of seconds.
+static constexpr double otherSizeSeconds = 5;
+
+namespace {
+
+class GpuBackend : public Backend {
+public:
+  GpuBackend(std::unique_ptr<WorkerPool> pool, const GpuSpec &gpu) : pool(std::move(pool)), gpu(gpu) {}
+  std::string gpuName() const override { return pool->device().name; }
+  std::string storeName() const override {
+    return llvm::formatv("gpu {0} driver {1}", pool->device().name, pool->device().driver);
+  }
+  bool measures() const override { return true; }
+  const Workload &performance() const override { return captured; }
+  std::vector<std::string> otherSizes() const override { return emulated.arguments; }
+
+  llvm::Error observe(const SearchTask &task) override;
+  llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
+  void configure(SearchSettings &settings) const override;
+  void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
+  llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) override;
+  std::vector<std::string> notes() const override;
+  std::vector<std::string> originalFaults() const override {
+    return own ? own->originalFaults() : std::vector<std::string>();
+  }
+
+private:
+  std::vector<std::string> worthSearching(const SearchTask &task) const;
+  bool isClean(const SearchTask &task, const Candidate &candidate);
+
+  std::unique_ptr<WorkerPool> pool;
+  const GpuSpec &gpu;
+  std::string executable;
+  GpuRun run; ///< of the original
+  Workload captured;
+  CapturedRuns emulated; ///< runs with other sizes, on the emulator
+  std::vector<std::string> remarks;
+  std::unique_ptr<GpuEvaluator> own;
+};
+
+} // namespace
+
+std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) const {
+  std::vector<std::string> symbols;
+  for (const KernelTime &k : run.kernels)
+    if (!task.flags.kernel.empty() || k.seconds >= leastShare * run.kernelSeconds)
+      symbols.push_back(k.symbol);
+  return symbols;
+}
+
+llvm::Error GpuBackend::observe(const SearchTask &task) {
+  // The emulator's runs take no GPU: beside those on it.
+  auto small = std::async(std::launch::async, [&] {
+    return captureOtherSizes(task.options, task.toolchain, task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel);
+  });
+  auto observed = [&]() -> llvm::Error {
+    auto built = buildGpuProgram(task, nullptr, "program-gpu");
+    if (!built)
+      return built.takeError();
+    executable = *built;
+    auto timed = timeGpuProgram(task, executable);
+    if (!timed)
+      return timed.takeError();
+    run = std::move(*timed);
+    if (run.kernels.empty())
+      return makeError("the program launches no kernel on the GPU (it ended with exit code {0})", run.exitCode);
+    auto workload = captureGpuProgram(task, executable, worthSearching(task), task.folder + "/gpu");
+    if (!workload)
+      return workload.takeError();
+    captured = std::move(*workload);
+    for (const std::string &text : captured.leftOut)
+      remarks.push_back("not captured: " + text);
+    if (captured.launches.empty())
+      return makeError("no launch of the program could be captured{0}",
+                       captured.leftOut.empty() ? "" : ": " + captured.leftOut.front());
+    return llvm::Error::success();
+  }();
+  auto runs = small.get();
+  if (runs)
+    emulated = std::move(*runs);
+  else
+    remarks.push_back("no odd sizes are checked on the emulator: " + llvm::toString(runs.takeError()));
+  return observed;
+}
+
+llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
+  GpuEvaluatorOptions options;
+  CpuEvaluatorOptions &common = options.common;
+  common.toolchain = task.toolchain;
+  common.compile = task.options;
+  common.path = task.path;
+  common.text = task.text;
+  common.gpu = &gpu;
+  common.performance = captured;
+  common.verification = emulated.otherSizes;
+  if (isSmall(captured))
+    common.verification.push_back(captured);
+  common.verify = verifyOptions(task);
+  options.cold = task.flags.coldCache;
+  options.profiler = task.flags.profiler == "none"  ? Profiler::None
+                     : task.flags.profiler == "ncu" ? Profiler::NsightCompute
+                                                    : Profiler::Cupti;
+  auto made = GpuEvaluator::create(std::move(options), *pool);
+  if (!made)
+    return made.takeError();
+  own = std::move(*made);
+  return own.get();
+}
+
+void GpuBackend::configure(SearchSettings &settings) const {
+  settings.screen = 0;       // measuring costs no more than predicting
+  settings.verifyWithin = 0; // and tells more
+  settings.batch = 16;       // compilers at work while the GPU measures
+  settings.margin = 1;       // settle() decides
+}
+
+/// What compute-sanitizer says of a candidate.
+bool GpuBackend::isClean(const SearchTask &task, const Candidate &candidate) {
+  SanitizerReport report = own->sanitize(*candidate.variant);
+  for (const std::string &text : report.notes)
+    remarks.push_back(text);
+  return report.clean;
+}
+
+void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
+  summary["measured"] = true;
+  summary["driver"] = pool->device().driver;
+  summary["gpus"] = pool->size();
+  summary["workerRestarts"] = pool->restarts();
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const KernelTime &k : run.kernels)
+    kernels.push_back({{"kernel", k.name}, {"launches", k.launches}, {"seconds", k.seconds}});
+  summary["programKernels"] = kernels;
+  if (!result.improved)
+    return;
+  std::vector<Candidate> best = result.top;
+  if (std::none_of(best.begin(), best.end(), [&](const Candidate &c) { return c.key == result.best.key; }))
+    best.insert(best.begin(), result.best);
+  std::vector<std::pair<const Variant *, Measurement>> entries;
+  for (const Candidate &candidate : best)
+    entries.push_back({candidate.variant.get(), candidate.measurement});
+  FinalRace race = own->race(entries);
+  for (const std::string &note : race.notes)
+    result.notes.push_back(note);
+  result.best = result.baseline;
+  result.improved = false;
+  // Of those as fast as the fastest, the simplest first.
+  double limit = 0.98 * race.fastest();
+  std::stable_sort(race.runners.begin(), race.runners.end(), [&](const auto &a, const auto &b) {
+    bool fastA = a.speedup >= limit, fastB = b.speedup >= limit;
+    if (fastA != fastB)
+      return fastA;
+    size_t lengthA = best[a.candidate].recipe.size(), lengthB = best[b.candidate].recipe.size();
+    return fastA && lengthA != lengthB ? lengthA < lengthB : a.speedup > b.speedup;
+  });
+  for (const FinalRace::Runner &runner : race.runners) {
+    const Candidate &candidate = best[runner.candidate];
+    if (!(runner.low > 1) || !runner.measurement.guardrails.empty()) {
+      result.notes.push_back(llvm::formatv("in the final race '{0}' was {1:f2} times as fast ({2:f2} to {3:f2}): no sure gain",
+                                           recipeText(candidate.recipe), runner.speedup, runner.low, runner.high));
+      continue;
+    }
+    if (!isClean(task, candidate))
+      continue;
+    result.best = candidate;
+    result.best.measurement = runner.measurement;
+    result.improved = true;
+    summary["speedup"] = runner.speedup;
+    summary["speedupLow"] = runner.low;
+    summary["speedupHigh"] = runner.high;
+    const std::map<std::string, double> &counters = runner.measurement.counters;
+    auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
+    summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on {2}and the GPU",
+                                        counted("verify.launches"), counted("verify.runs"),
+                                        counters.count("emulated") ? "the CPU emulator " : "").str();
+    return;
+  }
+}
+
+llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) {
+  auto built = buildGpuProgram(task, &emitted, "program-optimized");
+  if (!built)
+    return built.takeError();
+  auto again = timeGpuProgram(task, executable);
+  if (!again)
+    return again.takeError();
+  auto changed = timeGpuProgram(task, *built);
+  if (!changed)
+    return makeError("the rewritten program cannot be run: {0}", llvm::toString(changed.takeError()));
+  if (run.exitCode == again->exitCode && changed->exitCode != run.exitCode)
+    return makeError("the rewritten program ends with exit code {0} instead of {1}", changed->exitCode, run.exitCode);
+  OutputDifference difference = compareOutputs(run.out, again->out, changed->out);
+  if (!difference.word.empty())
+    return makeError("the rewritten program prints {0}", difference.word);
+  if (!difference.number.empty())
+    summary["programNumbers"] = difference.number;
+  double before = std::min(run.kernelSeconds, again->kernelSeconds);
+  summary["programSeconds"] = before;
+  summary["programSecondsOptimized"] = changed->kernelSeconds;
+  if (changed->kernelSeconds > 0)
+    summary["programSpeedup"] = before / changed->kernelSeconds;
+  return llvm::Error::success();
+}
+
+std::vector<std::string> GpuBackend::notes() const {
+  std::vector<std::string> all = remarks;
+  if (own)
+    for (std::string &note : own->notes())
+      all.push_back(std::move(note));
+  return all;
+}
+
+llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const OwnFlags &flags, const Toolchain &toolchain,
+                                                                CompileOptions &options,
+                                                                const std::atomic<bool> *cancel) {
+  WorkerPoolOptions pool;
+  pool.command = WorkerPool::workerCommand(toolchain.libDir + "/../bin");
+  pool.cancel = cancel;
+  auto made = WorkerPool::create(std::move(pool));
+  if (!made)
+    return made.takeError();
+  const gpu::DeviceInfo &device = (*made)->device();
+  options.runOn(device.arch);
+  const GpuSpec *spec = GpuSpec::findOn(device.name);
+  return std::make_unique<GpuBackend>(std::move(*made), spec ? *spec : GpuSpec::forArch(device.arch));
+}

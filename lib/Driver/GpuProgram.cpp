@@ -1,0 +1,173 @@
+//===- GpuProgram.cpp - the user's program on a GPU -----------------------===//
+#include "GpuProgram.h"
+#include "FinalCompile.h"
+#include "optiml/Core/JsonFields.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/Support/FileSystem.h"
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+using namespace optiml;
+
+std::vector<std::string> optiml::executableArguments(const std::vector<std::string> &arguments,
+                                                     const std::string &executable) {
+  static const std::set<llvm::StringRef> dropped = {"-c", "--compile", "-dw", "--device-w", "-MD", "-MMD", "-MP",
+                                                    "--generate-dependencies-with-compile",
+                                                    "--generate-nonsystem-dependencies-with-compile"};
+  static const std::set<llvm::StringRef> droppedWithValue = {
+      "-o", "--output-file", "-MF", "--dependency-output", "-MT", "-MQ", "--dependency-target-name", "-odir",
+      "--output-directory"};
+  std::vector<std::string> result;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    llvm::StringRef a = arguments[i];
+    if (a == "-dc" || a == "--device-c")
+      result.push_back("-rdc=true");
+    else if (droppedWithValue.count(a.split('=').first))
+      i += !a.contains('=');
+    else if (!dropped.count(a))
+      result.push_back(a.str());
+  }
+  result.insert(result.end(), {"-o", executable});
+  return result;
+}
+
+llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, const std::string *text,
+                                                    const std::string &name) {
+  std::string executable = task.folder + "/" + name, output;
+  std::vector<std::string> arguments = executableArguments(task.arguments, executable);
+  auto code = text ? compileReplaced(task.toolchain, arguments, task.options.inputs.front(), *text, &output)
+                   : compileOriginal(task.toolchain, arguments, &output);
+  if (!code)
+    return code.takeError();
+  if (*code)
+    return makeError("nvcc makes no program of this file alone, so its kernels cannot be observed: {0}",
+                     llvm::StringRef(output).trim().take_front(1500));
+  return executable;
+}
+
+static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const std::string &executable,
+                                                 const std::map<std::string, std::string> &env) {
+  std::vector<std::string> argv = {executable};
+  argv.insert(argv.end(), task.flags.programArgs.begin(), task.flags.programArgs.end());
+  ProcessOptions options;
+  options.limits.seconds = task.flags.time;
+  options.limits.outputBytes = 16 << 20;
+  options.cancel = task.cancel;
+  options.env = env;
+  options.env["CUDA_PATH"] = task.toolchain.cudaPath;
+  options.env["CUDA_INJECTION64_PATH"] = task.toolchain.libDir + "/liboptiml-capture.so";
+  auto result = runProcess(argv, options);
+  if (!result)
+    return result.takeError();
+  if (result->timedOut)
+    return makeError("the program ran longer than {0:f1} s on the GPU; --optiml-time=SECONDS allows more, "
+                     "--optiml-args=ARGS gives it less to do",
+                     task.flags.time);
+  if (result->cancelled)
+    return makeError("cancelled");
+  return result;
+}
+
+static llvm::StringRef lastWords(const ProcessResult &result) {
+  llvm::StringRef text = llvm::StringRef(result.err).trim();
+  return (text.empty() ? llvm::StringRef(result.out).trim() : text).take_back(600);
+}
+
+llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable) {
+  std::string file = executable + ".times.json";
+  auto result = runInjected(task, executable, {{"OPTIML_KERNEL_TIMES", file}});
+  if (!result)
+    return result.takeError();
+  GpuRun run;
+  run.exitCode = result->signal ? 128 + result->signal : result->exitCode;
+  run.out = result->out;
+  run.err = result->err;
+  auto text = readFile(file);
+  if (!text)
+    return makeError("the program {0} and its kernels could not be observed: {1}{2}", result->describe(),
+                     llvm::toString(text.takeError()), lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
+  nlohmann::json value = nlohmann::json::parse(*text, nullptr, false);
+  JsonFields in(value, "the list of kernel times");
+  in.number("kernelSeconds", run.kernelSeconds);
+  in.number("copySeconds", run.copySeconds);
+  for (const nlohmann::json &entry : in.array("kernels")) {
+    KernelTime k;
+    JsonFields kernel(entry, "a kernel's time");
+    kernel.text("symbol", k.symbol);
+    kernel.text("name", k.name);
+    kernel.number("launches", k.launches);
+    kernel.number("seconds", k.seconds);
+    if (llvm::Error e = kernel.take())
+      return std::move(e);
+    run.kernels.push_back(std::move(k));
+  }
+  if (llvm::Error e = in.take())
+    return std::move(e);
+  std::sort(run.kernels.begin(), run.kernels.end(), [](auto &a, auto &b) { return a.seconds > b.seconds; });
+  return run;
+}
+
+llvm::Expected<Workload> optiml::captureGpuProgram(const SearchTask &task, const std::string &executable,
+                                                   const std::vector<std::string> &symbols, const std::string &folder) {
+  std::string pattern;
+  for (const std::string &symbol : symbols) {
+    pattern += pattern.empty() ? "^(" : "|";
+    for (char c : symbol) { // mangled names hold no more than letters, digits, '_', '$' and '.'
+      if (c == '$' || c == '.')
+        pattern += '\\';
+      pattern += c;
+    }
+  }
+  pattern += ")$";
+  auto result = runInjected(task, executable, {{"OPTIML_CAPTURE_DIR", folder}, {"OPTIML_CAPTURE_KERNELS", pattern}});
+  if (!result)
+    return result.takeError();
+  Workload workload;
+  std::string error;
+  if (!Workload::read(folder, workload, error))
+    return makeError("the launches of the program could not be captured: {0}{1}", error,
+                     lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
+  return workload;
+}
+
+static bool isNumber(const std::string &word) {
+  // With units and punctuation: "12.5ms", "(3", "0.01,".
+  size_t first = word.find_first_not_of("([{\"'=<>~+-$.,;:"), last = 0;
+  if (first == std::string::npos || !isdigit(static_cast<unsigned char>(word[first])))
+    return word == "nan" || word == "inf" || word == "-nan" || word == "-inf";
+  for (char c : word.substr(first))
+    last += isalpha(static_cast<unsigned char>(c)) != 0;
+  return last <= 8;
+}
+
+static std::vector<std::string> wordsOf(const std::string &text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;)
+    words.push_back(word);
+  return words;
+}
+
+OutputDifference optiml::compareOutputs(const std::string &original, const std::string &again,
+                                        const std::string &changed) {
+  OutputDifference result;
+  std::vector<std::string> a = wordsOf(original), b = wordsOf(again), c = wordsOf(changed);
+  if (a.size() != b.size())
+    return result; // its output varies anyhow
+  if (c.size() != a.size()) {
+    result.word = std::to_string(c.size()) + " words instead of " + std::to_string(a.size());
+    return result;
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i] || a[i] == c[i])
+      continue;
+    bool numbers = isNumber(a[i]) && isNumber(c[i]);
+    std::string &into = numbers ? result.number : result.word;
+    if (into.empty())
+      into = "'" + c[i] + "' instead of '" + a[i] + "'";
+  }
+  return result;
+}

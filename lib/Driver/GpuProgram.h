@@ -1,0 +1,52 @@
+//===- GpuProgram.h - the user's program on a GPU ---------------*- C++ -*-===//
+//
+// Builds the user's program with the real nvcc, runs it with OptiML's library injected (liboptiml-capture.so), and reads
+// what the library wrote: how long each kernel took, and the launches with their buffers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_GPUPROGRAM_H
+#define OPTIML_LIB_DRIVER_GPUPROGRAM_H
+
+#include "Backend.h"
+#include "optiml/Workload/Workload.h"
+
+namespace optiml {
+
+/// nvcc's arguments for an executable in place of what the command line asks for.
+std::vector<std::string> executableArguments(const std::vector<std::string> &arguments, const std::string &executable);
+
+/// An executable below the task's folder, of the user's text or of `text` in its place.
+llvm::Expected<std::string> buildGpuProgram(const SearchTask &task, const std::string *text, const std::string &name);
+
+struct KernelTime {
+  std::string symbol, name;
+  uint64_t launches = 0;
+  double seconds = 0;
+};
+
+/// One run of a program.
+struct GpuRun {
+  int exitCode = 0;
+  std::string out, err;
+  std::vector<KernelTime> kernels; ///< the longest first
+  double kernelSeconds = 0, copySeconds = 0;
+};
+
+/// Runs it and measures its kernels. The error says that it could not be run, or ran too long.
+llvm::Expected<GpuRun> timeGpuProgram(const SearchTask &task, const std::string &executable);
+
+/// Runs it and captures the launches of the kernels with these mangled names into `folder`.
+llvm::Expected<Workload> captureGpuProgram(const SearchTask &task, const std::string &executable,
+                                           const std::vector<std::string> &symbols, const std::string &folder);
+
+/// In which words the outputs of two programs differ; words that already differ between two runs of the original do not
+/// count, and numbers that differ are told apart (they may be times). Empty: none.
+struct OutputDifference {
+  std::string word;   ///< "'FAILED' instead of 'PASSED'"
+  std::string number; ///< "12.5 instead of 12.6"
+};
+OutputDifference compareOutputs(const std::string &original, const std::string &again, const std::string &changed);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,187 @@
+//===- GpuCases.cpp - what a launch is compared on, on a GPU --------------===//
+#include "GpuCases.h"
+#include "VerifyCompare.h"
+#include "VerifyInputs.h"
+#include "VerifyPlan.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
+#include "llvm/Support/FileSystem.h"
+#include <cmath>
+#include <cstring>
+
+using namespace optiml;
+using gpu::BufferBound;
+using gpu::Compare;
+
+// A launch of no more threads than this is recomputed whole; otherwise so many of its blocks.
+static constexpr uint64_t wholeThreads = 1 << 16;
+static constexpr unsigned sampledBlocks = 8;
+static constexpr double sampleSeconds = 20;
+// Cells of a buffer that are checked one by one; more would not tell more.
+static constexpr size_t mostCells = 1 << 18;
+
+/// Evenly spread, the first and the last among them.
+static std::vector<uint32_t> sampleBlocks(const LaunchImage &launch) {
+  uint64_t blocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
+  std::vector<uint32_t> sample;
+  if (threads <= wholeThreads || blocks <= sampledBlocks)
+    return sample;
+  for (uint64_t i = 0; i < sampledBlocks; ++i)
+    sample.push_back(uint32_t(i * (blocks - 1) / (sampledBlocks - 1)));
+  return sample;
+}
+
+static Compare compareOf(const ElementType &type) {
+  return type.kind == ElementKind::Float ? Compare::Float : type.kind == ElementKind::Double ? Compare::Double : Compare::Bits;
+}
+
+/// Whether what the sampled blocks left in the cells is what the whole launch left: not where other blocks add to them.
+static bool sampleIsWhole(const BufferReference &sample, const std::string &whole) {
+  for (const ShadowRecord &cell : sample.cells) {
+    double a, b;
+    if (cell.bytes == 4) {
+      float x, y;
+      memcpy(&x, sample.bytes.data() + cell.offset, 4);
+      memcpy(&y, whole.data() + cell.offset, 4);
+      a = double(x);
+      b = double(y);
+    } else {
+      memcpy(&a, sample.bytes.data() + cell.offset, 8);
+      memcpy(&b, whole.data() + cell.offset, 8);
+    }
+    if (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) > 1e-3 * std::max(cell.magnitude, std::fabs(a)))
+      return false;
+  }
+  return true;
+}
+
+bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &inputs, std::vector<BufferBound> &bounds) {
+  const LaunchImage &launch = workload.launches[index];
+  std::string folder = directory + "/shadow" + std::to_string(counter++);
+  llvm::sys::fs::create_directory(folder);
+  ConcretePlan plan = identityPlan(launch, launch.kernel);
+  emu::ReplayJob job;
+  job.module = shadowModule;
+  job.workload = workload.directory;
+  job.launch = index;
+  job.steps = plan.steps;
+  job.inputs = inputs;
+  job.outputDir = folder;
+  job.onlyBlocks = sampleBlocks(launch);
+  job.seconds = sampleSeconds;
+  std::string error, result = folder + "/result.json";
+  ProcessOptions process;
+  process.limits.seconds = sampleSeconds + 10;
+  process.limits.memoryBytes = options.memoryBytes;
+  process.limits.outputBytes = 1 << 16;
+  process.cancel = options.cancel;
+  auto fail = [&](const std::string &why) {
+    remarks.push_back("kernel " + launch.name + " is compared with a general tolerance, for its blocks could not be "
+                      "recomputed in double precision: " + why);
+    llvm::sys::fs::remove_directories(folder);
+    return false;
+  };
+  if (!writeJob(job, folder + "/job.json", error))
+    return fail(error);
+  auto child = runProcess({options.replayProgram, folder + "/job.json", result}, process);
+  if (!child)
+    return fail(llvm::toString(child.takeError()));
+  emu::ReplayResult done;
+  if (!child->ok() || !readResult(result, done, error))
+    return fail("the replay " + child->describe());
+  if (!done.ok)
+    return fail(done.faults.empty() ? "no reason was given" : done.faults.front().message);
+  for (BufferBound &bound : bounds) {
+    BufferReference r;
+    std::string file = folder + "/b" + std::to_string(bound.buffer);
+    auto bytes = readFile(file + ".bin"), cells = readFile(file + ".shadow");
+    if (!bytes || !cells) {
+      llvm::consumeError(bytes ? llvm::Error::success() : bytes.takeError());
+      llvm::consumeError(cells ? llvm::Error::success() : cells.takeError());
+      continue;
+    }
+    r.bytes = std::move(*bytes);
+    r.setCells(*cells);
+    const BufferImage &image = launch.buffers[bound.buffer];
+    if (r.cells.empty() || r.bytes.size() != image.bytes)
+      continue;
+    if (inputs.empty()) {
+      auto whole = readFile(workload.directory + "/" + image.after);
+      if (!whole) {
+        llvm::consumeError(whole.takeError());
+        continue;
+      }
+      if (!sampleIsWhole(r, *whole))
+        continue;
+    }
+    uint32_t size = bound.compare == Compare::Float ? 4 : 8;
+    bound.relative = relativeTolerance(r, size, options.floatMode);
+    bound.typical = 0;
+    std::vector<gpu::CheckedCell> checked;
+    size_t stride = r.cells.size() / mostCells + 1;
+    for (size_t i = 0; i < r.cells.size(); ++i) {
+      const ShadowRecord &cell = r.cells[i];
+      if (cell.bytes != size || !std::isfinite(cell.magnitude))
+        continue;
+      bound.typical = std::max(bound.typical, cell.magnitude);
+      if (i % stride == 0 && std::isfinite(cell.value))
+        checked.push_back({cell.offset, cell.bytes, 0, cell.value, bound.relative * cell.magnitude + 1e-37});
+    }
+    bound.cells = directory + "/cells" + std::to_string(counter++);
+    llvm::StringRef raw(reinterpret_cast<const char *>(checked.data()), checked.size() * sizeof(gpu::CheckedCell));
+    llvm::Error written = writeFileAtomically(bound.cells, raw);
+    if (checked.empty() || written)
+      bound.cells.clear();
+    llvm::consumeError(std::move(written));
+  }
+  llvm::sys::fs::remove_directories(folder);
+  return true;
+}
+
+std::vector<BufferBound> GpuCases::bounds(unsigned index, const std::map<unsigned, std::string> &inputs) {
+  const LaunchImage &launch = workload.launches[index];
+  std::vector<ElementType> types = bufferTypes(launch);
+  std::vector<BufferBound> result;
+  if (options.floatMode == FloatMode::Strict)
+    return result;
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    BufferBound bound;
+    bound.buffer = i;
+    bound.compare = compareOf(types[i]);
+    bound.typical = -1; // not known yet
+    if (bound.compare != Compare::Bits)
+      result.push_back(bound);
+  }
+  if (!shadowModule.empty() && !result.empty())
+    recompute(index, inputs, result);
+  return result;
+}
+
+llvm::Expected<std::vector<gpu::CaseRequest>> GpuCases::casesOf(unsigned index, FreshIntegers integers) {
+  const LaunchImage &launch = workload.launches[index];
+  std::vector<gpu::CaseRequest> result;
+  for (unsigned input = 0; input <= options.freshInputs; ++input) {
+    gpu::CaseRequest c;
+    c.launch = index;
+    c.name = (input ? "random input " + std::to_string(input) + " of launch " : std::string("captured launch ")) +
+             std::to_string(launch.sequence);
+    if (input) {
+      auto fresh = freshInputs(workload, launch, options.seed + input, integers, directory);
+      if (!fresh)
+        return fresh.takeError();
+      if (fresh->empty())
+        continue;
+      c.inputs = std::move(*fresh);
+    }
+    std::string key = std::to_string(index);
+    for (const auto &[buffer, file] : c.inputs)
+      key += "," + std::to_string(buffer) + ":" + file;
+    auto known = this->known.find(key);
+    if (known == this->known.end())
+      known = this->known.emplace(key, bounds(index, c.inputs)).first;
+    c.bounds = known->second;
+    result.push_back(std::move(c));
+  }
+  return result;
+}

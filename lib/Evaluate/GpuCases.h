@@ -1,0 +1,46 @@
+//===- GpuCases.h - what a launch is compared on, on a GPU ------*- C++ -*-===//
+//
+// The inputs of a captured launch (its own, and fresh ones) and how far floating-point results may be off. Running a
+// large launch in double precision on the CPU would take too long: some of its blocks are recomputed in the emulator,
+// their cells get the bound that the emulator's verifier uses, and the rest of the buffer is held to the largest
+// tolerance that these cells have.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_EVALUATE_GPUCASES_H
+#define OPTIML_LIB_EVALUATE_GPUCASES_H
+
+#include "VerifySignature.h"
+#include "optiml/Evaluate/Verify.h"
+#include "optiml/Gpu/Protocol.h"
+#include "optiml/Support/TempDir.h"
+
+namespace optiml {
+
+class GpuCases {
+public:
+  /// `shadowModule`: of the original, for the emulator; empty when it cannot be built (then only signatures tell what
+  /// is a floating-point number). `directory` keeps the files that the requests name.
+  GpuCases(const Workload &workload, const VerifyOptions &options, std::string shadowModule, std::string directory)
+      : workload(workload), options(options), shadowModule(std::move(shadowModule)), directory(std::move(directory)) {}
+
+  /// The captured input of launch `launch` and `options.freshInputs` fresh ones whose integers become others as told.
+  llvm::Expected<std::vector<gpu::CaseRequest>> casesOf(unsigned launch, FreshIntegers integers);
+
+  /// Launches whose blocks could not be recomputed, and why.
+  const std::vector<std::string> &notes() const { return remarks; }
+
+private:
+  std::vector<gpu::BufferBound> bounds(unsigned launch, const std::map<unsigned, std::string> &inputs);
+  bool recompute(unsigned launch, const std::map<unsigned, std::string> &inputs, std::vector<gpu::BufferBound> &bounds);
+
+  const Workload &workload;
+  const VerifyOptions &options;
+  std::string shadowModule, directory;
+  std::vector<std::string> remarks;
+  std::map<std::string, std::vector<gpu::BufferBound>> known; ///< by launch and inputs
+  unsigned counter = 0;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,26 @@
+//===- Capture.h - the injected library's two uses --------------*- C++ -*-===//
+#ifndef OPTIML_CAPTURE_CAPTURE_H
+#define OPTIML_CAPTURE_CAPTURE_H
+
+#include "optiml/Gpu/Cupti.h"
+#include "optiml/Gpu/Driver.h"
+
+namespace optiml::gpu {
+
+/// A folder: the program's launches become a workload there (docs/formats.md). OPTIML_CAPTURE_PER_CLASS,
+/// OPTIML_CAPTURE_MAX_LAUNCHES (64) and OPTIML_CAPTURE_MAX_BYTES (8G) are as for the emulator.
+constexpr const char *envCaptureDir = "OPTIML_CAPTURE_DIR";
+/// A POSIX extended regular expression; kernels whose mangled or demangled name it does not match are only counted.
+constexpr const char *envCaptureKernels = "OPTIML_CAPTURE_KERNELS";
+/// A file: gets the GPU time of each kernel when the program exits.
+constexpr const char *envKernelTimes = "OPTIML_KERNEL_TIMES";
+
+bool startCapture(const Driver &driver, const Cupti &cupti, const char *directory);
+bool startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file);
+
+/// Prints a CUPTI error; true when there is none.
+bool succeeded(const Cupti &cupti, CUptiResult result, const char *what);
+
+} // namespace optiml::gpu
+
+#endif

@@ -1,0 +1,198 @@
+//===- KernelTimes.cpp - how long a program's kernels take ----------------===//
+//
+// CUPTI's activity records, summed by kernel and written as JSON when the program exits:
+//
+//     {"kernels": [{"symbol", "name", "launches", "seconds"}, …], "kernelSeconds", "copySeconds", "dropped"}
+//
+//===----------------------------------------------------------------------===//
+#include "Capture.h"
+#include "Fields.h"
+#include "Quiet.h"
+#include "optiml/Workload/Signature.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+using namespace optiml;
+using namespace optiml::gpu;
+using nlohmann::json;
+
+// The records that the CUPTI of these headers writes.
+#if CUPTI_API_VERSION >= 130000
+using KernelRecord = CUpti_ActivityKernel10;
+using CopyRecord = CUpti_ActivityMemcpy6;
+using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
+using SetRecord = CUpti_ActivityMemset4;
+#else
+using KernelRecord = CUpti_ActivityKernel9;
+using CopyRecord = CUpti_ActivityMemcpy5;
+using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
+using SetRecord = CUpti_ActivityMemset4;
+#endif
+
+namespace {
+
+struct KernelTime {
+  uint64_t launches = 0, nanoseconds = 0;
+};
+
+struct Times {
+  const Driver *driver = nullptr;
+  const Cupti *cupti = nullptr;
+  std::string file;
+  pid_t process = 0;
+  std::mutex mutex; ///< of what follows; CUPTI's own thread brings the records
+  std::map<std::string, KernelTime> kernels;
+  uint64_t copyNanoseconds = 0, dropped = 0;
+};
+Times *times = nullptr; ///< used until the process ends
+
+constexpr size_t bufferBytes = size_t(8) << 20, bufferAlignment = 8;
+
+void CUPTIAPI bufferRequested(uint8_t **buffer, size_t *size, size_t *maxNumRecords) {
+  *buffer = static_cast<uint8_t *>(aligned_alloc(bufferAlignment, bufferBytes));
+  *size = *buffer ? bufferBytes : 0;
+  *maxNumRecords = 0; // as many as fit
+}
+
+/// A record of what had not finished has no end.
+template <typename Record> uint64_t lasted(const CUpti_Activity *record) {
+  const Record &r = *reinterpret_cast<const Record *>(record);
+  return r.start && r.end > r.start ? r.end - r.start : 0;
+}
+
+void count(const CUpti_Activity *record) {
+  switch (record->kind) {
+  case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+  case CUPTI_ACTIVITY_KIND_KERNEL: {
+    const char *name = reinterpret_cast<const KernelRecord *>(record)->name;
+    KernelTime &t = times->kernels[name ? name : ""];
+    ++t.launches;
+    t.nanoseconds += lasted<KernelRecord>(record);
+    return;
+  }
+  case CUPTI_ACTIVITY_KIND_MEMCPY:
+    times->copyNanoseconds += lasted<CopyRecord>(record);
+    return;
+  case CUPTI_ACTIVITY_KIND_MEMCPY2:
+    times->copyNanoseconds += lasted<PeerCopyRecord>(record);
+    return;
+  case CUPTI_ACTIVITY_KIND_MEMSET:
+    times->copyNanoseconds += lasted<SetRecord>(record);
+    return;
+  default:
+    return;
+  }
+}
+
+void CUPTIAPI bufferCompleted(CUcontext context, uint32_t stream, uint8_t *buffer, size_t, size_t validSize) {
+  {
+    std::lock_guard lock(times->mutex);
+    CUpti_Activity *record = nullptr;
+    while (buffer && validSize &&
+           times->cupti->cuptiActivityGetNextRecord(buffer, validSize, &record) == CUPTI_SUCCESS && record)
+      count(record);
+    size_t dropped = 0;
+    if (times->cupti->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS)
+      times->dropped += dropped;
+  }
+  free(buffer);
+}
+
+bool writeTimes(std::string &error) {
+  std::lock_guard lock(times->mutex);
+  std::vector<std::pair<std::string, KernelTime>> sorted(times->kernels.begin(), times->kernels.end());
+  std::sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
+    return a.second.nanoseconds != b.second.nanoseconds ? a.second.nanoseconds > b.second.nanoseconds
+                                                        : a.first < b.first;
+  });
+  json kernels = json::array();
+  uint64_t total = 0;
+  for (auto &[symbol, t] : sorted) {
+    total += t.nanoseconds;
+    kernels.push_back({{"symbol", symbol},
+                       {"name", demangled(symbol)},
+                       {"launches", t.launches},
+                       {"seconds", double(t.nanoseconds) * 1e-9}});
+  }
+  // A program may start others, which inherit the environment: one without kernels leaves their file alone.
+  if (kernels.empty() && access(times->file.c_str(), F_OK) == 0)
+    return true;
+  return writeJson({{"kernels", kernels},
+                    {"kernelSeconds", double(total) * 1e-9},
+                    {"copySeconds", double(times->copyNanoseconds) * 1e-9},
+                    {"dropped", times->dropped}},
+                   times->file, error);
+}
+
+/// Lets kernels that still run at the program's end finish, for a while: a program may leave one that never does.
+void waitForGpu() {
+  using Clock = std::chrono::steady_clock;
+  CUcontext context = nullptr;
+  if (times->driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+    return;
+  for (auto end = Clock::now() + std::chrono::seconds(5); Clock::now() < end;) {
+    if (times->driver->cuStreamQuery(CU_STREAM_LEGACY) != CUDA_ERROR_NOT_READY)
+      return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void finish() {
+  if (getpid() != times->process) // a child that was forked
+    return;
+  Quiet quiet;
+  waitForGpu();
+  times->cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  std::string error;
+  if (!writeTimes(error))
+    fprintf(stderr, "optiml: error: %s\n", error.c_str());
+}
+
+/// Records are lost with their context.
+void CUPTIAPI contextEnds(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *data) {
+  if (!data || Quiet::here() || getpid() != times->process ||
+      static_cast<const CUpti_CallbackData *>(data)->callbackSite != CUPTI_API_ENTER)
+    return;
+  Quiet quiet;
+  waitForGpu();
+  times->cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+} // namespace
+
+bool optiml::gpu::startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file) {
+  times = new Times;
+  times->driver = &driver;
+  times->cupti = &cupti;
+  times->file = file;
+  times->process = getpid();
+  if (!succeeded(cupti, cupti.cuptiActivityRegisterCallbacks(bufferRequested, bufferCompleted),
+                 "CUPTI does not record activities"))
+    return false;
+  if (!succeeded(cupti, cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL),
+                 "CUPTI does not record kernels"))
+    return false;
+  for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET})
+    succeeded(cupti, cupti.cuptiActivityEnable(kind), "CUPTI does not record copies");
+  CUpti_SubscriberHandle subscriber = nullptr;
+  if (succeeded(cupti, cupti.cuptiSubscribe(&subscriber, contextEnds, nullptr), "CUPTI does not tell of resets")) {
+    succeeded(cupti,
+              cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                        CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020),
+              "CUPTI does not tell of resets");
+    for (CUpti_driver_api_trace_cbid id :
+         {CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+          CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
+          CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2})
+      succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
+                "CUPTI does not tell of resets");
+  }
+  atexit(finish);
+  return true;
+}

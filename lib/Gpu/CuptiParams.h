@@ -1,0 +1,39 @@
+//===- CuptiParams.h - calling CUPTI ----------------------------*- C++ -*-===//
+//
+// CUPTI's profiler functions take a struct each that must know its own size; and the words for what they answer.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_GPU_CUPTIPARAMS_H
+#define OPTIML_LIB_GPU_CUPTIPARAMS_H
+
+#include "optiml/Gpu/Counters.h"
+#include "optiml/Gpu/Cupti.h"
+
+#define OPTIML_CUPTI_PARAMS(TYPE) optiml::gpu::cuptiParams<TYPE>(TYPE##_STRUCT_SIZE)
+
+namespace optiml::gpu {
+
+template <typename T> T cuptiParams(size_t size) {
+  T params{};
+  params.structSize = size;
+  return params;
+}
+
+/// Why a call failed; where the user can do something about it, that.
+inline std::string cuptiFailure(const Cupti &cupti, CUptiResult result, const char *call) {
+  switch (result) {
+  case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    return counterPermissionHint();
+  case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+    return "the host of this virtual GPU does not let its guests read hardware counters: profiling must be enabled "
+           "there";
+  case CUPTI_ERROR_HARDWARE_BUSY:
+    return "another profiler uses the GPU's hardware counters (Nsight Compute, DCGM, a second OptiML?)";
+  default:
+    return std::string(call) + ": " + cupti.message(result);
+  }
+}
+
+} // namespace optiml::gpu
+
+#endif

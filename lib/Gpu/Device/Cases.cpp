@@ -1,0 +1,413 @@
+//===- Cases.cpp - does a variant compute the same on the GPU? ------------===//
+#include "Cases.h"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+using namespace optiml;
+using namespace optiml::gpu;
+
+// Float results whose rounding is not known may differ by this much, relative to the typical magnitude of their buffer:
+// a sum of some thousand terms in another order.
+static constexpr double unknownFloat = 0x1p-16, unknownDouble = 0x1p-40;
+
+const BufferImage &Cases::image(const DeviceCase &c, unsigned buffer) const {
+  return launches.launches()[c.request.launch].image->buffers[buffer];
+}
+
+CUdeviceptr Cases::uploadFile(const std::string &path, uint64_t bytes) {
+  std::ifstream in(path, std::ios::binary);
+  std::string data((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (data.size() != bytes) {
+    device.fail("'" + path + "' does not hold " + std::to_string(bytes) + " bytes");
+    return 0;
+  }
+  launches.memory().patch(data.data(), bytes);
+  CUdeviceptr at = device.allocate(bytes, "no room for inputs");
+  return at && device.upload(at, data.data(), bytes) ? at : 0;
+}
+
+CUdeviceptr Cases::copyOf(CUdeviceptr from, uint64_t bytes) {
+  CUdeviceptr at = device.allocate(bytes, "no room for reference results");
+  return at && device.copy(at, from, bytes) ? at : 0;
+}
+
+bool Cases::restore(const DeviceCase &c, const Run &run, bool all) {
+  for (unsigned i = 0; i < c.buffers.size(); ++i) {
+    const DeviceCase::Buffer &b = c.buffers[i];
+    if (!b.present || (!all && !b.changed))
+      continue;
+    const BufferImage &info = image(c, i);
+    if (info.initial && !b.changed && !c.request.inputs.count(i))
+      continue; // the module's own contents; they may hold addresses
+    CUdeviceptr to = launches.address(run, i);
+    if (to && !device.copy(to, b.input, info.bytes))
+      return false;
+  }
+  if (all)
+    for (const auto &[at, bytes] : run.launch->redZones)
+      if (!device.fill(at, redZonePattern, bytes))
+        return false;
+  if (all)
+    for (size_t i = 0; i < run.scratch.size(); ++i)
+      if (!device.fill(run.scratch[i], 0xff, run.scratchBytes[i]))
+        return false;
+  return true;
+}
+
+bool Cases::runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome &outcome) {
+  outcome = {};
+  if (!restore(c, run, true) || !launches.enqueue(run, outcome.failure)) {
+    if (outcome.failure == Failure::None)
+      outcome.failure = Failure::Runtime;
+    outcome.why = device.error;
+    return false;
+  }
+  switch (device.wait(seconds)) {
+  case Device::Wait::Done:
+    return true;
+  case Device::Wait::TimedOut:
+    outcome.failure = Failure::Timeout;
+    outcome.why = "the kernel did not end within " + std::to_string(seconds).substr(0, 5) + " s on " + c.request.name;
+    return false;
+  case Device::Wait::Failed:
+    outcome.failure = Failure::Runtime;
+    outcome.why = device.error + ", on " + c.request.name;
+    return false;
+  }
+  return false;
+}
+
+bool Cases::enqueueBuffer(const DeviceCase &c, const Run &run, unsigned i, unsigned place) {
+  const DeviceCase::Buffer &b = c.buffers[i];
+  const BufferImage &info = image(c, i);
+  CUdeviceptr at = b.present && !b.unstable ? launches.address(run, i) : 0;
+  if (!at)
+    return true;
+  if (!b.changed)
+    return device.compareBits(at, b.expected, info.bytes, place);
+  return device.compareNumbers(b.bound.relative > 0 ? b.bound.compare : Compare::Bits, at, b.expected, info.bytes,
+                               b.bound.relative, b.bound.typical, place) &&
+         device.checkCells(at, b.expected, b.cells, b.cellCount, place);
+}
+
+bool Cases::enqueueComparison(const DeviceCase &c, const Run &run, unsigned place) {
+  for (unsigned i = 0; i < c.buffers.size(); ++i)
+    if (c.buffers[i].changed && !enqueueBuffer(c, run, i, place))
+      return false;
+  return true;
+}
+
+Outcome Cases::check(const DeviceCase &c, const Run &run, double seconds) {
+  Outcome outcome;
+  if (!runOnce(c, run, seconds, outcome))
+    return outcome;
+  auto broken = [&] {
+    outcome.failure = Failure::Runtime;
+    outcome.why = device.error;
+    return outcome;
+  };
+  unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters - 1);
+  if (!device.resetCounters(n + 1))
+    return broken();
+  for (unsigned i = 0; i < c.buffers.size(); ++i) // more buffers than counters share the last
+    if (!enqueueBuffer(c, run, i, std::min(i, n - 1)))
+      return broken();
+  std::vector<Place> places(n + 1);
+  for (const auto &[at, bytes] : run.launch->redZones)
+    if (!device.checkPattern(at, bytes, redZonePattern, n))
+      return broken();
+  if (!device.finish() || !device.readCounters(places.data(), n + 1))
+    return broken();
+  for (unsigned i = 0; i < n && outcome.difference.empty(); ++i)
+    if (places[i] != nowhere)
+      outcome.difference = describe(c, run, i, places[i]);
+  if (outcome.difference.empty() && places[n] != nowhere)
+    outcome.difference = "kernel " + run.launch->kernelName() +
+                         " writes outside of its buffers (the memory beside them changed), on " + c.request.name;
+  return outcome;
+}
+
+Outcome Cases::repeat(const DeviceCase &c, const Run &run, double seconds) {
+  Outcome outcome;
+  std::vector<unsigned> compared;
+  uint64_t slot = 0;
+  auto broken = [&] {
+    outcome.failure = Failure::Runtime;
+    outcome.why = device.error;
+    return outcome;
+  };
+  std::vector<CUdeviceptr> kept;
+  for (unsigned i = 0; i < c.buffers.size() && compared.size() < Device::counters; ++i) {
+    if (!c.buffers[i].changed || !c.buffers[i].present)
+      continue;
+    uint64_t bytes = image(c, i).bytes;
+    CUdeviceptr &memory = firstRun[bytes * 64 + slot++ % 64];
+    if (!memory && !(memory = device.allocate(bytes, "no room to compare two runs")))
+      return broken();
+    if (!device.copy(memory, launches.address(run, i), bytes))
+      return broken();
+    compared.push_back(i);
+    kept.push_back(memory);
+  }
+  if (!runOnce(c, run, seconds, outcome))
+    return outcome;
+  if (!device.resetCounters(unsigned(std::max<size_t>(1, compared.size()))))
+    return broken();
+  for (unsigned k = 0; k < compared.size(); ++k)
+    if (!device.compareBits(launches.address(run, compared[k]), kept[k], image(c, compared[k]).bytes, k))
+      return broken();
+  std::vector<Place> places(compared.size());
+  if (!device.finish() || !device.readCounters(places.data(), unsigned(places.size())))
+    return broken();
+  for (unsigned k = 0; k < compared.size() && outcome.difference.empty(); ++k)
+    if (places[k] != nowhere)
+      outcome.difference = "two runs of kernel " + run.launch->kernelName() + " differ in " +
+                           run.launch->bufferName(compared[k]) + " at byte " + std::to_string(places[k]) +
+                           ": its results vary from run to run (a race), on " + c.request.name;
+  return outcome;
+}
+
+static std::string number(double v, int digits) {
+  char text[40];
+  snprintf(text, sizeof text, "%.*g", digits, v);
+  return text;
+}
+
+/// The element at `data` in words.
+static std::string elementText(const char *data, const ElementType &type) {
+  if (type.kind == ElementKind::Float) {
+    float v;
+    memcpy(&v, data, 4);
+    return number(double(v), 9);
+  }
+  if (type.kind == ElementKind::Double) {
+    double v;
+    memcpy(&v, data, 8);
+    return number(v, 17);
+  }
+  uint64_t v = 0;
+  memcpy(&v, data, type.bytes);
+  if (type.isUnsigned)
+    return std::to_string(v);
+  unsigned shift = 64 - 8 * type.bytes;
+  return std::to_string(int64_t(v << shift) >> shift);
+}
+
+std::string Cases::describe(const DeviceCase &c, const Run &run, unsigned buffer, Place place) {
+  const BufferImage &info = image(c, buffer);
+  ElementType type = bufferTypes(*run.launch->image)[buffer];
+  uint64_t begin = std::min<uint64_t>(place, info.bytes - 1) / type.bytes * type.bytes;
+  std::string text = "kernel " + run.launch->kernelName() + ", " + run.launch->bufferName(buffer) + "[" +
+                     std::to_string(begin / type.bytes) + "]";
+  char actual[8] = {}, expected[8] = {};
+  if (begin + type.bytes <= info.bytes && device.download(actual, launches.address(run, buffer) + begin, type.bytes) &&
+      device.download(expected, c.buffers[buffer].expected + begin, type.bytes)) {
+    text += ": " + elementText(actual, type) + " instead of " + elementText(expected, type);
+    if (memcmp(actual, expected, type.bytes) == 0) // the run that differed is over
+      text += " (at another time)";
+  }
+  return text + ", on " + c.request.name;
+}
+
+bool Cases::snapshot(DeviceCase &c, const Run &run) {
+  unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters);
+  if (!device.resetCounters(std::max(1u, n)))
+    return false;
+  for (unsigned i = 0; i < n; ++i)
+    if (c.buffers[i].present &&
+        !device.compareBits(launches.address(run, i), c.buffers[i].input, image(c, i).bytes, i))
+      return false;
+  std::vector<Place> places(n);
+  if (!device.finish() || !device.readCounters(places.data(), n))
+    return false;
+  for (unsigned i = 0; i < c.buffers.size(); ++i) {
+    DeviceCase::Buffer &b = c.buffers[i];
+    b.expected = b.input;
+    b.changed = b.present && (i >= n || places[i] != nowhere);
+    if (b.changed && !(b.expected = copyOf(launches.address(run, i), image(c, i).bytes)))
+      return false;
+  }
+  return device.finish();
+}
+
+/// Two runs of the original: what differs bit for bit cannot be asked of a variant either.
+bool Cases::findUnstable(DeviceCase &c, const Run &run) {
+  unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters);
+  std::vector<Place> places(n);
+  for (int again = 0; again < 2; ++again) {
+    Outcome outcome;
+    if (!runOnce(c, run, 60, outcome) || !device.resetCounters(std::max(1u, n)))
+      return false;
+    for (unsigned i = 0; i < n; ++i)
+      if (c.buffers[i].changed &&
+          !device.compareBits(launches.address(run, i), c.buffers[i].expected, image(c, i).bytes, i))
+        return false;
+    if (!device.finish() || !device.readCounters(places.data(), n))
+      return false;
+    for (unsigned i = 0; i < n; ++i) {
+      if (places[i] == nowhere)
+        continue;
+      c.deterministic = false;
+      if (c.buffers[i].bound.compare == Compare::Bits)
+        c.buffers[i].unstable = true;
+    }
+  }
+  return true;
+}
+
+static bool pointsToConst(const DeviceLaunch &launch, unsigned buffer) {
+  std::vector<std::string> types = parameterTypes(launch.image->kernel);
+  bool all = false;
+  for (size_t i = 0; i < launch.image->arguments.size() && i < types.size(); ++i)
+    if (launch.image->arguments[i].buffer == int(buffer)) {
+      if (types[i].find("const*") == std::string::npos && types[i].find("const *") == std::string::npos)
+        return false;
+      all = true;
+    }
+  return all;
+}
+
+/// Keeps the poison when the original gives the same on the poisoned buffer. False: the device failed.
+bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
+  DeviceCase::Buffer &b = c.buffers[i];
+  const BufferImage &info = image(c, i);
+  ElementType type = bufferTypes(*run.launch->image)[i];
+  bool floating = type.kind == ElementKind::Float || type.kind == ElementKind::Double;
+  bool integers = type.kind == ElementKind::Integer && type.bytes >= 4;
+  if (!b.present || b.unstable || !info.symbol.empty() || info.bytes < 4 || (info.bytes & 3) ||
+      pointsToConst(*run.launch, i) || !(floating || (integers && !careful && b.changed)))
+    return true;
+  int low = 0, high = 0;
+  if (integers) {
+    std::vector<int> words(info.bytes / 4);
+    if (!device.download(words.data(), b.input, words.size() * 4))
+      return false;
+    auto [least, most] = std::minmax_element(words.begin(), words.end());
+    low = *least;
+    high = *most;
+  }
+  CUdeviceptr poisoned = copyOf(b.input, info.bytes);
+  if (!poisoned || !device.poison(poisoned, info.bytes, floating, low, high))
+    return false;
+  std::swap(poisoned, b.input);
+  Outcome outcome;
+  if (!runOnce(c, run, 60, outcome))
+    return false;
+  unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters - 2);
+  std::vector<Place> places(n + 2);
+  if (!device.resetCounters(n + 2) || !device.setCounter(n + 1, 0))
+    return false;
+  CUdeviceptr at = launches.address(run, i);
+  for (unsigned j = 0; j < n; ++j)
+    if (j != i && !enqueueBuffer(c, run, j, j))
+      return false;
+  if (!device.checkWritten(at, b.input, b.expected, info.bytes, n, n + 1) || !device.finish() ||
+      !device.readCounters(places.data(), n + 2))
+    return false;
+  bool same = std::all_of(places.begin(), places.begin() + n + 1, [](Place p) { return p == nowhere; });
+  if (!same || places[n + 1] == 0) {
+    std::swap(poisoned, b.input);
+    device.cu.cuMemFree(poisoned);
+    return true;
+  }
+  c.writtenBytes += 4 * places[n + 1];
+  b.poisoned = b.changed = true;
+  b.expected = copyOf(at, info.bytes);
+  return b.expected && device.finish();
+}
+
+bool Cases::setBounds(DeviceCase &c) {
+  for (const BufferBound &bound : c.request.bounds) {
+    if (bound.buffer >= c.buffers.size())
+      return device.fail("a bound for buffer " + std::to_string(bound.buffer) + ", which " + c.request.name + " lacks");
+    DeviceCase::Buffer &b = c.buffers[bound.buffer];
+    b.bound = bound;
+    if (bound.cells.empty())
+      continue;
+    std::ifstream in(bound.cells, std::ios::binary | std::ios::ate);
+    uint64_t bytes = in ? uint64_t(in.tellg()) : 0;
+    b.cellCount = bytes / sizeof(CheckedCell);
+    b.cells = uploadFile(bound.cells, bytes);
+    if (!b.cells)
+      return false;
+  }
+  return true;
+}
+
+/// Where nothing was recomputed, the largest finite result stands for the buffer's typical magnitude.
+static bool guessBound(Device &device, DeviceCase::Buffer &b, uint64_t bytes) {
+  if (b.bound.compare == Compare::Bits || b.bound.typical >= 0)
+    return true;
+  std::string data(bytes, '\0');
+  if (!device.download(data.data(), b.expected, bytes))
+    return false;
+  double largest = 0;
+  auto scan = [&](auto zero) {
+    decltype(zero) v;
+    for (uint64_t i = 0; i + sizeof v <= bytes; i += sizeof v) {
+      memcpy(&v, data.data() + i, sizeof v);
+      if (std::isfinite(v))
+        largest = std::max(largest, std::fabs(double(v)));
+    }
+  };
+  bool single = b.bound.compare == Compare::Float;
+  single ? scan(0.0f) : scan(0.0);
+  b.bound.relative = single ? unknownFloat : unknownDouble;
+  b.bound.typical = largest;
+  return true;
+}
+
+bool Cases::prepare(DeviceCase &c, Module &original, bool careful) {
+  const DeviceLaunch &launch = launches.launches()[c.request.launch];
+  if (!launch.unusable.empty()) {
+    c.unusable = launch.unusable;
+    return true;
+  }
+  Run run;
+  if (!launches.planOriginal(c.request.launch, original, run)) {
+    c.unusable = "the original cannot be launched again: " + device.error;
+    return true;
+  }
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    DeviceCase::Buffer b;
+    b.present = launches.address(run, i) != 0;
+    auto input = c.request.inputs.find(i);
+    b.input = input == c.request.inputs.end() ? launch.buffers[i].captured : uploadFile(input->second, image(c, i).bytes);
+    if (!b.input)
+      return false;
+    c.buffers.push_back(b);
+  }
+  if (!setBounds(c))
+    return false;
+  Outcome outcome;
+  using Clock = std::chrono::steady_clock;
+  if (!runOnce(c, run, 120, outcome)) { // the first launch also loads code
+    c.unusable = "the original fails on it: " + outcome.why;
+    return !device.lost;
+  }
+  if (!snapshot(c, run))
+    return false;
+  for (unsigned i = 0; i < c.buffers.size(); ++i)
+    if (c.buffers[i].changed && !guessBound(device, c.buffers[i], image(c, i).bytes))
+      return false;
+  auto begin = Clock::now();
+  if (!findUnstable(c, run))
+    return false;
+  c.seconds = std::chrono::duration<double>(Clock::now() - begin).count() / 2;
+  if (c.deterministic)
+    for (unsigned i = 0; i < c.buffers.size(); ++i)
+      if (!tryPoison(c, run, i, careful))
+        return false;
+  bool any = false;
+  for (unsigned i = 0; i < c.buffers.size(); ++i) {
+    any |= c.buffers[i].changed && !c.buffers[i].unstable;
+    if (c.buffers[i].changed && !c.buffers[i].poisoned)
+      c.writtenBytes += image(c, i).bytes / 4; // at least some of it; how much is not known
+  }
+  if (!any)
+    c.unusable = "the original changes nothing that could be compared";
+  return true;
+}

@@ -1,0 +1,80 @@
+//===- Cases.h - does a variant compute the same on the GPU? ----*- C++ -*-===//
+//
+// A case is a captured launch with some contents of its buffers. The original runs on it once, and its results are the
+// reference. What a launch overwrites without reading is poisoned first, so that a variant that leaves an output out
+// cannot pass by what was there before: whether a buffer is of that kind is found out by running the original on the
+// poisoned buffer and seeing that nothing but the poison changes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_GPU_DEVICE_CASES_H
+#define OPTIML_LIB_GPU_DEVICE_CASES_H
+
+#include "Launches.h"
+
+namespace optiml::gpu {
+
+struct DeviceCase {
+  CaseRequest request;
+  std::string unusable; ///< why nothing is compared on it, or empty
+  struct Buffer {
+    CUdeviceptr input = 0;    ///< contents before the launch
+    CUdeviceptr expected = 0; ///< after the original; equal to `input` where it changes nothing
+    bool changed = false;
+    bool poisoned = false;
+    bool unstable = false; ///< two runs of the original differ in what must be equal bit for bit
+    bool present = true;   ///< a variable that the original's module lacks is left out
+    BufferBound bound;
+    CUdeviceptr cells = 0;
+    uint64_t cellCount = 0;
+  };
+  std::vector<Buffer> buffers;
+  bool deterministic = true; ///< the original gave the same bits twice
+  uint64_t writtenBytes = 0;
+  double seconds = 0; ///< of the original, for time limits
+};
+
+/// The result of comparing one run.
+struct Outcome {
+  Failure failure = Failure::None; ///< the run itself went wrong
+  std::string difference;          ///< empty: equal
+  bool good() const { return failure == Failure::None && difference.empty(); }
+  std::string why; ///< of the failure
+};
+
+class Cases {
+public:
+  Cases(Device &device, Launches &launches) : device(device), launches(launches) {}
+
+  /// Runs the original. False: the device failed (Device::error, Device::lost); a case that cannot be used says why.
+  bool prepare(DeviceCase &c, Module &original, bool careful);
+
+  /// Puts a case's inputs in place. `all`: every buffer and the red zones; otherwise only what the original changes.
+  bool restore(const DeviceCase &c, const Run &run, bool all);
+  /// Restores, runs, waits no longer than `seconds`, and compares everything.
+  Outcome check(const DeviceCase &c, const Run &run, double seconds);
+  /// Whether a second run gives the same bits as the first did (call after check).
+  Outcome repeat(const DeviceCase &c, const Run &run, double seconds);
+  /// Queues a comparison of what the original changes, into counter `place`.
+  bool enqueueComparison(const DeviceCase &c, const Run &run, unsigned place);
+  /// In words, after check or enqueueComparison found something in buffer `buffer` at byte `place`.
+  std::string describe(const DeviceCase &c, const Run &run, unsigned buffer, Place place);
+
+private:
+  bool runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome &outcome);
+  bool enqueueBuffer(const DeviceCase &c, const Run &run, unsigned buffer, unsigned place);
+  bool snapshot(DeviceCase &c, const Run &run);
+  bool findUnstable(DeviceCase &c, const Run &run);
+  bool tryPoison(DeviceCase &c, const Run &run, unsigned buffer, bool careful);
+  bool setBounds(DeviceCase &c);
+  CUdeviceptr uploadFile(const std::string &path, uint64_t bytes);
+  CUdeviceptr copyOf(CUdeviceptr from, uint64_t bytes);
+  const BufferImage &image(const DeviceCase &c, unsigned buffer) const;
+
+  Device &device;
+  Launches &launches;
+  std::map<uint64_t, CUdeviceptr> firstRun; ///< by size and number: results to compare a second run with
+};
+
+} // namespace optiml::gpu
+
+#endif

@@ -1,0 +1,128 @@
+//===- Kernels.cu - what a worker itself runs on the GPU --------*- CUDA -*-===//
+//
+// Compiled to PTX when OptiML is built and embedded into the worker; the driver translates it for its GPU.
+//
+//===----------------------------------------------------------------------===//
+#include <cfloat>
+#include <cstdint>
+
+/// The first place where something differs, ~0: nowhere.
+using Place = unsigned long long;
+
+static __device__ uint64_t firstItem() { return blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; }
+static __device__ uint64_t step() { return gridDim.x * uint64_t(blockDim.x); }
+
+extern "C" {
+
+/// Bytes that differ; the place is a byte offset.
+__global__ void optimlCompareBits(const unsigned char *actual, const unsigned char *expected, uint64_t bytes,
+                                  Place *place) {
+  uint64_t words = ((uint64_t(actual) | uint64_t(expected)) & 3) ? 0 : bytes / 4;
+  const uint32_t *a = reinterpret_cast<const uint32_t *>(actual), *e = reinterpret_cast<const uint32_t *>(expected);
+  for (uint64_t i = firstItem(); i < words; i += step())
+    if (a[i] != e[i])
+      atomicMin(place, Place(4 * i));
+  for (uint64_t i = 4 * words + firstItem(); i < bytes; i += step())
+    if (actual[i] != expected[i])
+      atomicMin(place, Place(i));
+}
+
+/// Bytes that are not `value`.
+__global__ void optimlCheckPattern(const unsigned char *data, uint64_t bytes, unsigned value, Place *place) {
+  for (uint64_t i = firstItem(); i < bytes; i += step())
+    if (data[i] != value)
+      atomicMin(place, Place(i));
+}
+}
+
+template <typename T> static __device__ bool within(T actual, T expected, double tolerance) {
+  if (isnan(expected))
+    return isnan(actual);
+  if (isinf(expected))
+    return actual == expected;
+  return fabs(double(actual) - double(expected)) <= tolerance; // written so that NaN fails
+}
+
+template <typename T>
+static __device__ void compareFloats(const T *actual, const T *expected, uint64_t n, double relative, double typical,
+                                     double smallest, Place *place) {
+  for (uint64_t i = firstItem(); i < n; i += step()) {
+    T a = actual[i], e = expected[i];
+    if (a == e)
+      continue;
+    if (!within(a, e, relative * fmax(fabs(double(e)), typical) + smallest))
+      atomicMin(place, Place(i * sizeof(T)));
+  }
+}
+
+extern "C" {
+
+__global__ void optimlCompareFloats(const float *actual, const float *expected, uint64_t n, double relative,
+                                    double typical, Place *place) {
+  compareFloats(actual, expected, n, relative, typical, FLT_MIN, place);
+}
+
+__global__ void optimlCompareDoubles(const double *actual, const double *expected, uint64_t n, double relative,
+                                     double typical, Place *place) {
+  compareFloats(actual, expected, n, relative, typical, DBL_MIN, place);
+}
+
+struct CheckedCell {
+  uint64_t offset;
+  uint32_t bytes, unused;
+  double value, tolerance;
+};
+
+/// Cells that were recomputed in double precision.
+__global__ void optimlCheckCells(const unsigned char *actual, const unsigned char *expected, const CheckedCell *cells,
+                                 uint64_t n, Place *place) {
+  for (uint64_t i = firstItem(); i < n; i += step()) {
+    CheckedCell c = cells[i];
+    bool good;
+    if (c.bytes == 4) {
+      float a = *reinterpret_cast<const float *>(actual + c.offset), e = *reinterpret_cast<const float *>(expected + c.offset);
+      good = within(a, e, c.tolerance) || fabs(double(a) - c.value) <= c.tolerance;
+    } else {
+      double a = *reinterpret_cast<const double *>(actual + c.offset), e = *reinterpret_cast<const double *>(expected + c.offset);
+      good = within(a, e, c.tolerance) || fabs(a - c.value) <= c.tolerance;
+    }
+    if (!good)
+      atomicMin(place, Place(c.offset));
+  }
+}
+
+/// Other contents for an output buffer. Numbers of floating point become NaN; anything else stays a plausible index:
+/// the 4-byte words of the buffer are mirrored in the range [low, high] that they had.
+__global__ void optimlPoison(unsigned char *data, uint64_t bytes, int floating, int low, int high) {
+  uint32_t *words = reinterpret_cast<uint32_t *>(data);
+  for (uint64_t i = firstItem(); i < bytes / 4; i += step())
+    words[i] = floating ? 0xffffffffu : low == high ? uint32_t(low == 0 ? 1 : 0) : uint32_t(low) + (uint32_t(high) - words[i]);
+  for (uint64_t i = bytes / 4 * 4 + firstItem(); i < bytes; i += step())
+    data[i] = floating ? 0xff : data[i];
+}
+
+/// After a run on poisoned contents: every 4-byte word must be what was there, or what the run on the true contents
+/// gave. `written` counts those that are not what was there.
+__global__ void optimlCheckWritten(const uint32_t *result, const uint32_t *poisoned, const uint32_t *expected,
+                                   uint64_t words, Place *place, Place *written) {
+  Place mine = 0;
+  for (uint64_t i = firstItem(); i < words; i += step()) {
+    bool changed = result[i] != poisoned[i];
+    mine += changed;
+    if (changed && result[i] != expected[i])
+      atomicMin(place, Place(4 * i));
+  }
+  if (mine)
+    atomicAdd(written, mine);
+}
+
+/// Keeps the GPU busy for so many nanoseconds, so that what is queued behind it starts without waiting for the host.
+__global__ void optimlSpin(unsigned nanoseconds) {
+  unsigned long long begin, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    __nanosleep(200);
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < nanoseconds);
+}
+}
