@@ -2,11 +2,13 @@
 #
 #   %examples  the folder examples/         %utils   the folder utils/
 #   %nvcc      the CUDA compiler            %python  the Python interpreter
+#   %cuda      the CUDA toolkit's folder    %capture the library that captures launches on a GPU
 #
-# Features: `gpu` (a CUDA device answers), `verify` (optiml-run checks changed programs), and `optiml-X` for every tool
-# of this build's bin folder.
+# Features: `gpu` (a CUDA device answers), `pytorch` (and PyTorch uses it), `mount` (a test may mount file systems),
+# `verify` (optiml-run checks changed programs), and `optiml-X` for every tool of this build's bin folder.
+#
+# The site configuration is that of a build (lit.site.cfg.py.in) or of a bundle (utils/gpu-check).
 import os
-import shutil
 import subprocess
 
 import lit.formats
@@ -42,6 +44,10 @@ config.substitutions.append(("%examples", os.path.join(config.optiml_source_dir,
 config.substitutions.append(("%utils", os.path.join(config.optiml_source_dir, "utils")))
 config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%cuda", os.path.dirname(os.path.dirname(os.path.realpath(config.nvcc)))))
+config.substitutions.append(
+    ("%capture", os.path.normpath(os.path.join(config.optiml_tools_dir, "..", "lib", "liboptiml-capture.so")))
+)
 config.substitutions.append(
     ("%mutant", "%s %s/mutant check" % (config.python, os.path.join(config.optiml_source_dir, "utils")))
 )
@@ -63,19 +69,31 @@ if verifies():
     config.available_features.add("verify")
 
 
-def has_gpu():
-    smi = shutil.which("nvidia-smi")
-    if not smi:
-        return False
+# Whether the driver finds a GPU, in a process of its own: a broken driver may crash it.
+ASK_DRIVER = """
+import ctypes
+cuda, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+"""
+ASK_PYTORCH = """
+import torch
+assert torch.cuda.is_available()
+"""
+
+
+def python_succeeds(program):
+    command, env = [config.python, "-c", program], dict(os.environ, **config.environment)
     try:
-        listed = subprocess.run([smi, "-L"], capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, timeout=120, env=env).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return listed.returncode == 0 and "GPU " in listed.stdout
 
 
-if has_gpu():
+if python_succeeds(ASK_DRIVER):
     config.available_features.add("gpu")
+    if python_succeeds(ASK_PYTORCH):
+        config.available_features.add("pytorch")
+
 
 def can_mount():
     """Whether a test may have a small file system of its own."""

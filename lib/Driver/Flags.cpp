@@ -68,7 +68,7 @@ const Row rows[] = {
        return error.empty();
      }},
     {{"--optiml-cache", "OPTIML_CACHE", "warm|cold", "warm",
-      "how a launch that is timed on a GPU finds the L2 cache: as the launch before left it, or empty"},
+      "how a launch that is timed on a GPU finds the L2 cache: as restoring its inputs left it, or empty"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        flags.coldCache = value == "cold";
        if (value != "warm" && value != "cold")
@@ -124,7 +124,7 @@ const Row rows[] = {
          error = "want cupti, ncu or none";
        return error.empty();
      }},
-    {{"--optiml-seed", "OPTIML_SEED", "N", "1", "the same seed and budget in evaluations repeat a search exactly"},
+    {{"--optiml-seed", "OPTIML_SEED", "N", "1", "the same seed and budget in evaluations repeat a search exactly (on the emulator: measured times vary)"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        if (!parseNumber(value, flags.seed))
          error = "want a non-negative integer";

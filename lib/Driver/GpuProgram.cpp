@@ -83,6 +83,7 @@ llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std:
     return result.takeError();
   GpuRun run;
   run.exitCode = result->signal ? 128 + result->signal : result->exitCode;
+  run.seconds = result->seconds;
   run.out = result->out;
   run.err = result->err;
   auto text = readFile(file);

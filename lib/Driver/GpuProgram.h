@@ -30,6 +30,7 @@ struct GpuRun {
   std::string out, err;
   std::vector<KernelTime> kernels; ///< the longest first
   double kernelSeconds = 0, copySeconds = 0;
+  double seconds = 0; ///< wall time
 };
 
 /// Runs it and measures its kernels. The error says that it could not be run, or ran too long.

@@ -1,8 +1,8 @@
 //===- SearchProgram.cpp - optiml-clang -O-search -------------------------===//
 //
-// The order of things: understand the command line, parse, look the search up in the store, run the program on the
-// emulator, search, emit, compile. Whatever goes wrong on the way, the file is compiled as nvcc would and one warning
-// says why (an error with --optiml-strict).
+// The order of things: understand the command line, choose a backend, parse, look the search up in the store, observe
+// the program's own run, search, emit, check, compile. Whatever goes wrong on the way, the file is compiled as nvcc would
+// and one warning says why (an error with --optiml-strict).
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/SearchProgram.h"
@@ -128,6 +128,12 @@ int Session::run() {
   if (llvm::Error e = chooseBackend())
     return fallBack(llvm::toString(std::move(e)));
   auto outcome = search();
+  if (!outcome && backend->measures() && flags.backend == BackendChoice::Auto && !interrupted) {
+    llvm::errs() << "optiml-clang: warning: no search on the GPU, trying the CPU emulator: "
+                 << llvm::toString(outcome.takeError()) << "\n";
+    backend = makeCpuBackend(options.arch);
+    outcome = search();
+  }
   if (!outcome)
     return fallBack(llvm::toString(outcome.takeError()));
   return finish(*outcome);
@@ -184,7 +190,7 @@ llvm::Expected<Outcome> Session::search() {
     args += a + '\0';
   context.workloadHash = contentHash(args);
   context.fpMode = flags.fp == FpMode::Strict ? "strict" : flags.fp == FpMode::Fast ? "fast" : "reassoc";
-  context.backend = backend->storeName() + (flags.coldCache ? " cold" : "");
+  context.backend = backend->storeName() + (flags.coldCache ? " cold" : "") + " " + (backend->measures() ? flags.profiler : "");
   context.version = version;
   std::string contextHash = context.hash();
   std::string searchKey =
@@ -300,9 +306,6 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   Outcome outcome;
   nlohmann::json learnt = nlohmann::json::object();
   backend->settle(task, *result, learnt);
-  if (trajectory)
-    if (llvm::Error e = trajectory->finish(*result))
-      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
   outcome.summary = toJson(*result);
   outcome.summary.update(learnt);
   outcome.summary["gpu"] = backend->gpuName();
@@ -331,15 +334,18 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
     for (const std::string &remark : emitted->remarks)
       llvm::errs() << remark << "\n";
     outcome.improved = emitted->dispatched > 0;
-    if (outcome.improved) {
-      if (llvm::Error e = backend->checkProgram(task, emitted->text, outcome.summary)) {
-        llvm::errs() << "optiml-clang: warning: the original stays: " << llvm::toString(std::move(e)) << "\n";
-        outcome.improved = false;
-      } else {
-        outcome.emitted = emitted->text;
-      }
-    }
+    if (!outcome.improved)
+      outcome.summary["kept"] = "a faster variant was found, but no launch can be redirected to it";
+    else if (llvm::Error e = backend->checkProgram(task, emitted->text, outcome.summary))
+      outcome.summary["kept"] = llvm::toString(std::move(e));
+    outcome.improved = !outcome.summary.contains("kept");
+    if (outcome.improved)
+      outcome.emitted = emitted->text;
   }
+  outcome.summary["replaced"] = outcome.improved;
+  if (trajectory)
+    if (llvm::Error e = trajectory->finish(outcome.summary))
+      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
   if (store && !interrupted && result->stop != StopReason::Cancelled) {
     StoredSearch stored;
     stored.recipe = result->best.recipe;
@@ -362,9 +368,9 @@ void Session::printSummary(const Outcome &outcome) const {
   bool measured = s.value("measured", false);
   std::string verb = measured ? "measured on " : "predicted for ";
   if (!outcome.improved) {
-    os << "the original stays: no verified variant is "
-       << (measured ? std::string("surely faster") : llvm::formatv("predicted to be {0:f2} times faster", flags.margin).str())
-       << " (baseline " << timeText(baseline) << ", " << verb << word("gpu") << "; " << s.value("evaluations", 0)
+    std::string reason = "no verified variant is ";
+    reason += measured ? "surely faster" : llvm::formatv("predicted to be {0:f2} times faster", flags.margin).str();
+    os << "the original stays: " << s.value("kept", reason) << " (baseline " << timeText(baseline) << ", " << verb << word("gpu") << "; " << s.value("evaluations", 0)
        << " evaluations; " << word("stopText") << (fromStore ? "; from the store)\n" : ")\n");
   } else {
     os << llvm::formatv("{0:f2} times faster, {1}{2}\n", best > 0 ? baseline / best : 0, verb, word("gpu"));

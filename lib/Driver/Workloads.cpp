@@ -1,5 +1,6 @@
 //===- Workloads.cpp - what a search runs the kernels on ------------------===//
 #include "Workloads.h"
+#include "Backend.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
@@ -7,7 +8,6 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
-#include <map>
 
 using namespace optiml;
 
@@ -61,6 +61,16 @@ static std::string fingerprint(const Workload &workload) {
   for (const LaunchImage &launch : workload.launches)
     text += launch.launchClass + ";";
   return text;
+}
+
+// Threads of all captured launches: what the emulator runs many times, and what it may run a few times a variant.
+static constexpr double smallThreads = 1 << 16, otherSizeThreads = 1 << 19;
+
+static double capturedThreads(const Workload &workload) {
+  double sum = 0;
+  for (const LaunchImage &launch : workload.launches)
+    sum += double(threadsOf(launch));
+  return sum;
 }
 
 namespace {
@@ -131,12 +141,13 @@ static void addOtherSizes(const EmulatedProgram &program, const std::vector<std:
         break;
       continue;
     }
-    if (workload.launches.empty() || fingerprint(workload) == own) {
+    // A program that ignores its arguments runs at its own size, which is too large to be compared again and again.
+    if (workload.launches.empty() || fingerprint(workload) == own || capturedThreads(workload) > otherSizeThreads) {
       llvm::sys::fs::remove_directories(into);
       continue;
     }
     if (own.empty())
-      own = fingerprint(workload); // a program that ignores its arguments does so twice
+      own = fingerprint(workload); // ... and does so twice
     runs.otherSizes.push_back(std::move(workload));
     runs.arguments.push_back(joined(args));
   }
@@ -170,16 +181,4 @@ llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &opt
   return runs;
 }
 
-bool optiml::isSmall(const Workload &workload) {
-  std::map<std::string, double> heaviest;
-  for (const LaunchImage &launch : workload.launches) {
-    double threads = launch.weight;
-    for (unsigned i = 0; i < 3; ++i)
-      threads *= double(launch.grid[i]) * launch.block[i];
-    heaviest[launch.kernel] = std::max(heaviest[launch.kernel], threads);
-  }
-  double sum = 0;
-  for (const auto &[kernel, threads] : heaviest)
-    sum += threads;
-  return sum <= 1 << 16;
-}
+bool optiml::isSmall(const Workload &workload) { return capturedThreads(workload) <= smallThreads; }

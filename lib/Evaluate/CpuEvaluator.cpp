@@ -82,7 +82,7 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
   const Resources *firstResources = c.resourcesOf(first.kernel);
   if (!firstResources)
     return makeError("ptxas reports nothing for kernel '{0}'", first.kernel);
-  TracePlan traced = planTrace(*gpu, *firstResources, {first.grid, first.block, first.sharedBytes, bufferBytes}, options.tracedBlocks);
+  TracePlan traced = planTrace(*gpu, *firstResources, {first.grid, first.block, first.sharedBytes, bufferBytes, options.warmL2}, options.tracedBlocks);
   job.onlyBlocks = traced.blocks;
   job.l1Bytes = traced.l1Bytes;
   if (!emu::writeJob(job, work + "/job.json", error))
@@ -108,7 +108,7 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
     const Resources *resources = c.resourcesOf(step.kernel);
     if (!resources)
       return makeError("ptxas reports nothing for kernel '{0}'", step.kernel);
-    LaunchShape shape{step.grid, step.block, step.sharedBytes, bufferBytes};
+    LaunchShape shape{step.grid, step.block, step.sharedBytes, bufferBytes, options.warmL2};
     prediction.steps.push_back(predictLaunch(result.traces[i], *resources, shape, *gpu));
     prediction.resources.push_back(*resources);
   }

@@ -167,7 +167,9 @@ llvm::Expected<std::vector<gpu::CaseRequest>> GpuCases::casesOf(unsigned index, 
     c.name = (input ? "random input " + std::to_string(input) + " of launch " : std::string("captured launch ")) +
              std::to_string(launch.sequence);
     if (input) {
-      auto fresh = freshInputs(workload, launch, options.seed + input, integers, directory);
+      std::string folder = directory + "/launch" + std::to_string(index); // their names tell only the buffer
+      llvm::sys::fs::create_directory(folder);
+      auto fresh = freshInputs(workload, launch, options.seed + input, integers, folder);
       if (!fresh)
         return fresh.takeError();
       if (fresh->empty())

@@ -7,7 +7,9 @@
 #include "optiml/Evaluate/PerformanceModel.h"
 #include "optiml/Evaluate/Reward.h"
 #include "optiml/Gpu/Counters.h"
+#include "optiml/Gpu/NsightCompute.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -21,6 +23,7 @@ struct GpuEvaluator::Impl {
   const GpuSpec *gpu = nullptr;
   TempDir dir;
   std::unique_ptr<TextCompiler> compiler;
+  std::shared_ptr<const CompiledText> originalText; ///< a worker that is started again loads it again
   std::unique_ptr<CpuEvaluator> cpu; ///< null: the emulator cannot run this program
   Measurement baselineMeasurement;
   std::vector<double> weights;
@@ -30,6 +33,7 @@ struct GpuEvaluator::Impl {
   double best = 0; ///< seconds of the fastest correct variant so far
   bool profiles = true;
   std::mutex mutex;
+  std::atomic<unsigned> counter{0};
 
   Impl(TempDir dir, WorkerPool &pool) : pool(pool), dir(std::move(dir)) {}
   llvm::Error start();
@@ -39,6 +43,7 @@ struct GpuEvaluator::Impl {
   /// Fills times from a reply; false (and the verdict) when they cannot be.
   bool addTimes(const CandidateReply &reply, Measurement &m);
   void addProfile(const CandidateRequest &candidate, Measurement &m);
+  bool profileByNcu(const std::string &cubin, const PlannedLaunch &launch, RawCounters &raw, std::string &why);
   void addPrediction(const Variant &variant, const CompiledText &compiled, Measurement &m);
   double allowedSeconds() const;
   void note(const std::string &text) {
@@ -124,6 +129,8 @@ llvm::Error GpuEvaluator::Impl::start() {
   auto original = compiler->compile(o.text, verdict);
   if (!original)
     return original.takeError();
+  o.warmL2 = !options.cold;
+  originalText = *original;
   if (auto evaluator = CpuEvaluator::create(o))
     cpu = std::move(*evaluator);
   else
@@ -281,20 +288,74 @@ void GpuEvaluator::Impl::addPrediction(const Variant &variant, const CompiledTex
   m.bottleneck = predicted.bottleneck;
 }
 
+/// Nsight Compute on a worker that replays the launch.
+bool GpuEvaluator::Impl::profileByNcu(const std::string &cubin, const PlannedLaunch &launch, RawCounters &raw,
+                                      std::string &why) {
+  unsigned number = counter++;
+  std::string job = dir.file("ncu" + std::to_string(number) + ".json");
+  emu::ReplayJob replay;
+  replay.module = cubin;
+  replay.workload = options.common.performance.directory;
+  replay.launch = launch.launch;
+  replay.scratch = launch.scratch;
+  replay.steps = launch.steps;
+  if (!emu::writeJob(replay, job, why))
+    return false;
+  NcuOptions ncu;
+  ncu.program = WorkerPool::workerCommand(options.common.toolchain.libDir + "/../bin");
+  ncu.program.insert(ncu.program.end(), {"--replay", job});
+  ncu.logFile = dir.file("ncu" + std::to_string(number) + ".csv");
+  std::string own = options.common.toolchain.cudaPath + "/bin/ncu";
+  if (!findOnPath(own).empty())
+    ncu.ncu = own;
+  ProcessOptions process;
+  process.limits.seconds = 120;
+  process.limits.outputBytes = 1 << 20;
+  process.env["LC_ALL"] = "C";
+  process.cancel = options.common.verify.cancel;
+  auto result = runProcess(ncuCommand(ncu), process);
+  if (!result) {
+    why = llvm::toString(result.takeError());
+    return false;
+  }
+  std::string text;
+  if (auto log = readFile(ncu.logFile))
+    text = *log;
+  else
+    llvm::consumeError(log.takeError());
+  std::vector<NcuKernel> kernels;
+  if (!parseNcuCsv(text.empty() ? result->out + result->err : text, kernels, why)) {
+    if (!result->ok())
+      why += " (ncu " + result->describe() + ")";
+    return false;
+  }
+  raw = combine(kernels);
+  return true;
+}
+
 void GpuEvaluator::Impl::addProfile(const CandidateRequest &candidate, Measurement &m) {
   if (!profiles || options.profiler == Profiler::None)
     return;
   auto start = std::chrono::steady_clock::now();
-  auto reply = pool.profile({candidate}, 60 + allowedSeconds());
-  if (!reply || !reply->why.empty()) {
+  std::string why;
+  std::vector<RawCounters> all;
+  if (options.profiler == Profiler::NsightCompute) {
+    for (const PlannedLaunch &launch : candidate.launches)
+      if (RawCounters raw; why.empty() && profileByNcu(candidate.cubin, launch, raw, why))
+        all.push_back(std::move(raw));
+  } else {
+    auto reply = pool.profile({candidate}, 60 + allowedSeconds());
+    why = reply ? reply->why : llvm::toString(reply.takeError());
+    if (reply)
+      for (const RawCounters &raw : reply->launches)
+        if (!raw.empty())
+          all.push_back(raw);
+  }
+  if (!why.empty()) {
     profiles = false;
-    note("no hardware counters: " + (reply ? reply->why : llvm::toString(reply.takeError())));
+    note("no hardware counters: " + why);
     return;
   }
-  std::vector<RawCounters> all;
-  for (size_t i = 0; i < reply->launches.size() && i < candidate.launches.size(); ++i)
-    if (!reply->launches[i].empty())
-      all.push_back(reply->launches[i]);
   KernelCounters diagnosed = diagnose(combine(all));
   for (const auto &[name, value] : diagnosed.counters)
     m.counters[name] = value;
@@ -364,6 +425,14 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant) {
   if (leads) { // worth a closer look
     addPrediction(variant, **compiled, m);
     addProfile(*candidate, m);
+  } else { // the reward compares like with like
+    const Measurement &base = baselineMeasurement;
+    for (const char *name : {"sector_efficiency", "bank_conflicts_per_request", "roofline"})
+      if (auto it = base.counters.find(name); it != base.counters.end())
+        m.counters[name] = it->second;
+    if (m.counters.count("roofline"))
+      m.counters["roofline"] *= base.time.seconds / m.time.seconds;
+    m.bottleneck = base.bottleneck;
   }
   score(m, baselineMeasurement, weights);
   return m;
@@ -409,6 +478,7 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   }
   if (running.empty())
     return result;
+  request.fewestRounds = 6; // fewer have no 95 % interval
   request.leastRounds = 21;
   request.mostRounds = 101;
   request.precision = 0.005;

@@ -182,9 +182,11 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
     result.bottleneck = "launch";
 
   auto atFullRate = [&](double sum, double rate) { return sum * scale / (rate * gpu.sms * gpu.clockHz); };
+  // Half of L2: the halves of it hold copies of each other's lines.
+  bool inL2 = shape.warmL2 && footprint <= double(gpu.l2Bytes) / 2;
   result.floorSeconds =
       gpu.launchSeconds +
-      std::max({footprint / gpu.dramBytesPerSecond, atFullRate(trace.fp32, gpu.rates.fp32),
+      std::max({footprint / (inL2 ? gpu.l2BytesPerSecond : gpu.dramBytesPerSecond), atFullRate(trace.fp32, gpu.rates.fp32),
                 atFullRate(trace.fp64, gpu.rates.fp64), atFullRate(trace.special, gpu.rates.special)});
   result.l1Cycles = sums.l1Cycles * scale;
   result.warpInstructions = instructions * scale;

@@ -34,6 +34,7 @@ struct WorkerPool::Impl {
   DeviceInfo device;
   std::vector<std::unique_ptr<Slot>> slots;
   std::string load, prepare; ///< what a new worker is told first; empty before setUp
+  std::string lastFailure;   ///< why a worker could not be started
   std::mutex mutex;
   std::condition_variable freed;
   std::atomic<unsigned> restarts{0};
@@ -204,13 +205,18 @@ void WorkerPool::Impl::release(Slot &slot) {
 llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double seconds,
                                            llvm::function_ref<bool(const std::string &)> read, std::string &why,
                                            bool &timedOut) {
-  std::string broken = "cancelled", line;
+  std::string line;
   for (unsigned tries = 0; tries < 2;) {
     Slot *slot = take();
-    if (!slot)
-      return makeError("no GPU worker can be used: {0}", broken);
+    if (!slot) {
+      std::lock_guard lock(mutex);
+      return makeError("no GPU worker can be used: {0}", lastFailure.empty() ? "cancelled" : lastFailure);
+    }
     if (llvm::Error e = revive(*slot)) {
-      broken = llvm::toString(std::move(e));
+      {
+        std::lock_guard lock(mutex);
+        lastFailure = llvm::toString(std::move(e));
+      }
       release(*slot);
       continue;
     }

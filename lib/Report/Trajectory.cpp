@@ -96,8 +96,8 @@ void Trajectory::refused(const Recipe &recipe, const std::string &why) {
   write({{"event", "refused"}, {"recipe", recipeText(recipe)}, {"why", why}});
 }
 
-llvm::Error Trajectory::finish(const SearchResult &result) {
-  json line = toJson(result);
+llvm::Error Trajectory::finish(const json &result) {
+  json line = result;
   line["event"] = "result";
   write(line);
   return failure ? makeError("cannot write the trajectory '{0}': {1}", file, strerror(failure))

@@ -45,7 +45,7 @@ TEST(Trajectory, HoldsEveryEventAsOneLine) {
   ASSERT_EQ(linesOf(trajectory->path()).size(), 3u);
   SearchResult result;
   result.stop = StopReason::Cancelled;
-  EXPECT_FALSE(bool(trajectory->finish(result)));
+  EXPECT_FALSE(bool(trajectory->finish(toJson(result))));
   std::vector<json> lines = linesOf(trajectory->path());
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0]["event"], "search");
@@ -64,7 +64,7 @@ TEST(Trajectory, FailuresNameTheFile) {
   EXPECT_NE(llvm::toString(failed.takeError()).find(dir.path()), std::string::npos);
   auto full = Trajectory::create("/dev/full", json::object());
   ASSERT_TRUE(bool(full));
-  std::string message = llvm::toString((*full)->finish(SearchResult()));
+  std::string message = llvm::toString((*full)->finish(toJson(SearchResult())));
   EXPECT_NE(message.find("/dev/full"), std::string::npos);
   EXPECT_NE(message.find("No space left"), std::string::npos);
 }

@@ -26,6 +26,7 @@ struct CpuEvaluatorOptions {
   std::vector<Workload> verification; ///< launches that must come out the same
   VerifyOptions verify;
   const GpuSpec *gpu = nullptr; ///< null: the one for the command line's architecture
+  bool warmL2 = false;      ///< LaunchShape::warmL2
   unsigned tracedBlocks = 4;    ///< of each launch
   double traceSeconds = 20;     ///< limit of one trace
 };

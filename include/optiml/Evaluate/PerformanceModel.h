@@ -42,6 +42,8 @@ struct LaunchShape {
   uint32_t dynamicShared = 0;
   /// Bytes of all buffers that the launch may reach: no footprint is larger. 0: unknown.
   double bufferBytes = 0;
+  /// Data that fits there is found in the L2 cache, where the launch before left it: its floor is that of L2.
+  bool warmL2 = false;
 };
 
 struct Prediction {

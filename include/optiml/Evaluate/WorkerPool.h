@@ -25,7 +25,7 @@ struct WorkerPoolOptions {
 
 class WorkerPool {
 public:
-  /// The command of a worker: $OPTIML_WORKER (split as a shell would; "ssh gpu1 optiml-worker"), or optiml-worker in
+  /// The command of a worker: $OPTIML_WORKER (split at blanks; "ssh gpu1 optiml-worker"), or optiml-worker in
   /// the `binDir` folder.
   static std::vector<std::string> workerCommand(const std::string &binDir);
 

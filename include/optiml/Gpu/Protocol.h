@@ -105,6 +105,7 @@ struct CandidateRequest {
 struct EvaluateRequest {
   std::vector<CandidateRequest> candidates; ///< raced against the original, and each other
   bool verify = true;
+  unsigned fewestRounds = 2; ///< even when time is up
   unsigned leastRounds = 5, mostRounds = 50;
   double precision = 0.01;  ///< stop when the interval of the ratio is this narrow, relatively
   double seconds = 0.15;    ///< of timing, for each launch

@@ -35,7 +35,7 @@ public:
   void evaluated(const EvaluationRecord &record) override;
   void refused(const Recipe &recipe, const std::string &why) override;
   /// Writes the last line. The error is that of the first write that failed.
-  llvm::Error finish(const SearchResult &result);
+  llvm::Error finish(const nlohmann::json &result);
 
 private:
   Trajectory(std::string file, int descriptor) : file(std::move(file)), descriptor(descriptor) {}

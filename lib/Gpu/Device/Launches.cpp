@@ -75,8 +75,18 @@ bool Launches::loadExact(const std::string &directory, unsigned launch) {
     return false;
   for (size_t i = 0; i < state.buffers.size(); ++i) {
     const BufferImage &b = state.image->buffers[i];
-    if (b.symbol.empty() && !((state.buffers[i].at = device.allocate(b.bytes, "no room for the captured buffers")) &&
-                              device.copy(state.buffers[i].at, state.buffers[i].captured, b.bytes)))
+    if (b.symbol.empty() && !(state.buffers[i].at = device.allocate(b.bytes, "no room for the captured buffers")))
+      return false;
+  }
+  return true;
+}
+
+bool Launches::putInPlace(const Run &run) {
+  const DeviceLaunch &launch = *run.launch;
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    const BufferImage &b = launch.image->buffers[i];
+    CUdeviceptr to = b.initial ? 0 : address(run, i);
+    if (to && !device.copy(to, launch.buffers[i].captured, b.bytes))
       return false;
   }
   return device.finish();

@@ -70,6 +70,8 @@ public:
   bool planOriginal(unsigned launch, Module &module, Run &into);
   /// Where buffer i of a run is.
   CUdeviceptr address(const Run &run, unsigned buffer) const;
+  /// Puts the captured contents where the run finds them, variables too.
+  bool putInPlace(const Run &run);
   /// Queues the run's kernels.
   bool enqueue(const Run &run, Failure &failure);
 

@@ -124,7 +124,7 @@ bool optiml::gpu::race(Device &device, Launches &launches, Cases &cases, const D
       result.runners[i - 1].push_back(seconds[i]);
     size_t rounds = result.baseline.size();
     bool failed = std::any_of(result.differences.begin(), result.differences.end(), [](auto &d) { return !d.empty(); });
-    if ((failed && runners.size() == 1) || (rounds >= 2 && spent > settings.seconds) || isHopeless(result, settings) ||
+    if ((failed && runners.size() == 1) || (rounds >= settings.fewestRounds && spent > settings.seconds) || isHopeless(result, settings) ||
         (rounds >= settings.leastRounds && settled(result, settings)))
       break;
   }

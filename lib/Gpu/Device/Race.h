@@ -14,6 +14,7 @@
 namespace optiml::gpu {
 
 struct RaceSettings {
+  unsigned fewestRounds = 2; ///< even when time is up
   unsigned leastRounds = 5, mostRounds = 50;
   double precision = 0.01; ///< of the interval of the ratio, relatively
   double seconds = 0.15;   ///< of GPU time

@@ -150,8 +150,8 @@ bool Worker::timeLaunch(const EvaluateRequest &request, const DeviceCase &c, std
   std::vector<Run> runs;
   for (Candidate *candidate : running)
     runs.push_back(candidate->runs.at(c.request.launch));
-  RaceSettings settings{request.leastRounds, request.mostRounds, request.precision,
-                        request.seconds,     request.hopeless,   cold};
+  RaceSettings settings{request.fewestRounds, request.leastRounds, request.mostRounds, request.precision,
+                        request.seconds,      request.hopeless,    cold};
   RaceResult result;
   if (!race(device, launches, cases, c, originalRun, runs, settings, random, result))
     return false;

@@ -48,14 +48,19 @@ static int replay(const std::string &path, unsigned index) {
   std::unique_ptr<Device> device = Device::open(index, why);
   if (!device)
     return failed(why);
-  Launches launches(*device);
-  if (!launches.loadExact(job.workload, job.launch))
-    return failed(device->error);
+  auto launches = std::make_unique<Launches>(*device);
+  if (!launches->loadExact(job.workload, job.launch)) {
+    fprintf(stderr, "optiml-worker: note: memory is laid out as it was captured: %s\n", device->error.c_str());
+    launches = std::make_unique<Launches>(*device);
+    if (!launches->load(job.workload))
+      return failed(device->error);
+  }
   std::unique_ptr<Module> module = Module::load(*device, job.module);
   Run run;
   Failure failure;
   PlannedLaunch planned{job.launch, job.scratch, job.steps};
-  if (!module || !launches.plan(planned, *module, run, failure) || !launches.enqueue(run, failure))
+  if (!module || !launches->plan(planned, *module, run, failure) || !launches->putInPlace(run) ||
+      !launches->enqueue(run, failure))
     return failed(device->error);
   switch (device->wait(job.seconds > 0 ? job.seconds : 600)) {
   case Device::Wait::Done:
