@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Path.h"
 
 using namespace optiml;
 using llvm::StringRef;
@@ -141,7 +142,10 @@ llvm::Expected<CubinResult> optiml::compileCubin(const CubinRequest &request) {
   options.limits = request.limits;
   options.cancel = request.cancel;
   // Flags meant for whole builds must not change what is compiled here.
-  options.env = {{"NVCC_APPEND_FLAGS", ""}, {"NVCC_PREPEND_FLAGS", ""}};
+  // nvcc leaves its scratch files behind when it is killed: they go where the cubin's folder goes.
+  options.env = {{"NVCC_APPEND_FLAGS", ""},
+                 {"NVCC_PREPEND_FLAGS", ""},
+                 {"TMPDIR", llvm::sys::path::parent_path(request.cubin).str()}};
   auto process = runProcess(command, options);
   if (!process)
     return process.takeError();

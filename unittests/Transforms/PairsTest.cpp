@@ -91,7 +91,7 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"product: block-shape", "coarsen promote-accumulator qualify-pointers stage-shared unroll"},
       {"product: promote-accumulator", "block-shape qualify-pointers unroll"},
       {"product: qualify-pointers", "block-shape promote-accumulator unroll"},
-      {"product: unroll", "block-shape"},
+      {"product: unroll", "block-shape promote-accumulator qualify-pointers"},
       {"blur:", "block-shape unroll"},
       {"blur: block-shape", "coarsen stage-shared unroll"},
       {"blur: unroll", "block-shape unroll"},
