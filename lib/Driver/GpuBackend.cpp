@@ -104,6 +104,8 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     return llvm::Error::success();
   }();
   auto runs = small.get();
+  if (runs && !observed)
+    dropOwnSize(captured, *runs);
   if (runs)
     emulated = std::move(*runs);
   else
@@ -124,6 +126,9 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   if (isSmall(captured))
     common.verification.push_back(captured);
   common.verify = verifyOptions(task);
+  // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
+  common.verify.affordableSeconds = 0.5;
+  common.verify.raceSeconds = 2;
   options.cold = task.flags.coldCache;
   options.profiler = task.flags.profiler == "none"  ? Profiler::None
                      : task.flags.profiler == "ncu" ? Profiler::NsightCompute

@@ -23,6 +23,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 #include <csignal>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -72,6 +73,17 @@ Variant limitedToSizes(Variant variant, const Workload &performance) {
   }
   return variant;
 }
+
+/// Where the time of a search goes.
+struct PhaseClock {
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+  nlohmann::json seconds = nlohmann::json::object();
+  void ended(const char *phase) {
+    auto now = std::chrono::steady_clock::now();
+    seconds[phase] = std::chrono::duration<double>(now - last).count();
+    last = now;
+  }
+};
 
 class Session {
 public:
@@ -223,8 +235,10 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   if (!scratch)
     return scratch.takeError();
   SearchTask task{flags, toolchain, options, arguments, device.path(), text, scratch->path(), &interrupted};
+  PhaseClock clock;
   if (llvm::Error e = backend->observe(task))
     return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
+  clock.ended("observe");
   const Workload &performance = backend->performance();
 
   // Only kernels that the program launches, with what is known of their heaviest launch.
@@ -262,6 +276,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   auto evaluator = backend->evaluator(task);
   if (!evaluator)
     return evaluator.takeError();
+  clock.ended("baseline");
 
   SearchSettings settings;
   if (auto strategy = strategyFromName(flags.strategy))
@@ -302,10 +317,12 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   progress.clear();
   if (!result)
     return result.takeError();
+  clock.ended("search");
 
   Outcome outcome;
   nlohmann::json learnt = nlohmann::json::object();
   backend->settle(task, *result, learnt);
+  clock.ended("settle");
   outcome.summary = toJson(*result);
   outcome.summary.update(learnt);
   outcome.summary["gpu"] = backend->gpuName();
@@ -343,6 +360,8 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       outcome.emitted = emitted->text;
   }
   outcome.summary["replaced"] = outcome.improved;
+  clock.ended("program");
+  outcome.summary["phaseSeconds"] = clock.seconds;
   if (trajectory)
     if (llvm::Error e = trajectory->finish(outcome.summary))
       llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
@@ -398,6 +417,12 @@ void Session::printSummary(const Outcome &outcome) const {
     for (const auto &fault : s["originalFaults"])
       os << "  warning:    the original itself is faulty, and its results are compared only where they are stable: "
          << fault.get<std::string>() << "\n";
+  if (flags.verbose && s.contains("phaseSeconds")) {
+    os << "  time:      ";
+    for (const auto &[phase, seconds] : s["phaseSeconds"].items())
+      os << llvm::formatv(" {0} {1:f1} s", phase, seconds.get<double>());
+    os << "\n";
+  }
   if (flags.verbose && s.contains("notes"))
     for (const auto &note : s["notes"])
       os << "  note:       " << note.get<std::string>() << "\n";

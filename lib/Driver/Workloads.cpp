@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
+#include <set>
 
 using namespace optiml;
 
@@ -182,3 +183,17 @@ llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &opt
 }
 
 bool optiml::isSmall(const Workload &workload) { return capturedThreads(workload) <= smallThreads; }
+
+void optiml::dropOwnSize(const Workload &own, CapturedRuns &runs) {
+  for (size_t i = runs.otherSizes.size(); i-- > 0;) {
+    std::set<std::string> classes;
+    for (const LaunchImage &launch : runs.otherSizes[i].launches)
+      classes.insert(launch.launchClass);
+    bool same = std::all_of(own.launches.begin(), own.launches.end(),
+                            [&](const LaunchImage &launch) { return classes.count(launch.launchClass); });
+    if (!same)
+      continue;
+    runs.otherSizes.erase(runs.otherSizes.begin() + i);
+    runs.arguments.erase(runs.arguments.begin() + i);
+  }
+}

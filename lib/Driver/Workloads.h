@@ -27,6 +27,10 @@ llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, co
                                                const std::vector<std::string> &arguments, const std::string &directory,
                                                double seconds, const std::atomic<bool> *cancel);
 
+/// Removes the runs that are no other size: those that make every launch of the program's own run, for the program ignores
+/// its arguments.
+void dropOwnSize(const Workload &own, CapturedRuns &runs);
+
 /// Whether all its launches can be run many times on the emulator.
 bool isSmall(const Workload &workload);
 

@@ -6,6 +6,7 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ThreadPool.h"
 #include <cmath>
 #include <cstring>
 
@@ -16,7 +17,7 @@ using gpu::Compare;
 // A launch of no more threads than this is recomputed whole; otherwise so many of its blocks.
 static constexpr uint64_t wholeThreads = 1 << 16;
 static constexpr unsigned sampledBlocks = 8;
-static constexpr double sampleSeconds = 20;
+static constexpr double sampleSeconds = 8;
 // Cells of a buffer that are checked one by one; more would not tell more.
 static constexpr size_t mostCells = 1 << 18;
 
@@ -77,6 +78,7 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   process.limits.outputBytes = 1 << 16;
   process.cancel = options.cancel;
   auto fail = [&](const std::string &why) {
+    std::lock_guard lock(mutex);
     remarks.push_back("kernel " + launch.name + " is compared with a general tolerance, for its blocks could not be "
                       "recomputed in double precision: " + why);
     llvm::sys::fs::remove_directories(folder);
@@ -179,11 +181,36 @@ llvm::Expected<std::vector<gpu::CaseRequest>> GpuCases::casesOf(unsigned index, 
     std::string key = std::to_string(index);
     for (const auto &[buffer, file] : c.inputs)
       key += "," + std::to_string(buffer) + ":" + file;
+    std::unique_lock lock(mutex);
     auto known = this->known.find(key);
-    if (known == this->known.end())
-      known = this->known.emplace(key, bounds(index, c.inputs)).first;
+    if (known == this->known.end()) {
+      lock.unlock();
+      std::vector<BufferBound> computed = bounds(index, c.inputs);
+      lock.lock();
+      known = this->known.emplace(key, std::move(computed)).first;
+    }
     c.bounds = known->second;
     result.push_back(std::move(c));
   }
+  return result;
+}
+
+llvm::Expected<std::vector<gpu::CaseRequest>> GpuCases::ofAllLaunches(FreshIntegers integers) {
+  std::vector<llvm::Expected<std::vector<gpu::CaseRequest>>> made;
+  for (size_t i = 0; i < workload.launches.size(); ++i)
+    made.emplace_back(std::vector<gpu::CaseRequest>());
+  llvm::DefaultThreadPool threads(llvm::hardware_concurrency());
+  for (unsigned i = 0; i < workload.launches.size(); ++i)
+    threads.async([&, i] { made[i] = casesOf(i, integers); });
+  threads.wait();
+  std::vector<gpu::CaseRequest> result;
+  llvm::Error failures = llvm::Error::success();
+  for (auto &own : made)
+    if (own)
+      result.insert(result.end(), own->begin(), own->end());
+    else
+      failures = llvm::joinErrors(std::move(failures), own.takeError());
+  if (failures)
+    return std::move(failures);
   return result;
 }

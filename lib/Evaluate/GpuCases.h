@@ -13,6 +13,8 @@
 #include "optiml/Evaluate/Verify.h"
 #include "optiml/Gpu/Protocol.h"
 #include "optiml/Support/TempDir.h"
+#include <atomic>
+#include <mutex>
 
 namespace optiml {
 
@@ -23,13 +25,15 @@ public:
   GpuCases(const Workload &workload, const VerifyOptions &options, std::string shadowModule, std::string directory)
       : workload(workload), options(options), shadowModule(std::move(shadowModule)), directory(std::move(directory)) {}
 
-  /// The captured input of launch `launch` and `options.freshInputs` fresh ones whose integers become others as told.
-  llvm::Expected<std::vector<gpu::CaseRequest>> casesOf(unsigned launch, FreshIntegers integers);
+  /// Of every launch: its captured input and `options.freshInputs` fresh ones, whose integers become others as told. Uses
+  /// all cores.
+  llvm::Expected<std::vector<gpu::CaseRequest>> ofAllLaunches(FreshIntegers integers);
 
   /// Launches whose blocks could not be recomputed, and why.
   const std::vector<std::string> &notes() const { return remarks; }
 
 private:
+  llvm::Expected<std::vector<gpu::CaseRequest>> casesOf(unsigned launch, FreshIntegers integers);
   std::vector<gpu::BufferBound> bounds(unsigned launch, const std::map<unsigned, std::string> &inputs);
   bool recompute(unsigned launch, const std::map<unsigned, std::string> &inputs, std::vector<gpu::BufferBound> &bounds);
 
@@ -38,7 +42,8 @@ private:
   std::string shadowModule, directory;
   std::vector<std::string> remarks;
   std::map<std::string, std::vector<gpu::BufferBound>> known; ///< by launch and inputs
-  unsigned counter = 0;
+  std::mutex mutex; ///< of `remarks` and `known`
+  std::atomic<unsigned> counter{0};
 };
 
 } // namespace optiml

@@ -105,12 +105,10 @@ llvm::Expected<std::vector<PrepareRequest>> GpuEvaluator::Impl::prepareRequests(
     request.cubin = original.cubin;
     request.careful = careful;
     request.cold = options.cold;
-    for (unsigned i = 0; i < o.performance.launches.size(); ++i) {
-      auto own = cases.casesOf(i, careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
-      if (!own)
-        return own.takeError();
-      request.cases.insert(request.cases.end(), own->begin(), own->end());
-    }
+    auto made = cases.ofAllLaunches(careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
+    if (!made)
+      return made.takeError();
+    request.cases = std::move(*made);
     alternatives.push_back(std::move(request));
   }
   for (const std::string &text : cases.notes())
@@ -380,7 +378,8 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant) {
   // Races, bounds and odd sizes are seen in the emulator only.
   if (cpu && !options.common.verification.empty()) {
     cpu->verify(variant, m);
-    m.counters["emulated"] = 1;
+    if (m.counters["verify.launches"] > 0)
+      m.counters["emulated"] = 1;
     if (m.verdict != Verdict::Correct && m.verdict != Verdict::NotApplicable)
       return failed(m.verdict, m.why);
   }

@@ -123,6 +123,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
         return std::move(e);
       if (!c.unusable.empty()) {
         report.notes.push_back(c.name + " is left out: " + c.unusable);
+        report.unaffordable += c.unaffordable;
         if (!input)
           break;
         continue;
@@ -154,7 +155,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
   }
   cleanup();
   if (!report.launches) {
-    report.verdict = Verdict::RuntimeError;
+    report.verdict = report.unaffordable ? Verdict::NotApplicable : Verdict::RuntimeError;
     report.why = report.notes.empty() ? "no launch could be compared" : report.notes.front();
     return report;
   }

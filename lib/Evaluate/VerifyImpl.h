@@ -24,6 +24,7 @@ struct ReferenceCase {
   std::vector<emu::ReplayFault> faults;
   double boundsSeconds = 0, verifySeconds = 0;
   bool raceChecked = false; ///< its race check was quick enough
+  bool unaffordable = false;
 };
 
 struct ReplayRun {

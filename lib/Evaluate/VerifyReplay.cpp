@@ -89,9 +89,16 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
   c.faults.clear();
   c.buffers.clear();
   c.present.clear();
-  llvm::Expected<ReplayRun> bounds = replay(boundsModule, w, l, c, plan, 0, options.seconds);
+  double affordable = options.affordableSeconds > 0 ? std::min(options.affordableSeconds, options.seconds) : options.seconds;
+  llvm::Expected<ReplayRun> bounds = replay(boundsModule, w, l, c, plan, 0, affordable);
   if (!bounds)
     return bounds.takeError();
+  bool timedOut = !bounds->result.faults.empty() && bounds->result.faults[0].kind == "timeout";
+  c.unaffordable = options.affordableSeconds > 0 && (timedOut || bounds->result.seconds > options.affordableSeconds);
+  if (c.unaffordable) {
+    c.unusable = llvm::formatv("it takes longer than {0:f1} s on the CPU emulator", affordable).str();
+    return llvm::Error::success();
+  }
   if (!bounds->result.ok) {
     c.unusable = "the original fails on it: " + oneLine(bounds->result.faults);
     return llvm::Error::success();

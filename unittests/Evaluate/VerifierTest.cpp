@@ -19,9 +19,10 @@ protected:
   TempDir dir = llvm::cantFail(TempDir::create("optiml-verifier-test"));
   std::unique_ptr<Verifier> verifier;
   Variant variant;
+  Workload w;
+  VerifyOptions options;
 
   void SetUp() override {
-    Workload w;
     w.directory = dir.path();
     LaunchImage l;
     l.kernel = "_Z6gatherPKfPfii";
@@ -41,19 +42,8 @@ protected:
     w.launches.push_back(l);
     std::string error;
     ASSERT_TRUE(w.write(error)) << error;
-    VerifyOptions options;
     options.replayProgram = REPLAY_PROGRAM;
-    auto build = [](const std::string &text,
-                    const std::vector<std::pair<uint32_t, std::string>> &outputs) -> llvm::Error {
-      if (text == "does not compile")
-        return makeError("expected ';'");
-      for (auto &[mode, out] : outputs)
-        if (std::error_code ec = llvm::sys::fs::copy_file(
-                std::string(MODULE_DIR) + "/verify-module-" + text + "-" + std::to_string(mode) + ".so", out))
-          return makeError("no module for {0}: {1}", text, ec.message());
-      return llvm::Error::success();
-    };
-    verifier = llvm::cantFail(Verifier::create(build, "0", {w}, options));
+    makeVerifier();
     KernelRewrite r;
     r.original = "gather";
     r.originalSymbol = l.kernel;
@@ -67,6 +57,20 @@ protected:
     step.arguments = {"x", "y", "n", "stride"};
     r.plan.steps = {step};
     variant.rewrites = {r};
+  }
+
+  void makeVerifier() {
+    auto build = [](const std::string &text,
+                    const std::vector<std::pair<uint32_t, std::string>> &outputs) -> llvm::Error {
+      if (text == "does not compile")
+        return makeError("expected ';'");
+      for (auto &[mode, out] : outputs)
+        if (std::error_code ec = llvm::sys::fs::copy_file(
+                std::string(MODULE_DIR) + "/verify-module-" + text + "-" + std::to_string(mode) + ".so", out))
+          return makeError("no module for {0}: {1}", text, ec.message());
+      return llvm::Error::success();
+    };
+    verifier = llvm::cantFail(Verifier::create(build, "0", {w}, options));
   }
 
   BufferImage buffer(uint64_t address, const std::vector<float> &v) {
@@ -134,4 +138,14 @@ TEST_F(Verified, ConditionsAndErrorsHaveTheirVerdicts) {
   EXPECT_NE(r.why.find("expected ';'"), std::string::npos);
   variant.rewrites[0].plan.steps[0].kernel = "absent";
   EXPECT_EQ(verify("0").verdict, Verdict::OverLimit);
+}
+
+TEST_F(Verified, LeavesOutWhatTakesTooLong) {
+  options.affordableSeconds = 1e-9;
+  makeVerifier();
+  VerifyReport r = verify("2");
+  EXPECT_EQ(r.verdict, Verdict::NotApplicable) << "neither right nor wrong";
+  EXPECT_EQ(r.unaffordable, 1u);
+  EXPECT_EQ(r.launches, 0u);
+  EXPECT_NE(r.why.find("takes longer than"), std::string::npos) << r.why;
 }

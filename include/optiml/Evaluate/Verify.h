@@ -33,6 +33,9 @@ struct VerifyOptions {
   FloatMode floatMode = FloatMode::Reassoc;
   double seconds = 60;     ///< limit of one replay; variants also get no more than 10 times what the original took
   double raceSeconds = 10; ///< launches whose race check takes longer are checked for bounds only
+  /// Launches on which the original takes longer (bounds checked) are left out; 0: none is. For where something else
+  /// compares them too.
+  double affordableSeconds = 0;
   uint64_t memoryBytes = uint64_t(4) << 30; ///< of one replay
   uint64_t seed = 1;                        ///< of fresh inputs and orders
   unsigned freshInputs = 1;                 ///< random inputs for each launch beside the captured one
@@ -62,6 +65,7 @@ struct VerifyReport {
   std::vector<emu::ReplayFault> originalFaults; ///< what the original does too; not held against the variant
   std::vector<std::string> notes;               ///< what could not be checked, and why
   unsigned launches = 0, runs = 0;              ///< compared
+  unsigned unaffordable = 0;                    ///< launches left out for their time
   bool correct() const { return verdict == Verdict::Correct; }
 };
 
