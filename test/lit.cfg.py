@@ -1,6 +1,7 @@
 # How lit runs OptiML's tests: suffixes, tools on PATH, substitutions and features.
 #
 #   %examples  the folder examples/         %utils   the folder utils/
+#   %benchmarks  the folder benchmarks/kernels/
 #   %nvcc      the CUDA compiler            %python  the Python interpreter
 #   %cuda      the CUDA toolkit's folder    %capture the library that captures launches on a GPU
 #
@@ -41,6 +42,7 @@ for name in ("CUDA_PATH", "CCACHE_DIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSA
         config.environment[name] = os.environ[name]
 
 config.substitutions.append(("%examples", os.path.join(config.optiml_source_dir, "examples")))
+config.substitutions.append(("%benchmarks", os.path.join(config.optiml_source_dir, "benchmarks", "kernels")))
 config.substitutions.append(("%utils", os.path.join(config.optiml_source_dir, "utils")))
 config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%python", config.python))

@@ -54,6 +54,8 @@ static std::string literal(const Expr &e) {
   std::string digits = std::to_string(e.value);
   if (!e.type.isInt() || e.type.cls == Type::Class::Bool)
     return e.type.cls == Type::Class::Bool ? (e.value ? "true" : "false") : digits;
+  if (!e.type.isSigned && e.type.bytes == 4 && e.value == 0xffffffff)
+    return "0xffffffff"; // a mask
   if (!e.type.isSigned && e.type.bytes >= 4)
     digits = std::to_string(uint64_t(e.value)) + "u";
   if (e.type.bytes == 8)

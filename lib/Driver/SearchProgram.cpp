@@ -255,6 +255,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       h.block[i] = launch.block[i];
     }
     h.strictFloat = flags.fp == FpMode::Strict;
+    h.multiprocessors = GpuSpec::forArch(options.arch).sms;
   }
   std::regex filter;
   try {

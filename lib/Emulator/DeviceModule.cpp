@@ -91,6 +91,8 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
       {"optiml_is_global", i32, {p}},
       {"optiml_shadow_store", v, {p, i32, f64, f64}},
       {"optiml_shadow_load", v, {p, i32, p}},
+      {"optiml_shadow_atomic_begin", v, {p, i32, p}},
+      {"optiml_shadow_atomic_end", v, {p, i32, f64, f64}},
   };
   for (const Row &row : rows) {
     if (name != row.name)

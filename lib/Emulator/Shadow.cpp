@@ -10,6 +10,7 @@
 //   v = a / b            va / vb            ma / |vb|
 //   v = f(a, …)          f(va, …)           |value|
 //   min, max, select     the twin that the program's own choice selects
+//   atomic + and -       as a load, the operation, and a store
 //
 // Twins travel through memory by optiml_shadow_store and optiml_shadow_load, through calls of functions that were not
 // inlined and through returns they do not: there they start afresh from the value.
@@ -167,7 +168,7 @@ private:
     case Instruction::Load:
       return loadTwin(b, cast<LoadInst>(inst));
     case Instruction::AtomicRMW:
-      return std::nullopt;
+      return atomicTwin(cast<AtomicRMWInst>(inst));
     case Instruction::Call:
       return callTwin(b, cast<CallInst>(inst));
     default:
@@ -274,6 +275,28 @@ private:
       result.magnitude = b.CreateInsertElement(result.magnitude, magnitude, uint64_t(i));
     }
     return result;
+  }
+
+  /// Sums by atomics are sums too: the element's twin takes in what is added. Its old twin is the result.
+  std::optional<Twin> atomicTwin(AtomicRMWInst &atomic) {
+    bool adds = atomic.getOperation() == AtomicRMWInst::FAdd, subtracts = atomic.getOperation() == AtomicRMWInst::FSub;
+    if ((!adds && !subtracts) || atomic.getType()->isVectorTy() || atomic.getType()->isHalfTy())
+      return std::nullopt;
+    if (isa<Constant>(atomic.getValOperand())) // adding zero is how programs wait for others: it may switch threads
+      if (cast<Constant>(atomic.getValOperand())->isNullValue())
+        return std::nullopt;
+    Value *place = atomic.getPointerOperand();
+    Value *bytes = ConstantInt::get(Type::getInt32Ty(f.getContext()), scalarBytes(atomic.getType()));
+    IRBuilder<> before(&atomic);
+    dm.call(before, "optiml_shadow_atomic_begin", {place, bytes, slot});
+    Value *value = before.CreateLoad(before.getDoubleTy(), slot);
+    Value *magnitude = before.CreateLoad(before.getDoubleTy(), before.CreateConstInBoundsGEP1_64(before.getInt8Ty(), slot, 8));
+    Twin added = get(before, atomic.getValOperand());
+    IRBuilder<> after(atomic.getNextNode());
+    after.SetCurrentDebugLocation(atomic.getDebugLoc());
+    Value *sum = adds ? after.CreateFAdd(value, added.value) : after.CreateFSub(value, added.value);
+    dm.call(after, "optiml_shadow_atomic_end", {place, bytes, sum, after.CreateFAdd(magnitude, added.magnitude)});
+    return Twin{value, magnitude};
   }
 
   void storeTwin(StoreInst &store) {

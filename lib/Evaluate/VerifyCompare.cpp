@@ -76,11 +76,17 @@ static std::string integerText(StringRef bytes, uint64_t offset, const ElementTy
   return std::to_string(int64_t(v << shift) >> shift);
 }
 
+static std::string floatText(double v, uint32_t bytes) {
+  char text[40];
+  snprintf(text, sizeof text, bytes == 4 ? "%.9g" : "%.17g", v);
+  return text;
+}
+
 static std::string wordText(StringRef bytes, uint64_t offset, const ElementType &e) {
   if (e.kind == ElementKind::Integer)
     return integerText(bytes, offset, e);
   if (e.kind == ElementKind::Float || e.kind == ElementKind::Double)
-    return llvm::formatv("{0}", cellValue(bytes, offset, e.bytes)).str();
+    return floatText(cellValue(bytes, offset, e.bytes), e.bytes);
   return integerText(bytes, offset, e) +
          llvm::formatv(" ({0:x8} as bits)",
                        [&] {
@@ -133,12 +139,6 @@ static bool withinTolerance(const ShadowRecord &c, double own, double v, const B
   tolerance = relative * magnitude + smallest;
   // Written so that NaN fails.
   return std::fabs(v - c.value) <= tolerance || std::fabs(v - own) <= tolerance;
-}
-
-static std::string floatText(double v, uint32_t bytes) {
-  char text[40];
-  snprintf(text, sizeof text, bytes == 4 ? "%.9g" : "%.17g", v);
-  return text;
 }
 
 std::optional<Difference> optiml::compareBuffer(const BufferReference &r, StringRef actual, FloatMode mode) {

@@ -18,6 +18,22 @@ static const ExpertRule rules[] = {
     {"block-shape", "latency", 0.8, "another block size changes how many warps hide each other's latency"},
     {"block-shape", "issue", 0.5, "constant block extents save index arithmetic"},
 
+    {"distribute-loop", "", 0.8, "a loop that one thread runs alone is work for a warp or a block"},
+    {"distribute-loop", "latency", 1.8, "threads of a group share a loop, and all its loads are in flight together"},
+    {"distribute-loop", "l1", 1.6, "neighbouring threads read neighbouring elements of a row, not one row each"},
+    {"distribute-loop", "l2", 1.5, "neighbouring threads read neighbouring elements of a row, not one row each"},
+    {"distribute-loop", "dram", 1.2, "reads along a row are coalesced when a group shares it"},
+
+    {"grid-stride", "", 0.4, "threads that take turns share what they do once, and can be unrolled"},
+    {"grid-stride", "atomic", 1.5, "fewer threads that each do more leave fewer atomics"},
+    {"grid-stride", "latency", 0.6, "an unrolled loop over elements has several loads in flight"},
+    {"grid-stride", "dram", 0.5, "an unrolled loop over elements has several loads in flight"},
+
+    {"privatize-atomic", "", 1.5, "one atomic for a block instead of one for each thread"},
+    {"privatize-atomic", "atomic", 3.0, "atomics on one element follow one another: one for a block instead of one for each thread"},
+    {"privatize-atomic", "l2", 2.0, "atomics are executed by L2, one by one for one address"},
+    {"privatize-atomic", "latency", 2.0, "atomics on one element follow one another"},
+
     {"coarsen", "", 0.6, "several outputs a thread reuse what one of them loads"},
     {"coarsen", "l1", 1.5, "several outputs a thread load their common operands once"},
     {"coarsen", "l2", 1.2, "larger tiles a block ask L2 for less"},
@@ -46,6 +62,7 @@ static const ExpertRule rules[] = {
 
 static const ExpertOrder orders[] = {
     // A register accumulator lets loops be distributed and staged; barriers end what coarsen can do.
+    {"promote-accumulator", "distribute-loop", 0.3}, {"grid-stride", "privatize-atomic", 0.6},
     {"promote-accumulator", "coarsen", 0.5}, {"promote-accumulator", "stage-shared", 0.3},
     {"coarsen", "stage-shared", 0.6},        {"coarsen", "unroll", 0.4},
     {"stage-shared", "unroll", 0.6},         {"coarsen", "qualify-pointers", 0.6},
@@ -91,7 +108,20 @@ static std::vector<ExpertLine> makeLines() {
                         required(step("stage-shared", {tile(k), tile("8"), tile("16")})), unrollFully, qualify}},
                       {"l1", "l2", "latency", "issue", "fp32"}};
   };
+  auto shared = [&](const char *name, Params group, bool unrolled) {
+    std::vector<OpeningStep> steps = {promote, required(onlyPreferred(step("distribute-loop", {std::move(group)})))};
+    if (unrolled)
+      steps.push_back(unrollSome);
+    steps.push_back(qualify);
+    return ExpertLine{{name, std::move(steps)}, {"latency", "l1", "l2", "dram"}};
+  };
   return {
+      {{"one atomic for a block",
+        {step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
+       {"atomic", "l2", "latency", "dram"}},
+      shared("a block for each row", {{"threads", "256"}}, true),
+      shared("a warp for each row", {{"threads", "32"}, {"rows", "8"}}, true),
+      shared("a block for each row, not unrolled", {{"threads", "256"}}, false),
       tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", "8"),
       tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", "16"),
       tiled("register tile 8x8 over shared memory, small block", shape("16", "8"), "8", "8", "8"),
@@ -113,6 +143,9 @@ static std::vector<ExpertLine> makeLines() {
       {{"several elements a thread, coalesced",
         {promote, step("block-shape", {{{"x", "256"}}, {{"x", "128"}}}),
          required(onlyPreferred(step("coarsen", {{{"x", "4"}, {"style", "strided"}}, {{"x", "2"}}}))), qualify}},
+       {"dram", "latency", "issue"}},
+      {{"several elements a thread, in turns",
+        {required(step("grid-stride")), unrollSome, qualify}},
        {"dram", "latency", "issue"}},
       {{"accumulator in a register, loops unrolled", {promote, unrollSome, qualify}}, {"latency", "issue", "int32"}},
       {{"no aliasing", {promote, qualify}}, {}},

@@ -34,6 +34,16 @@ __global__ void blur(int w, int h, const float *in, float *out, const float *wei
     }
   out[y * w + x] = sum;
 }
+__global__ void norms(const float *x, float *out, float *total, int rows, int cols) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < rows) {
+    float s = 0.0f;
+    for (int j = 0; j < cols; ++j)
+      s += x[row * cols + j] * x[row * cols + j];
+    out[row] = s;
+    atomicAdd(total, s);
+  }
+}
 __global__ void scale(long long n, double f, double *x) {
   long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
@@ -79,6 +89,7 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
   std::map<std::string, std::string> found;
   found["product:"] = transformsOf(root, "product");
   found["blur:"] = transformsOf(root, "blur");
+  found["norms:"] = transformsOf(root, "norms");
   found["scale:"] = transformsOf(root, "scale");
   for (const ActionTemplate &first : root.legal) {
     std::string kernel = first.site.substr(0, first.site.find_first_of("/:"));
@@ -95,9 +106,16 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"blur:", "block-shape unroll"},
       {"blur: block-shape", "coarsen stage-shared unroll"},
       {"blur: unroll", "block-shape unroll"},
-      {"scale:", "block-shape qualify-pointers"},
+      {"norms:", "block-shape distribute-loop grid-stride qualify-pointers unroll"},
+      {"norms: block-shape", "coarsen privatize-atomic qualify-pointers stage-shared unroll"},
+      {"norms: distribute-loop", "unroll"},
+      {"norms: grid-stride", "privatize-atomic qualify-pointers unroll"},
+      {"norms: qualify-pointers", "block-shape distribute-loop grid-stride unroll"},
+      {"norms: unroll", "block-shape grid-stride qualify-pointers"},
+      {"scale:", "block-shape grid-stride qualify-pointers"},
       {"scale: block-shape", "coarsen qualify-pointers"},
-      {"scale: qualify-pointers", "block-shape"},
+      {"scale: grid-stride", "qualify-pointers unroll"},
+      {"scale: qualify-pointers", "block-shape grid-stride"},
   };
   for (const auto &[key, value] : found)
     EXPECT_EQ(value, expected.count(key) ? expected.at(key) : "?") << key;

@@ -177,7 +177,9 @@ std::set<std::string> namesIn(const ExprRef &e);
 bool mentions(const ExprRef &e, const std::string &name);
 /// Opaque text in `e` or under `s` mentions one of `names`.
 bool opaqueMentions(Stmt &s, const std::set<std::string> &names);
-/// Contains a barrier, or something that may contain one.
+/// An atomic read-modify-write whose old value is not used: "atomicAdd(&a[i], x);" with + - min max & | ^.
+bool isAtomicUpdate(const Stmt &s);
+/// Contains a barrier, or something that may contain one or that other threads may wait for. Atomic updates are neither.
 bool hasBarrier(Stmt &s);
 /// A name that no name in the kernel equals, made from `wish`.
 std::string freshName(const Kernel &kernel, const std::string &wish);

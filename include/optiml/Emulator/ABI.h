@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 2;
+constexpr uint32_t abiVersion = 3;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -188,6 +188,10 @@ uint32_t optiml_is_global(optiml::emu::ThreadContext *, const void *address);
 void optiml_shadow_store(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
                          double magnitude);
 void optiml_shadow_load(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, optiml::emu::Shadow *result);
+// Around an atomic sum: begin gives the element's twin and holds off other sums of it until end stores the new twin.
+void optiml_shadow_atomic_begin(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, optiml::emu::Shadow *result);
+void optiml_shadow_atomic_end(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
+                              double magnitude);
 }
 
 #endif

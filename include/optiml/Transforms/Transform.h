@@ -22,6 +22,7 @@ struct LaunchHints {
   std::array<int64_t, 3> grid{0, 0, 0}, block{0, 0, 0}; ///< of the heaviest captured launch; zeros when unknown
   unsigned maxSharedBytes = 48 * 1024; ///< static shared memory a block may use
   unsigned maxThreads = 1024;
+  unsigned multiprocessors = 132; ///< of the GPU that the kernel is optimized for
   bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
 };
 

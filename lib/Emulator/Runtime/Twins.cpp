@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
+#include <mutex>
 #include <unordered_map>
 
 using namespace optiml::emu;
@@ -94,5 +96,21 @@ void optiml_shadow_load(ThreadContext *context, const void *address, uint32_t by
   }
   double v = asDouble(bits, bytes);
   *result = {v, std::fabs(v)};
+}
+
+// Blocks run on several workers; nothing switches threads between the two calls.
+static std::mutex atomicMutexes[64];
+static std::mutex &atomicMutex(const void *address) {
+  return atomicMutexes[reinterpret_cast<uint64_t>(address) / 4 % std::size(atomicMutexes)];
+}
+
+void optiml_shadow_atomic_begin(ThreadContext *context, const void *address, uint32_t bytes, Shadow *result) {
+  atomicMutex(address).lock();
+  optiml_shadow_load(context, address, bytes, result);
+}
+
+void optiml_shadow_atomic_end(ThreadContext *context, const void *address, uint32_t bytes, double value, double magnitude) {
+  optiml_shadow_store(context, address, bytes, value, magnitude);
+  atomicMutex(address).unlock();
 }
 }

@@ -1,0 +1,486 @@
+//===- DistributeLoop.cpp - the loops of one thread, by many threads ------===//
+//
+// distribute-loop[kernel]{threads=256}: what one thread did (a row, say) becomes the work of a block, or of a warp with
+// threads=32,rows=8: rows of a warp each in a block. Its loops are shared out in strides of the group, scalars that
+// they fold values into are combined by shuffles (and shared memory across warps), everything else is done by all threads
+// of the group alike, and what is written outside these loops is written by the first one.
+//
+// Legal: the kernel uses one axis, through its global index alone, and does not synchronize, so its threads may be
+// anywhere. Within a group all threads compute the same values outside distributed loops. A loop is distributed when its
+// iterations touch each other only through recognized reductions: what they write is a different element in each, in
+// arrays that overlap nothing else the loop accesses (recorded as conditions). Between the regions, barriers keep
+// the order of accesses that may meet. Reductions of floating-point numbers change their order of evaluation.
+//
+//===----------------------------------------------------------------------===//
+#include "Reduction.h"
+#include "Transforms.h"
+
+using namespace optiml;
+
+namespace {
+
+/// Loops that run less often than a warp has lanes gain nothing.
+constexpr int64_t fewestTrips = 32;
+
+/// Shares the work of one thread out to a group.
+class Sharing {
+public:
+  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group)
+      : state(state), kernel(kernel), model(model), group(group), taken(allNames(kernel)), combiner(group, taken) {}
+
+  llvm::Error run() {
+    if (llvm::Error e = list(*kernel.body))
+      return e;
+    if (distributed)
+      return llvm::Error::success();
+    return notApplicable("none of its loops can be shared out among threads{0}", firstReason.empty() ? "" : ": " + firstReason);
+  }
+
+private:
+  using Arrays = std::set<std::string>;
+  /// Accesses since the last barrier: by any thread of the group, and by its first thread alone.
+  struct Pending {
+    Arrays reads, writes, ownReads, ownWrites;
+    void add(const Pending &o) {
+      reads.insert(o.reads.begin(), o.reads.end());
+      writes.insert(o.writes.begin(), o.writes.end());
+      ownReads.insert(o.ownReads.begin(), o.ownReads.end());
+      ownWrites.insert(o.ownWrites.begin(), o.ownWrites.end());
+    }
+  };
+
+  bool mayMeet(const std::string &a, const std::string &b) const {
+    const Param *pa = model.param(a), *pb = model.param(b);
+    return a == b || !pa || !pb || !pa->type.isRestrict || !pb->type.isRestrict;
+  }
+  bool mayMeet(const Arrays &a, const Arrays &b) const {
+    for (const std::string &x : a)
+      for (const std::string &y : b)
+        if (mayMeet(x, y))
+          return true;
+    return false;
+  }
+
+  /// Global arrays that `s` reads and writes, its children included or only its own expressions.
+  void accessed(const Stmt &s, bool children, Arrays &reads, Arrays &writes) const {
+    for (const Access &access : model.accesses())
+      if (access.space == Space::Global && (access.stmt == &s || (children && insideOf(access, &s)))) {
+        if (access.read)
+          reads.insert(access.array);
+        if (access.write)
+          writes.insert(access.array);
+      }
+  }
+
+  /// Orders what follows (reads and writes by any thread, or by the first alone) after what is pending.
+  void order(const Arrays &reads, const Arrays &writes, bool own, std::vector<StmtRef> &out) {
+    bool meets = mayMeet(reads, pending.writes) || mayMeet(writes, pending.writes) || mayMeet(writes, pending.reads);
+    if (!own)
+      meets |= mayMeet(reads, pending.ownWrites) || mayMeet(writes, pending.ownWrites) || mayMeet(writes, pending.ownReads);
+    if (meets) {
+      out.push_back(groupBarrier(group));
+      pending = {};
+    }
+    (own ? pending.ownReads : pending.reads).insert(reads.begin(), reads.end());
+    (own ? pending.ownWrites : pending.writes).insert(writes.begin(), writes.end());
+  }
+
+  llvm::Error list(Stmt &blockStmt) {
+    std::vector<StmtRef> out;
+    for (const StmtRef &s : blockStmt.body)
+      if (llvm::Error e = statement(s, out))
+        return e;
+    blockStmt.body = std::move(out);
+    return llvm::Error::success();
+  }
+
+  llvm::Error statement(const StmtRef &s, std::vector<StmtRef> &out) {
+    Arrays reads, writes;
+    accessed(*s, false, reads, writes);
+    switch (s->kind) {
+    case StmtKind::Decl:
+    case StmtKind::Expr:
+      if (!writes.empty())
+        return writing(s, reads, writes, out);
+      order(reads, {}, false, out);
+      out.push_back(s);
+      return llvm::Error::success();
+    case StmtKind::Block:
+      out.push_back(s);
+      return list(*s);
+    case StmtKind::If: {
+      order(reads, {}, false, out);
+      Pending before = pending, after;
+      for (StmtRef &branch : s->body) {
+        pending = before;
+        if (llvm::Error e = list(*branch))
+          return e;
+        after.add(pending);
+      }
+      if (s->body.size() == 1)
+        after.add(before);
+      pending = after;
+      out.push_back(s);
+      return llvm::Error::success();
+    }
+    case StmtKind::For:
+    case StmtKind::While:
+    case StmtKind::Do:
+      return loop(s, out);
+    case StmtKind::Break:
+    case StmtKind::Continue:
+      out.push_back(s);
+      return llvm::Error::success();
+    case StmtKind::Opaque:
+      if (!s->mayBarrier) {
+        out.push_back(s);
+        return llvm::Error::success();
+      }
+      return notApplicable("line {0} is not understood", s->line);
+    case StmtKind::Return:
+    case StmtKind::Barrier:
+      return notApplicable("line {0} cannot be shared out among threads", s->line);
+    }
+    return llvm::Error::success();
+  }
+
+  /// A statement that writes memory: by the first thread alone.
+  llvm::Error writing(const StmtRef &s, const Arrays &reads, const Arrays &writes, std::vector<StmtRef> &out) {
+    bool mixed = s->kind != StmtKind::Expr;
+    if (!mixed)
+      walk(s->expr, [&](const ExprRef &e) {
+        if (e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec)
+          mixed |= e->args[0]->kind == ExprKind::Var || e != s->expr;
+      });
+    if (mixed)
+      return notApplicable("line {0} writes memory and a variable at once", s->line);
+    order(reads, writes, true, out);
+    if (!out.empty() && out.back() == lastOwn) {
+      lastOwn->body[0]->body.push_back(s);
+      return llvm::Error::success();
+    }
+    lastOwn = ifStmt(binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool()), block({s}));
+    out.push_back(lastOwn);
+    return llvm::Error::success();
+  }
+
+  llvm::Error loop(const StmtRef &s, std::vector<StmtRef> &out) {
+    llvm::Error shared = distribute(s, out);
+    if (!shared)
+      return llvm::Error::success();
+    std::string reason;
+    llvm::Error rest = llvm::handleErrors(std::move(shared), [&](const NotApplicable &n) { reason = n.reason; });
+    if (rest)
+      return rest;
+    if (firstReason.empty())
+      firstReason = reason;
+    Arrays reads, writes;
+    accessed(*s, false, reads, writes);
+    if (!writes.empty())
+      return notApplicable("line {0} writes memory in the head of a loop", s->line);
+    order(reads, {}, false, out);
+    Pending before = pending;
+    bool combinedBefore = combined;
+    combined = false;
+    if (llvm::Error e = list(*s->body[0]))
+      return e;
+    // The next iteration must not meet this one's accesses, nor its use of shared memory.
+    Arrays bodyReads, bodyWrites;
+    accessed(*s, true, bodyReads, bodyWrites);
+    if (!bodyWrites.empty() || (combined && !group.isWarp())) {
+      bool skips = false;
+      walk(*s->body[0], [&](Stmt &t) { skips |= t.kind == StmtKind::Continue; });
+      if (skips)
+        return notApplicable("line {0}: a loop around shared work has a continue", s->line);
+      s->body[0]->body.push_back(groupBarrier(group));
+      pending = {};
+    }
+    pending.add(before);
+    combined |= combinedBefore;
+    out.push_back(s);
+    return llvm::Error::success();
+  }
+
+  /// Break or return that leaves `s` itself.
+  static bool leavesEarly(Stmt &s, bool nested = false) {
+    if (s.kind == StmtKind::Return || (s.kind == StmtKind::Break && !nested))
+      return true;
+    bool isLoop = s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do;
+    for (const StmtRef &child : s.body)
+      if (leavesEarly(*child, nested || isLoop))
+        return true;
+    return false;
+  }
+
+  /// That every iteration writes other elements than the others access.
+  llvm::Error independent(Stmt &loop, const CountedLoop &counted) {
+    std::set<std::string> inside = {counted.var};
+    walk(loop, [&](Stmt &s) {
+      if (s.kind == StmtKind::Decl)
+        inside.insert(s.text);
+    });
+    std::map<std::string, const Access *> written;
+    Arrays all, atomic;
+    for (const Access &access : model.accesses()) {
+      if (!insideOf(access, &loop) && access.stmt != &loop)
+        continue;
+      if (access.space == Space::Local && access.write && !inside.count(access.array))
+        return notApplicable("iterations share the array '{0}' (line {1})", access.array, access.stmt->line);
+      if (access.space != Space::Global)
+        continue;
+      all.insert(access.array);
+      if (access.atomic)
+        atomic.insert(access.array);
+      else if (access.write)
+        written.emplace(access.array, &access);
+    }
+    for (const auto &[array, first] : written) {
+      if (atomic.count(array))
+        return notApplicable("'{0}' is written in two ways", array);
+      if (first->subscripts.size() != 1)
+        return notApplicable("'{0}' has several dimensions (line {1})", array, first->stmt->line);
+      const Poly &index = first->subscripts[0];
+      auto factor = index.coefficient(counted.var);
+      if (!factor || factor->terms.empty() || !model.stable(index))
+        return notApplicable("iterations may write the same element of '{0}' (line {1})", array, first->stmt->line);
+      Poly rest = index - *factor * Poly::atom(counted.var);
+      for (const Poly *part : {&rest, &*factor})
+        for (const std::string &atom : part->atoms()) {
+          std::set<std::string> names = model.atomNames(atom);
+          names.insert(atom);
+          for (const std::string &name : names)
+            if (inside.count(name))
+              return notApplicable("iterations may write the same element of '{0}' (line {1})", array, first->stmt->line);
+        }
+      if (!factor->constant()) {
+        auto text = planText(model, *factor);
+        if (!text)
+          return notApplicable("iterations may write the same element of '{0}' (line {1})", array, first->stmt->line);
+        state.require(*text + " != 0", "iterations write different elements");
+      }
+      for (const Access &access : model.accesses())
+        if (insideOf(access, &loop) && access.array == array && !(access.subscripts == first->subscripts))
+          return notApplicable("iterations may meet in '{0}' (line {1})", array, access.stmt->line);
+      for (const std::string &other : all)
+        if (other != array)
+          if (llvm::Error e = requireDisjoint(state, model, array, other))
+            return e;
+    }
+    for (const std::string &array : atomic) // "+=" by several threads is what it is for; reading in between is not
+      for (const Access &access : model.accesses())
+        if (insideOf(access, &loop) && access.space == Space::Global && !access.atomic && mayMeet(access.array, array))
+          return notApplicable("the loop reads '{0}' beside updating '{1}' atomically", access.array, array);
+    return llvm::Error::success();
+  }
+
+  llvm::Error distribute(const StmtRef &s, std::vector<StmtRef> &out) {
+    auto counted = asCountedLoop(*s);
+    if (!counted)
+      return notApplicable("line {0}: the loop does not count", s->line);
+    if (auto trips = counted->tripCount(); trips && *trips < fewestTrips)
+      return notApplicable("line {0}: the loop has only {1} iterations", s->line, *trips);
+    if (leavesEarly(*s->body[0]))
+      return notApplicable("line {0}: the loop may be left early", s->line);
+    bool opaque = false;
+    walk(*s, [&](Stmt &t) { opaque |= t.kind == StmtKind::Opaque; });
+    if (opaque)
+      return notApplicable("line {0}: the loop holds text that is not understood", s->line);
+    auto reductions = findReductions(*s, state.hints.strictFloat);
+    if (!reductions)
+      return reductions.takeError();
+    for (const Reduction &r : *reductions)
+      if (mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable))
+        return notApplicable("line {0}: the loop changes its own bounds", s->line);
+    KernelState saved = state;
+    if (llvm::Error e = independent(*s, *counted)) {
+      state = saved;
+      return e;
+    }
+    Arrays reads, writes, headReads, headWrites;
+    accessed(*s, true, reads, writes);
+    accessed(*s, false, headReads, headWrites);
+    reads.insert(headReads.begin(), headReads.end());
+    if (!headWrites.empty() || (!headReads.empty() && !writes.empty())) {
+      state = saved;
+      return notApplicable("line {0}: the loop's bounds may change in it", s->line);
+    }
+
+    order(reads, writes, false, out);
+    ExprRef thread = builtin("threadIdx.x");
+    std::vector<StmtRef> resets;
+    for (const Reduction &r : *reductions)
+      if (!r.fold.isIdempotent() && !(!out.empty() && startsAtIdentity(*out.back(), r)))
+        resets.push_back(exprStmt(assign("=", var(r.variable, r.type), r.fold.identity(r.type))));
+    if (!resets.empty())
+      out.push_back(ifStmt(binary("!=", thread, intLit(0), Type::makeBool()), block(resets)));
+    stride(*s, *counted);
+    out.push_back(s);
+    for (const Reduction &r : *reductions) {
+      std::vector<StmtRef> combination = combiner.combine(r);
+      out.insert(out.end(), combination.begin(), combination.end());
+      if (!group.isWarp())
+        pending = {}; // there is a barrier in it
+    }
+    combined |= !reductions->empty();
+    ++distributed;
+    return llvm::Error::success();
+  }
+
+  /// "float s = 0;" right before the loop: every thread starts at nothing already.
+  static bool startsAtIdentity(const Stmt &s, const Reduction &r) {
+    if (s.kind != StmtKind::Decl || s.text != r.variable || !s.expr)
+      return false;
+    ExprRef identity = r.fold.identity(r.type);
+    auto number = [](const ExprRef &e) -> std::optional<double> {
+      if (e->kind == ExprKind::FloatLit)
+        return std::strtod(e->text.c_str(), nullptr);
+      if (auto value = constantValue(e))
+        return double(*value);
+      return std::nullopt;
+    };
+    auto start = number(s.expr), want = number(identity);
+    return start && want && *start == *want;
+  }
+
+  /// Every thread of the group takes every `threads`-th iteration.
+  void stride(Stmt &s, const CountedLoop &counted) {
+    int64_t step = counted.step * group.threads;
+    ExprRef thread = builtin("threadIdx.x"), lower;
+    auto first = mul(thread, intLit(counted.step));
+    auto start = constantValue(counted.lower);
+    if (start && *start == 0)
+      lower = first;
+    else if (start && *start > 0)
+      lower = add(counted.lower, first);
+    else
+      lower = add(counted.lower, mul(asInt(thread), intLit(counted.step))); // it may be negative
+    int64_t most = counted.type.bytes == 8 ? 0 : counted.type.isSigned ? INT32_MAX : UINT32_MAX;
+    std::optional<std::string> bound;
+    if (most && counted.type.bytes == 4)
+      if (!constantValue(counted.upper))
+        bound = planText(model, model.poly(counted.upper));
+    bool safe = !most || constantValue(counted.upper) || bound;
+    if (bound)
+      state.require(*bound + " <= " + std::to_string(most - step), "the loop's counter does not overflow in larger steps");
+    if (safe) {
+      s.init = declStmt(counted.var, counted.type, lower);
+      s.step = assign("+=", var(counted.var, counted.type), intLit(step));
+      return;
+    }
+    // Nothing bounds it: a wider counter cannot overflow.
+    std::string wide = freshName(taken, counted.var + "_of_group");
+    s.init = declStmt(wide, Type::makeLong(), lower);
+    s.expr = lessThan(var(wide, Type::makeLong()), counted.upper);
+    s.step = assign("+=", var(wide, Type::makeLong()), intLit(step));
+    s.body[0]->body.insert(s.body[0]->body.begin(), declStmt(counted.var, counted.type, var(wide, Type::makeLong())));
+  }
+
+  static ExprRef asInt(const ExprRef &e) {
+    auto cast = std::make_shared<Expr>();
+    cast->kind = ExprKind::Cast;
+    cast->type = Type::makeInt();
+    cast->text = "int";
+    cast->args = {e};
+    return cast;
+  }
+
+  KernelState &state;
+  Kernel &kernel;
+  const KernelModel &model;
+  ThreadGroup group;
+  std::set<std::string> taken;
+  Combiner combiner;
+  Pending pending;
+  StmtRef lastOwn; ///< the last branch of the first thread, to which the next statement may be added
+  bool combined = false;
+  unsigned distributed = 0;
+  std::string firstReason;
+};
+
+class DistributeLoop : public Transform {
+public:
+  llvm::StringRef name() const override { return "distribute-loop"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    static const std::vector<Params> offers = {{{"threads", "256"}}, {{"threads", "32"}, {"rows", "8"}}, {{"threads", "128"}},
+                                               {{"threads", "512"}}, {{"threads", "1024"}},              {{"threads", "32"}, {"rows", "4"}},
+                                               {{"threads", "64"}}};
+    ActionTemplate site{"distribute-loop", state.rewrite.original, {}};
+    for (const Params &params : offers) {
+      auto applied = apply(state, "", params);
+      if (applied) {
+        site.values.push_back(params);
+        continue;
+      }
+      llvm::consumeError(applied.takeError());
+      if (site.values.empty())
+        return {};
+    }
+    return {site};
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    int64_t threads = paramInt(params, "threads", 256), rows = paramInt(params, "rows", 1);
+    if (threads < 32 || threads % 32 || rows < 1 || threads * rows > state.hints.maxThreads)
+      return notApplicable("a block of {0} groups of {1} threads cannot be launched", rows, threads);
+    if (rows > 1 && threads != 32)
+      return notApplicable("only warps can share a block");
+    std::array<int64_t, 3> pinned = state.pinnedBlock();
+    if (pinned[0] || pinned[1] || pinned[2])
+      return notApplicable("the block shape is fixed already");
+    if (state.tree->maxThreads && threads * rows > state.tree->maxThreads)
+      return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    bool shared = false, volatileAccess = false;
+    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
+    for (const Param &p : kernel->params)
+      volatileAccess |= p.type.pointee && p.type.pointee->isVolatile;
+    if (hasBarrier(*kernel->body) || shared)
+      return notApplicable("the kernel's threads work together already");
+    if (volatileAccess)
+      return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (uses[axis].other || uses[axis].global != (axis == 0))
+        return notApplicable("the kernel uses more than its global index along x");
+    if (llvm::Error e = removeEarlyReturns(*kernel))
+      return std::move(e);
+    KernelModel model(*kernel, {0, 0, 0});
+    if (unsigned line = model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+    auto bound = rows > 1 ? globalUpperBound(model, 0) : std::nullopt;
+    auto boundText = bound ? planText(model, *bound) : std::nullopt;
+    if (llvm::Error e = Sharing(result, *kernel, model, {threads}).run())
+      return std::move(e);
+
+    for (const char *axis : {"y", "z"})
+      result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
+    LaunchStep &step = result.rewrite.plan.steps[0];
+    std::string work = "grid.x * block.x";
+    if (rows > 1) {
+      if (boundText)
+        result.require(*boundText + " <= " + work, "the launch covers every index, so threads beyond it do nothing");
+      else
+        result.require("(" + work + ") % " + std::to_string(rows) + " == 0", "the new blocks hold exactly the threads of the launch");
+    }
+    step.grid = {IntExpr::of("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};
+    if (rows == 1)
+      step.grid[0] = IntExpr::of(work);
+    result.require(step.grid[0].str() + " <= 2147483647", "a grid cannot be larger");
+    step.block = {IntExpr::literal(threads), IntExpr::literal(rows), IntExpr::literal(1)};
+    lowerGlobalIndex(*kernel, [&](unsigned) -> ExprRef {
+      ExprRef block = builtin("blockIdx.x");
+      return rows == 1 ? block : add(mul(block, intLit(rows)), builtin("threadIdx.y"));
+    });
+    kernel->maxThreads = unsigned(threads * rows);
+    result.tree = kernel;
+    return result;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeDistributeLoop() {
+  static const DistributeLoop transform;
+  return &transform;
+}

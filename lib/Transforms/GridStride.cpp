@@ -1,0 +1,148 @@
+//===- GridStride.cpp - a fixed grid whose threads take turns -------------===//
+//
+// grid-stride[kernel]{x=256,blocks=1056}: launches so many blocks of x threads, and each thread does the work of every
+// (blocks * x)-th original one, in a loop. Fewer, longer threads: what a block does once (a shared table, one atomic for
+// many) is shared by more work, and the loop can be unrolled.
+//
+// Legal: as for block-shape, along x alone, when every effect stands under `global index < U`; the loop then ends at U.
+//
+//===----------------------------------------------------------------------===//
+#include "Common.h"
+#include "Transforms.h"
+
+using namespace optiml;
+
+namespace {
+class GridStride : public Transform {
+public:
+  llvm::StringRef name() const override { return "grid-stride"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    ActionTemplate site{"grid-stride", state.rewrite.original, {}};
+    static const std::vector<std::array<int64_t, 2>> offers = {{256, 8}, {512, 4}, {256, 16}, {1024, 2}, {256, 4}, {128, 8}};
+    for (auto [x, blocks] : offers) {
+      Params params = {{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}};
+      auto applied = apply(state, "", params);
+      if (applied) {
+        site.values.push_back(params);
+        continue;
+      }
+      llvm::consumeError(applied.takeError());
+      if (site.values.empty())
+        return {};
+    }
+    return {site};
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    int64_t x = paramInt(params, "x", 256), blocks = paramInt(params, "blocks", 8 * state.hints.multiprocessors);
+    if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
+      return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
+    std::array<int64_t, 3> pinned = state.pinnedBlock();
+    if (pinned[0] || pinned[1] || pinned[2])
+      return notApplicable("the block shape is fixed already");
+    if (state.tree->maxThreads && x > state.tree->maxThreads)
+      return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    bool shared = false;
+    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
+    if (hasBarrier(*kernel->body) || shared)
+      return notApplicable("the kernel's threads work together, or wait for each other");
+    std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (uses[axis].other || uses[axis].global != (axis == 0))
+        return notApplicable("the kernel uses more than its global index along x");
+    if (llvm::Error e = removeEarlyReturns(*kernel))
+      return std::move(e);
+    KernelModel model(*kernel, {0, 0, 0});
+    auto bound = globalUpperBound(model, 0);
+    auto text = bound ? planText(model, *bound) : std::nullopt;
+    if (!text)
+      return notApplicable("nothing bounds the global index of all that the kernel does");
+    ExprRef end = polyExpr(model, *bound);
+
+    // The loop's variable: the local that holds the index, if it stays what it is.
+    Type type = Type::makeInt();
+    std::string index;
+    std::vector<StmtRef> &body = kernel->body->body;
+    bool wide = false;
+    walkExprs(*kernel->body, [&](const ExprRef &e) {
+      wide |= e->kind == ExprKind::Builtin && e->text == "globalIdx.x" && e->type.bytes == 8;
+    });
+    for (size_t i = 0; i < body.size(); ++i)
+      if (body[i]->kind == StmtKind::Decl && body[i]->type.isInt() && body[i]->type.bytes >= 4 && body[i]->expr && holdsIndex(body[i]->expr) &&
+          model.singleAssignment(body[i]->text)) {
+        if (wide && body[i]->type.bytes != 8)
+          continue;
+        index = body[i]->text;
+        type = body[i]->type;
+        type.isConst = false;
+        body.erase(body.begin() + long(i));
+        break;
+      }
+    if (index.empty()) {
+      index = freshName(*kernel, "index");
+      type = wide ? Type::makeLong() : Type::makeInt();
+      if (!wide)
+        type = Type::makeUnsigned();
+    }
+    int64_t step = x * blocks;
+    if (type.bytes == 4)
+      result.require(*text + " <= " + std::to_string((type.isSigned ? INT32_MAX : int64_t(UINT32_MAX)) - step),
+                     "the loop's counter does not overflow");
+    ExprRef variable = var(index, type);
+    ExprRef start = globalIndexExpr(0, x);
+    if (type.bytes == 8) {
+      auto cast = std::make_shared<Expr>();
+      cast->kind = ExprKind::Cast;
+      cast->type = type;
+      cast->text = type.text;
+      cast->args = {builtin("blockIdx.x")};
+      start = add(mul(cast, intLit(x)), builtin("threadIdx.x"));
+    }
+    rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
+      return e->kind == ExprKind::Builtin && e->text == "globalIdx.x" ? variable : nullptr;
+    });
+    // The guard that became the loop's condition.
+    std::vector<StmtRef> inner = std::move(body);
+    if (!inner.empty() && inner.back()->kind == StmtKind::If && inner.back()->body.size() == 1 &&
+        equal(inner.back()->expr, lessThan(variable, end)) && onlyDeclarations(inner)) {
+      StmtRef guarded = inner.back()->body[0];
+      inner.pop_back();
+      inner.insert(inner.end(), guarded->body.begin(), guarded->body.end());
+    }
+    StmtRef loop = countedFor(index, type, start, end, step, block(std::move(inner)), NoUnroll);
+    kernel->body = block({loop});
+
+    for (const char *axis : {"y", "z"})
+      result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
+    result.require(*text + " <= grid.x * block.x", "the launch covers every index");
+    LaunchStep &launch = result.rewrite.plan.steps[0];
+    launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};
+    launch.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
+    kernel->maxThreads = unsigned(x);
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  static bool holdsIndex(ExprRef e) {
+    while (e->kind == ExprKind::Cast)
+      e = e->args[0];
+    return e->kind == ExprKind::Builtin && e->text == "globalIdx.x";
+  }
+  /// What precedes the guard computes nothing that the loop's bound would leave out.
+  static bool onlyDeclarations(const std::vector<StmtRef> &list) {
+    for (size_t i = 0; i + 1 < list.size(); ++i)
+      if (list[i]->kind != StmtKind::Decl)
+        return false;
+    return true;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeGridStride() {
+  static const GridStride transform;
+  return &transform;
+}

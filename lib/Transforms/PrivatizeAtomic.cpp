@@ -1,0 +1,328 @@
+//===- PrivatizeAtomic.cpp - fewer atomics on global memory ---------------===//
+//
+// privatize-atomic[kernel:array]: every thread sums what it adds to one element of the array in a register; at the end the
+// block's threads combine their sums, and one of them adds the result to the element.
+// privatize-atomic[kernel:array]{bins=256}: for elements that depend on data. A table of the first `bins` elements in shared
+// memory collects the block's updates and is added to the array at the end; other elements are updated as before.
+//
+// Legal: updates whose old value nobody uses commute, and the array is accessed by nothing else in the kernel: a thread's
+// update is the last thing it accesses, or other arrays do not overlap it, recorded as conditions. Memory that no thread would have updated is not touched: what stayed
+// neutral is not added. Floating-point sums change their order.
+//
+//===----------------------------------------------------------------------===//
+#include "Reduction.h"
+#include "Transforms.h"
+
+using namespace optiml;
+
+namespace {
+
+/// How an update is folded: atomicAdd is +, and so on.
+struct Update {
+  Stmt *stmt;
+  const Access *access;
+  std::string fold; ///< + - & | ^ min max
+  ExprRef value;
+};
+
+std::string foldOf(const std::string &atomic) {
+  static const std::map<std::string, std::string> folds = {{"atomicAdd", "+"}, {"atomicSub", "-"}, {"atomicAnd", "&"},  {"atomicOr", "|"},
+                                                           {"atomicXor", "^"}, {"atomicMin", "min"}, {"atomicMax", "max"}};
+  return folds.at(atomic);
+}
+
+/// What no update changes: 0, or the other end of the type for a minimum or maximum.
+ExprRef neutral(const std::string &fold, const Type &type) {
+  if (fold != "min" && fold != "max")
+    return Fold{Fold::Kind::Operator, fold == "-" ? "+" : fold}.identity(type);
+  bool eight = type.bytes == 8;
+  if (!type.isSigned)
+    return intLit(fold == "max" ? 0 : eight ? -1 : int64_t(UINT32_MAX), type);
+  ExprRef most = intLit(eight ? INT64_MAX : INT32_MAX, type);
+  if (fold == "min")
+    return most;
+  auto raw = [&](ExprKind kind, const char *op, std::vector<ExprRef> args) { // as C writes it: -most - 1
+    auto e = std::make_shared<Expr>();
+    e->kind = kind;
+    e->text = op;
+    e->args = std::move(args);
+    e->type = type;
+    return ExprRef(e);
+  };
+  return raw(ExprKind::Binary, "-", {raw(ExprKind::Unary, "-", {most}), intLit(1)});
+}
+
+ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure) {
+  auto e = std::make_shared<Expr>();
+  e->kind = ExprKind::Call;
+  e->text = name;
+  e->args = std::move(args);
+  e->type = std::move(type);
+  e->pure = pure;
+  return e;
+}
+
+ExprRef addressOf(const ExprRef &element) {
+  auto e = std::make_shared<Expr>();
+  e->kind = ExprKind::Unary;
+  e->text = "&";
+  e->args = {element};
+  e->type.cls = Type::Class::Pointer;
+  e->type.pointee = std::make_shared<Type>(element->type);
+  return e;
+}
+
+class PrivatizeAtomic : public Transform {
+public:
+  llvm::StringRef name() const override { return "privatize-atomic"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<ActionTemplate> result;
+    KernelModel model(*state.tree, state.pinnedBlock());
+    std::set<std::string> arrays;
+    for (const Access &access : model.accesses())
+      if (access.atomic && access.space == Space::Global)
+        arrays.insert(access.array);
+    static const std::vector<Params> offers = {{}, {{"bins", "256"}}, {{"bins", "1024"}}, {{"bins", "64"}}, {{"bins", "4096"}}};
+    for (const std::string &array : arrays) {
+      ActionTemplate site{"privatize-atomic", state.rewrite.original + ":" + array, {}};
+      for (const Params &params : offers) {
+        auto applied = apply(state, ":" + array, params);
+        if (applied)
+          site.values.push_back(params);
+        else
+          llvm::consumeError(applied.takeError());
+        if (params.empty() && !site.values.empty())
+          break; // one element: no table is needed
+      }
+      if (!site.values.empty())
+        result.push_back(std::move(site));
+    }
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &params) const override {
+    std::string array = site.rsplit(':').second.str();
+    int64_t bins = paramInt(params, "bins", 0);
+    std::array<int64_t, 3> shape = state.pinnedBlock();
+    if (!shape[0])
+      return notApplicable("the block's shape is not fixed");
+    if (shape[0] % 32 || shape[1] != 1 || shape[2] != 1)
+      return notApplicable("a block of {0}x{1}x{2} threads is no row of whole warps", shape[0], shape[1], shape[2]);
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = removeEarlyReturns(*kernel))
+      return std::move(e);
+    KernelModel model(*kernel, shape);
+    if (!model.param(array))
+      return notApplicable("'{0}' is no parameter", array);
+    std::vector<Update> updates;
+    std::set<std::string> others;
+    for (const Access &access : model.accesses()) {
+      if (access.space != Space::Global)
+        continue;
+      if (access.array != array) {
+        others.insert(access.array);
+        continue;
+      }
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || access.subscripts.size() != 1)
+        return notApplicable("'{0}' is accessed other than by atomic updates (line {1})", array, access.stmt->line);
+      if (isPrivate(model, access))
+        return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
+      updates.push_back({access.stmt, &access, foldOf(access.stmt->expr->text), access.stmt->expr->args.at(1)});
+      if (!sameFold(updates.back().fold, updates.front().fold))
+        return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
+    }
+    if (updates.empty())
+      return notApplicable("'{0}' is not updated by atomics", array);
+    if (model.unknownEffectLine() && !hasOwnCombination(*kernel))
+      return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
+    Type type = updates.front().access->node->type;
+    type.isConst = type.isVolatile = false;
+    if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
+      return notApplicable("'{0}' holds elements that threads cannot exchange", array);
+    if (state.hints.strictFloat && type.isFloat())
+      return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
+    if (!updatedLast(*state.original, array))
+      for (const std::string &other : others)
+        if (llvm::Error e = requireDisjoint(result, model, array, other))
+          return std::move(e);
+    llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, shape[0])
+                         : intoRegister(*kernel, model, updates, array, type, shape[0]);
+    if (e)
+      return std::move(e);
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  static bool sameFold(const std::string &a, const std::string &b) {
+    auto sum = [](const std::string &f) { return f == "+" || f == "-"; };
+    return a == b || (sum(a) && sum(b));
+  }
+  /// Shuffles and barriers of an earlier combination are no unknown effects.
+  static bool hasOwnCombination(Kernel &kernel) {
+    bool only = true;
+    walkExprs(*kernel.body, [&](const ExprRef &e) {
+      if (!e->pure && !(e->kind == ExprKind::Call && (e->text == "__shfl_xor_sync" || e->text.rfind("atomic", 0) == 0)))
+        only = false;
+    });
+    walk(*kernel.body, [&](Stmt &s) { only &= s.kind != StmtKind::Opaque || !s.mayBarrier; });
+    return only;
+  }
+
+  /// One thread a block does it, or its value comes from shared memory.
+  static bool isPrivate(const KernelModel &model, const Access &access) {
+    bool one = false, shared = false;
+    for (const auto &[condition, taken] : access.guards)
+      if (taken)
+        walk(condition, [&](const ExprRef &e) {
+          one |= e->kind == ExprKind::Binary && e->text == "==" && e->args[0]->kind == ExprKind::Builtin && e->args[0]->text == "threadIdx.x";
+        });
+    for (const ExprRef &argument : access.stmt->expr->args)
+      walk(argument, [&](const ExprRef &e) {
+        const Stmt *declared = e->kind == ExprKind::Var ? model.declaration(e->text) : nullptr;
+        shared |= declared && declared->isShared;
+      });
+    return one || shared;
+  }
+
+  /// Whether an original thread accesses nothing else after its update. Then nobody notices that updates come later, even
+  /// where arrays overlap: another thread's plain access to what is updated would be a data race already.
+  static bool updatedLast(const Kernel &original, const std::string &array) {
+    KernelModel model(original, {0, 0, 0});
+    std::map<const Stmt *, unsigned> position;
+    unsigned count = 0;
+    walk(*original.body, [&](Stmt &s) { position[&s] = ++count; });
+    unsigned first = UINT_MAX;
+    for (const Access &access : model.accesses()) {
+      if (access.array != array)
+        continue;
+      first = std::min(first, position[access.stmt]);
+      for (const Stmt *s : access.path)
+        if (s->kind == StmtKind::For || s->kind == StmtKind::While || s->kind == StmtKind::Do)
+          return false;
+    }
+    for (const Access &access : model.accesses())
+      if (access.array != array && access.space == Space::Global && position[access.stmt] > first)
+        return false;
+    return true;
+  }
+
+  static StmtRef foldInto(const Update &u, const ExprRef &target) {
+    if (u.fold == "min" || u.fold == "max")
+      return exprStmt(assign("=", target, callOf(u.fold, {target, u.value}, target->type, true)));
+    return exprStmt(assign(u.fold + "=", target, u.value));
+  }
+
+  static void replace(Kernel &kernel, const Update &u, std::vector<StmtRef> with) {
+    auto place = findPlace(*kernel.body, u.stmt);
+    std::vector<StmtRef> &list = place->block->body;
+    list.erase(list.begin() + long(place->index));
+    list.insert(list.begin() + long(place->index), with.begin(), with.end());
+  }
+
+  static llvm::Error intoRegister(Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
+                                  const Type &type, int64_t threads) {
+    const Poly &index = updates.front().access->subscripts[0];
+    for (const Update &u : updates) {
+      if (!(u.access->subscripts[0] == index))
+        return notApplicable("'{0}' is updated at more than one element (line {1})", array, u.stmt->line);
+      for (const std::string &atom : u.access->subscripts[0].atoms())
+        if (!isParameter(model, atom) && atom.rfind("blockIdx.", 0) != 0)
+          return notApplicable("the element of '{0}' differs between threads (line {1})", array, u.stmt->line);
+    }
+    std::set<std::string> taken = allNames(kernel);
+    Reduction reduction{freshName(taken, array + "_of_thread"), type, {Fold::Kind::Operator, "+"}};
+    const std::string &fold = updates.front().fold;
+    if (fold == "min" || fold == "max")
+      reduction.fold = {Fold::Kind::Call, fold};
+    else if (fold != "-")
+      reduction.fold.op = fold;
+    ExprRef sum = var(reduction.variable, type), start = neutral(fold, type);
+    ExprRef element = subscript(updates.front().access->root, polyExpr(model, index), type);
+    std::string atomic = updates.front().stmt->expr->text;
+    if (atomic == "atomicSub")
+      atomic = "atomicAdd"; // the sum has the sign already
+    for (const Update &u : updates)
+      replace(kernel, u, {foldInto(u, sum)});
+    Combiner combiner({threads}, taken);
+    std::vector<StmtRef> &body = kernel.body->body;
+    body.insert(body.begin(), declStmt(reduction.variable, type, start));
+    for (StmtRef &s : combiner.combine(reduction))
+      body.push_back(std::move(s));
+    ExprRef first = binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool());
+    ExprRef any = binary("!=", sum, start, Type::makeBool());
+    ExprRef address = constantValue(element->args[1]) == std::optional<int64_t>(0) ? element->args[0] : addressOf(element);
+    Type none;
+    none.cls = Type::Class::Void;
+    body.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, sum}, type, false))})));
+    return llvm::Error::success();
+  }
+
+  static llvm::Error intoTable(KernelState &state, Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates,
+                               const std::string &array, const Type &type, int64_t bins, int64_t threads) {
+    int64_t bytes = bins * type.bytes;
+    walk(*kernel.body, [&](Stmt &s) {
+      if (!s.isShared)
+        return;
+      int64_t n = s.type.bytes;
+      for (const ExprRef &d : s.dims)
+        n *= constantValue(d).value_or(1);
+      bytes += n;
+    });
+    if (bins < 1 || bytes > state.hints.maxSharedBytes)
+      return notApplicable("a table of {0} elements is too large", bins);
+    const std::string &fold = updates.front().fold;
+    for (const Update &u : updates)
+      if (u.access->node->kind != ExprKind::Subscript || u.access->node->args[0]->kind != ExprKind::Var ||
+          u.access->node->args[0]->text != array)
+        return notApplicable("line {0} does not name an element of '{1}'", u.stmt->line, array);
+    std::set<std::string> taken = allNames(kernel);
+    std::string table = freshName(taken, array + "_of_block"), k = freshName(taken, "k");
+    StmtRef shared = declStmt(table, type, nullptr, {intLit(bins)});
+    shared->isShared = true;
+    ExprRef base = var(table, type), counter = var(k, Type::makeInt()), start = neutral(fold, type);
+    ExprRef entry = subscript(base, counter, type);
+    std::string atomic = updates.front().stmt->expr->text;
+    for (const Update &u : updates) {
+      ExprRef index = u.access->node->args[1];
+      std::vector<StmtRef> stmts;
+      if (index->kind != ExprKind::Var) { // it is used three times
+        Type own = index->type;
+        own.isConst = own.isVolatile = false;
+        std::string bin = freshName(taken, "bin");
+        stmts.push_back(declStmt(bin, own, index));
+        index = var(bin, own);
+      }
+      ExprRef inside = lessThan(index, intLit(bins));
+      if (index->type.isSigned)
+        inside = logicalAnd(binary(">=", index, intLit(0), Type::makeBool()), inside);
+      auto update = [&](const ExprRef &element) {
+        return exprStmt(callOf(u.stmt->expr->text, {addressOf(element), u.value}, type, false));
+      };
+      stmts.push_back(ifStmt(inside, block({update(subscript(base, index, type))}),
+                             block({update(subscript(u.access->node->args[0], index, type))})));
+      replace(kernel, u, stmts);
+    }
+    auto everyEntry = [&](StmtRef what) {
+      return countedFor(k, Type::makeInt(), builtin("threadIdx.x"), intLit(bins), threads, block({std::move(what)}), NoUnroll);
+    };
+    if (atomic == "atomicSub")
+      atomic = "atomicAdd";
+    std::vector<StmtRef> &body = kernel.body->body;
+    std::vector<StmtRef> before = {shared, everyEntry(exprStmt(assign("=", entry, start))), barrierStmt()};
+    body.insert(body.begin(), before.begin(), before.end());
+    body.push_back(barrierStmt());
+    ExprRef target = subscript(updates.front().access->node->args[0], counter, type);
+    body.push_back(everyEntry(ifStmt(binary("!=", entry, start, Type::makeBool()),
+                                     block({exprStmt(callOf(atomic, {addressOf(target), entry}, type, false))}))));
+    return llvm::Error::success();
+  }
+};
+} // namespace
+
+const Transform *optiml::makePrivatizeAtomic() {
+  static const PrivatizeAtomic transform;
+  return &transform;
+}

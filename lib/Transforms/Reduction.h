@@ -1,0 +1,70 @@
+//===- Reduction.h - sums and extremes over threads -------------*- C++ -*-===//
+//
+// A loop that folds values into a scalar ("s += x", "m = fmaxf(m, x)", "if (x > m) m = x") may be run by several threads,
+// each with a partial result, which are combined afterwards. Here is what recognizes such scalars, and what combines
+// them over a warp or a block.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_TRANSFORMS_REDUCTION_H
+#define OPTIML_LIB_TRANSFORMS_REDUCTION_H
+
+#include "Common.h"
+
+namespace optiml {
+
+/// An associative and commutative way to fold a value into a variable.
+struct Fold {
+  enum class Kind {
+    Operator, ///< v = v op x: + * & | ^
+    Call,     ///< v = f(v, x): fmaxf, min, …
+    Compare   ///< if (x op v) v = x: < <= > >=
+  };
+  Kind kind = Kind::Operator;
+  std::string op; ///< operator or function
+  bool operator==(const Fold &other) const { return kind == other.kind && op == other.op; }
+  /// Folding the same value twice changes nothing.
+  bool isIdempotent() const { return kind != Kind::Operator || op == "&" || op == "|"; }
+  /// v with x folded in; `x` is evaluated more than once by a Compare.
+  StmtRef into(const ExprRef &v, const ExprRef &x) const;
+  /// What changes nothing when folded in (not for idempotent folds that have none).
+  ExprRef identity(const Type &type) const;
+};
+
+/// A scalar that a loop does nothing with but fold values into it.
+struct Reduction {
+  std::string variable;
+  Type type;
+  Fold fold;
+};
+
+/// The scalars from outside `loop` that it assigns, all of them reductions; NotApplicable with the first that is none.
+/// With `strictFloat`, floating-point ones are refused: their order would change.
+llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFloat);
+
+/// How many threads hold partial results: the lanes of a warp, or a block of `threads` along x (a multiple of 32).
+struct ThreadGroup {
+  int64_t threads = 32;
+  bool isWarp() const { return threads == 32; }
+};
+
+/// Makes statements that combine partial results.
+class Combiner {
+public:
+  /// New names are chosen beside `taken`, and added to it.
+  Combiner(ThreadGroup group, std::set<std::string> &taken);
+  /// After these statements every thread of the group holds the combination of all its threads' values in the variable. For
+  /// a block they hold a barrier; before they run again there must be another one.
+  std::vector<StmtRef> combine(const Reduction &reduction);
+
+private:
+  ThreadGroup group;
+  std::set<std::string> &taken;
+  std::string offset, warp; ///< loop variables, the same in all combinations
+};
+
+/// __syncthreads(), or __syncwarp() for a warp.
+StmtRef groupBarrier(const ThreadGroup &group);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,73 @@
+// grid-stride: what it makes, its conditions, and what it refuses.
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='grid-stride[scale]{x=256,blocks=264}' %s | FileCheck %s --check-prefix=SCALE
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='grid-stride[wide]{x=128,blocks=100}' %s | FileCheck %s --check-prefix=WIDE
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='grid-stride[inner]{x=128,blocks=100}' %s | FileCheck %s --check-prefix=INNER
+// RUN: optiml-opt --reread --kernels-only --passes='grid-stride[scale]{x=256,blocks=264};unroll[scale/i]{factor=4}' %s | FileCheck %s --check-prefix=UNROLL
+// RUN: optiml-opt --emit --passes='grid-stride[scale];grid-stride[wide];grid-stride[inner]' %s > %t.cu
+// RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
+// RUN: not optiml-opt --passes='grid-stride[unbounded]' %s 2>&1 | FileCheck %s --check-prefix=UNBOUNDED
+// RUN: not optiml-opt --passes='grid-stride[lanes]' %s 2>&1 | FileCheck %s --check-prefix=LANES
+// RUN: not optiml-opt --passes='grid-stride[ticket]' %s 2>&1 | FileCheck %s --check-prefix=TICKET
+// RUN: not optiml-opt --passes='grid-stride[scale]{x=2048}' %s 2>&1 | FileCheck %s --check-prefix=LARGE
+// LARGE: blocks of 2048 threads cannot be launched
+
+__global__ void scale(float *x, float f, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    x[i] *= f;
+}
+// SCALE: <<<(264, 1, 1), (256, 1, 1), shared>>>
+// SCALE: when n <= 2147416063
+// SCALE: when grid.y * block.y == 1
+// SCALE: when n <= grid.x * block.x
+// SCALE: __launch_bounds__(256)
+// SCALE-NEXT: for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 67584) {
+// SCALE-NEXT: x[i] *= f;
+// SCALE-NEXT: }
+// SCALE-NEXT: }
+// UNROLL: int i = blockIdx.x * 256 + threadIdx.x;
+// UNROLL: for (; n - i >= 270336; i += 270336) {
+// UNROLL: x[i + u * 67584] *= f;
+// UNROLL: for (; i < n; i += 67584) {
+
+// 64 bits stay 64 bits; an early return becomes the loop's end.
+__global__ void wide(const float *x, float *y, size_t n) {
+  size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float v = x[i];
+  y[i] = v * v;
+}
+// WIDE-NOT: when n <= 2147
+// WIDE: for (size_t i = (size_t)blockIdx.x * 128 + threadIdx.x; i < n; i += 12800) {
+// WIDE-NEXT: float v = x[i];
+
+// A guard that is narrower than the launch's use of the index stays.
+__global__ void inner(const float *x, float *y, int n) {
+  unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i > 0 && i < n - 1)
+    y[i] = x[i - 1] + x[i + 1];
+}
+// INNER: for (unsigned int i = blockIdx.x * 128 + threadIdx.x; i < {{.*}}n{{.*}}; i += 12800) {
+// INNER-NEXT: if (i > 0 && i < n - 1) {
+
+__global__ void unbounded(float *x) {
+  x[blockIdx.x * blockDim.x + threadIdx.x] = 0;
+}
+// UNBOUNDED: nothing bounds the global index of all that the kernel does
+
+__global__ void lanes(float *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    x[i] = threadIdx.x;
+}
+// LANES: the kernel uses more than its global index along x
+
+__global__ void ticket(int *next, int *order, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    int place = atomicAdd(next, 1);
+    order[i] = place;
+  }
+}
+// TICKET: the kernel's threads work together, or wait for each other
