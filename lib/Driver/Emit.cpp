@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
+#include <set>
 
 using namespace optiml;
 
@@ -44,6 +45,7 @@ private:
   static std::vector<std::string> parameterNames(const KernelRewrite &rewrite);
   std::string signature(const KernelRewrite &rewrite, const std::string &name, const std::map<std::string, std::string> &names) const;
   std::string dispatcher(const KernelRewrite &rewrite, const std::string &name);
+  std::string chooser(const std::string &name, const std::vector<std::pair<const KernelRewrite *, std::string>> &dispatchers) const;
   std::string support() const;
   std::string lineDirective(unsigned offset) const;
   unsigned afterIncludes() const;
@@ -109,6 +111,22 @@ static std::string unqualified(const std::string &name) {
   return name.substr(scope);
 }
 
+/// How the original is called where the twin stands.
+static std::string nameThere(const KernelRewrite &rewrite) {
+  if (rewrite.besideOriginal)
+    return unqualified(rewrite.original);
+  std::string name = "::" + rewrite.original;
+  static const std::string anonymous = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
+    name.erase(at, anonymous.size());
+  return name;
+}
+
+/// What a call puts before the name of something that stands beside the twin.
+static std::string qualifierOf(const KernelRewrite &rewrite, const LaunchSite &site) {
+  return rewrite.besideOriginal ? site.callee.substr(0, site.callee.size() - unqualified(site.callee).size()) : "";
+}
+
 std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string &name) {
   std::map<std::string, std::string> names = launchNames(rewrite);
   auto rename = [&](const std::string &n) -> std::string {
@@ -153,10 +171,47 @@ std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string 
   text += "  static " + helper + " path(\"" + rewrite.original + "\");\n";
   text += "  if (path.enabled()\n" + tests;
   text += "  ) {\n    path.count(true);\n" + steps + frees + "    return;\n  }\n  path.count(false);\n";
-  // The original, named as at global or namespace scope beside its definition.
-  text += "  " + unqualified(rewrite.original) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"] +
+  text += "  " + nameThere(rewrite) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"] +
           ">>>(" + arguments + ");\n}\n";
   return text;
+}
+
+/// What a launch within a template calls, with the instantiation it names: choose(kernel<T>)(grid, block, shared, stream,
+/// arguments…). Which instantiation that is shows only at run time, where several have the same parameters.
+std::string Emitter::chooser(const std::string &name,
+                             const std::vector<std::pair<const KernelRewrite *, std::string>> &dispatchers) const {
+  std::string text = "\n\n// OptiML: launches within templates choose by the instantiation of the kernel.\n"
+                     "namespace {\ntemplate <typename... Parameters> struct " + name + "_any {\n"
+                     "  void (*kernel)(Parameters...);\n"
+                     "  void operator()(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, Parameters... arguments) const {\n"
+                     "    kernel<<<grid, block, shared, stream>>>(arguments...);\n  }\n};\n"
+                     "template <typename... Parameters> " + name + "_any<Parameters...> " + name +
+                     "(void (*kernel)(Parameters...)) { return {kernel}; }\n";
+  std::vector<std::string> done;
+  for (const auto &[rewrite, unused] : dispatchers) {
+    if (llvm::is_contained(done, rewrite->originalParameters))
+      continue;
+    done.push_back(rewrite->originalParameters);
+    std::map<std::string, std::string> names = launchNames(*rewrite);
+    std::vector<std::string> parameters = parameterNames(*rewrite);
+    std::string type = name + "_" + std::to_string(done.size()), kernel = "kernel";
+    while (llvm::is_contained(parameters, kernel))
+      kernel = "launched_" + kernel;
+    std::string launch = names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"], arguments;
+    for (const std::string &parameter : parameters)
+      arguments += (arguments.empty() ? "" : ", ") + parameter;
+    std::string pointer = "void (*" + kernel + ")(" + rewrite->originalParameters + ")";
+    text += "struct " + type + " {\n  " + pointer + ";\n  void operator()(dim3 " + names["grid"] + ", dim3 " + names["block"] +
+            ", size_t " + names["shared"] + ", cudaStream_t " + names["stream"] +
+            (parameters.empty() ? "" : ", " + rewrite->originalParameters) + ") const {\n";
+    for (const auto &[other, dispatcher] : dispatchers)
+      if (other->originalParameters == rewrite->originalParameters)
+        text += "    if (" + kernel + " == " + nameThere(*other) + ")\n      return " + dispatcher + "(" + launch +
+                (arguments.empty() ? "" : ", " + arguments) + ");\n";
+    text += "    " + kernel + "<<<" + launch + ">>>(" + arguments + ");\n  }\n};\n";
+    text += "inline " + type + " " + name + "(" + pointer + ") { return {" + kernel + "}; }\n";
+  }
+  return text + "} // namespace\n";
 }
 
 /// Where the support class goes: after the last #include of the file's head, outside of conditional sections.
@@ -242,19 +297,38 @@ std::string optiml::withoutLineDirectives(const std::string &emitted) {
   return result;
 }
 
+/// What a dispatcher is called with in place of a launch: its configuration, and its arguments.
+static std::string launchArguments(const LaunchSite &site) {
+  std::string text = site.config[0] + ", " + site.config[1] + ", " + (site.config.size() > 2 ? site.config[2] : "0") + ", " +
+                     (site.config.size() > 3 ? site.config[3] : "0");
+  for (const std::string &argument : site.arguments)
+    text += ", " + argument;
+  return text;
+}
+
 llvm::Expected<EmittedProgram> Emitter::run() {
   helper = freshIdentifier("OptimlPath");
   const std::string &text = variant.original;
   std::string file = variant.path;
+  // Launches of template kernels within templates, by the kernel's template: its rewritten instantiations and the places.
+  struct Family {
+    std::vector<std::pair<const KernelRewrite *, std::string>> dispatchers;
+    std::map<unsigned, const LaunchSite *> sites;
+  };
+  std::map<std::string, Family> families;
   for (const KernelRewrite &rewrite : variant.rewrites) {
     std::string name = freshIdentifier(rewrite.twin + "_launch");
     unsigned count = parameterCount(rewrite);
     unsigned firstSite = unsigned(text.size());
     unsigned sites = 0;
+    std::set<unsigned> replaced; // each instantiation of a function has the launches at the same places
+    std::set<std::string> kept;
     for (const LaunchSite &site : host.launches()) {
       if (site.symbol != rewrite.originalSymbol && !(site.symbol.empty() && site.kernel == rewrite.original))
         continue;
       auto keep = [&](const std::string &why) {
+        if (!kept.insert(std::to_string(site.begin) + why).second)
+          return;
         result.remarks.push_back(llvm::formatv("{0}:{1}: this launch of {2} keeps the original kernel: {3}", file,
                                                site.line, rewrite.original, why));
       };
@@ -262,22 +336,30 @@ llvm::Expected<EmittedProgram> Emitter::run() {
         keep("it is written by a macro");
         continue;
       }
-      if (site.inTemplate) {
-        keep("it stands in a template");
-        continue;
-      }
       if (site.arguments.size() != count) {
         keep("it relies on default arguments");
         continue;
       }
-      // ns::kernel<…><<<…>>> calls ns::dispatcher
-      std::string qualifier = site.callee.substr(0, site.callee.size() - unqualified(site.callee).size());
-      std::string call = qualifier + name + "(" + site.config[0] + ", " + site.config[1] + ", " +
-                         (site.config.size() > 2 ? site.config[2] : "0") + ", " +
-                         (site.config.size() > 3 ? site.config[3] : "0");
-      for (const std::string &argument : site.arguments)
-        call += ", " + argument;
-      edits.push_back({site.begin, site.end, call + ")"});
+      if (!replaced.insert(site.begin).second)
+        continue;
+      if (site.inTemplate && llvm::StringRef(rewrite.original).ends_with(">")) {
+        if (!llvm::StringRef(site.callee).rtrim().ends_with(">")) {
+          keep("it stands in a template and leaves the kernel's template arguments to deduction");
+          continue;
+        }
+        if (site.topLevelBegin < rewrite.insertAt) {
+          keep("it stands in a template before the kernel");
+          continue;
+        }
+        // Those beside the definition, and those elsewhere, stand at one place each.
+        Family &family = families[rewrite.original.substr(0, rewrite.original.find('<')) + (rewrite.besideOriginal ? "" : "@" + std::to_string(rewrite.insertAt))];
+        if (family.dispatchers.empty() || family.dispatchers.back().first != &rewrite)
+          family.dispatchers.push_back({&rewrite, name});
+        family.sites[site.begin] = &site;
+        ++sites;
+        continue;
+      }
+      edits.push_back({site.begin, site.end, qualifierOf(rewrite, site) + name + "(" + launchArguments(site) + ")"});
       firstSite = std::min(firstSite, site.topLevelBegin);
       ++sites;
     }
@@ -289,6 +371,15 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     edits.push_back({rewrite.insertAt, rewrite.insertAt,
                      "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
                          rewrite.twinText + "\n" + dispatcher(rewrite, name)});
+  }
+  for (const auto &[kernel, family] : families) {
+    std::string name = freshIdentifier(unqualified(kernel.substr(0, kernel.find('@'))) + "_optiml_choose");
+    unsigned at = family.dispatchers.front().first->insertAt;
+    edits.push_back({at, at, chooser(name, family.dispatchers)});
+    for (const auto &[begin, site] : family.sites) {
+      std::string call = qualifierOf(*family.dispatchers.front().first, *site) + name + "(" + site->callee + ")(" + launchArguments(*site) + ")";
+      edits.push_back({site->begin, site->end, call});
+    }
   }
   if (result.dispatched) {
     unsigned head = afterIncludes();

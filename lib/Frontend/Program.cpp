@@ -100,6 +100,18 @@ public:
     return TraverseDecl(decl);
   }
 
+  /// What stands at global or namespace scope is a place to put something before.
+  bool VisitDecl(Decl *decl) {
+    auto *fn = dyn_cast<FunctionDecl>(decl);
+    auto *record = dyn_cast<CXXRecordDecl>(decl);
+    bool instantiated = (fn && fn->isTemplateInstantiation()) || (record && record->getTemplateSpecializationKind() == TSK_ImplicitInstantiation);
+    // A template's pattern begins after "template <…>".
+    if (decl->getLexicalDeclContext()->isFileContext() && !isa<NamespaceDecl, LinkageSpecDecl>(decl) && !instantiated &&
+        !decl->getDescribedTemplate() && sm.isInMainFile(sm.getExpansionLoc(decl->getBeginLoc())))
+      topLevel = decl;
+    return true;
+  }
+
   bool VisitFunctionDecl(FunctionDecl *fn) {
     if (!fn->hasAttr<CUDAGlobalAttr>() || !fn->isThisDeclarationADefinition() || fn->isDependentContext() ||
         sm.isInSystemHeader(fn->getLocation()))
@@ -111,6 +123,10 @@ public:
     kernel.line = place.getLine();
     kernel.file = place.getFilename();
     kernel.isTemplate = fn->isTemplateInstantiation();
+    kernel.argumentsAreBuiltin = true;
+    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
+      for (const TemplateArgument &argument : list->asArray())
+        kernel.argumentsAreBuiltin &= isBuiltin(argument);
     SourceLocation end = sm.getExpansionLoc(fn->getEndLoc());
     kernel.inMainFile = sm.isInMainFile(end);
     if (kernel.inMainFile)
@@ -187,6 +203,17 @@ private:
   std::unique_ptr<MangleContext> mangler;
   std::vector<KernelDecl> &kernels;
   std::vector<LaunchSite> &launches;
+  static bool isBuiltin(const TemplateArgument &argument) {
+    if (argument.getKind() == TemplateArgument::Integral)
+      return true;
+    if (argument.getKind() != TemplateArgument::Type)
+      return false;
+    QualType type = argument.getAsType().getCanonicalType();
+    while (type->isPointerType())
+      type = type->getPointeeType();
+    return type->isBuiltinType();
+  }
+
   Decl *topLevel = nullptr;
   bool inTemplate = false;
 };

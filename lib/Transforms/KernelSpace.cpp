@@ -30,10 +30,13 @@ static std::string twinName(const std::string &kernel, const std::string &text) 
   return name;
 }
 
-/// Where the twin goes. A plain kernel's directly after its definition; that of a template instantiation, whose
-/// arguments may be declared later, and of a kernel from a header, before the first function that launches it.
+/// Where the twin goes. Directly after the kernel's definition, but that of a template instantiation whose arguments may
+/// be declared later, and of a kernel from a header, before the first function that launches it.
+static bool goesBesideOriginal(const KernelDecl &kernel) {
+  return kernel.inMainFile && (!kernel.isTemplate || kernel.argumentsAreBuiltin);
+}
 static unsigned insertionPoint(const Program &program, const KernelDecl &kernel) {
-  if (kernel.inMainFile && !kernel.isTemplate)
+  if (goesBesideOriginal(kernel))
     return kernel.endOffset;
   unsigned point = 0;
   for (const LaunchSite &site : program.launches())
@@ -70,6 +73,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     }
     KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), hints(decl));
     state.rewrite.insertAt = insertionPoint(program, decl);
+    state.rewrite.besideOriginal = goesBesideOriginal(decl);
     space->kernels.emplace(decl.name, std::move(state));
   }
   return space;

@@ -23,6 +23,7 @@ struct KernelRewrite {
   std::string twin;           ///< identifier of the new kernel
   std::string twinText;       ///< its definition, printed; inserted after the original's definition
   unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
+  bool besideOriginal = true; ///< directly after the original's definition, in its namespace
   std::string originalParameters; ///< the original's parameter list as C++ text
   std::string parameters;     ///< twin's parameter list as C++ text ("const float *a, int n")
   LaunchPlan plan;
