@@ -34,6 +34,8 @@ static const ExpertRule rules[] = {
     {"privatize-atomic", "l2", 2.0, "atomics are executed by L2, one by one for one address"},
     {"privatize-atomic", "latency", 2.0, "atomics on one element follow one another"},
 
+    {"transpose-through-shared", "", 1.5, "neighbouring threads access elements that are far apart: through shared memory both sides are coalesced"},
+
     {"coarsen", "", 0.6, "several outputs a thread reuse what one of them loads"},
     {"coarsen", "l1", 1.5, "several outputs a thread load their common operands once"},
     {"coarsen", "l2", 1.2, "larger tiles a block ask L2 for less"},
@@ -122,6 +124,8 @@ static std::vector<ExpertLine> makeLines() {
       shared("a block for each row", {{"threads", "256"}}, true),
       shared("a warp for each row", {{"threads", "32"}, {"rows", "8"}}, true),
       shared("a block for each row, not unrolled", {{"threads", "256"}}, false),
+      {{"through shared memory, coalesced on both sides", {required(step("transpose-through-shared")), qualify}},
+       {"l1", "l2", "dram", "latency"}},
       tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", "8"),
       tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", "16"),
       tiled("register tile 8x8 over shared memory, small block", shape("16", "8"), "8", "8", "8"),

@@ -162,6 +162,20 @@ std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::a
   return uses;
 }
 
+/// block * extent + thread with the first factor cast.
+static ExprRef widened(const ExprRef &index, const Type &type) {
+  if (index->kind == ExprKind::Binary && index->text == "+")
+    return binary("+", widened(index->args[0], type), index->args[1]);
+  if (index->kind == ExprKind::Binary && index->text == "*")
+    return binary("*", widened(index->args[0], type), index->args[1]);
+  auto cast = std::make_shared<Expr>();
+  cast->kind = ExprKind::Cast;
+  cast->type = type;
+  cast->text = type.text;
+  cast->args = {index};
+  return cast;
+}
+
 void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned)> &make) {
   // int x = (int)index; says the same as int x = index;
   walk(*kernel.body, [&](Stmt &s) {
@@ -175,17 +189,7 @@ void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsign
     ExprRef index = make(unsigned(e->text.back() - 'x'));
     if (e->type.bytes != 8)
       return index;
-    auto cast = std::make_shared<Expr>(); // a 64-bit global index stays one
-    cast->kind = ExprKind::Cast;
-    cast->type = e->type;
-    cast->text = e->type.text;
-    if (index->kind == ExprKind::Binary && index->text == "+" && index->args[0]->kind == ExprKind::Binary &&
-        index->args[0]->text == "*") {
-      cast->args = {index->args[0]->args[0]};
-      return binary("+", binary("*", cast, index->args[0]->args[1]), index->args[1]);
-    }
-    cast->args = {index};
-    return cast;
+    return widened(index, e->type); // a 64-bit global index stays one
   });
 }
 
