@@ -32,13 +32,22 @@ void KernelModel::collectDeclarations() {
       const Expr *target = e->args[0].get();
       while (target->kind == ExprKind::Member && !target->args[0]->type.isPointer())
         target = target->args[0].get();
-      if (target->kind == ExprKind::Var)
+      if (target->kind == ExprKind::Var) {
         ++assignments[target->text];
+        if (!decls.count(target->text) && !param(target->text) && !unknownEffects) // a variable of the file: memory
+          unknownEffects = std::max(1u, e->line);
+      }
+    }
+    if (e->kind == ExprKind::Call && e->isAtomic && !unknownEffects && !e->args.empty()) {
+      const ExprRef &place = e->args[0];
+      if (place->kind == ExprKind::Unary && place->text == "&" && place->args[0]->kind == ExprKind::Var &&
+          !decls.count(place->args[0]->text))
+        unknownEffects = std::max(1u, e->line);
     }
     if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Var)
       addressTaken.insert(e->args[0]->text);
     if ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure) {
-      if (!unknownEffects && !(e->kind == ExprKind::Call && e->text.rfind("atomic", 0) == 0))
+      if (!unknownEffects && !(e->kind == ExprKind::Call && e->isAtomic))
         unknownEffects = std::max(1u, e->line);
       for (const std::string &name : e->names)
         ++assignments[name];
@@ -380,6 +389,28 @@ ExprRef KernelModel::resolve(const ExprRef &e, std::vector<ExprRef> &subscripts)
   return root;
 }
 
+/// A member of a local or of a parameter by value, or the address of a local: a thread's own memory.
+bool KernelModel::isPrivate(ExprRef root) const {
+  bool own = false;
+  while (true) {
+    if (root->kind == ExprKind::Member && !root->args[0]->type.isPointer() && !root->type.isPointer()) {
+      own = true;
+      root = root->args[0];
+    } else if (root->kind == ExprKind::Unary && root->text == "&") {
+      own = true;
+      root = root->args[0];
+    } else if (root->kind == ExprKind::Subscript && !root->args[0]->type.isPointer()) {
+      root = root->args[0];
+    } else {
+      break;
+    }
+  }
+  if (!own || root->kind != ExprKind::Var)
+    return false;
+  const Stmt *d = declaration(root->text);
+  return d ? !d->isShared : param(root->text) != nullptr;
+}
+
 void KernelModel::addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
                             const std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, bool atomic,
                             const std::string &op) {
@@ -392,7 +423,7 @@ void KernelModel::addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
   const Stmt *d = access.root->kind == ExprKind::Var ? declaration(access.root->text) : nullptr;
   if (d && d->isShared)
     access.space = Space::Shared;
-  else if (d && !d->dims.empty())
+  else if ((d && !d->dims.empty()) || isPrivate(access.root))
     access.space = Space::Local;
   access.read = read;
   access.write = write;
@@ -458,7 +489,7 @@ void KernelModel::visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
       sub(e->args[1]);
     return;
   case ExprKind::Call: {
-    bool atomic = !e->pure && e->text.rfind("atomic", 0) == 0;
+    bool atomic = e->isAtomic;
     for (size_t i = 0; i < e->args.size(); ++i) {
       const ExprRef &arg = e->args[i];
       if (atomic && i == 0) {

@@ -2,6 +2,7 @@
 #include "optiml/Analysis/Purity.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace optiml;
 using namespace clang;
@@ -23,6 +24,9 @@ public:
   bool VisitMemberExpr(MemberExpr *e) { return !e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()) || stop(); }
   bool VisitDeclRefExpr(DeclRefExpr *ref) {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    static const llvm::StringSet<> indices = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+    if (v && indices.contains(v->getName()))
+      return stop(); // its value is another one in every thread
     if (!v || v->isLocalVarDeclOrParm())
       return (v && v->hasAttr<CUDASharedAttr>()) ? stop() : true;
     return v->getType().isConstQualified() || v->hasAttr<CUDAConstantAttr>() || stop();

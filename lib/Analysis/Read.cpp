@@ -24,6 +24,7 @@ public:
   std::vector<const cl::VarDecl *> variables;
   std::vector<const cl::VarDecl *> declared;
   bool impure = false;
+  unsigned lambdas = 0;
   PurityAnalysis &purity;
   explicit Mentions(PurityAnalysis &purity) : purity(purity) {}
   bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
@@ -35,7 +36,15 @@ public:
     declared.push_back(v);
     return true;
   }
+  bool TraverseLambdaExpr(cl::LambdaExpr *e) {
+    ++lambdas;
+    bool result = RecursiveASTVisitor::TraverseLambdaExpr(e);
+    --lambdas;
+    return result;
+  }
   bool VisitStmt(cl::Stmt *s) {
+    // What leaves the text by itself, or comes in.
+    impure |= !lambdas && llvm::isa<cl::ReturnStmt, cl::GotoStmt, cl::IndirectGotoStmt, cl::LabelStmt>(s);
     impure |= llvm::isa<cl::GCCAsmStmt>(s);
     if (auto *call = llvm::dyn_cast<cl::CallExpr>(s))
       impure |= !purity.isPure(call->getDirectCallee());
@@ -490,6 +499,7 @@ private:
         args.push_back(expression(arg));
     auto e = make(ExprKind::Call, x, name, args);
     e->pure = purity.isPure(fn);
+    e->isAtomic = fn->getIdentifier() && fn->getName().starts_with("atomic") && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
     return e;
   }
 

@@ -343,13 +343,17 @@ bool opaqueMentions(Stmt &s, const std::set<std::string> &names) {
 bool isAtomicUpdate(const Stmt &s) {
   static const std::set<std::string> names = {"atomicAdd", "atomicSub", "atomicMin", "atomicMax",
                                               "atomicAnd", "atomicOr",  "atomicXor"};
-  return s.kind == StmtKind::Expr && s.expr && s.expr->kind == ExprKind::Call && !s.expr->pure && names.count(s.expr->text);
+  return s.kind == StmtKind::Expr && s.expr && s.expr->kind == ExprKind::Call && s.expr->isAtomic && s.expr->args.size() == 2 &&
+         names.count(s.expr->text);
 }
 
 bool hasBarrier(Stmt &s) {
   bool found = false;
   walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Barrier || (t.kind == StmtKind::Opaque && t.mayBarrier); });
-  auto impure = [&](const ExprRef &e) { found |= (e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure; };
+  auto impure = [&](const ExprRef &e) {
+    found |= (e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure;
+    found |= e->type.isVolatile && e->kind != ExprKind::Var; // how threads wait for each other
+  };
   walk(s, [&](Stmt &t) {
     if (isAtomicUpdate(t))
       for (const ExprRef &argument : t.expr->args)

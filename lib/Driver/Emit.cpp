@@ -45,6 +45,13 @@ private:
   static std::vector<std::string> parameterNames(const KernelRewrite &rewrite);
   std::string signature(const KernelRewrite &rewrite, const std::string &name, const std::map<std::string, std::string> &names) const;
   std::string dispatcher(const KernelRewrite &rewrite, const std::string &name);
+  unsigned symbolsAt(const LaunchSite &site) const {
+    std::set<std::string> symbols;
+    for (const LaunchSite &other : host.launches())
+      if (other.begin == site.begin && !other.symbol.empty())
+        symbols.insert(other.symbol);
+    return unsigned(symbols.size());
+  }
   std::string chooser(const std::string &name, const std::vector<std::pair<const KernelRewrite *, std::string>> &dispatchers) const;
   std::string support() const;
   std::string lineDirective(unsigned offset) const;
@@ -297,6 +304,21 @@ std::string optiml::withoutLineDirectives(const std::string &emitted) {
   return result;
 }
 
+/// How many template arguments the name ends with.
+static unsigned templateArguments(llvm::StringRef name) {
+  unsigned count = 0;
+  int depth = 0;
+  for (char c : unqualified(name.str())) {
+    if (c == '<' || c == '(')
+      count += depth++ == 0 && c == '<';
+    else if (c == '>' || c == ')')
+      --depth;
+    else if (c == ',' && depth == 1)
+      ++count;
+  }
+  return count;
+}
+
 /// What a dispatcher is called with in place of a launch: its configuration, and its arguments.
 static std::string launchArguments(const LaunchSite &site) {
   std::string text = site.config[0] + ", " + site.config[1] + ", " + (site.config.size() > 2 ? site.config[2] : "0") + ", " +
@@ -340,10 +362,21 @@ llvm::Expected<EmittedProgram> Emitter::run() {
         keep("it relies on default arguments");
         continue;
       }
+      if (site.inTemplate) {
+        std::set<std::string> kernels;
+        for (const LaunchSite &other : host.launches())
+          if (other.begin == site.begin && !other.symbol.empty())
+            kernels.insert(llvm::StringRef(other.kernel).split('<').first.str());
+        if (kernels.size() > 1 || (!llvm::StringRef(rewrite.original).ends_with(">") && symbolsAt(site) > 1)) {
+          keep("it stands in a template that launches different kernels");
+          continue;
+        }
+      }
       if (!replaced.insert(site.begin).second)
         continue;
       if (site.inTemplate && llvm::StringRef(rewrite.original).ends_with(">")) {
-        if (!llvm::StringRef(site.callee).rtrim().ends_with(">")) {
+        if (!llvm::StringRef(site.callee).rtrim().ends_with(">") ||
+            templateArguments(site.callee) != templateArguments(rewrite.original)) {
           keep("it stands in a template and leaves the kernel's template arguments to deduction");
           continue;
         }
@@ -360,7 +393,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
         continue;
       }
       edits.push_back({site.begin, site.end, qualifierOf(rewrite, site) + name + "(" + launchArguments(site) + ")"});
-      firstSite = std::min(firstSite, site.topLevelBegin);
+      firstSite = std::min(firstSite, rewrite.original.find("::") == std::string::npos ? site.outermostBegin : site.topLevelBegin);
       ++sites;
     }
     if (!sites)
@@ -374,7 +407,9 @@ llvm::Expected<EmittedProgram> Emitter::run() {
   }
   for (const auto &[kernel, family] : families) {
     std::string name = freshIdentifier(unqualified(kernel.substr(0, kernel.find('@'))) + "_optiml_choose");
-    unsigned at = family.dispatchers.front().first->insertAt;
+    unsigned at = 0;
+    for (const auto &[rewrite, dispatcher] : family.dispatchers)
+      at = std::max(at, rewrite->insertAt);
     edits.push_back({at, at, chooser(name, family.dispatchers)});
     for (const auto &[begin, site] : family.sites) {
       std::string call = qualifierOf(*family.dispatchers.front().first, *site) + name + "(" + site->callee + ")(" + launchArguments(*site) + ")";

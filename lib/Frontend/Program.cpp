@@ -96,7 +96,7 @@ public:
   bool shouldVisitTemplateInstantiations() const { return true; }
 
   bool TraverseTopLevel(Decl *decl) {
-    topLevel = decl;
+    topLevel = outermost = decl;
     return TraverseDecl(decl);
   }
 
@@ -136,10 +136,12 @@ public:
     return true;
   }
 
-  bool TraverseFunctionDecl(FunctionDecl *fn) {
+  /// Methods, constructors and the like too.
+  bool TraverseDecl(Decl *decl) {
     bool before = inTemplate;
-    inTemplate |= fn->isTemplateInstantiation() || fn->isDependentContext();
-    bool result = RecursiveASTVisitor::TraverseFunctionDecl(fn);
+    if (auto *fn = dyn_cast_or_null<FunctionDecl>(decl))
+      inTemplate |= fn->isTemplateInstantiation() || fn->isDependentContext();
+    bool result = RecursiveASTVisitor::TraverseDecl(decl);
     inTemplate = before;
     return result;
   }
@@ -173,6 +175,8 @@ public:
     }
     if (topLevel)
       site.topLevelBegin = sm.getFileOffset(sm.getExpansionLoc(topLevel->getBeginLoc()));
+    if (outermost)
+      site.outermostBegin = sm.getFileOffset(sm.getExpansionLoc(outermost->getBeginLoc()));
     launches.push_back(std::move(site));
     return true;
   }
@@ -214,7 +218,7 @@ private:
     return type->isBuiltinType();
   }
 
-  Decl *topLevel = nullptr;
+  Decl *topLevel = nullptr, *outermost = nullptr;
   bool inTemplate = false;
 };
 } // namespace

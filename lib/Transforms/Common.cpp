@@ -180,7 +180,7 @@ void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsign
   // int x = (int)index; says the same as int x = index;
   walk(*kernel.body, [&](Stmt &s) {
     if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 &&
-        s.expr->type.isInt() && s.expr->type.bytes == 4)
+        s.expr->type.isInt() && s.expr->type.bytes == 4 && s.expr->args[0]->type.isInt())
       s.expr = s.expr->args[0];
   });
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
@@ -453,6 +453,29 @@ static std::string folded(const char *function, const std::vector<std::string> &
   return result;
 }
 
+std::set<std::string> optiml::changedParameters(const Kernel &kernel) {
+  std::set<std::string> result;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    if (!changes)
+      return;
+    const Expr *target = e->args[0].get();
+    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && !target->args[0]->type.isPointer())
+      target = target->args[0].get();
+    for (const Param &param : kernel.params)
+      if (target->kind == ExprKind::Var && target->text == param.name)
+        result.insert(param.name);
+  });
+  return result;
+}
+
+llvm::Error optiml::requireConstantParameters(const Kernel &kernel) {
+  std::set<std::string> changed = changedParameters(kernel);
+  if (changed.empty())
+    return llvm::Error::success();
+  return notApplicable("the kernel changes its parameter '{0}'", *changed.begin());
+}
+
 llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
                                     const std::string &b) {
   const Param *pa = model.param(a), *pb = model.param(b);
@@ -463,6 +486,9 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
       return notApplicable("'{0}' points to pointers, which may lead anywhere", p->name);
   if (pa->type.isRestrict && pb->type.isRestrict)
     return llvm::Error::success();
+  std::set<std::string> changed = changedParameters(*state.original);
+  if (changed.count(a) || changed.count(b))
+    return notApplicable("'{0}' is moved by the kernel itself", changed.count(a) ? a : b);
   // No rewrite touches more than the original does, and there the bounds are still plain.
   KernelModel before(*state.original, {0, 0, 0});
   auto ra = touchedRange(before, a), rb = touchedRange(before, b);

@@ -50,6 +50,11 @@ bool isParameter(const KernelModel &model, const std::string &atom);
 std::optional<Poly> upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
 std::optional<Poly> lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
 
+/// Parameters whose own value (or that of a member) the kernel changes, or takes the address of.
+std::set<std::string> changedParameters(const Kernel &kernel);
+/// NotApplicable when there are any.
+llvm::Error requireConstantParameters(const Kernel &kernel);
+
 /// Records in `state` the run-time conditions under which arrays `a` and `b` (pointer parameters) do not overlap, as
 /// far as the kernel touches them. Nothing to record when the source promises it by __restrict__. NotApplicable when the
 /// touched ranges cannot be bounded.

@@ -64,7 +64,7 @@ private:
   /// Global arrays that `s` reads and writes, its children included or only its own expressions.
   void accessed(const Stmt &s, bool children, Arrays &reads, Arrays &writes) const {
     for (const Access &access : model.accesses())
-      if (access.space == Space::Global && (access.stmt == &s || (children && insideOf(access, &s)))) {
+      if (access.space == Space::Global && (access.stmt == &s || (s.init && access.stmt == s.init.get()) || (children && insideOf(access, &s)))) {
         if (access.read)
           reads.insert(access.array);
         if (access.write)
@@ -109,6 +109,8 @@ private:
       out.push_back(s);
       return list(*s);
     case StmtKind::If: {
+      if (!writes.empty())
+        return notApplicable("line {0} writes memory in a condition", s->line);
       order(reads, {}, false, out);
       Pending before = pending, after;
       for (StmtRef &branch : s->body) {
@@ -154,6 +156,9 @@ private:
       });
     if (mixed)
       return notApplicable("line {0} writes memory and a variable at once", s->line);
+    for (const Access &access : model.accesses())
+      if (access.stmt == s.get() && access.write && !isSharedByAll(access))
+        return notApplicable("whose memory line {0} writes is not known", s->line);
     order(reads, writes, true, out);
     if (!out.empty() && out.back() == lastOwn) {
       lastOwn->body[0]->body.push_back(s);
@@ -195,10 +200,24 @@ private:
       s->body[0]->body.push_back(groupBarrier(group));
       pending = {};
     }
+    if (leavesEarly(*s->body[0])) { // without having met that barrier
+      pending.reads.insert(bodyReads.begin(), bodyReads.end());
+      for (Arrays *arrays : {&pending.writes, &pending.ownWrites})
+        arrays->insert(bodyWrites.begin(), bodyWrites.end());
+      pending.ownReads.insert(bodyReads.begin(), bodyReads.end());
+    }
     pending.add(before);
     combined |= combinedBefore;
     out.push_back(s);
     return llvm::Error::success();
+  }
+
+  /// What a pointer parameter leads to, or a variable of the file: the same memory for all threads.
+  bool isSharedByAll(const Access &access) const {
+    if (access.space != Space::Global || access.root->kind != ExprKind::Var)
+      return false;
+    const Param *p = model.param(access.root->text);
+    return p ? p->type.isPointer() : !model.declaration(access.root->text);
   }
 
   /// Break or return that leaves `s` itself.
@@ -234,9 +253,16 @@ private:
       else if (access.write)
         written.emplace(access.array, &access);
     }
+    for (const Access &access : model.accesses())
+      if (insideOf(access, &loop) && access.write && access.space == Space::Global)
+        for (const std::string &name : namesIn(access.root))
+          if (inside.count(name))
+            return notApplicable("what '{0}' points to differs between iterations (line {1})", name, access.stmt->line);
     for (const auto &[array, first] : written) {
       if (atomic.count(array))
         return notApplicable("'{0}' is written in two ways", array);
+      if (!isSharedByAll(*first))
+        return notApplicable("whose memory line {0} writes is not known", first->stmt->line);
       if (first->subscripts.size() != 1)
         return notApplicable("'{0}' has several dimensions (line {1})", array, first->stmt->line);
       const Poly &index = first->subscripts[0];
@@ -353,33 +379,43 @@ private:
     else if (start && *start > 0)
       lower = add(counted.lower, first);
     else
-      lower = add(counted.lower, mul(asInt(thread), intLit(counted.step))); // it may be negative
-    int64_t most = counted.type.bytes == 8 ? 0 : counted.type.isSigned ? INT32_MAX : UINT32_MAX;
+      lower = add(counted.lower, mul(castTo(Type::makeInt(), thread), intLit(counted.step))); // it may be negative
+    // A lower bound that is not constant may be near the end of its type too: then a wider counter counts.
+    int64_t most = counted.type.isSigned ? INT32_MAX : UINT32_MAX;
     std::optional<std::string> bound;
-    if (most && counted.type.bytes == 4)
-      if (!constantValue(counted.upper))
+    bool safe = counted.type.bytes == 8;
+    if (counted.type.bytes == 4 && start) {
+      if (auto end = constantValue(counted.upper)) {
+        safe = *end <= most - step && *start <= most - step;
+      } else if (*start >= 0 && *start <= 1 << 30) {
         bound = planText(model, model.poly(counted.upper));
-    bool safe = !most || constantValue(counted.upper) || bound;
+        safe = bound.has_value();
+      }
+    }
     if (bound)
       state.require(*bound + " <= " + std::to_string(most - step), "the loop's counter does not overflow in larger steps");
     if (safe) {
       s.init = declStmt(counted.var, counted.type, lower);
+      s.expr = lessThan(var(counted.var, counted.type), counted.upper); // "!=" would step over it
       s.step = assign("+=", var(counted.var, counted.type), intLit(step));
       return;
     }
     // Nothing bounds it: a wider counter cannot overflow.
     std::string wide = freshName(taken, counted.var + "_of_group");
-    s.init = declStmt(wide, Type::makeLong(), lower);
+    if (start)
+      s.init = declStmt(wide, Type::makeLong(), lower);
+    else
+      s.init = declStmt(wide, Type::makeLong(), add(castTo(Type::makeLong(), counted.lower), first));
     s.expr = lessThan(var(wide, Type::makeLong()), counted.upper);
     s.step = assign("+=", var(wide, Type::makeLong()), intLit(step));
     s.body[0]->body.insert(s.body[0]->body.begin(), declStmt(counted.var, counted.type, var(wide, Type::makeLong())));
   }
 
-  static ExprRef asInt(const ExprRef &e) {
+  static ExprRef castTo(Type type, const ExprRef &e) {
     auto cast = std::make_shared<Expr>();
     cast->kind = ExprKind::Cast;
-    cast->type = Type::makeInt();
-    cast->text = "int";
+    cast->text = type.text;
+    cast->type = std::move(type);
     cast->args = {e};
     return cast;
   }
@@ -432,14 +468,16 @@ public:
       return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
     KernelState result = state;
     auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
     bool shared = false, volatileAccess = false;
     walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
     for (const Param &p : kernel->params)
       volatileAccess |= p.type.pointee && p.type.pointee->isVolatile;
-    if (hasBarrier(*kernel->body) || shared)
-      return notApplicable("the kernel's threads work together already");
     if (volatileAccess)
       return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    if (hasBarrier(*kernel->body) || shared)
+      return notApplicable("the kernel's threads work together already");
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
     for (unsigned axis = 0; axis < 3; ++axis)
       if (uses[axis].other || uses[axis].global != (axis == 0))

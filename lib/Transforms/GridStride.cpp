@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Common.h"
 #include "Transforms.h"
+#include <algorithm>
 
 using namespace optiml;
 
@@ -45,6 +46,8 @@ public:
       return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
     KernelState result = state;
     auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
     bool shared = false;
     walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
     if (hasBarrier(*kernel->body) || shared)
@@ -88,6 +91,11 @@ public:
         type = Type::makeUnsigned();
     }
     int64_t step = x * blocks;
+    bool product = std::any_of(bound->terms.begin(), bound->terms.end(), [](const auto &term) { return term.first.size() > 1; });
+    if (!bound->constant())
+      result.require(*text + " >= 0", "an empty range stays empty, whatever the signs of the types");
+    if (type.bytes == 8 && product)
+      result.require(*text + " <= " + std::to_string(INT32_MAX), "the bound does not overflow in the types of its factors");
     if (type.bytes == 4)
       result.require(*text + " <= " + std::to_string((type.isSigned ? INT32_MAX : int64_t(UINT32_MAX)) - step),
                      "the loop's counter does not overflow");
@@ -102,7 +110,16 @@ public:
       start = add(mul(cast, intLit(x)), builtin("threadIdx.x"));
     }
     rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
-      return e->kind == ExprKind::Builtin && e->text == "globalIdx.x" ? variable : nullptr;
+      if (e->kind != ExprKind::Builtin || e->text != "globalIdx.x")
+        return nullptr;
+      if (e->type.bytes == type.bytes && e->type.isSigned == type.isSigned)
+        return variable;
+      auto cast = std::make_shared<Expr>(); // the index was of another type here
+      cast->kind = ExprKind::Cast;
+      cast->type = e->type;
+      cast->text = e->type.text;
+      cast->args = {variable};
+      return cast;
     });
     // The guard that became the loop's condition.
     std::vector<StmtRef> inner = std::move(body);
@@ -128,7 +145,7 @@ public:
 
 private:
   static bool holdsIndex(ExprRef e) {
-    while (e->kind == ExprKind::Cast)
+    while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
       e = e->args[0];
     return e->kind == ExprKind::Builtin && e->text == "globalIdx.x";
   }

@@ -59,6 +59,7 @@ ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bo
   e->args = std::move(args);
   e->type = std::move(type);
   e->pure = pure;
+  e->isAtomic = llvm::StringRef(e->text).starts_with("atomic");
   return e;
 }
 
@@ -111,6 +112,8 @@ public:
       return notApplicable("a block of {0}x{1}x{2} threads is no row of whole warps", shape[0], shape[1], shape[2]);
     KernelState result = state;
     auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
     if (llvm::Error e = removeEarlyReturns(*kernel))
       return std::move(e);
     KernelModel model(*kernel, shape);
@@ -141,6 +144,8 @@ public:
     type.isConst = type.isVolatile = false;
     if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
       return notApplicable("'{0}' holds elements that threads cannot exchange", array);
+    if (type.isFloat() && updates.front().fold != "+" && updates.front().fold != "-")
+      return notApplicable("'{0}' holds floating-point numbers, which have no such atomics", array);
     if (state.hints.strictFloat && type.isFloat())
       return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
     if (!updatedLast(*state.original, array))
@@ -209,10 +214,24 @@ private:
     return true;
   }
 
-  static StmtRef foldInto(const Update &u, const ExprRef &target) {
-    if (u.fold == "min" || u.fold == "max")
-      return exprStmt(assign("=", target, callOf(u.fold, {target, u.value}, target->type, true)));
-    return exprStmt(assign(u.fold + "=", target, u.value));
+  /// The value as the atomic takes it: of the element's type.
+  static ExprRef asElement(const ExprRef &value, const Type &type) {
+    if (value->type.cls == type.cls && value->type.bytes == type.bytes && value->type.isSigned == type.isSigned)
+      return value;
+    auto cast = std::make_shared<Expr>();
+    cast->kind = ExprKind::Cast;
+    cast->type = type;
+    cast->text = type.text;
+    cast->args = {value};
+    return cast;
+  }
+
+  static std::vector<StmtRef> foldInto(const Update &u, const ExprRef &target, std::set<std::string> &taken) {
+    ExprRef value = asElement(u.value, target->type);
+    if (u.fold != "min" && u.fold != "max")
+      return {exprStmt(assign(u.fold + "=", target, value))};
+    ExprRef local = var(freshName(taken, "value"), target->type);
+    return {declStmt(local->text, target->type, value), Fold{Fold::Kind::Compare, u.fold == "min" ? "<" : ">"}.into(target, local)};
   }
 
   static void replace(Kernel &kernel, const Update &u, std::vector<StmtRef> with) {
@@ -228,6 +247,9 @@ private:
     for (const Update &u : updates) {
       if (!(u.access->subscripts[0] == index))
         return notApplicable("'{0}' is updated at more than one element (line {1})", array, u.stmt->line);
+      for (const auto &[monomial, coefficient] : u.access->subscripts[0].terms)
+        if (monomial.size() > 1)
+          return notApplicable("the element of '{0}' is a product, which may overflow in another type (line {1})", array, u.stmt->line);
       for (const std::string &atom : u.access->subscripts[0].atoms())
         if (!isParameter(model, atom) && atom.rfind("blockIdx.", 0) != 0)
           return notApplicable("the element of '{0}' differs between threads (line {1})", array, u.stmt->line);
@@ -236,7 +258,7 @@ private:
     Reduction reduction{freshName(taken, array + "_of_thread"), type, {Fold::Kind::Operator, "+"}};
     const std::string &fold = updates.front().fold;
     if (fold == "min" || fold == "max")
-      reduction.fold = {Fold::Kind::Call, fold};
+      reduction.fold = {Fold::Kind::Compare, fold == "min" ? "<" : ">"};
     else if (fold != "-")
       reduction.fold.op = fold;
     ExprRef sum = var(reduction.variable, type), start = neutral(fold, type);
@@ -245,7 +267,7 @@ private:
     if (atomic == "atomicSub")
       atomic = "atomicAdd"; // the sum has the sign already
     for (const Update &u : updates)
-      replace(kernel, u, {foldInto(u, sum)});
+      replace(kernel, u, foldInto(u, sum, taken));
     Combiner combiner({threads}, taken);
     std::vector<StmtRef> &body = kernel.body->body;
     body.insert(body.begin(), declStmt(reduction.variable, type, start));
@@ -268,9 +290,10 @@ private:
         return;
       int64_t n = s.type.bytes;
       for (const ExprRef &d : s.dims)
-        n *= constantValue(d).value_or(1);
+        n *= d ? constantValue(d).value_or(1) : 0;
       bytes += n;
     });
+    state.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes), "the table and the launch's own shared memory fit");
     if (bins < 1 || bytes > state.hints.maxSharedBytes)
       return notApplicable("a table of {0} elements is too large", bins);
     const std::string &fold = updates.front().fold;

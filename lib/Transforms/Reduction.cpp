@@ -54,7 +54,34 @@ static bool isMinMax(const std::string &callee) {
   return names.count(scope == std::string::npos ? callee : callee.substr(scope + 1));
 }
 
+/// Whether folding a value of this type into a variable rounds and compares alike in any order.
+static bool foldsExactly(const Type &variable, const Type &value, bool compares) {
+  if (variable.isFloat())
+    return true;
+  if (value.isFloat())
+    return false; // every step would truncate
+  return !compares || (variable.bytes == value.bytes && variable.isSigned == value.isSigned);
+}
+
+static std::optional<Update> plainUpdate(const ExprRef &e);
+
 static std::optional<Update> updateOf(const ExprRef &e) {
+  auto u = plainUpdate(e);
+  if (!u || e->kind == ExprKind::IncDec)
+    return u;
+  bool exact = true;
+  bool compares = u->fold.kind != Fold::Kind::Operator;
+  const ExprRef &value = e->args[1];
+  if (e->text == "=" && (value->kind == ExprKind::Binary || value->kind == ExprKind::Call)) {
+    for (const ExprRef &part : value->args)
+      exact &= foldsExactly(u->type, part->type, compares);
+  } else {
+    exact = foldsExactly(u->type, value->type, compares);
+  }
+  return exact ? u : std::nullopt;
+}
+
+static std::optional<Update> plainUpdate(const ExprRef &e) {
   if (e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec)
     return std::nullopt;
   const ExprRef &target = e->args[0];
@@ -107,7 +134,8 @@ static std::optional<Update> comparedUpdate(const ExprRef &condition, const Expr
   if (condition->kind != ExprKind::Binary || !comparisons.count(condition->text))
     return std::nullopt;
   bool first = isVar(condition->args[0], variable), second = isVar(condition->args[1], variable);
-  if (first == second || !equal(condition->args[first ? 1 : 0], assigned->args[1]))
+  if (first == second || !equal(condition->args[first ? 1 : 0], assigned->args[1]) ||
+      !foldsExactly(assigned->args[0]->type, assigned->args[1]->type, true))
     return std::nullopt;
   return Update{variable, assigned->args[0]->type,
                 {Fold::Kind::Compare, first ? mirrored(condition->text) : condition->text}, 2};

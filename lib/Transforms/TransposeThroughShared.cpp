@@ -54,6 +54,8 @@ public:
       return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
     KernelState result = state;
     auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
     bool shared = false;
     walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
     if (hasBarrier(*kernel->body) || shared)
@@ -117,7 +119,7 @@ public:
 
     // The two halves.
     std::set<std::string> taken = allNames(*kernel);
-    std::string tileName = freshName(taken, written->array + "_tile"), k = freshName(taken, "k");
+    std::string tileName = freshName(taken, (written->root->kind == ExprKind::Var ? written->array : "result") + "_tile"), k = freshName(taken, "k");
     ExprRef offset = var(k, Type::makeInt());
     ExprRef across = builtin("threadIdx.x"), along = builtin("threadIdx.y");
     if (tile != rows)
@@ -220,6 +222,10 @@ private:
         bad |= !model.singleAssignment(s.text) || !s.expr || !s.dims.empty();
         if (bad)
           return;
+        walk(s.expr, [&](const ExprRef &e) { // it would be read without the guard around it
+          bad |= e->kind == ExprKind::Subscript || !e->pure || (e->kind == ExprKind::Unary && e->text == "*") ||
+                 (e->kind == ExprKind::Member && e->args[0]->type.isPointer());
+        });
         declarations.push_back(declStmt(s.text, s.type, s.expr));
         for (const std::string &name : namesIn(s.expr))
           more.push_back(name);

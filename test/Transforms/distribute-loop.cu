@@ -81,7 +81,7 @@ __global__ void sparse(int rows, const int *start, const int *column, const floa
     y[row] = sum;
   }
 }
-// SPARSE: for (long long k_of_group = start[row] + (int)threadIdx.x; k_of_group < start[row + 1]; k_of_group += 32) {
+// SPARSE: for (long long k_of_group = (long long)start[row] + threadIdx.x; k_of_group < start[row + 1]; k_of_group += 32) {
 // SPARSE-NEXT: int k = k_of_group;
 // SPARSE: __syncwarp();
 // SPARSE-NEXT: if (threadIdx.x == 0) {

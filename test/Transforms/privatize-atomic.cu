@@ -41,8 +41,11 @@ __global__ void extremes(const int *x, int *low, int *high, int n) {
 }
 // EXTREMES: int high_of_thread = -2147483647 - 1;
 // EXTREMES-NEXT: int low_of_thread = 2147483647;
-// EXTREMES: low_of_thread = min(low_of_thread, x[i]);
-// EXTREMES-NEXT: high_of_thread = max(high_of_thread, x[i]);
+// EXTREMES: int value = x[i];
+// EXTREMES-NEXT: if (value < low_of_thread) {
+// EXTREMES-NEXT: low_of_thread = value;
+// EXTREMES: int value1 = x[i];
+// EXTREMES-NEXT: if (value1 > high_of_thread) {
 // EXTREMES: atomicMin(low, low_of_thread);
 // EXTREMES: atomicMax(&high[2], high_of_thread);
 

@@ -94,6 +94,7 @@ private:
                  std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, const std::string &op);
   /// The array behind a Subscript chain, through pointer locals and pointer arithmetic: (p + 3)[i] -> p, {i + 3}.
   ExprRef resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const;
+  bool isPrivate(ExprRef root) const;
   void addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
                  const std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, bool atomic,
                  const std::string &op);

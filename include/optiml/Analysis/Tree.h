@@ -69,6 +69,7 @@ struct Expr {
   int64_t value = 0;
   std::vector<ExprRef> args;
   std::set<std::string> names; ///< Opaque
+  bool isAtomic = false;       ///< Call: one of CUDA's own atomic operations
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
   unsigned line = 0;           ///< in the user's source; 0: made by OptiML
 };

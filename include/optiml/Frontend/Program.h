@@ -39,7 +39,8 @@ struct LaunchSite {
   std::string callee;                 ///< text before <<<
   std::vector<std::string> config;    ///< grid, block[, shared[, stream]] as written
   std::vector<std::string> arguments; ///< as written
-  unsigned topLevelBegin = 0;         ///< byte offset where the enclosing top-level declaration starts
+  unsigned topLevelBegin = 0;         ///< byte offset where the enclosing declaration at namespace scope starts
+  unsigned outermostBegin = 0;        ///< ... and the one at global scope, which may be the namespace
   bool inTemplate = false;            ///< in a function template or its instantiation
   bool inMacro = false;
 };
