@@ -55,6 +55,25 @@ static Type commonType(const Type &a, const Type &b) {
   return x.isSigned ? y : x;
 }
 
+ExprRef castTo(Type type, ExprRef e) {
+  std::string text = type.text;
+  return node(ExprKind::Cast, std::move(type), text, {std::move(e)});
+}
+
+ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure) {
+  auto e = node(ExprKind::Call, std::move(type), name, std::move(args));
+  e->pure = pure;
+  e->isAtomic = name.starts_with("atomic");
+  return e;
+}
+
+ExprRef addressOf(const ExprRef &element) {
+  Type pointer;
+  pointer.cls = Type::Class::Pointer;
+  pointer.pointee = std::make_shared<Type>(element->type);
+  return unary("&", element, pointer);
+}
+
 std::optional<int64_t> constantValue(const ExprRef &e) {
   switch (e->kind) {
   case ExprKind::IntLit:

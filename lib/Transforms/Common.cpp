@@ -168,12 +168,7 @@ static ExprRef widened(const ExprRef &index, const Type &type) {
     return binary("+", widened(index->args[0], type), index->args[1]);
   if (index->kind == ExprKind::Binary && index->text == "*")
     return binary("*", widened(index->args[0], type), index->args[1]);
-  auto cast = std::make_shared<Expr>();
-  cast->kind = ExprKind::Cast;
-  cast->type = type;
-  cast->text = type.text;
-  cast->args = {index};
-  return cast;
+  return castTo(type, index);
 }
 
 void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned)> &make) {
@@ -575,6 +570,22 @@ ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
 //===----------------------------------------------------------------------===//
 // Places and loops
 //===----------------------------------------------------------------------===//
+
+std::vector<ActionTemplate> optiml::kernelSite(const Transform &transform, const KernelState &state,
+                                               const std::vector<Params> &offers) {
+  ActionTemplate site{transform.name().str(), state.rewrite.original, {}};
+  for (const Params &params : offers) {
+    auto applied = transform.apply(state, "", params);
+    if (applied) {
+      site.values.push_back(params);
+      continue;
+    }
+    llvm::consumeError(applied.takeError());
+    if (site.values.empty())
+      return {};
+  }
+  return {site};
+}
 
 std::optional<StmtPlace> optiml::findPlace(Stmt &root, const Stmt *target) {
   for (size_t i = 0; i < root.body.size(); ++i) {

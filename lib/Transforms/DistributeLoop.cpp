@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Reduction.h"
+#include "ThreadMapping.h"
 #include "Transforms.h"
 
 using namespace optiml;
@@ -411,15 +412,6 @@ private:
     s.body[0]->body.insert(s.body[0]->body.begin(), declStmt(counted.var, counted.type, var(wide, Type::makeLong())));
   }
 
-  static ExprRef castTo(Type type, const ExprRef &e) {
-    auto cast = std::make_shared<Expr>();
-    cast->kind = ExprKind::Cast;
-    cast->text = type.text;
-    cast->type = std::move(type);
-    cast->args = {e};
-    return cast;
-  }
-
   KernelState &state;
   Kernel &kernel;
   const KernelModel &model;
@@ -441,18 +433,7 @@ public:
     static const std::vector<Params> offers = {{{"threads", "256"}}, {{"threads", "32"}, {"rows", "8"}}, {{"threads", "128"}},
                                                {{"threads", "512"}}, {{"threads", "1024"}},              {{"threads", "32"}, {"rows", "4"}},
                                                {{"threads", "64"}}};
-    ActionTemplate site{"distribute-loop", state.rewrite.original, {}};
-    for (const Params &params : offers) {
-      auto applied = apply(state, "", params);
-      if (applied) {
-        site.values.push_back(params);
-        continue;
-      }
-      llvm::consumeError(applied.takeError());
-      if (site.values.empty())
-        return {};
-    }
-    return {site};
+    return kernelSite(*this, state, offers);
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
@@ -461,34 +442,19 @@ public:
       return notApplicable("a block of {0} groups of {1} threads cannot be launched", rows, threads);
     if (rows > 1 && threads != 32)
       return notApplicable("only warps can share a block");
-    std::array<int64_t, 3> pinned = state.pinnedBlock();
-    if (pinned[0] || pinned[1] || pinned[2])
-      return notApplicable("the block shape is fixed already");
-    if (state.tree->maxThreads && threads * rows > state.tree->maxThreads)
-      return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
+    for (const Param &p : state.tree->params)
+      if (p.type.pointee && p.type.pointee->isVolatile)
+        return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    auto made = remappable(state, 1, threads * rows);
+    if (!made)
+      return made.takeError();
+    std::shared_ptr<Kernel> kernel = *made;
     KernelState result = state;
-    auto kernel = state.tree->clone();
-    if (llvm::Error e = requireConstantParameters(*kernel))
-      return std::move(e);
-    bool shared = false, volatileAccess = false;
-    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
-    for (const Param &p : kernel->params)
-      volatileAccess |= p.type.pointee && p.type.pointee->isVolatile;
-    if (volatileAccess)
-      return notApplicable("the kernel reads volatile memory, which may differ between threads");
-    if (hasBarrier(*kernel->body) || shared)
-      return notApplicable("the kernel's threads work together already");
-    std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
-    for (unsigned axis = 0; axis < 3; ++axis)
-      if (uses[axis].other || uses[axis].global != (axis == 0))
-        return notApplicable("the kernel uses more than its global index along x");
-    if (llvm::Error e = removeEarlyReturns(*kernel))
-      return std::move(e);
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
-    auto bound = rows > 1 ? globalUpperBound(model, 0) : std::nullopt;
-    auto boundText = bound ? planText(model, *bound) : std::nullopt;
+    if (rows > 1)
+      requireCover(result, model, 0, rows);
     if (llvm::Error e = Sharing(result, *kernel, model, {threads}).run())
       return std::move(e);
 
@@ -496,12 +462,6 @@ public:
       result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
     LaunchStep &step = result.rewrite.plan.steps[0];
     std::string work = "grid.x * block.x";
-    if (rows > 1) {
-      if (boundText)
-        result.require(*boundText + " <= " + work, "the launch covers every index, so threads beyond it do nothing");
-      else
-        result.require("(" + work + ") % " + std::to_string(rows) + " == 0", "the new blocks hold exactly the threads of the launch");
-    }
     step.grid = {IntExpr::of("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};
     if (rows == 1)
       step.grid[0] = IntExpr::of(work);

@@ -7,7 +7,7 @@
 // Legal: as for block-shape, along x alone, when every effect stands under `global index < U`; the loop then ends at U.
 //
 //===----------------------------------------------------------------------===//
-#include "Common.h"
+#include "ThreadMapping.h"
 #include "Transforms.h"
 #include <algorithm>
 
@@ -19,45 +19,22 @@ public:
   llvm::StringRef name() const override { return "grid-stride"; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
-    ActionTemplate site{"grid-stride", state.rewrite.original, {}};
-    static const std::vector<std::array<int64_t, 2>> offers = {{256, 8}, {512, 4}, {256, 16}, {1024, 2}, {256, 4}, {128, 8}};
-    for (auto [x, blocks] : offers) {
-      Params params = {{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}};
-      auto applied = apply(state, "", params);
-      if (applied) {
-        site.values.push_back(params);
-        continue;
-      }
-      llvm::consumeError(applied.takeError());
-      if (site.values.empty())
-        return {};
-    }
-    return {site};
+    static const std::vector<std::array<int64_t, 2>> shapes = {{256, 8}, {512, 4}, {256, 16}, {1024, 2}, {256, 4}, {128, 8}};
+    std::vector<Params> offers;
+    for (auto [x, blocks] : shapes)
+      offers.push_back({{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}});
+    return kernelSite(*this, state, offers);
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
     int64_t x = paramInt(params, "x", 256), blocks = paramInt(params, "blocks", 8 * state.hints.multiprocessors);
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
-    std::array<int64_t, 3> pinned = state.pinnedBlock();
-    if (pinned[0] || pinned[1] || pinned[2])
-      return notApplicable("the block shape is fixed already");
-    if (state.tree->maxThreads && x > state.tree->maxThreads)
-      return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
+    auto made = remappable(state, 1, x);
+    if (!made)
+      return made.takeError();
+    std::shared_ptr<Kernel> kernel = *made;
     KernelState result = state;
-    auto kernel = state.tree->clone();
-    if (llvm::Error e = requireConstantParameters(*kernel))
-      return std::move(e);
-    bool shared = false;
-    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
-    if (hasBarrier(*kernel->body) || shared)
-      return notApplicable("the kernel's threads work together, or wait for each other");
-    std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
-    for (unsigned axis = 0; axis < 3; ++axis)
-      if (uses[axis].other || uses[axis].global != (axis == 0))
-        return notApplicable("the kernel uses more than its global index along x");
-    if (llvm::Error e = removeEarlyReturns(*kernel))
-      return std::move(e);
     KernelModel model(*kernel, {0, 0, 0});
     auto bound = globalUpperBound(model, 0);
     auto text = bound ? planText(model, *bound) : std::nullopt;
@@ -102,24 +79,14 @@ public:
     ExprRef variable = var(index, type);
     ExprRef start = globalIndexExpr(0, x);
     if (type.bytes == 8) {
-      auto cast = std::make_shared<Expr>();
-      cast->kind = ExprKind::Cast;
-      cast->type = type;
-      cast->text = type.text;
-      cast->args = {builtin("blockIdx.x")};
-      start = add(mul(cast, intLit(x)), builtin("threadIdx.x"));
+      start = add(mul(castTo(type, builtin("blockIdx.x")), intLit(x)), builtin("threadIdx.x"));
     }
     rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
       if (e->kind != ExprKind::Builtin || e->text != "globalIdx.x")
         return nullptr;
       if (e->type.bytes == type.bytes && e->type.isSigned == type.isSigned)
         return variable;
-      auto cast = std::make_shared<Expr>(); // the index was of another type here
-      cast->kind = ExprKind::Cast;
-      cast->type = e->type;
-      cast->text = e->type.text;
-      cast->args = {variable};
-      return cast;
+      return castTo(e->type, variable); // the index was of another type here
     });
     // The guard that became the loop's condition.
     std::vector<StmtRef> inner = std::move(body);

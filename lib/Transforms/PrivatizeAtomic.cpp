@@ -52,27 +52,6 @@ ExprRef neutral(const std::string &fold, const Type &type) {
   return raw(ExprKind::Binary, "-", {raw(ExprKind::Unary, "-", {most}), intLit(1)});
 }
 
-ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure) {
-  auto e = std::make_shared<Expr>();
-  e->kind = ExprKind::Call;
-  e->text = name;
-  e->args = std::move(args);
-  e->type = std::move(type);
-  e->pure = pure;
-  e->isAtomic = llvm::StringRef(e->text).starts_with("atomic");
-  return e;
-}
-
-ExprRef addressOf(const ExprRef &element) {
-  auto e = std::make_shared<Expr>();
-  e->kind = ExprKind::Unary;
-  e->text = "&";
-  e->args = {element};
-  e->type.cls = Type::Class::Pointer;
-  e->type.pointee = std::make_shared<Type>(element->type);
-  return e;
-}
-
 class PrivatizeAtomic : public Transform {
 public:
   llvm::StringRef name() const override { return "privatize-atomic"; }
@@ -218,12 +197,7 @@ private:
   static ExprRef asElement(const ExprRef &value, const Type &type) {
     if (value->type.cls == type.cls && value->type.bytes == type.bytes && value->type.isSigned == type.isSigned)
       return value;
-    auto cast = std::make_shared<Expr>();
-    cast->kind = ExprKind::Cast;
-    cast->type = type;
-    cast->text = type.text;
-    cast->args = {value};
-    return cast;
+    return castTo(type, value);
   }
 
   static std::vector<StmtRef> foldInto(const Update &u, const ExprRef &target, std::set<std::string> &taken) {

@@ -4,23 +4,13 @@
 
 using namespace optiml;
 
-static ExprRef call(const std::string &name, std::vector<ExprRef> args, Type type, bool pure) {
-  auto e = std::make_shared<Expr>();
-  e->kind = ExprKind::Call;
-  e->text = name;
-  e->args = std::move(args);
-  e->type = std::move(type);
-  e->pure = pure;
-  return e;
-}
-
 static bool isVar(const ExprRef &e, const std::string &name) { return e->kind == ExprKind::Var && e->text == name; }
 
 StmtRef Fold::into(const ExprRef &v, const ExprRef &x) const {
   if (kind == Kind::Operator)
     return exprStmt(assign(op + "=", v, x));
   if (kind == Kind::Call)
-    return exprStmt(assign("=", v, call(op, {v, x}, v->type, true)));
+    return exprStmt(assign("=", v, callOf(op, {v, x}, v->type, true)));
   return ifStmt(binary(op, x, v, Type::makeBool()), block({exprStmt(assign("=", v, x))}));
 }
 
@@ -220,7 +210,7 @@ StmtRef optiml::groupBarrier(const ThreadGroup &group) {
   Type none;
   none.cls = Type::Class::Void;
   none.text = "void";
-  return group.isWarp() ? exprStmt(call("__syncwarp", {}, none, false)) : barrierStmt();
+  return group.isWarp() ? exprStmt(callOf("__syncwarp", {}, none, false)) : barrierStmt();
 }
 
 static StmtRef forOffsets(const std::string &name, StmtRef body) {
@@ -238,7 +228,7 @@ std::vector<StmtRef> Combiner::combine(const Reduction &reduction) {
   std::vector<StmtRef> result;
   ExprRef v = var(reduction.variable, reduction.type);
   ExprRef mask = intLit(0xffffffff, Type::makeUnsigned());
-  ExprRef shuffled = call("__shfl_xor_sync", {mask, v, var(offset, Type::makeInt())}, reduction.type, false);
+  ExprRef shuffled = callOf("__shfl_xor_sync", {mask, v, var(offset, Type::makeInt())}, reduction.type, false);
   // The shuffle stands alone: every lane must reach it, and it must not be evaluated twice.
   auto folded = [&](const ExprRef &value, const char *name) {
     if (reduction.fold.kind == Fold::Kind::Operator)

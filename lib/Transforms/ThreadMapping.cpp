@@ -34,6 +34,40 @@ static void removeUnused(Kernel &kernel) {
   }
 }
 
+void optiml::requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile) {
+  std::string suffix(1, char('x' + axis)), threads = "grid." + suffix + " * block." + suffix;
+  auto bound = globalUpperBound(model, axis);
+  auto text = bound ? planText(model, *bound) : std::nullopt;
+  if (text)
+    state.require(*text + " <= " + threads, "the launch covers every index, so threads beyond it do nothing");
+  else
+    state.require("(" + threads + ") % " + std::to_string(tile) + " == 0",
+                  "the new blocks hold exactly the threads of the launch");
+}
+
+llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(const KernelState &state, unsigned axes, int64_t threads) {
+  std::array<int64_t, 3> pinned = state.pinnedBlock();
+  if (pinned[0] || pinned[1] || pinned[2])
+    return notApplicable("the block shape is fixed already");
+  if (state.tree->maxThreads && threads > state.tree->maxThreads)
+    return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
+  auto kernel = state.tree->clone();
+  if (llvm::Error e = requireConstantParameters(*kernel))
+    return std::move(e);
+  bool shared = false;
+  walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
+  if (hasBarrier(*kernel->body) || shared)
+    return notApplicable("the kernel's threads work together, or wait for each other");
+  std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (uses[axis].other || uses[axis].global != (axis < axes))
+      return axes == 1 ? notApplicable("the kernel uses more than its global index along x")
+                       : notApplicable("the kernel does not use x and y through their global indices alone");
+  if (llvm::Error e = removeEarlyReturns(*kernel))
+    return std::move(e);
+  return kernel;
+}
+
 llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                                  const std::array<CopyAxis, 3> &copies) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
@@ -96,13 +130,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       state.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
     if (tile == 1)
       continue;
-    auto bound = globalUpperBound(model, axis);
-    auto text = bound ? planText(model, *bound) : std::nullopt;
-    std::string exact = "(" + threads + ") % " + std::to_string(tile) + " == 0";
-    if (text)
-      state.require(*text + " <= " + threads, "the launch covers every index, so threads beyond it do nothing");
-    else
-      state.require(exact, "the new blocks hold exactly the threads of the launch");
+    requireCover(state, model, axis, tile);
   }
 
   if (!active.empty()) {

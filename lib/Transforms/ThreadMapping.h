@@ -13,6 +13,15 @@ namespace optiml {
 llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                          const std::array<CopyAxis, 3> &copies);
 
+/// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses its
+/// first `axes` axes through their global indices (globalIdx.a in the copy) and no others, does not synchronize, changes
+/// no parameters, has no block shape yet, and may be launched with blocks of `threads` threads. Early returns are guards.
+llvm::Expected<std::shared_ptr<Kernel>> remappable(const KernelState &state, unsigned axes, int64_t threads);
+
+/// Records why threads along `axis` beyond the original ones do no harm when each block covers `tile` of them: all
+/// effects stand under a bound, which the launch covers, or the tiles hold exactly the launch's threads.
+void requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile);
+
 } // namespace optiml
 
 #endif

@@ -10,7 +10,7 @@
 // What an original thread reads it still reads before it writes; what two threads touch was a data race already.
 //
 //===----------------------------------------------------------------------===//
-#include "Common.h"
+#include "ThreadMapping.h"
 #include "Transforms.h"
 
 using namespace optiml;
@@ -28,44 +28,18 @@ public:
   llvm::StringRef name() const override { return "transpose-through-shared"; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
-    ActionTemplate site{"transpose-through-shared", state.rewrite.original, {}};
-    for (const char *rows : {"8", "4", "16"}) {
-      Params params = {{"tile", "32"}, {"rows", rows}};
-      auto applied = apply(state, "", params);
-      if (!applied) {
-        llvm::consumeError(applied.takeError());
-        break;
-      }
-      site.values.push_back(params);
-    }
-    if (site.values.empty())
-      return {};
-    return {site};
+    return kernelSite(*this, state, {{{"tile", "32"}, {"rows", "8"}}, {{"tile", "32"}, {"rows", "4"}}, {{"tile", "32"}, {"rows", "16"}}});
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
     int64_t tile = paramInt(params, "tile", 32), rows = paramInt(params, "rows", 8);
     if (tile < 8 || tile > 64 || rows < 1 || tile % rows || tile * rows > state.hints.maxThreads)
       return notApplicable("a tile of {0}x{0} cannot be worked on by {0}x{1} threads", tile, rows);
-    std::array<int64_t, 3> pinned = state.pinnedBlock();
-    if (pinned[0] || pinned[1] || pinned[2])
-      return notApplicable("the block shape is fixed already");
-    if (state.tree->maxThreads && tile * rows > state.tree->maxThreads)
-      return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
+    auto made = remappable(state, 2, tile * rows);
+    if (!made)
+      return made.takeError();
+    std::shared_ptr<Kernel> kernel = *made;
     KernelState result = state;
-    auto kernel = state.tree->clone();
-    if (llvm::Error e = requireConstantParameters(*kernel))
-      return std::move(e);
-    bool shared = false;
-    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
-    if (hasBarrier(*kernel->body) || shared)
-      return notApplicable("the kernel's threads work together already");
-    std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
-    for (unsigned axis = 0; axis < 3; ++axis)
-      if (uses[axis].other || uses[axis].global != (axis < 2))
-        return notApplicable("the kernel does not use x and y through their global indices alone");
-    if (llvm::Error e = removeEarlyReturns(*kernel))
-      return std::move(e);
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
@@ -106,12 +80,7 @@ public:
       step.grid[axis] = IntExpr::of("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
       if (axis > 0)
         result.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
-      auto bound = globalUpperBound(model, axis);
-      auto text = bound ? planText(model, *bound) : std::nullopt;
-      if (text)
-        result.require(*text + " <= " + threads, "the launch covers every index, so threads beyond it do nothing");
-      else
-        result.require("(" + threads + ") % " + std::to_string(tile) + " == 0", "the new blocks hold exactly the threads of the launch");
+      requireCover(result, model, axis, tile);
     }
     result.require("grid.z * block.z == 1", "the kernel does not look at this axis");
     step.grid[2] = IntExpr::literal(1);

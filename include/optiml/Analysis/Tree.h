@@ -145,6 +145,12 @@ ExprRef logicalNot(ExprRef a);
 ExprRef assign(const std::string &op, ExprRef target, ExprRef value);
 ExprRef subscript(ExprRef base, ExprRef index, Type element);
 ExprRef conditional(ExprRef c, ExprRef a, ExprRef b);
+/// (type)e
+ExprRef castTo(Type type, ExprRef e);
+/// name(args…); not `pure` when it writes memory or lets threads meet. CUDA's atomics are known by their names.
+ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure);
+/// &element
+ExprRef addressOf(const ExprRef &element);
 std::optional<int64_t> constantValue(const ExprRef &e);
 
 // Making statements.
