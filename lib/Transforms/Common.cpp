@@ -571,6 +571,19 @@ ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
 // Places and loops
 //===----------------------------------------------------------------------===//
 
+int64_t optiml::sharedBytes(const Kernel &kernel) {
+  int64_t bytes = 0;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (!s.isShared)
+      return;
+    int64_t n = s.type.bytes;
+    for (const ExprRef &d : s.dims)
+      n *= d ? constantValue(d).value_or(0) : 0;
+    bytes += n;
+  });
+  return bytes;
+}
+
 std::vector<ActionTemplate> optiml::kernelSite(const Transform &transform, const KernelState &state,
                                                const std::vector<Params> &offers) {
   ActionTemplate site{transform.name().str(), state.rewrite.original, {}};

@@ -63,6 +63,9 @@ llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const 
 /// Tree of a polynomial, typed int (or wider when an atom is).
 ExprRef polyExpr(const KernelModel &model, const Poly &p);
 
+/// Of the kernel's static shared memory.
+int64_t sharedBytes(const Kernel &kernel);
+
 /// The site of a transform that has one for a whole kernel, with those of `offers` that apply; none when the first does
 /// not.
 std::vector<ActionTemplate> kernelSite(const Transform &transform, const KernelState &state, const std::vector<Params> &offers);

@@ -148,7 +148,7 @@ private:
   static bool hasOwnCombination(Kernel &kernel) {
     bool only = true;
     walkExprs(*kernel.body, [&](const ExprRef &e) {
-      if (!e->pure && !(e->kind == ExprKind::Call && (e->text == "__shfl_xor_sync" || e->text.rfind("atomic", 0) == 0)))
+      if (!e->pure && !(e->kind == ExprKind::Call && (e->text == "__shfl_xor_sync" || e->isAtomic)))
         only = false;
     });
     walk(*kernel.body, [&](Stmt &s) { only &= s.kind != StmtKind::Opaque || !s.mayBarrier; });
@@ -250,23 +250,13 @@ private:
     ExprRef first = binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool());
     ExprRef any = binary("!=", sum, start, Type::makeBool());
     ExprRef address = constantValue(element->args[1]) == std::optional<int64_t>(0) ? element->args[0] : addressOf(element);
-    Type none;
-    none.cls = Type::Class::Void;
     body.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, sum}, type, false))})));
     return llvm::Error::success();
   }
 
   static llvm::Error intoTable(KernelState &state, Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates,
                                const std::string &array, const Type &type, int64_t bins, int64_t threads) {
-    int64_t bytes = bins * type.bytes;
-    walk(*kernel.body, [&](Stmt &s) {
-      if (!s.isShared)
-        return;
-      int64_t n = s.type.bytes;
-      for (const ExprRef &d : s.dims)
-        n *= d ? constantValue(d).value_or(1) : 0;
-      bytes += n;
-    });
+    int64_t bytes = bins * type.bytes + sharedBytes(kernel);
     state.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes), "the table and the launch's own shared memory fit");
     if (bins < 1 || bytes > state.hints.maxSharedBytes)
       return notApplicable("a table of {0} elements is too large", bins);

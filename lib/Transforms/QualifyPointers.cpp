@@ -90,7 +90,7 @@ private:
         uses += 2;
       if (e->kind == ExprKind::Subscript || (e->kind == ExprKind::Member && e->args[0]->type.isPointer()))
         understood += e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
-      if (e->kind == ExprKind::Call && e->text.rfind("atomic", 0) == 0 && !e->args.empty()) {
+      if (e->kind == ExprKind::Call && e->isAtomic && !e->args.empty()) {
         unsigned inTarget = unsigned(namesIn(e->args[0]).count(name));
         bool direct = e->args[0]->kind == ExprKind::Var || e->args[0]->kind == ExprKind::Binary;
         understood += direct ? inTarget : 0;

@@ -79,15 +79,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   llvm::SmallVector<llvm::StringRef, 4> arrays;
   arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
   std::set<std::string> tileNames;
-  int64_t bytes = 0;
-  walk(*kernel->body, [&](Stmt &s) {
-    if (!s.isShared)
-      return;
-    int64_t n = s.type.bytes;
-    for (const ExprRef &d : s.dims)
-      n *= d ? constantValue(d).value_or(0) : 0;
-    bytes += n;
-  });
+  int64_t bytes = sharedBytes(*kernel);
   for (llvm::StringRef array : arrays) {
     auto tile = planTile(model, array.str(), loop, *counted, strip, tileSize);
     if (!tile)

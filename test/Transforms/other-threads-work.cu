@@ -9,6 +9,7 @@
 // RUN: not optiml-opt --passes='grid-stride[asks]' %s 2>&1 | FileCheck %s --check-prefix=ASKS
 // RUN: not optiml-opt --passes='transpose-through-shared[looked]' %s 2>&1 | FileCheck %s --check-prefix=LOOKED
 // RUN: not optiml-opt --passes='block-shape[own]{x=128,y=1};privatize-atomic[own:low]' %s 2>&1 | FileCheck %s --check-prefix=OWN
+// RUN: not optiml-opt --block=128x1 --passes='block-shape[beside]{x=128,y=1};privatize-atomic[beside:sum]' %s 2>&1 | FileCheck %s --check-prefix=BESIDE
 // RUN: optiml-opt --reread --kernels-only --passes='distribute-loop[unequal]{threads=256}' %s | FileCheck %s --check-prefix=UNEQUAL
 // RUN: optiml-opt --reread --kernels-only --passes='distribute-loop[narrow]{threads=256}' %s | FileCheck %s --check-prefix=NARROW
 // RUN: optiml-opt --reread --kernels-only --passes='distribute-loop[leaves]{threads=256}' %s | FileCheck %s --check-prefix=LEAVES
@@ -96,6 +97,15 @@ __global__ void own(const float *x, float *low, int n) {
     atomicMin(low, x[i]);
 }
 // OWN: {{the kernel synchronizes|not fixed|may access memory}}
+
+__global__ void beside(const float *x, float *low, float *sum, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    atomicMin(low, x[i]);
+    atomicAdd(sum, x[i]);
+  }
+}
+// BESIDE: may access memory in ways that are not understood
 
 // Steps of the group would pass an end that a loop meets exactly.
 __global__ void unequal(const float *x, float *y) {
