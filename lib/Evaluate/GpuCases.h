@@ -15,6 +15,7 @@
 #include "optiml/Support/TempDir.h"
 #include <atomic>
 #include <mutex>
+#include <set>
 
 namespace optiml {
 
@@ -37,12 +38,15 @@ private:
   std::vector<gpu::BufferBound> bounds(unsigned launch, const std::map<unsigned, std::string> &inputs);
   bool recompute(unsigned launch, const std::map<unsigned, std::string> &inputs, std::vector<gpu::BufferBound> &bounds);
 
+  bool isSummed(unsigned launch, unsigned buffer);
+
   const Workload &workload;
   const VerifyOptions &options;
   std::string shadowModule, directory;
   std::vector<std::string> remarks;
   std::map<std::string, std::vector<gpu::BufferBound>> known; ///< by launch and inputs
-  std::mutex mutex; ///< of `remarks` and `known`
+  std::set<std::pair<unsigned, unsigned>> summed;              ///< launch and buffer: cells that all blocks add to
+  std::mutex mutex;                                            ///< of `remarks`, `known` and `summed`
   std::atomic<unsigned> counter{0};
 };
 

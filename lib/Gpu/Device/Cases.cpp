@@ -233,7 +233,7 @@ bool Cases::snapshot(DeviceCase &c, const Run &run) {
   return device.finish();
 }
 
-/// Two runs of the original: what differs bit for bit cannot be asked of a variant either.
+/// Two more runs of the original: what differs from the first, or beyond its tolerance, cannot be asked of a variant.
 bool Cases::findUnstable(DeviceCase &c, const Run &run) {
   unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters);
   std::vector<Place> places(n);
@@ -254,6 +254,16 @@ bool Cases::findUnstable(DeviceCase &c, const Run &run) {
       if (c.buffers[i].bound.compare == Compare::Bits)
         c.buffers[i].unstable = true;
     }
+    if (!device.resetCounters(std::max(1u, n)))
+      return false;
+    for (unsigned i = 0; i < n; ++i)
+      if (places[i] != nowhere && !enqueueBuffer(c, run, i, i))
+        return false;
+    std::vector<Place> outside(n);
+    if (!device.finish() || !device.readCounters(outside.data(), n))
+      return false;
+    for (unsigned i = 0; i < n; ++i)
+      c.buffers[i].unstable |= outside[i] != nowhere;
   }
   return true;
 }
