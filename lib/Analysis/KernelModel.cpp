@@ -429,8 +429,10 @@ void KernelModel::addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
   access.write = write;
   access.atomic = atomic;
   access.op = op;
-  for (const ExprRef &s : subscripts)
+  for (const ExprRef &s : subscripts) {
     access.subscripts.push_back(poly(s));
+    access.wideIndex |= s->type.isInt() && s->type.bytes == 8;
+  }
   access.bytes = e->type.bytes;
   access.path = path;
   access.guards = guards;

@@ -386,6 +386,10 @@ private:
       }
       return make(ExprKind::InitList, x, "", items);
     }
+    if (auto *x = llvm::dyn_cast<cl::CXXOperatorCallExpr>(e); x && x->getOperator() == cl::OO_Equal)
+      if (auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(x->getDirectCallee());
+          method && method->isTrivial() && (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()))
+        return make(ExprKind::Assign, e, "=", {expression(x->getArg(0)), expression(x->getArg(1))});
     if (auto *x = llvm::dyn_cast<cl::CallExpr>(e))
       if (ExprRef value = inlined(x))
         return value;

@@ -95,6 +95,7 @@ OpeningStep onlyPreferred(OpeningStep s) {
 Params shape(const char *x, const char *y) { return {{"x", x}, {"y", y}}; }
 Params outputs(const char *x, const char *y, const char *style) { return {{"x", x}, {"y", y}, {"style", style}}; }
 Params tile(const char *k) { return {{"tile", k}}; }
+Params pipelined(const char *k) { return {{"tile", k}, {"wide", "1"}, {"prefetch", "1"}}; }
 } // namespace
 
 static std::vector<ExpertLine> makeLines() {
@@ -103,11 +104,12 @@ static std::vector<ExpertLine> makeLines() {
   const OpeningStep unrollFully = onlyPreferred(everywhere(step("unroll", {{{"factor", "full"}}})));
   const OpeningStep unrollSome = everywhere(step("unroll", {{{"factor", "4"}}}));
   // Matrix products and their kin: block tile in shared memory, thread tile in registers.
-  auto tiled = [&](const char *name, Params block, const char *x, const char *y, const char *k) {
+  auto tiled = [&](const char *name, Params block, const char *x, const char *y, Params strip) {
     return ExpertLine{{name,
                        {promote, step("block-shape", {std::move(block), shape("16", "16")}),
                         required(onlyPreferred(step("coarsen", {outputs(x, y, "blocked"), shape(x, y)}))),
-                        required(step("stage-shared", {tile(k), tile("8"), tile("16")})), unrollFully, qualify}},
+                        required(step("stage-shared", {std::move(strip), pipelined("16"), tile("8"), tile("16")})), unrollFully,
+                        qualify}},
                       {"l1", "l2", "latency", "issue", "fp32"}};
   };
   auto shared = [&](const char *name, Params group, bool unrolled) {
@@ -126,10 +128,15 @@ static std::vector<ExpertLine> makeLines() {
       shared("a block for each row, not unrolled", {{"threads", "256"}}, false),
       {{"through shared memory, coalesced on both sides", {required(step("transpose-through-shared")), qualify}},
        {"l1", "l2", "dram", "latency"}},
-      tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", "8"),
-      tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", "16"),
-      tiled("register tile 8x8 over shared memory, small block", shape("16", "8"), "8", "8", "8"),
-      tiled("register tile 4x8 over shared memory", shape("16", "16"), "4", "8", "8"),
+      tiled("register tile 8x8 over shared memory, prefetched", shape("16", "8"), "8", "8", pipelined("16")),
+      tiled("register tile 4x4 over shared memory, prefetched", shape("16", "16"), "4", "4", pipelined("16")),
+      tiled("register tile 8x8 over shared memory, large block, prefetched", shape("16", "16"), "8", "8", pipelined("8")),
+      tiled("register tile 4x8 over shared memory, prefetched", shape("16", "8"), "4", "8", pipelined("16")),
+      tiled("register tile 8x16 over shared memory, prefetched", shape("16", "8"), "8", "16", pipelined("16")),
+      tiled("register tile 8x8 over shared memory, small strip", shape("16", "8"), "8", "8", pipelined("8")),
+      tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", tile("8")),
+      tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", tile("16")),
+      tiled("register tile 4x8 over shared memory", shape("16", "16"), "4", "8", tile("8")),
       {{"tile in shared memory",
         {promote, step("block-shape"), required(step("stage-shared", {tile("16"), tile("32")})), unrollFully, qualify}},
        {"l1", "l2", "dram"}},

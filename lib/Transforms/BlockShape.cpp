@@ -63,7 +63,7 @@ public:
       return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
     KernelState result = state;
     auto kernel = state.tree->clone();
-    if (shape == state.hints.block && !onlyGlobal(*kernel, shape)) {
+    if (shape == state.hints.block && !onlyGlobal(state)) {
       // The launch's own shape: nothing moves, the extents become constants.
       for (unsigned axis = 0; axis < 3; ++axis) {
         std::string extent = std::string("block.") + char('x' + axis);
@@ -86,8 +86,10 @@ public:
   }
 
 private:
-  static bool onlyGlobal(const Kernel &kernel, const std::array<int64_t, 3> &) {
-    auto copy = kernel.clone();
+  static bool onlyGlobal(const KernelState &state) {
+    KernelState trial = state;
+    auto copy = state.tree->clone();
+    adoptPlainIndices(trial, *copy);
     if (hasBarrier(*copy->body))
       return false;
     bool shared = false;

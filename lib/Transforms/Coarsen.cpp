@@ -33,7 +33,7 @@ public:
       else
         llvm::consumeError(applied.takeError());
     };
-    static const std::vector<std::array<int, 2>> pairs = {{8, 8}, {4, 4}, {4, 8}, {8, 4}, {1, 4}, {1, 8}, {2, 4}, {4, 2}, {2, 2}, {4, 1}, {2, 1}, {1, 2}};
+    static const std::vector<std::array<int, 2>> pairs = {{8, 8}, {4, 4}, {4, 8}, {8, 4}, {1, 4}, {1, 8}, {2, 4}, {4, 2}, {2, 2}, {4, 1}, {2, 1}, {1, 2}, {8, 16}};
     static const std::vector<std::array<int, 2>> singles = {{4, 1}, {2, 1}, {8, 1}};
     bool two = uses[1].global && !uses[1].other;
     for (const auto &[x, y] : two ? pairs : singles) {

@@ -1,5 +1,6 @@
 //===- Common.cpp - what several transforms need --------------------------===//
 #include "Common.h"
+#include "Distribute.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -83,6 +84,68 @@ static void propagateIndexCopies(Kernel &kernel) {
   walk(*kernel.body, [&](Stmt &s) {
     std::erase_if(s.body, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && copies.count(c->text); });
   });
+}
+
+void optiml::inlinePointerLocals(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::map<std::string, ExprRef> pointers;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.dims.empty() || model.singleAssignment(s.text) != &s || !s.expr ||
+        !model.stable(s.expr))
+      return;
+    bool plain = true; // neither memory nor effects
+    walk(s.expr, [&](const ExprRef &e) {
+      bool arithmetic = e->kind == ExprKind::Var || e->kind == ExprKind::Builtin || e->kind == ExprKind::IntLit ||
+                        e->kind == ExprKind::Binary || e->kind == ExprKind::Cast;
+      plain &= arithmetic && (e->kind != ExprKind::Cast || e->type.isInt());
+    });
+    if (plain && s.expr->type.isPointer() && s.expr->type.pointee && s.type.pointee &&
+        s.expr->type.pointee->text == s.type.pointee->text)
+      pointers[s.text] = substitute(s.expr, pointers);
+  });
+  std::set<std::string> names;
+  for (const auto &[name, e] : pointers)
+    names.insert(name);
+  if (pointers.empty() || opaqueMentions(*kernel.body, names))
+    return;
+  substitute(*kernel.body, pointers);
+  forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+    std::erase_if(list, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && pointers.count(c->text); });
+  });
+}
+
+/// The builtins of one axis that the kernel uses; all of them when text that is kept verbatim mentions any.
+static std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis) {
+  std::set<std::string> used;
+  bool opaque = false;
+  static const char *const bases[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+  auto inText = [&](const std::string &text) {
+    return std::any_of(std::begin(bases), std::end(bases), [&](const char *base) { return text.find(base) != std::string::npos; });
+  };
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Builtin && e->text.back() == char('x' + axis))
+      used.insert(e->text.substr(0, e->text.find('.')));
+    opaque |= e->kind == ExprKind::Opaque && inText(e->text);
+  });
+  walk(*kernel.body, [&](Stmt &s) { opaque |= s.kind == StmtKind::Opaque && inText(s.text); });
+  if (opaque)
+    used.insert(std::begin(bases), std::end(bases));
+  return used;
+}
+
+void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string suffix(1, char('x' + axis));
+    std::set<std::string> used = builtinsOf(kernel, axis);
+    bool blocks = used == std::set<std::string>{"blockIdx"} && (state.hints.block[axis] == 1 || !state.hints.block[0]);
+    bool threads = used == std::set<std::string>{"threadIdx"} && state.hints.grid[axis] == 1;
+    if (!blocks && !threads)
+      continue;
+    std::string plain = (blocks ? "blockIdx." : "threadIdx.") + suffix;
+    ExprRef first = mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis));
+    substitute(*kernel.body, {{plain, add(first, axisBuiltin("threadIdx", axis))}});
+    state.require((blocks ? "block." : "grid.") + suffix + " == 1", plain + " is taken for the global index");
+  }
 }
 
 std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block) {
@@ -319,21 +382,36 @@ std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &mod
   return result;
 }
 
-static bool onlyParameters(const KernelModel &model, const Poly &p) {
+/// The same for a whole launch: parameters, and how many blocks there are.
+static bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
+  return isParameter(model, atom) || atom.rfind("gridDim.", 0) == 0;
+}
+
+static bool onlyLaunchConstants(const KernelModel &model, const Poly &p) {
   std::set<std::string> atoms = p.atoms();
-  return std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isParameter(model, a); });
+  return std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isLaunchConstant(model, a); });
+}
+
+/// planText for a polynomial over the original kernel, whose gridDim is that of the original launch.
+static std::optional<std::string> originalPlanText(const KernelModel &original, Poly p) {
+  for (const char *axis : {"x", "y", "z"})
+    p = p.substitute(std::string("gridDim.") + axis, Poly::atom(std::string("grid.") + axis));
+  for (const std::string &atom : p.atoms())
+    if (atom.rfind("grid.", 0) != 0 && (!original.param(atom) || !isParameter(original, atom)))
+      return std::nullopt;
+  return p.str();
 }
 
 /// Depth-first: eliminate the varying atoms of p one by one with facts that bound them from above.
 static std::optional<Poly> eliminate(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts,
                                      unsigned depth) {
-  if (onlyParameters(model, p))
+  if (onlyLaunchConstants(model, p))
     return p;
   if (depth == 0)
     return std::nullopt;
   std::string target;
   for (const std::string &atom : p.atoms())
-    if (!isParameter(model, atom)) {
+    if (!isLaunchConstant(model, atom)) {
       target = atom;
       break;
     }
@@ -427,7 +505,8 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
       low = low + stride * *down;
       high = high + stride * *up;
     }
-    auto lowText = ok ? planText(model, low) : std::nullopt, endText = ok ? planText(model, high + Poly(1)) : std::nullopt;
+    auto lowText = ok ? originalPlanText(model, low) : std::nullopt;
+    auto endText = ok ? originalPlanText(model, high + Poly(1)) : std::nullopt;
     if (!lowText || !endText)
       return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
                            access.stmt->line);
@@ -552,6 +631,22 @@ static ExprRef sumExpr(const KernelModel &model, const Poly &p) {
   return sum ? add(sum, intLit(p.constantTerm())) : intLit(p.constantTerm());
 }
 
+ExprRef optiml::wideExpr(const ExprRef &e) {
+  if (e->type.bytes == 8)
+    return e;
+  bool sum = e->kind == ExprKind::Binary && (e->text == "+" || e->text == "-");
+  auto isProduct = [](const ExprRef &x) {
+    bool found = false;
+    walk(x, [&](const ExprRef &part) { found |= part->kind == ExprKind::Binary && part->text == "*"; });
+    return found;
+  };
+  if (sum) // one wide operand makes a sum wide; a product must be wide itself
+    return binary(e->text, wideExpr(e->args[0]), isProduct(e->args[1]) ? wideExpr(e->args[1]) : e->args[1]);
+  if (e->kind == ExprKind::Binary && e->text == "*")
+    return binary("*", wideExpr(e->args[0]), isProduct(e->args[1]) ? wideExpr(e->args[1]) : e->args[1]);
+  return castTo(Type::makeLong(), e);
+}
+
 ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
   // (row + r) * stride + (column + c), as a person would write it.
   auto dims = delinearize(model, p);
@@ -656,4 +751,9 @@ Stmt *optiml::findLoop(Kernel &kernel, llvm::StringRef wanted, std::vector<Stmt 
       *enclosing = outer;
   });
   return found;
+}
+
+ExprRef optiml::elementExpr(const KernelModel &model, const Access &access, const Poly &index) {
+  ExprRef place = polyExpr(model, index);
+  return subscript(access.root, access.wideIndex ? wideExpr(place) : place, access.node->type);
 }

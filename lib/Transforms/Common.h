@@ -19,6 +19,14 @@ struct AxisUse {
 /// pinned extent in place of blockDim) by the pseudo index globalIdx.a, and tells how each axis is used then.
 std::array<AxisUse, 3> normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block);
 
+/// Puts locals that only hold a place in an array (const float *row = a + i * n;) in where they are used, so that there is
+/// no pointer for each copy of a thread.
+void inlinePointerLocals(Kernel &kernel);
+
+/// Along an axis that the kernel uses by its block index alone (blocks being one thread thick), or by its thread index
+/// alone (in one block), that is the global index: writes it so, and records the condition.
+void adoptPlainIndices(KernelState &state, Kernel &kernel);
+
 /// Replaces globalIdx.a by `make(axis)`.
 void lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned axis)> &make);
 /// blockIdx.a * extent + threadIdx.a
@@ -62,6 +70,10 @@ llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const 
 
 /// Tree of a polynomial, typed int (or wider when an atom is).
 ExprRef polyExpr(const KernelModel &model, const Poly &p);
+/// The same computed in 64 bits, for indices that the source computes so.
+ExprRef wideExpr(const ExprRef &e);
+/// The element at linear index `index` of the array that `access` accesses.
+ExprRef elementExpr(const KernelModel &model, const Access &access, const Poly &index);
 
 /// Of the kernel's static shared memory.
 int64_t sharedBytes(const Kernel &kernel);

@@ -236,7 +236,7 @@ private:
     else if (fold != "-")
       reduction.fold.op = fold;
     ExprRef sum = var(reduction.variable, type), start = neutral(fold, type);
-    ExprRef element = subscript(updates.front().access->root, polyExpr(model, index), type);
+    ExprRef element = elementExpr(model, *updates.front().access, index);
     std::string atomic = updates.front().stmt->expr->text;
     if (atomic == "atomicSub")
       atomic = "atomicAdd"; // the sum has the sign already

@@ -100,7 +100,7 @@ public:
     walk(*stmt->body[0], [&](Stmt &s) { inner |= s.kind == StmtKind::Decl && mentions(first->node, s.text); });
     ExprRef element = first->node;
     if (inner)
-      element = subscript(first->root, polyExpr(model, first->subscripts[0]), first->node->type);
+      element = elementExpr(model, *first, first->subscripts[0]);
 
     std::set<std::string> others;
     for (const Access &access : model.accesses())

@@ -115,51 +115,6 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
   return dims;
 }
 
-ExprRef zeroOf(const Type &type) {
-  if (!type.isFloat())
-    return intLit(0);
-  auto zero = std::make_shared<Expr>();
-  zero->kind = ExprKind::FloatLit;
-  zero->type = type;
-  zero->text = type.bytes == 4 ? "0.0f" : "0.0";
-  return zero;
-}
-
-/// Condition text of c >= 0, with what is negative moved to the other side: "row + r < M".
-ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
-  Poly negative, positive;
-  for (const auto &[monomial, c] : constraint.terms) {
-    Poly term(c);
-    for (const std::string &atom : monomial)
-      term = term * Poly::atom(atom);
-    if (monomial.empty() ? c < 0 : c < 0)
-      negative = negative - term;
-    else
-      positive = positive + term;
-  }
-  // negative <= positive  as  negative < positive + 1, preferring to cancel the constant
-  Poly left = negative, right = positive + Poly(1);
-  int64_t constant = std::min(left.constantTerm(), right.constantTerm());
-  left = left - Poly(constant);
-  right = right - Poly(constant);
-  // The indices are unsigned, a bound may be negative: compare as int.
-  auto asInt = [&](const Poly &p) {
-    return rewrite(polyExpr(model, p), [](const ExprRef &e) -> ExprRef {
-      if (e->kind != ExprKind::Builtin)
-        return nullptr;
-      auto cast = std::make_shared<Expr>(*e);
-      cast->kind = ExprKind::Cast;
-      cast->type = Type::makeInt();
-      cast->text = "int";
-      cast->args = {e};
-      return cast;
-    });
-  };
-  if (left.terms.empty() && right.constantTerm() == 1) // 0 < p + 1
-    return binary(">=", asInt(right - Poly(1)), intLit(0));
-  return lessThan(asInt(left), asInt(right));
-}
-
 } // namespace
 
 llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::string &array, const Stmt *loop,
@@ -207,6 +162,7 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     shapes.push_back({&access, *dims, uniform, *runners});
     tile.element = access.node->type;
     tile.root = access.root;
+    tile.wideIndex |= access.wideIndex;
   }
   if (shapes.empty())
     return notApplicable("{0} is not read in the loop", array);
@@ -339,56 +295,4 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
   std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return tile.dims[a].alongLoop > tile.dims[b].alongLoop; });
   tile.layout = order;
   return tile;
-}
-
-std::vector<StmtRef> optiml::loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile,
-                                      const ExprRef &tid, int64_t threads) {
-  int64_t total = tile.elements(), trips = (total + threads - 1) / threads;
-  Type integer = Type::makeInt();
-  Type constInt = integer;
-  constInt.isConst = true;
-  std::string counter = freshName(taken, "i"), element = trips == 1 ? "" : freshName(taken, "e");
-  taken.erase(counter); // sibling loops share it
-  ExprRef e = trips == 1 ? tid : var(element, integer);
-  // Consecutive threads take consecutive elements of the array: the smallest stride runs fastest.
-  std::vector<unsigned> order = tile.layout;
-  auto size = [&](unsigned d) { return tile.dims[d].stride.constant().value_or(INT64_MAX); };
-  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return size(a) > size(b); });
-  std::vector<StmtRef> body;
-  std::map<std::string, ExprRef> coordinates;
-  int64_t inner = 1;
-  std::vector<std::string> names;
-  std::vector<StmtRef> decls;
-  for (size_t i = order.size(); i-- > 0;) {
-    unsigned d = order[i];
-    std::string name = freshName(taken, order.size() == 1 ? "c" : i == 0 ? "r" : i + 1 == order.size() ? "c" : "q");
-    ExprRef value = inner == 1 ? e : binary("/", e, intLit(inner));
-    if (i != 0)
-      value = binary("%", value, intLit(tile.dims[d].extent));
-    decls.insert(decls.begin(), declStmt(name, constInt, value));
-    coordinates[coordinate(d)] = var(name, integer);
-    inner *= tile.dims[d].extent;
-  }
-  ExprRef guard;
-  for (const Poly &constraint : tile.guard)
-    guard = logicalAnd(guard, substitute(constraintExpr(model, constraint), coordinates));
-  Poly index = tile.base;
-  for (size_t d = 0; d < tile.dims.size(); ++d)
-    index = index + tile.dims[d].stride * Poly::atom(coordinate(d));
-  ExprRef load = subscript(tile.root, substitute(polyExpr(model, index), coordinates), tile.element);
-  if (guard)
-    load = conditional(guard, load, zeroOf(tile.element));
-  ExprRef target = var(tile.name, tile.element);
-  for (unsigned d : tile.layout)
-    target = subscript(target, coordinates[coordinate(d)], tile.element);
-  decls.push_back(exprStmt(assign("=", target, load)));
-  if (trips > 1)
-    body.push_back(declStmt(element, constInt, add(tid, mul(var(counter, integer), intLit(threads)))));
-  if (total % threads != 0)
-    body.push_back(ifStmt(lessThan(e, intLit(total)), block(decls)));
-  else
-    body.insert(body.end(), decls.begin(), decls.end());
-  if (trips == 1)
-    return body;
-  return {countedFor(counter, integer, intLit(0), intLit(trips), 1, block(body), FullUnroll)};
 }

@@ -26,11 +26,13 @@ struct Tile {
   std::string array, name;
   Type element;
   ExprRef root;
+  bool wideIndex = false;    ///< the source indexes it with 64 bits
   Poly base;                 ///< linear index of the element with local coordinates 0
   std::vector<TileDim> dims; ///< outermost stride first
   std::vector<unsigned> layout; ///< order in shared memory, outermost first
   std::vector<Poly> guard;   ///< over the local coordinates "@0", "@1", …
   int64_t pad = 0;
+  unsigned vector = 1;       ///< elements that are copied at once along the dimension of stride 1
   std::vector<const Access *> accesses;
   std::map<const Access *, std::vector<Poly>> coordinates;
   int64_t elements() const {
@@ -51,10 +53,6 @@ inline std::string coordinate(size_t i) { return "@" + std::to_string(i); }
 /// The tile of one array for one strip of `loop`; NotApplicable when what the block reads is no affine box.
 llvm::Expected<Tile> planTile(const KernelModel &model, const std::string &array, const Stmt *loop,
                               const CountedLoop &counted, const std::string &stripVar, int64_t tileSize);
-
-/// The cooperative copy of one tile into shared memory by `threads` threads, of which `tid` is one. New names join `taken`.
-std::vector<StmtRef> loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile,
-                              const ExprRef &tid, int64_t threads);
 
 } // namespace optiml
 

@@ -1,7 +1,9 @@
 //===- StageShared.cpp - stage operands of a loop in shared memory --------===//
 //
-// stage-shared[kernel/loop:A+B]{tile=K,pad=P}: the loop is strip-mined by K; before each strip the block's threads
-// together copy the elements of A and B that the strip reads into shared memory, and the strip reads them there.
+// stage-shared[kernel/loop:A+B]{tile=K,pad=P,wide=W,prefetch=F}: the loop is strip-mined by K; before each strip the
+// block's threads together copy the elements of A and B that the strip reads into shared memory, and the strip reads them
+// there. wide=1: 16 bytes at a time, under the condition that rows are aligned. prefetch=1: the next strip's elements are
+// loaded into registers before this strip is computed, and go from there to shared memory after it.
 //
 // Legal when
 //  - the block shape is fixed, the loop runs the same for all threads of the block (guards around it are pushed inwards),
@@ -13,11 +15,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Distribute.h"
-#include "SharedTile.h"
+#include "TileCopy.h"
 #include "TileGuards.h"
 #include "Transforms.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <numeric>
 
 using namespace optiml;
 
@@ -79,6 +82,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   llvm::SmallVector<llvm::StringRef, 4> arrays;
   arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
   std::set<std::string> tileNames;
+  bool wide = paramInt(params, "wide", 0), prefetch = paramInt(params, "prefetch", 0), anyWide = false;
+  std::string whyNarrow;
   int64_t bytes = sharedBytes(*kernel);
   for (llvm::StringRef array : arrays) {
     auto tile = planTile(model, array.str(), loop, *counted, strip, tileSize);
@@ -92,6 +97,17 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     tile->pad = paramInt(params, "pad", transposed ? 16 / std::max(1u, tile->element.bytes) : 0);
     if (tile->pad < 0 || tile->pad > 64)
       return notApplicable("the padding must be 0 to 64");
+    if (wide) {
+      // A strip starts whole tiles after the lower bound.
+      std::map<std::string, int64_t> multiples;
+      if (auto lower = model.poly(counted->lower).constant())
+        multiples[strip] = std::gcd(int64_t(tileSize), *lower);
+      llvm::Error narrow = requireVectors(result, model, *tile, multiples);
+      if (!narrow)
+        anyWide = true;
+      else
+        whyNarrow = llvm::toString(std::move(narrow));
+    }
     bytes += tile->bytes();
     tileNames.insert(tile->name);
     std::set<std::string> written;
@@ -105,6 +121,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   }
   if (tiles.empty())
     return notApplicable("no array is named");
+  if (wide && !anyWide)
+    return notApplicable("{0}", whyNarrow);
   if (bytes > int64_t(state.hints.maxSharedBytes))
     return notApplicable("{0} bytes of shared memory are too many", bytes);
 
@@ -118,11 +136,38 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     linear = add(linear, mul(axisBuiltin("threadIdx", 1), intLit(shape[0])));
   if (shape[2] > 1)
     linear = add(linear, mul(axisBuiltin("threadIdx", 2), intLit(shape[0] * shape[1])));
-  std::vector<StmtRef> outer;
+  std::vector<StmtRef> before, outer;
   std::set<std::string> taken = allNames(*kernel);
+  taken.insert(tidName);
+  std::vector<TileCopy> copies;
   for (const Tile &tile : tiles)
-    llvm::append_range(outer, loadLoop(taken, model, tile, var(tidName, Type::makeInt()), threads));
-  outer.push_back(barrierStmt());
+    copies.emplace_back(taken, model, tile, var(tidName, Type::makeInt()), threads);
+  auto trips = counted->tripCount();
+  if (prefetch) {
+    // What is read is known for strips within the loop only, so nothing is fetched beyond it.
+    auto fetch = [&](const Poly &start) {
+      StmtRef statements = block();
+      for (TileCopy &copy : copies)
+        llvm::append_range(statements->body, copy.fetch(strip, start));
+      return statements;
+    };
+    for (TileCopy &copy : copies)
+      before.push_back(copy.registers());
+    StmtRef first = fetch(model.poly(counted->lower));
+    if (trips && *trips > 0)
+      llvm::append_range(before, first->body);
+    else
+      before.push_back(ifStmt(lessThan(counted->lower, counted->upper), first));
+    for (TileCopy &copy : copies)
+      llvm::append_range(outer, copy.store());
+    outer.push_back(barrierStmt());
+    outer.push_back(ifStmt(lessThan(add(stripValue, intLit(tileSize)), counted->upper),
+                           fetch(Poly::atom(strip) + Poly(tileSize))));
+  } else {
+    for (TileCopy &copy : copies)
+      llvm::append_range(outer, copy.direct());
+    outer.push_back(barrierStmt());
+  }
 
   StmtRef body = clone(loop->body[0]);
   {
@@ -169,13 +214,13 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
                   });
   for (const Tile &tile : tiles) // a tile that does not move with the loop is not zero beyond its end
     zeroSafe &= std::any_of(tile.dims.begin(), tile.dims.end(), [](const TileDim &d) { return d.alongLoop; });
-  auto trips = counted->tripCount();
   bool whole = trips && *trips % tileSize == 0;
   if (!whole && !zeroSafe)
     body = block({ifStmt(lessThan(add(stripValue, offset), counted->upper), body)});
   outer.push_back(countedFor(counted->var, Type::makeInt(), intLit(0), intLit(tileSize), 1, body, FullUnroll));
   outer.push_back(barrierStmt());
   place->block->body[place->index] = countedFor(strip, integer, counted->lower, counted->upper, tileSize, block(outer), NoUnroll);
+  place->block->body.insert(place->block->body.begin() + long(place->index), before.begin(), before.end());
 
   std::vector<StmtRef> head;
   for (const Tile &tile : tiles) {
@@ -212,8 +257,16 @@ std::vector<ActionTemplate> StageShared::sites(const KernelState &state) const {
     std::string joint;
     auto offer = [&](const std::string &list) {
       ActionTemplate site{"stage-shared", state.rewrite.original + path + ":" + list, {}};
-      for (int tile : {8, 16, 32, 4}) {
-        Params params = {{"tile", std::to_string(tile)}};
+      std::vector<Params> values;
+      for (const char *tile : {"8", "16", "32", "4"})
+        values.push_back({{"tile", tile}});
+      for (const char *tile : {"16", "8", "32"})
+        values.push_back({{"tile", tile}, {"wide", "1"}, {"prefetch", "1"}});
+      for (const char *tile : {"16", "8"}) {
+        values.push_back({{"tile", tile}, {"wide", "1"}});
+        values.push_back({{"tile", tile}, {"prefetch", "1"}});
+      }
+      for (const Params &params : values) {
         auto applied = apply(state, path + ":" + list, params);
         if (applied)
           site.values.push_back(params);

@@ -77,6 +77,8 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   walk(*kernel.body, [&](Stmt &s) { shared |= s.isShared; });
   if (shared)
     return notApplicable("the kernel uses shared memory, which is tied to its block shape");
+  if (!pinned[0])
+    adoptPlainIndices(state, kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, pinned);
   bool literal = uses[0].other || uses[1].other || uses[2].other;
   if (literal && !pinned[0] && state.hints.block[0]) {
@@ -105,6 +107,8 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       active.back().axis = axis;
       active.back().distance = copies[axis].distance;
     }
+  if (!active.empty())
+    inlinePointerLocals(kernel);
   KernelModel model(kernel, {0, 0, 0});
 
   // The new geometry, and why the threads beyond the original ones are harmless.

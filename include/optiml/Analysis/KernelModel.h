@@ -36,6 +36,7 @@ struct Access {
   std::string op;         ///< Assign: its operator
   std::vector<Poly> subscripts; ///< one a dimension (declared arrays), or one linear index (pointers), in elements
   unsigned bytes = 0;     ///< of one element
+  bool wideIndex = false; ///< the source computes the index in 64 bits
   std::vector<Stmt *> path; ///< enclosing statements, outermost first, without `stmt`
   /// Conditions under which it runs: (condition, taken?) of enclosing ifs, ?:, && and early exits.
   std::vector<std::pair<ExprRef, bool>> guards;

@@ -1,0 +1,281 @@
+//===- TileCopy.cpp - from global to shared memory ------------------------===//
+#include "TileCopy.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace optiml;
+
+namespace {
+
+ExprRef zeroOf(const Type &type) {
+  if (!type.isFloat())
+    return intLit(0);
+  auto zero = std::make_shared<Expr>();
+  zero->kind = ExprKind::FloatLit;
+  zero->type = type;
+  zero->text = type.bytes == 4 ? "0.0f" : "0.0";
+  return zero;
+}
+
+/// Condition text of c >= 0, with what is negative moved to the other side: "row + r < M".
+ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
+  Poly negative, positive;
+  for (const auto &[monomial, c] : constraint.terms) {
+    Poly term(c);
+    for (const std::string &atom : monomial)
+      term = term * Poly::atom(atom);
+    if (monomial.empty() ? c < 0 : c < 0)
+      negative = negative - term;
+    else
+      positive = positive + term;
+  }
+  // negative <= positive  as  negative < positive + 1, preferring to cancel the constant
+  Poly left = negative, right = positive + Poly(1);
+  int64_t constant = std::min(left.constantTerm(), right.constantTerm());
+  left = left - Poly(constant);
+  right = right - Poly(constant);
+  // The indices are unsigned, a bound may be negative: compare as int.
+  auto asInt = [&](const Poly &p) {
+    return rewrite(polyExpr(model, p), [](const ExprRef &e) -> ExprRef {
+      if (e->kind != ExprKind::Builtin)
+        return nullptr;
+      auto cast = std::make_shared<Expr>(*e);
+      cast->kind = ExprKind::Cast;
+      cast->type = Type::makeInt();
+      cast->text = "int";
+      cast->args = {e};
+      return cast;
+    });
+  };
+  if (left.terms.empty() && right.constantTerm() == 1) // 0 < p + 1
+    return binary(">=", asInt(right - Poly(1)), intLit(0));
+  return lessThan(asInt(left), asInt(right));
+}
+
+int64_t strideOf(const TileDim &dim) { return dim.stride.constant().value_or(INT64_MAX); }
+
+/// "float4" and its kin: 16 bytes of `element`; empty when CUDA has none.
+std::string vectorName(const Type &element) {
+  if (element.isFloat())
+    return element.bytes == 4 ? "float4" : element.bytes == 8 ? "double2" : "";
+  if (element.cls == Type::Class::Int && element.bytes == 4)
+    return element.isSigned ? "int4" : "uint4";
+  return "";
+}
+
+Type vectorType(const Type &element) {
+  Type type;
+  type.cls = Type::Class::Record;
+  type.text = vectorName(element);
+  type.bytes = 16;
+  return type;
+}
+
+/// ((T *)&element)[0]
+ExprRef reinterpreted(const ExprRef &element, Type type, bool isConst) {
+  Type pointer;
+  pointer.cls = Type::Class::Pointer;
+  pointer.bytes = 8;
+  pointer.text = (isConst ? "const " : "") + type.text + " *";
+  Type pointee = type;
+  pointee.isConst = isConst;
+  pointer.pointee = std::make_shared<Type>(pointee);
+  return subscript(castTo(pointer, addressOf(element)), intLit(0), type);
+}
+
+ExprRef component(const ExprRef &vector, unsigned i, const Type &element) {
+  auto member = std::make_shared<Expr>();
+  member->kind = ExprKind::Member;
+  member->type = element;
+  member->text = std::string(1, "xyzw"[i]);
+  member->args = {vector};
+  return member;
+}
+
+/// Which parameters must be multiples of a width so that polynomials are.
+class Multiples {
+public:
+  Multiples(const KernelModel &model, const std::map<std::string, int64_t> &known, int64_t width)
+      : model(model), known(known), width(width) {}
+
+  /// False: a term of `p` cannot be made a multiple.
+  bool require(const Poly &p) {
+    for (const auto &[monomial, c] : p.terms) {
+      bool given = c % width == 0;
+      std::vector<std::string> candidates;
+      for (const std::string &atom : monomial) {
+        auto it = known.find(atom);
+        given |= (it != known.end() && it->second % width == 0) || parameters.count(atom);
+        if (model.param(atom) && isParameter(model, atom))
+          candidates.push_back(atom);
+      }
+      if (given)
+        continue;
+      if (candidates.empty())
+        return false;
+      parameters.insert(candidates.back());
+    }
+    return true;
+  }
+
+  std::set<std::string> parameters;
+
+private:
+  const KernelModel &model;
+  const std::map<std::string, int64_t> &known;
+  int64_t width;
+};
+
+} // namespace
+
+llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model, Tile &tile,
+                                   const std::map<std::string, int64_t> &multiples) {
+  if (vectorName(tile.element).empty())
+    return notApplicable("there is no vector type of 16 bytes for the elements of {0}", tile.array);
+  int64_t width = 16 / tile.element.bytes;
+  if (tile.root->kind != ExprKind::Var || !model.param(tile.root->text))
+    return notApplicable("{0} is no parameter, so its alignment cannot be tested", tile.array);
+  std::optional<size_t> contiguous;
+  for (size_t d = 0; d < tile.dims.size(); ++d)
+    if (strideOf(tile.dims[d]) == 1)
+      contiguous = d;
+  if (!contiguous || tile.dims[*contiguous].extent % width != 0 ||
+      (tile.layout.back() == *contiguous && tile.pad % width != 0))
+    return notApplicable("the tile of {0} is not made of aligned pieces of 16 bytes", tile.array);
+  Multiples multiple(model, multiples, width);
+  auto refuse = [&] { return notApplicable("rows of {0} do not begin at multiples of 16 bytes", tile.array); };
+  for (size_t d = 0; d < tile.dims.size(); ++d)
+    if (d != *contiguous && !multiple.require(tile.dims[d].stride))
+      return refuse();
+  if (!multiple.require(tile.base))
+    return refuse();
+  // A piece must be inside of each bound whole or not at all: bounds are multiples of the width, too.
+  for (const Poly &guard : tile.guard) {
+    auto c = guard.coefficient(coordinate(*contiguous));
+    if (!c || !c->constant() || std::abs(*c->constant()) > 1)
+      return notApplicable("what is read of {0} is no range of whole pieces of 16 bytes", tile.array);
+    int64_t direction = *c->constant();
+    Poly bound = guard - Poly(direction) * Poly::atom(coordinate(*contiguous));
+    if (direction != 0 && !multiple.require(direction < 0 ? bound + Poly(1) : bound))
+      return refuse();
+  }
+  state.require("aligned(" + tile.array + ", 16)", tile.array + " is read 16 bytes at a time");
+  for (const std::string &parameter : multiple.parameters)
+    state.require(parameter + " % " + std::to_string(width) + " == 0", "rows are read 16 bytes at a time");
+  tile.vector = unsigned(width);
+  return llvm::Error::success();
+}
+
+TileCopy::TileCopy(std::set<std::string> &taken, const KernelModel &model, const Tile &tile, ExprRef tid, int64_t threads)
+    : taken(taken), model(model), tile(tile), tid(std::move(tid)), threads(threads),
+      pieces(tile.elements() / tile.vector), trips((pieces + threads - 1) / threads), order(tile.layout) {
+  // Consecutive threads take consecutive elements of the array: the smallest stride runs fastest.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](unsigned a, unsigned b) { return strideOf(tile.dims[a]) > strideOf(tile.dims[b]); });
+  counter = freshName(taken, "i");
+  taken.erase(counter); // sibling loops share it
+}
+
+std::vector<StmtRef> TileCopy::forEachPiece(const std::function<std::vector<StmtRef>()> &body) {
+  Type integer = Type::makeInt(), constInt = integer;
+  constInt.isConst = true;
+  std::string element = trips == 1 ? "" : freshName(taken, "e");
+  ExprRef e = trips == 1 ? tid : var(element, integer);
+  std::vector<StmtRef> decls;
+  coordinates.clear();
+  int64_t inner = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const TileDim &dim = tile.dims[order[i]];
+    int64_t step = i + 1 == order.size() ? tile.vector : 1, extent = dim.extent / step;
+    std::string name = freshName(taken, order.size() == 1 ? "c" : i == 0 ? "r" : i + 1 == order.size() ? "c" : "q");
+    ExprRef at = inner == 1 ? e : binary("/", e, intLit(inner));
+    if (i != 0)
+      at = binary("%", at, intLit(extent));
+    decls.insert(decls.begin(), declStmt(name, constInt, mul(at, intLit(step))));
+    coordinates[coordinate(order[i])] = var(name, integer);
+    inner *= extent;
+  }
+  llvm::append_range(decls, body());
+  std::vector<StmtRef> result;
+  if (trips > 1)
+    result.push_back(declStmt(element, constInt, add(tid, mul(var(counter, integer), intLit(threads)))));
+  if (pieces % threads != 0)
+    result.push_back(ifStmt(lessThan(e, intLit(pieces)), block(decls)));
+  else
+    llvm::append_range(result, decls);
+  if (trips == 1)
+    return result;
+  return {countedFor(counter, integer, intLit(0), intLit(trips), 1, block(result), FullUnroll)};
+}
+
+Type TileCopy::pieceType() const { return tile.vector > 1 ? vectorType(tile.element) : tile.element; }
+
+ExprRef TileCopy::load(const std::string &strip, const Poly &start) const {
+  ExprRef guard;
+  for (const Poly &constraint : tile.guard)
+    guard = logicalAnd(guard, substitute(constraintExpr(model, constraint.substitute(strip, start)), coordinates));
+  Poly index = tile.base.substitute(strip, start);
+  for (size_t d = 0; d < tile.dims.size(); ++d)
+    index = index + tile.dims[d].stride * Poly::atom(coordinate(d));
+  ExprRef place = substitute(polyExpr(model, index), coordinates);
+  ExprRef value = subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.element), zero = zeroOf(tile.element);
+  if (tile.vector > 1) {
+    value = reinterpreted(value, pieceType(), true);
+    zero = callOf("make_" + pieceType().text, std::vector<ExprRef>(tile.vector, zero), pieceType(), true);
+  }
+  return guard ? conditional(guard, value, zero) : value;
+}
+
+std::vector<StmtRef> TileCopy::put(const ExprRef &value) {
+  auto target = [&](unsigned along) {
+    ExprRef at = var(tile.name, tile.element);
+    for (unsigned d : tile.layout) {
+      ExprRef c = coordinates[coordinate(d)];
+      at = subscript(at, d == order.back() ? add(c, intLit(along)) : c, tile.element);
+    }
+    return at;
+  };
+  if (tile.vector == 1)
+    return {exprStmt(assign("=", target(0), value))};
+  if (tile.layout.back() == order.back())
+    return {exprStmt(assign("=", reinterpreted(target(0), pieceType(), false), value))};
+  std::vector<StmtRef> result;
+  ExprRef piece = value;
+  if (value->kind != ExprKind::Var && value->kind != ExprKind::Subscript) {
+    std::string name = freshName(taken, "v");
+    Type type = pieceType();
+    type.isConst = true;
+    result.push_back(declStmt(name, type, value));
+    piece = var(name, pieceType());
+  }
+  for (unsigned i = 0; i < tile.vector; ++i)
+    result.push_back(exprStmt(assign("=", target(i), component(piece, i, tile.element))));
+  return result;
+}
+
+std::vector<StmtRef> TileCopy::direct() {
+  return forEachPiece([&] { return put(load("", Poly())); });
+}
+
+StmtRef TileCopy::registers() {
+  held = freshName(taken, tile.array + "_next");
+  return declStmt(held, pieceType(), nullptr, {intLit(trips)});
+}
+
+ExprRef TileCopy::heldPiece() const {
+  return subscript(var(held, pieceType()), trips == 1 ? intLit(0) : var(counter, Type::makeInt()), pieceType());
+}
+
+std::vector<StmtRef> TileCopy::fetch(const std::string &strip, const Poly &start) {
+  return forEachPiece([&] { return std::vector<StmtRef>{exprStmt(assign("=", heldPiece(), load(strip, start)))}; });
+}
+
+std::vector<StmtRef> TileCopy::store() {
+  return forEachPiece([&] { return put(heldPiece()); });
+}
+
+std::vector<StmtRef> optiml::loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile,
+                                      const ExprRef &tid, int64_t threads) {
+  return TileCopy(taken, model, tile, tid, threads).direct();
+}

@@ -1,0 +1,59 @@
+//===- TileCopy.h - from global to shared memory ----------------*- C++ -*-===//
+//
+// The copy of a tile that the threads of a block make together: straight into shared memory, or through registers, so that
+// the next tile is on its way while this one is used. Elements that the original would not read are zero.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_TRANSFORMS_TILECOPY_H
+#define OPTIML_LIB_TRANSFORMS_TILECOPY_H
+
+#include "SharedTile.h"
+
+namespace optiml {
+
+/// Lets the tile be copied 16 bytes at once: records the conditions under which every such piece is aligned and is read
+/// whole or not at all. `multiples`: atoms that are known to be multiples of something (the strip's start).
+/// NotApplicable when that cannot be told, or the tile is not made of such pieces.
+llvm::Error requireVectors(KernelState &state, const KernelModel &model, Tile &tile,
+                           const std::map<std::string, int64_t> &multiples);
+
+/// Statements that copy one tile by `threads` threads, of which `tid` is one.
+class TileCopy {
+public:
+  /// New names join `taken`.
+  TileCopy(std::set<std::string> &taken, const KernelModel &model, const Tile &tile, ExprRef tid, int64_t threads);
+
+  /// Global to shared memory.
+  std::vector<StmtRef> direct();
+  /// Declares what a thread holds of the tile; fetch and store follow.
+  StmtRef registers();
+  /// Global memory to registers: the tile of the strip that begins at `start`, `strip` being the name of its start.
+  std::vector<StmtRef> fetch(const std::string &strip, const Poly &start);
+  /// Registers to shared memory.
+  std::vector<StmtRef> store();
+
+private:
+  /// `body` for each piece of this thread, the pieces' coordinates being declared before it.
+  std::vector<StmtRef> forEachPiece(const std::function<std::vector<StmtRef>()> &body);
+  ExprRef load(const std::string &strip, const Poly &start) const;
+  std::vector<StmtRef> put(const ExprRef &value);
+  ExprRef heldPiece() const;
+  Type pieceType() const;
+
+  std::set<std::string> &taken;
+  const KernelModel &model;
+  const Tile &tile;
+  ExprRef tid;
+  int64_t threads, pieces, trips;
+  std::vector<unsigned> order; ///< dimensions, the array's fastest last
+  std::map<std::string, ExprRef> coordinates;
+  std::string counter, held; ///< the loop's variable; the registers
+};
+
+/// In short: the copy straight into shared memory.
+std::vector<StmtRef> loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile,
+                              const ExprRef &tid, int64_t threads);
+
+} // namespace optiml
+
+#endif
