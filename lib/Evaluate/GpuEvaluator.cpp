@@ -42,7 +42,8 @@ struct GpuEvaluator::Impl {
   Measurement measure(const Variant &variant);
   /// Fills times from a reply; false (and the verdict) when they cannot be.
   bool addTimes(const CandidateReply &reply, Measurement &m);
-  void addProfile(const CandidateRequest &candidate, Measurement &m);
+  CandidateRequest profiledPart(const CandidateRequest &candidate) const;
+  void addProfile(const CandidateRequest &whole, Measurement &m);
   bool profileByNcu(const std::string &cubin, const PlannedLaunch &launch, RawCounters &raw, std::string &why);
   void addPrediction(const Variant &variant, const CompiledText &compiled, Measurement &m);
   double allowedSeconds() const;
@@ -331,9 +332,28 @@ bool GpuEvaluator::Impl::profileByNcu(const std::string &cubin, const PlannedLau
   return true;
 }
 
-void GpuEvaluator::Impl::addProfile(const CandidateRequest &candidate, Measurement &m) {
+/// Of each kernel the few launches that take most of its time; a profile of hundreds tells no more, and takes seconds.
+CandidateRequest GpuEvaluator::Impl::profiledPart(const CandidateRequest &candidate) const {
+  static constexpr unsigned mostOfAKernel = 4;
+  const std::vector<LaunchImage> &launches = options.common.performance.launches;
+  std::vector<const PlannedLaunch *> order;
+  for (const PlannedLaunch &planned : candidate.launches)
+    order.push_back(&planned);
+  auto time = [&](const PlannedLaunch *p) { return launches[p->launch].weight * launchSeconds[p->launch]; };
+  std::stable_sort(order.begin(), order.end(), [&](auto *a, auto *b) { return time(a) > time(b); });
+  std::map<std::string, unsigned> taken;
+  CandidateRequest part;
+  part.cubin = candidate.cubin;
+  for (const PlannedLaunch *planned : order)
+    if (taken[launches[planned->launch].kernel]++ < mostOfAKernel)
+      part.launches.push_back(*planned);
+  return part;
+}
+
+void GpuEvaluator::Impl::addProfile(const CandidateRequest &whole, Measurement &m) {
   if (!profiles || options.profiler == Profiler::None)
     return;
+  CandidateRequest candidate = profiledPart(whole);
   auto start = std::chrono::steady_clock::now();
   std::string why;
   std::vector<RawCounters> all;
