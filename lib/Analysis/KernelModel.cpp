@@ -365,6 +365,8 @@ ExprRef KernelModel::resolve(const ExprRef &e, std::vector<ExprRef> &subscripts)
                !subscripts.empty()) {
       subscripts[0] = add(root->args[0]->args[1], subscripts[0]);
       root = root->args[0]->args[0];
+      for (; root->kind == ExprKind::Subscript; root = root->args[0]) // &a[i][j]
+        subscripts.insert(subscripts.begin(), root->args[1]);
     } else if (root->kind == ExprKind::Var && root->type.isPointer()) {
       const Stmt *d = singleAssignment(root->text);
       if (!d || !stable(d->expr) || subscripts.empty())

@@ -33,7 +33,6 @@ struct Tile {
   std::vector<Poly> guard;   ///< over the local coordinates "@0", "@1", …
   int64_t pad = 0;
   unsigned vector = 1;       ///< elements that are copied at once along the dimension of stride 1
-  unsigned buffers = 1;      ///< copies of the tile in shared memory; of two, an index in front tells which
   std::vector<const Access *> accesses;
   std::map<const Access *, std::vector<Poly>> coordinates;
   int64_t elements() const {
@@ -44,7 +43,7 @@ struct Tile {
   }
   int64_t bytes() const {
     int64_t inner = dims[layout.back()].extent;
-    return elements() / inner * (inner + pad) * element.bytes * buffers;
+    return elements() / inner * (inner + pad) * element.bytes;
   }
 };
 

@@ -3,8 +3,7 @@
 // stage-shared[kernel/loop:A+B]{tile=K,pad=P,wide=W,prefetch=F}: the loop is strip-mined by K; before each strip the
 // block's threads together copy the elements of A and B that the strip reads into shared memory, and the strip reads them
 // there. wide=1: 16 bytes at a time, under the condition that rows are aligned. prefetch=1: the next strip's elements are
-// loaded into registers before this strip is computed, and go from there to shared memory after it. prefetch=2: into
-// a second copy of the tiles, which saves one of the two barriers.
+// loaded into registers before this strip is computed, and go from there to shared memory after it.
 //
 // Legal when
 //  - the block shape is fixed, the loop runs the same for all threads of the block (guards around it are pushed inwards),
@@ -83,10 +82,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   llvm::SmallVector<llvm::StringRef, 4> arrays;
   arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
   std::set<std::string> tileNames;
-  bool wide = paramInt(params, "wide", 0), anyWide = false;
-  long prefetch = paramInt(params, "prefetch", 0);
-  if (prefetch < 0 || prefetch > 2)
-    return notApplicable("prefetch must be 0 (none), 1 (into registers) or 2 (and two tiles in shared memory)");
+  bool wide = paramInt(params, "wide", 0), prefetch = paramInt(params, "prefetch", 0), anyWide = false;
   std::string whyNarrow;
   int64_t bytes = sharedBytes(*kernel);
   for (llvm::StringRef array : arrays) {
@@ -112,7 +108,6 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
       else
         whyNarrow = llvm::toString(std::move(narrow));
     }
-    tile->buffers = prefetch == 2 ? 2 : 1;
     bytes += tile->bytes();
     tileNames.insert(tile->name);
     std::set<std::string> written;
@@ -148,9 +143,6 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   for (const Tile &tile : tiles)
     copies.emplace_back(taken, model, tile, var(tidName, Type::makeInt()), threads);
   auto trips = counted->tripCount();
-  std::string bufferName = freshName(taken, "buffer");
-  ExprRef buffer = var(bufferName, Type::makeInt()), other = binary("-", intLit(1), buffer);
-  std::vector<StmtRef> after = {barrierStmt()};
   if (prefetch) {
     // What is read is known for strips within the loop only, so nothing is fetched beyond it.
     auto fetch = [&](const Poly &start) {
@@ -159,34 +151,18 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
         llvm::append_range(statements->body, copy.fetch(strip, start));
       return statements;
     };
-    auto store = [&](const ExprRef &into) {
-      std::vector<StmtRef> statements;
-      for (TileCopy &copy : copies)
-        llvm::append_range(statements, copy.store(into));
-      return statements;
-    };
     for (TileCopy &copy : copies)
       before.push_back(copy.registers());
     StmtRef first = fetch(model.poly(counted->lower));
-    if (prefetch == 2)
-      llvm::append_range(first->body, store(intLit(0)));
     if (trips && *trips > 0)
       llvm::append_range(before, first->body);
     else
       before.push_back(ifStmt(lessThan(counted->lower, counted->upper), first));
-    ExprRef hasNext = lessThan(add(stripValue, intLit(tileSize)), counted->upper);
-    StmtRef fetchNext = ifStmt(hasNext, fetch(Poly::atom(strip) + Poly(tileSize)));
-    if (prefetch == 2) {
-      // This strip is computed from one buffer while the next one is put into the other: one barrier a strip.
-      before.push_back(declStmt(bufferName, Type::makeInt(), intLit(0)));
-      before.push_back(barrierStmt());
-      outer = {fetchNext};
-      after = {ifStmt(hasNext, block(store(other))), exprStmt(assign("=", buffer, other)), barrierStmt()};
-    } else {
-      outer = store(nullptr);
-      outer.push_back(barrierStmt());
-      outer.push_back(fetchNext);
-    }
+    for (TileCopy &copy : copies)
+      llvm::append_range(outer, copy.store());
+    outer.push_back(barrierStmt());
+    outer.push_back(ifStmt(lessThan(add(stripValue, intLit(tileSize)), counted->upper),
+                           fetch(Poly::atom(strip) + Poly(tileSize))));
   } else {
     for (TileCopy &copy : copies)
       llvm::append_range(outer, copy.direct());
@@ -200,8 +176,6 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     for (const Tile &tile : tiles)
       for (const Access *access : tile.accesses) {
         ExprRef element = var(tile.name, tile.element);
-        if (tile.buffers > 1)
-          element = subscript(element, buffer, tile.element);
         for (unsigned d : tile.layout)
           element = subscript(element, polyExpr(model, tile.coordinates.at(access)[d]), tile.element);
         replacement[access->node.get()] = element;
@@ -244,15 +218,13 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   if (!whole && !zeroSafe)
     body = block({ifStmt(lessThan(add(stripValue, offset), counted->upper), body)});
   outer.push_back(countedFor(counted->var, Type::makeInt(), intLit(0), intLit(tileSize), 1, body, FullUnroll));
-  llvm::append_range(outer, after);
+  outer.push_back(barrierStmt());
   place->block->body[place->index] = countedFor(strip, integer, counted->lower, counted->upper, tileSize, block(outer), NoUnroll);
   place->block->body.insert(place->block->body.begin() + long(place->index), before.begin(), before.end());
 
   std::vector<StmtRef> head;
   for (const Tile &tile : tiles) {
     std::vector<ExprRef> dims;
-    if (tile.buffers > 1)
-      dims.push_back(intLit(tile.buffers));
     for (unsigned d : tile.layout)
       dims.push_back(intLit(tile.dims[d].extent + (d == tile.layout.back() ? tile.pad : 0)));
     StmtRef decl = declStmt(tile.name, tile.element, nullptr, dims);
@@ -291,7 +263,6 @@ std::vector<ActionTemplate> StageShared::sites(const KernelState &state) const {
       for (const char *tile : {"16", "8", "32"})
         values.push_back({{"tile", tile}, {"wide", "1"}, {"prefetch", "1"}});
       for (const char *tile : {"16", "8"}) {
-        values.push_back({{"tile", tile}, {"wide", "1"}, {"prefetch", "2"}});
         values.push_back({{"tile", tile}, {"wide", "1"}});
         values.push_back({{"tile", tile}, {"prefetch", "1"}});
       }

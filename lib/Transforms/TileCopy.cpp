@@ -227,11 +227,9 @@ ExprRef TileCopy::load(const std::string &strip, const Poly &start) const {
   return guard ? conditional(guard, value, zero) : value;
 }
 
-std::vector<StmtRef> TileCopy::put(const ExprRef &value, const ExprRef &buffer) {
+std::vector<StmtRef> TileCopy::put(const ExprRef &value) {
   auto target = [&](unsigned along) {
     ExprRef at = var(tile.name, tile.element);
-    if (tile.buffers > 1)
-      at = subscript(at, buffer, tile.element);
     for (unsigned d : tile.layout) {
       ExprRef c = coordinates[coordinate(d)];
       at = subscript(at, d == order.back() ? add(c, intLit(along)) : c, tile.element);
@@ -257,7 +255,7 @@ std::vector<StmtRef> TileCopy::put(const ExprRef &value, const ExprRef &buffer) 
 }
 
 std::vector<StmtRef> TileCopy::direct() {
-  return forEachPiece([&] { return put(load("", Poly()), nullptr); });
+  return forEachPiece([&] { return put(load("", Poly())); });
 }
 
 StmtRef TileCopy::registers() {
@@ -273,8 +271,8 @@ std::vector<StmtRef> TileCopy::fetch(const std::string &strip, const Poly &start
   return forEachPiece([&] { return std::vector<StmtRef>{exprStmt(assign("=", heldPiece(), load(strip, start)))}; });
 }
 
-std::vector<StmtRef> TileCopy::store(const ExprRef &buffer) {
-  return forEachPiece([&] { return put(heldPiece(), buffer); });
+std::vector<StmtRef> TileCopy::store() {
+  return forEachPiece([&] { return put(heldPiece()); });
 }
 
 std::vector<StmtRef> optiml::loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile,

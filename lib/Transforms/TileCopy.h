@@ -29,14 +29,14 @@ public:
   StmtRef registers();
   /// Global memory to registers: the tile of the strip that begins at `start`, `strip` being the name of its start.
   std::vector<StmtRef> fetch(const std::string &strip, const Poly &start);
-  /// Registers to shared memory; `buffer`: which one, where there are two.
-  std::vector<StmtRef> store(const ExprRef &buffer);
+  /// Registers to shared memory.
+  std::vector<StmtRef> store();
 
 private:
   /// `body` for each piece of this thread, the pieces' coordinates being declared before it.
   std::vector<StmtRef> forEachPiece(const std::function<std::vector<StmtRef>()> &body);
   ExprRef load(const std::string &strip, const Poly &start) const;
-  std::vector<StmtRef> put(const ExprRef &value, const ExprRef &buffer);
+  std::vector<StmtRef> put(const ExprRef &value);
   ExprRef heldPiece() const;
   Type pieceType() const;
 

@@ -1,9 +1,6 @@
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='block-shape[gemv]{x=64,y=1};stage-shared[gemv/k:x]{tile=32}' %s | FileCheck %s
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='block-shape[gemv]{x=64,y=1};stage-shared[gemv/k:x]{tile=32,wide=1,prefetch=1}' %s | FileCheck --check-prefix=PREFETCH %s
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='block-shape[batched]{x=16,y=16};coarsen[batched]{x=2,y=2,style=blocked};stage-shared[batched/k:a+b]{tile=8,wide=1}' %s | FileCheck --check-prefix=BATCHED %s
-// RUN: optiml-opt --reread --kernels-only --passes='block-shape[gemv]{x=64,y=1};stage-shared[gemv/k:x]{tile=32,prefetch=2}' %s | FileCheck --check-prefix=DOUBLE %s
-// RUN: optiml-opt --reread --emit --passes='block-shape[batched]{x=16,y=16};stage-shared[batched/k:a+b]{tile=8,prefetch=2}' %s > %t.double.cu
-// RUN: optiml-run --verify=%t.double.cu %s | FileCheck --check-prefix=SAME %s
 // RUN: not optiml-opt --passes='block-shape[shifted]{x=64,y=1};stage-shared[shifted/k:x]{tile=32,wide=1}' %s 2>&1 | FileCheck --check-prefix=SHIFTED %s
 // RUN: optiml-opt --reread --emit --passes='block-shape[batched]{x=16,y=16};coarsen[batched]{x=2,y=2,style=blocked};stage-shared[batched/k:a+b]{tile=8,wide=1,prefetch=1};qualify-pointers[batched]' %s > %t.cu
 // RUN: optiml-run --verify=%t.cu %s | FileCheck --check-prefix=SAME %s
@@ -36,20 +33,6 @@
 // PREFETCH: x_next[0] = {{.*}}k0{{.*}} < m
 // PREFETCH: s += a[r * m + (k0 + k)] * x_tile[k];
 // PREFETCH: __syncthreads();
-// One barrier before the loop, one in it.
-// DOUBLE: __shared__ __align__(16) float x_tile[2][32];
-// DOUBLE: int buffer = 0;
-// DOUBLE-NEXT: __syncthreads();
-// DOUBLE: for (int k0 = 0; k0 < m; k0 += 32) {
-// DOUBLE-NEXT: if (k0 + 32 < m) {
-// DOUBLE: s += a[r * m + (k0 + k)] * x_tile[buffer][k];
-// DOUBLE: if (k0 + 32 < m) {
-// DOUBLE: x_tile[1 - buffer][{{.*}}] = x_next[0];
-// DOUBLE: buffer = 1 - buffer;
-// DOUBLE-NEXT: __syncthreads();
-// DOUBLE-NEXT: }
-// DOUBLE-NOT: __syncthreads
-// DOUBLE: y[r] = s;
 // SHAPE: the block shape is not fixed yet
 // LARGE: bytes of shared memory are too many
 __global__ void gemv(const float *a, const float *x, float *y, int n, int m) {
