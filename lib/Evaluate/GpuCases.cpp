@@ -133,7 +133,7 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
       double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threads);
       // Of very many terms of one sign, those below half a unit in the last place of the sum are lost when they are added
       // one by one: half of 2^25 equal ones. Variants that add partial sums lose less than the original.
-      bound.relative = std::max({bound.relative, 8 * unit * std::sqrt(n), unit / 256 * n});
+      bound.relative = std::max({bound.relative, 8 * unit * std::sqrt(n), unit / 64 * n});
       continue;
     }
     std::vector<gpu::CheckedCell> checked;
