@@ -25,6 +25,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -35,6 +36,17 @@ using namespace optiml;
 namespace {
 
 constexpr const char *version = "0.1.0";
+
+/// The value of a scalar argument, were it an integer.
+std::optional<int64_t> integerValue(const ArgumentImage &argument) {
+  size_t n = argument.bytes.size();
+  if (argument.isPointer || (n != 1 && n != 2 && n != 4 && n != 8))
+    return std::nullopt;
+  uint64_t value = 0;
+  memcpy(&value, argument.bytes.data(), n);
+  unsigned shift = unsigned(64 - 8 * n);
+  return int64_t(value << shift) >> shift;
+}
 
 std::atomic<bool> interrupted{false};
 void onInterrupt(int signal) {
@@ -254,6 +266,9 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       h.grid[i] = launch.grid[i];
       h.block[i] = launch.block[i];
     }
+    h.arguments.clear();
+    for (const ArgumentImage &argument : launch.arguments)
+      h.arguments.push_back(integerValue(argument));
     h.strictFloat = flags.fp == FpMode::Strict;
     h.multiprocessors = GpuSpec::forArch(options.arch).sms;
   }

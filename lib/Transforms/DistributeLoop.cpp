@@ -12,7 +12,7 @@
 // the order of accesses that may meet. Reductions of floating-point numbers change their order of evaluation.
 //
 //===----------------------------------------------------------------------===//
-#include "Reduction.h"
+#include "SortedFold.h"
 #include "ThreadMapping.h"
 #include "Transforms.h"
 
@@ -26,12 +26,15 @@ constexpr int64_t fewestTrips = 32;
 /// Shares the work of one thread out to a group.
 class Sharing {
 public:
-  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group)
-      : state(state), kernel(kernel), model(model), group(group), taken(allNames(kernel)), combiner(group, taken) {}
+  /// `entries`: elements of sorted arrays that are kept; 0: as many as there are.
+  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, int64_t entries)
+      : state(state), kernel(kernel), model(model), group(group), entries(entries), taken(allNames(kernel)), combiner(group, taken) {}
 
   llvm::Error run() {
     if (llvm::Error e = list(*kernel.body))
       return e;
+    if (distributed && entries && done.empty())
+      return notApplicable("it keeps no sorted array whose entries could be bounded");
     if (distributed)
       return llvm::Error::success();
     return notApplicable("none of its loops can be shared out among threads{0}", firstReason.empty() ? "" : ": " + firstReason);
@@ -178,8 +181,12 @@ private:
     llvm::Error rest = llvm::handleErrors(std::move(shared), [&](const NotApplicable &n) { reason = n.reason; });
     if (rest)
       return rest;
-    if (firstReason.empty())
+    auto counted = asCountedLoop(*s);
+    bool isShort = counted && counted->tripCount().value_or(fewestTrips) < fewestTrips;
+    if (firstReason.empty() || (firstIsShort && !isShort)) {
       firstReason = reason;
+      firstIsShort = isShort;
+    }
     Arrays reads, writes;
     accessed(*s, false, reads, writes);
     if (!writes.empty())
@@ -233,8 +240,9 @@ private:
   }
 
   /// That every iteration writes other elements than the others access.
-  llvm::Error independent(Stmt &loop, const CountedLoop &counted) {
+  llvm::Error independent(Stmt &loop, const CountedLoop &counted, const Arrays &sorted) {
     std::set<std::string> inside = {counted.var};
+    inside.insert(sorted.begin(), sorted.end());
     walk(loop, [&](Stmt &s) {
       if (s.kind == StmtKind::Decl)
         inside.insert(s.text);
@@ -304,7 +312,7 @@ private:
     auto counted = asCountedLoop(*s);
     if (!counted)
       return notApplicable("line {0}: the loop does not count", s->line);
-    if (auto trips = counted->tripCount(); trips && *trips < fewestTrips)
+    if (auto trips = counted->tripCount(); trips && *trips < fewestTrips && readsSorted(*s).empty())
       return notApplicable("line {0}: the loop has only {1} iterations", s->line, *trips);
     if (leavesEarly(*s->body[0]))
       return notApplicable("line {0}: the loop may be left early", s->line);
@@ -312,14 +320,27 @@ private:
     walk(*s, [&](Stmt &t) { opaque |= t.kind == StmtKind::Opaque; });
     if (opaque)
       return notApplicable("line {0}: the loop holds text that is not understood", s->line);
-    auto reductions = findReductions(*s, state.hints.strictFloat);
+    std::vector<SortedFold> folds = findSortedFolds(kernel, model, *s, out);
+    Arrays sorted;
+    for (const SortedFold &fold : folds)
+      sorted.insert(fold.array);
+    auto reductions = findReductions(*s, state.hints.strictFloat, sorted);
     if (!reductions)
       return reductions.takeError();
     for (const Reduction &r : *reductions)
       if (mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable))
         return notApplicable("line {0}: the loop changes its own bounds", s->line);
     KernelState saved = state;
-    if (llvm::Error e = independent(*s, *counted)) {
+    std::vector<int64_t> sizes;
+    for (const SortedFold &fold : folds) {
+      auto size = sizeOf(fold);
+      if (!size) {
+        state = saved;
+        return size.takeError();
+      }
+      sizes.push_back(*size);
+    }
+    if (llvm::Error e = independent(*s, *counted, sorted)) {
       state = saved;
       return e;
     }
@@ -333,6 +354,7 @@ private:
     }
 
     order(reads, writes, false, out);
+    readOwnElements(*s, *counted, out);
     ExprRef thread = builtin("threadIdx.x");
     std::vector<StmtRef> resets;
     for (const Reduction &r : *reductions)
@@ -348,9 +370,71 @@ private:
       if (!group.isWarp())
         pending = {}; // there is a barrier in it
     }
-    combined |= !reductions->empty();
+    for (size_t i = 0; i < folds.size(); ++i) {
+      SortedCombiner merger(folds[i], sizes[i], group, taken);
+      merger.rewriteThread(kernel, retired);
+      std::vector<StmtRef> combination = merger.combine();
+      out.insert(out.end(), combination.begin(), combination.end());
+      if (!group.isWarp())
+        pending = {};
+      done.push_back({folds[i], std::move(merger)});
+    }
+    combined |= !reductions->empty() || !folds.empty();
     ++distributed;
     return llvm::Error::success();
+  }
+
+  /// How many elements of a sorted array are kept, which the array's extent or a condition bounds.
+  llvm::Expected<int64_t> sizeOf(const SortedFold &fold) {
+    if (state.hints.strictFloat && fold.type.isFloat())
+      return notApplicable("zeros of different signs in '{0}' may change places (--optiml-fp=strict)", fold.array);
+    int64_t extent = fold.extent(), most = sortedSize(extent);
+    int64_t size = entries && entries < most ? entries : most;
+    if (size > mostSorted)
+      return notApplicable("'{0}' has too many elements for registers", fold.array);
+    if (size >= extent)
+      return size;
+    if (auto count = fold.count.constant(); count && *count <= size)
+      return size;
+    auto text = planText(model, fold.count);
+    if (!text || fold.count.constant())
+      return notApplicable("'{0}' may keep more than {1} elements", fold.array, size);
+    state.require(*text + " <= " + std::to_string(size), "the sorted arrays hold all that is kept");
+    return size;
+  }
+
+  /// The sorted arrays of which iteration i of a loop over them reads element i.
+  std::vector<size_t> readsSorted(Stmt &loop) const {
+    std::vector<size_t> result;
+    auto counted = asCountedLoop(loop);
+    if (!counted || counted->step != 1 || constantValue(counted->lower) != std::optional<int64_t>(0))
+      return result;
+    for (size_t k = 0; k < done.size(); ++k) {
+      const SortedFold &fold = done[k].first;
+      unsigned mentioned = 0, own = 0;
+      walkExprs(loop, [&](const ExprRef &e) {
+        mentioned += e->kind == ExprKind::Var && e->text == fold.array;
+        own += isElement(e, fold.array, counted->var);
+      });
+      if (mentioned && mentioned == own && model.poly(counted->upper) == fold.count)
+        result.push_back(k);
+    }
+    return result;
+  }
+  static bool isElement(const ExprRef &e, const std::string &array, const std::string &index) {
+    return e->kind == ExprKind::Subscript && e->args[0]->kind == ExprKind::Var && e->args[0]->text == array &&
+           e->args[1]->kind == ExprKind::Var && e->args[1]->text == index;
+  }
+
+  /// A thread that takes at most one iteration reads one element: constant indices find it, and the array stays in registers.
+  void readOwnElements(Stmt &loop, const CountedLoop &counted, std::vector<StmtRef> &out) {
+    for (size_t k : readsSorted(loop)) {
+      auto &[fold, merger] = done[k];
+      ExprRef own = var(freshName(taken, fold.array + "_of_thread"), fold.type);
+      for (StmtRef &s : merger.ownElement(own->text))
+        out.push_back(std::move(s));
+      rewriteExprs(*loop.body[0], [&](const ExprRef &e) -> ExprRef { return isElement(e, fold.array, counted.var) ? own : nullptr; });
+    }
   }
 
   /// "float s = 0;" right before the loop: every thread starts at nothing already.
@@ -416,13 +500,17 @@ private:
   Kernel &kernel;
   const KernelModel &model;
   ThreadGroup group;
+  int64_t entries;
   std::set<std::string> taken;
   Combiner combiner;
+  std::vector<std::pair<SortedFold, SortedCombiner>> done; ///< sorted arrays of loops that were shared out
+  std::vector<StmtRef> retired;                            ///< the model still knows them
   Pending pending;
   StmtRef lastOwn; ///< the last branch of the first thread, to which the next statement may be added
   bool combined = false;
   unsigned distributed = 0;
-  std::string firstReason;
+  std::string firstReason; ///< why a loop is not shared out; of one that would be worth it, if there is any
+  bool firstIsShort = false;
 };
 
 class DistributeLoop : public Transform {
@@ -433,13 +521,39 @@ public:
     static const std::vector<Params> offers = {{{"threads", "256"}}, {{"threads", "32"}, {"rows", "8"}}, {{"threads", "128"}},
                                                {{"threads", "512"}}, {{"threads", "1024"}},              {{"threads", "32"}, {"rows", "4"}},
                                                {{"threads", "64"}}};
-    return kernelSite(*this, state, offers);
+    int64_t entries = entriesOf(state);
+    if (!entries)
+      return kernelSite(*this, state, offers);
+    std::vector<Params> withEntries = offers;
+    for (Params &params : withEntries)
+      params["entries"] = std::to_string(entries);
+    std::vector<ActionTemplate> sites = kernelSite(*this, state, withEntries);
+    return sites.empty() ? kernelSite(*this, state, offers) : sites;
+  }
+
+  /// How many entries of sorted arrays are enough for the launch that is known; 0: that is not known, or there are none.
+  static int64_t entriesOf(const KernelState &state) {
+    KernelModel model(*state.tree, state.pinnedBlock());
+    int64_t most = 0;
+    for (Poly count : sortedCounts(*state.tree, model)) {
+      for (size_t i = 0; i < std::min(state.tree->params.size(), state.hints.arguments.size()); ++i)
+        if (auto value = state.hints.arguments[i])
+          count = count.substitute(state.tree->params[i].name, Poly(*value));
+      auto value = count.constant();
+      if (!value || *value < 1 || *value > mostSorted)
+        return 0;
+      most = std::max(most, sortedSize(*value));
+    }
+    return most;
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
     int64_t threads = paramInt(params, "threads", 256), rows = paramInt(params, "rows", 1);
     if (threads < 32 || threads % 32 || rows < 1 || threads * rows > state.hints.maxThreads)
       return notApplicable("a block of {0} groups of {1} threads cannot be launched", rows, threads);
+    int64_t entries = paramInt(params, "entries", 0);
+    if (entries && (entries < 2 || entries > mostSorted || (entries & (entries - 1))))
+      return notApplicable("the number of entries must be a power of two from 2 to {0}", mostSorted);
     if (rows > 1 && threads != 32)
       return notApplicable("only warps can share a block");
     for (const Param &p : state.tree->params)
@@ -455,7 +569,7 @@ public:
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     if (rows > 1)
       requireCover(result, model, 0, rows);
-    if (llvm::Error e = Sharing(result, *kernel, model, {threads}).run())
+    if (llvm::Error e = Sharing(result, *kernel, model, {threads}, entries).run())
       return std::move(e);
 
     for (const char *axis : {"y", "z"})

@@ -145,8 +145,9 @@ static std::optional<Update> comparedUpdate(const Stmt &s) {
   return std::nullopt;
 }
 
-llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool strictFloat) {
-  std::set<std::string> inside;
+llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool strictFloat,
+                                                               const std::set<std::string> &explainedArrays) {
+  std::set<std::string> inside = explainedArrays;
   walk(loop, [&](Stmt &s) {
     if (s.kind == StmtKind::Decl)
       inside.insert(s.text);

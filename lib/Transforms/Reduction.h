@@ -38,8 +38,9 @@ struct Reduction {
 };
 
 /// The scalars from outside `loop` that it assigns, all of them reductions; NotApplicable with the first that is none.
-/// With `strictFloat`, floating-point ones are refused: their order would change.
-llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFloat);
+/// With `strictFloat`, floating-point ones are refused: their order would change. `explainedArrays` are assigned for
+/// reasons that the caller knows.
+llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFloat, const std::set<std::string> &explainedArrays = {});
 
 /// How many threads hold partial results: the lanes of a warp, or a block of `threads` along x (a multiple of 32).
 struct ThreadGroup {

@@ -1,0 +1,243 @@
+// distribute-loop on loops that keep the k best values in a sorted array.
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[largest]{threads=32,rows=8,entries=16}' %s | FileCheck %s --check-prefix=WARP
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[largest]{threads=128}' %s | FileCheck %s --check-prefix=BLOCK
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[smallest]{threads=64}' %s | FileCheck %s --check-prefix=SMALLEST
+// RUN: optiml-opt --reread --emit --passes='distribute-loop[largest]{threads=32,rows=8,entries=8};distribute-loop[smallest]{threads=64}' %s > %t.cu
+// RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
+// RUN: optiml-run --verify=%t.cu %s | FileCheck %s --check-prefix=SAME
+// RUN: optiml-opt --emit --passes='distribute-loop[largest]{threads=96}' %s > %t.block.cu
+// RUN: optiml-run --verify=%t.block.cu %s | FileCheck %s --check-prefix=SAME
+// SAME: the same results
+// RUN: not optiml-opt --passes='distribute-loop[largest]{threads=32,entries=12}' %s 2>&1 | FileCheck %s --check-prefix=POWER
+// POWER: the number of entries must be a power of two from 2 to 32
+// RUN: not optiml-opt --passes='distribute-loop[smallest]{threads=32,entries=4}' %s 2>&1 | FileCheck %s --check-prefix=FEW
+// FEW: 'least' may keep more than 4 elements
+// RUN: not optiml-opt --passes='distribute-loop[sum]{threads=32,entries=4}' %s 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: it keeps no sorted array whose entries could be bounded
+// RUN: not optiml-opt --passes='distribute-loop[where]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[beyond]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[again]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[halves]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[opposite]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[unfilled]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// REFUSED: none of its loops can be shared out among threads: {{.*}} 'best'
+// REQUIRES: optiml-run
+#include <cmath>
+#include <cstdio>
+
+__global__ void largest(const float *x, float *y, int rows, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  float best[20];
+  for (int i = 0; i < k; i++)
+    best[i] = -INFINITY;
+  for (int j = 0; j < cols; j++) {
+    float v = x[row * cols + j];
+    if (v > best[k - 1]) {
+      int place = k - 1;
+      while (place > 0 && best[place - 1] < v) {
+        best[place] = best[place - 1];
+        place--;
+      }
+      best[place] = v;
+    }
+  }
+  for (int i = 0; i < k; i++)
+    y[row * k + i] = best[i];
+}
+// WARP: when k <= 16
+// WARP: float best[16];
+// WARP-NEXT: #pragma unroll
+// WARP-NEXT: for (int i = 0; i < 16; i++) {
+// WARP-NEXT: best[i] = -
+// WARP: for (int j = threadIdx.x; j < cols; j += 32) {
+// WARP-NEXT: float v = x[row * cols + j];
+// WARP-NEXT: if (v > best[15]) {
+// WARP-NEXT: #pragma unroll
+// WARP-NEXT: for (int entry = 15; entry > 0; entry -= 1) {
+// WARP-NEXT: best[entry] = fmaxf(best[entry], fminf(best[entry - 1], v));
+// WARP-NEXT: }
+// WARP-NEXT: best[0] = fmaxf(best[0], v);
+// WARP: for (int lane_offset = 16; lane_offset > 0; lane_offset /= 2) {
+// WARP: best_of_lane[entry] = __shfl_xor_sync(0xffffffff, best[15 - entry], lane_offset);
+// WARP: best[entry] = fmaxf(best[entry], best_of_lane[entry]);
+// WARP: for (int distance = 8; distance > 0; distance /= 2) {
+// WARP: if ((entry & distance) == 0) {
+// WARP-NEXT: float kept = fmaxf(best[entry], best[entry + distance]);
+// WARP-NEXT: best[entry + distance] = fminf(best[entry], best[entry + distance]);
+// WARP-NEXT: best[entry] = kept;
+// One store for a row: every thread has one element.
+// WARP: float best_of_thread = best[0];
+// WARP: if (threadIdx.x == entry) {
+// WARP-NEXT: best_of_thread = best[entry];
+// WARP: for (int i = threadIdx.x; i < k; i += 32) {
+// WARP-NEXT: y[row * k + i] = best_of_thread;
+
+// The array's own extent bounds k: no condition.
+// BLOCK-NOT: when k <= 32
+// BLOCK: float best[32];
+// BLOCK: __shared__ float best_of_warps[128];
+// BLOCK: if (threadIdx.x % 32 == 0) {
+// BLOCK: best_of_warps[threadIdx.x / 32 * 32 + entry] = best[entry];
+// BLOCK: __syncthreads();
+// BLOCK: best[entry] = best_of_warps[entry];
+// BLOCK: for (int of_warp = 1; of_warp < 4; ++of_warp) {
+// BLOCK: best[entry] = fmaxf(best[entry], best_of_warps[of_warp * 32 + 31 - entry]);
+
+// The smallest numbers, without a name for the value, sides exchanged, equal ones moved too; read one by one.
+__global__ void smallest(const unsigned *x, unsigned *y, unsigned *count, int rows, int cols) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  unsigned least[5], total = 0;
+  for (int i = 0; i < 5; ++i)
+    least[i] = 1000;
+  for (int j = 0; j < cols; ++j) {
+    total += x[row * cols + j];
+    if (least[4] >= x[row * cols + j]) {
+      unsigned at = 4;
+      for (; at >= 1 && x[row * cols + j] <= least[at - 1]; at -= 1)
+        least[at] = least[at - 1];
+      least[at] = x[row * cols + j];
+    }
+  }
+  y[row] = least[4] * 3 + least[0];
+  count[row] = total;
+}
+// SMALLEST: unsigned int least[8];
+// SMALLEST: unsigned int value = x[row * cols + j];
+// SMALLEST-NEXT: if (value < least[7]) {
+// SMALLEST: least[entry] = min(least[entry], max(least[entry - 1], value));
+// SMALLEST: least[0] = min(least[0], value);
+// SMALLEST: y[row] = least[4] * 3 + least[0];
+
+__global__ void sum(const float *x, float *y, int n) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+  for (int j = 0; j < n; ++j)
+    s += x[row * n + j];
+  y[row] = s;
+}
+
+#define INSERT(COMPARE, VALUE)                                                                                         \
+  if ((VALUE) > best[k - 1]) {                                                                                         \
+    int place = k - 1;                                                                                                 \
+    while (place > 0 && best[place - 1] COMPARE (VALUE)) {                                                             \
+      best[place] = best[place - 1];                                                                                   \
+      place--;                                                                                                         \
+    }                                                                                                                  \
+    best[place] = VALUE;                                                                                               \
+  }
+
+// Where the values are counts too: among equal values the first column is kept.
+__global__ void where(const float *x, int *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  int column[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = -INFINITY;
+  for (int j = 0; j < cols; ++j) {
+    float v = x[row * cols + j];
+    if (v > best[k - 1]) {
+      int place = k - 1;
+      while (place > 0 && best[place - 1] < v) {
+        best[place] = best[place - 1];
+        column[place] = column[place - 1];
+        place--;
+      }
+      best[place] = v;
+      column[place] = j;
+    }
+  }
+  y[row] = column[0];
+}
+
+// What lies behind the k best is read.
+__global__ void beyond(const float *x, float *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  for (int i = 0; i < 16; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j) {
+    INSERT(<, x[row * cols + j])
+  }
+  y[row] = best[15];
+}
+
+__global__ void again(const float *x, float *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j) {
+    INSERT(<, x[row * cols + j])
+  }
+  best[0] = 1;
+  y[row] = best[0] + best[1];
+}
+
+// Not all values, and half the array is read on the way.
+__global__ void halves(const float *x, float *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16], s = 0;
+  for (int i = 0; i < k; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j) {
+    INSERT(<, x[row * cols + j])
+    s += best[0];
+  }
+  y[row] = s;
+}
+
+__global__ void opposite(const float *x, float *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j) {
+    INSERT(>, x[row * cols + j])
+  }
+  y[row] = best[0];
+}
+
+__global__ void unfilled(const float *x, float *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = x[row * cols + i];
+  for (int j = 0; j < cols; ++j) {
+    INSERT(<, x[row * cols + j])
+  }
+  y[row] = best[0];
+}
+
+int main() {
+  const int rows = 5, cols = 150, k = 7;
+  static float x[rows * cols], y[rows * k];
+  static unsigned n[rows * cols], least[2 * rows];
+  unsigned state = 1;
+  for (int i = 0; i < rows * cols; ++i) {
+    state = state * 1664525u + 1013904223u;
+    x[i] = state % 11 == 0 ? NAN : state % 13 == 0 ? INFINITY : state % 7 == 0 ? -INFINITY : (float)(int)(state >> 24) - 128.0f;
+    n[i] = state >> 22;
+  }
+  for (int j = 0; j < cols; ++j)
+    x[j] = j % 2 ? NAN : -INFINITY; // nothing to be kept
+  float *dx, *dy;
+  unsigned *dn, *dl;
+  cudaMalloc(&dx, sizeof x);
+  cudaMalloc(&dy, sizeof y);
+  cudaMalloc(&dn, sizeof n);
+  cudaMalloc(&dl, sizeof least);
+  cudaMemcpy(dx, x, sizeof x, cudaMemcpyHostToDevice);
+  cudaMemcpy(dn, n, sizeof n, cudaMemcpyHostToDevice);
+  largest<<<1, 32>>>(dx, dy, rows, cols, k);
+  smallest<<<1, 32>>>(dn, dl, dl + rows, rows, cols);
+  cudaMemcpy(y, dy, sizeof y, cudaMemcpyDeviceToHost);
+  cudaMemcpy(least, dl, sizeof least, cudaMemcpyDeviceToHost);
+  for (float v : y)
+    printf("%g\n", v);
+  for (unsigned v : least)
+    printf("%u\n", v);
+}
