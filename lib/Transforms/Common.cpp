@@ -297,6 +297,53 @@ std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned 
   return common->front();
 }
 
+/// Guards of the form scale * index < end, taken apart at "&&".
+static void addScaledBounds(const KernelModel &model, const std::string &index, const ExprRef &condition, std::vector<ScaledBound> &into) {
+  if (condition->kind != ExprKind::Binary)
+    return;
+  if (condition->text == "&&") {
+    for (const ExprRef &part : condition->args)
+      addScaledBounds(model, index, part, into);
+    return;
+  }
+  if (condition->text != "<" && condition->text != ">")
+    return;
+  const ExprRef &low = condition->args[condition->text == ">"], &high = condition->args[condition->text == "<"];
+  if (!low->type.isInt() || !high->type.isInt() || high->type.bytes < 4)
+    return;
+  Poly multiple = model.poly(low), end = model.poly(high);
+  auto scale = multiple.coefficient(index);
+  auto constant = scale ? scale->constant() : std::nullopt;
+  if (!constant || *constant < 2 || !(multiple == *scale * Poly::atom(index)) || !planText(model, end))
+    return;
+  into.push_back({*constant, condition, high});
+}
+
+std::optional<ScaledBound> optiml::scaledUpperBound(const KernelModel &model, unsigned axis) {
+  std::string index = std::string("globalIdx.") + char('x' + axis);
+  if (model.unknownEffectLine())
+    return std::nullopt;
+  std::optional<std::vector<ScaledBound>> common;
+  for (const Access &access : model.accesses()) {
+    if (access.space == Space::Local)
+      continue;
+    std::vector<ScaledBound> bounds;
+    for (const auto &[condition, taken] : access.guards)
+      if (taken)
+        addScaledBounds(model, index, condition, bounds);
+    if (!common) {
+      common = bounds;
+      continue;
+    }
+    std::erase_if(*common, [&](const ScaledBound &b) {
+      return std::none_of(bounds.begin(), bounds.end(), [&](const ScaledBound &other) { return equal(b.guard, other.guard); });
+    });
+  }
+  if (!common || common->empty())
+    return std::nullopt;
+  return common->front();
+}
+
 //===----------------------------------------------------------------------===//
 // Early returns
 //===----------------------------------------------------------------------===//

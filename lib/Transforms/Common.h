@@ -37,6 +37,15 @@ ExprRef axisBuiltin(const char *base, unsigned axis);
 /// polynomial in kernel parameters. Nothing when there is none.
 std::optional<Poly> globalUpperBound(const KernelModel &model, unsigned axis);
 
+/// Every effect stands under scale * globalIdx.a < end, where `guard` says just that; `end` has a type of its own.
+struct ScaledBound {
+  int64_t scale = 1;
+  ExprRef guard, end;
+};
+/// A bound on a multiple of the global index: "first = i * 16; if (first < n)". The product may wrap around in the type
+/// of its operands, which the caller has to exclude.
+std::optional<ScaledBound> scaledUpperBound(const KernelModel &model, unsigned axis);
+
 /// Text of a polynomial for IntExpr: only integer parameters as atoms; nothing otherwise.
 std::optional<std::string> planText(const KernelModel &model, const Poly &p);
 

@@ -5,6 +5,7 @@
 // many) is shared by more work, and the loop can be unrolled.
 //
 // Legal: as for block-shape, along x alone, when every effect stands under `global index < U`; the loop then ends at U.
+// Under `c * global index < U` it ends at U / c, rounded up, for launches where the product does not overflow.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
@@ -36,11 +37,10 @@ public:
     std::shared_ptr<Kernel> kernel = *made;
     KernelState result = state;
     KernelModel model(*kernel, {0, 0, 0});
-    auto bound = globalUpperBound(model, 0);
-    auto text = bound ? planText(model, *bound) : std::nullopt;
-    if (!text)
+    auto found = boundOf(model, result);
+    if (!found)
       return notApplicable("nothing bounds the global index of all that the kernel does");
-    ExprRef end = polyExpr(model, *bound);
+    const auto &[text, end, guard, constant, product] = *found;
 
     // The loop's variable: the local that holds the index, if it stays what it is.
     Type type = Type::makeInt();
@@ -68,19 +68,23 @@ public:
         type = Type::makeUnsigned();
     }
     int64_t step = x * blocks;
-    bool product = std::any_of(bound->terms.begin(), bound->terms.end(), [](const auto &term) { return term.first.size() > 1; });
-    if (!bound->constant())
-      result.require(*text + " >= 0", "an empty range stays empty, whatever the signs of the types");
+    if (!constant)
+      result.require(text + " >= 0", "an empty range stays empty, whatever the signs of the types");
     if (type.bytes == 8 && product)
-      result.require(*text + " <= " + std::to_string(INT32_MAX), "the bound does not overflow in the types of its factors");
+      result.require(text + " <= " + std::to_string(INT32_MAX), "the bound does not overflow in the types of its factors");
     if (type.bytes == 4)
-      result.require(*text + " <= " + std::to_string((type.isSigned ? INT32_MAX : int64_t(UINT32_MAX)) - step),
+      result.require(text + " <= " + std::to_string((type.isSigned ? INT32_MAX : int64_t(UINT32_MAX)) - step),
                      "the loop's counter does not overflow");
     ExprRef variable = var(index, type);
     ExprRef start = globalIndexExpr(0, x);
     if (type.bytes == 8) {
       start = add(mul(castTo(type, builtin("blockIdx.x")), intLit(x)), builtin("threadIdx.x"));
     }
+    // The guard that becomes the loop's condition.
+    std::vector<StmtRef> inner = std::move(body);
+    bool implied = !inner.empty() && inner.back()->kind == StmtKind::If && inner.back()->body.size() == 1 && guard &&
+                   equal(inner.back()->expr, guard) && onlyDeclarations(inner);
+    kernel->body->body = inner;
     rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
       if (e->kind != ExprKind::Builtin || e->text != "globalIdx.x")
         return nullptr;
@@ -88,10 +92,9 @@ public:
         return variable;
       return castTo(e->type, variable); // the index was of another type here
     });
-    // The guard that became the loop's condition.
-    std::vector<StmtRef> inner = std::move(body);
-    if (!inner.empty() && inner.back()->kind == StmtKind::If && inner.back()->body.size() == 1 &&
-        equal(inner.back()->expr, lessThan(variable, end)) && onlyDeclarations(inner)) {
+    inner = kernel->body->body;
+    if (implied || (!inner.empty() && inner.back()->kind == StmtKind::If && inner.back()->body.size() == 1 &&
+                    equal(inner.back()->expr, lessThan(variable, end)) && onlyDeclarations(inner))) {
       StmtRef guarded = inner.back()->body[0];
       inner.pop_back();
       inner.insert(inner.end(), guarded->body.begin(), guarded->body.end());
@@ -101,7 +104,7 @@ public:
 
     for (const char *axis : {"y", "z"})
       result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
-    result.require(*text + " <= grid.x * block.x", "the launch covers every index");
+    result.require(text + " <= grid.x * block.x", "the launch covers every index");
     LaunchStep &launch = result.rewrite.plan.steps[0];
     launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};
     launch.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
@@ -111,6 +114,35 @@ public:
   }
 
 private:
+  struct Bound {
+    std::string text;
+    ExprRef end, guard; ///< `guard` says no more than that the index is below `end`; null when it may say more
+    bool constant, product; ///< it need not be tested that it is not negative; it is computed from factors
+  };
+  static bool hasProduct(const Poly &p) {
+    return std::any_of(p.terms.begin(), p.terms.end(), [](const auto &term) { return term.first.size() > 1; });
+  }
+
+  /// The bound of all effects, and in `state` what makes it one.
+  static std::optional<Bound> boundOf(const KernelModel &model, KernelState &state) {
+    auto bound = globalUpperBound(model, 0);
+    if (auto text = bound ? planText(model, *bound) : std::nullopt)
+      return Bound{*text, polyExpr(model, *bound), nullptr, bound->constant().has_value(), hasProduct(*bound)};
+    auto scaled = scaledUpperBound(model, 0);
+    if (!scaled)
+      return std::nullopt;
+    Poly limit = model.poly(scaled->end);
+    std::string end = *planText(model, limit), scale = std::to_string(scaled->scale);
+    int64_t most = INT32_MAX - scaled->scale;
+    state.require("grid.x * block.x <= " + std::to_string(most / scaled->scale), "the scaled index does not overflow");
+    if (!limit.constant()) {
+      state.require(end + " >= 0", "an empty range stays empty, whatever the signs of the types");
+      state.require(end + " <= " + std::to_string(most), "rounding up does not overflow");
+    }
+    ExprRef roundedUp = binary("/", add(scaled->end, intLit(scaled->scale - 1)), intLit(scaled->scale));
+    return Bound{"ceildiv(" + end + ", " + scale + ")", roundedUp, scaled->guard, true, hasProduct(limit)};
+  }
+
   static bool holdsIndex(ExprRef e) {
     while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
       e = e->args[0];

@@ -5,6 +5,13 @@
 // RUN: optiml-opt --reread --kernels-only --passes='grid-stride[scale]{x=256,blocks=264};unroll[scale/i]{factor=4}' %s | FileCheck %s --check-prefix=UNROLL
 // RUN: optiml-opt --emit --passes='grid-stride[scale];grid-stride[wide];grid-stride[inner]' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='grid-stride[chunks]{x=128,blocks=10};privatize-atomic[chunks:total]' %s | FileCheck %s --check-prefix=CHUNKS
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='grid-stride[pieces]{x=128,blocks=10}' %s | FileCheck %s --check-prefix=PIECES
+// RUN: not optiml-opt --passes='grid-stride[shifted]' %s 2>&1 | FileCheck %s --check-prefix=SHIFTED
+// RUN: optiml-opt --emit --passes='grid-stride[estimate]{x=128,blocks=2};privatize-atomic[estimate:total]' %benchmarks/montecarlo.cu > %t.montecarlo.cu
+// RUN: optiml-run --verify=%t.montecarlo.cu %benchmarks/montecarlo.cu -- 20001 | FileCheck %s --check-prefix=SAME
+// SAME: the same results
+// REQUIRES: optiml-run
 // RUN: not optiml-opt --passes='grid-stride[unbounded]' %s 2>&1 | FileCheck %s --check-prefix=UNBOUNDED
 // RUN: not optiml-opt --passes='grid-stride[lanes]' %s 2>&1 | FileCheck %s --check-prefix=LANES
 // RUN: not optiml-opt --passes='grid-stride[ticket]' %s 2>&1 | FileCheck %s --check-prefix=TICKET
@@ -50,6 +57,44 @@ __global__ void inner(const float *x, float *y, int n) {
 }
 // INNER: for (unsigned int i = blockIdx.x * 128 + threadIdx.x; i < {{.*}}n{{.*}}; i += 12800) {
 // INNER-NEXT: if (i > 0 && i < n - 1) {
+
+// Every thread has a piece of its own. The bound is one on its beginning, which must not wrap around.
+__global__ void chunks(const float *x, float *total, unsigned n) {
+  unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned first = thread * 8;
+  if (first >= n)
+    return;
+  float sum = 0;
+  for (unsigned k = first; k < first + 8 && k < n; ++k)
+    sum += x[k];
+  atomicAdd(total, sum);
+}
+// CHUNKS: when grid.x * block.x <= 268435454  (the scaled index does not overflow)
+// CHUNKS: when n <= 2147483639  (rounding up does not overflow)
+// CHUNKS: when ceildiv(n, 8) <= grid.x * block.x
+// CHUNKS: float total_of_thread = 0.0f;
+// CHUNKS-NEXT: for (unsigned int thread = blockIdx.x * 128 + threadIdx.x; thread < (n + 7) / 8; thread += 1280) {
+// CHUNKS-NEXT: unsigned int first = thread * 8;
+// CHUNKS-NEXT: float sum = 0;
+// CHUNKS: total_of_thread += sum;
+// CHUNKS: atomicAdd(total, total_of_thread);
+
+// The guard says more: it stays.
+__global__ void pieces(float *x, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (n > 4 * i && i != m)
+    x[4 * i] = 0;
+}
+// PIECES: for (int i = blockIdx.x * 128 + threadIdx.x; i < (n + 3) / 4; i += 1280) {
+// PIECES-NEXT: if (n > 4 * i && i != m) {
+
+// An offset could wrap around on its own.
+__global__ void shifted(float *x, unsigned n) {
+  unsigned first = 4 * (blockIdx.x * blockDim.x + threadIdx.x) + 5;
+  if (first < n)
+    x[first] = 0;
+}
+// SHIFTED: nothing bounds the global index of all that the kernel does
 
 __global__ void unbounded(float *x) {
   x[blockIdx.x * blockDim.x + threadIdx.x] = 0;
