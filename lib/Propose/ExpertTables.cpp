@@ -24,6 +24,12 @@ static const ExpertRule rules[] = {
     {"distribute-loop", "l2", 1.5, "neighbouring threads read neighbouring elements of a row, not one row each"},
     {"distribute-loop", "dram", 1.2, "reads along a row are coalesced when a group shares it"},
 
+    {"split-reduction", "", 0.7, "few threads with long loops: several blocks share each loop's iterations"},
+    {"split-reduction", "latency", 1.7, "few threads with long loops: several blocks share each loop's iterations"},
+    {"split-reduction", "l1", 1.0, "few threads with long loops leave most multiprocessors idle"},
+    {"split-reduction", "l2", 1.0, "few threads with long loops leave most multiprocessors idle"},
+    {"split-reduction", "fp64", 1.5, "few threads with long loops leave most multiprocessors idle"},
+
     {"grid-stride", "", 0.4, "threads that take turns share what they do once, and can be unrolled"},
     {"grid-stride", "atomic", 1.5, "fewer threads that each do more leave fewer atomics"},
     {"grid-stride", "latency", 0.6, "an unrolled loop over elements has several loads in flight"},
@@ -126,6 +132,8 @@ static std::vector<ExpertLine> makeLines() {
       shared("a block for each row", {{"threads", "256"}}, true),
       shared("a warp for each row", {{"threads", "32"}, {"rows", "8"}}, true),
       shared("a block for each row, not unrolled", {{"threads", "256"}}, false),
+      {{"several blocks for each thread's loop", {promote, qualify, required(step("split-reduction")), unrollSome}},
+       {"latency", "l1", "l2", "fp64"}},
       {{"through shared memory, coalesced on both sides", {required(step("transpose-through-shared")), qualify}},
        {"l1", "l2", "dram", "latency"}},
       // Measured on an H200 at 4096^3 and 1024^3: the first is the best for large products, the second for small ones.

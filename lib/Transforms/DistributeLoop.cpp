@@ -437,22 +437,6 @@ private:
     }
   }
 
-  /// "float s = 0;" right before the loop: every thread starts at nothing already.
-  static bool startsAtIdentity(const Stmt &s, const Reduction &r) {
-    if (s.kind != StmtKind::Decl || s.text != r.variable || !s.expr)
-      return false;
-    ExprRef identity = r.fold.identity(r.type);
-    auto number = [](const ExprRef &e) -> std::optional<double> {
-      if (e->kind == ExprKind::FloatLit)
-        return std::strtod(e->text.c_str(), nullptr);
-      if (auto value = constantValue(e))
-        return double(*value);
-      return std::nullopt;
-    };
-    auto start = number(s.expr), want = number(identity);
-    return start && want && *start == *want;
-  }
-
   /// Every thread of the group takes every `threads`-th iteration.
   void stride(Stmt &s, const CountedLoop &counted) {
     int64_t step = counted.step * group.threads;

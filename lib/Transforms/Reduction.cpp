@@ -203,6 +203,21 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
   return result;
 }
 
+bool optiml::startsAtIdentity(const Stmt &s, const Reduction &r) {
+  if (s.kind != StmtKind::Decl || s.text != r.variable || !s.expr)
+    return false;
+  ExprRef identity = r.fold.identity(r.type);
+  auto number = [](const ExprRef &e) -> std::optional<double> {
+    if (e->kind == ExprKind::FloatLit)
+      return std::strtod(e->text.c_str(), nullptr);
+    if (auto value = constantValue(e))
+      return double(*value);
+    return std::nullopt;
+  };
+  auto start = number(s.expr), want = number(identity);
+  return start && want && *start == *want;
+}
+
 //===----------------------------------------------------------------------===//
 // Combining
 //===----------------------------------------------------------------------===//

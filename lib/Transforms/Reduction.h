@@ -42,6 +42,9 @@ struct Reduction {
 /// reasons that the caller knows.
 llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFloat, const std::set<std::string> &explainedArrays = {});
 
+/// "float s = 0;" right before the loop: every thread starts at nothing already.
+bool startsAtIdentity(const Stmt &s, const Reduction &r);
+
 /// How many threads hold partial results: the lanes of a warp, or a block of `threads` along x (a multiple of 32).
 struct ThreadGroup {
   int64_t threads = 32;

@@ -4,8 +4,7 @@
 
 using namespace optiml;
 
-/// Removes declarations that nothing uses any more (pure initializers only).
-static void removeUnused(Kernel &kernel) {
+void optiml::removeUnused(Kernel &kernel) {
   for (bool changed = true; changed;) {
     changed = false;
     std::map<std::string, unsigned> uses;

@@ -18,6 +18,9 @@ llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<in
 /// no parameters, has no block shape yet, and may be launched with blocks of `threads` threads. Early returns are guards.
 llvm::Expected<std::shared_ptr<Kernel>> remappable(const KernelState &state, unsigned axes, int64_t threads);
 
+/// Removes declarations that nothing uses any more (pure initializers only).
+void removeUnused(Kernel &kernel);
+
 /// Records why threads along `axis` beyond the original ones do no harm when each block covers `tile` of them: all
 /// effects stand under a bound, which the launch covers, or the tiles hold exactly the launch's threads.
 void requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile);

@@ -1,0 +1,492 @@
+//===- SplitReduction.cpp - one thread's loops, by many blocks ------------===//
+//
+// split-reduction[kernel]{x=64,parts=32}: where few threads run long loops that fold values into scalars, the iterations
+// of each loop are cut into `parts` ranges, and every block of x threads becomes `parts` blocks that take a range each.
+// Threads keep their neighbours, and so their coalesced or common loads. Every thread leaves its partial results in scratch
+// memory; the last of the blocks to arrive folds them together in the order of the ranges, and does the rest.
+//
+// Legal: the kernel uses one axis, through its global index alone, and does not synchronize. The loops that are split
+// do nothing but fold, and stand under branches alone. What precedes one is computed by all parts, and again by the last
+// block: it writes no memory and uses no result of another split loop. All writes thus come after the loops of their own
+// thread, as before, and in one block only. Partial results are published by a fence before the block's arrival is
+// counted, and volatile. Reductions of floating-point numbers change their order of evaluation, to one that is fixed.
+//
+//===----------------------------------------------------------------------===//
+#include "Reduction.h"
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include <algorithm>
+
+using namespace optiml;
+
+namespace {
+
+/// Loops that run less often gain nothing.
+constexpr int64_t fewestTrips = 32;
+
+Type voidType() {
+  Type type;
+  type.cls = Type::Class::Void;
+  type.text = "void";
+  return type;
+}
+
+Type pointerTo(Type element) {
+  Type type;
+  type.cls = Type::Class::Pointer;
+  type.text = (element.isVolatile ? "volatile " : "") + element.text + " *";
+  type.bytes = 8;
+  type.pointee = std::make_shared<Type>(std::move(element));
+  return type;
+}
+
+bool contains(Stmt &s, const Stmt *wanted) {
+  bool found = false;
+  walk(s, [&](Stmt &t) { found |= &t == wanted; });
+  return found;
+}
+
+class Splitter {
+public:
+  Splitter(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t x, int64_t parts)
+      : state(state), kernel(kernel), model(model), x(x), parts(parts), taken(allNames(kernel)) {}
+
+  llvm::Error run() {
+    find(*kernel.body, {});
+    if (loops.empty())
+      return notApplicable("none of its loops can be split{0}", firstReason.empty() ? "" : ": " + firstReason);
+    std::set<std::string> partial;
+    if (llvm::Error e = checkBefore(*kernel.body, partial))
+      return e;
+    chooseBuffers();
+    for (const Loop &loop : loops)
+      requireRange(loop);
+    rewrite();
+    return llvm::Error::success();
+  }
+
+private:
+  struct Loop {
+    Stmt *stmt;
+    CountedLoop counted;
+    std::vector<Reduction> reductions;
+    std::vector<size_t> buffers;                  ///< one a reduction
+    std::vector<std::pair<Stmt *, size_t>> branches; ///< the ifs around it, and which of their branches
+  };
+  struct Buffer {
+    std::string name, variable;
+    Type type;
+    std::vector<size_t> users;
+  };
+
+  //===--- which loops ---===//
+
+  void find(Stmt &list, const std::vector<std::pair<Stmt *, size_t>> &branches) {
+    for (const StmtRef &s : list.body) {
+      if (s->kind == StmtKind::Block)
+        find(*s, branches);
+      for (size_t i = 0; s->kind == StmtKind::If && i < s->body.size(); ++i) {
+        auto inner = branches;
+        inner.emplace_back(s.get(), i);
+        find(*s->body[i], inner);
+      }
+      if (s->kind == StmtKind::For)
+        consider(*s, branches);
+    }
+  }
+
+  void consider(Stmt &s, const std::vector<std::pair<Stmt *, size_t>> &branches) {
+    Loop loop{&s, {}, {}, {}, branches};
+    llvm::Error refused = check(loop);
+    if (!refused) {
+      loops.push_back(std::move(loop));
+      return;
+    }
+    std::string reason = llvm::toString(std::move(refused));
+    if (firstReason.empty())
+      firstReason = reason;
+  }
+
+  llvm::Error check(Loop &loop) const {
+    Stmt &s = *loop.stmt;
+    auto counted = asCountedLoop(s);
+    if (!counted || counted->step != 1)
+      return notApplicable("line {0}: the loop does not count in steps of 1", s.line);
+    loop.counted = *counted;
+    auto lower = constantValue(counted->lower);
+    if (!lower || *lower < 0 || *lower > 1 << 20 || (*lower && !counted->type.isSigned) || counted->type.bytes < 4 ||
+        !planText(model, model.poly(counted->upper)))
+      return notApplicable("line {0}: the loop's bounds are not known at the launch", s.line);
+    if (counted->tripCount().value_or(fewestTrips) < fewestTrips)
+      return notApplicable("line {0}: the loop has few iterations", s.line);
+    bool plain = true;
+    walk(s, [&](Stmt &t) { plain &= t.kind != StmtKind::Opaque && t.kind != StmtKind::Return; });
+    if (!plain || leaves(*s.body[0]))
+      return notApplicable("line {0}: the loop may be left early, or is not understood", s.line);
+    std::set<std::string> inside;
+    walk(s, [&](Stmt &t) {
+      if (t.kind == StmtKind::Decl)
+        inside.insert(t.text);
+    });
+    for (const Access &access : model.accesses())
+      if (insideOf(access, &s) && access.write && (access.space == Space::Global || !inside.count(access.array)))
+        return notApplicable("line {0}: the loop writes '{1}'", access.stmt->line, access.array);
+    auto reductions = findReductions(s, state.hints.strictFloat);
+    if (!reductions)
+      return reductions.takeError();
+    if (reductions->empty())
+      return notApplicable("line {0}: the loop computes nothing that is used", s.line);
+    for (const Reduction &r : *reductions)
+      if (mentions(counted->upper, r.variable))
+        return notApplicable("line {0}: the loop changes its own bounds", s.line);
+    loop.reductions = *reductions;
+    return llvm::Error::success();
+  }
+
+  /// A break that leaves the loop whose body this is.
+  static bool leaves(Stmt &s) {
+    if (s.kind == StmtKind::Break)
+      return true;
+    if (s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do)
+      return false;
+    return std::any_of(s.body.begin(), s.body.end(), [](const StmtRef &child) { return leaves(*child); });
+  }
+
+  const Loop *split(const Stmt &s) const {
+    for (const Loop &loop : loops)
+      if (loop.stmt == &s)
+        return &loop;
+    return nullptr;
+  }
+  bool holdsSplit(Stmt &s) const {
+    return std::any_of(loops.begin(), loops.end(), [&](const Loop &loop) { return contains(s, loop.stmt); });
+  }
+
+  //===--- what all parts compute ---===//
+
+  /// How many statements of a list come before the end of its last split loop: what all parts run.
+  size_t neededOf(const Stmt &list) const {
+    for (size_t i = list.body.size(); i > 0; --i)
+      if (holdsSplit(*list.body[i - 1]))
+        return i;
+    return 0;
+  }
+
+  static bool isBranch(const Stmt &s) { return s.kind == StmtKind::If || s.kind == StmtKind::Block; }
+
+  /// What precedes split loops writes nothing that anybody sees, and uses no variable in `partial`: those that hold a
+  /// part's result.
+  llvm::Error checkBefore(Stmt &list, std::set<std::string> &partial) const {
+    size_t needed = neededOf(list);
+    for (size_t i = 0; i < needed; ++i) {
+      Stmt &s = *list.body[i];
+      if (const Loop *loop = split(s)) {
+        if (llvm::Error e = checkLoop(*loop, partial))
+          return e;
+        for (const Reduction &r : loop->reductions)
+          partial.insert(r.variable);
+        continue;
+      }
+      if (isBranch(s) && holdsSplit(s)) {
+        if (s.expr)
+          if (llvm::Error e = checkUses(namesIn(s.expr), partial, s.line))
+            return e;
+        if (i + 1 < needed && s.kind == StmtKind::If && neededAll(s))
+          return notApplicable("line {0}: the branch writes memory before another loop", s.line);
+        std::set<std::string> after;
+        for (const StmtRef &branch : s.kind == StmtKind::If ? s.body : std::vector<StmtRef>{list.body[i]}) {
+          std::set<std::string> own = partial;
+          if (llvm::Error e = checkBefore(*branch, own))
+            return e;
+          after.insert(own.begin(), own.end());
+        }
+        partial.insert(after.begin(), after.end());
+        continue;
+      }
+      if (llvm::Error e = checkPlain(s, partial))
+        return e;
+    }
+    return llvm::Error::success();
+  }
+
+  /// Whether a branch that other split loops follow does anything behind its own split loops.
+  bool neededAll(Stmt &s) const {
+    for (const StmtRef &branch : s.body)
+      if (neededOf(*branch) != branch->body.size())
+        return true;
+    return false;
+  }
+
+  llvm::Error checkUses(const std::set<std::string> &names, const std::set<std::string> &partial, unsigned line) const {
+    for (const std::string &name : names)
+      if (partial.count(name))
+        return notApplicable("line {0} needs the result of a loop, '{1}', before another loop", line, name);
+    return llvm::Error::success();
+  }
+
+  llvm::Error checkLoop(const Loop &loop, const std::set<std::string> &partial) const {
+    std::set<std::string> names;
+    walkExprs(*loop.stmt, [&](const ExprRef &e) {
+      if (e->kind == ExprKind::Var)
+        names.insert(e->text);
+    });
+    for (const Reduction &r : loop.reductions)
+      if (hasIdentity(r))
+        names.erase(r.variable); // it starts anew in every part
+    return checkUses(names, partial, loop.stmt->line);
+  }
+
+  llvm::Error checkPlain(Stmt &s, std::set<std::string> &partial) const {
+    bool opaque = false;
+    std::set<std::string> names;
+    walk(s, [&](Stmt &t) {
+      opaque |= t.kind == StmtKind::Opaque;
+      names.insert(t.names.begin(), t.names.end());
+      for (const Access &access : model.accesses())
+        if (access.stmt == &t && access.write && access.space != Space::Local)
+          opaque = true;
+    });
+    if (opaque)
+      return notApplicable("line {0} writes memory, or may, before a loop", s.line);
+    // "s = 0;" starts anew.
+    if (s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" && s.expr->args[0]->kind == ExprKind::Var &&
+        !mentions(s.expr->args[1], s.expr->args[0]->text)) {
+      if (llvm::Error e = checkUses(namesIn(s.expr->args[1]), partial, s.line))
+        return e;
+      partial.erase(s.expr->args[0]->text);
+      return llvm::Error::success();
+    }
+    walkExprs(s, [&](const ExprRef &e) {
+      std::set<std::string> own = namesIn(e);
+      names.insert(own.begin(), own.end());
+    });
+    return checkUses(names, partial, s.line);
+  }
+
+  //===--- rewriting ---===//
+
+  static bool hasIdentity(const Reduction &r) { return r.fold.kind == Fold::Kind::Operator; }
+
+  static bool exclusive(const Loop &a, const Loop &b) {
+    for (size_t i = 0; i < std::min(a.branches.size(), b.branches.size()); ++i)
+      if (a.branches[i].first == b.branches[i].first && a.branches[i].second != b.branches[i].second)
+        return true;
+    return false;
+  }
+
+  /// Loops of which a thread runs at most one share their memory.
+  void chooseBuffers() {
+    for (size_t i = 0; i < loops.size(); ++i)
+      for (const Reduction &r : loops[i].reductions) {
+        auto fits = [&](const Buffer &b) {
+          return b.variable == r.variable &&
+                 std::all_of(b.users.begin(), b.users.end(), [&](size_t user) { return exclusive(loops[user], loops[i]); });
+        };
+        auto found = std::find_if(buffers.begin(), buffers.end(), fits);
+        if (found == buffers.end())
+          found = buffers.insert(buffers.end(), {freshName(taken, r.variable + "_of_parts"), r.variable, r.type, {}});
+        found->users.push_back(i);
+        loops[i].buffers.push_back(size_t(found - buffers.begin()));
+      }
+  }
+
+  void requireRange(const Loop &loop) {
+    std::string upper = *planText(model, model.poly(loop.counted.upper));
+    int64_t most = loop.counted.type.bytes == 8 ? INT64_MAX / 2 : loop.counted.type.isSigned ? INT32_MAX : int64_t(UINT32_MAX);
+    if (auto constant = constantValue(loop.counted.upper); constant && *constant <= most - parts)
+      return;
+    state.require(upper + " <= " + std::to_string(most - parts), "the ranges' ends do not overflow");
+  }
+
+  /// Where the block's thread has its partial result of one part.
+  ExprRef slot(const Buffer &buffer, const ExprRef &part) const {
+    ExprRef block = add(mul(part, builtin("gridDim.x")), builtin("blockIdx.x"));
+    return subscript(var(buffer.name, buffer.type), add(mul(block, intLit(x)), builtin("threadIdx.x")), buffer.type);
+  }
+
+  /// The part's own range of the loop, and where its results go.
+  std::vector<StmtRef> partOf(const Loop &loop, const Stmt *before) {
+    const CountedLoop &c = loop.counted;
+    Type type = c.type;
+    type.isConst = false;
+    std::vector<StmtRef> result;
+    for (const Reduction &r : loop.reductions)
+      if (hasIdentity(r) && !(before && startsAtIdentity(*before, r)))
+        result.push_back(exprStmt(assign("=", var(r.variable, r.type), r.fold.identity(r.type))));
+    ExprRef size = var(freshName(taken, "part_size"), type), first = var(freshName(taken, "part_begin"), type),
+            end = var(freshName(taken, "part_end"), type);
+    ExprRef part = type.isSigned || type.bytes == 8 ? castTo(type, builtin("blockIdx.y")) : builtin("blockIdx.y");
+    result.push_back(declStmt(size->text, type, binary("/", add(sub(c.upper, c.lower), intLit(parts - 1)), intLit(parts))));
+    result.push_back(declStmt(first->text, type, add(mul(part, size), c.lower)));
+    ExprRef wanted = c.upper->type.bytes == type.bytes && c.upper->type.isSigned == type.isSigned ? c.upper : castTo(type, c.upper);
+    ExprRef beyond = add(first, size);
+    result.push_back(declStmt(end->text, type, conditional(lessThan(beyond, wanted), beyond, wanted)));
+    StmtRef copy = std::make_shared<Stmt>(*loop.stmt);
+    copy->body = {clone(loop.stmt->body[0])};
+    copy->init = declStmt(c.var, c.type, first);
+    copy->expr = lessThan(var(c.var, c.type), end);
+    result.push_back(copy);
+    for (size_t i = 0; i < loop.reductions.size(); ++i)
+      result.push_back(exprStmt(assign("=", slot(buffers[loop.buffers[i]], builtin("blockIdx.y")), var(loop.reductions[i].variable, loop.reductions[i].type))));
+    return result;
+  }
+
+  /// All parts' results, in place of the loop.
+  std::vector<StmtRef> wholeOf(const Loop &loop, const Stmt *) {
+    std::vector<StmtRef> body;
+    for (size_t i = 0; i < loop.reductions.size(); ++i) {
+      const Reduction &r = loop.reductions[i];
+      ExprRef value = slot(buffers[loop.buffers[i]], var(partName, Type::makeUnsigned()));
+      if (r.fold.kind != Fold::Kind::Operator) { // it may be needed twice
+        ExprRef local = var(freshName(taken, "other"), r.type);
+        body.push_back(declStmt(local->text, r.type, value));
+        value = local;
+      }
+      body.push_back(r.fold.into(var(r.variable, r.type), value));
+    }
+    StmtRef over = countedFor(partName, Type::makeUnsigned(), intLit(0), intLit(parts), 1, block(body), NoUnroll);
+    if (parts >= 16)
+      over->unroll = 16; // loads in flight
+    return {over};
+  }
+
+  /// A copy of a list's first `count` statements, with what `make` makes in place of split loops.
+  std::vector<StmtRef> copied(const Stmt &list, size_t count, bool truncate,
+                              const std::function<std::vector<StmtRef>(const Loop &, const Stmt *before)> &make) {
+    std::vector<StmtRef> result;
+    for (size_t i = 0; i < count; ++i) {
+      const StmtRef &s = list.body[i];
+      if (const Loop *loop = split(*s)) {
+        for (StmtRef &t : make(*loop, i ? list.body[i - 1].get() : nullptr))
+          result.push_back(std::move(t));
+        continue;
+      }
+      if (!isBranch(*s) || !holdsSplit(*s)) {
+        result.push_back(clone(s));
+        continue;
+      }
+      auto inner = [&](const Stmt &part) { return copied(part, truncate ? neededOf(part) : part.body.size(), truncate, make); };
+      StmtRef copy = std::make_shared<Stmt>(*s);
+      if (s->kind == StmtKind::Block) {
+        copy->body = inner(*s);
+      } else {
+        for (StmtRef &branch : copy->body)
+          branch = block(inner(*branch));
+        if (copy->body.size() == 2 && copy->body[1]->body.empty())
+          copy->body.pop_back();
+      }
+      result.push_back(copy);
+    }
+    return result;
+  }
+
+  void rewrite() {
+    Stmt &body = *kernel.body;
+    // Leading declarations are there for both.
+    size_t shared = 0;
+    while (shared < body.body.size() && body.body[shared]->kind == StmtKind::Decl && model.singleAssignment(body.body[shared]->text))
+      ++shared;
+    std::vector<StmtRef> common(body.body.begin(), body.body.begin() + long(shared));
+    Stmt rest = body;
+    rest.body.erase(rest.body.begin(), rest.body.begin() + long(shared));
+
+    partName = freshName(taken, "part");
+    StmtRef before = block(copied(rest, neededOf(rest), true, [&](const Loop &loop, const Stmt *before) { return partOf(loop, before); }));
+    StmtRef after = block(copied(rest, rest.body.size(), false, [&](const Loop &loop, const Stmt *before) { return wholeOf(loop, before); }));
+    renameDeclarations(*after, taken);
+
+    std::string counter = freshName(taken, "parts_done"), ticket = freshName(taken, "done_before");
+    Type number = Type::makeUnsigned();
+    StmtRef last = declStmt(ticket, number, nullptr);
+    last->isShared = true;
+    ExprRef thread0 = binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool());
+    ExprRef arrival = callOf("atomicAdd", {addressOf(subscript(var(counter, number), builtin("blockIdx.x"), number)), intLit(1, number)}, number, false);
+    auto fence = [] { return exprStmt(callOf("__threadfence", {}, voidType(), false)); };
+    after->body.insert(after->body.begin(), fence());
+    std::vector<StmtRef> all = std::move(common);
+    all.insert(all.end(), before->body.begin(), before->body.end());
+    all.insert(all.end(), {fence(), barrierStmt(), last, ifStmt(thread0, block({exprStmt(assign("=", var(ticket, number), arrival))})),
+                           barrierStmt(), ifStmt(binary("==", var(ticket, number), intLit(parts - 1), Type::makeBool()), after)});
+    kernel.body = block(std::move(all));
+
+    LaunchStep &step = state.rewrite.plan.steps[0];
+    std::string blocks = "ceildiv(grid.x * block.x, " + std::to_string(x) + ")";
+    auto scratch = [&](const std::string &name, Type element, const std::string &elements, bool zeroed) {
+      state.rewrite.plan.scratch.push_back({name, element.text, IntExpr::of(elements), zeroed});
+      element.isVolatile = !zeroed;
+      kernel.params.push_back({name, pointerTo(element)});
+      step.arguments.push_back(name);
+    };
+    std::string elements = std::to_string(x * parts) + " * " + blocks;
+    for (const Buffer &buffer : buffers)
+      scratch(buffer.name, buffer.type, elements, false);
+    scratch(counter, number, blocks, true);
+    state.require(elements + " <= 268435456", "scratch memory for the parts' results stays small");
+    step.grid = {IntExpr::of(blocks), IntExpr::literal(parts), IntExpr::literal(1)};
+    step.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
+  }
+
+  KernelState &state;
+  Kernel &kernel;
+  const KernelModel &model;
+  int64_t x, parts;
+  std::set<std::string> taken;
+  std::vector<Loop> loops;
+  std::vector<Buffer> buffers;
+  std::string partName, firstReason;
+};
+
+class SplitReduction : public Transform {
+public:
+  llvm::StringRef name() const override { return "split-reduction"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    int64_t threads = state.hints.grid[0] * state.hints.block[0], enough = 1024 * int64_t(state.hints.multiprocessors);
+    if (threads > enough / 2)
+      return {}; // there is work for all multiprocessors already
+    int64_t parts = 32;
+    if (threads > 0)
+      for (parts = 2; parts < 512 && parts * threads < enough; parts *= 2)
+        ;
+    std::vector<Params> offers;
+    for (auto [x, p] : {std::pair<int64_t, int64_t>{64, parts}, {128, parts}, {256, parts}, {64, parts / 4}, {64, parts * 2}, {32, parts}})
+      if (p >= 2 && p <= 1024)
+        offers.push_back({{"x", std::to_string(x)}, {"parts", std::to_string(p)}});
+    return kernelSite(*this, state, offers);
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    int64_t x = paramInt(params, "x", 64), parts = paramInt(params, "parts", 32);
+    if (x < 32 || x % 32 || x > state.hints.maxThreads)
+      return notApplicable("a block of {0} threads is no row of whole warps", x);
+    if (parts < 2 || parts > 4096)
+      return notApplicable("the number of parts must be 2 to 4096");
+    for (const Param &p : state.tree->params)
+      if (p.type.pointee && p.type.pointee->isVolatile)
+        return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    auto made = remappable(state, 1, x);
+    if (!made)
+      return made.takeError();
+    std::shared_ptr<Kernel> kernel = *made;
+    KernelState result = state;
+    KernelModel model(*kernel, {0, 0, 0});
+    if (unsigned line = model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+    requireCover(result, model, 0, x);
+    if (llvm::Error e = Splitter(result, *kernel, model, x, parts).run())
+      return std::move(e);
+    for (const char *axis : {"y", "z"})
+      result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
+    lowerGlobalIndex(*kernel, [&](unsigned axis) { return globalIndexExpr(axis, x); });
+    removeUnused(*kernel); // what only the loops needed
+    kernel->maxThreads = unsigned(x);
+    result.tree = kernel;
+    return result;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeSplitReduction() {
+  static const SplitReduction transform;
+  return &transform;
+}
