@@ -191,8 +191,8 @@ private:
         if (s.expr)
           if (llvm::Error e = checkUses(namesIn(s.expr), partial, s.line))
             return e;
-        if (i + 1 < needed && s.kind == StmtKind::If && neededAll(s))
-          return notApplicable("line {0}: the branch writes memory before another loop", s.line);
+        if (i + 1 < needed && goesOn(s))
+          return notApplicable("line {0}: a branch goes on behind its loop, before another loop", s.line);
         std::set<std::string> after;
         for (const StmtRef &branch : s.kind == StmtKind::If ? s.body : std::vector<StmtRef>{list.body[i]}) {
           std::set<std::string> own = partial;
@@ -210,11 +210,10 @@ private:
   }
 
   /// Whether a branch that other split loops follow does anything behind its own split loops.
-  bool neededAll(Stmt &s) const {
-    for (const StmtRef &branch : s.body)
-      if (neededOf(*branch) != branch->body.size())
-        return true;
-    return false;
+  bool goesOn(const Stmt &s) const {
+    if (s.kind == StmtKind::Block)
+      return neededOf(s) != s.body.size();
+    return std::any_of(s.body.begin(), s.body.end(), [&](const StmtRef &branch) { return neededOf(*branch) != branch->body.size(); });
   }
 
   llvm::Error checkUses(const std::set<std::string> &names, const std::set<std::string> &partial, unsigned line) const {
@@ -243,7 +242,7 @@ private:
       opaque |= t.kind == StmtKind::Opaque;
       names.insert(t.names.begin(), t.names.end());
       for (const Access &access : model.accesses())
-        if (access.stmt == &t && access.write && access.space != Space::Local)
+        if ((access.stmt == &t || (t.init && access.stmt == t.init.get())) && access.write && access.space != Space::Local)
           opaque = true;
     });
     if (opaque)

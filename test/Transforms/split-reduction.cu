@@ -10,6 +10,7 @@
 // RUN: not optiml-opt --passes='split-reduction[variance]' %s 2>&1 | FileCheck %s --check-prefix=VARIANCE
 // RUN: not optiml-opt --passes='split-reduction[extreme]' %s 2>&1 | FileCheck %s --check-prefix=EXTREME
 // RUN: not optiml-opt --passes='split-reduction[between]' %s 2>&1 | FileCheck %s --check-prefix=BETWEEN
+// RUN: not optiml-opt --passes='split-reduction[goesOn]' %s 2>&1 | FileCheck %s --check-prefix=ON
 // RUN: not optiml-opt --passes='split-reduction[sparse]' %s 2>&1 | FileCheck %s --check-prefix=SPARSE
 // RUN: not optiml-opt --passes='split-reduction[writes]' %s 2>&1 | FileCheck %s --check-prefix=WRITES
 // RUN: not optiml-opt --passes='split-reduction[bounded]' %s 2>&1 | FileCheck %s --check-prefix=BOUNDED
@@ -154,6 +155,22 @@ __global__ void between(const float *a, float *y, int n, int count) {
   }
 }
 // BETWEEN: writes memory, or may, before a loop
+
+__global__ void goesOn(const float *a, float *y, int n, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0, t = 0, scale;
+  if (i % 2) {
+    for (int k = 0; k < n; ++k)
+      s += a[k * count + i];
+    scale = 2;
+  } else {
+    scale = 3;
+  }
+  for (int k = 0; k < n; ++k)
+    t += scale * a[k * count + i];
+  y[i] = s + t;
+}
+// ON: a branch goes on behind its loop, before another loop
 
 __global__ void sparse(const int *start, const float *a, float *y, int count) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
