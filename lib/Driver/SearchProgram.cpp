@@ -245,6 +245,16 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   std::map<std::string, LaunchHints> hints;
   std::map<std::string, double> heaviest;
   for (const LaunchImage &launch : performance.launches) {
+    std::vector<std::string> &arguments = hints[launch.kernel].arguments;
+    bool first = arguments.empty();
+    arguments.resize(launch.arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const ArgumentImage &argument = launch.arguments[i];
+      if (first && !argument.isPointer)
+        arguments[i] = argument.bytes;
+      else if (arguments[i] != argument.bytes)
+        arguments[i].clear();
+    }
     double threads = launch.weight * double(threadsOf(launch));
     if (threads <= heaviest[launch.kernel])
       continue;

@@ -12,6 +12,7 @@
 #include "optiml/Core/Variant.h"
 #include "llvm/Support/Error.h"
 #include <array>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct LaunchHints {
   unsigned maxSharedBytes = 48 * 1024; ///< static shared memory a block may use
   unsigned maxThreads = 1024;
   unsigned multiprocessors = 132; ///< of the GPU that the kernel is optimized for
+  std::vector<std::string> arguments; ///< raw values on which all captured launches agree; empty where they do not
+  std::map<std::string, int64_t> scalars; ///< the integers among them, by parameter
   bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
 };
 
