@@ -99,7 +99,7 @@ llvm::Error requireKnownControl(const KernelModel &model, const Access &access) 
 /// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides.
 /// Gives for each dimension (stride, varying part); the uniform part of the whole index is what remains.
 llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel &model, const Access &access,
-                                                              const std::vector<Runner> &runners) {
+                                                              const std::vector<Runner> &runners, bool backwards) {
   auto runs = [&](const std::string &atom) {
     return std::find_if(runners.begin(), runners.end(), [&](const Runner &r) { return r.atom == atom; });
   };
@@ -129,8 +129,11 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
       factor = factor * Poly::atom(atom);
     // Ascending coefficients; a gap larger than what is spanned so far starts a new dimension.
     std::vector<std::pair<int64_t, std::string>> sorted;
-    for (const auto &[atom, c] : coefficients)
+    for (const auto &[atom, c] : coefficients) {
+      if (c < 0 && !backwards)
+        return notApplicable("the index of {0} runs backwards (line {1})", access.array, access.stmt->line);
       sorted.emplace_back(std::abs(c), atom);
+    }
     std::sort(sorted.begin(), sorted.end());
     int64_t unit = sorted[0].first, span = 0;
     Poly value;
@@ -294,7 +297,12 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     if (!strip)
       if (llvm::Error e = requireKnownControl(model, access))
         return e;
-    auto dims = splitIndex(model, access, *runners);
+    // Differences of unsigned indices come out right only where all of them have the same width.
+    bool backwards = !strip && llvm::none_of(*runners, [&](const Runner &r) {
+      auto around = model.loopOf(r.atom);
+      return around && around->type.bytes > 4;
+    });
+    auto dims = splitIndex(model, access, *runners, backwards);
     if (!dims)
       return dims.takeError();
     Poly uniform = access.subscripts[0];
