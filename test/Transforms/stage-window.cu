@@ -33,13 +33,14 @@
 
 // Where all operands are staged, threads without a result compute one from zeros, and need no guard.
 // COARSE: __shared__ __align__(16) float in_window[20][68];
-// COARSE: for (int ix = 0; ix < 4; ++ix) {
-// COARSE: for (int ix = 0; ix < 4; ++ix) {
+// COARSE: for (int j = 0; j < 5; ++j) {
+// COARSE-NEXT: #pragma unroll
+// COARSE-NEXT: for (int ix = 0; ix < 4; ++ix) {
 // COARSE-NEXT: s[ix] += in_window[i + threadIdx.y][ix + j + threadIdx.x * 4] * w_window[i * 5 + j];
 
-// SITES: stage-window[blur:in+w]{}
-// SITES: stage-window[blur:in]{}
-// SITES: stage-window[blur:w]{}
+// SITES: stage-window[blur:in+w]{{$}}
+// SITES: stage-window[blur:in]{{$}}
+// SITES: stage-window[blur:w]{{$}}
 // SHAPE: the block shape is not fixed yet
 __global__ void blur(const float *in, const float *w, float *out, int height, int width) {
   int x = blockIdx.x * blockDim.x + threadIdx.x;
