@@ -1,5 +1,6 @@
 //===- Common.cpp - what several transforms need --------------------------===//
 #include "Common.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -198,9 +199,18 @@ bool optiml::isParameter(const KernelModel &model, const std::string &atom) {
   return p && p->type.cls == Type::Class::Record && model.stable(var(p->name, p->type));
 }
 
+/// "p.n", an integer that conditions can name.
+static bool isIntegerField(const KernelModel &model, llvm::StringRef atom) {
+  auto [base, member] = atom.split('.');
+  const Param *param = model.param(base.str());
+  return param && llvm::any_of(param->fields, [&, name = member](const Param::Field &field) {
+    return field.name == name && field.type.cls == Type::Class::Int;
+  });
+}
+
 std::optional<std::string> optiml::planText(const KernelModel &model, const Poly &p) {
   for (const std::string &atom : p.atoms())
-    if (!model.param(atom) || !isParameter(model, atom))
+    if (!isParameter(model, atom) || !(model.param(atom) || isIntegerField(model, atom)))
       return std::nullopt;
   return p.str();
 }
@@ -522,7 +532,7 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
     return llvm::Error::success();
   for (const Range *r : {&*ra, &*rb})
     for (const std::string &name : r->nonNegative)
-      if (const Param *p = model.param(name); p ? p->type.isSigned : name.find(' ') != std::string::npos)
+      if (const Param *p = model.param(name); !p || p->type.isSigned)
         state.require(name + " >= 0", "index arithmetic assumes it");
   auto text = [](const std::string &name, const Range &r) {
     std::string low = folded("min", r.low), end = folded("max", r.end), size = std::to_string(r.bytes);

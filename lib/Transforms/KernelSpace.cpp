@@ -72,9 +72,16 @@ static std::optional<int64_t> integerIn(llvm::StringRef bytes, const Type &type)
 static void nameScalars(LaunchHints &hints, const Kernel &kernel) {
   if (hints.arguments.size() != kernel.params.size())
     return;
-  for (size_t i = 0; i < kernel.params.size(); ++i)
-    if (auto value = integerIn(hints.arguments[i], kernel.params[i].type))
-      hints.scalars.emplace(kernel.params[i].name, *value);
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    const Param &param = kernel.params[i];
+    llvm::StringRef bytes = hints.arguments[i];
+    if (auto value = integerIn(bytes, param.type))
+      hints.scalars.emplace(param.name, *value);
+    if (bytes.size() == param.type.bytes)
+      for (const Param::Field &field : param.fields)
+        if (auto value = integerIn(bytes.substr(field.offset, field.type.bytes), field.type))
+          hints.scalars.emplace(param.name + "." + field.name, *value);
+  }
 }
 
 llvm::Expected<std::unique_ptr<KernelSpace>>

@@ -1,6 +1,6 @@
 //===- SpecializeScalar.cpp - an argument that is always the same ---------===//
 //
-// specialize-scalar[kernel:n]{value=24}: an integer parameter becomes a constant of the kernel: loops over it get a constant
+// specialize-scalar[kernel:n]{value=24}: an integer parameter, or a member of one ("p.n"), becomes a constant of the kernel: loops over it get a constant
 // trip count, divisions by it become multiplications, and tiles that it sizes can be declared.
 //
 // Legal: under the recorded condition that the argument has this value, for a parameter that the kernel does not change.
@@ -23,13 +23,11 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
     std::set<std::string> useful = worthKnowing(*state.tree, state.hints.scalars);
-    for (const Param &param : state.tree->params) {
-      if (!useful.count(param.name))
-        continue;
-      Params params = {{"value", std::to_string(state.hints.scalars.at(param.name))}};
-      auto applied = apply(state, ":" + param.name, params);
+    for (const std::string &name : useful) {
+      Params params = {{"value", std::to_string(state.hints.scalars.at(name))}};
+      auto applied = apply(state, ":" + name, params);
       if (applied)
-        result.push_back({"specialize-scalar", state.rewrite.original + ":" + param.name, {params}});
+        result.push_back({"specialize-scalar", state.rewrite.original + ":" + name, {params}});
       else
         llvm::consumeError(applied.takeError());
     }
@@ -42,24 +40,22 @@ public:
     int64_t value = 0;
     if (text == params.end() || llvm::StringRef(text->second).getAsInteger(10, value))
       return notApplicable("the value of '{0}' is not given", name);
-    const Param *param = nullptr;
-    for (const Param &p : state.tree->params)
-      if (p.name == name)
-        param = &p;
-    if (!param || param->type.cls != Type::Class::Int)
+    const Type *type = typeOf(*state.tree, name);
+    if (!type || type->cls != Type::Class::Int)
       return notApplicable("there is no integer parameter '{0}'", name);
-    if (!fits(value, param->type) || value < -INT32_MAX || value > INT32_MAX)
+    if (!fits(value, *type) || value < -INT32_MAX || value > INT32_MAX)
       return notApplicable("{0} is no value of '{1}'", value, name);
-    if (changedParameters(*state.tree).count(name))
-      return notApplicable("the kernel changes its parameter '{0}'", name);
+    std::string param = llvm::StringRef(name).split('.').first.str();
+    if (changedParameters(*state.tree).count(param))
+      return notApplicable("the kernel changes its parameter '{0}'", param);
     auto kernel = state.tree->clone();
     bool used = false;
-    walkExprs(*kernel->body, [&](const ExprRef &e) { used |= e->kind == ExprKind::Var && e->text == name; });
+    walkExprs(*kernel->body, [&](const ExprRef &e) { used |= isRead(e, name); });
     if (!used)
       return notApplicable("the kernel does not use '{0}'", name);
-    ExprRef constant = constantOf(param->type, value);
+    ExprRef constant = constantOf(*type, value);
     rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
-      if (e->kind == ExprKind::Var && e->text == name)
+      if (isRead(e, name))
         return constant;
       return folded(e);
     });
@@ -70,6 +66,26 @@ public:
   }
 
 private:
+  /// Of a parameter, or of a member of one ("p.n"); null when there is none.
+  static const Type *typeOf(const Kernel &kernel, llvm::StringRef name) {
+    auto [base, member] = name.split('.');
+    for (const Param &param : kernel.params) {
+      if (param.name != base)
+        continue;
+      if (member.empty())
+        return &param.type;
+      for (const Param::Field &field : param.fields)
+        if (field.name == member)
+          return &field.type;
+    }
+    return nullptr;
+  }
+
+  static bool isRead(const ExprRef &e, const std::string &name) {
+    return (e->kind == ExprKind::Var && e->text == name) ||
+           (e->kind == ExprKind::Member && e->args[0]->kind == ExprKind::Var && !e->args[0]->type.isPointer() && str(e) == name);
+  }
+
   static bool fits(int64_t value, const Type &type) {
     if (type.bytes >= 8)
       return type.isSigned || value >= 0;
@@ -127,7 +143,7 @@ private:
         note(e->args[1], INT64_MAX);
       if (e->text == "*")
         for (const ExprRef &factor : e->args)
-          if (factor->kind == ExprKind::Var)
+          if (factor->kind == ExprKind::Var || factor->kind == ExprKind::Member)
             note(factor, largestFactor);
     });
     return result;

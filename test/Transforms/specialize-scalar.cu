@@ -5,6 +5,7 @@
 // RUN: not optiml-opt --passes='specialize-scalar[taps:in]{value=5}' %s 2>&1 | FileCheck --check-prefix=POINTER %s
 // RUN: not optiml-opt --passes='specialize-scalar[pitched:stride]{value=-1}' %s 2>&1 | FileCheck --check-prefix=RANGE %s
 // RUN: not optiml-opt --passes='specialize-scalar[halve:n]{value=8}' %s 2>&1 | FileCheck --check-prefix=CHANGED %s
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='specialize-scalar[strided:p.taps]{value=3}' %s | FileCheck --check-prefix=MEMBER %s
 // RUN: optiml-opt --emit --passes='specialize-scalar[taps:width]{value=5};unroll[taps/k]{factor=full}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 
@@ -33,6 +34,22 @@ __global__ void taps(const float *in, const float *w, float *out, int n, int wid
 __global__ void pitched(const float *in, float *out, unsigned long stride, int shift) {
   unsigned long x = blockIdx.x * blockDim.x + threadIdx.x;
   out[x * stride + shift] = in[x / stride];
+}
+
+// MEMBER: when p.taps == 3  (the kernel is written for this value)
+// MEMBER: for (int k = 0; k < 3; ++k) {
+// MEMBER-NEXT: s += in[x * p.stride + k];
+struct Shape {
+  float scale;
+  int taps;
+  unsigned short stride;
+};
+__global__ void strided(const float *in, float *out, Shape p) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+  for (int k = 0; k < p.taps; ++k)
+    s += in[x * p.stride + k];
+  out[x] = s * p.scale;
 }
 
 // CHANGED: the kernel changes its parameter 'n'
