@@ -37,12 +37,12 @@ std::optional<std::string> affineText(const Poly &p, Names &names) {
 
 using SetPtr = std::unique_ptr<isl_set, decltype(&isl_set_free)>;
 
-/// Constraints of the only basic set of `set` as polynomials; false when it has divs.
+/// Constraints of each basic set of `set` as polynomials; false when one has divs.
 bool readConstraints(isl_set *set, const std::vector<std::string> &dims, const std::vector<std::string> &params,
-                     std::vector<Poly> &out) {
+                     std::vector<std::vector<Poly>> &out) {
   struct State {
     const std::vector<std::string> &dims, &params;
-    std::vector<Poly> &out;
+    std::vector<std::vector<Poly>> &out;
     bool exact = true;
   } state{dims, params, out};
   auto onConstraint = [](isl_constraint *c, void *user) -> isl_stat {
@@ -59,9 +59,9 @@ bool readConstraints(isl_set *set, const std::vector<std::string> &dims, const s
       p = p + Poly(number(isl_constraint_get_coefficient_val(c, isl_dim_param, int(i)))) * Poly::atom(s.params[i]);
     if (isl_constraint_involves_dims(c, isl_dim_div, 0, unsigned(isl_constraint_dim(c, isl_dim_div))))
       s.exact = false;
-    s.out.push_back(p);
+    s.out.back().push_back(p);
     if (isl_constraint_is_equality(c))
-      s.out.push_back(Poly(0) - p);
+      s.out.back().push_back(Poly(0) - p);
     isl_constraint_free(c);
     return isl_stat_ok;
   };
@@ -73,6 +73,7 @@ bool readConstraints(isl_set *set, const std::vector<std::string> &dims, const s
       set,
       [](isl_basic_set *bset, void *user) -> isl_stat {
         auto *b = static_cast<Both *>(user);
+        b->state->out.emplace_back();
         isl_basic_set_foreach_constraint(bset, b->f, b->state);
         isl_basic_set_free(bset);
         return isl_stat_ok;
@@ -86,6 +87,16 @@ std::optional<std::vector<Poly>> optiml::projectSet(const std::vector<std::strin
                                                     const std::vector<std::string> &hidden,
                                                     const std::vector<SetPiece> &pieces,
                                                     const std::vector<Poly> &context) {
+  auto sets = projectSets(dimensions, hidden, pieces, context, 1);
+  if (!sets)
+    return std::nullopt;
+  return sets->empty() ? std::vector<Poly>() : sets->front();
+}
+
+std::optional<std::vector<std::vector<Poly>>> optiml::projectSets(const std::vector<std::string> &dimensions,
+                                                                  const std::vector<std::string> &hidden,
+                                                                  const std::vector<SetPiece> &pieces,
+                                                                  const std::vector<Poly> &context, unsigned most) {
   Names names;
   std::string dimList, hiddenList;
   for (size_t i = 0; i < dimensions.size(); ++i) {
@@ -141,13 +152,13 @@ std::optional<std::vector<Poly>> optiml::projectSet(const std::vector<std::strin
   if (!set || !known)
     return std::nullopt;
   set.reset(isl_set_coalesce(isl_set_remove_redundancies(isl_set_coalesce(set.release()))));
-  if (!set || isl_set_n_basic_set(set.get()) != 1)
+  if (!set || isl_set_n_basic_set(set.get()) < 1 || isl_set_n_basic_set(set.get()) > int(most))
     return std::nullopt;
   SetPtr gist(isl_set_gist(isl_set_copy(set.get()), known.release()), isl_set_free);
   gist.reset(isl_set_remove_redundancies(isl_set_coalesce(gist.release())));
-  if (!gist || isl_set_n_basic_set(gist.get()) > 1)
+  if (!gist || isl_set_n_basic_set(gist.get()) > int(most))
     return std::nullopt;
-  std::vector<Poly> result;
+  std::vector<std::vector<Poly>> result;
   if (!readConstraints(gist.get(), dimensions, names.params, result))
     return std::nullopt;
   return result;

@@ -8,6 +8,7 @@
 #include "optiml/Analysis/Purity.h"
 #include "optiml/Support/Error.h"
 #include "clang/AST/ExprCXX.h"
+#include "clang/AST/RecordLayout.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/AST/StmtCXX.h"
 #include "clang/Basic/SourceManager.h"
@@ -81,7 +82,7 @@ public:
       std::string name = param->getNameAsString();
       if (name.empty())
         name = "unused" + std::to_string(param->getFunctionScopeIndex());
-      kernel->params.push_back({claim(param, name), convert(param->getType())});
+      kernel->params.push_back({claim(param, name), convert(param->getType()), fieldsOf(param->getType())});
     }
     if (auto *bounds = fn->getAttr<cl::CUDALaunchBoundsAttr>()) {
       kernel->maxThreads = evaluate(bounds->getMaxThreads());
@@ -188,6 +189,20 @@ private:
     } else if (canonical->isRecordType()) {
       result.cls = Type::Class::Record;
     }
+    return result;
+  }
+
+  std::vector<Param::Field> fieldsOf(cl::QualType type) {
+    std::vector<Param::Field> result;
+    const cl::RecordDecl *record = type->getAsRecordDecl();
+    if (!record || !record->getDefinition() || record->isUnion())
+      return result;
+    const cl::ASTRecordLayout &layout = ast.getASTRecordLayout(record->getDefinition());
+    for (const cl::FieldDecl *field : record->getDefinition()->fields())
+      if (!field->isBitField() && !field->getType()->isReferenceType() &&
+          (field->getAccess() == cl::AS_public || field->getAccess() == cl::AS_none))
+        result.push_back({field->getNameAsString(), convert(field->getType()),
+                          unsigned(layout.getFieldOffset(field->getFieldIndex()) / 8)});
     return result;
   }
 

@@ -37,17 +37,6 @@ namespace {
 
 constexpr const char *version = "0.1.0";
 
-/// The value of a scalar argument, were it an integer.
-std::optional<int64_t> integerValue(const ArgumentImage &argument) {
-  size_t n = argument.bytes.size();
-  if (argument.isPointer || (n != 1 && n != 2 && n != 4 && n != 8))
-    return std::nullopt;
-  uint64_t value = 0;
-  memcpy(&value, argument.bytes.data(), n);
-  unsigned shift = unsigned(64 - 8 * n);
-  return int64_t(value << shift) >> shift;
-}
-
 std::atomic<bool> interrupted{false};
 void onInterrupt(int signal) {
   interrupted = true;
@@ -257,6 +246,16 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   std::map<std::string, LaunchHints> hints;
   std::map<std::string, double> heaviest;
   for (const LaunchImage &launch : performance.launches) {
+    std::vector<std::string> &arguments = hints[launch.kernel].arguments;
+    bool first = arguments.empty();
+    arguments.resize(launch.arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const ArgumentImage &argument = launch.arguments[i];
+      if (first && !argument.isPointer)
+        arguments[i] = argument.bytes;
+      else if (arguments[i] != argument.bytes)
+        arguments[i].clear();
+    }
     double threads = launch.weight * double(threadsOf(launch));
     if (threads <= heaviest[launch.kernel])
       continue;
@@ -266,9 +265,6 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       h.grid[i] = launch.grid[i];
       h.block[i] = launch.block[i];
     }
-    h.arguments.clear();
-    for (const ArgumentImage &argument : launch.arguments)
-      h.arguments.push_back(integerValue(argument));
     h.strictFloat = flags.fp == FpMode::Strict;
     h.multiprocessors = GpuSpec::forArch(options.arch).sms;
   }

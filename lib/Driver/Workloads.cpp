@@ -12,14 +12,20 @@
 
 using namespace optiml;
 
+static constexpr long smallArgument = 64;
+
 std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std::string> &arguments) {
   std::vector<std::vector<std::string>> result;
   // Odd, mutually prime, on both sides of a warp and of common tiles.
   static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}};
   unsigned sizes = 0;
+  long largest = 0;
   for (const std::string &argument : arguments) {
     long value;
-    sizes += !llvm::StringRef(argument).getAsInteger(10, value) && value >= 8;
+    if (llvm::StringRef(argument).getAsInteger(10, value))
+      continue;
+    sizes += value >= 8;
+    largest = std::max(largest, value);
   }
   if (arguments.empty()) {
     for (unsigned count : {3u, 2u, 1u})
@@ -37,6 +43,9 @@ std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std
     for (std::string &argument : line) {
       long value;
       if (llvm::StringRef(argument).getAsInteger(10, value) || value < 8)
+        continue;
+      // A variant may be written for a small one, the width of a filter, say: once it stays what it is.
+      if (&set == &sets.back() && value < smallArgument && largest >= smallArgument)
         continue;
       long odd = set[n++ % set.size()];
       if (sizes == 1)

@@ -18,13 +18,21 @@ ConcretePlan optiml::identityPlan(const LaunchImage &launch, const std::string &
   return {{}, {step}};
 }
 
+/// The little-endian integer of `n` bytes (1 to 8) at `data`.
+static int64_t integer(const char *data, size_t n, bool isSigned) {
+  uint64_t v = 0;
+  memcpy(&v, data, n);
+  unsigned shift = unsigned(64 - 8 * n);
+  return isSigned ? int64_t(v << shift) >> shift : int64_t(v);
+}
+
 namespace {
 
 /// The values of names in a plan's expressions.
 class Names {
 public:
   Names(const KernelRewrite &rewrite, const LaunchImage &launch)
-      : launch(launch), parameters(splitTopLevel(rewrite.originalParameters)),
+      : launch(launch), members(rewrite.members), parameters(splitTopLevel(rewrite.originalParameters)),
         names(namesOfParameters(rewrite.originalParameters)) {}
 
   std::optional<int64_t> value(const std::string &name) const;
@@ -38,7 +46,10 @@ public:
   bool fits() const { return names.size() == launch.arguments.size(); }
 
 private:
+  std::optional<int64_t> memberValue(const std::string &name, const MemberPlace &place) const;
+
   const LaunchImage &launch;
+  const std::map<std::string, MemberPlace> &members;
   std::vector<std::string> parameters, names;
 };
 
@@ -51,6 +62,8 @@ std::optional<int64_t> Names::value(const std::string &name) const {
   }
   if (name == "shared")
     return launch.sharedBytes;
+  if (auto it = members.find(name); it != members.end())
+    return memberValue(name, it->second);
   int i = parameter(name);
   if (i < 0)
     return std::nullopt;
@@ -58,12 +71,17 @@ std::optional<int64_t> Names::value(const std::string &name) const {
   size_t n = a.bytes.size();
   if ((n != 1 && n != 2 && n != 4 && n != 8) || isFloatParameter(parameters[size_t(i)]))
     return std::nullopt;
-  uint64_t v = 0;
-  memcpy(&v, a.bytes.data(), n);
-  if (a.isPointer || isUnsignedParameter(parameters[size_t(i)]))
-    return int64_t(v);
-  unsigned shift = unsigned(64 - 8 * n);
-  return int64_t(v << shift) >> shift;
+  return integer(a.bytes.data(), n, !a.isPointer && !isUnsignedParameter(parameters[size_t(i)]));
+}
+
+std::optional<int64_t> Names::memberValue(const std::string &name, const MemberPlace &place) const {
+  int i = parameter(name.substr(0, name.find('.')));
+  if (i < 0)
+    return std::nullopt;
+  const std::string &bytes = launch.arguments[size_t(i)].bytes;
+  if (place.bytes > 8 || size_t(place.offset) + place.bytes > bytes.size())
+    return std::nullopt;
+  return integer(bytes.data() + place.offset, place.bytes, place.isSigned);
 }
 
 } // namespace

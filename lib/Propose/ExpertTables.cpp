@@ -8,6 +8,11 @@
 using namespace optiml;
 
 static const ExpertRule rules[] = {
+    {"specialize-scalar", "", 0.5, "loops over a constant are unrolled completely, and windows get a size"},
+    {"specialize-scalar", "l1", 0.8, "constant extents open the way to windows in shared memory"},
+    {"specialize-scalar", "issue", 1.0, "loop control and index arithmetic fold into constants"},
+    {"specialize-scalar", "int32", 1.2, "divisions by a constant are multiplications"},
+
     {"promote-accumulator", "", 1.0, "a value that is read and written in every iteration belongs in a register"},
     {"promote-accumulator", "latency", 1.5, "a read-modify-write of memory in every iteration is a chain of latencies"},
     {"promote-accumulator", "l2", 1.5, "writing an accumulator in every iteration is traffic that a register saves"},
@@ -50,6 +55,12 @@ static const ExpertRule rules[] = {
     {"coarsen", "latency", 1.0, "several outputs a thread are independent work that hides latency"},
     {"coarsen", "dram", 0.5, "more bytes in flight a thread come closer to the bandwidth of memory"},
 
+    {"stage-window", "", 0.5, "elements that neighbouring threads share can be loaded once into shared memory"},
+    {"stage-window", "l1", 1.5, "overlapping reads of neighbouring threads come from shared memory, at full width"},
+    {"stage-window", "l2", 1.2, "what a block reads more than once is asked of L2 once"},
+    {"stage-window", "latency", 1.0, "shared memory answers ten times sooner than L2"},
+    {"stage-window", "issue", 0.7, "guards and index arithmetic are left to the copy into shared memory"},
+
     {"stage-shared", "", 0.4, "operands that threads of a block share can be loaded once into shared memory"},
     {"stage-shared", "l1", 1.3, "operands in shared memory are read without tags and at full width"},
     {"stage-shared", "l2", 1.5, "a tile in shared memory is asked of L2 once a block"},
@@ -73,6 +84,8 @@ static const ExpertOrder orders[] = {
     {"promote-accumulator", "distribute-loop", 0.3}, {"grid-stride", "privatize-atomic", 0.6},
     {"promote-accumulator", "coarsen", 0.5}, {"promote-accumulator", "stage-shared", 0.3},
     {"coarsen", "stage-shared", 0.6},        {"coarsen", "unroll", 0.4},
+    {"coarsen", "stage-window", 0.6},        {"stage-window", "unroll", 0.6},
+    {"specialize-scalar", "coarsen", 0.8},   {"specialize-scalar", "unroll", 0.6},
     {"stage-shared", "unroll", 0.6},         {"coarsen", "qualify-pointers", 0.6},
 };
 
@@ -108,6 +121,7 @@ static std::vector<ExpertLine> makeLines() {
   const OpeningStep promote = everywhere(step("promote-accumulator"));
   const OpeningStep qualify = step("qualify-pointers");
   const OpeningStep unrollFully = onlyPreferred(everywhere(step("unroll", {{{"factor", "full"}}})));
+  const OpeningStep specialize = everywhere(step("specialize-scalar"));
   const OpeningStep unrollSome = everywhere(step("unroll", {{{"factor", "4"}}}));
   // Matrix products and their kin: block tile in shared memory, thread tile in registers.
   auto tiled = [&](const char *name, Params block, const char *x, const char *y, Params strip) {
@@ -117,6 +131,14 @@ static std::vector<ExpertLine> makeLines() {
                         required(step("stage-shared", {std::move(strip), pipelined("16"), tile("8"), tile("16")})), unrollFully,
                         qualify}},
                       {"l1", "l2", "latency", "issue", "fp32"}};
+  };
+  // Convolutions and stencils: what a block reads in shared memory, adjacent outputs of a thread in registers.
+  auto window = [&](const char *name, std::vector<OpeningStep> coarsen) {
+    std::vector<OpeningStep> steps = {specialize, promote, step("block-shape", {shape("16", "16"), {{"x", "256"}}})};
+    steps.insert(steps.end(), coarsen.begin(), coarsen.end());
+    for (const OpeningStep &last : {required(step("stage-window")), unrollFully, qualify})
+      steps.push_back(last);
+    return ExpertLine{{name, std::move(steps)}, {"l1", "l2", "latency", "issue", "fp32"}};
   };
   auto shared = [&](const char *name, Params group, bool unrolled) {
     std::vector<OpeningStep> steps = {promote, required(onlyPreferred(step("distribute-loop", {std::move(group)})))};
@@ -136,6 +158,11 @@ static std::vector<ExpertLine> makeLines() {
        {"latency", "l1", "l2", "fp64"}},
       {{"through shared memory, coalesced on both sides", {required(step("transpose-through-shared")), qualify}},
        {"l1", "l2", "dram", "latency"}},
+      window("outputs in registers over a window in shared memory",
+             {required(onlyPreferred(step("coarsen", {outputs("4", "2", "blocked"), {{"x", "4"}, {"style", "blocked"}}})))}),
+      window("larger outputs in registers over a window in shared memory",
+             {required(onlyPreferred(step("coarsen", {outputs("4", "4", "blocked"), {{"x", "8"}, {"style", "blocked"}}})))}),
+      window("window in shared memory", {}),
       // Measured on an H200 at 4096^3 and 1024^3: the first is the best for large products, the second for small ones.
       tiled("register tile 8x16 over shared memory, prefetched", shape("16", "8"), "8", "16", pipelined("16")),
       tiled("register tile 4x8 over shared memory, prefetched", shape("16", "8"), "4", "8", pipelined("16")),
@@ -166,6 +193,8 @@ static std::vector<ExpertLine> makeLines() {
       {{"several elements a thread, in turns",
         {required(step("grid-stride")), unrollSome, qualify}},
        {"dram", "latency", "issue"}},
+      {{"arguments that never change as constants, loops unrolled", {required(specialize), promote, unrollFully, qualify}},
+       {"issue", "int32", "latency", "l1"}},
       {{"accumulator in a register, loops unrolled", {promote, unrollSome, qualify}}, {"latency", "issue", "int32"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };

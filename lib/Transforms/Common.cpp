@@ -1,6 +1,7 @@
 //===- Common.cpp - what several transforms need --------------------------===//
 #include "Common.h"
 #include "Distribute.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -261,9 +262,18 @@ bool optiml::isParameter(const KernelModel &model, const std::string &atom) {
   return p && p->type.cls == Type::Class::Record && model.stable(var(p->name, p->type));
 }
 
+/// "p.n", an integer that conditions can name.
+static bool isIntegerField(const KernelModel &model, llvm::StringRef atom) {
+  auto [base, member] = atom.split('.');
+  const Param *param = model.param(base.str());
+  return param && llvm::any_of(param->fields, [&, name = member](const Param::Field &field) {
+    return field.name == name && field.type.cls == Type::Class::Int;
+  });
+}
+
 std::optional<std::string> optiml::planText(const KernelModel &model, const Poly &p) {
   for (const std::string &atom : p.atoms())
-    if (!model.param(atom) || !isParameter(model, atom))
+    if (!isParameter(model, atom) || !(model.param(atom) || isIntegerField(model, atom)))
       return std::nullopt;
   return p.str();
 }
@@ -444,7 +454,7 @@ static std::optional<std::string> originalPlanText(const KernelModel &original, 
   for (const char *axis : {"x", "y", "z"})
     p = p.substitute(std::string("gridDim.") + axis, Poly::atom(std::string("grid.") + axis));
   for (const std::string &atom : p.atoms())
-    if (atom.rfind("grid.", 0) != 0 && (!original.param(atom) || !isParameter(original, atom)))
+    if (atom.rfind("grid.", 0) != 0 && !planText(original, Poly::atom(atom)))
       return std::nullopt;
   return p.str();
 }
@@ -521,9 +531,28 @@ static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vecto
 /// Element indices [low, end) of an array over the whole launch, as text for IntExpr.
 struct Range {
   std::vector<std::string> low, end; ///< one an access
-  std::set<std::string> nonNegative;  ///< parameters that must be >= 0
+  std::set<std::string> nonNegative; ///< strides that must be >= 0: parameters, and sums of them
   unsigned bytes = 0;
 };
+
+/// Takes out of `index` what varies with a stride like `width - size + 1`, whose parts bounded one by one would say little:
+/// by stride, what it multiplies.
+static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel &model, Poly &index) {
+  std::vector<std::pair<Poly, Poly>> result;
+  for (const std::string &atom : index.atoms()) {
+    auto stride = isParameter(model, atom) ? std::nullopt : index.coefficient(atom);
+    if (!stride || stride->terms.size() < 2 || !onlyLaunchConstants(model, *stride) ||
+        std::all_of(stride->terms.begin(), stride->terms.end(), [](const auto &term) { return term.second > 0; }))
+      continue;
+    index = index - *stride * Poly::atom(atom);
+    auto known = std::find_if(result.begin(), result.end(), [&](const auto &d) { return d.first == *stride; });
+    if (known == result.end())
+      result.emplace_back(*stride, Poly::atom(atom));
+    else
+      known->second = known->second + Poly::atom(atom);
+  }
+  return result;
+}
 
 static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::string &array) {
   Range range;
@@ -533,22 +562,30 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     if (access.subscripts.size() != 1)
       return notApplicable("{0} is accessed in a way whose extent is not understood", array);
     range.bytes = std::max(range.bytes, access.bytes);
-    auto dims = delinearize(model, access.subscripts[0]);
+    Poly index = access.subscripts[0];
     std::vector<Poly> facts = model.facts(access);
-    addDivisionFacts(model, access.subscripts[0], facts);
-    Poly low, high;
-    bool ok = dims.has_value();
-    for (size_t i = 0; ok && i < dims->size(); ++i) {
-      const Dimension &d = (*dims)[i];
-      auto up = upperBound(model, d.value, facts), down = lowerBound(model, d.value, facts);
-      ok = up && down;
-      if (!ok)
-        break;
+    addDivisionFacts(model, index, facts);
+    std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
+    for (const auto &[stride, value] : parts)
+      if (auto text = planText(model, stride))
+        range.nonNegative.insert(*text);
+    auto dims = delinearize(model, index);
+    for (const Dimension &d : dims.value_or(std::vector<Dimension>())) {
       Poly stride(1);
       for (const std::string &atom : d.stride) {
         stride = stride * Poly::atom(atom);
         range.nonNegative.insert(atom);
       }
+      parts.emplace_back(stride, d.value);
+    }
+    Poly low, high;
+    bool ok = dims.has_value();
+    for (size_t i = 0; ok && i < parts.size(); ++i) {
+      const auto &[stride, value] = parts[i];
+      auto up = upperBound(model, value, facts), down = lowerBound(model, value, facts);
+      ok = up && down;
+      if (!ok)
+        break;
       low = low + stride * *down;
       high = high + stride * *up;
     }
@@ -621,7 +658,7 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
     return llvm::Error::success();
   for (const Range *r : {&*ra, &*rb})
     for (const std::string &name : r->nonNegative)
-      if (const Param *p = model.param(name); p && p->type.isSigned)
+      if (const Param *p = model.param(name); !p || p->type.isSigned)
         state.require(name + " >= 0", "index arithmetic assumes it");
   auto text = [](const std::string &name, const Range &r) {
     std::string low = folded("min", r.low), end = folded("max", r.end), size = std::to_string(r.bytes);
@@ -665,9 +702,14 @@ static ExprRef sumExpr(const KernelModel &model, const Poly &p) {
     return std::pair(a.second < 0, readingRank(a.first)) < std::pair(b.second < 0, readingRank(b.first));
   });
   ExprRef sum;
+  int64_t constant = p.constantTerm();
   for (const auto &[monomial, coefficient] : terms) {
     if (monomial.empty())
       continue;
+    if (!sum && coefficient < 0 && constant > 0) { // 4 - k
+      sum = intLit(constant);
+      constant = 0;
+    }
     int64_t magnitude = sum && coefficient < 0 ? -coefficient : coefficient;
     ExprRef product;
     for (const std::string &atom : monomial)
@@ -675,7 +717,7 @@ static ExprRef sumExpr(const KernelModel &model, const Poly &p) {
     product = mul(product, intLit(magnitude));
     sum = !sum ? product : coefficient < 0 ? sub(sum, product) : add(sum, product);
   }
-  return sum ? add(sum, intLit(p.constantTerm())) : intLit(p.constantTerm());
+  return sum ? add(sum, intLit(constant)) : intLit(constant);
 }
 
 ExprRef optiml::wideExpr(const ExprRef &e) {

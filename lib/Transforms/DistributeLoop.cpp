@@ -520,9 +520,8 @@ public:
     KernelModel model(*state.tree, state.pinnedBlock());
     int64_t most = 0;
     for (Poly count : sortedCounts(*state.tree, model)) {
-      for (size_t i = 0; i < std::min(state.tree->params.size(), state.hints.arguments.size()); ++i)
-        if (auto value = state.hints.arguments[i])
-          count = count.substitute(state.tree->params[i].name, Poly(*value));
+      for (const auto &[name, value] : state.hints.scalars)
+        count = count.substitute(name, Poly(value));
       auto value = count.constant();
       if (!value || *value < 1 || *value > mostSorted)
         return 0;

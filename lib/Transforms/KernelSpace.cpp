@@ -57,6 +57,33 @@ static std::string indentOf(const std::string &text) {
   return "  ";
 }
 
+/// The integer in `bytes`, as a value of `type`.
+static std::optional<int64_t> integerIn(llvm::StringRef bytes, const Type &type) {
+  if (type.cls != Type::Class::Int || type.bytes != bytes.size() || type.bytes > 8)
+    return std::nullopt;
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;)
+    value = value << 8 | uint8_t(bytes[i]);
+  unsigned shift = 64 - 8 * type.bytes;
+  return type.isSigned ? int64_t(value << shift) >> shift : int64_t(value);
+}
+
+/// Names what is known of the arguments.
+static void nameScalars(LaunchHints &hints, const Kernel &kernel) {
+  if (hints.arguments.size() != kernel.params.size())
+    return;
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    const Param &param = kernel.params[i];
+    llvm::StringRef bytes = hints.arguments[i];
+    if (auto value = integerIn(bytes, param.type))
+      hints.scalars.emplace(param.name, *value);
+    if (bytes.size() == param.type.bytes)
+      for (const Param::Field &field : param.fields)
+        if (auto value = integerIn(bytes.substr(field.offset, field.type.bytes), field.type))
+          hints.scalars.emplace(param.name + "." + field.name, *value);
+  }
+}
+
 llvm::Expected<std::unique_ptr<KernelSpace>>
 KernelSpace::create(const Program &program, const std::function<bool(const KernelDecl &)> &wanted,
                     const std::function<LaunchHints(const KernelDecl &)> &hints) {
@@ -71,7 +98,9 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
       space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});
       continue;
     }
-    KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), hints(decl));
+    LaunchHints known = hints(decl);
+    nameScalars(known, **tree);
+    KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
     state.rewrite.insertAt = insertionPoint(program, decl);
     state.rewrite.besideOriginal = goesBesideOriginal(decl);
     space->kernels.emplace(decl.name, std::move(state));

@@ -56,8 +56,12 @@ KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std:
   step.grid = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};
   step.block = {IntExpr::of("block.x"), IntExpr::of("block.y"), IntExpr::of("block.z")};
   step.sharedBytes = IntExpr::of("shared");
-  for (const Param &param : tree->params)
+  for (const Param &param : tree->params) {
     step.arguments.push_back(param.name);
+    for (const Param::Field &field : param.fields)
+      if (field.type.cls == Type::Class::Int)
+        state.rewrite.members[param.name + "." + field.name] = {field.offset, field.type.bytes, field.type.isSigned};
+  }
   state.rewrite.plan.steps = {step};
   state.original = std::move(tree);
   return state;

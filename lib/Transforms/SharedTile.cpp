@@ -9,6 +9,14 @@ using namespace optiml;
 
 namespace {
 
+/// Orders strides by size: a product of parameters is larger than one of fewer.
+std::pair<size_t, int64_t> strideSize(const Poly &stride) {
+  std::pair<size_t, int64_t> size;
+  for (const auto &[monomial, c] : stride.terms)
+    size = std::max(size, std::pair(monomial.size(), std::abs(c)));
+  return size;
+}
+
 /// Everything `condition` says is among the facts that addFacts gives.
 bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool taken) {
   if (condition->kind == ExprKind::Unary && condition->text == "!")
@@ -29,35 +37,59 @@ bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool ta
   return true;
 }
 
-/// The strip's runners: thread indices and the constant loops between the strip-mined loop and the access.
-llvm::Expected<std::vector<Runner>> runnersOf(const KernelModel &model, const Access &access, const Stmt *loop,
-                                              const std::string &loopVar, int64_t tile) {
+/// The runners of an access: thread indices, and the loops of constant trip count between it and the strip-mined loop,
+/// or all of them.
+llvm::Expected<std::vector<Runner>> runnersOf(const KernelModel &model, const Access &access, const Strip *strip) {
   std::vector<Runner> result;
   for (unsigned axis = 0; axis < 3; ++axis)
     if (model.blockExtent(axis) > 1)
       result.push_back({std::string("threadIdx.") + char('x' + axis), model.blockExtent(axis)});
-  result.push_back({loopVar, tile});
-  bool within = false;
+  if (strip)
+    result.push_back({strip->counted.var, strip->size});
+  bool within = !strip;
   for (Stmt *s : access.path) {
-    if (s == loop) {
+    if (strip && s == strip->loop) {
       within = true;
       continue;
     }
-    if (!within || s->kind != StmtKind::For)
+    if (!within || s->kind == StmtKind::Block || s->kind == StmtKind::If)
       continue;
     auto inner = asCountedLoop(*s);
-    auto trips = inner ? inner->tripCount() : std::nullopt;
-    if (!trips || constantValue(inner->lower) != std::optional<int64_t>(0) || inner->step != 1)
-      return notApplicable("an inner loop around {0} has no constant trip count from 0 (line {1})", access.array, s->line);
-    result.push_back({inner->var, *trips});
+    if (!inner)
+      return notApplicable("the loop around {0} is not counted (line {1})", access.array, s->line);
+    auto trips = inner->tripCount(), lower = constantValue(inner->lower);
+    if (trips && lower && (!strip || (*lower == 0 && inner->step == 1)))
+      result.push_back({inner->var, *trips, *lower, inner->step});
+    else if (strip || access.subscripts[0].mentions(inner->var))
+      return notApplicable("an inner loop around {0} has no constant trip count{1} (line {2})", access.array,
+                           strip ? " from 0" : "", s->line);
   }
   return result;
+}
+
+/// Nothing but the conditions and the loops around the access decides whether it is made; their bounds are affine.
+llvm::Error requireKnownControl(const KernelModel &model, const Access &access) {
+  for (Stmt *s : access.path) {
+    if (s->kind == StmtKind::Block || s->kind == StmtKind::If)
+      continue;
+    auto loop = asCountedLoop(*s); // any other kind was refused
+    for (const ExprRef &bound : {loop->lower, loop->upper})
+      if (!model.stable(bound) || !model.poly(bound).isAffine())
+        return notApplicable("the bounds of the loop around {0} are not affine (line {1})", access.array, s->line);
+    bool leaves = false;
+    walk(*s, [&](Stmt &t) {
+      leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue || t.kind == StmtKind::Return;
+    });
+    if (leaves)
+      return notApplicable("the loop around {0} may be left early (line {1})", access.array, s->line);
+  }
+  return llvm::Error::success();
 }
 
 /// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides.
 /// Gives for each dimension (stride, varying part); the uniform part of the whole index is what remains.
 llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel &model, const Access &access,
-                                                              const std::vector<Runner> &runners) {
+                                                              const std::vector<Runner> &runners, bool backwards) {
   auto runs = [&](const std::string &atom) {
     return std::find_if(runners.begin(), runners.end(), [&](const Runner &r) { return r.atom == atom; });
   };
@@ -88,16 +120,16 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
     // Ascending coefficients; a gap larger than what is spanned so far starts a new dimension.
     std::vector<std::pair<int64_t, std::string>> sorted;
     for (const auto &[atom, c] : coefficients) {
-      if (c < 0)
+      if (c < 0 && !backwards)
         return notApplicable("the index of {0} runs backwards (line {1})", access.array, access.stmt->line);
-      sorted.emplace_back(c, atom);
+      sorted.emplace_back(std::abs(c), atom);
     }
     std::sort(sorted.begin(), sorted.end());
     int64_t unit = sorted[0].first, span = 0;
     Poly value;
     for (size_t i = 0; i < sorted.size(); ++i) {
       auto [c, atom] = sorted[i];
-      int64_t count = runs(atom)->count;
+      auto runner = runs(atom);
       bool divides = std::all_of(sorted.begin() + long(i), sorted.end(), [&](const auto &s) { return s.first % c == 0; });
       if (c > span + unit && span > 0 && divides) {
         dims.emplace_back(factor * Poly(unit), value);
@@ -107,8 +139,8 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
       } else if (c % unit != 0) {
         return notApplicable("the index of {0} has strides that do not nest (line {1})", access.array, access.stmt->line);
       }
-      value = value + Poly(c / unit) * Poly::atom(atom);
-      span += c * (count - 1);
+      value = value + Poly(coefficients[atom] / unit) * Poly::atom(atom);
+      span += c * runner->step * (runner->count - 1);
     }
     dims.emplace_back(factor * Poly(unit), value);
   }
@@ -117,8 +149,71 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
 
 } // namespace
 
-llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::string &array, const Stmt *loop,
-                              const CountedLoop &counted, const std::string &stripVar, int64_t tileSize) {
+std::vector<unsigned> optiml::bySize(const std::vector<Poly> &strides) {
+  std::vector<unsigned> order(strides.size());
+  for (unsigned i = 0; i < order.size(); ++i)
+    order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](unsigned a, unsigned b) { return strideSize(strides[a]) > strideSize(strides[b]); });
+  return order;
+}
+
+/// The plane, the line and the column through a point: more conditions than that are not worth their evaluation.
+constexpr unsigned largestUnion = 4;
+
+/// Joins pieces that are apart by a constant along one dimension, with what lies between: where p[i] and p[j] exist, so do
+/// the elements between them, and the projection is a box instead of two.
+static std::vector<SetPiece> joined(std::vector<SetPiece> pieces, std::set<std::string> &hidden) {
+  using Interval = std::pair<int64_t, int64_t>;
+  std::vector<std::vector<Interval>> offsets; // to be added to what varies
+  for (SetPiece &piece : pieces) {
+    offsets.emplace_back();
+    for (Poly &value : piece.values) {
+      offsets.back().emplace_back(value.constantTerm(), value.constantTerm());
+      value = value - Poly(value.constantTerm());
+    }
+  }
+  auto join = [&](size_t a, size_t b) {
+    if (pieces[a].values != pieces[b].values || pieces[a].facts != pieces[b].facts)
+      return false;
+    size_t along = 0, different = 0;
+    for (size_t d = 0; d < offsets[a].size(); ++d)
+      if (offsets[a][d] != offsets[b][d]) {
+        along = d;
+        ++different;
+      }
+    if (different > 1)
+      return false;
+    Interval &into = offsets[a][along];
+    into = {std::min(into.first, offsets[b][along].first), std::max(into.second, offsets[b][along].second)};
+    pieces.erase(pieces.begin() + long(b));
+    offsets.erase(offsets.begin() + long(b));
+    return true;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t a = 0; a < pieces.size() && !changed; ++a)
+      for (size_t b = a + 1; b < pieces.size() && !changed; ++b)
+        changed = join(a, b);
+  }
+  for (size_t i = 0; i < pieces.size(); ++i)
+    for (size_t d = 0; d < offsets[i].size(); ++d) {
+      auto [low, high] = offsets[i][d];
+      if (low == high) {
+        pieces[i].values[d] = pieces[i].values[d] + Poly(low);
+        continue;
+      }
+      std::string name = "+" + std::to_string(d);
+      hidden.insert(name);
+      Poly offset = Poly::atom(name);
+      pieces[i].values[d] = pieces[i].values[d] + offset;
+      pieces[i].facts.push_back(offset - Poly(low));
+      pieces[i].facts.push_back(Poly(high) - offset);
+    }
+  return pieces;
+}
+
+llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::string &array, const Strip *strip) {
   Tile tile;
   tile.array = array;
   std::vector<SetPiece> pieces;
@@ -135,7 +230,7 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
       continue;
     if (access.write)
       return notApplicable("{0} is written (line {1})", array, access.stmt->line);
-    if (!insideOf(access, loop))
+    if (strip && !insideOf(access, strip->loop))
       continue;
     if (access.space != Space::Global || access.subscripts.size() != 1 || access.root->kind != ExprKind::Var)
       return notApplicable("{0} is not a plain global array (line {1})", array, access.stmt->line);
@@ -150,10 +245,18 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
       if (!header && !fullyUnderstood(model, condition, taken))
         return notApplicable("the condition around {0} is not affine (line {1})", array, access.stmt->line);
     }
-    auto runners = runnersOf(model, access, loop, counted.var, tileSize);
+    auto runners = runnersOf(model, access, strip);
     if (!runners)
       return runners.takeError();
-    auto dims = splitIndex(model, access, *runners);
+    if (!strip)
+      if (llvm::Error e = requireKnownControl(model, access))
+        return e;
+    // Differences of unsigned indices come out right only where all of them have the same width.
+    bool backwards = !strip && llvm::none_of(*runners, [&](const Runner &r) {
+      auto around = model.loopOf(r.atom);
+      return around && around->type.bytes > 4;
+    });
+    auto dims = splitIndex(model, access, *runners, backwards);
     if (!dims)
       return dims.takeError();
     Poly uniform = access.subscripts[0];
@@ -165,7 +268,7 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     tile.wideIndex |= access.wideIndex;
   }
   if (shapes.empty())
-    return notApplicable("{0} is not read in the loop", array);
+    return strip ? notApplicable("{0} is not read in the loop", array) : notApplicable("{0} is not read", array);
   tile.element.isConst = tile.element.isVolatile = false;
 
   // All accesses must have the same strides; their offsets may differ by constants along each.
@@ -184,21 +287,17 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
       values[s][dimOf[stride.str()]] = value;
     Poly difference = shapes[s].uniform - first.uniform;
     // Take whole multiples of the strides out of the difference, the largest first; nothing may remain.
-    for (size_t pass = 0; pass < 2; ++pass)
-      for (size_t d = 0; d < strides.size(); ++d) {
-        bool parametric = !strides[d].constant();
-        if (parametric != (pass == 0))
-          continue;
-        const auto &[monomial, unit] = *strides[d].terms.begin();
-        auto it = difference.terms.find(monomial);
-        if (it == difference.terms.end())
-          continue;
-        int64_t steps = it->second / unit;
-        if (!parametric && steps * unit != it->second) // a remainder goes to a smaller constant stride
-          steps = it->second / unit;
-        values[s][d] = values[s][d] + Poly(steps);
-        difference = difference - Poly(steps) * strides[d];
-      }
+    for (unsigned d : bySize(strides)) {
+      const auto &[monomial, unit] = *strides[d].terms.begin();
+      auto it = difference.terms.find(monomial);
+      if (it == difference.terms.end())
+        continue;
+      // A remainder goes to a smaller stride: one row up and one column right is -n + 1.
+      int64_t half = it->second < 0 ? -(unit / 2) : unit / 2;
+      int64_t steps = (it->second + half) / unit;
+      values[s][d] = values[s][d] + Poly(steps);
+      difference = difference - Poly(steps) * strides[d];
+    }
     if (!difference.terms.empty())
       return notApplicable("{0} is read at places whose distance is not constant (line {1})", array,
                            shapes[s].access->stmt->line);
@@ -214,9 +313,12 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
         if (monomial.empty())
           continue;
         for (const Runner &r : shapes[s].runners)
-          if (monomial[0] == r.atom)
-            hi += c * (r.count - 1);
-        dim.alongLoop |= monomial[0] == counted.var;
+          if (monomial[0] == r.atom) {
+            int64_t first = c * r.low, last = c * (r.low + r.step * (r.count - 1));
+            lo += std::min(first, last);
+            hi += std::max(first, last);
+          }
+        dim.alongLoop |= strip && monomial[0] == strip->counted.var;
       }
       low = std::min(low, lo);
       high = std::max(high, hi);
@@ -225,26 +327,23 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     dim.extent = high - low + 1;
     tile.dims.push_back(dim);
   }
-  tile.base = first.uniform.substitute(counted.var, Poly::atom(stripVar));
-  for (const TileDim &dim : tile.dims) {
+  tile.base = first.uniform;
+  for (const TileDim &dim : tile.dims)
     tile.base = tile.base + dim.stride * Poly(dim.low);
-    if (dim.alongLoop)
-      tile.base = tile.base + dim.stride * Poly(0);
+  if (strip) {
+    // The linear index counts the loop variable from the strip's start.
+    auto alongLoop = [&](size_t s) {
+      Poly result;
+      for (size_t d = 0; d < strides.size(); ++d)
+        if (auto c = values[s][d].coefficient(strip->counted.var))
+          result = result + strides[d] * *c;
+      return result;
+    };
+    for (size_t s = 1; s < shapes.size(); ++s)
+      if (!(alongLoop(s) == alongLoop(0)))
+        return notApplicable("reads of {0} advance differently with '{1}'", array, strip->counted.var);
+    tile.base = tile.base.substitute(strip->counted.var, Poly::atom(strip->var)) + alongLoop(0) * Poly::atom(strip->var);
   }
-  // The linear index counts the loop variable from the strip's start.
-  Poly alongLoop;
-  for (size_t d = 0; d < strides.size(); ++d)
-    if (auto c = values[0][d].coefficient(counted.var))
-      alongLoop = alongLoop + strides[d] * *c;
-  for (size_t s = 1; s < shapes.size(); ++s) {
-    Poly other;
-    for (size_t d = 0; d < strides.size(); ++d)
-      if (auto c = values[s][d].coefficient(counted.var))
-        other = other + strides[d] * *c;
-    if (!(other == alongLoop))
-      return notApplicable("reads of {0} advance differently with '{1}'", array, counted.var);
-  }
-  tile.base = tile.base + alongLoop * Poly::atom(stripVar);
 
   // The elements that are really read: project guards and bounds on the local coordinates.
   std::vector<std::string> coordinates;
@@ -254,9 +353,12 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     context.push_back(Poly::atom(coordinate(d)));
     context.push_back(Poly(tile.dims[d].extent - 1) - Poly::atom(coordinate(d)));
   }
-  Poly strip = Poly::atom(stripVar), lower = model.poly(counted.lower), upper = model.poly(counted.upper);
-  context.push_back(strip - lower);
-  context.push_back(upper - strip - Poly(1));
+  Poly start;
+  if (strip) {
+    start = Poly::atom(strip->var);
+    context.push_back(start - model.poly(strip->counted.lower));
+    context.push_back(model.poly(strip->counted.upper) - start - Poly(1));
+  }
   for (size_t s = 0; s < shapes.size(); ++s) {
     SetPiece piece;
     std::vector<Poly> local;
@@ -267,12 +369,35 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     tile.accesses.push_back(shapes[s].access);
     for (const Poly &fact : model.facts(*shapes[s].access))
       if (fact.isAffine()) // the loop variable is strip start + offset
-        piece.facts.push_back(fact.substitute(counted.var, strip + Poly::atom(counted.var)));
+        piece.facts.push_back(!strip ? fact : fact.substitute(strip->counted.var, start + Poly::atom(strip->counted.var)));
+    int64_t reads = 1;
     for (const Runner &r : shapes[s].runners) {
       hidden.insert(r.atom);
-      piece.facts.push_back(Poly::atom(r.atom));
-      piece.facts.push_back(Poly(r.count - 1) - Poly::atom(r.atom));
+      reads *= r.count;
+      Poly number = Poly::atom(r.atom);
+      if (r.step > 1) { // the how manieth value it is
+        number = Poly::atom("#" + r.atom);
+        hidden.insert("#" + r.atom);
+        Poly value = Poly(r.low) + Poly(r.step) * number - Poly::atom(r.atom);
+        piece.facts.push_back(value);
+        piece.facts.push_back(Poly(0) - value);
+      } else {
+        number = number - Poly(r.low);
+      }
+      piece.facts.push_back(number);
+      piece.facts.push_back(Poly(r.count - 1) - number);
     }
+    tile.reads += reads;
+    if (!strip) // loops that only repeat the reads
+      for (const Stmt *around : shapes[s].access->path)
+        if (around->kind == StmtKind::For)
+          hidden.insert(around->init->text);
+    // Whoever loads an element decides for whoever reads it.
+    for (const Poly &fact : piece.facts)
+      for (const std::string &atom : fact.atoms())
+        if (!hidden.count(atom) && model.variesAtom(atom) & (AnyThread | FromMemory))
+          return notApplicable("which elements of {0} are read depends on '{1}', which differs between threads (line {2})",
+                               array, atom, shapes[s].access->stmt->line);
     pieces.push_back(piece);
   }
   for (unsigned axis = 0; axis < 3; ++axis) {
@@ -280,19 +405,57 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     context.push_back(Poly::atom("blockIdx." + suffix));
     context.push_back(Poly::atom("gridDim." + suffix) - Poly::atom("blockIdx." + suffix) - Poly(1));
   }
-  auto guard = projectSet(coordinates, {hidden.begin(), hidden.end()}, pieces, context);
-  if (!guard)
-    return notApplicable("the elements of {0} that a strip reads are not one convex set", array);
-  tile.guard = *guard;
+  if (!strip)
+    pieces = joined(pieces, hidden);
+  auto guards = projectSets(coordinates, {hidden.begin(), hidden.end()}, pieces, context, strip ? 1 : largestUnion);
+  if (!guards)
+    return strip ? notApplicable("the elements of {0} that a strip reads are not one convex set", array)
+                 : notApplicable("the elements of {0} that a block reads are not a few convex sets", array);
+  if (guards->empty())
+    return notApplicable("no element of {0} is read", array);
+  tile.guards = *guards;
 
   // Largest stride first; parametric strides count as large. In shared memory the strip's own dimension goes outermost, so
   // that what a thread reads for one step lies together.
-  std::vector<unsigned> order(tile.dims.size());
-  for (unsigned i = 0; i < order.size(); ++i)
-    order[i] = i;
-  auto size = [&](unsigned d) { return tile.dims[d].stride.constant().value_or(INT64_MAX); };
-  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return size(a) > size(b); });
+  std::vector<unsigned> order = bySize(strides);
   std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return tile.dims[a].alongLoop > tile.dims[b].alongLoop; });
   tile.layout = order;
   return tile;
+}
+
+StmtRef optiml::tileDeclaration(const Tile &tile) {
+  std::vector<ExprRef> dims;
+  for (unsigned d : tile.layout)
+    dims.push_back(intLit(tile.dims[d].extent + (d == tile.layout.back() ? tile.pad : 0)));
+  StmtRef decl = declStmt(tile.name, tile.element, nullptr, dims);
+  decl->isShared = true;
+  decl->align = 16;
+  return decl;
+}
+
+ExprRef optiml::tileElement(const KernelModel &model, const Tile &tile, const Access &access) {
+  ExprRef element = var(tile.name, tile.element);
+  for (unsigned d : tile.layout)
+    element = subscript(element, polyExpr(model, tile.coordinates.at(&access)[d]), tile.element);
+  return element;
+}
+
+ExprRef optiml::linearThread(const std::array<int64_t, 3> &shape) {
+  ExprRef linear = axisBuiltin("threadIdx", 0);
+  if (shape[1] > 1)
+    linear = add(linear, mul(axisBuiltin("threadIdx", 1), intLit(shape[0])));
+  if (shape[2] > 1)
+    linear = add(linear, mul(axisBuiltin("threadIdx", 2), intLit(shape[0] * shape[1])));
+  return linear;
+}
+
+llvm::Error optiml::requireUnwritten(KernelState &state, const KernelModel &model, const std::string &array) {
+  std::set<std::string> written;
+  for (const Access &access : model.accesses())
+    if (access.write && access.space == Space::Global)
+      written.insert(access.array);
+  for (const std::string &other : written)
+    if (llvm::Error e = requireDisjoint(state, model, array, other))
+      return e;
+  return llvm::Error::success();
 }

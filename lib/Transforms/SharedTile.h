@@ -8,10 +8,19 @@
 
 namespace optiml {
 
-/// A value that runs over a constant range within one strip of one block: a thread index or an inner loop.
+/// A value that runs over a constant range within what a block stages at once: a thread index or a loop.
 struct Runner {
   std::string atom;
-  int64_t count; ///< 0 .. count-1
+  int64_t count;            ///< number of values
+  int64_t low = 0, step = 1; ///< low, low + step, …
+};
+
+/// What is staged of a strip-mined loop at a time.
+struct Strip {
+  const Stmt *loop;
+  CountedLoop counted;
+  std::string var; ///< name of the loop over the strips
+  int64_t size;    ///< iterations of a strip
 };
 
 /// One dimension of a staged tile.
@@ -30,11 +39,13 @@ struct Tile {
   Poly base;                 ///< linear index of the element with local coordinates 0
   std::vector<TileDim> dims; ///< outermost stride first
   std::vector<unsigned> layout; ///< order in shared memory, outermost first
-  std::vector<Poly> guard;   ///< over the local coordinates "@0", "@1", …
+  /// Over the local coordinates "@0", "@1", …: an element is loaded where one of these conjunctions of c >= 0 holds.
+  std::vector<std::vector<Poly>> guards;
   int64_t pad = 0;
   unsigned vector = 1;       ///< elements that are copied at once along the dimension of stride 1
   std::vector<const Access *> accesses;
   std::map<const Access *, std::vector<Poly>> coordinates;
+  int64_t reads = 0; ///< of a block while the tile is in use, as far as trip counts are known
   int64_t elements() const {
     int64_t n = 1;
     for (const TileDim &d : dims)
@@ -50,9 +61,21 @@ struct Tile {
 /// The atom that stands for a local coordinate of a tile.
 inline std::string coordinate(size_t i) { return "@" + std::to_string(i); }
 
-/// The tile of one array for one strip of `loop`; NotApplicable when what the block reads is no affine box.
-llvm::Expected<Tile> planTile(const KernelModel &model, const std::string &array, const Stmt *loop,
-                              const CountedLoop &counted, const std::string &stripVar, int64_t tileSize);
+/// Numbers of the dimensions with these strides, the largest stride first.
+std::vector<unsigned> bySize(const std::vector<Poly> &strides);
+
+/// The tile of one array for one strip of a loop, or (null) for all that a block reads of it; NotApplicable when that is
+/// no affine box.
+llvm::Expected<Tile> planTile(const KernelModel &model, const std::string &array, const Strip *strip);
+
+/// Shared memory for the tile.
+StmtRef tileDeclaration(const Tile &tile);
+/// The element of the tile that an access reads.
+ExprRef tileElement(const KernelModel &model, const Tile &tile, const Access &access);
+/// threadIdx.x + threadIdx.y * … : the number of a thread in a block of this shape.
+ExprRef linearThread(const std::array<int64_t, 3> &shape);
+/// Records that the kernel writes nothing that overlaps the arrays of the tiles.
+llvm::Error requireUnwritten(KernelState &state, const KernelModel &model, const std::string &array);
 
 } // namespace optiml
 

@@ -78,6 +78,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     return notApplicable("the loop does not run the same for all threads of a block");
 
   std::string strip = freshName(*kernel, counted->var + "0");
+  const Strip strips{loop, *counted, strip, tileSize};
   std::vector<Tile> tiles;
   llvm::SmallVector<llvm::StringRef, 4> arrays;
   arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
@@ -86,7 +87,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   std::string whyNarrow;
   int64_t bytes = sharedBytes(*kernel);
   for (llvm::StringRef array : arrays) {
-    auto tile = planTile(model, array.str(), loop, *counted, strip, tileSize);
+    auto tile = planTile(model, array.str(), &strips);
     if (!tile)
       return tile.takeError();
     tile->name = freshName(*kernel, array.str() + "_tile");
@@ -110,13 +111,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     }
     bytes += tile->bytes();
     tileNames.insert(tile->name);
-    std::set<std::string> written;
-    for (const Access &access : model.accesses())
-      if (access.write && access.space == Space::Global)
-        written.insert(access.array);
-    for (const std::string &other : written)
-      if (llvm::Error e = requireDisjoint(result, model, tile->array, other))
-        return e;
+    if (llvm::Error e = requireUnwritten(result, model, tile->array))
+      return e;
     tiles.push_back(std::move(*tile));
   }
   if (tiles.empty())
@@ -131,11 +127,6 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   integer.isConst = false;
   ExprRef stripValue = var(strip, integer), offset = var(counted->var, Type::makeInt());
   std::string tidName = freshName(*kernel, "tid");
-  ExprRef linear = axisBuiltin("threadIdx", 0);
-  if (shape[1] > 1)
-    linear = add(linear, mul(axisBuiltin("threadIdx", 1), intLit(shape[0])));
-  if (shape[2] > 1)
-    linear = add(linear, mul(axisBuiltin("threadIdx", 2), intLit(shape[0] * shape[1])));
   std::vector<StmtRef> before, outer;
   std::set<std::string> taken = allNames(*kernel);
   taken.insert(tidName);
@@ -174,12 +165,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     // Replace the staged reads while the nodes are still those the model has seen.
     std::map<const Expr *, ExprRef> replacement;
     for (const Tile &tile : tiles)
-      for (const Access *access : tile.accesses) {
-        ExprRef element = var(tile.name, tile.element);
-        for (unsigned d : tile.layout)
-          element = subscript(element, polyExpr(model, tile.coordinates.at(access)[d]), tile.element);
-        replacement[access->node.get()] = element;
-      }
+      for (const Access *access : tile.accesses)
+        replacement[access->node.get()] = tileElement(model, tile, *access);
     std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
       if (auto it = replacement.find(e.get()); it != replacement.end()) {
         return it->second;
@@ -214,8 +201,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
                   });
   for (const Tile &tile : tiles) // a tile that does not move with the loop is not zero beyond its end
     zeroSafe &= std::any_of(tile.dims.begin(), tile.dims.end(), [](const TileDim &d) { return d.alongLoop; });
-  bool whole = trips && *trips % tileSize == 0;
-  if (!whole && !zeroSafe)
+  bool even = trips && *trips % tileSize == 0;
+  if (!even && !zeroSafe)
     body = block({ifStmt(lessThan(add(stripValue, offset), counted->upper), body)});
   outer.push_back(countedFor(counted->var, Type::makeInt(), intLit(0), intLit(tileSize), 1, body, FullUnroll));
   outer.push_back(barrierStmt());
@@ -223,18 +210,11 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   place->block->body.insert(place->block->body.begin() + long(place->index), before.begin(), before.end());
 
   std::vector<StmtRef> head;
-  for (const Tile &tile : tiles) {
-    std::vector<ExprRef> dims;
-    for (unsigned d : tile.layout)
-      dims.push_back(intLit(tile.dims[d].extent + (d == tile.layout.back() ? tile.pad : 0)));
-    StmtRef decl = declStmt(tile.name, tile.element, nullptr, dims);
-    decl->isShared = true;
-    decl->align = 16;
-    head.push_back(decl);
-  }
+  for (const Tile &tile : tiles)
+    head.push_back(tileDeclaration(tile));
   Type constInt = Type::makeInt();
   constInt.isConst = true;
-  head.push_back(declStmt(tidName, constInt, linear));
+  head.push_back(declStmt(tidName, constInt, linearThread(shape)));
   kernel->body->body.insert(kernel->body->body.begin(), head.begin(), head.end());
   result.tree = kernel;
   return result;

@@ -53,8 +53,6 @@ ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
   return lessThan(asInt(left), asInt(right));
 }
 
-int64_t strideOf(const TileDim &dim) { return dim.stride.constant().value_or(INT64_MAX); }
-
 /// "float4" and its kin: 16 bytes of `element`; empty when CUDA has none.
 std::string vectorName(const Type &element) {
   if (element.isFloat())
@@ -138,7 +136,7 @@ llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model,
     return notApplicable("{0} is no parameter, so its alignment cannot be tested", tile.array);
   std::optional<size_t> contiguous;
   for (size_t d = 0; d < tile.dims.size(); ++d)
-    if (strideOf(tile.dims[d]) == 1)
+    if (tile.dims[d].stride == Poly(1))
       contiguous = d;
   if (!contiguous || tile.dims[*contiguous].extent % width != 0 ||
       (tile.layout.back() == *contiguous && tile.pad % width != 0))
@@ -151,7 +149,10 @@ llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model,
   if (!multiple.require(tile.base))
     return refuse();
   // A piece must be inside of each bound whole or not at all: bounds are multiples of the width, too.
-  for (const Poly &guard : tile.guard) {
+  std::vector<Poly> bounds;
+  for (const std::vector<Poly> &conjunction : tile.guards)
+    llvm::append_range(bounds, conjunction);
+  for (const Poly &guard : bounds) {
     auto c = guard.coefficient(coordinate(*contiguous));
     if (!c || !c->constant() || std::abs(*c->constant()) > 1)
       return notApplicable("what is read of {0} is no range of whole pieces of 16 bytes", tile.array);
@@ -169,10 +170,12 @@ llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model,
 
 TileCopy::TileCopy(std::set<std::string> &taken, const KernelModel &model, const Tile &tile, ExprRef tid, int64_t threads)
     : taken(taken), model(model), tile(tile), tid(std::move(tid)), threads(threads),
-      pieces(tile.elements() / tile.vector), trips((pieces + threads - 1) / threads), order(tile.layout) {
+      pieces(tile.elements() / tile.vector), trips((pieces + threads - 1) / threads) {
   // Consecutive threads take consecutive elements of the array: the smallest stride runs fastest.
-  std::stable_sort(order.begin(), order.end(),
-                   [&](unsigned a, unsigned b) { return strideOf(tile.dims[a]) > strideOf(tile.dims[b]); });
+  std::vector<Poly> strides;
+  for (const TileDim &dim : tile.dims)
+    strides.push_back(dim.stride);
+  order = bySize(strides);
   counter = freshName(taken, "i");
   taken.erase(counter); // sibling loops share it
 }
@@ -213,8 +216,16 @@ Type TileCopy::pieceType() const { return tile.vector > 1 ? vectorType(tile.elem
 
 ExprRef TileCopy::load(const std::string &strip, const Poly &start) const {
   ExprRef guard;
-  for (const Poly &constraint : tile.guard)
-    guard = logicalAnd(guard, substitute(constraintExpr(model, constraint.substitute(strip, start)), coordinates));
+  for (const std::vector<Poly> &conjunction : tile.guards) {
+    ExprRef all;
+    for (const Poly &constraint : conjunction)
+      all = logicalAnd(all, substitute(constraintExpr(model, constraint.substitute(strip, start)), coordinates));
+    if (!all) { // every element
+      guard = nullptr;
+      break;
+    }
+    guard = guard ? binary("||", guard, all) : all;
+  }
   Poly index = tile.base.substitute(strip, start);
   for (size_t d = 0; d < tile.dims.size(); ++d)
     index = index + tile.dims[d].stride * Poly::atom(coordinate(d));

@@ -12,19 +12,44 @@
 using namespace optiml;
 
 namespace {
+/// Statements that a completely unrolled loop may become before it no longer fits into the instruction cache.
+constexpr int64_t largestBody = 1024;
+
+/// Statements of `s` with all its loops of constant trip count unrolled; the compiler unrolls small ones by itself.
+int64_t unrolledSize(Stmt &s) {
+  int64_t size = s.kind == StmtKind::Expr ? 1 : 0;
+  for (StmtRef &child : s.body)
+    size += unrolledSize(*child);
+  auto loop = asCountedLoop(s);
+  auto trips = loop ? loop->tripCount() : std::nullopt;
+  return trips && *trips > 0 ? std::min(size, largestBody + 1) * std::min(*trips, largestBody + 1) : size;
+}
+
+/// How many copies unrolled loops make of what they hold.
+int64_t copiesBy(const std::vector<Stmt *> &around) {
+  int64_t copies = 1;
+  for (Stmt *s : around)
+    if (auto loop = asCountedLoop(*s); loop && s->unroll == FullUnroll)
+      copies = std::min<int64_t>(copies * std::max<int64_t>(1, loop->tripCount().value_or(1)), largestBody + 1);
+  return copies;
+}
+
 class Unroll : public Transform {
 public:
   llvm::StringRef name() const override { return "unroll"; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
-    for (const auto &[path, stmt] : countedLoops(*state.tree)) {
+    auto kernel = state.tree->clone();
+    for (const auto &[path, stmt] : countedLoops(*kernel)) {
       if (stmt->unroll != NoUnroll)
         continue;
       auto loop = asCountedLoop(*stmt);
       auto trips = loop->tripCount();
       ActionTemplate site{"unroll", state.rewrite.original + path, {}};
-      if (trips && *trips <= 64)
+      std::vector<Stmt *> around;
+      findLoop(*kernel, path, &around);
+      if (trips && *trips <= 64 && unrolledSize(*stmt) * copiesBy(around) <= largestBody)
         site.values.push_back({{"factor", "full"}});
       for (long factor : {4, 8, 2, 16}) {
         if (hasBarrier(*stmt) || (trips && *trips <= factor))

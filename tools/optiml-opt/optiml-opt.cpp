@@ -23,6 +23,7 @@ static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new ke
 static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"), cl::cat(category));
 static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"), cl::cat(category));
+static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"), cl::cat(category));
 static cl::list<std::string> inputAndFlags(cl::Positional, cl::desc("file.cu [-- nvcc flags]"), cl::cat(category));
 
 static int fail(llvm::Error error) {
@@ -100,6 +101,11 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < parts.size() && i < 3; ++i)
       if (parts[i].getAsInteger(10, hints.block[i]))
         return fail(makeError("bad block shape '{0}'; expected e.g. 16x16x1", blockHint));
+  }
+  for (const std::string &text : scalarHints) {
+    auto [name, value] = llvm::StringRef(text).split('=');
+    if (value.getAsInteger(10, hints.scalars[name.str()]))
+      return fail(makeError("bad argument '{0}'; expected e.g. n=24", text));
   }
   auto space = KernelSpace::create(**program, [](const KernelDecl &) { return true; },
                                    [&](const KernelDecl &) { return hints; });

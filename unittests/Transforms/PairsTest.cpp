@@ -61,6 +61,7 @@ struct Variants {
         LaunchHints hints;
         hints.grid = {64, 64, 1};
         hints.block = {16, 16, 1};
+        hints.scalars["cols"] = 16;
         return hints;
       }));
 
@@ -104,15 +105,16 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"product: qualify-pointers", "block-shape promote-accumulator unroll"},
       {"product: unroll", "block-shape promote-accumulator qualify-pointers"},
       {"blur:", "block-shape unroll"},
-      {"blur: block-shape", "coarsen stage-shared unroll"},
+      {"blur: block-shape", "coarsen stage-shared stage-window unroll"},
       {"blur: unroll", "block-shape unroll"},
-      {"norms:", "block-shape distribute-loop grid-stride qualify-pointers split-reduction unroll"},
-      {"norms: block-shape", "coarsen privatize-atomic qualify-pointers stage-shared unroll"},
-      {"norms: distribute-loop", "unroll"},
-      {"norms: grid-stride", "privatize-atomic qualify-pointers unroll"},
-      {"norms: qualify-pointers", "block-shape distribute-loop grid-stride split-reduction unroll"},
+      {"norms:", "block-shape distribute-loop grid-stride qualify-pointers specialize-scalar split-reduction unroll"},
+      {"norms: block-shape", "coarsen privatize-atomic qualify-pointers specialize-scalar stage-shared unroll"},
+      {"norms: distribute-loop", "specialize-scalar unroll"},
+      {"norms: grid-stride", "privatize-atomic qualify-pointers specialize-scalar unroll"},
+      {"norms: qualify-pointers", "block-shape distribute-loop grid-stride specialize-scalar split-reduction unroll"},
+      {"norms: specialize-scalar", "block-shape grid-stride qualify-pointers unroll"},
       {"norms: split-reduction", "unroll"},
-      {"norms: unroll", "block-shape grid-stride qualify-pointers"},
+      {"norms: unroll", "block-shape grid-stride qualify-pointers specialize-scalar"},
       {"scale:", "block-shape grid-stride qualify-pointers"},
       {"scale: block-shape", "coarsen qualify-pointers"},
       {"scale: grid-stride", "qualify-pointers unroll"},

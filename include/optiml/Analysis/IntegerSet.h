@@ -22,6 +22,12 @@ std::optional<std::vector<Poly>> projectSet(const std::vector<std::string> &dime
                                             const std::vector<std::string> &hidden, const std::vector<SetPiece> &pieces,
                                             const std::vector<Poly> &context);
 
+/// The same as a union of at most `most` convex sets: an element is in the projection when one of the conjunctions holds.
+std::optional<std::vector<std::vector<Poly>>> projectSets(const std::vector<std::string> &dimensions,
+                                                          const std::vector<std::string> &hidden,
+                                                          const std::vector<SetPiece> &pieces,
+                                                          const std::vector<Poly> &context, unsigned most);
+
 } // namespace optiml
 
 #endif

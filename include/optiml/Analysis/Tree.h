@@ -102,6 +102,13 @@ struct Stmt {
 struct Param {
   std::string name;
   Type type;
+  /// A public member of a parameter of class type.
+  struct Field {
+    std::string name;
+    Type type;
+    unsigned offset = 0; ///< bytes
+  };
+  std::vector<Field> fields;
 };
 
 /// A __global__ function.

@@ -16,6 +16,12 @@
 
 namespace optiml {
 
+/// Where a condition's "p.n" lies, n being an integer member of argument p.
+struct MemberPlace {
+  unsigned offset = 0, bytes = 0;
+  bool isSigned = true;
+};
+
 /// How one kernel of the original program is replaced.
 struct KernelRewrite {
   std::string original;       ///< qualified name with template arguments, e.g. "ns::scale<float>" (KernelDecl::name)
@@ -25,6 +31,7 @@ struct KernelRewrite {
   unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
   bool besideOriginal = true; ///< directly after the original's definition, in its namespace
   std::string originalParameters; ///< the original's parameter list as C++ text
+  std::map<std::string, MemberPlace> members; ///< of the original's parameters, as "p.n"
   std::string parameters;     ///< twin's parameter list as C++ text ("const float *a, int n")
   LaunchPlan plan;
   std::vector<Condition> conditions; ///< all must hold

@@ -12,6 +12,7 @@
 #include "optiml/Core/Variant.h"
 #include "llvm/Support/Error.h"
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -21,10 +22,11 @@ namespace optiml {
 /// What is known of the launches a kernel is optimized for. Guides the choice of values; never a proof.
 struct LaunchHints {
   std::array<int64_t, 3> grid{0, 0, 0}, block{0, 0, 0}; ///< of the heaviest captured launch; zeros when unknown
-  std::vector<std::optional<int64_t>> arguments;        ///< its integer ones, sign-extended, by position; nothing for others
   unsigned maxSharedBytes = 48 * 1024; ///< static shared memory a block may use
   unsigned maxThreads = 1024;
   unsigned multiprocessors = 132; ///< of the GPU that the kernel is optimized for
+  std::vector<std::string> arguments; ///< raw values on which all captured launches agree; empty where they do not
+  std::map<std::string, int64_t> scalars; ///< the integers among them, by parameter
   bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
 };
 

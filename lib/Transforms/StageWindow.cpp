@@ -1,0 +1,210 @@
+//===- StageWindow.cpp - a block's whole input in shared memory -----------===//
+//
+// stage-window[kernel:A+B]{pad=P}: before anything else the block's threads together copy all that the block reads of A and
+// B into shared memory, meet, and read it there. For stencils and convolutions, where neighbouring threads read overlapping
+// elements, and for small operands that every thread reads, such as a filter.
+//
+// Legal when
+//  - the block shape is fixed, and what decides where and whether the elements are read is known before the first of these
+//    reads: the copy stands there, outside of all conditions, so that threads without work of their own take part in it;
+//  - the arrays are only read by the kernel, and do not overlap what it writes (proved, or a recorded condition);
+//  - what the block reads of each array is an affine box of constant extents. Only the elements that the original reads are
+//    loaded, found by projecting guards and loop bounds (isl); the rest of the box is zero.
+//
+//===----------------------------------------------------------------------===//
+#include "TileCopy.h"
+#include "TileGuards.h"
+#include "Transforms.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+class StageWindow : public Transform {
+public:
+  llvm::StringRef name() const override { return "stage-window"; }
+  std::vector<ActionTemplate> sites(const KernelState &state) const override;
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &params) const override;
+
+private:
+  llvm::Expected<KernelState> stage(const KernelState &state, llvm::ArrayRef<llvm::StringRef> arrays, const Params &params,
+                                    int64_t leastReuse) const;
+};
+
+/// The first statement of the kernel's own list that holds a staged read; threads pass it together.
+size_t firstUse(const Kernel &kernel, const std::vector<Tile> &tiles) {
+  std::set<const Stmt *> readers;
+  for (const Tile &tile : tiles)
+    for (const Access *access : tile.accesses)
+      readers.insert(access->stmt);
+  for (size_t i = 0; i < kernel.body->body.size(); ++i) {
+    bool found = false;
+    walk(*kernel.body->body[i], [&](Stmt &s) { found |= readers.count(&s) != 0; });
+    if (found)
+      return i;
+  }
+  return 0;
+}
+
+/// A name in `p` that is not known yet at statement `place` of the kernel's own list.
+std::optional<std::string> unknownName(const KernelModel &model, const Kernel &kernel, size_t place, const Poly &p) {
+  std::set<std::string> known;
+  for (size_t i = 0; i < place; ++i)
+    if (kernel.body->body[i]->kind == StmtKind::Decl)
+      known.insert(kernel.body->body[i]->text);
+  for (const std::string &atom : p.atoms()) {
+    if (atom[0] == '@')
+      continue;
+    ExprRef tree = model.atomExpr(atom);
+    for (const std::string &name : tree ? namesIn(tree) : std::set<std::string>{atom})
+      if (model.declaration(name) && !known.count(name))
+        return name;
+  }
+  return std::nullopt;
+}
+
+llvm::Error requireKnownBefore(const KernelModel &model, const Kernel &kernel, size_t place, const Tile &tile) {
+  std::vector<Poly> needed = {tile.base};
+  for (const TileDim &d : tile.dims)
+    needed.push_back(d.stride);
+  for (const std::vector<Poly> &guard : tile.guards)
+    llvm::append_range(needed, guard);
+  for (const Poly &p : needed)
+    if (auto name = unknownName(model, kernel, place, p))
+      return notApplicable("what the block reads of {0} depends on '{1}', which is not known before", tile.array, *name);
+  return llvm::Error::success();
+}
+
+/// Rows start at multiples of 16 bytes, so that neighbouring elements can be read at once.
+int64_t defaultPad(const Tile &tile) {
+  int64_t unit = 16 / std::max(1u, tile.element.bytes);
+  return tile.dims.size() < 2 || unit < 2 ? 0 : (unit - tile.dims[tile.layout.back()].extent % unit) % unit;
+}
+
+llvm::Expected<KernelState> StageWindow::apply(const KernelState &state, llvm::StringRef site, const Params &params) const {
+  llvm::SmallVector<llvm::StringRef, 4> arrays;
+  site.ltrim(':').split(arrays, '+', -1, /*KeepEmpty=*/false);
+  return stage(state, arrays, params, 1);
+}
+
+llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::ArrayRef<llvm::StringRef> arrays,
+                                               const Params &params, int64_t leastReuse) const {
+  std::array<int64_t, 3> shape = state.pinnedBlock();
+  if (!shape[0] || !shape[1] || !shape[2])
+    return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+  if (arrays.empty())
+    return notApplicable("no array is named");
+  auto kernel = state.tree->clone();
+  if (llvm::Error e = removeEarlyReturns(*kernel))
+    return e;
+  unsigned opaqueLine = 0;
+  walk(*kernel->body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque && !opaqueLine)
+      opaqueLine = std::max(1u, s.line);
+  });
+  if (opaqueLine)
+    return notApplicable("line {0} is not understood", opaqueLine);
+  KernelModel model(*kernel, shape);
+  if (unsigned line = model.unknownEffectLine())
+    return notApplicable("line {0} may access memory in ways that are not understood", line);
+
+  KernelState result = state;
+  int64_t threads = shape[0] * shape[1] * shape[2], bytes = sharedBytes(*kernel);
+  std::set<std::string> taken = allNames(*kernel), tileNames;
+  std::vector<Tile> tiles;
+  for (llvm::StringRef array : arrays) {
+    auto tile = planTile(model, array.str(), nullptr);
+    if (!tile)
+      return tile.takeError();
+    if (tile->reads < leastReuse * tile->elements() || tile->reads <= tile->elements())
+      return notApplicable("the block reads hardly an element of {0} more than once", array);
+    tile->name = freshName(taken, array.str() + "_window");
+    tile->pad = paramInt(params, "pad", defaultPad(*tile));
+    if (tile->pad < 0 || tile->pad > 64)
+      return notApplicable("the padding must be 0 to 64");
+    bytes += tile->bytes();
+    if (bytes > int64_t(state.hints.maxSharedBytes))
+      return notApplicable("{0} bytes of shared memory are too many", bytes);
+    tileNames.insert(tile->name);
+    if (llvm::Error e = requireUnwritten(result, model, tile->array))
+      return e;
+    tiles.push_back(std::move(*tile));
+  }
+  size_t place = firstUse(*kernel, tiles);
+  for (const Tile &tile : tiles)
+    if (llvm::Error e = requireKnownBefore(model, *kernel, place, tile))
+      return e;
+
+  std::vector<StmtRef> load;
+  Type constInt = Type::makeInt();
+  constInt.isConst = true;
+  std::string tid = freshName(taken, "tid");
+  for (const Tile &tile : tiles)
+    load.push_back(tileDeclaration(tile));
+  load.push_back(declStmt(tid, constInt, linearThread(shape)));
+  std::map<const Expr *, ExprRef> staged;
+  for (const Tile &tile : tiles) {
+    llvm::append_range(load, loadLoop(taken, model, tile, var(tid, Type::makeInt()), threads));
+    for (const Access *access : tile.accesses)
+      staged[access->node.get()] = tileElement(model, tile, *access);
+  }
+  load.push_back(barrierStmt());
+
+  // The nodes are still those that the model has seen: nothing else is replaced.
+  std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
+    if (auto it = staged.find(e.get()); it != staged.end())
+      return it->second;
+    std::vector<ExprRef> args;
+    for (const ExprRef &arg : e->args)
+      args.push_back(replace(arg));
+    if (args == e->args)
+      return e;
+    auto copy = std::make_shared<Expr>(*e);
+    copy->args = std::move(args);
+    return copy;
+  };
+  walk(*kernel->body, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = replace(e); }); });
+  std::vector<StmtRef> &list = kernel->body->body;
+  list.insert(list.begin() + long(place), load.begin(), load.end());
+  // Threads without a result of their own may compute one from zeros.
+  dropGuards(*kernel, *kernel->body, tileNames);
+  result.tree = kernel;
+  return result;
+}
+
+std::vector<ActionTemplate> StageWindow::sites(const KernelState &state) const {
+  if (!state.pinnedBlock()[0])
+    return {};
+  KernelModel model(*state.tree, state.pinnedBlock());
+  std::vector<std::string> arrays;
+  for (const Access &access : model.accesses())
+    if (access.read && !access.write && access.space == Space::Global && !model.writesArray(access.array) &&
+        !llvm::is_contained(arrays, access.array))
+      arrays.push_back(access.array);
+  std::vector<ActionTemplate> result;
+  std::string joint;
+  auto offer = [&](const std::string &list) {
+    llvm::SmallVector<llvm::StringRef, 4> names;
+    llvm::StringRef(list).split(names, '+');
+    auto applied = stage(state, names, {}, 2);
+    if (!applied) {
+      llvm::consumeError(applied.takeError());
+      return false;
+    }
+    result.push_back({"stage-window", state.rewrite.original + ":" + list, {{}}});
+    return true;
+  };
+  for (const std::string &array : arrays)
+    if (offer(array))
+      joint += (joint.empty() ? "" : "+") + array;
+  if (result.size() > 1 && offer(joint)) // all of them together first
+    std::rotate(result.begin(), result.end() - 1, result.end());
+  return result;
+}
+} // namespace
+
+const Transform *optiml::makeStageWindow() {
+  static const StageWindow transform;
+  return &transform;
+}
