@@ -76,7 +76,7 @@ __global__ void asks(float *x, int n) {
   if (i < n)
     x[i] = lane();
 }
-// ASKS: the kernel's threads work together, or wait for each other
+// ASKS: the kernel uses more than its global index along x
 
 __global__ void looked(const int *row, const float *in, float *out, int w, int h) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
