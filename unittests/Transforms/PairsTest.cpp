@@ -113,7 +113,7 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"norms: qualify-pointers", "block-shape distribute-loop grid-stride unroll"},
       {"norms: unroll", "block-shape grid-stride qualify-pointers"},
       {"scale:", "block-shape grid-stride qualify-pointers"},
-      {"scale: block-shape", "coarsen qualify-pointers"},
+      {"scale: block-shape", "coarsen qualify-pointers vectorize-access"},
       {"scale: grid-stride", "qualify-pointers unroll"},
       {"scale: qualify-pointers", "block-shape grid-stride"},
   };
