@@ -119,6 +119,12 @@ CalleeFacts optiml::examineCallee(const cl::FunctionDecl *definition) {
   return examination.facts;
 }
 
+CalleeFacts optiml::examineStatement(const cl::Stmt *statement) {
+  Examination examination;
+  examination.TraverseStmt(const_cast<cl::Stmt *>(statement));
+  return examination.facts;
+}
+
 //===----------------------------------------------------------------------===//
 // The tree
 //===----------------------------------------------------------------------===//

@@ -12,6 +12,7 @@
 namespace clang {
 class Expr;
 class FunctionDecl;
+class Stmt;
 class VarDecl;
 } // namespace clang
 
@@ -23,6 +24,7 @@ struct CalleeFacts {
   std::set<const clang::VarDecl *> modified; ///< they or members of them; elements of arrays too, what is pointed to not
 };
 CalleeFacts examineCallee(const clang::FunctionDecl *definition);
+CalleeFacts examineStatement(const clang::Stmt *statement);
 
 /// Turns "return v;" into "target = v;" (or nothing, for a null target), and what follows a return that is taken under a
 /// condition into the other branch. False when it cannot: a return in a loop, or both branches go on.

@@ -64,7 +64,9 @@ public:
 
 class Reader {
 public:
-  Reader(cl::ASTContext &ast) : ast(ast), sm(ast.getSourceManager()), purity(ast), policy(ast.getLangOpts()) {
+  /// `followReferences`: local references are read as what they refer to.
+  Reader(cl::ASTContext &ast, bool followReferences)
+      : followReferences(followReferences), ast(ast), sm(ast.getSourceManager()), purity(ast), policy(ast.getLangOpts()) {
     policy.SuppressTagKeyword = true;
     policy.FullyQualifiedName = true;
     policy.Bool = true;
@@ -99,6 +101,7 @@ public:
   }
 
 private:
+  bool followReferences;
   cl::ASTContext &ast;
   cl::SourceManager &sm;
   PurityAnalysis purity;
@@ -107,6 +110,7 @@ private:
   std::set<std::string> taken, closures;
   std::string problem, place;
   const cl::FunctionDecl *kernelDecl = nullptr;
+  const cl::CompoundStmt *scope = nullptr; ///< what is being read stands in it
   // While functions are read in place of calls of them (the innermost last): what their parameters and `this` stand for.
   std::map<const cl::VarDecl *, ExprRef> arguments;
   ExprRef thisObject;
@@ -622,7 +626,9 @@ private:
       if (!capture.capturesVariable())
         return false;
       auto *v = llvm::dyn_cast<cl::VarDecl>(capture.getCapturedVar());
-      if (!v || v->isInitCapture() || (capture.getCaptureKind() == cl::LCK_ByCopy && factsOf(kernelDecl).modified.count(v)))
+      bool copy = capture.getCaptureKind() == cl::LCK_ByCopy;
+      if (!v || v->isInitCapture() || (copy && v->getType()->isReferenceType()) ||
+          (copy && factsOf(kernelDecl).modified.count(v)))
         return false;
     }
     return true;
@@ -727,7 +733,9 @@ private:
       if (!bindParameter(fn->getParamDecl(i), x->getArg(first + i), facts, oneExpression, *binding))
         return std::nullopt;
     for (const cl::VarDecl *v : facts.modified) // by a lambda
-      if (auto it = nameOf.find(v); it != nameOf.end() && !llvm::is_contained(fn->parameters(), v))
+      if (auto alias = arguments.find(v); alias != arguments.end())
+        binding->changed.insert(placeRoot(alias->second));
+      else if (auto it = nameOf.find(v); it != nameOf.end() && !llvm::is_contained(fn->parameters(), v))
         binding->changed.insert(it->second);
     // A value that names a changed variable would change as well; a reference to the variable itself does so anyway.
     for (const auto &[param, value] : binding->values)
@@ -951,6 +959,8 @@ private:
   }
 
   void declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
+    if (v->getType()->isReferenceType() && reference(v, out))
+      return;
     if (v->getType()->isReferenceType() || v->isStaticLocal() != v->hasAttr<cl::CUDASharedAttr>()) {
       if (!v->hasAttr<cl::CUDASharedAttr>())
         return opaqueStmt(source, out);
@@ -984,6 +994,23 @@ private:
     }
     s->text = claim(v, v->getNameAsString());
     out.push_back(s);
+  }
+
+  /// "const T &r = a[i];" where a[i] is the same element as long as r lives: r is read as a[i].
+  bool reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
+    if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || isTemporary(v->getInit()))
+      return false;
+    ExprRef place = hoisted(v->getInit(), out);
+    if (!isPlace(place) || placeLoads(place) || !wholeTree(place))
+      return false;
+    CalleeFacts facts = examineStatement(scope);
+    for (const cl::VarDecl *changed : facts.modified) {
+      auto it = nameOf.find(changed);
+      if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second && !changed->getType()->isArrayType())
+        return false;
+    }
+    arguments[v] = place;
+    return true;
   }
 
   /// A lambda, kept verbatim as long as something names it. Its own names stay within it.
@@ -1071,8 +1098,10 @@ private:
   void statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool flatten) {
     if (auto *x = llvm::dyn_cast<cl::CompoundStmt>(source)) {
       // Names are unique within the kernel, so inner scopes need no braces of their own.
+      const cl::CompoundStmt *outer = std::exchange(scope, x);
       for (const cl::Stmt *child : x->body())
         statement(child, out, true);
+      scope = outer;
       return;
     }
     if (llvm::isa<cl::NullStmt>(source))
@@ -1169,7 +1198,7 @@ private:
 
   /// A declaration that `declaration` keeps as a tree (so that one of several in a statement can stand alone).
   bool simple(const cl::VarDecl *v) {
-    if (v->getType()->isReferenceType() || (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
+    if ((v->getType()->isReferenceType() && !followReferences) || (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
       return false;
     auto *construct = v->getInit() ? llvm::dyn_cast<cl::CXXConstructExpr>(strip(v->getInit())) : nullptr;
     return !construct || (construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial());
@@ -1181,5 +1210,10 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::readKernel(const Program &progra
   if (!kernel.decl || !kernel.decl->getBody())
     return llvm::make_error<NotApplicable>("kernel '" + kernel.name + "' has no body here",
                                            llvm::formatv("{0}:{1}", kernel.file, kernel.line).str());
-  return Reader(program.ast()).read(kernel);
+  auto tree = Reader(program.ast(), /*followReferences=*/true).read(kernel);
+  if (tree)
+    return tree;
+  // A reference may be used in a construct that is kept verbatim.
+  llvm::consumeError(tree.takeError());
+  return Reader(program.ast(), /*followReferences=*/false).read(kernel);
 }

@@ -25,6 +25,7 @@
 // RUN: not optiml-opt --passes='grid-stride[inLoop]' %s 2>&1 | FileCheck --check-prefix=REFUSED %s
 // RUN: not optiml-opt --passes='grid-stride[sometimes]' %s 2>&1 | FileCheck --check-prefix=REFUSED %s
 // RUN: not optiml-opt --passes='grid-stride[overtakes]' %s 2>&1 | FileCheck --check-prefix=REFUSED %s
+// RUN: not optiml-opt --passes='grid-stride[moving]' %s 2>&1 | FileCheck --check-prefix=REFUSED %s
 // REFUSED: the kernel's threads work together, or wait for each other
 #include <cstdio>
 #include <cstdlib>
@@ -146,16 +147,23 @@ __device__ float pull(const Body &a, const Body &b) {
   return b.mass * (dx * dx + dy * dy);
 }
 __device__ float weigh(const Body *p) { return p->mass; }
-// BODIES: float dx = all[i].x - all[j].x;
+// References of the kernel itself are what they refer to as well.
+// BODIES: for (int j = 0; j < n; ++j) {
+// BODIES-NEXT: float dx = all[i].x - all[j].x;
 // BODIES-NEXT: float dy = all[i].y - all[j].y;
 // BODIES-NEXT: sum += all[j].mass * (dx * dx + dy * dy) * all[j].mass;
+// BODIES-NEXT: }
+// BODIES-NEXT: out[i] = sum;
 __global__ void bodies(const Body *all, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
     float sum = 0.0f;
-    for (int j = 0; j < n; ++j)
-      sum += pull(all[i], all[j]) * weigh(all + j);
-    out[i] = sum;
+    for (int j = 0; j < n; ++j) {
+      const Body &other = all[j];
+      sum += pull(all[i], other) * weigh(all + j);
+    }
+    float &to = out[i];
+    to = sum;
   }
 }
 
@@ -300,6 +308,16 @@ __global__ void overtakes(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
     out[i] = out[i] * 2.0f + add(out + i);
+}
+// What it refers to is no longer a[k].
+__global__ void moving(const float *a, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    int k = i;
+    const float &x = a[k];
+    k = n - 1 - i;
+    out[i] = x + a[k];
+  }
 }
 
 int main(int argc, char **argv) {
