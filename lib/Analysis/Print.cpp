@@ -17,6 +17,12 @@ static int binaryPrecedence(const std::string &op) {
 
 enum : int { PrecAssign = 2, PrecCond = 3, PrecUnary = 14, PrecPostfix = 15, PrecPrimary = 16 };
 
+/// *(T *)p, which reads as an element of a recast pointer.
+static bool isDereference(const Expr &e) {
+  return e.args[0]->kind == ExprKind::Cast && e.args[0]->type.isPointer() && e.args[1]->kind == ExprKind::IntLit &&
+         e.args[1]->value == 0;
+}
+
 static int precedence(const Expr &e) {
   switch (e.kind) {
   case ExprKind::Assign:
@@ -33,6 +39,7 @@ static int precedence(const Expr &e) {
   case ExprKind::IntLit:
     return e.value < 0 ? PrecUnary : PrecPrimary;
   case ExprKind::Subscript:
+    return isDereference(e) ? PrecUnary : PrecPostfix;
   case ExprKind::Call:
   case ExprKind::Member:
     return PrecPostfix;
@@ -95,6 +102,8 @@ static std::string printNode(const Expr &e) {
   case ExprKind::Call:
     return e.text + "(" + list(e.args) + ")";
   case ExprKind::Subscript:
+    if (isDereference(e))
+      return "*" + arg(0, PrecUnary);
     return arg(0, PrecPostfix) + "[" + arg(1, PrecAssign) + "]";
   case ExprKind::Member:
     return arg(0, PrecPostfix) + (e.args[0]->type.isPointer() ? "->" : ".") + e.text;

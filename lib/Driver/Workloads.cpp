@@ -16,8 +16,9 @@ static constexpr long smallArgument = 64;
 
 std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std::string> &arguments) {
   std::vector<std::vector<std::string>> result;
-  // Odd, mutually prime, on both sides of a warp and of common tiles.
-  static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}};
+  // Odd, mutually prime, on both sides of a warp and of common tiles; then multiples of 16, for variants that ask for
+  // rows of whole vectors.
+  static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}, {48, 80, 112, 32}};
   unsigned sizes = 0;
   long largest = 0;
   for (const std::string &argument : arguments) {
@@ -32,7 +33,7 @@ std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std
       for (const std::vector<long> &set : sets) {
         std::vector<std::string> line;
         for (unsigned i = 0; i < count; ++i)
-          line.push_back(std::to_string(count == 1 ? set[i] * 15 + 2 : set[i]));
+          line.push_back(std::to_string(count == 1 ? set[i] * 15 + set[i] % 2 * 2 : set[i]));
         result.push_back(line);
       }
     return result;
@@ -49,8 +50,8 @@ std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std
         continue;
       long odd = set[n++ % set.size()];
       if (sizes == 1)
-        odd = odd * 15 + 2; // a length: more than one block
-      argument = std::to_string(std::min(odd, value | 1));
+        odd = odd * 15 + odd % 2 * 2; // a length: more than one block
+      argument = std::to_string(std::min(odd, odd % 2 ? value | 1 : value));
     }
     if (n && std::find(result.begin(), result.end(), line) == result.end())
       result.push_back(line);
@@ -137,7 +138,7 @@ static llvm::Expected<EmulatedProgram> buildEmulated(const CompileOptions &optio
 static void addOtherSizes(const EmulatedProgram &program, const std::vector<std::string> &arguments,
                           const std::string &directory, double seconds, std::string own, CapturedRuns &runs) {
   for (const std::vector<std::string> &args : oddArguments(arguments)) {
-    if (runs.otherSizes.size() == 2 || (program.cancel && *program.cancel))
+    if (runs.otherSizes.size() == 3 || (program.cancel && *program.cancel))
       break;
     if (!runs.arguments.empty() && arguments.empty() && args.size() != llvm::StringRef(runs.arguments[0]).count(' ') + 1)
       break; // another number of sizes than the one the program takes

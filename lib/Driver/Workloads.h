@@ -34,7 +34,7 @@ void dropOwnSize(const Workload &own, CapturedRuns &runs);
 /// Whether all its launches can be run many times on the emulator.
 bool isSmall(const Workload &workload);
 
-/// Command lines with small odd numbers in place of the integers of `arguments`; for none, guesses of one to three sizes.
+/// Command lines with small numbers, most of them odd, in place of the integers of `arguments`; for none, guesses of one to three sizes.
 std::vector<std::vector<std::string>> oddArguments(const std::vector<std::string> &arguments);
 
 } // namespace optiml

@@ -61,6 +61,13 @@ static const ExpertRule rules[] = {
     {"stage-window", "latency", 1.0, "shared memory answers ten times sooner than L2"},
     {"stage-window", "issue", 0.7, "guards and index arithmetic are left to the copy into shared memory"},
 
+    {"vectorize-access", "", 0.6, "neighbouring elements in one access of 16 bytes"},
+    {"vectorize-access", "dram", 1.4, "accesses of 16 bytes keep more of the memory's bandwidth in flight"},
+    {"vectorize-access", "issue", 1.2, "one load or store in place of four, and index arithmetic once for them"},
+    {"vectorize-access", "l1", 1.2, "one request of 16 bytes a thread in place of four"},
+    {"vectorize-access", "latency", 1.2, "several elements a thread are independent work that hides latency"},
+    {"vectorize-access", "int32", 1.0, "index arithmetic once for several elements"},
+
     {"stage-shared", "", 0.4, "operands that threads of a block share can be loaded once into shared memory"},
     {"stage-shared", "l1", 1.3, "operands in shared memory are read without tags and at full width"},
     {"stage-shared", "l2", 1.5, "a tile in shared memory is asked of L2 once a block"},
@@ -87,6 +94,7 @@ static const ExpertOrder orders[] = {
     {"coarsen", "stage-window", 0.6},        {"stage-window", "unroll", 0.6},
     {"specialize-scalar", "coarsen", 0.8},   {"specialize-scalar", "unroll", 0.6},
     {"stage-shared", "unroll", 0.6},         {"coarsen", "qualify-pointers", 0.6},
+    {"vectorize-access", "qualify-pointers", 0.6},
 };
 
 llvm::ArrayRef<ExpertRule> optiml::expertRules() { return rules; }
@@ -186,6 +194,10 @@ static std::vector<ExpertLine> makeLines() {
              "coarsen", {outputs("1", "4", "strided"), outputs("1", "4", "blocked"), outputs("1", "2", "strided")}))),
          unrollFully, qualify}},
        {"dram", "l1", "l2", "issue"}},
+      {{"vectors of neighbouring elements",
+        {step("block-shape", {{{"x", "256"}, {"y", "1"}}, {{"x", "128"}, {"y", "1"}}, shape("32", "8")}),
+         required(step("vectorize-access", {{{"width", "4"}}})), qualify}},
+       {"dram", "l1", "latency", "issue"}},
       {{"several elements a thread, coalesced",
         {promote, step("block-shape", {{{"x", "256"}}, {{"x", "128"}}}),
          required(onlyPreferred(step("coarsen", {{{"x", "4"}, {"style", "strided"}}, {{"x", "2"}}}))), qualify}},

@@ -68,7 +68,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(const KernelState &st
 }
 
 llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
-                                 const std::array<CopyAxis, 3> &copies) {
+                                 const std::array<CopyAxis, 3> &copies, const MergeCopies &merge) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
   if (hasBarrier(*kernel.body))
     return notApplicable("the kernel synchronizes or calls functions that may");
@@ -136,7 +136,10 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     requireCover(state, model, axis, tile);
   }
 
-  if (!active.empty()) {
+  if (merge) {
+    if (llvm::Error e = merge(state, kernel, model))
+      return e;
+  } else if (!active.empty()) {
     Distributor distributor(kernel, model, active, 0, [](Stmt &) { return true; });
     auto body = distributor.run();
     if (!body)

@@ -9,9 +9,11 @@ namespace optiml {
 
 /// Maps the original threads to blocks of `shape` threads, each doing the work of copies[axis].factor original threads
 /// along every axis (globalIdx.a = blockIdx.a * shape*factor + base + i*distance). Rewrites `kernel`, and the plan and
-/// conditions of `state`. NotApplicable where the kernel depends on its own block shape.
+/// conditions of `state`. NotApplicable where the kernel depends on its own block shape. `merge`, when given, puts the
+/// copies' work together in place of a Distributor; globalIdx.a stands for copy 0.
+using MergeCopies = std::function<llvm::Error(KernelState &state, Kernel &kernel, const KernelModel &model)>;
 llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
-                         const std::array<CopyAxis, 3> &copies);
+                         const std::array<CopyAxis, 3> &copies, const MergeCopies &merge = nullptr);
 
 /// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses its
 /// first `axes` axes through their global indices (globalIdx.a in the copy) and no others, does not synchronize, changes

@@ -113,10 +113,10 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"norms: grid-stride", "privatize-atomic qualify-pointers specialize-scalar unroll"},
       {"norms: qualify-pointers", "block-shape distribute-loop grid-stride specialize-scalar split-reduction unroll"},
       {"norms: specialize-scalar", "block-shape grid-stride qualify-pointers unroll"},
-      {"norms: split-reduction", "unroll"},
+      {"norms: split-reduction", "specialize-scalar unroll"},
       {"norms: unroll", "block-shape grid-stride qualify-pointers specialize-scalar"},
       {"scale:", "block-shape grid-stride qualify-pointers"},
-      {"scale: block-shape", "coarsen qualify-pointers"},
+      {"scale: block-shape", "coarsen qualify-pointers vectorize-access"},
       {"scale: grid-stride", "qualify-pointers unroll"},
       {"scale: qualify-pointers", "block-shape grid-stride"},
   };

@@ -1,0 +1,269 @@
+//===- Inlining.cpp - reading functions in place of their calls -----------===//
+#include "Inlining.h"
+#include "clang/AST/Attr.h"
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/AST/StmtCXX.h"
+#include <algorithm>
+
+using namespace optiml;
+namespace cl = clang;
+
+//===----------------------------------------------------------------------===//
+// The declaration
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Examination : public cl::RecursiveASTVisitor<Examination> {
+public:
+  CalleeFacts facts;
+
+  bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
+    if (auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl()))
+      ++facts.uses[v];
+    return true;
+  }
+  bool VisitVarDecl(cl::VarDecl *v) {
+    cl::QualType type = v->getType();
+    if (v->isStaticLocal() || v->hasAttr<cl::CUDASharedAttr>())
+      refuse("it has variables of its own that live on");
+    if (type.isVolatileQualified() || (!type->getPointeeType().isNull() && type->getPointeeType().isVolatileQualified()))
+      refuse("it accesses volatile memory");
+    if (type->isReferenceType() && !type->getPointeeType().isConstQualified() && v->getInit())
+      modify(v->getInit());
+    return true;
+  }
+  bool VisitStmt(cl::Stmt *s) {
+    if (llvm::isa<cl::GCCAsmStmt, cl::MSAsmStmt>(s))
+      refuse("it contains inline assembly");
+    if (llvm::isa<cl::GotoStmt, cl::IndirectGotoStmt, cl::LabelStmt, cl::SwitchStmt, cl::CXXTryStmt, cl::CXXForRangeStmt>(s))
+      refuse("its control flow is not structured");
+    if (llvm::isa<cl::LambdaExpr, cl::VAArgExpr, cl::CXXNewExpr, cl::CXXDeleteExpr, cl::CXXThrowExpr>(s))
+      refuse("it contains a construct that is kept verbatim");
+    return true;
+  }
+  bool VisitBinaryOperator(cl::BinaryOperator *op) {
+    if (op->isAssignmentOp())
+      modify(op->getLHS());
+    return true;
+  }
+  bool VisitUnaryOperator(cl::UnaryOperator *op) {
+    if (op->isIncrementDecrementOp())
+      modify(op->getSubExpr());
+    if (op->getOpcode() == cl::UO_AddrOf) {
+      auto *v = llvm::dyn_cast_or_null<cl::ParmVarDecl>(root(op->getSubExpr()));
+      if (v && !v->getType()->isReferenceType())
+        refuse("it takes the address of a parameter");
+      modify(op->getSubExpr());
+    }
+    return true;
+  }
+  bool VisitCallExpr(cl::CallExpr *call) {
+    const cl::FunctionDecl *fn = call->getDirectCallee();
+    auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(fn);
+    bool changes = method && method->isInstance() && !method->isConst();
+    unsigned first = 0;
+    if (auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(call)) {
+      if (changes)
+        modify(member->getImplicitObjectArgument());
+    } else if (llvm::isa<cl::CXXOperatorCallExpr>(call) && method) {
+      if (changes)
+        modify(call->getArg(0));
+      first = 1;
+    }
+    for (unsigned i = first; fn && i < call->getNumArgs() && i - first < fn->getNumParams(); ++i)
+      bind(fn->getParamDecl(i - first)->getType(), call->getArg(i));
+    return true;
+  }
+  bool VisitCXXConstructExpr(cl::CXXConstructExpr *e) {
+    for (unsigned i = 0; i < e->getNumArgs() && i < e->getConstructor()->getNumParams(); ++i)
+      bind(e->getConstructor()->getParamDecl(i)->getType(), e->getArg(i));
+    return true;
+  }
+
+private:
+  void refuse(const char *why) {
+    if (facts.refusal.empty())
+      facts.refusal = why;
+  }
+  void bind(cl::QualType parameter, const cl::Expr *argument) {
+    if (parameter->isReferenceType() && !parameter->getPointeeType().isConstQualified())
+      modify(argument);
+  }
+  static const cl::VarDecl *root(const cl::Expr *e) {
+    for (;;) {
+      e = e->IgnoreParenImpCasts();
+      if (auto *member = llvm::dyn_cast<cl::MemberExpr>(e); member && !member->isArrow())
+        e = member->getBase();
+      else if (auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(e);
+               element && element->getBase()->IgnoreParenImpCasts()->getType()->isArrayType())
+        e = element->getBase();
+      else
+        break;
+    }
+    auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(e);
+    return ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+  }
+  void modify(const cl::Expr *place) {
+    if (const cl::VarDecl *v = root(place))
+      facts.modified.insert(v);
+  }
+};
+} // namespace
+
+CalleeFacts optiml::examineCallee(const cl::FunctionDecl *definition) {
+  Examination examination;
+  for (cl::ParmVarDecl *param : definition->parameters())
+    examination.VisitVarDecl(const_cast<cl::ParmVarDecl *>(param));
+  examination.TraverseStmt(definition->getBody());
+  return examination.facts;
+}
+
+CalleeFacts optiml::examineStatement(const cl::Stmt *statement) {
+  Examination examination;
+  examination.TraverseStmt(const_cast<cl::Stmt *>(statement));
+  return examination.facts;
+}
+
+//===----------------------------------------------------------------------===//
+// The tree
+//===----------------------------------------------------------------------===//
+
+static bool returns(Stmt &s) {
+  bool found = false;
+  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Return; });
+  return found;
+}
+
+/// Control never falls out of the end of the list.
+static bool leaves(const std::vector<StmtRef> &list) {
+  if (list.empty())
+    return false;
+  const Stmt &last = *list.back();
+  return last.kind == StmtKind::Return ||
+         (last.kind == StmtKind::If && last.body.size() == 2 && leaves(last.body[0]->body) && leaves(last.body[1]->body));
+}
+
+bool optiml::structureReturns(std::vector<StmtRef> &list, const ExprRef &target) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    StmtRef s = list[i];
+    if (s->kind == StmtKind::Return) {
+      list.resize(i); // nothing after it runs
+      if (!target)
+        return true;
+      if (!s->expr || s->expr->kind == ExprKind::InitList)
+        return false;
+      list.push_back(exprStmt(assign("=", target, s->expr)));
+      list.back()->line = s->line;
+      return true;
+    }
+    if (!returns(*s))
+      continue;
+    if (s->kind != StmtKind::If)
+      return false;
+    std::vector<StmtRef> rest(list.begin() + long(i) + 1, list.end());
+    list.resize(i + 1);
+    if (s->body.size() == 1)
+      s->body.push_back(block());
+    bool moved = rest.empty();
+    for (StmtRef &branch : s->body)
+      if (!rest.empty() && !leaves(branch->body)) {
+        if (moved)
+          return false;
+        branch->body.insert(branch->body.end(), rest.begin(), rest.end());
+        moved = true;
+      }
+    for (StmtRef &branch : s->body)
+      if (!structureReturns(branch->body, target))
+        return false;
+    if (s->body[0]->body.empty()) {
+      s->expr = logicalNot(s->expr);
+      s->body.erase(s->body.begin());
+    } else if (s->body[1]->body.empty()) {
+      s->body.pop_back();
+    }
+    if (s->body[0]->body.empty()) // the condition alone is left
+      list.pop_back();
+    return true;
+  }
+  return true;
+}
+
+bool optiml::hasEffects(const ExprRef &e) {
+  bool effects = false;
+  walk(e, [&](const ExprRef &n) { effects |= !n->pure || n->kind == ExprKind::Assign || n->kind == ExprKind::IncDec; });
+  return effects;
+}
+
+bool optiml::writesOutside(const std::vector<StmtRef> &list) {
+  std::set<std::string> scalars, arrays;
+  bool outside = false;
+  for (const StmtRef &s : list)
+    walk(*s, [&](Stmt &t) {
+      if (t.kind == StmtKind::Decl)
+        (t.dims.empty() ? scalars : arrays).insert(t.text);
+      outside |= t.kind == StmtKind::Barrier || t.kind == StmtKind::Opaque;
+    });
+  for (const StmtRef &s : list)
+    walkExprs(*s, [&](const ExprRef &e) {
+      outside |= !e->pure;
+      if (e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec)
+        return;
+      const Expr *place = e->args[0].get();
+      bool element = false;
+      while (place->kind == ExprKind::Subscript || (place->kind == ExprKind::Member && !place->args[0]->type.isPointer())) {
+        element |= place->kind == ExprKind::Subscript;
+        place = place->args[0].get();
+      }
+      outside |= place->kind != ExprKind::Var || !(arrays.count(place->text) || (!element && scalars.count(place->text)));
+    });
+  return outside;
+}
+
+bool optiml::wholeTree(const ExprRef &e) {
+  bool whole = true;
+  walk(e, [&](const ExprRef &n) {
+    whole &= n->kind != ExprKind::Opaque && (n->kind != ExprKind::Call || n->pure || n->isAtomic);
+  });
+  return whole;
+}
+
+bool optiml::wholeTree(const std::vector<StmtRef> &list) {
+  bool whole = true;
+  for (const StmtRef &s : list)
+    walk(*s, [&](Stmt &t) {
+      whole &= t.kind != StmtKind::Opaque;
+      ownExprs(t, [&](ExprRef &e) { whole &= wholeTree(e); });
+    });
+  return whole;
+}
+
+bool optiml::isPlace(const ExprRef &e) {
+  switch (e->kind) {
+  case ExprKind::Var:
+    return true;
+  case ExprKind::Member:
+    return e->args[0]->type.isPointer() ? !hasEffects(e->args[0]) : isPlace(e->args[0]);
+  case ExprKind::Subscript:
+    return !hasEffects(e);
+  default:
+    return false;
+  }
+}
+
+bool optiml::placeLoads(const ExprRef &place) {
+  bool loads = false;
+  for (const ExprRef &arg : place->args)
+    walk(arg, [&](const ExprRef &n) {
+      bool through = n->kind == ExprKind::Subscript || (n->kind == ExprKind::Member && n->args[0]->type.isPointer());
+      loads |= through;
+    });
+  return loads;
+}
+
+std::string optiml::placeRoot(const ExprRef &place) {
+  const Expr *e = place.get();
+  while (e->kind == ExprKind::Member && !e->args[0]->type.isPointer())
+    e = e->args[0].get();
+  return e->kind == ExprKind::Var ? e->text : "";
+}

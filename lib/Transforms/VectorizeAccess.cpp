@@ -1,0 +1,490 @@
+//===- VectorizeAccess.cpp - neighbouring elements in one access ----------===//
+//
+// vectorize-access[kernel]{width=4}: a thread does the work of `width` threads that follow one another along x. What they
+// load from and store to neighbouring elements becomes one access of 8 or 16 bytes (float4, int2, double2, …); the rest is
+// a loop over the lanes. Where fewer than `width` elements are left, the lanes access them one by one.
+//
+// Legal: threads of a kernel without barriers run in any order, so that loads of one lane may come before stores of
+// another. Within a lane, loads move up and stores move down only past what provably accesses other memory. An array's
+// vector is aligned when the array is (a condition) and the rest of its index is a multiple of the width (proved, or a
+// condition on parameters). An element is accessed only if the original accesses it in every lane.
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace optiml;
+
+namespace {
+
+/// "float" -> "float" of float4; empty for types that have no vectors.
+std::string vectorBase(const Type &type) {
+  static const std::map<std::string, std::string> bases = {
+      {"float", "float"}, {"double", "double"}, {"int", "int"}, {"unsigned int", "uint"}, {"unsigned", "uint"},
+      {"long long", "longlong"}, {"unsigned long long", "ulonglong"}, {"short", "short"}, {"unsigned short", "ushort"},
+      {"char", "char"}, {"signed char", "char"}, {"unsigned char", "uchar"}};
+  llvm::StringRef text = type.text;
+  text.consume_front("const ");
+  auto it = bases.find(text.str());
+  return it == bases.end() ? "" : it->second;
+}
+
+class Vectorizer {
+public:
+  Vectorizer(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t width)
+      : state(state), kernel(kernel), model(model), width(width), taken(allNames(kernel)) {}
+  llvm::Error run();
+
+private:
+  /// An array whose elements the lanes access side by side.
+  struct Stream {
+    std::string array;
+    ExprRef index; ///< in lane 0
+    Type element;
+    bool reads = false, writes = false;
+    size_t lastWrite = 0;
+    std::string lanes;
+  };
+  llvm::Error findBody();
+  llvm::Error findIndices();
+  llvm::Expected<std::optional<Stream>> streamOf(const std::string &array);
+  llvm::Error requireOrder(const Stream &stream);
+  bool always(const Access &access) const {
+    return access.path.back() == body && access.guards.size() == guardCount && access.stmt->kind != StmtKind::For;
+  }
+  bool isBound(const ExprRef &part) const;
+  std::optional<int64_t> stepAlong(const Poly &p) const;
+  bool wholeMultiple(const Poly &rest);
+  ExprRef atLane(const ExprRef &e, const ExprRef &lane) const;
+  void atLane(Stmt &s, const ExprRef &lane) const;
+  ExprRef lastLaneGuard() const;
+  StmtRef laneLoop(std::vector<StmtRef> stmts, int unroll) const {
+    return countedFor(laneName, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(stmts)), unroll);
+  }
+  ExprRef vectorPlace(const Stream &stream, bool store) const;
+  void load(Stream &stream, std::vector<StmtRef> &out);
+  StmtRef store(const Stream &stream) const;
+
+  KernelState &state;
+  Kernel &kernel;
+  const KernelModel &model;
+  int64_t width;
+  std::set<std::string> taken;
+  Stmt *guard = nullptr, *body = nullptr; ///< if (guard) body: all the kernel does
+  size_t guardCount = 0;                  ///< conditions around the body
+  ExprRef bounds;                         ///< conjunction of these
+  std::map<std::string, int64_t> indices; ///< integer locals that grow with the lane, by so much
+  std::vector<StmtRef> indexDecls;        ///< those in the body
+  std::vector<Stream> streams;
+  std::vector<std::string> multiples;     ///< values that are multiples of the width
+  std::string laneName;
+};
+
+/// globalIdx.x < n && …, terms one by one.
+void conjuncts(const ExprRef &e, std::vector<ExprRef> &out) {
+  if (e->kind == ExprKind::Binary && e->text == "&&") {
+    conjuncts(e->args[0], out);
+    conjuncts(e->args[1], out);
+    return;
+  }
+  out.push_back(e);
+}
+
+/// An order between integers that moves evenly along x.
+bool Vectorizer::isBound(const ExprRef &part) const {
+  static const std::set<std::string> orders = {"<", "<=", ">", ">="};
+  if (part->kind != ExprKind::Binary || !orders.count(part->text) || !part->args[0]->type.isInt() ||
+      !part->args[1]->type.isInt() || !model.stable(part))
+    return false;
+  Poly difference = model.poly(part->args[0]) - model.poly(part->args[1]);
+  return stepAlong(difference).has_value();
+}
+
+/// How much `p` grows from lane to lane; nothing when that differs.
+std::optional<int64_t> Vectorizer::stepAlong(const Poly &p) const {
+  auto c = p.coefficient("globalIdx.x");
+  auto step = c ? c->constant() : std::nullopt;
+  for (const std::string &atom : p.atoms())
+    if (atom != "globalIdx.x" && model.variesAtom(atom) & (ThreadX | BlockX))
+      return std::nullopt;
+  return step;
+}
+
+llvm::Error Vectorizer::findBody() {
+  Stmt *list = kernel.body.get();
+  while (!list->body.empty()) {
+    Stmt *last = list->body.back().get();
+    bool onlyDecls = std::all_of(list->body.begin(), list->body.end() - 1, [](const StmtRef &s) { return s->kind == StmtKind::Decl; });
+    // Declarations between two conditions would have to move.
+    if (last->kind != StmtKind::If || last->body.size() != 1 || !onlyDecls || (guard && list->body.size() > 1))
+      break;
+    std::vector<ExprRef> parts;
+    conjuncts(last->expr, parts);
+    if (!llvm::all_of(parts, [&](const ExprRef &part) { return isBound(part); }))
+      break;
+    if (!guard)
+      guard = last;
+    bounds = logicalAnd(bounds, last->expr);
+    ++guardCount;
+    list = body = last->body[0].get();
+  }
+  if (!guard)
+    return notApplicable("the kernel's work does not stand under one bound of its index");
+  return llvm::Error::success();
+}
+
+/// Integer locals that are functions of the indices: they advance by a constant from lane to lane.
+llvm::Error Vectorizer::findIndices() {
+  auto classify = [&](const StmtRef &s, bool inBody) -> llvm::Error {
+    if (s->kind != StmtKind::Decl || !s->expr || !model.singleAssignment(s->text))
+      return llvm::Error::success();
+    bool varies = model.varies(s->expr) & (ThreadX | BlockX);
+    auto step = stepAlong(model.poly(s->expr));
+    bool affine = step && s->type.isInt() && s->type.bytes >= 4 && model.stable(s->expr);
+    if (affine && (varies || inBody)) {
+      indices[s->text] = *step;
+      if (inBody)
+        indexDecls.push_back(s);
+    } else if (varies && !inBody) {
+      return notApplicable("'{0}' is no affine function of the index (line {1})", s->text, s->line);
+    }
+    return llvm::Error::success();
+  };
+  for (const StmtRef &s : kernel.body->body)
+    if (llvm::Error e = classify(s, false))
+      return e;
+  for (const StmtRef &s : body->body)
+    if (llvm::Error e = classify(s, true))
+      return e;
+  return llvm::Error::success();
+}
+
+/// Every term of `rest` is a multiple of the width, with what that asks of parameters as conditions.
+bool Vectorizer::wholeMultiple(const Poly &rest) {
+  std::vector<std::string> wanted;
+  for (const auto &[monomial, c] : rest.terms) {
+    if (c % width == 0)
+      continue;
+    std::string product = std::to_string(c);
+    bool found = false;
+    for (const std::string &atom : monomial)
+      if (model.param(atom) && isParameter(model, atom)) {
+        product = c == 1 && !found ? atom : product + " * " + atom;
+        found = true;
+      }
+    if (!found)
+      return false;
+    wanted.push_back(product);
+  }
+  for (const std::string &product : wanted) {
+    state.require((product.find(' ') == std::string::npos ? product : "(" + product + ")") + " % " + std::to_string(width) + " == 0",
+                  "vectors of " + std::to_string(width) + " elements are aligned in every row");
+    multiples.push_back(product);
+  }
+  return true;
+}
+
+/// Nothing when the array is to be accessed lane by lane.
+llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std::string &array) {
+  const Param *param = model.param(array);
+  if (!param || !param->type.isPointer() || param->type.pointee->isVolatile || changedParameters(kernel).count(array))
+    return std::nullopt;
+  Stream stream;
+  stream.array = array;
+  const Access *sure = nullptr;
+  bool sureWrite = false, oneElement = true, vectors = true;
+  std::optional<Poly> place;
+  for (size_t i = 0; i < model.accesses().size(); ++i) {
+    const Access &access = model.accesses()[i];
+    if (access.array != array)
+      continue;
+    vectors &= access.subscripts.size() == 1 && access.root->kind == ExprKind::Var && model.stable(access.subscripts[0]) &&
+               access.node->kind == ExprKind::Subscript && access.node->args[0]->kind == ExprKind::Var;
+    if (!vectors)
+      return std::nullopt;
+    bool unit = stepAlong(access.subscripts[0]) == std::optional<int64_t>(1);
+    if (unit && always(access) && !sure)
+      place = access.subscripts[0], sure = &access;
+    if (!place)
+      place = access.subscripts[0];
+    oneElement &= *place == access.subscripts[0];
+    stream.reads |= access.read;
+    stream.writes |= access.write;
+    sureWrite |= access.write && always(access);
+    if (access.write)
+      stream.lastWrite = i;
+  }
+  if (!sure || !oneElement || (stream.writes && !sureWrite))
+    return std::nullopt;
+  stream.index = sure->node->args[1];
+  stream.element = sure->node->type;
+  stream.element.isConst = false;
+  // The index must be known before the lanes begin.
+  for (const std::string &name : namesIn(stream.index)) {
+    const Stmt *d = model.declaration(name);
+    bool inBody = d && llvm::none_of(kernel.body->body, [&](const StmtRef &s) { return s.get() == d; });
+    if (inBody && llvm::none_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; }))
+      return std::nullopt;
+  }
+  if (vectorBase(stream.element).empty() || stream.element.bytes * width > 16 || stream.element.bytes * width < 4 ||
+      !wholeMultiple(*place - Poly::atom("globalIdx.x")))
+    return std::nullopt;
+  state.require("aligned(" + array + ", " + std::to_string(stream.element.bytes * width) + ")",
+                array + " is accessed " + std::to_string(width) + " elements at a time");
+  return stream;
+}
+
+/// In a lane, the load moves to the front and the store to the end.
+llvm::Error Vectorizer::requireOrder(const Stream &stream) {
+  const std::vector<Access> &all = model.accesses();
+  auto isVector = [&](const std::string &array) {
+    return llvm::any_of(streams, [&](const Stream &s) { return s.array == array; });
+  };
+  bool loops = false; // what comes later in the text may come before
+  walk(*body, [&](Stmt &s) { loops |= s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do; });
+  std::set<std::string> apart, written;
+  bool stored = false;
+  for (const Access &access : all) {
+    if (access.space == Space::Local)
+      continue;
+    if (access.array == stream.array) {
+      if (access.read)
+        apart.insert(written.begin(), written.end());
+      stored |= access.write;
+      continue;
+    }
+    if (access.write)
+      written.insert(access.array);
+    bool inOrder = access.write && !access.read && isVector(access.array); // stores of vectors keep their order
+    if ((stored && !inOrder) || (loops && (stream.writes || access.write)))
+      apart.insert(access.array);
+  }
+  for (const std::string &other : apart)
+    if (llvm::Error e = requireDisjoint(state, model, stream.array, other))
+      return e;
+  return llvm::Error::success();
+}
+
+ExprRef Vectorizer::atLane(const ExprRef &e, const ExprRef &lane) const {
+  return rewrite(e, [&](const ExprRef &n) -> ExprRef {
+    if (n->kind == ExprKind::Builtin && n->text == "globalIdx.x")
+      return add(n, lane);
+    auto it = n->kind == ExprKind::Var ? indices.find(n->text) : indices.end();
+    return it == indices.end() || it->second == 0 ? nullptr : add(n, mul(lane, intLit(it->second)));
+  });
+}
+
+void Vectorizer::atLane(Stmt &s, const ExprRef &lane) const {
+  walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { e = atLane(e, lane); }); });
+}
+
+/// The bounds, for all lanes at once: upper ones for the last lane, lower ones for the first.
+ExprRef Vectorizer::lastLaneGuard() const {
+  std::vector<ExprRef> parts;
+  conjuncts(bounds, parts);
+  ExprRef result;
+  for (const ExprRef &part : parts) {
+    std::vector<Poly> facts;
+    model.addFacts(part, true, facts);
+    bool upper = false;
+    for (const Poly &fact : facts)
+      if (auto c = fact.coefficient("globalIdx.x"); c && c->constant() && *c->constant() < 0)
+        upper = true;
+    result = logicalAnd(result, upper ? atLane(part, intLit(width - 1)) : part);
+  }
+  return result;
+}
+
+ExprRef Vectorizer::vectorPlace(const Stream &stream, bool store) const {
+  Type vector;
+  vector.cls = Type::Class::Record;
+  vector.text = vectorBase(stream.element) + std::to_string(width);
+  vector.bytes = unsigned(stream.element.bytes * width);
+  Type pointer;
+  pointer.cls = Type::Class::Pointer;
+  pointer.text = (store ? "" : "const ") + vector.text + " *";
+  pointer.bytes = 8;
+  pointer.pointee = std::make_shared<Type>(vector);
+  ExprRef first = addressOf(subscript(var(stream.array, model.param(stream.array)->type), stream.index, stream.element));
+  return subscript(castTo(pointer, first), intLit(0), vector);
+}
+
+void Vectorizer::load(Stream &stream, std::vector<StmtRef> &out) {
+  static const char *const parts[] = {"x", "y", "z", "w"};
+  ExprRef place = vectorPlace(stream, /*store=*/false), values;
+  if (stream.reads) {
+    std::string vector = freshName(taken, stream.array + "_vector");
+    Type type = place->type;
+    type.isConst = true;
+    out.push_back(declStmt(vector, type, place));
+    auto list = std::make_shared<Expr>();
+    list->kind = ExprKind::InitList;
+    for (int64_t lane = 0; lane < width; ++lane) {
+      auto part = std::make_shared<Expr>();
+      part->kind = ExprKind::Member;
+      part->text = parts[lane];
+      part->type = stream.element;
+      part->args = {var(vector, place->type)};
+      list->args.push_back(part);
+    }
+    values = list;
+  }
+  Type element = stream.element;
+  element.isConst = !stream.writes;
+  out.push_back(declStmt(stream.lanes, element, values, {intLit(width)}));
+}
+
+StmtRef Vectorizer::store(const Stream &stream) const {
+  ExprRef place = vectorPlace(stream, /*store=*/true);
+  std::vector<ExprRef> values;
+  for (int64_t lane = 0; lane < width; ++lane)
+    values.push_back(subscript(var(stream.lanes, stream.element), intLit(lane), stream.element));
+  return exprStmt(assign("=", place, callOf("make_" + place->type.text, values, place->type, /*pure=*/true)));
+}
+
+llvm::Error Vectorizer::run() {
+  if (unsigned line = model.unknownEffectLine())
+    return notApplicable("line {0} may access memory in ways that are not understood", line);
+  if (llvm::Error e = findBody())
+    return e;
+  if (llvm::Error e = findIndices())
+    return e;
+  bool opaque = false;
+  walk(*body, [&](Stmt &s) { opaque |= s.kind == StmtKind::Opaque || s.kind == StmtKind::Return; });
+  walkExprs(*body, [&](const ExprRef &e) { opaque |= e->kind == ExprKind::Opaque; });
+  if (opaque)
+    return notApplicable("the kernel contains a construct that is kept verbatim");
+  std::vector<std::string> arrays;
+  for (const Access &access : model.accesses()) {
+    if (access.atomic)
+      return notApplicable("the kernel uses atomics (line {0})", access.stmt->line);
+    if (access.space == Space::Global && !llvm::is_contained(arrays, access.array))
+      arrays.push_back(access.array);
+  }
+  for (const std::string &array : arrays) {
+    auto stream = streamOf(array);
+    if (!stream)
+      return stream.takeError();
+    if (*stream)
+      streams.push_back(**stream);
+  }
+  if (streams.empty())
+    return notApplicable("no array is accessed at neighbouring elements by neighbouring threads");
+  for (const Stream &stream : streams)
+    if (llvm::Error e = requireOrder(stream))
+      return e;
+
+  auto bound = globalUpperBound(model, 0);
+  auto text = bound ? planText(model, *bound) : std::nullopt;
+  if (!text)
+    return notApplicable("nothing bounds the global index of all that the kernel does");
+  std::vector<ExprRef> parts;
+  conjuncts(bounds, parts);
+  auto alongX = [&](const ExprRef &part) { return model.varies(part) & (ThreadX | BlockX); };
+  bool whole = (llvm::is_contained(multiples, *text) || (bound->constant() && *bound->constant() % width == 0)) &&
+               llvm::count_if(parts, alongX) == 1;
+  state.require("grid.x * block.x <= " + std::to_string(INT32_MAX - 65536), "the index of the last lane does not overflow");
+
+  laneName = freshName(taken, "lane");
+  ExprRef lane = var(laneName, Type::makeInt());
+  std::vector<StmtRef> rest;
+  for (const StmtRef &s : body->body)
+    if (!llvm::is_contained(indexDecls, s))
+      rest.push_back(s);
+
+  // Lane by lane, where some are beyond the bound.
+  StmtRef tail;
+  if (!whole) {
+    StmtRef copy = clone(block(std::vector<StmtRef>(body->body)));
+    if (!renameDeclarations(*copy, taken))
+      return notApplicable("a construct that is kept verbatim uses a variable of the kernel");
+    // The index locals of the body are computed anew, from indices of the lane.
+    auto inBody = indices;
+    for (const StmtRef &s : indexDecls)
+      indices.erase(s->text);
+    atLane(*copy, lane);
+    tail = block({laneLoop({ifStmt(atLane(bounds, lane), copy)}, /*unroll=*/1)});
+    indices = inBody;
+  }
+  std::vector<StmtRef> vectors = indexDecls;
+  for (Stream &stream : streams) {
+    stream.lanes = freshName(taken, stream.array + "_lanes");
+    load(stream, vectors);
+  }
+  // While the nodes are those that the model has seen.
+  std::map<const Expr *, ExprRef> replacement;
+  for (const Access &access : model.accesses())
+    for (const Stream &stream : streams)
+      if (access.array == stream.array)
+        replacement[access.node.get()] = subscript(var(stream.lanes, stream.element), lane, stream.element);
+  std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
+    if (auto it = replacement.find(e.get()); it != replacement.end())
+      return it->second;
+    auto copy = std::make_shared<Expr>(*e);
+    for (ExprRef &arg : copy->args)
+      arg = replace(arg);
+    return copy;
+  };
+  StmtRef main = block(rest);
+  walk(*main, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = atLane(replace(e), lane); }); });
+  vectors.push_back(laneLoop(main->body, FullUnroll));
+  std::vector<Stream> stores;
+  llvm::copy_if(streams, std::back_inserter(stores), [](const Stream &s) { return s.writes; });
+  llvm::sort(stores, [](const Stream &a, const Stream &b) { return a.lastWrite < b.lastWrite; });
+  for (const Stream &stream : stores)
+    vectors.push_back(store(stream));
+  StmtRef made = ifStmt(whole ? bounds : lastLaneGuard(), block(vectors), tail);
+  auto place = findPlace(*kernel.body, guard);
+  place->block->body[place->index] = made;
+  return llvm::Error::success();
+}
+
+class VectorizeAccess : public Transform {
+public:
+  llvm::StringRef name() const override { return "vectorize-access"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<Params> offers;
+    for (const char *width : {"4", "2"})
+      if (auto applied = apply(state, "", {{"width", width}}))
+        offers.push_back({{"width", width}});
+      else
+        llvm::consumeError(applied.takeError());
+    if (offers.empty())
+      return {};
+    return {{"vectorize-access", state.rewrite.original, offers}};
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    std::array<int64_t, 3> shape = state.pinnedBlock();
+    if (!shape[0] || !shape[1] || !shape[2])
+      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+    int64_t width = paramInt(params, "width", 4);
+    if (width != 2 && width != 4)
+      return notApplicable("the width must be 2 or 4");
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
+    std::array<CopyAxis, 3> copies;
+    for (unsigned axis = 0; axis < 3; ++axis)
+      copies[axis].axis = axis;
+    copies[0].factor = width;
+    copies[0].distance = 1;
+    KernelState result = state;
+    auto merge = [&](KernelState &to, Kernel &tree, const KernelModel &model) {
+      return Vectorizer(to, tree, model, width).run();
+    };
+    if (llvm::Error e = remapThreads(result, *kernel, shape, copies, merge))
+      return std::move(e);
+    result.tree = kernel;
+    return result;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeVectorizeAccess() {
+  static const VectorizeAccess transform;
+  return &transform;
+}
