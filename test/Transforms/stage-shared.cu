@@ -25,9 +25,9 @@
 // PREFETCH-DAG: when aligned(x, 16)
 // PREFETCH: float4 x_next[1];
 // PREFETCH: if (0 < m) {
-// PREFETCH: x_next[0] = {{.*}} ? ((const float4 *)&x[c])[0] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+// PREFETCH: x_next[0] = {{.*}} ? *(const float4 *)&x[c] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 // PREFETCH: for (int k0 = 0; k0 < m; k0 += 32) {
-// PREFETCH: ((float4 *)&x_tile[{{.*}}])[0] = x_next[0];
+// PREFETCH: *(float4 *)&x_tile[{{.*}}] = x_next[0];
 // PREFETCH: __syncthreads();
 // PREFETCH: if (k0 + 32 < m) {
 // PREFETCH: x_next[0] = {{.*}}k0{{.*}} < m
@@ -109,7 +109,7 @@ __global__ void shifted(const float *a, const float *x, float *y, int n, int m) 
 // BATCHED-DAG: when m % 4 == 0
 // BATCHED-DAG: when aligned(b, 16)
 // BATCHED: __shared__ __align__(16) float a_tile[8][36];
-// BATCHED: const float4 [[V:v[0-9]*]] = {{.*}} ? ((const float4 *)&a[((long long)blockIdx.y * 32 + r) * m + (long long)blockIdx.z * m * n + (k0 + c)])[0] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+// BATCHED: const float4 [[V:v[0-9]*]] = {{.*}} ? *(const float4 *)&a[((long long)blockIdx.y * 32 + r) * m + (long long)blockIdx.z * m * n + (k0 + c)] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 // BATCHED: a_tile[c][r] = [[V]].x;
 // BATCHED: a_tile[c + 3][r] = [[V]].w;
 // SAME: the same results in {{[0-9]+}} runs
