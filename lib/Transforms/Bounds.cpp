@@ -1,0 +1,298 @@
+//===- Bounds.cpp - ranges of indices, and arrays that do not overlap -----===//
+#include "Common.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace optiml;
+
+bool optiml::isParameter(const KernelModel &model, const std::string &atom) {
+  if (const Param *p = model.param(atom))
+    return p->type.isInt() && model.stable(Poly::atom(atom));
+  size_t dot = atom.find('.');
+  if (dot == std::string::npos)
+    return false;
+  const Param *p = model.param(atom.substr(0, dot));
+  return p && p->type.cls == Type::Class::Record && model.stable(var(p->name, p->type));
+}
+
+/// "p.n", an integer that conditions can name.
+static bool isIntegerField(const KernelModel &model, llvm::StringRef atom) {
+  auto [base, member] = atom.split('.');
+  const Param *param = model.param(base.str());
+  return param && llvm::any_of(param->fields, [&, name = member](const Param::Field &field) {
+    return field.name == name && field.type.cls == Type::Class::Int;
+  });
+}
+
+std::optional<std::string> optiml::planText(const KernelModel &model, const Poly &p) {
+  for (const std::string &atom : p.atoms())
+    if (!isParameter(model, atom) || !(model.param(atom) || isIntegerField(model, atom)))
+      return std::nullopt;
+  return p.str();
+}
+
+std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &model, const Poly &index) {
+  std::map<Poly::Monomial, Poly> parts;
+  for (const auto &[monomial, coefficient] : index.terms) {
+    Poly::Monomial stride, varying;
+    for (const std::string &atom : monomial)
+      (isParameter(model, atom) ? stride : varying).push_back(atom);
+    if (varying.size() > 1)
+      return std::nullopt;
+    // A lone parameter is an offset, not a stride, when nothing varies with it.
+    Poly value = varying.empty() ? Poly(coefficient) : Poly(coefficient) * Poly::atom(varying[0]);
+    parts[stride] = parts[stride] + value;
+  }
+  // Offsets by parameters that are no stride of anything varying belong to the unit dimension.
+  std::vector<Dimension> result;
+  Poly unit = parts.count({}) ? parts[{}] : Poly();
+  for (auto &[stride, value] : parts) {
+    if (stride.empty())
+      continue;
+    if (value.constant()) {
+      Poly offset = value;
+      for (const std::string &atom : stride)
+        offset = offset * Poly::atom(atom);
+      unit = unit + offset;
+      continue;
+    }
+    result.push_back({stride, value});
+  }
+  if (!unit.terms.empty() || result.empty())
+    result.push_back({{}, unit});
+  return result;
+}
+
+/// The same for a whole launch: parameters, and how many blocks there are.
+static bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
+  return isParameter(model, atom) || atom.rfind("gridDim.", 0) == 0;
+}
+
+static bool onlyLaunchConstants(const KernelModel &model, const Poly &p) {
+  std::set<std::string> atoms = p.atoms();
+  return std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isLaunchConstant(model, a); });
+}
+
+/// planText for a polynomial over the original kernel, whose gridDim is that of the original launch.
+static std::optional<std::string> originalPlanText(const KernelModel &original, Poly p) {
+  for (const char *axis : {"x", "y", "z"})
+    p = p.substitute(std::string("gridDim.") + axis, Poly::atom(std::string("grid.") + axis));
+  for (const std::string &atom : p.atoms())
+    if (atom.rfind("grid.", 0) != 0 && !planText(original, Poly::atom(atom)))
+      return std::nullopt;
+  return p.str();
+}
+
+/// Depth-first: eliminate the varying atoms of p one by one with facts that bound them from above.
+static std::optional<Poly> eliminate(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts,
+                                     unsigned depth) {
+  if (onlyLaunchConstants(model, p))
+    return p;
+  if (depth == 0)
+    return std::nullopt;
+  std::string target;
+  for (const std::string &atom : p.atoms())
+    if (!isLaunchConstant(model, atom)) {
+      target = atom;
+      break;
+    }
+  auto c = p.coefficient(target);
+  auto coefficient = c ? c->constant() : std::nullopt;
+  if (!coefficient)
+    return std::nullopt;
+  size_t size = p.terms.size();
+  // Facts that cancel more than they add come first.
+  std::vector<std::pair<size_t, Poly>> candidates;
+  for (const Poly &fact : facts) {
+    auto f = fact.coefficient(target);
+    auto fc = f ? f->constant() : std::nullopt;
+    if (!fc || *fc == 0 || (*fc > 0) == (*coefficient > 0) || *coefficient % *fc != 0)
+      continue;
+    Poly next = p + Poly(-*coefficient / *fc) * fact;
+    candidates.emplace_back(next.terms.size(), next);
+  }
+  (void)size;
+  std::stable_sort(candidates.begin(), candidates.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (const auto &[n, next] : candidates)
+    if (auto result = eliminate(model, next, facts, depth - 1))
+      return result;
+  return std::nullopt;
+}
+
+std::optional<Poly> optiml::upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts) {
+  return eliminate(model, p, facts, 6);
+}
+std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts) {
+  auto bound = eliminate(model, Poly(0) - p, facts, 6);
+  if (!bound)
+    return std::nullopt;
+  return Poly(0) - *bound;
+}
+
+/// Adds what is known of quotients and remainders of non-negative values by constants that occur in `p`.
+static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts) {
+  for (const std::string &atom : p.atoms()) {
+    ExprRef e = model.atomExpr(atom);
+    if (!e || e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%"))
+      continue;
+    auto divisor = constantValue(e->args[1]);
+    if (!divisor || *divisor <= 0)
+      continue;
+    Poly value = model.poly(e->args[0]);
+    addDivisionFacts(model, value, facts);
+    auto low = lowerBound(model, value, facts), high = upperBound(model, value, facts);
+    if (!low || !low->constant() || *low->constant() < 0)
+      continue;
+    Poly self = Poly::atom(atom);
+    facts.push_back(self);
+    if (e->text == "%")
+      facts.push_back(Poly(*divisor - 1) - self);
+    else if (high && high->constant())
+      facts.push_back(Poly(*high->constant() / *divisor) - self);
+  }
+}
+
+/// Element indices [low, end) of an array over the whole launch, as text for IntExpr.
+struct Range {
+  std::vector<std::string> low, end; ///< one an access
+  std::set<std::string> nonNegative; ///< strides that must be >= 0: parameters, and sums of them
+  unsigned bytes = 0;
+};
+
+/// Takes out of `index` what varies with a stride like `width - size + 1`, whose parts bounded one by one would say little:
+/// by stride, what it multiplies.
+static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel &model, Poly &index) {
+  std::vector<std::pair<Poly, Poly>> result;
+  for (const std::string &atom : index.atoms()) {
+    auto stride = isParameter(model, atom) ? std::nullopt : index.coefficient(atom);
+    if (!stride || stride->terms.size() < 2 || !onlyLaunchConstants(model, *stride) ||
+        std::all_of(stride->terms.begin(), stride->terms.end(), [](const auto &term) { return term.second > 0; }))
+      continue;
+    index = index - *stride * Poly::atom(atom);
+    auto known = std::find_if(result.begin(), result.end(), [&](const auto &d) { return d.first == *stride; });
+    if (known == result.end())
+      result.emplace_back(*stride, Poly::atom(atom));
+    else
+      known->second = known->second + Poly::atom(atom);
+  }
+  return result;
+}
+
+static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::string &array) {
+  Range range;
+  for (const Access &access : model.accesses()) {
+    if (access.array != array)
+      continue;
+    if (access.subscripts.size() != 1)
+      return notApplicable("{0} is accessed in a way whose extent is not understood", array);
+    range.bytes = std::max(range.bytes, access.bytes);
+    Poly index = access.subscripts[0];
+    std::vector<Poly> facts = model.facts(access);
+    addDivisionFacts(model, index, facts);
+    std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
+    for (const auto &[stride, value] : parts)
+      if (auto text = planText(model, stride))
+        range.nonNegative.insert(*text);
+    auto dims = delinearize(model, index);
+    for (const Dimension &d : dims.value_or(std::vector<Dimension>())) {
+      Poly stride(1);
+      for (const std::string &atom : d.stride) {
+        stride = stride * Poly::atom(atom);
+        range.nonNegative.insert(atom);
+      }
+      parts.emplace_back(stride, d.value);
+    }
+    Poly low, high;
+    bool ok = dims.has_value();
+    for (size_t i = 0; ok && i < parts.size(); ++i) {
+      const auto &[stride, value] = parts[i];
+      auto up = upperBound(model, value, facts), down = lowerBound(model, value, facts);
+      ok = up && down;
+      if (!ok)
+        break;
+      low = low + stride * *down;
+      high = high + stride * *up;
+    }
+    auto lowText = ok ? originalPlanText(model, low) : std::nullopt;
+    auto endText = ok ? originalPlanText(model, high + Poly(1)) : std::nullopt;
+    if (!lowText || !endText)
+      return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
+                           access.stmt->line);
+    auto note = [](std::vector<std::string> &list, const std::string &text) {
+      if (std::find(list.begin(), list.end(), text) == list.end())
+        list.push_back(text);
+    };
+    note(range.low, *lowText);
+    note(range.end, *endText);
+  }
+  return range;
+}
+
+static std::string folded(const char *function, const std::vector<std::string> &texts) {
+  std::string result = texts[0];
+  for (size_t i = 1; i < texts.size(); ++i)
+    result = std::string(function) + "(" + result + ", " + texts[i] + ")";
+  return result;
+}
+
+std::set<std::string> optiml::changedParameters(const Kernel &kernel) {
+  std::set<std::string> result;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    if (!changes)
+      return;
+    const Expr *target = e->args[0].get();
+    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && !target->args[0]->type.isPointer())
+      target = target->args[0].get();
+    for (const Param &param : kernel.params)
+      if (target->kind == ExprKind::Var && target->text == param.name)
+        result.insert(param.name);
+  });
+  return result;
+}
+
+llvm::Error optiml::requireConstantParameters(const Kernel &kernel) {
+  std::set<std::string> changed = changedParameters(kernel);
+  if (changed.empty())
+    return llvm::Error::success();
+  return notApplicable("the kernel changes its parameter '{0}'", *changed.begin());
+}
+
+llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
+                                    const std::string &b) {
+  const Param *pa = model.param(a), *pb = model.param(b);
+  if (!pa || !pb || !pa->type.isPointer() || !pb->type.isPointer())
+    return notApplicable("whether {0} and {1} overlap cannot be tested: they are not both plain pointer parameters", a, b);
+  for (const Param *p : {pa, pb})
+    if (p->type.pointee && p->type.pointee->isPointer())
+      return notApplicable("'{0}' points to pointers, which may lead anywhere", p->name);
+  if (pa->type.isRestrict && pb->type.isRestrict)
+    return llvm::Error::success();
+  std::set<std::string> changed = changedParameters(*state.original);
+  if (changed.count(a) || changed.count(b))
+    return notApplicable("'{0}' is moved by the kernel itself", changed.count(a) ? a : b);
+  // No rewrite touches more than the original does, and there the bounds are still plain.
+  KernelModel before(*state.original, {0, 0, 0});
+  auto ra = touchedRange(before, a), rb = touchedRange(before, b);
+  if (!ra)
+    return llvm::joinErrors(ra.takeError(), rb ? llvm::Error::success() : (llvm::consumeError(rb.takeError()), llvm::Error::success()));
+  if (!rb)
+    return rb.takeError();
+  if (ra->low.empty() || rb->low.empty())
+    return llvm::Error::success();
+  for (const Range *r : {&*ra, &*rb})
+    for (const std::string &name : r->nonNegative)
+      if (const Param *p = model.param(name); !p || p->type.isSigned)
+        state.require(name + " >= 0", "index arithmetic assumes it");
+  auto text = [](const std::string &name, const Range &r) {
+    std::string low = folded("min", r.low), end = folded("max", r.end), size = std::to_string(r.bytes);
+    std::string start = low == "0" ? name : name + " + " + size + " * (" + low + ")";
+    std::string bytes = size + " * (" + end + (low == "0" ? "" : " - (" + low + ")") + ")";
+    return start + ", " + bytes;
+  };
+  std::string first = a, second = b;
+  bool swap = b < a;
+  state.require("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " + (swap ? text(a, *ra) : text(b, *rb)) + ")",
+                (swap ? b : a) + " and " + (swap ? a : b) + " must not overlap");
+  return llvm::Error::success();
+}

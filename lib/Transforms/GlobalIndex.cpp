@@ -1,0 +1,324 @@
+//===- GlobalIndex.cpp - which index of the launch a thread has -----------===//
+#include "Common.h"
+#include "Distribute.h"
+#include <algorithm>
+
+using namespace optiml;
+
+ExprRef optiml::axisBuiltin(const char *base, unsigned axis) { return builtin(std::string(base) + "." + char('x' + axis)); }
+
+ExprRef optiml::globalIndexExpr(unsigned axis, int64_t extent) {
+  return add(mul(axisBuiltin("blockIdx", axis), intLit(extent)), axisBuiltin("threadIdx", axis));
+}
+
+/// Flattens a sum into its terms.
+static void sumTerms(const ExprRef &e, std::vector<ExprRef> &terms) {
+  if (e->kind == ExprKind::Binary && e->text == "+" && e->type.isInt()) {
+    sumTerms(e->args[0], terms);
+    sumTerms(e->args[1], terms);
+    return;
+  }
+  terms.push_back(e);
+}
+
+static ExprRef stripCasts(ExprRef e) {
+  while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
+    e = e->args[0];
+  return e;
+}
+
+/// `e` as a value of integer type `type`: builtin indices are unsigned, and i - 1 < 0 holds for signed ones only.
+static ExprRef asInteger(const Type &type, const ExprRef &e) {
+  if (!type.isSigned && type.bytes == 4)
+    return e;
+  auto cast = std::make_shared<Expr>();
+  cast->kind = ExprKind::Cast;
+  cast->type = type;
+  cast->text = type.text;
+  cast->line = e->line;
+  cast->args = {e};
+  return cast;
+}
+
+/// blockIdx.a * blockDim.a (or the pinned extent): the axis, or -1.
+static int blockOffsetAxis(const ExprRef &term, const std::array<int64_t, 3> &block) {
+  ExprRef e = stripCasts(term);
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string index = std::string("blockIdx.") + char('x' + axis), extent = std::string("blockDim.") + char('x' + axis);
+    if (e->kind == ExprKind::Builtin && e->text == index && block[axis] == 1)
+      return int(axis);
+    if (e->kind != ExprKind::Binary || e->text != "*")
+      continue;
+    for (unsigned side = 0; side < 2; ++side) {
+      ExprRef a = stripCasts(e->args[side]), b = stripCasts(e->args[1 - side]);
+      bool isIndex = a->kind == ExprKind::Builtin && a->text == index;
+      auto constant = constantValue(b);
+      bool isExtent = (b->kind == ExprKind::Builtin && b->text == extent) ||
+                      (constant && block[axis] && *constant == block[axis]);
+      if (isIndex && isExtent)
+        return int(axis);
+    }
+  }
+  return -1;
+}
+
+/// Replaces locals that only rename an index (int tx = threadIdx.x;) by the index itself.
+static void propagateIndexCopies(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::map<std::string, ExprRef> copies;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) && s.type.isInt() && s.type.bytes >= 4 &&
+        stripCasts(s.expr)->kind == ExprKind::Builtin)
+      copies[s.text] = asInteger(s.type, stripCasts(s.expr));
+  });
+  std::set<std::string> names;
+  for (const auto &[name, e] : copies)
+    names.insert(name);
+  if (copies.empty() || opaqueMentions(*kernel.body, names))
+    return;
+  substitute(*kernel.body, copies);
+  walk(*kernel.body, [&](Stmt &s) {
+    std::erase_if(s.body, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && copies.count(c->text); });
+  });
+}
+
+void optiml::inlinePointerLocals(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::map<std::string, ExprRef> pointers;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.dims.empty() || model.singleAssignment(s.text) != &s || !s.expr ||
+        !model.stable(s.expr))
+      return;
+    bool plain = true; // neither memory nor effects
+    walk(s.expr, [&](const ExprRef &e) {
+      bool arithmetic = e->kind == ExprKind::Var || e->kind == ExprKind::Builtin || e->kind == ExprKind::IntLit ||
+                        e->kind == ExprKind::Binary || e->kind == ExprKind::Cast;
+      plain &= arithmetic && (e->kind != ExprKind::Cast || e->type.isInt());
+    });
+    if (plain && s.expr->type.isPointer() && s.expr->type.pointee && s.type.pointee &&
+        s.expr->type.pointee->text == s.type.pointee->text)
+      pointers[s.text] = substitute(s.expr, pointers);
+  });
+  std::set<std::string> names;
+  for (const auto &[name, e] : pointers)
+    names.insert(name);
+  if (pointers.empty() || opaqueMentions(*kernel.body, names))
+    return;
+  substitute(*kernel.body, pointers);
+  forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+    std::erase_if(list, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && pointers.count(c->text); });
+  });
+}
+
+/// The builtins of one axis that the kernel uses; all of them when text that is kept verbatim mentions any.
+static std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis) {
+  std::set<std::string> used;
+  bool opaque = false;
+  static const char *const bases[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+  auto inText = [&](const std::string &text) {
+    return std::any_of(std::begin(bases), std::end(bases), [&](const char *base) { return text.find(base) != std::string::npos; });
+  };
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Builtin && e->text.back() == char('x' + axis))
+      used.insert(e->text.substr(0, e->text.find('.')));
+    opaque |= e->kind == ExprKind::Opaque && inText(e->text);
+  });
+  walk(*kernel.body, [&](Stmt &s) { opaque |= s.kind == StmtKind::Opaque && inText(s.text); });
+  if (opaque)
+    used.insert(std::begin(bases), std::end(bases));
+  return used;
+}
+
+void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string suffix(1, char('x' + axis));
+    std::set<std::string> used = builtinsOf(kernel, axis);
+    bool blocks = used == std::set<std::string>{"blockIdx"} && (state.hints.block[axis] == 1 || !state.hints.block[0]);
+    bool threads = used == std::set<std::string>{"threadIdx"} && state.hints.grid[axis] == 1;
+    if (!blocks && !threads)
+      continue;
+    std::string plain = (blocks ? "blockIdx." : "threadIdx.") + suffix;
+    ExprRef first = mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis));
+    substitute(*kernel.body, {{plain, add(first, axisBuiltin("threadIdx", axis))}});
+    state.require((blocks ? "block." : "grid.") + suffix + " == 1", plain + " is taken for the global index");
+  }
+}
+
+std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block) {
+  propagateIndexCopies(kernel);
+  auto combine = [&](const ExprRef &e) -> ExprRef {
+    if (e->kind == ExprKind::Builtin && e->text.rfind("blockIdx.", 0) == 0)
+      return nullptr;
+    if (e->kind != ExprKind::Binary || e->text != "+")
+      return nullptr;
+    std::vector<ExprRef> terms;
+    sumTerms(e, terms);
+    for (size_t i = 0; i < terms.size(); ++i) {
+      int axis = blockOffsetAxis(terms[i], block);
+      if (axis < 0)
+        continue;
+      std::string thread = std::string("threadIdx.") + char('x' + axis);
+      for (size_t j = 0; j < terms.size(); ++j) {
+        ExprRef t = stripCasts(terms[j]);
+        if (t->kind != ExprKind::Builtin || t->text != thread)
+          continue;
+        auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", unsigned(axis)));
+        index->type = e->type.bytes == 8 ? e->type : Type::makeUnsigned();
+        index->line = e->line;
+        ExprRef sum = e->type.bytes == 4 ? asInteger(e->type, index) : index;
+        for (size_t k = 0; k < terms.size(); ++k)
+          if (k != i && k != j)
+            sum = add(sum, terms[k]);
+        return sum;
+      }
+    }
+    return nullptr;
+  };
+  rewriteExprs(*kernel.body, combine);
+  // With one thread along an axis the block index is the global index.
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (block[axis] == 1) {
+      std::map<std::string, ExprRef> names = {{std::string("threadIdx.") + char('x' + axis), intLit(0)}};
+      substitute(*kernel.body, names);
+      names = {{std::string("blockIdx.") + char('x' + axis), axisBuiltin("globalIdx", axis)}};
+      substitute(*kernel.body, names);
+    }
+
+  std::array<AxisUse, 3> uses;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    auto use = [&](const std::string &name, bool opaque) {
+      size_t dot = name.find('.');
+      std::string base = name.substr(0, dot);
+      bool whole = dot == std::string::npos; // "threadIdx" inside opaque text
+      for (unsigned axis = 0; axis < 3; ++axis) {
+        if (!whole && name[dot + 1] != char('x' + axis))
+          continue;
+        if (base == "globalIdx")
+          uses[axis].global = true;
+        else if (base == "threadIdx" || base == "blockIdx" || base == "blockDim" || base == "gridDim") {
+          uses[axis].other = true;
+          if (!uses[axis].otherLine)
+            uses[axis].otherLine = e->line;
+        }
+      }
+    };
+    if (e->kind == ExprKind::Builtin)
+      use(e->text, false);
+    if (e->kind == ExprKind::Opaque)
+      for (const char *base : {"threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (e->text.find(base) != std::string::npos || e->names.count(base))
+          use(base, true);
+  });
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque)
+      for (const char *base : {"threadIdx", "blockIdx", "blockDim", "gridDim"})
+        if (s.text.find(base) != std::string::npos)
+          for (AxisUse &u : uses) {
+            u.other = true;
+            u.otherLine = s.line;
+          }
+  });
+  return uses;
+}
+
+/// block * extent + thread with the first factor cast.
+static ExprRef widened(const ExprRef &index, const Type &type) {
+  if (index->kind == ExprKind::Binary && index->text == "+")
+    return binary("+", widened(index->args[0], type), index->args[1]);
+  if (index->kind == ExprKind::Binary && index->text == "*")
+    return binary("*", widened(index->args[0], type), index->args[1]);
+  return castTo(type, index);
+}
+
+void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned)> &make) {
+  // int x = (int)index; says the same as int x = index;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 &&
+        s.expr->type.isInt() && s.expr->type.bytes == 4 && s.expr->args[0]->type.isInt())
+      s.expr = s.expr->args[0];
+  });
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (e->kind != ExprKind::Builtin || e->text.rfind("globalIdx.", 0) != 0)
+      return nullptr;
+    ExprRef index = make(unsigned(e->text.back() - 'x'));
+    if (e->type.bytes != 8)
+      return index;
+    return widened(index, e->type); // a 64-bit global index stays one
+  });
+}
+
+std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned axis) {
+  std::string index = std::string("globalIdx.") + char('x' + axis);
+  if (model.unknownEffectLine())
+    return std::nullopt;
+  std::optional<std::vector<Poly>> common;
+  for (const Access &access : model.accesses()) {
+    if (access.space == Space::Local)
+      continue;
+    std::vector<Poly> bounds; // U with globalIdx < U
+    for (const Poly &fact : model.facts(access)) {
+      auto c = fact.coefficient(index);
+      if (!c || c->constant() != std::optional<int64_t>(-1))
+        continue;
+      Poly u = fact + Poly::atom(index) + Poly(1);
+      std::set<std::string> atoms = u.atoms();
+      if (std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isParameter(model, a); }))
+        bounds.push_back(u);
+    }
+    if (!common) {
+      common = bounds;
+      continue;
+    }
+    std::erase_if(*common, [&](const Poly &u) { return std::find(bounds.begin(), bounds.end(), u) == bounds.end(); });
+  }
+  if (!common || common->empty())
+    return std::nullopt;
+  return common->front();
+}
+
+/// Guards of the form scale * index < end, taken apart at "&&".
+static void addScaledBounds(const KernelModel &model, const std::string &index, const ExprRef &condition, std::vector<ScaledBound> &into) {
+  if (condition->kind != ExprKind::Binary)
+    return;
+  if (condition->text == "&&") {
+    for (const ExprRef &part : condition->args)
+      addScaledBounds(model, index, part, into);
+    return;
+  }
+  if (condition->text != "<" && condition->text != ">")
+    return;
+  const ExprRef &low = condition->args[condition->text == ">"], &high = condition->args[condition->text == "<"];
+  if (!low->type.isInt() || !high->type.isInt() || high->type.bytes < 4)
+    return;
+  Poly multiple = model.poly(low), end = model.poly(high);
+  auto scale = multiple.coefficient(index);
+  auto constant = scale ? scale->constant() : std::nullopt;
+  if (!constant || *constant < 2 || !(multiple == *scale * Poly::atom(index)) || !planText(model, end))
+    return;
+  into.push_back({*constant, condition, high});
+}
+
+std::optional<ScaledBound> optiml::scaledUpperBound(const KernelModel &model, unsigned axis) {
+  std::string index = std::string("globalIdx.") + char('x' + axis);
+  if (model.unknownEffectLine())
+    return std::nullopt;
+  std::optional<std::vector<ScaledBound>> common;
+  for (const Access &access : model.accesses()) {
+    if (access.space == Space::Local)
+      continue;
+    std::vector<ScaledBound> bounds;
+    for (const auto &[condition, taken] : access.guards)
+      if (taken)
+        addScaledBounds(model, index, condition, bounds);
+    if (!common) {
+      common = bounds;
+      continue;
+    }
+    std::erase_if(*common, [&](const ScaledBound &b) {
+      return std::none_of(bounds.begin(), bounds.end(), [&](const ScaledBound &other) { return equal(b.guard, other.guard); });
+    });
+  }
+  if (!common || common->empty())
+    return std::nullopt;
+  return common->front();
+}
