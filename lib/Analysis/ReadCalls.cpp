@@ -1,0 +1,419 @@
+//===- ReadCalls.cpp - functions in place of their calls -----------------===//
+//
+// A helper that touches memory, and any method, is read where it is called: transforms then see its accesses. What
+// only computes stays a call, but for index arithmetic. A body that is one expression takes the call's place; any other
+// goes before the statement, which is right when nothing in that statement that runs earlier has effects. What the
+// helper itself writes must be all that the statement evaluates.
+//
+//===----------------------------------------------------------------------===//
+#include "Reader.h"
+
+using namespace optiml;
+
+ExprRef Reader::inPlace(const cl::Expr *source) {
+  HoistPoint saved = std::exchange(hoist, {});
+  ExprRef e = expression(source);
+  hoist = saved;
+  return e;
+}
+
+ExprRef Reader::hoisted(const cl::Expr *source, std::vector<StmtRef> &out) {
+  HoistPoint saved = std::exchange(hoist, hoistPoint(source, out));
+  ExprRef e = expression(source);
+  hoist = saved;
+  return e;
+}
+
+Reader::HoistPoint Reader::hoistPoint(const cl::Expr *source, std::vector<StmtRef> &out) {
+  const cl::Expr *e = strip(source), *value = e;
+  if (auto *op = llvm::dyn_cast<cl::BinaryOperator>(e); op && op->isAssignmentOp()) {
+    bool plain = op->getOpcode() == cl::BO_Assign && llvm::isa<cl::DeclRefExpr>(strip(op->getLHS()));
+    value = plain ? strip(op->getRHS()) : nullptr;
+  }
+  struct Effects : cl::RecursiveASTVisitor<Effects> {
+    Reader *reader;
+    const cl::Expr *statement, *value;
+    bool found = false;
+    bool VisitBinaryOperator(cl::BinaryOperator *op) {
+      found |= op->isAssignmentOp() && op != statement;
+      return true;
+    }
+    bool VisitUnaryOperator(cl::UnaryOperator *op) {
+      found |= op->isIncrementDecrementOp();
+      return true;
+    }
+    bool VisitCallExpr(cl::CallExpr *call) {
+      found |= call != statement && call != value && !reader->purity.isPure(call->getDirectCallee()) && !reader->readable(call);
+      return true;
+    }
+  } effects;
+  effects.reader = this;
+  effects.statement = e;
+  effects.value = value;
+  effects.TraverseStmt(const_cast<cl::Expr *>(e));
+  if (effects.found)
+    return {};
+  return {&out, value};
+}
+
+const CalleeFacts &Reader::factsOf(const cl::FunctionDecl *definition) {
+  auto [it, added] = calleeFacts.try_emplace(definition);
+  if (added)
+    it->second = examineCallee(definition);
+  return it->second;
+}
+
+const cl::FunctionDecl *Reader::readable(const cl::CallExpr *x) {
+  const cl::FunctionDecl *fn = x->getDirectCallee();
+  if (!fn || inlining.size() >= 8 || fn->isVariadic() || fn->getBuiltinID() || !fn->hasBody(fn) ||
+      sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) || llvm::is_contained(inlining, fn) ||
+      fn->hasAttr<cl::NoInlineAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>())
+    return nullptr;
+  auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
+  if (method && (method->isVirtual() || llvm::isa<cl::CXXConstructorDecl, cl::CXXDestructorDecl, cl::CXXConversionDecl>(fn)))
+    return nullptr;
+  // What it names must be declared where the new kernel stands.
+  if (!sm.isBeforeInTranslationUnit(sm.getExpansionLoc(fn->getBody()->getBeginLoc()), sm.getExpansionLoc(kernelDecl->getBody()->getEndLoc())))
+    return nullptr;
+  return factsOf(fn).refusal.empty() ? fn : nullptr;
+}
+
+std::vector<const cl::Expr *> Reader::returnedValues(const cl::FunctionDecl *fn) {
+  std::vector<const cl::Expr *> result;
+  auto returned = [](const cl::Stmt *s) -> const cl::Expr * {
+    if (auto *b = llvm::dyn_cast_or_null<cl::CompoundStmt>(s); b && b->size() == 1)
+      s = b->body_front();
+    auto *r = llvm::dyn_cast_or_null<cl::ReturnStmt>(s);
+    return r ? r->getRetValue() : nullptr;
+  };
+  auto *body = llvm::dyn_cast<cl::CompoundStmt>(fn->getBody());
+  if (!body || fn->getReturnType()->isVoidType())
+    return {};
+  std::vector<const cl::Stmt *> list(body->body_begin(), body->body_end());
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (const cl::Expr *value = returned(list[i])) {
+      result.push_back(value);
+      return i + 1 == list.size() ? result : std::vector<const cl::Expr *>();
+    }
+    auto *branch = llvm::dyn_cast<cl::IfStmt>(list[i]);
+    const cl::Expr *value = branch && !branch->isConstexpr() && !branch->getInit() && !branch->getConditionVariable()
+                                ? returned(branch->getThen()) : nullptr;
+    if (!value)
+      return {};
+    result.insert(result.end(), {branch->getCond(), value});
+    if (const cl::Stmt *otherwise = branch->getElse())
+      list.insert(list.begin() + long(i) + 1, otherwise);
+  }
+  return {};
+}
+
+bool Reader::capturesHold(const cl::CXXRecordDecl *lambda) {
+  for (const cl::LambdaCapture &capture : lambda->captures()) {
+    if (!capture.capturesVariable())
+      return false;
+    auto *v = llvm::dyn_cast<cl::VarDecl>(capture.getCapturedVar());
+    bool copy = capture.getCaptureKind() == cl::LCK_ByCopy;
+    if (!v || v->isInitCapture() || (copy && v->getType()->isReferenceType()) ||
+        (copy && factsOf(kernelDecl).modified.count(v)))
+      return false;
+  }
+  return true;
+}
+
+std::optional<Reader::Binding> Reader::bindObject(const cl::CallExpr *x, const cl::FunctionDecl *fn, unsigned &firstArgument) {
+  Binding binding;
+  auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
+  firstArgument = method && llvm::isa<cl::CXXOperatorCallExpr>(x);
+  if (!method || !method->isInstance())
+    return binding;
+  if (method->getParent()->isLambda())
+    return capturesHold(method->getParent()) ? std::optional(binding) : std::nullopt;
+  const cl::Expr *object = firstArgument ? x->getArg(0) : nullptr;
+  if (auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(x))
+    object = member->getImplicitObjectArgument();
+  if (!object)
+    return std::nullopt;
+  if (method->getParent()->isEmpty())
+    return binding;
+  binding.object = llvm::isa<cl::CXXThisExpr>(strip(object)) ? thisObject : expression(object);
+  if (binding.object && binding.object->kind == ExprKind::Unary && binding.object->text == "&")
+    binding.object = binding.object->args[0];
+  if (!binding.object || (!isPlace(binding.object) && !(binding.object->type.isPointer() && !hasEffects(binding.object))))
+    return std::nullopt;
+  binding.loads = placeLoads(binding.object);
+  if (!method->isConst())
+    binding.changed.insert(placeRoot(binding.object));
+  return binding;
+}
+
+bool Reader::isTemporary(const cl::Expr *e) {
+  while (auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(e->IgnoreParens()))
+    e = cast->getSubExpr();
+  return e->isPRValue() || llvm::isa<cl::MaterializeTemporaryExpr>(e->IgnoreParens());
+}
+
+bool Reader::isSimple(const ExprRef &e) {
+  if (e->type.isPointer() && e->kind != ExprKind::Var)
+    return isOffset(e);
+  if (e->kind == ExprKind::Cast || e->kind == ExprKind::Unary)
+    return e->type.cls != Type::Class::Record && isSimple(e->args[0]);
+  return e->kind == ExprKind::IntLit || e->kind == ExprKind::FloatLit || e->kind == ExprKind::Builtin ||
+         (e->kind == ExprKind::Var && taken.count(e->text));
+}
+
+bool Reader::isOffset(const ExprRef &e) {
+  auto [base, offset] = splitPointer(e);
+  if (!offset || base->kind != ExprKind::Var || !taken.count(base->text))
+    return false;
+  unsigned size = 0;
+  bool computes = true;
+  walk(offset, [&](const ExprRef &n) {
+    ++size;
+    computes &= n->type.isInt() && (n->kind == ExprKind::Unary || n->kind == ExprKind::Binary || n->kind == ExprKind::Cast || isSimple(n));
+  });
+  return computes && size <= 16;
+}
+
+bool Reader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argument, const CalleeFacts &facts, bool oneExpression,
+                   Binding &binding) {
+  cl::QualType type = param->getType();
+  auto use = facts.uses.find(param);
+  bool changes = facts.modified.count(param);
+  ExprRef value = expression(argument);
+  if (hasEffects(value))
+    return false;
+  if (use == facts.uses.end())
+    return true;
+  if (type->isReferenceType() && !isTemporary(argument)) {
+    if (!isPlace(value))
+      return false;
+    binding.loads |= placeLoads(value);
+    if (changes)
+      binding.changed.insert(placeRoot(value));
+    binding.values[param] = value;
+    return true;
+  }
+  type = type.getNonReferenceType();
+  value = converted(value, type);
+  // What is written at several places, or after something else ran, must be the same there.
+  bool list = value->kind == ExprKind::InitList;
+  bool brief = use->second <= 1 || type->isIntegralOrEnumerationType() || !hoist.before;
+  if (!changes && !list && (isSimple(value) || (oneExpression && brief)))
+    binding.values[param] = value;
+  else if (hoist.before)
+    binding.locals.emplace_back(param, value);
+  else
+    return false;
+  return true;
+}
+
+std::optional<Reader::Binding> Reader::bindArguments(const cl::CallExpr *x, const cl::FunctionDecl *fn, bool oneExpression) {
+  unsigned first = 0;
+  auto binding = bindObject(x, fn, first);
+  if (!binding || x->getNumArgs() - first < fn->getNumParams())
+    return std::nullopt;
+  const CalleeFacts &facts = factsOf(fn);
+  for (unsigned i = 0; i < fn->getNumParams(); ++i)
+    if (!bindParameter(fn->getParamDecl(i), x->getArg(first + i), facts, oneExpression, *binding))
+      return std::nullopt;
+  for (const cl::VarDecl *v : facts.modified) // by a lambda
+    if (auto alias = arguments.find(v); alias != arguments.end())
+      binding->changed.insert(placeRoot(alias->second));
+    else if (auto it = nameOf.find(v); it != nameOf.end() && !llvm::is_contained(fn->parameters(), v))
+      binding->changed.insert(it->second);
+  // A value that names a changed variable would change as well; a reference to the variable itself does so anyway.
+  for (const auto &[param, value] : binding->values)
+    for (const std::string &name : binding->changed)
+      if (mentions(value, name) && !(param->getType()->isReferenceType() && placeRoot(value) == name))
+        return std::nullopt;
+  return binding;
+}
+
+ExprRef Reader::valueOfReturns(const std::vector<const cl::Expr *> &parts, cl::QualType type) {
+  auto result = [&](const cl::Expr *e, bool always) {
+    ExprRef value = always ? expression(e) : inPlace(e);
+    return type->isReferenceType() || type->isRecordType() ? value : converted(value, type);
+  };
+  if (parts.size() == 1)
+    return result(parts[0], true);
+  ExprRef first = expression(parts[0]), value = result(parts.back(), false);
+  for (size_t i = parts.size() - 1; i >= 2; i -= 2) {
+    ExprRef chosen = result(parts[i - 1], false), condition = i == 2 ? first : inPlace(parts[i - 2]);
+    auto e = std::make_shared<Expr>(*conditional(condition, chosen, value));
+    e->type = value->type;
+    e->line = condition->line;
+    value = e;
+  }
+  return value;
+}
+
+void Reader::returnValue(const cl::ReturnStmt *source, std::vector<StmtRef> &out) {
+  cl::QualType type = inlining.back()->getReturnType();
+  if (type->isVoidType()) { // return f();
+    statement(source->getRetValue(), out, true);
+    out.push_back(newStmt(StmtKind::Return, source));
+    return;
+  }
+  ExprRef value = hoisted(source->getRetValue(), out);
+  StmtRef s = newStmt(StmtKind::Return, source);
+  s->expr = type->isRecordType() ? value : converted(value, type);
+  out.push_back(s);
+}
+
+StmtRef Reader::local(const std::string &name, cl::QualType type, ExprRef value, const cl::Stmt *source) {
+  StmtRef s = declStmt(name, convert(type), std::move(value));
+  s->line = line(source->getBeginLoc());
+  return s;
+}
+
+std::optional<ExprRef> Reader::bodyInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &out) {
+  std::vector<StmtRef> list;
+  statement(fn->getBody(), list, true);
+  unsigned returns = 0, size = 0;
+  for (const StmtRef &s : list)
+    walk(*s, [&](Stmt &t) {
+      ++size;
+      returns += t.kind == StmtKind::Return;
+    });
+  if (size > 200)
+    return std::nullopt;
+  ExprRef value;
+  if (returns == 1 && list.back()->kind == StmtKind::Return) {
+    value = list.back()->expr;
+    list.pop_back();
+  } else if (returns || !fn->getReturnType()->isVoidType()) {
+    if (!fn->getReturnType()->isVoidType()) {
+      cl::QualType type = fn->getReturnType().getUnqualifiedType();
+      std::string name = uniqueName("result");
+      value = var(name, convert(type));
+      out.push_back(local(name, type, nullptr, x));
+    }
+    if (!structureReturns(list, value))
+      return std::nullopt;
+  }
+  out.insert(out.end(), list.begin(), list.end());
+  return value;
+}
+
+std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made) {
+  std::vector<const cl::Expr *> parts = returnedValues(fn);
+  auto binding = bindArguments(x, fn, !parts.empty());
+  if (!binding || (parts.empty() && (!hoist.before || fn->getReturnType()->isReferenceType())))
+    return std::nullopt;
+  for (auto &[param, value] : binding->locals) {
+    cl::QualType type = param->getType().getNonReferenceType();
+    if (auto *record = type->getAsCXXRecordDecl(); record && (!record->getIdentifier() || !record->isTriviallyCopyable()))
+      return std::nullopt;
+    made.push_back(local(claim(param, param->getNameAsString()), type, value, x));
+  }
+  auto outerArguments = arguments;
+  for (auto &[param, value] : binding->values)
+    arguments[param] = value;
+  std::swap(thisObject, binding->object);
+  inlining.push_back(fn);
+  std::optional<ExprRef> value;
+  if (parts.empty())
+    value = bodyInPlace(x, fn, made);
+  else
+    value = valueOfReturns(parts, fn->getReturnType());
+  inlining.pop_back();
+  std::swap(thisObject, binding->object);
+  arguments = outerArguments;
+  if (value && *value && fn->getReturnType()->isReferenceType() && !isPlace(*value))
+    return std::nullopt;
+  if (binding->loads && writesOutside(made))
+    return std::nullopt;
+  return value;
+}
+
+std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
+  const cl::FunctionDecl *fn = problem.empty() ? readable(x) : nullptr;
+  bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
+  bool computes = fn && purity.isPure(fn) && !method &&
+                  llvm::none_of(fn->parameters(), [](auto *p) { return p->getType()->isReferenceType(); });
+  if (!fn || (computes && (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
+    return std::nullopt;
+  auto names = nameOf;
+  auto claimed = taken;
+  std::vector<StmtRef> made;
+  HoistPoint outer = std::exchange(hoist, {});
+  if (outer.before && !computes)
+    hoist.before = &made;
+  auto value = readInPlace(x, fn, made);
+  hoist = outer;
+  bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value));
+  bool writes = good && (writesOutside(made) || (*value && hasEffects(*value)));
+  if (!good || (writes && x != outer.whole)) {
+    nameOf = std::move(names);
+    taken = std::move(claimed);
+    problem.clear();
+    place.clear();
+    return std::nullopt;
+  }
+  if (*value && (*value)->kind == ExprKind::InitList && x != outer.whole) {
+    std::string name = uniqueName("result");
+    made.push_back(local(name, fn->getReturnType().getUnqualifiedType(), *value, x));
+    value = var(name, made.back()->type);
+  }
+  if (outer.before)
+    outer.before->insert(outer.before->end(), made.begin(), made.end());
+  return value;
+}
+
+bool Reader::inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out) {
+  HoistPoint saved = std::exchange(hoist, hoistPoint(x, out));
+  auto value = inlined(x);
+  hoist = saved;
+  if (!value)
+    return false;
+  statement->expr = *value;
+  if (*value && hasEffects(*value))
+    out.push_back(statement);
+  return true;
+}
+
+ExprRef Reader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
+  auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(x->getDirectCallee());
+  if (!method || !(method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) || !method->isTrivial())
+    return nullptr;
+  ExprRef target = expression(x->getArg(0)), value = expression(x->getArg(1));
+  if (!isPlace(target) || value->kind == ExprKind::InitList || value->kind == ExprKind::Opaque)
+    return nullptr;
+  return make(ExprKind::Assign, x, "=", {target, value});
+}
+
+std::string Reader::nameInKernel(const cl::FunctionDecl *fn, const std::string &written) {
+  const cl::DeclContext *scope = fn->getDeclContext()->getRedeclContext();
+  if (fn->getAccess() == cl::AS_private || fn->getAccess() == cl::AS_protected)
+    note(fn->getLocation(), "a private function cannot be called in the kernel");
+  if (scope->isTranslationUnit() || fn->isExternC())
+    return written;
+  std::string name = fn->getQualifiedNameAsString();
+  static const std::string anonymous = "(anonymous namespace)::";
+  for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
+    name.erase(at, anonymous.size());
+  size_t arguments = written.find('<');
+  return arguments == std::string::npos ? name : name + written.substr(arguments);
+}
+
+ExprRef Reader::call(const cl::CallExpr *x) {
+  const cl::FunctionDecl *fn = x->getDirectCallee();
+  if (!fn)
+    return opaque(x);
+  for (const cl::ParmVarDecl *param : fn->parameters()) // a reference binds to the variable itself
+    if (param->getType()->isReferenceType() && !param->getType()->getPointeeType().isConstQualified())
+      return opaque(x);
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  strip(x->getCallee())->printPretty(os, nullptr, policy);
+  if (!inlining.empty())
+    name = nameInKernel(fn, name);
+  std::vector<ExprRef> args;
+  for (const cl::Expr *arg : x->arguments())
+    if (!llvm::isa<cl::CXXDefaultArgExpr>(arg))
+      args.push_back(expression(arg));
+  auto e = make(ExprKind::Call, x, name, args);
+  e->pure = purity.isPure(fn);
+  e->isAtomic = fn->getIdentifier() && fn->getName().starts_with("atomic") && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
+  return e;
+}

@@ -1,0 +1,354 @@
+//===- ReadExpressions.cpp - types and expressions -----------------------===//
+#include "Reader.h"
+
+using namespace optiml;
+
+std::string Reader::typeText(cl::QualType type) {
+  type = type.getUnqualifiedType();
+  // Typedefs of the file keep their names; local and dependent ones are spelled out.
+  if (auto *td = type->getAs<cl::TypedefType>())
+    if (!td->getDecl()->getDeclContext()->isFileContext() || td->getDecl()->isTemplated())
+      type = type.getCanonicalType().getUnqualifiedType();
+  if (type->getAs<cl::AutoType>() || type->getAs<cl::DecltypeType>() || type->getAs<cl::SubstTemplateTypeParmType>())
+    type = type.getCanonicalType().getUnqualifiedType();
+  if (type->isPointerType()) {
+    cl::QualType to = type->getPointeeType();
+    std::string pointee = (to.isConstQualified() ? "const " : "") + std::string(to.isVolatileQualified() ? "volatile " : "") +
+                          typeText(to);
+    return pointee + (pointee.back() == '*' ? "*" : " *");
+  }
+  return type.getAsString(policy);
+}
+
+Type Reader::convert(cl::QualType type) {
+  Type result;
+  result.isConst = type.isConstQualified();
+  result.isVolatile = type.isVolatileQualified();
+  result.isRestrict = type.isRestrictQualified();
+  result.text = typeText(type);
+  cl::QualType canonical = type.getCanonicalType();
+  if (!canonical->isIncompleteType() && !canonical->isDependentType() && !canonical->isFunctionType())
+    result.bytes = unsigned(ast.getTypeSizeInChars(canonical).getQuantity());
+  if (canonical->isVoidType()) {
+    result.cls = Type::Class::Void;
+  } else if (canonical->isBooleanType()) {
+    result.cls = Type::Class::Bool;
+  } else if (canonical->isIntegralOrEnumerationType()) {
+    result.cls = Type::Class::Int;
+    result.isSigned = canonical->isSignedIntegerOrEnumerationType();
+  } else if (canonical->isRealFloatingType()) {
+    result.cls = Type::Class::Float;
+  } else if (canonical->isPointerType()) {
+    result.cls = Type::Class::Pointer;
+    cl::QualType to = type->getPointeeType();
+    result.pointee = std::make_shared<Type>(to->isFunctionType() ? Type() : convert(to));
+  } else if (canonical->isArrayType()) {
+    result.cls = Type::Class::Pointer;
+    result.pointee = std::make_shared<Type>(convert(ast.getAsArrayType(type)->getElementType()));
+  } else if (canonical->isRecordType()) {
+    result.cls = Type::Class::Record;
+  }
+  return result;
+}
+
+std::vector<Param::Field> Reader::fieldsOf(cl::QualType type) {
+  std::vector<Param::Field> result;
+  const cl::RecordDecl *record = type->getAsRecordDecl();
+  if (!record || !record->getDefinition() || record->isUnion())
+    return result;
+  const cl::ASTRecordLayout &layout = ast.getASTRecordLayout(record->getDefinition());
+  for (const cl::FieldDecl *field : record->getDefinition()->fields())
+    if (!field->isBitField() && !field->getType()->isReferenceType() &&
+        (field->getAccess() == cl::AS_public || field->getAccess() == cl::AS_none))
+      result.push_back({field->getNameAsString(), convert(field->getType()),
+                        unsigned(layout.getFieldOffset(field->getFieldIndex()) / 8)});
+  return result;
+}
+
+std::shared_ptr<Expr> Reader::make(ExprKind kind, const cl::Expr *source, std::string text, std::vector<ExprRef> args) {
+  auto e = std::make_shared<Expr>();
+  e->kind = kind;
+  e->type = convert(source->getType());
+  e->text = std::move(text);
+  e->args = std::move(args);
+  e->line = line(source->getExprLoc());
+  return e;
+}
+
+ExprRef Reader::opaque(const cl::Expr *source) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  source->printPretty(os, nullptr, policy);
+  auto e = make(ExprKind::Opaque, source, text);
+  Mentions mentions(purity);
+  mentions.TraverseStmt(const_cast<cl::Expr *>(source));
+  e->pure = !mentions.impure;
+  e->names = opaqueNames(mentions, source->getExprLoc());
+  // Keep it whole wherever it is put.
+  if (!llvm::isa<cl::ParenExpr>(source) && !llvm::isa<cl::CallExpr, cl::DeclRefExpr, cl::StringLiteral>(source))
+    text = "(" + text + ")";
+  e->text = text;
+  return e;
+}
+
+std::set<std::string> Reader::opaqueNames(Mentions &mentions, cl::SourceLocation loc) {
+  std::set<std::string> names;
+  for (const cl::VarDecl *v : mentions.declared)
+    if (v->isLocalVarDeclOrParm() && !nameOf.count(v))
+      claim(v, v->getNameAsString());
+  if (mentions.usesThis && !inlining.empty())
+    note(loc, "the object of a function that is read in place is used in a construct that OptiML keeps verbatim");
+  for (const cl::VarDecl *v : mentions.variables) {
+    if (arguments.count(v))
+      note(loc, "a parameter of a function that is read in place is used in a construct that OptiML keeps verbatim");
+    auto it = nameOf.find(v);
+    if (it != nameOf.end() && it->second != v->getNameAsString())
+      note(loc, "the name '" + v->getNameAsString() + "' is declared more than once and used in a construct that OptiML keeps verbatim");
+    names.insert(v->getNameAsString());
+  }
+  return names;
+}
+
+const cl::Expr *Reader::strip(const cl::Expr *e) {
+  for (;;) {
+    const cl::Expr *next = e;
+    if (auto *x = llvm::dyn_cast<cl::ParenExpr>(e))
+      next = x->getSubExpr();
+    else if (auto *x = llvm::dyn_cast<cl::ImplicitCastExpr>(e))
+      next = x->getSubExpr();
+    else if (auto *x = llvm::dyn_cast<cl::FullExpr>(e))
+      next = x->getSubExpr();
+    else if (auto *x = llvm::dyn_cast<cl::MaterializeTemporaryExpr>(e))
+      next = x->getSubExpr();
+    else if (auto *x = llvm::dyn_cast<cl::CXXBindTemporaryExpr>(e))
+      next = x->getSubExpr();
+    else if (auto *x = llvm::dyn_cast<cl::SubstNonTypeTemplateParmExpr>(e))
+      next = x->getReplacement();
+    else if (auto *x = llvm::dyn_cast<cl::OpaqueValueExpr>(e); x && x->getSourceExpr())
+      next = x->getSourceExpr();
+    else if (auto *x = llvm::dyn_cast<cl::CXXDefaultArgExpr>(e))
+      next = x->getExpr();
+    else if (auto *x = llvm::dyn_cast<cl::CXXDefaultInitExpr>(e))
+      next = x->getExpr();
+    else if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e);
+             x && x->getNumArgs() == 1 && x->getConstructor()->isCopyOrMoveConstructor() &&
+             x->getConstructor()->isTrivial())
+      next = x->getArg(0);
+    if (next == e)
+      return e;
+    e = next;
+  }
+}
+
+ExprRef Reader::intConstant(const cl::Expr *source) {
+  cl::Expr::EvalResult result;
+  if (!source->getType()->isIntegralOrEnumerationType() || source->isValueDependent() ||
+      !source->EvaluateAsInt(result, ast) || result.HasSideEffects)
+    return nullptr;
+  auto e = make(ExprKind::IntLit, source, "");
+  llvm::APSInt value = result.Val.getInt();
+  e->value = value.isSigned() ? value.getSExtValue() : int64_t(value.getZExtValue());
+  if (source->getType()->isEnumeralType() || e->type.bytes < 4)
+    e->type = e->type.cls == Type::Class::Bool ? Type::makeBool() : Type::makeInt();
+  return e;
+}
+
+ExprRef Reader::reference(const cl::DeclRefExpr *ref) {
+  const cl::ValueDecl *decl = ref->getDecl();
+  if (llvm::isa<cl::EnumConstantDecl, cl::NonTypeTemplateParmDecl>(decl))
+    if (ExprRef constant = intConstant(ref))
+      return constant;
+  auto *v = llvm::dyn_cast<cl::VarDecl>(decl);
+  if (!v)
+    return opaque(ref);
+  if (auto it = arguments.find(v); it != arguments.end())
+    return it->second;
+  if (auto it = nameOf.find(v); it != nameOf.end())
+    return make(ExprKind::Var, ref, it->second);
+  if (v->isLocalVarDeclOrParm() && !v->hasGlobalStorage() && !inlining.empty())
+    note(ref->getLocation(), "a variable of another function is used");
+  // A named integer constant is its value.
+  if (v->getType().isConstQualified() && v->getType()->isIntegralOrEnumerationType())
+    if (ExprRef constant = intConstant(ref))
+      return constant;
+  std::string name = v->getQualifiedNameAsString();
+  if (v->isStaticLocal() || v->isInAnonymousNamespace())
+    name = v->getNameAsString();
+  auto e = make(ExprKind::Var, ref, name);
+  e->type.isConst |= v->hasAttr<cl::CUDAConstantAttr>();
+  return e;
+}
+
+ExprRef Reader::builtinOf(const cl::PseudoObjectExpr *e) {
+  auto *property = llvm::dyn_cast<cl::MSPropertyRefExpr>(strip(e->getSyntacticForm()));
+  if (!property)
+    return nullptr;
+  auto *base = llvm::dyn_cast<cl::DeclRefExpr>(strip(property->getBaseExpr()));
+  if (!base)
+    return nullptr;
+  return make(ExprKind::Builtin, e, base->getDecl()->getNameAsString() + "." + property->getPropertyDecl()->getNameAsString());
+}
+
+ExprRef Reader::floatLiteral(const cl::FloatingLiteral *literal) {
+  llvm::SmallString<32> buffer;
+  cl::SourceLocation spelling = sm.getSpellingLoc(literal->getBeginLoc());
+  bool invalid = false;
+  std::string text = cl::Lexer::getSpelling(spelling, buffer, sm, ast.getLangOpts(), &invalid).str();
+  if (invalid || text.empty() || (!isdigit(text[0]) && text[0] != '.')) {
+    text.clear();
+    llvm::raw_string_ostream os(text);
+    literal->printPretty(os, nullptr, policy);
+  }
+  return make(ExprKind::FloatLit, literal, text);
+}
+
+ExprRef Reader::expression(const cl::Expr *source) {
+  const cl::Expr *e = strip(source);
+  if (auto *x = llvm::dyn_cast<cl::IntegerLiteral>(e))
+    return intConstant(x);
+  if (auto *x = llvm::dyn_cast<cl::CXXBoolLiteralExpr>(e))
+    return intConstant(x);
+  if (auto *x = llvm::dyn_cast<cl::CharacterLiteral>(e))
+    return intConstant(x);
+  if (llvm::isa<cl::UnaryExprOrTypeTraitExpr>(e))
+    if (ExprRef constant = intConstant(e))
+      return constant;
+  if (auto *x = llvm::dyn_cast<cl::FloatingLiteral>(e))
+    return floatLiteral(x);
+  if (auto *x = llvm::dyn_cast<cl::DeclRefExpr>(e))
+    return reference(x);
+  if (auto *x = llvm::dyn_cast<cl::PseudoObjectExpr>(e)) {
+    if (ExprRef b = builtinOf(x))
+      return b;
+    return opaque(e);
+  }
+  if (auto *x = llvm::dyn_cast<cl::UnaryOperator>(e))
+    return unaryOperator(x);
+  if (auto *x = llvm::dyn_cast<cl::BinaryOperator>(e)) {
+    if (x->getOpcode() == cl::BO_PtrMemD || x->getOpcode() == cl::BO_PtrMemI)
+      return opaque(e);
+    ExprRef left = expression(x->getLHS());
+    bool always = !x->isLogicalOp() && x->getOpcode() != cl::BO_Comma;
+    ExprRef right = always ? expression(x->getRHS()) : inPlace(x->getRHS());
+    return make(x->isAssignmentOp() ? ExprKind::Assign : ExprKind::Binary, e, x->getOpcodeStr().str(), {left, right});
+  }
+  if (auto *x = llvm::dyn_cast<cl::ConditionalOperator>(e))
+    return make(ExprKind::Cond, e, "", {expression(x->getCond()), inPlace(x->getTrueExpr()), inPlace(x->getFalseExpr())});
+  if (auto *x = llvm::dyn_cast<cl::ArraySubscriptExpr>(e)) {
+    auto [base, offset] = splitPointer(expression(x->getBase()));
+    return make(ExprKind::Subscript, e, "", {base, joinOffsets(offset, expression(x->getIdx()))});
+  }
+  if (auto *x = llvm::dyn_cast<cl::MemberExpr>(e)) {
+    bool ofThis = llvm::isa<cl::CXXThisExpr>(strip(x->getBase()));
+    bool hidden = x->getMemberDecl()->getAccess() != cl::AS_public && x->getMemberDecl()->getAccess() != cl::AS_none;
+    if (hidden && !inlining.empty())
+      note(x->getExprLoc(), "a private member cannot be named in the kernel");
+    if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || (ofThis && !thisObject))
+      return opaque(e);
+    ExprRef object = ofThis ? thisObject : expression(x->getBase());
+    if (x->isArrow())
+      object = pointedTo(object);
+    return make(ExprKind::Member, e, x->getMemberDecl()->getNameAsString(), {object});
+  }
+  if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
+    if (x->getType()->isRecordType() || x->getType()->isReferenceType() || x->getSubExpr()->getType()->isRecordType() ||
+        llvm::isa<cl::InitListExpr>(strip(x->getSubExpr())))
+      return opaque(e);
+    std::string type = typeText(x->getTypeAsWritten());
+    return make(ExprKind::Cast, e, type, {expression(x->getSubExpr())});
+  }
+  if (auto *x = llvm::dyn_cast<cl::CXXScalarValueInitExpr>(e))
+    return make(ExprKind::Cast, e, typeText(x->getType()), {intLit(0)});
+  if (auto *x = llvm::dyn_cast<cl::InitListExpr>(e)) {
+    const cl::InitListExpr *form = x->isSemanticForm() && x->getSyntacticForm() ? x->getSyntacticForm() : x;
+    std::vector<ExprRef> items;
+    for (const cl::Expr *init : form->inits()) {
+      if (llvm::isa<cl::DesignatedInitExpr>(init))
+        return opaque(e);
+      items.push_back(expression(init));
+    }
+    return make(ExprKind::InitList, x, "", items);
+  }
+  if (auto *x = llvm::dyn_cast<cl::CXXOperatorCallExpr>(e))
+    if (ExprRef stored = recordAssignment(x))
+      return stored;
+  if (auto *x = llvm::dyn_cast<cl::CallExpr>(e); x && !x->getType()->isVoidType())
+    if (auto value = inlined(x))
+      return *value;
+  if (auto *x = llvm::dyn_cast<cl::CallExpr>(e);
+      x && !llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr, cl::UserDefinedLiteral>(e))
+    return call(x);
+  return opaque(e);
+}
+
+std::pair<ExprRef, ExprRef> Reader::splitPointer(const ExprRef &e) {
+  if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Subscript &&
+      e->args[0]->args[0]->kind == ExprKind::Var)
+    return {e->args[0]->args[0], e->args[0]->args[1]};
+  if (e->kind != ExprKind::Binary || e->text != "+" || !e->type.isPointer())
+    return {e, nullptr};
+  bool left = e->args[0]->type.isPointer();
+  auto [base, offset] = splitPointer(e->args[left ? 0 : 1]);
+  return {base, joinOffsets(offset, e->args[left ? 1 : 0])};
+}
+
+ExprRef Reader::joinOffsets(const ExprRef &offset, const ExprRef &index) {
+  auto literal = [](const ExprRef &e) { return constantValue(e).value_or(-1); };
+  if (!offset || literal(offset) == 0)
+    return index;
+  if (literal(index) == 0)
+    return offset;
+  bool wide = offset->type.bytes == 8 || index->type.bytes == 8;
+  if (offset->kind == ExprKind::IntLit)
+    return add(index, wide || literal(index) > 0 ? offset : intLit(offset->value, Type::makeLong()));
+  return add(wide ? offset : castTo(Type::makeLong(), offset), index);
+}
+
+ExprRef Reader::pointedTo(const ExprRef &pointer) {
+  if (pointer->kind == ExprKind::Unary && pointer->text == "&")
+    return pointer->args[0];
+  auto [base, offset] = splitPointer(pointer);
+  return offset && base->type.pointee ? subscript(base, offset, *base->type.pointee) : pointer;
+}
+
+ExprRef Reader::unaryOperator(const cl::UnaryOperator *x) {
+  if (x->getOpcode() == cl::UO_Deref && thisObject && !thisObject->type.isPointer() &&
+      llvm::isa<cl::CXXThisExpr>(strip(x->getSubExpr())))
+    return thisObject; // *this
+  ExprRef operand = expression(x->getSubExpr());
+  switch (x->getOpcode()) {
+  case cl::UO_PreInc:
+    return make(ExprKind::IncDec, x, "++x", {operand});
+  case cl::UO_PostInc:
+    return make(ExprKind::IncDec, x, "x++", {operand});
+  case cl::UO_PreDec:
+    return make(ExprKind::IncDec, x, "--x", {operand});
+  case cl::UO_PostDec:
+    return make(ExprKind::IncDec, x, "x--", {operand});
+  case cl::UO_Deref: // *(p + i) is p[i], *p is p[0], *&a is a
+    if (ExprRef place = pointedTo(operand); place != operand)
+      return place;
+    return make(ExprKind::Subscript, x, "", {operand, intLit(0)});
+  case cl::UO_Extension:
+    return operand;
+  default:
+    return make(ExprKind::Unary, x, cl::UnaryOperator::getOpcodeStr(x->getOpcode()).str(), {operand});
+  }
+}
+
+bool Reader::sameValues(const Type &a, const Type &b) {
+  return a.cls == b.cls && a.bytes == b.bytes && a.isSigned == b.isSigned;
+}
+
+ExprRef Reader::converted(const ExprRef &e, cl::QualType to) {
+  Type type = convert(to.getUnqualifiedType());
+  if (sameValues(e->type, type))
+    return e;
+  auto cast = std::make_shared<Expr>();
+  cast->kind = ExprKind::Cast;
+  cast->type = type;
+  cast->text = type.text;
+  cast->args = {e};
+  cast->line = e->line;
+  return cast;
+}

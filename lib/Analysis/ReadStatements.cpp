@@ -1,0 +1,262 @@
+//===- ReadStatements.cpp - statements -----------------------------------===//
+#include "Reader.h"
+
+using namespace optiml;
+
+StmtRef Reader::newStmt(StmtKind kind, const cl::Stmt *source) {
+  auto s = std::make_shared<Stmt>();
+  s->kind = kind;
+  s->line = line(source->getBeginLoc());
+  return s;
+}
+
+StmtRef Reader::body(const cl::Stmt *source) {
+  StmtRef b = block();
+  if (source)
+    statement(source, b->body, /*flatten=*/true);
+  return b;
+}
+
+void Reader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
+  if (v->getType()->isReferenceType() && reference(v, out))
+    return;
+  if (v->getType()->isReferenceType() || v->isStaticLocal() != v->hasAttr<cl::CUDASharedAttr>()) {
+    if (!v->hasAttr<cl::CUDASharedAttr>())
+      return opaqueStmt(source, out);
+  }
+  if (auto *record = v->getType()->getAsCXXRecordDecl(); record && record->isLambda())
+    return closure(v, source, out);
+  StmtRef s = newStmt(StmtKind::Decl, source);
+  s->isShared = v->hasAttr<cl::CUDASharedAttr>();
+  s->isExtern = s->isShared && v->hasExternalStorage();
+  cl::QualType type = v->getType();
+  while (const cl::ArrayType *array = ast.getAsArrayType(type)) {
+    if (auto *constant = llvm::dyn_cast<cl::ConstantArrayType>(array))
+      s->dims.push_back(intLit(int64_t(constant->getSize().getZExtValue())));
+    else if (llvm::isa<cl::IncompleteArrayType>(array))
+      s->dims.push_back(nullptr);
+    else
+      return opaqueStmt(source, out);
+    type = array->getElementType();
+  }
+  s->type = convert(type);
+  if (auto *aligned = v->getAttr<cl::AlignedAttr>())
+    s->align = aligned->getAlignment(ast) / 8;
+  if (const cl::Expr *init = v->getInit()) {
+    const cl::Expr *stripped = strip(init);
+    auto *construct = llvm::dyn_cast<cl::CXXConstructExpr>(stripped);
+    bool trivialDefault = construct && construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial();
+    if (construct && !trivialDefault)
+      return opaqueStmt(source, out);
+    if (!trivialDefault)
+      s->expr = hoisted(init, out);
+  }
+  s->text = claim(v, v->getNameAsString());
+  out.push_back(s);
+}
+
+bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
+  if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || isTemporary(v->getInit()))
+    return false;
+  ExprRef place = hoisted(v->getInit(), out);
+  if (!isPlace(place) || placeLoads(place) || !wholeTree(place))
+    return false;
+  CalleeFacts facts = examineStatement(scope);
+  for (const cl::VarDecl *changed : facts.modified) {
+    auto it = nameOf.find(changed);
+    if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second && !changed->getType()->isArrayType())
+      return false;
+  }
+  arguments[v] = place;
+  return true;
+}
+
+void Reader::closure(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
+  auto names = nameOf;
+  auto claimed = taken;
+  opaqueStmt(source, out);
+  nameOf = std::move(names);
+  taken = std::move(claimed);
+  closures.insert(claim(v, v->getNameAsString()));
+}
+
+void Reader::removeUnusedClosures(Kernel &kernel) {
+  for (const std::string &name : closures) {
+    auto declares = [&](const StmtRef &s) { return s->kind == StmtKind::Opaque && s->names.count(name); };
+    unsigned mentioned = 0, declared = 0;
+    walkExprs(*kernel.body, [&](const ExprRef &e) { mentioned += e->names.count(name) || (e->kind == ExprKind::Var && e->text == name); });
+    walk(*kernel.body, [&](Stmt &s) { declared += s.kind == StmtKind::Opaque && s.names.count(name); });
+    if (!mentioned && declared == 1)
+      walk(*kernel.body, [&](Stmt &s) { std::erase_if(s.body, declares); });
+  }
+}
+
+void Reader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out) {
+  StmtRef s = newStmt(StmtKind::Opaque, source);
+  llvm::raw_string_ostream os(s->text);
+  source->printPretty(os, nullptr, policy);
+  while (!s->text.empty() && s->text.back() == '\n')
+    s->text.pop_back();
+  if (llvm::isa<cl::Expr>(source))
+    s->text += ";";
+  Mentions mentions(purity);
+  mentions.TraverseStmt(const_cast<cl::Stmt *>(source));
+  s->mayBarrier = mentions.impure;
+  s->names = opaqueNames(mentions, source->getBeginLoc());
+  for (const cl::VarDecl *v : mentions.declared)
+    s->names.insert(v->getNameAsString());
+  out.push_back(s);
+}
+
+int Reader::unrollHint(const cl::AttributedStmt *attributed) {
+  for (const cl::Attr *attr : attributed->getAttrs())
+    if (auto *hint = llvm::dyn_cast<cl::LoopHintAttr>(attr)) {
+      if (hint->getOption() == cl::LoopHintAttr::Unroll)
+        return hint->getState() == cl::LoopHintAttr::Disable ? 1 : FullUnroll;
+      if (hint->getOption() == cl::LoopHintAttr::UnrollCount)
+        if (const cl::Expr *value = hint->getValue())
+          if (auto *literal = llvm::dyn_cast<cl::IntegerLiteral>(strip(value)))
+            return int(literal->getValue().getZExtValue());
+    }
+  return -2;
+}
+
+void Reader::loop(const cl::ForStmt *source, std::vector<StmtRef> &out, int unroll) {
+  std::vector<StmtRef> init;
+  if (source->getInit())
+    statement(source->getInit(), init, false);
+  if (source->getConditionVariable())
+    return opaqueStmt(source, out);
+  // Sibling loops may share the name of their variable: it is free again when the loop ends.
+  struct Release {
+    Reader &reader;
+    std::string name;
+    ~Release() {
+      if (!name.empty())
+        reader.taken.erase(name);
+    }
+  } release{*this, ""};
+  if (init.size() == 1 && init[0]->kind == StmtKind::Decl)
+    release.name = init[0]->text;
+  StmtRef s = newStmt(StmtKind::For, source);
+  s->unroll = unroll;
+  if (init.size() == 1 && (init[0]->kind == StmtKind::Decl || init[0]->kind == StmtKind::Expr)) {
+    s->init = init[0];
+    init.clear();
+  }
+  if (source->getCond())
+    s->expr = inPlace(source->getCond());
+  if (source->getInc())
+    s->step = inPlace(source->getInc());
+  s->body = {body(source->getBody())};
+  out.insert(out.end(), init.begin(), init.end()); // names are unique, so the scope may widen
+  out.push_back(s);
+}
+
+void Reader::statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool flatten) {
+  if (auto *x = llvm::dyn_cast<cl::CompoundStmt>(source)) {
+    // Names are unique within the kernel, so inner scopes need no braces of their own.
+    const cl::CompoundStmt *outer = std::exchange(scope, x);
+    for (const cl::Stmt *child : x->body())
+      statement(child, out, true);
+    scope = outer;
+    return;
+  }
+  if (llvm::isa<cl::NullStmt>(source))
+    return;
+  if (auto *x = llvm::dyn_cast<cl::DeclStmt>(source)) {
+    for (const cl::Decl *decl : x->decls()) {
+      if (auto *v = llvm::dyn_cast<cl::VarDecl>(decl)) {
+        if (x->isSingleDecl() || simple(v)) {
+          declaration(v, x, out);
+          continue;
+        }
+        return opaqueStmt(x, out);
+      }
+      if (llvm::isa<cl::TypedefNameDecl, cl::UsingDecl, cl::UsingDirectiveDecl, cl::StaticAssertDecl>(decl))
+        continue; // types are spelled out where they are used
+      return opaqueStmt(x, out);
+    }
+    return;
+  }
+  if (auto *x = llvm::dyn_cast<cl::AttributedStmt>(source)) {
+    int unroll = unrollHint(x);
+    if (auto *f = llvm::dyn_cast<cl::ForStmt>(x->getSubStmt()); f && unroll > -2)
+      return loop(f, out, unroll);
+    return statement(x->getSubStmt(), out, flatten);
+  }
+  if (auto *x = llvm::dyn_cast<cl::ForStmt>(source))
+    return loop(x, out, NoUnroll);
+  if (auto *x = llvm::dyn_cast<cl::WhileStmt>(source)) {
+    if (x->getConditionVariable())
+      return opaqueStmt(source, out);
+    StmtRef s = newStmt(StmtKind::While, x);
+    s->expr = inPlace(x->getCond());
+    s->body = {body(x->getBody())};
+    out.push_back(s);
+    return;
+  }
+  if (auto *x = llvm::dyn_cast<cl::DoStmt>(source)) {
+    StmtRef s = newStmt(StmtKind::Do, x);
+    s->expr = inPlace(x->getCond());
+    s->body = {body(x->getBody())};
+    out.push_back(s);
+    return;
+  }
+  if (auto *x = llvm::dyn_cast<cl::IfStmt>(source)) {
+    if (x->getInit() || x->getConditionVariable())
+      return opaqueStmt(source, out);
+    if (x->isConstexpr()) { // an instantiation has only the branch that was taken
+      if (auto taken = x->getNondiscardedCase(ast)) {
+        if (*taken)
+          statement(*taken, out, true);
+        return;
+      }
+    }
+    StmtRef s = newStmt(StmtKind::If, x);
+    s->expr = hoisted(x->getCond(), out);
+    s->body = {body(x->getThen())};
+    if (x->getElse())
+      s->body.push_back(body(x->getElse()));
+    out.push_back(s);
+    return;
+  }
+  if (auto *x = llvm::dyn_cast<cl::ReturnStmt>(source)) {
+    if (!inlining.empty() && x->getRetValue())
+      return returnValue(x, out);
+    out.push_back(newStmt(StmtKind::Return, x));
+    return;
+  }
+  if (llvm::isa<cl::BreakStmt>(source)) {
+    out.push_back(newStmt(StmtKind::Break, source));
+    return;
+  }
+  if (llvm::isa<cl::ContinueStmt>(source)) {
+    out.push_back(newStmt(StmtKind::Continue, source));
+    return;
+  }
+  if (auto *x = llvm::dyn_cast<cl::Expr>(source)) {
+    const cl::Expr *e = strip(x);
+    if (auto *c = llvm::dyn_cast<cl::CallExpr>(e))
+      if (const cl::FunctionDecl *fn = c->getDirectCallee(); fn && fn->getNameAsString() == "__syncthreads") {
+        out.push_back(newStmt(StmtKind::Barrier, e));
+        return;
+      }
+    StmtRef s = newStmt(StmtKind::Expr, source);
+    if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
+      if (inlinedStatement(c, s, out))
+        return;
+    }
+    s->expr = hoisted(e, out);
+    out.push_back(s);
+    return;
+  }
+  opaqueStmt(source, out);
+}
+
+bool Reader::simple(const cl::VarDecl *v) {
+  if ((v->getType()->isReferenceType() && !followReferences) || (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
+    return false;
+  auto *construct = v->getInit() ? llvm::dyn_cast<cl::CXXConstructExpr>(strip(v->getInit())) : nullptr;
+  return !construct || (construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial());
+}
