@@ -182,8 +182,11 @@ bool optiml::structureReturns(std::vector<StmtRef> &list, const ExprRef &target)
     } else if (s->body[1]->body.empty()) {
       s->body.pop_back();
     }
-    if (s->body[0]->body.empty()) // the condition alone is left
+    if (s->body[0]->body.empty()) { // the condition alone is left
+      if (hasEffects(s->expr))
+        return false;
       list.pop_back();
+    }
     return true;
   }
   return true;

@@ -27,6 +27,8 @@ public:
     static const llvm::StringSet<> indices = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
     if (v && indices.contains(v->getName()))
       return stop(); // its value is another one in every thread
+    if (v && v->isStaticLocal() && !v->getType().isConstQualified())
+      return stop(); // another value at the next call
     if (!v || v->isLocalVarDeclOrParm())
       return (v && v->hasAttr<CUDASharedAttr>()) ? stop() : true;
     return v->getType().isConstQualified() || v->hasAttr<CUDAConstantAttr>() || stop();

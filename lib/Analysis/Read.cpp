@@ -3,8 +3,23 @@
 
 using namespace optiml;
 
+/// Names of the file's variables that device code can use: no local may take one, for scopes are flattened and helpers
+/// are read in other scopes than their own.
+static void collectGlobals(const cl::DeclContext *context, const cl::SourceManager &sm, std::set<std::string> &into) {
+  for (const cl::Decl *d : context->decls()) {
+    if (llvm::isa<cl::NamespaceDecl, cl::LinkageSpecDecl>(d))
+      collectGlobals(llvm::cast<cl::DeclContext>(d), sm, into);
+    auto *v = llvm::dyn_cast<cl::VarDecl>(d);
+    if (v && !sm.isInSystemHeader(v->getLocation()) &&
+        (v->hasAttr<cl::CUDADeviceAttr>() || v->hasAttr<cl::CUDAConstantAttr>() || v->hasAttr<cl::HIPManagedAttr>() ||
+         v->getType().isConstQualified()))
+      into.insert(v->getNameAsString());
+  }
+}
+
 llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
   const cl::FunctionDecl *fn = kernelDecl = source.decl;
+  collectGlobals(ast.getTranslationUnitDecl(), sm, taken);
   auto kernel = std::make_shared<Kernel>();
   kernel->name = fn->getNameAsString();
   kernel->line = source.line;

@@ -113,7 +113,7 @@ bool Reader::capturesHold(const cl::CXXRecordDecl *lambda) {
       return false;
     auto *v = llvm::dyn_cast<cl::VarDecl>(capture.getCapturedVar());
     bool copy = capture.getCaptureKind() == cl::LCK_ByCopy;
-    if (!v || v->isInitCapture() || (copy && v->getType()->isReferenceType()) ||
+    if (!v || v->isInitCapture() || (copy && (v->getType()->isReferenceType() || v->getType()->isArrayType())) ||
         (copy && factsOf(kernelDecl).modified.count(v)))
       return false;
   }
@@ -342,8 +342,9 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   auto value = readInPlace(x, fn, made);
   hoist = outer;
   bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value));
+  // A helper that writes stays a call: its arguments may be what it writes, or depend on it.
   bool writes = good && (writesOutside(made) || (*value && hasEffects(*value)));
-  if (!good || (writes && x != outer.whole)) {
+  if (!good || writes) {
     nameOf = std::move(names);
     taken = std::move(claimed);
     problem.clear();

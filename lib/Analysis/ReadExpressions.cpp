@@ -109,12 +109,17 @@ std::set<std::string> Reader::opaqueNames(Mentions &mentions, cl::SourceLocation
   return names;
 }
 
+/// A derived object taken for its base: members of that name may be others there.
+static bool toBase(const cl::CastExpr *x) {
+  return x->getCastKind() == cl::CK_DerivedToBase || x->getCastKind() == cl::CK_UncheckedDerivedToBase;
+}
+
 const cl::Expr *Reader::strip(const cl::Expr *e) {
   for (;;) {
     const cl::Expr *next = e;
     if (auto *x = llvm::dyn_cast<cl::ParenExpr>(e))
       next = x->getSubExpr();
-    else if (auto *x = llvm::dyn_cast<cl::ImplicitCastExpr>(e))
+    else if (auto *x = llvm::dyn_cast<cl::ImplicitCastExpr>(e); x && !toBase(x))
       next = x->getSubExpr();
     else if (auto *x = llvm::dyn_cast<cl::FullExpr>(e))
       next = x->getSubExpr();
@@ -243,7 +248,9 @@ ExprRef Reader::expression(const cl::Expr *source) {
     bool hidden = x->getMemberDecl()->getAccess() != cl::AS_public && x->getMemberDecl()->getAccess() != cl::AS_none;
     if (hidden && !inlining.empty())
       note(x->getExprLoc(), "a private member cannot be named in the kernel");
-    if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || (ofThis && !thisObject))
+    auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(strip(x->getBase()));
+    bool ofBase = x->hasQualifier() || (cast && toBase(cast));
+    if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || (ofThis && !thisObject) || ofBase)
       return opaque(e);
     ExprRef object = ofThis ? thisObject : expression(x->getBase());
     if (x->isArrow())

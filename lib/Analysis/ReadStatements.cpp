@@ -55,6 +55,56 @@ void Reader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vect
   out.push_back(s);
 }
 
+namespace {
+/// Variables that may change by other names: through pointers, references, or lambdas that captured them.
+class Escapes : public cl::RecursiveASTVisitor<Escapes> {
+public:
+  std::set<const cl::VarDecl *> variables;
+  bool shouldVisitImplicitCode() const { return true; }
+  bool VisitUnaryOperator(cl::UnaryOperator *x) { return x->getOpcode() != cl::UO_AddrOf || add(x->getSubExpr()); }
+  bool VisitVarDecl(cl::VarDecl *v) { return !mutableReference(v->getType()) || !v->getInit() || add(v->getInit()); }
+  bool VisitLambdaExpr(cl::LambdaExpr *x) {
+    for (const cl::LambdaCapture &capture : x->captures())
+      if (capture.capturesVariable() && capture.getCaptureKind() == cl::LCK_ByRef)
+        if (auto *v = llvm::dyn_cast<cl::VarDecl>(capture.getCapturedVar()))
+          variables.insert(v);
+    return true;
+  }
+  bool VisitCallExpr(cl::CallExpr *x) {
+    for (const cl::Expr *argument : x->arguments())
+      if (argument->isGLValue()) // bound to a reference
+        add(argument);
+    return true;
+  }
+  bool VisitInitListExpr(cl::InitListExpr *x) {
+    for (const cl::Expr *init : x->inits())
+      if (init->isGLValue())
+        add(init);
+    return true;
+  }
+
+private:
+  static bool mutableReference(cl::QualType type) {
+    return type->isReferenceType() && !type->getPointeeType().isConstQualified();
+  }
+  bool add(const cl::Expr *e) {
+    e = e->IgnoreParenImpCasts();
+    while (true) {
+      if (auto *member = llvm::dyn_cast<cl::MemberExpr>(e); member && !member->isArrow())
+        e = member->getBase()->IgnoreParenImpCasts();
+      else if (auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(e))
+        e = element->getBase()->IgnoreParenImpCasts();
+      else
+        break;
+    }
+    if (auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(e))
+      if (auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl()))
+        variables.insert(v);
+    return true;
+  }
+};
+} // namespace
+
 bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || isTemporary(v->getInit()))
     return false;
@@ -65,6 +115,13 @@ bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   for (const cl::VarDecl *changed : facts.modified) {
     auto it = nameOf.find(changed);
     if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second && !changed->getType()->isArrayType())
+      return false;
+  }
+  Escapes escapes;
+  escapes.TraverseStmt(kernelDecl->getBody());
+  for (const cl::VarDecl *escaped : escapes.variables) {
+    auto it = nameOf.find(escaped);
+    if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second)
       return false;
   }
   arguments[v] = place;
@@ -224,6 +281,8 @@ void Reader::statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool f
   if (auto *x = llvm::dyn_cast<cl::ReturnStmt>(source)) {
     if (!inlining.empty() && x->getRetValue())
       return returnValue(x, out);
+    if (x->getRetValue()) // "return f();" of a kernel
+      statement(x->getRetValue(), out, true);
     out.push_back(newStmt(StmtKind::Return, x));
     return;
   }

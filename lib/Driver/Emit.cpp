@@ -143,7 +143,7 @@ std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string 
       return it->second + (dot == std::string::npos ? "" : n.substr(dot));
     return n;
   };
-  std::string arguments, steps, frees, tests;
+  std::string arguments, allocations, room, steps, frees, tests;
   for (const std::string &parameter : parameterNames(rewrite))
     arguments += (arguments.empty() ? "" : ", ") + parameter;
   // One condition a line, each with its reason.
@@ -151,11 +151,12 @@ std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string 
     tests += "      && (" + condition.expression.cxx(rename) + ") // " + condition.why + "\n";
   for (const ScratchBuffer &scratch : rewrite.plan.scratch) {
     std::string bytes = "(" + scratch.elements.cxx(rename) + ") * sizeof(" + scratch.elementType + ")";
-    steps += "    " + scratch.elementType + " *" + scratch.name + " = nullptr;\n    cudaMallocAsync((void **)&" +
-             scratch.name + ", " + bytes + ", " + names["stream"] + ");\n";
+    allocations += "    " + scratch.elementType + " *" + scratch.name + " = nullptr;\n";
+    room += (room.empty() ? "" : "\n        && ") + ("cudaMallocAsync((void **)&" + scratch.name) + ", " + bytes + ", " + names["stream"] +
+            ") == cudaSuccess";
     if (scratch.zeroed)
       steps += "    cudaMemsetAsync(" + scratch.name + ", 0, " + bytes + ", " + names["stream"] + ");\n";
-    frees += "    cudaFreeAsync(" + scratch.name + ", " + names["stream"] + ");\n";
+    frees += "    if (" + scratch.name + ")\n      cudaFreeAsync(" + scratch.name + ", " + names["stream"] + ");\n";
   }
   for (const LaunchStep &step : rewrite.plan.steps) {
     auto dim = [&](const std::array<IntExpr, 3> &e, const char *own) {
@@ -177,7 +178,14 @@ std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string 
   text += signature(rewrite, name, names) + " {\n";
   text += "  static " + helper + " path(\"" + rewrite.original + "\");\n";
   text += "  if (path.enabled()\n" + tests;
-  text += "  ) {\n    path.count(true);\n" + steps + frees + "    return;\n  }\n  path.count(false);\n";
+  text += "  ) {\n";
+  if (room.empty()) {
+    text += "    path.count(true);\n" + steps + "    return;\n";
+  } else { // without memory for what lies between two steps the original runs
+    text += allocations + "    bool room = " + room + ";\n    if (room) {\n      path.count(true);\n" + steps + "    }\n" + frees +
+            "    if (room)\n      return;\n    (void)cudaGetLastError();\n";
+  }
+  text += "  }\n  path.count(false);\n";
   text += "  " + nameThere(rewrite) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"] +
           ">>>(" + arguments + ");\n}\n";
   return text;

@@ -191,8 +191,10 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     addDivisionFacts(model, index, facts);
     std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
     for (const auto &[stride, value] : parts)
-      if (auto text = planText(model, stride))
+      if (auto text = originalPlanText(model, stride))
         range.nonNegative.insert(*text);
+      else
+        return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array, access.stmt->line);
     auto dims = delinearize(model, index);
     for (const Dimension &d : dims.value_or(std::vector<Dimension>())) {
       Poly stride(1);

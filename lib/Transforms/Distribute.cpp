@@ -285,6 +285,8 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
       names.insert(name);
     if (opaqueMentions(s, names))
       return notApplicable("a construct that is kept verbatim uses a variable that would change (line {0})", s.line);
+    if (uniformAlong && open(s))
+      return notApplicable("the loop at line {0} may not run the same for all threads of a block", s.line);
     StmtRef leaf = clone(stmts[i]);
     bool needsGuard = guard && !speculatable(s);
     unsigned mask = maskOf(s);

@@ -104,6 +104,15 @@ void optiml::inlinePointerLocals(Kernel &kernel) {
     names.insert(name);
   if (pointers.empty() || opaqueMentions(*kernel.body, names))
     return;
+  // (a + i)[k] is a[i + k], the sum of 64 bits as that of pointers is.
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    auto it = e->kind == ExprKind::Subscript && e->args[0]->kind == ExprKind::Var ? pointers.find(e->args[0]->text) : pointers.end();
+    if (it == pointers.end() || it->second->kind != ExprKind::Binary || it->second->text != "+")
+      return nullptr;
+    bool left = it->second->args[0]->type.isPointer();
+    const ExprRef &base = it->second->args[left ? 0 : 1], &offset = it->second->args[left ? 1 : 0];
+    return subscript(base, add(offset->type.bytes == 8 ? offset : castTo(Type::makeLong(), offset), e->args[1]), e->type);
+  });
   substitute(*kernel.body, pointers);
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
     std::erase_if(list, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && pointers.count(c->text); });

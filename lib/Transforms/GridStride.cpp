@@ -139,6 +139,9 @@ private:
       state.require(end + " >= 0", "an empty range stays empty, whatever the signs of the types");
       state.require(end + " <= " + std::to_string(most), "rounding up does not overflow");
     }
+    for (const std::string &name : namesIn(scaled->end))
+      if (model.declaration(name)) // it would not be known before the loop
+        return std::nullopt;
     ExprRef roundedUp = binary("/", add(scaled->end, intLit(scaled->scale - 1)), intLit(scaled->scale));
     return Bound{"ceildiv(" + end + ", " + scale + ")", roundedUp, scaled->guard, true, hasProduct(limit)};
   }

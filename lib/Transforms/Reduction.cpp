@@ -65,6 +65,8 @@ static std::optional<Update> updateOf(const ExprRef &e) {
   if (e->text == "=" && (value->kind == ExprKind::Binary || value->kind == ExprKind::Call)) {
     for (const ExprRef &part : value->args)
       exact &= foldsExactly(u->type, part->type, compares);
+    if (compares && value->kind == ExprKind::Call) // fmaxf of a double rounds it
+      exact &= value->type.cls == u->type.cls && value->type.bytes == u->type.bytes && value->type.isSigned == u->type.isSigned;
   } else {
     exact = foldsExactly(u->type, value->type, compares);
   }

@@ -236,6 +236,8 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
       return notApplicable("{0} is not a plain global array (line {1})", array, access.stmt->line);
     if (!access.node->type.isFloat() && !access.node->type.isInt())
       return notApplicable("the elements of {0} are not numbers", array);
+    if (!model.stable(access.root))
+      return notApplicable("'{0}' is moved by the kernel (line {1})", array, access.stmt->line);
     if (!model.stable(access.subscripts[0]))
       return notApplicable("the index of {0} uses a variable that changes (line {1})", array, access.stmt->line);
     for (const auto &[condition, taken] : access.guards) {

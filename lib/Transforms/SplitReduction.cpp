@@ -315,9 +315,9 @@ private:
     ExprRef size = var(freshName(taken, "part_size"), type), first = var(freshName(taken, "part_begin"), type),
             end = var(freshName(taken, "part_end"), type);
     ExprRef part = type.isSigned || type.bytes == 8 ? castTo(type, builtin("blockIdx.y")) : builtin("blockIdx.y");
-    result.push_back(declStmt(size->text, type, binary("/", add(sub(c.upper, c.lower), intLit(parts - 1)), intLit(parts))));
-    result.push_back(declStmt(first->text, type, add(mul(part, size), c.lower)));
     ExprRef wanted = c.upper->type.bytes == type.bytes && c.upper->type.isSigned == type.isSigned ? c.upper : castTo(type, c.upper);
+    result.push_back(declStmt(size->text, type, binary("/", add(sub(wanted, c.lower), intLit(parts - 1)), intLit(parts))));
+    result.push_back(declStmt(first->text, type, add(mul(part, size), c.lower)));
     ExprRef beyond = add(first, size);
     result.push_back(declStmt(end->text, type, conditional(lessThan(beyond, wanted), beyond, wanted)));
     StmtRef copy = std::make_shared<Stmt>(*loop.stmt);

@@ -71,11 +71,15 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   auto counted = asCountedLoop(*loop);
   if (counted->step != 1)
     return notApplicable("the loop's step is not 1");
+  if (counted->type.bytes < 4)
+    return notApplicable("the loop's counter is too narrow to count strips");
   KernelModel model(*kernel, shape);
   KernelState result = state;
   unsigned headerVaries = model.varies(counted->lower) | model.varies(counted->upper);
   if (headerVaries & (AnyThread | FromMemory))
     return notApplicable("the loop does not run the same for all threads of a block");
+  if (!model.stable(counted->lower) || !model.stable(counted->upper))
+    return notApplicable("the loop's bounds use a variable that changes");
 
   std::string strip = freshName(*kernel, counted->var + "0");
   const Strip strips{loop, *counted, strip, tileSize};
@@ -195,12 +199,20 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   loop->body = {body}; // so that uses are seen in the new form
   dropGuards(*kernel, *loop, tileNames);
   body = loop->body[0];
-  bool zeroSafe = !state.hints.strictFloat && onlyAddsProducts(*body, tileNames) &&
-                  std::any_of(tiles.begin(), tiles.end(), [](const Tile &t) {
-                    return std::any_of(t.dims.begin(), t.dims.end(), [](const TileDim &d) { return d.alongLoop; });
-                  });
-  for (const Tile &tile : tiles) // a tile that does not move with the loop is not zero beyond its end
-    zeroSafe &= std::any_of(tile.dims.begin(), tile.dims.end(), [](const TileDim &d) { return d.alongLoop; });
+  // Beyond the loop's end a tile is zero where its elements end with the loop: at one coordinate that is the loop's own.
+  auto endsWithLoop = [&](const Tile &tile) {
+    for (size_t d = 0; d < tile.dims.size(); ++d) {
+      const Poly &own = tile.coordinates.at(tile.accesses[0])[d];
+      bool only = own.atoms() == std::set<std::string>{counted->var};
+      for (const Access *access : tile.accesses)
+        only &= tile.coordinates.at(access)[d] == own;
+      if (only)
+        return true;
+    }
+    return false;
+  };
+  bool zeroSafe = !state.hints.strictFloat && onlyAddsProducts(*kernel, *body, tileNames, counted->var) &&
+                  llvm::all_of(tiles, endsWithLoop);
   bool even = trips && *trips % tileSize == 0;
   if (!even && !zeroSafe)
     body = block({ifStmt(lessThan(add(stripValue, offset), counted->upper), body)});

