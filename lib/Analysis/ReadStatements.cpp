@@ -88,17 +88,18 @@ private:
     return type->isReferenceType() && !type->getPointeeType().isConstQualified();
   }
   bool add(const cl::Expr *e) {
+    bool whole = true; // the variable itself, not what it points to
     e = e->IgnoreParenImpCasts();
     while (true) {
       if (auto *member = llvm::dyn_cast<cl::MemberExpr>(e); member && !member->isArrow())
         e = member->getBase()->IgnoreParenImpCasts();
       else if (auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(e))
-        e = element->getBase()->IgnoreParenImpCasts();
+        e = element->getBase()->IgnoreParenImpCasts(), whole = false;
       else
         break;
     }
     if (auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(e))
-      if (auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl()))
+      if (auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl()); v && (whole || !v->getType()->isPointerType()))
         variables.insert(v);
     return true;
   }
