@@ -182,8 +182,11 @@ std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string 
   if (room.empty()) {
     text += "    path.count(true);\n" + steps + "    return;\n";
   } else { // without memory for what lies between two steps the original runs
-    text += allocations + "    bool room = " + room + ";\n    if (room) {\n      path.count(true);\n" + steps + "    }\n" + frees +
-            "    if (room)\n      return;\n    (void)cudaGetLastError();\n";
+    std::string flag = "room"; // not the name of a parameter
+    while (llvm::is_contained(parameterNames(rewrite), flag))
+      flag = "has_" + flag;
+    text += allocations + "    bool " + flag + " = " + room + ";\n    if (" + flag + ") {\n      path.count(true);\n" + steps + "    }\n" +
+            frees + "    if (" + flag + ")\n      return;\n    (void)cudaGetLastError();\n";
   }
   text += "  }\n  path.count(false);\n";
   text += "  " + nameThere(rewrite) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"] +

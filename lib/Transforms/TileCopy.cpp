@@ -25,7 +25,7 @@ ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
     Poly term(c);
     for (const std::string &atom : monomial)
       term = term * Poly::atom(atom);
-    if (monomial.empty() ? c < 0 : c < 0)
+    if (c < 0)
       negative = negative - term;
     else
       positive = positive + term;

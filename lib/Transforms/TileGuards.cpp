@@ -33,14 +33,18 @@ static bool surelyExists(const Kernel &kernel, const ExprRef &element) {
   for (size_t d = 0; d < indices.size(); ++d) {
     auto extent = constantValue(array->dims[d]), index = constantValue(indices[d]);
     bool inside = extent && index && *index >= 0 && *index < *extent;
-    if (extent && !index && indices[d]->kind == ExprKind::Var)
+    if (extent && !index && indices[d]->kind == ExprKind::Var) {
+      unsigned loops = 0, within = 0; // sibling loops share their variable's name
       walk(*kernel.body, [&](Stmt &s) {
         auto loop = asCountedLoop(s);
         if (!loop || loop->var != indices[d]->text)
           return;
         auto lower = constantValue(loop->lower), upper = constantValue(loop->upper);
-        inside = lower && upper && *lower >= 0 && *upper <= *extent;
+        ++loops;
+        within += lower && upper && *lower >= 0 && *upper <= *extent;
       });
+      inside = loops > 0 && within == loops;
+    }
     if (!inside)
       return false;
   }
@@ -87,10 +91,7 @@ bool optiml::onlyAddsProducts(const Kernel &kernel, Stmt &s, const std::set<std:
       factors(e->args[1]);
       return;
     }
-    const Expr *root = e.get();
-    while (root->kind == ExprKind::Subscript)
-      root = root->args[0].get();
-    bool tile = e->kind == ExprKind::Subscript && tiles.count(root->text);
+    bool tile = e->kind == ExprKind::Subscript && tiles.count(rootName(e));
     hasTile |= tile;
     // No other factor: beyond the end a tile's zero times an infinite parameter would be no zero.
     plain &= tile || e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit;
