@@ -25,7 +25,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <regex>

@@ -143,10 +143,9 @@ private:
     return ok;
   }
   /// The guard says the same wherever it stands with the same variables of loops: all else in it is assigned once.
-  bool sameEverywhere(const ExprRef &guard) {
-    KernelModel model(kernel);
+  static bool sameEverywhere(const KernelModel &model, const ExprRef &guard) {
     for (const std::string &name : namesIn(guard)) {
-      const Stmt *d = declarationOf(kernel, name);
+      const Stmt *d = model.declaration(name);
       if (!model.loopOf(name) && d && (!model.singleAssignment(name) || !model.stable(d->expr)))
         return false;
       if (!d && !model.loopOf(name) && !model.stable(var(name, Type::makeInt())))
@@ -157,8 +156,7 @@ private:
 
   /// Loops whose variables the guard mentions: a private value is under the same guard in all of them only when it is an
   /// element for each of their iterations.
-  bool elementOfItsLoops(const ExprRef &target, const ExprRef &guard) {
-    KernelModel model(kernel);
+  static bool elementOfItsLoops(const KernelModel &model, const ExprRef &target, const ExprRef &guard) {
     std::set<std::string> indices;
     for (ExprRef e = target; e->kind == ExprKind::Subscript; e = e->args[0])
       if (e->args[1]->kind == ExprKind::Var)
@@ -170,7 +168,8 @@ private:
   }
 
   bool removable(Stmt &branch) {
-    if (!sameEverywhere(branch.expr))
+    KernelModel model(kernel); // it changes with every guard that goes
+    if (!sameEverywhere(model, branch.expr))
       return false;
     for (StmtRef &s : branch.body[0]->body) {
       if (s->kind != StmtKind::Expr || s->expr->kind != ExprKind::Assign)
@@ -182,7 +181,7 @@ private:
       const ExprRef &place = s->expr->args[0];
       if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
         return false;
-      if (!elementOfItsLoops(place, branch.expr) || !onlyUsedUnder(place, branch.expr))
+      if (!elementOfItsLoops(model, place, branch.expr) || !onlyUsedUnder(place, branch.expr))
         return false;
     }
     return true;
