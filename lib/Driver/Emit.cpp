@@ -86,13 +86,27 @@ std::vector<std::string> Emitter::parameterNames(const KernelRewrite &rewrite) {
   return names;
 }
 
-/// What the dispatcher calls the launch's own values, out of the way of the kernel's parameters.
+/// What a dispatcher calls its own values, out of the way of everything that it names: the kernels, their parameters and
+/// types.
 std::map<std::string, std::string> Emitter::launchNames(const KernelRewrite &rewrite) {
+  std::set<std::string> taken;
+  std::string named = rewrite.originalParameters + " " + rewrite.original + " ", word;
+  for (const LaunchStep &step : rewrite.plan.steps)
+    named += step.kernel + " ";
+  for (const ScratchBuffer &scratch : rewrite.plan.scratch)
+    named += scratch.elementType + " " + scratch.name + " ";
+  for (char c : named) {
+    if (llvm::isAlnum(c) || c == '_') {
+      word += c;
+      continue;
+    }
+    taken.insert(word);
+    word.clear();
+  }
   std::map<std::string, std::string> result;
-  std::vector<std::string> taken = parameterNames(rewrite);
-  for (const char *name : {"grid", "block", "shared", "stream"}) {
+  for (const char *name : {"grid", "block", "shared", "stream", "path", "room", "kernel"}) {
     std::string use = name;
-    while (llvm::is_contained(taken, use))
+    while (taken.count(use))
       use = "launch_" + use;
     result[name] = use;
   }
@@ -176,19 +190,18 @@ std::string Emitter::dispatcher(const KernelRewrite &rewrite, const std::string 
   text += "// OptiML: launches " + rewrite.twin + " in place of " + rewrite.original + " where that is right" +
           (summary == summaries.end() ? "" : " (" + summary->second + ")") + ".\n";
   text += signature(rewrite, name, names) + " {\n";
-  text += "  static " + helper + " path(\"" + rewrite.original + "\");\n";
-  text += "  if (path.enabled()\n" + tests;
+  const std::string &path = names["path"];
+  text += "  static " + helper + " " + path + "(\"" + rewrite.original + "\");\n";
+  text += "  if (" + path + ".enabled()\n" + tests;
   text += "  ) {\n";
   if (room.empty()) {
-    text += "    path.count(true);\n" + steps + "    return;\n";
+    text += "    " + path + ".count(true);\n" + steps + "    return;\n";
   } else { // without memory for what lies between two steps the original runs
-    std::string flag = "room"; // not the name of a parameter
-    while (llvm::is_contained(parameterNames(rewrite), flag))
-      flag = "has_" + flag;
-    text += allocations + "    bool " + flag + " = " + room + ";\n    if (" + flag + ") {\n      path.count(true);\n" + steps + "    }\n" +
+    const std::string &flag = names["room"];
+    text += allocations + "    bool " + flag + " = " + room + ";\n    if (" + flag + ") {\n      " + path + ".count(true);\n" + steps + "    }\n" +
             frees + "    if (" + flag + ")\n      return;\n    (void)cudaGetLastError();\n";
   }
-  text += "  }\n  path.count(false);\n";
+  text += "  }\n  " + path + ".count(false);\n";
   text += "  " + nameThere(rewrite) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"] +
           ">>>(" + arguments + ");\n}\n";
   return text;
@@ -212,9 +225,7 @@ std::string Emitter::chooser(const std::string &name,
     done.push_back(rewrite->originalParameters);
     std::map<std::string, std::string> names = launchNames(*rewrite);
     std::vector<std::string> parameters = parameterNames(*rewrite);
-    std::string type = name + "_" + std::to_string(done.size()), kernel = "kernel";
-    while (llvm::is_contained(parameters, kernel))
-      kernel = "launched_" + kernel;
+    std::string type = name + "_" + std::to_string(done.size()), kernel = names["kernel"];
     std::string launch = names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " + names["stream"], arguments;
     for (const std::string &parameter : parameters)
       arguments += (arguments.empty() ? "" : ", ") + parameter;

@@ -48,6 +48,13 @@ llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, cons
   return executable;
 }
 
+/// How a user would call the program after this compilation.
+static std::string usualName(const SearchTask &task) {
+  const std::string &output = task.options.output;
+  std::string name = output.empty() || llvm::StringRef(output).ends_with(".o") ? "a.out" : output;
+  return llvm::StringRef(name).contains('/') ? name : "./" + name;
+}
+
 static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const std::string &executable,
                                                  const std::map<std::string, std::string> &env) {
   std::vector<std::string> argv = {executable};
@@ -56,6 +63,7 @@ static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const s
   options.limits.seconds = task.flags.time;
   options.limits.outputBytes = 16 << 20;
   options.cancel = task.cancel;
+  options.shownName = usualName(task); // programs print it and look for files beside it
   options.env = env;
   options.env["CUDA_PATH"] = task.toolchain.cudaPath;
   options.env["CUDA_INJECTION64_PATH"] = task.toolchain.libDir + "/liboptiml-capture.so";

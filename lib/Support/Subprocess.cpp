@@ -165,6 +165,8 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
     argvC.push_back(const_cast<char *>(a.c_str()));
   for (const std::string &e : env)
     envC.push_back(const_cast<char *>(e.c_str()));
+  if (!options.shownName.empty())
+    argvC[0] = const_cast<char *>(options.shownName.c_str());
   argvC.push_back(nullptr);
   envC.push_back(nullptr);
 

@@ -58,6 +58,91 @@ void Distributor::classifyLocals() {
   });
 }
 
+unsigned Distributor::widenedMask(const std::string &name) const {
+  auto it = widened.find(name);
+  return it == widened.end() ? 0 : it->second;
+}
+
+unsigned Distributor::varies(const ExprRef &e) const {
+  unsigned mask = model.varies(e);
+  for (const std::string &name : namesIn(e))
+    mask |= widenedMask(name);
+  return mask;
+}
+
+/// A loop that is entered and that all copies share.
+bool Distributor::isSharedLoop(Stmt &s) const {
+  if (s.kind != StmtKind::For || !open(s))
+    return false;
+  auto loop = asCountedLoop(s);
+  bool leaves = false;
+  walk(*s.body[0], [&](Stmt &t) { leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue; });
+  return loop && !leaves && !((varies(loop->lower) | varies(loop->upper)) & (allCopies | uniformAlong));
+}
+
+/// Locals that `s` changes and does not declare; of opaque text, whatever it mentions.
+static std::set<std::string> changedNames(Stmt &s) {
+  std::set<std::string> changed;
+  walkExprs(s, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Opaque)
+      changed.insert(e->names.begin(), e->names.end());
+    bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    if (!changes)
+      return;
+    const Expr *target = e->args[0].get();
+    while (target->kind == ExprKind::Subscript || target->kind == ExprKind::Member || target->kind == ExprKind::Cast)
+      target = target->args[0].get();
+    if (target->kind == ExprKind::Var)
+      changed.insert(target->text);
+  });
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::Opaque)
+      changed.insert(t.names.begin(), t.names.end());
+  });
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::Decl)
+      changed.erase(t.text);
+  });
+  return changed;
+}
+
+/// A local that is alike in all threads needs one value, until a leaf that runs once for each copy changes it ("for (; i < n;
+/// ++i) out[…] += …" with a counter from outside): then each copy needs its own.
+void Distributor::widenWritten() {
+  if (!allCopies)
+    return;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && !s.isShared)
+      localNames.insert(s.text);
+  });
+  while (widenWritten(kernel.body->body))
+    ;
+}
+
+bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
+  bool grew = false;
+  for (const StmtRef &s : stmts) {
+    if (s->kind == StmtKind::Decl) {
+      // A copy that takes its value from one that differs, differs.
+      if (unsigned mask = s->expr ? varies(s->expr) & allCopies & ~model.varies(s->expr) : 0; mask & ~widened[s->text]) {
+        widened[s->text] |= mask;
+        grew = true;
+      }
+    } else if ((s->kind == StmtKind::If && open(*s)) || isSharedLoop(*s)) {
+      for (const StmtRef &body : s->body)
+        grew |= widenWritten(body->body);
+    } else {
+      unsigned mask = maskOf(*s);
+      for (const std::string &name : changedNames(*s))
+        if (localNames.count(name) && (mask & ~model.variesName(name) & ~widened[name])) {
+          widened[name] |= mask;
+          grew = true;
+        }
+    }
+  }
+  return grew;
+}
+
 ExprRef Distributor::atCopy(const ExprRef &e) const {
   return rewrite(e, [&](const ExprRef &n) -> ExprRef {
     if (n->kind == ExprKind::Builtin)
@@ -99,8 +184,8 @@ unsigned Distributor::maskOf(Stmt &s) const {
   unsigned mask = 0;
   walk(s, [&](Stmt &t) {
     if (t.kind == StmtKind::Decl)
-      mask |= model.variesName(t.text);
-    ownExprs(t, [&](ExprRef &e) { mask |= model.varies(e); });
+      mask |= model.variesName(t.text) | widenedMask(t.text);
+    ownExprs(t, [&](ExprRef &e) { mask |= varies(e); });
   });
   walkExprs(s, [&](const ExprRef &e) {
     if (e->kind == ExprKind::Var)
@@ -141,7 +226,7 @@ void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vec
       ++end;
     unsigned mask = group[i].mask;
     if (group[i].guarded)
-      mask |= model.varies(guard) & allCopies;
+      mask |= varies(guard) & allCopies;
     std::vector<StmtRef> inner;
     for (size_t k = i; k < end; ++k)
       inner.push_back(group[k].stmt);
@@ -159,7 +244,7 @@ void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vec
 llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out) {
   std::vector<Leaf> group;
   // Names used by anything but the run of leaves that declares them must outlive the group.
-  auto opened = [&](Stmt &s) { return (s.kind == StmtKind::For || s.kind == StmtKind::If) && open(s); };
+  auto opened = [&](Stmt &s) { return isSharedLoop(s) || (s.kind == StmtKind::If && open(s)); };
   for (size_t i = 0; i < stmts.size(); ++i) {
     Stmt &s = *stmts[i];
     if (s.kind == StmtKind::Return)
@@ -232,13 +317,10 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         continue;
       }
     }
-    if (opened(s) && s.kind == StmtKind::For) {
+    if (s.kind == StmtKind::For && open(s)) {
       auto loop = asCountedLoop(s);
-      bool varyingHeader = !loop || (model.varies(loop->lower) | model.varies(loop->upper)) & (allCopies | uniformAlong);
       bool safeHeader = loop && model.stable(loop->lower) && model.stable(loop->upper);
-      bool exits = false;
-      walk(*s.body[0], [&](Stmt &t) { exits |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue; });
-      if (!varyingHeader && !exits && (!guard || safeHeader)) {
+      if (isSharedLoop(s) && (!guard || safeHeader)) {
         flush(group, guard, out);
         StmtRef loopStmt = clone(stmts[i]);
         loopStmt->body[0]->body.clear();
@@ -251,7 +333,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         return notApplicable("the loop at line {0} does not run the same for all threads of a block", s.line);
     }
     if (opened(s) && s.kind == StmtKind::If) {
-      bool varying = model.varies(s.expr) & (allCopies | uniformAlong);
+      bool varying = varies(s.expr) & (allCopies | uniformAlong);
       if (!varying && !(model.varies(s.expr) & FromMemory && uniformAlong)) {
         flush(group, guard, out);
         StmtRef branch = clone(stmts[i]);
@@ -299,6 +381,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
 
 llvm::Expected<StmtRef> Distributor::run() {
   classifyLocals();
+  widenWritten();
   StmtRef body = block();
   if (llvm::Error e = list(kernel.body->body, nullptr, body->body))
     return e;

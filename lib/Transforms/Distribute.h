@@ -36,6 +36,11 @@ private:
     bool guarded;
   };
   void classifyLocals();
+  void widenWritten();
+  bool widenWritten(const std::vector<StmtRef> &stmts);
+  bool isSharedLoop(Stmt &s) const;
+  unsigned varies(const ExprRef &e) const;
+  unsigned widenedMask(const std::string &name) const;
   unsigned copyMask(const CopyAxis &c) const { return (ThreadX | BlockX) << c.axis; }
   llvm::Error list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out);
   unsigned maskOf(Stmt &s) const;
@@ -52,6 +57,8 @@ private:
   unsigned allCopies = 0, uniformAlong;
   std::function<bool(Stmt &)> open;
   std::map<std::string, ExprRef> indexAtCopy; ///< index local -> its value in a copy
+  std::set<std::string> localNames;           ///< declared in the kernel, not in shared memory
+  std::map<std::string, unsigned> widened;    ///< private local -> copies that would each change it, though all alike
   std::map<std::string, unsigned> expanded;   ///< private local -> axes it is an array over
   std::set<std::string> groupLocal;           ///< declared and used within one group of leaves
   std::set<std::string> guardLocal;           ///< declared under a guard that was pushed inwards

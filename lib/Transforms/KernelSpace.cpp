@@ -84,6 +84,14 @@ static void nameScalars(LaunchHints &hints, const Kernel &kernel) {
   }
 }
 
+/// A parameter whose name means something else in conditions and plans, or "".
+static std::string misleadingParameter(const Kernel &kernel) {
+  for (const Param &param : kernel.params)
+    if ((param.name == "shared" && param.type.isInt()) || ((param.name == "grid" || param.name == "block") && !param.fields.empty()))
+      return param.name;
+  return "";
+}
+
 llvm::Expected<std::unique_ptr<KernelSpace>>
 KernelSpace::create(const Program &program, const std::function<bool(const KernelDecl &)> &wanted,
                     const std::function<LaunchHints(const KernelDecl &)> &hints) {
@@ -96,6 +104,10 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     auto tree = readKernel(program, decl);
     if (!tree) {
       space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});
+      continue;
+    }
+    if (std::string name = misleadingParameter(**tree); !name.empty()) {
+      space->skippedKernels.push_back({decl.name, "its parameter '" + name + "' has the name of a part of the launch"});
       continue;
     }
     LaunchHints known = hints(decl);

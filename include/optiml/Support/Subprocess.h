@@ -27,6 +27,7 @@ struct ProcessLimits {
 struct ProcessOptions {
   ProcessLimits limits;
   std::string workingDirectory;              ///< empty: the caller's
+  std::string shownName;                     ///< what the program finds in its own argv[0]; empty: argv[0]
   std::map<std::string, std::string> env;    ///< added to the inherited environment; an empty value removes the name
   bool inheritOutput = false;                ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
