@@ -17,6 +17,22 @@
 using namespace optiml;
 using namespace optiml::gpu;
 
+namespace {
+/// Which step took how long.
+class StopWatch {
+public:
+  void lap(const char *step) {
+    auto now = std::chrono::steady_clock::now();
+    steps.push_back({step, std::chrono::duration<double>(now - last).count()});
+    last = now;
+  }
+  std::vector<std::pair<const char *, double>> steps; ///< seconds
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+} // namespace
+
 struct GpuEvaluator::Impl {
   GpuEvaluatorOptions options;
   WorkerPool &pool;
@@ -34,12 +50,13 @@ struct GpuEvaluator::Impl {
   bool profiles = true;
   std::mutex mutex;
   std::atomic<unsigned> counter{0};
+  std::atomic<std::chrono::steady_clock::time_point> beginBy = std::chrono::steady_clock::time_point::max();
 
   Impl(TempDir dir, WorkerPool &pool) : pool(pool), dir(std::move(dir)) {}
   llvm::Error start();
   llvm::Expected<std::vector<PrepareRequest>> prepareRequests(const CompiledText &original);
   llvm::Expected<CandidateRequest> candidateOf(const Variant &variant, const CompiledText &compiled, double &occupancy);
-  Measurement measure(const Variant &variant);
+  Measurement measure(const Variant &variant, StopWatch &watch);
   /// Fills times from a reply; false (and the verdict) when they cannot be.
   bool addTimes(const CandidateReply &reply, Measurement &m);
   CandidateRequest profiledPart(const CandidateRequest &candidate) const;
@@ -382,11 +399,12 @@ void GpuEvaluator::Impl::addProfile(const CandidateRequest &whole, Measurement &
     m.bottleneck = diagnosed.bottleneck;
 }
 
-Measurement GpuEvaluator::Impl::measure(const Variant &variant) {
+Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch) {
   Verdict verdict;
   auto compiled = compiler->compile(variant.text, verdict);
   if (!compiled)
     return failed(verdict, llvm::toString(compiled.takeError()));
+  watch.lap("cost.compile");
   double occupancy;
   auto candidate = candidateOf(variant, **compiled, occupancy);
   if (!candidate)
@@ -398,6 +416,7 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant) {
   // Races, bounds and odd sizes are seen in the emulator only.
   if (cpu && !options.common.verification.empty()) {
     cpu->verify(variant, m);
+    watch.lap("cost.emulator");
     if (m.counters["verify.launches"] > 0)
       m.counters["emulated"] = 1;
     if (m.verdict != Verdict::Correct && m.verdict != Verdict::NotApplicable)
@@ -410,7 +429,8 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant) {
     // Far from the best already: a rough figure will do.
     request.hopeless = best > 0 ? 0.5 * baselineMeasurement.time.seconds / best : 0;
   }
-  auto evaluated = pool.evaluate(request, allowedSeconds());
+  auto evaluated = pool.evaluate(request, allowedSeconds(), beginBy);
+  watch.lap("cost.gpu");
   if (!evaluated)
     return failed(Verdict::RuntimeError, llvm::toString(evaluated.takeError()));
   const EvaluateReply &reply = evaluated->reply;
@@ -444,6 +464,7 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant) {
   if (leads) { // worth a closer look
     addPrediction(variant, **compiled, m);
     addProfile(*candidate, m);
+    watch.lap("cost.profile");
   } else { // the reward compares like with like
     const Measurement &base = baselineMeasurement;
     for (const char *name : {"sector_efficiency", "bank_conflicts_per_request", "roofline"})
@@ -461,10 +482,16 @@ Measurement GpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
   if (variant.rewrites.empty())
     return impl->baselineMeasurement;
   auto start = std::chrono::steady_clock::now();
-  Measurement m = fidelity == Fidelity::Model && impl->cpu ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant);
+  StopWatch watch;
+  Measurement m =
+      fidelity == Fidelity::Model && impl->cpu ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant, watch);
+  for (const auto &[step, seconds] : watch.steps)
+    m.counters[step] = seconds;
   m.cost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return m;
 }
+
+void GpuEvaluator::beginNothingAfter(std::chrono::steady_clock::time_point time) { impl->beginBy = time; }
 
 double FinalRace::fastest() const {
   double most = 0;

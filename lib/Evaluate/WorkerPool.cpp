@@ -41,14 +41,15 @@ struct WorkerPool::Impl {
 
   llvm::Expected<std::unique_ptr<LineProcess>> start(unsigned device, DeviceInfo &info);
   /// A free slot, marked busy; null when every worker is beyond repair or the search is cancelled.
-  Slot *take();
+  /// Null: there is none any more, or none came free by then.
+  Slot *take(Clock::time_point beginBy);
   void release(Slot &slot);
   /// Makes sure that a prepared worker runs in the slot.
   llvm::Error revive(Slot &slot);
   Call call(Slot &slot, const std::string &request, double seconds, std::string &line, std::string &why);
   /// `call` with a second try when the worker died. `read` takes the answer and says whether the worker can go on.
   /// False, and `why`: it failed twice, or (`timedOut`) gave no answer in time.
-  llvm::Expected<bool> ask(const std::string &request, double seconds, llvm::function_ref<bool(const std::string &)> read,
+  llvm::Expected<bool> ask(const std::string &request, double seconds, Clock::time_point beginBy, llvm::function_ref<bool(const std::string &)> read,
                            std::string &why, bool &timedOut);
 };
 
@@ -177,9 +178,9 @@ llvm::Error WorkerPool::Impl::revive(Slot &slot) {
   return llvm::Error::success();
 }
 
-Slot *WorkerPool::Impl::take() {
+Slot *WorkerPool::Impl::take(Clock::time_point beginBy) {
   std::unique_lock lock(mutex);
-  while (true) {
+  while (Clock::now() < beginBy) {
     bool any = false;
     for (auto &slot : slots) {
       if (slot->failedStarts >= mostFailedStarts)
@@ -194,6 +195,7 @@ Slot *WorkerPool::Impl::take() {
       return nullptr;
     freed.wait_for(lock, std::chrono::milliseconds(100));
   }
+  return nullptr;
 }
 
 void WorkerPool::Impl::release(Slot &slot) {
@@ -202,13 +204,15 @@ void WorkerPool::Impl::release(Slot &slot) {
   freed.notify_one();
 }
 
-llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double seconds,
+llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double seconds, Clock::time_point beginBy,
                                            llvm::function_ref<bool(const std::string &)> read, std::string &why,
                                            bool &timedOut) {
   std::string line;
   for (unsigned tries = 0; tries < 2;) {
-    Slot *slot = take();
+    Slot *slot = take(beginBy);
     if (!slot) {
+      if (Clock::now() >= beginBy)
+        return makeError("no GPU came free in time");
       std::lock_guard lock(mutex);
       return makeError("no GPU worker can be used: {0}", lastFailure.empty() ? "cancelled" : lastFailure);
     }
@@ -302,11 +306,12 @@ template <typename Reply> static bool readReply(const std::string &line, Reply &
   return error.empty();
 }
 
-llvm::Expected<WorkerPool::Evaluated> WorkerPool::evaluate(const EvaluateRequest &request, double seconds) {
+llvm::Expected<WorkerPool::Evaluated> WorkerPool::evaluate(const EvaluateRequest &request, double seconds,
+                                                       Clock::time_point beginBy) {
   Evaluated result;
   std::string why;
   auto answered = impl->ask(
-      encode(request), seconds,
+      encode(request), seconds, beginBy,
       [&](const std::string &line) { return readReply(line, result.reply) && !result.reply.lost; }, why, result.timedOut);
   if (!answered)
     return answered.takeError();
@@ -320,7 +325,7 @@ llvm::Expected<ProfileReply> WorkerPool::profile(const ProfileRequest &request, 
   std::string why;
   bool timedOut = false;
   auto answered = impl->ask(
-      encode(request), seconds, [&](const std::string &line) { return readReply(line, reply); }, why, timedOut);
+      encode(request), seconds, Clock::time_point::max(), [&](const std::string &line) { return readReply(line, reply); }, why, timedOut);
   if (!answered)
     return answered.takeError();
   if (!*answered)

@@ -75,6 +75,9 @@ llvm::Error Session::begin() {
   best = root;
   lowest = highest = measurement->reward;
   fold(*root, std::move(*measurement), recalled);
+  if (settings.seconds > 0)
+    evaluator.beginNothingAfter(start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                            std::chrono::duration<double>(settings.seconds)));
   return llvm::Error::success();
 }
 
@@ -220,8 +223,8 @@ void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
       observer->started(nodes[i]->recipe, fidelity);
     }
     Measurement measurement = evaluator.evaluate(*nodes[i]->state.variant, fidelity);
-    // A failure while being cancelled says nothing about the variant.
-    if (!isUsable(measurement) && settings.cancel && settings.cancel->load())
+    // A failure while being cancelled, or for lack of time, says nothing about the variant.
+    if (!isUsable(measurement) && outOfTime())
       return;
     results[i] = std::move(measurement);
     if (memory) { // at once: a search that is killed loses nothing

@@ -293,6 +293,30 @@ TEST(Search, KeepsToTheBudgetOfTime) {
   EXPECT_GT(result.statistics.evaluations, 0u);
 }
 
+TEST(Search, WhatIsGivenUpForLackOfTimeIsNoFailureOfTheVariant) {
+  struct Patient : ToyEvaluator {
+    using ToyEvaluator::ToyEvaluator;
+    void beginNothingAfter(std::chrono::steady_clock::time_point time) override { deadline = time; }
+    Measurement evaluate(const Variant &variant, Fidelity fidelity) override {
+      if (!deadline)
+        return ToyEvaluator::evaluate(variant, fidelity);
+      std::this_thread::sleep_until(*deadline);
+      Measurement m;
+      m.why = "no GPU came free in time";
+      return m;
+    }
+    std::optional<std::chrono::steady_clock::time_point> deadline;
+  };
+  ToySpace space(plantedNames, 3);
+  Patient evaluator(valley);
+  SearchSettings settings = budget(0);
+  settings.seconds = 0.1;
+  SearchResult result = run(space, evaluator, settings);
+  EXPECT_EQ(result.stop, StopReason::Seconds);
+  EXPECT_EQ(result.statistics.evaluations, 0u);
+  EXPECT_EQ(result.statistics.failed, 0u);
+}
+
 TEST(Search, TheSameSeedGivesTheSameTrajectoryForAnyNumberOfJobs) {
   for (Strategy strategy : {Strategy::Mcts, Strategy::Random, Strategy::Greedy}) {
     std::vector<std::string> first;

@@ -9,6 +9,7 @@
 #include "optiml/Core/Action.h"
 #include "optiml/Core/Variant.h"
 #include "llvm/Support/Error.h"
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -110,6 +111,8 @@ class Evaluator {
 public:
   virtual ~Evaluator();
   virtual Measurement evaluate(const Variant &variant, Fidelity fidelity) = 0;
+  /// What has not begun to run by then may be given up: its answer is a failure, which the search does not keep.
+  virtual void beginNothingAfter(std::chrono::steady_clock::time_point) {}
 };
 
 /// What was evaluated before, in this search or an earlier one with the same context. Called from one thread at a time.

@@ -46,7 +46,10 @@ public:
   /// Counters of a measured variant beside the hardware's (Counters.h): "speedup.low", "speedup.high" (95 % interval of
   /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs"
   /// (emulator and GPU together).
+  /// Where the time went, also of one that failed: "cost.compile", "cost.emulator", "cost.gpu" (waiting for it included) and
+  /// "cost.profile" (of a new best), in seconds.
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
+  void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
   const Measurement &baseline() const;
   /// Races the candidates against the original again, longer, in random order.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates);

@@ -11,6 +11,7 @@
 #include "optiml/Gpu/Protocol.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,12 +44,14 @@ public:
                                           std::vector<std::string> &notes);
 
   /// On whichever GPU is free. The reply's `why` is set when the worker died twice or did not answer in time
-  /// (`timedOut`). The error: there is no working GPU any more, or the search was cancelled.
+  /// (`timedOut`). The error: there is no working GPU any more, the search was cancelled, or none was free by `beginBy`.
   struct Evaluated {
     gpu::EvaluateReply reply;
     bool timedOut = false;
   };
-  llvm::Expected<Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds);
+  using Clock = std::chrono::steady_clock;
+  llvm::Expected<Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
+                                     Clock::time_point beginBy = Clock::time_point::max());
   llvm::Expected<gpu::ProfileReply> profile(const gpu::ProfileRequest &request, double seconds);
 
   /// How many workers had to be replaced.
