@@ -1,17 +1,19 @@
 //===- Subprocess.h - running other programs under limits -------*- C++ -*-===//
 //
 // Everything OptiML runs (the user's program, nvcc, a candidate kernel) is untrusted: it runs in its own process group
-// with limits on time, resident memory, output and file size, without standard input. When a limit is hit the whole
+// with limits on time, resident memory, output and file size; its standard input is empty unless it is given. When a limit is hit the whole
 // group is killed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_SUPPORT_SUBPROCESS_H
 #define OPTIML_SUPPORT_SUBPROCESS_H
 
+#include "optiml/Support/Sandbox.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,8 @@ struct ProcessOptions {
   std::string workingDirectory;              ///< empty: the caller's
   std::string shownName;                     ///< what the program finds in its own argv[0]; empty: argv[0]
   std::map<std::string, std::string> env;    ///< added to the inherited environment; an empty value removes the name
+  std::optional<Sandbox> sandbox;            ///< for what a model wrote; `env` is added to what the sandbox lets through
+  std::string input;                         ///< what it reads on standard input; empty: nothing
   bool inheritOutput = false;                ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
 };
