@@ -109,6 +109,38 @@ const Row rows[] = {
        }
        return error.empty();
      }},
+    {{"--optiml-llm", "OPTIML_LLM", "URL|exec:CMD|replay:FILE", "none",
+      "a language model: an OpenAI-compatible endpoint, Anthropic's (anthropic:URL where the URL does not tell), a local "
+      "command, or a transcript; may be given several times"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) { return addModel(value, flags.llm, error); }},
+    {{"--optiml-llm-budget", "OPTIML_LLM_BUDGET", "LIMITS", "50,500k",
+      "what all models together may use: calls (20), tokens (200k), money (1.50usd), or several of them (20,200k,1.50usd)"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return setModelBudget(value, flags.llm, error);
+     }},
+    {{"--optiml-llm-key-env", "OPTIML_LLM_KEY_ENV", "NAME", "OPENAI_API_KEY or ANTHROPIC_API_KEY at these hosts, else none",
+      "the environment variable that holds an endpoint's key; none: no key; once for each endpoint"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return addKeyVariable(value, flags.llm, error);
+     }},
+    {{"--optiml-llm-model", "OPTIML_LLM_MODEL", "NAME", "the endpoint's",
+      "the model's name at its endpoint; may be given several times"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) { return addModelName(value, flags.llm, error); }},
+    {{"--optiml-llm-prices", "OPTIML_LLM_PRICES", "FILE", "a built-in table",
+      "what models cost, in US dollars for a million tokens"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return nonEmpty(value, flags.llm.prices, error);
+     }},
+    {{"--optiml-llm-timeout", "OPTIML_LLM_TIMEOUT", "SECONDS", "120",
+      "how long one question to a model may take, with all its retries"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return setModelTimeout(value, flags.llm, error);
+     }},
+    {{"--optiml-llm-transcript", "OPTIML_LLM_TRANSCRIPT", "FILE", "in the store",
+      "where every question and answer is written; none: nowhere"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return nonEmpty(value, flags.llm.transcript, error);
+     }},
     {{"--optiml-margin", "OPTIML_MARGIN", "FACTOR", "1.3",
       "how much faster a variant must be predicted to replace the original; what is measured needs no margin"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {

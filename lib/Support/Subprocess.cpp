@@ -1,6 +1,7 @@
 //===- Subprocess.cpp - running other programs under limits ---------------===//
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/Error.h"
+#include "llvm/ADT/ScopeExit.h"
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -71,12 +73,11 @@ static void setLimit(int resource, uint64_t value) {
 
 /// In the child, which shares this program's memory until it executes another: only async-signal-safe calls, and nothing
 /// is changed that the parent reads. Never returns.
-[[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options, int outFd,
-                                   int errFd, int statusFd) {
+[[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options, int inFd,
+                                   int outFd, int errFd, int statusFd) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  int null = open("/dev/null", O_RDONLY);
-  dup2(null, 0);
+  dup2(inFd, 0);
   if (!options.inheritOutput) {
     dup2(outFd, 1);
     dup2(errFd, 2);
@@ -141,6 +142,26 @@ struct Pipe {
 };
 } // namespace
 
+/// A descriptor from which the child reads `input`: a file in memory, so that nobody has to feed it while it runs.
+static int openInput(const std::string &input) {
+  if (input.empty())
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int fd = memfd_create("input", MFD_CLOEXEC);
+  for (size_t done = 0; fd >= 0 && done < input.size();) {
+    ssize_t n = write(fd, input.data() + done, input.size() - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0) {
+      close(fd);
+      return -1;
+    }
+    done += size_t(n);
+  }
+  if (fd >= 0)
+    lseek(fd, 0, SEEK_SET);
+  return fd;
+}
+
 /// Reads what is there; false at end of file.
 static bool drain(int fd, std::string &into, uint64_t limit) {
   char buffer[65536];
@@ -159,6 +180,10 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   Pipe out, err, status;
   if (!out.open() || !err.open() || !status.open())
     return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+  int input = openInput(options.input);
+  if (input < 0)
+    return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+  auto closeInput = llvm::scope_exit([&] { close(input); });
   std::vector<std::string> env = mergedEnvironment(options.env);
   std::vector<char *> argvC, envC;
   for (const std::string &a : argv)
@@ -173,7 +198,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   if (pid < 0)
     return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
   if (pid == 0)
-    childMain(path.c_str(), argvC.data(), envC.data(), options, out.fds[1], err.fds[1], status.fds[1]);
+    childMain(path.c_str(), argvC.data(), envC.data(), options, input, out.fds[1], err.fds[1], status.fds[1]);
   setpgid(pid, pid); // also done by the child; whoever comes first
   out.closeEnd(1);
   err.closeEnd(1);

@@ -100,10 +100,24 @@ TEST(Flags, EveryFlagSetsItsField) {
   EXPECT_EQ(p.flags.margin, 1.1);
 }
 
+TEST(Flags, ModelFlagsAddUpOnTheCommandLine) {
+  Parsed p = parse({"-O-search", "--optiml-llm=exec:one", "--optiml-llm=https://two.example.com", "--optiml-llm-model=a",
+                    "--optiml-llm-key-env=KEY", "--optiml-llm-budget=3,9k", "--optiml-llm-timeout=5",
+                    "--optiml-llm-prices=p.json", "--optiml-llm-transcript=t.jsonl"},
+                   {{"OPTIML_LLM", "exec:three"}});
+  ASSERT_TRUE(p.good) << p.error;
+  EXPECT_EQ(p.flags.llm.models, (Words{"exec:one", "https://two.example.com"}));
+  EXPECT_EQ(p.flags.llm.names, Words{"a"});
+  EXPECT_EQ(p.flags.llm.keyVariables, Words{"KEY"});
+  EXPECT_EQ(p.flags.llm.budget.tokens, 9000u);
+  EXPECT_EQ(p.flags.llm.timeout, 5);
+  EXPECT_EQ(parse({"-O-search"}, {{"OPTIML_LLM", "exec:three"}}).flags.llm.models, Words{"exec:three"});
+}
+
 TEST(Flags, WrongValuesNameTheFlag) {
   for (const char *bad : {"--optiml-backend=tpu", "--optiml-fp=", "--optiml-jobs=0", "--optiml-jobs=many",
                           "--optiml-seed=-1", "--optiml-margin=0.5", "--optiml-margin=nan", "--optiml-kernel=(",
-                          "--optiml-strategy=luck", "--optiml-emit=", "--optiml-args='open", "--optiml-strict=maybe"}) {
+                          "--optiml-strategy=luck", "--optiml-llm=gpt", "--optiml-llm-budget=much", "--optiml-emit=", "--optiml-args='open", "--optiml-strict=maybe"}) {
     Parsed p = parse({bad});
     EXPECT_FALSE(p.good) << bad;
     EXPECT_TRUE(p.error.starts_with("'" + std::string(bad) + "': ")) << p.error;

@@ -7,6 +7,7 @@
 #ifndef OPTIML_DRIVER_FLAGS_H
 #define OPTIML_DRIVER_FLAGS_H
 
+#include "optiml/Model/ModelFlags.h"
 #include <functional>
 #include <optional>
 #include <span>
@@ -50,6 +51,7 @@ struct OwnFlags {
   double margin = 1.3;           ///< how much better a prediction must be to replace the original
   bool coldCache = false;        ///< time on a GPU with an empty L2 cache
   std::string profiler = "cupti"; ///< reads the GPU's counters: cupti, ncu, none
+  ModelFlags llm;                 ///< language models
 };
 
 struct FlagInfo {

@@ -1,7 +1,7 @@
 //===- Subprocess.h - running other programs under limits -------*- C++ -*-===//
 //
 // Everything OptiML runs (the user's program, nvcc, a candidate kernel) is untrusted: it runs in its own process group
-// with limits on time, resident memory, output and file size, without standard input. When a limit is hit the whole
+// with limits on time, resident memory, output and file size; its standard input is empty unless it is given. When a limit is hit the whole
 // group is killed.
 //
 //===----------------------------------------------------------------------===//
@@ -28,6 +28,7 @@ struct ProcessOptions {
   ProcessLimits limits;
   std::string workingDirectory;              ///< empty: the caller's
   std::map<std::string, std::string> env;    ///< added to the inherited environment; an empty value removes the name
+  std::string input;                         ///< what it reads on standard input; empty: nothing
   bool inheritOutput = false;                ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
 };

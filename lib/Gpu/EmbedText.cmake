@@ -1,4 +1,0 @@
-# Writes a text file into a C++ one: cmake -DOUT=x.cpp -DFILE=x.ptx -DNAME=variable -P EmbedText.cmake
-file(READ "${FILE}" content)
-file(WRITE "${OUT}"
-  "namespace optiml::gpu {\nextern const char *const ${NAME};\nconst char *const ${NAME} = R\"text(${content})text\";\n}\n")
