@@ -12,6 +12,7 @@
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
 #include "optiml/Evaluate/Ptxas.h"
+#include "optiml/Model/ModelSession.h"
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Report/Trajectory.h"
@@ -96,6 +97,7 @@ private:
   llvm::Expected<Outcome> searchWith(const Program &device, Store *store, const std::string &context,
                                      const std::string &searchKey);
   llvm::Error chooseBackend();
+  llvm::Error openModels();
   int fallBack(const std::string &why);
   int finish(const Outcome &outcome);
   void printSummary(const Outcome &outcome) const;
@@ -106,6 +108,7 @@ private:
   Toolchain toolchain;
   CompileOptions options;
   std::unique_ptr<Backend> backend;
+  std::unique_ptr<ModelSession> models; ///< null: none could be opened
   std::string path, text;
   bool fromStore = false;
 };
@@ -130,8 +133,30 @@ std::string Session::storeFolder() const {
   return llvm::sys::path::parent_path(Store::defaultPath()).str();
 }
 
+/// Before anything else runs: this takes the models' keys out of the environment that children inherit.
+llvm::Error Session::openModels() {
+  ModelSession::Options about;
+  about.source = options.inputs.empty() ? "" : options.inputs[0];
+  about.say = [](const std::string &line) { llvm::errs() << "optiml-clang: " << line << "\n"; };
+  about.cancel = &interrupted;
+  if (flags.store != "none" && !flags.llm.models.empty())
+    about.transcript = llvm::formatv("{0}/transcripts/{1}-{2}.jsonl", storeFolder(), llvm::sys::path::stem(about.source),
+                                     std::time(nullptr));
+  auto opened = ModelSession::open(flags.llm, about);
+  if (!opened)
+    return opened.takeError();
+  models = std::move(*opened);
+  return llvm::Error::success();
+}
+
 int Session::run() {
   options = CompileOptions::parse(arguments);
+  if (llvm::Error e = openModels()) {
+    std::string why = llvm::toString(std::move(e));
+    if (flags.strict)
+      return fallBack(why);
+    llvm::errs() << "optiml-clang: warning: no language model is asked: " << why << "\n";
+  }
   if (!options.tooHard.empty())
     return fallBack(options.tooHard);
   if (options.inputs.size() != 1)
