@@ -35,6 +35,18 @@ if(NOT SQLite3_FOUND)
   optiml_missing("SQLite 3" "apt-get install libsqlite3-dev")
 endif()
 
+if(OPTIML_HTTP)
+  find_package(CURL QUIET)
+  if(NOT CURL_FOUND)
+    optiml_missing("libcurl (or CMake's -DOPTIML_HTTP=OFF)" "apt-get install libcurl4-openssl-dev")
+  endif()
+endif()
+
+find_library(SECCOMP_LIBRARY seccomp)
+if(NOT SECCOMP_LIBRARY)
+  optiml_missing("libseccomp" "apt-get install libseccomp-dev")
+endif()
+
 find_package(Boost QUIET COMPONENTS context)
 if(NOT Boost_FOUND)
   optiml_missing("Boost.Context" "apt-get install libboost-context-dev")

@@ -1,5 +1,6 @@
 //===- CpuEvaluator.cpp - evaluating variants without a GPU ---------------===//
 #include "optiml/Evaluate/CpuEvaluator.h"
+#include "ReplayProcess.h"
 #include "VerifyPlan.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
@@ -85,14 +86,12 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
   TracePlan traced = planTrace(*gpu, *firstResources, {first.grid, first.block, first.sharedBytes, bufferBytes, options.warmL2}, options.tracedBlocks);
   job.onlyBlocks = traced.blocks;
   job.l1Bytes = traced.l1Bytes;
-  if (!emu::writeJob(job, work + "/job.json", error))
-    return makeError(error);
   ProcessOptions process;
   process.limits.seconds = options.traceSeconds + 5;
   process.limits.memoryBytes = options.verify.memoryBytes;
   process.limits.outputBytes = 1 << 16;
   process.cancel = options.verify.cancel;
-  auto child = runProcess({replayProgram, work + "/job.json", work + "/result.json"}, process);
+  auto child = runReplay(replayProgram, job, work, process);
   if (!child)
     return child.takeError();
   emu::ReplayResult result;

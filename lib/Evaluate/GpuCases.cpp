@@ -1,10 +1,10 @@
 //===- GpuCases.cpp - what a launch is compared on, on a GPU --------------===//
 #include "GpuCases.h"
+#include "ReplayProcess.h"
 #include "VerifyCompare.h"
 #include "VerifyInputs.h"
 #include "VerifyPlan.h"
 #include "optiml/Support/Error.h"
-#include "optiml/Support/Subprocess.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ThreadPool.h"
 #include <cmath>
@@ -71,7 +71,7 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   job.outputDir = folder;
   job.onlyBlocks = sampleBlocks(launch);
   job.seconds = sampleSeconds;
-  std::string error, result = folder + "/result.json";
+  std::string error;
   ProcessOptions process;
   process.limits.seconds = sampleSeconds + 10;
   process.limits.memoryBytes = options.memoryBytes;
@@ -84,13 +84,11 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
     llvm::sys::fs::remove_directories(folder);
     return false;
   };
-  if (!writeJob(job, folder + "/job.json", error))
-    return fail(error);
-  auto child = runProcess({options.replayProgram, folder + "/job.json", result}, process);
+  auto child = runReplay(options.replayProgram, job, folder, process);
   if (!child)
     return fail(llvm::toString(child.takeError()));
   emu::ReplayResult done;
-  if (!child->ok() || !readResult(result, done, error))
+  if (!child->ok() || !readResult(folder + "/result.json", done, error))
     return fail("the replay " + child->describe());
   if (!done.ok)
     return fail(done.faults.empty() ? "no reason was given" : done.faults.front().message);

@@ -1,9 +1,9 @@
 //===- VerifyReplay.cpp - the original's results --------------------------===//
+#include "ReplayProcess.h"
 #include "VerifyImpl.h"
 #include "VerifyInputs.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Support/Error.h"
-#include "optiml/Support/Subprocess.h"
 #include "llvm/Support/FileSystem.h"
 #include <set>
 
@@ -39,21 +39,19 @@ llvm::Expected<ReplayRun> Verifier::Impl::replay(const std::string &module, unsi
   job.outputDir = run.outputDir;
   job.orderSeed = orderSeed;
   job.seconds = seconds;
-  std::string jobFile = run.outputDir + "/job.json", resultFile = run.outputDir + "/result.json", error;
-  if (!writeJob(job, jobFile, error))
-    return makeError(error);
+  std::string error;
   ProcessOptions process;
   process.limits.seconds = seconds + 10; // the replay keeps to its limit itself; this is for one that cannot
   process.limits.memoryBytes = options.memoryBytes;
   process.limits.outputBytes = 1 << 16;
   process.cancel = options.cancel;
-  llvm::Expected<ProcessResult> child = runProcess({options.replayProgram, jobFile, resultFile}, process);
+  llvm::Expected<ProcessResult> child = runReplay(options.replayProgram, job, run.outputDir, process);
   if (!child)
     return child.takeError();
   if (child->cancelled)
     return makeError("verification was cancelled");
   std::string kernel = plan.steps.empty() ? "" : plan.steps.front().kernel;
-  if (child->ok() && readResult(resultFile, run.result, error))
+  if (child->ok() && readResult(run.outputDir + "/result.json", run.result, error))
     return run;
   run.result.ok = false;
   if (child->timedOut)

@@ -29,6 +29,8 @@ std::string ProcessResult::describe() const {
     return "used more memory than its limit and was stopped";
   if (cancelled)
     return "was cancelled";
+  if (signal == SIGSYS)
+    return "stopped, because it made a system call that its sandbox forbids";
   if (signal)
     return llvm::formatv("killed by signal {0} ({1})", signal, strsignal(signal)).str();
   return llvm::formatv("exit code {0}", exitCode).str();
@@ -53,11 +55,13 @@ static uint64_t groupResidentBytes(pid_t pgid) {
   return pages * uint64_t(sysconf(_SC_PAGESIZE));
 }
 
-static std::vector<std::string> mergedEnvironment(const std::map<std::string, std::string> &changes) {
+static std::vector<std::string> mergedEnvironment(const std::map<std::string, std::string> &changes,
+                                                  const PreparedSandbox *sandbox) {
   std::vector<std::string> result;
   for (char **e = environ; *e; ++e) {
     std::string entry = *e;
-    if (!changes.count(entry.substr(0, entry.find('='))))
+    std::string name = entry.substr(0, entry.find('='));
+    if (!changes.count(name) && (!sandbox || sandbox->keepsVariable(name)))
       result.push_back(entry);
   }
   for (const auto &[name, value] : changes)
@@ -73,8 +77,8 @@ static void setLimit(int resource, uint64_t value) {
 
 /// In the child, which shares this program's memory until it executes another: only async-signal-safe calls, and nothing
 /// is changed that the parent reads. Never returns.
-[[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options, int inFd,
-                                   int outFd, int errFd, int statusFd) {
+[[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options,
+                                   const PreparedSandbox *sandbox, int inFd, int outFd, int errFd, int statusFd) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(inFd, 0);
@@ -85,8 +89,12 @@ static void setLimit(int resource, uint64_t value) {
   setLimit(RLIMIT_CORE, 0);
   if (options.limits.fileBytes)
     setLimit(RLIMIT_FSIZE, options.limits.fileBytes);
-  if (options.workingDirectory.empty() || chdir(options.workingDirectory.c_str()) == 0)
-    execve(path, argv, envp);
+  if (options.workingDirectory.empty() || chdir(options.workingDirectory.c_str()) == 0) {
+    if (sandbox)
+      sandbox->execute(path, argv, envp);
+    else
+      execve(path, argv, envp);
+  }
   int code = errno;
   [[maybe_unused]] ssize_t n = write(statusFd, &code, sizeof code);
   _exit(127);
@@ -177,6 +185,14 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   std::string path = findOnPath(argv.at(0));
   if (path.empty())
     return makeError("cannot run '{0}': no such program", argv[0]);
+  std::optional<PreparedSandbox> sandbox;
+  if (options.sandbox) {
+    llvm::Expected<PreparedSandbox> prepared = PreparedSandbox::prepare(*options.sandbox, path);
+    if (!prepared)
+      return makeError("cannot run '{0}': {1}", argv[0], llvm::toString(prepared.takeError()));
+    sandbox.emplace(std::move(*prepared));
+  }
+  const PreparedSandbox *inside = sandbox ? &*sandbox : nullptr;
   Pipe out, err, status;
   if (!out.open() || !err.open() || !status.open())
     return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
@@ -184,7 +200,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   if (input < 0)
     return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
   auto closeInput = llvm::scope_exit([&] { close(input); });
-  std::vector<std::string> env = mergedEnvironment(options.env);
+  std::vector<std::string> env = mergedEnvironment(options.env, inside);
   std::vector<char *> argvC, envC;
   for (const std::string &a : argv)
     argvC.push_back(const_cast<char *>(a.c_str()));
@@ -198,7 +214,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   if (pid < 0)
     return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
   if (pid == 0)
-    childMain(path.c_str(), argvC.data(), envC.data(), options, input, out.fds[1], err.fds[1], status.fds[1]);
+    childMain(path.c_str(), argvC.data(), envC.data(), options, inside, input, out.fds[1], err.fds[1], status.fds[1]);
   setpgid(pid, pid); // also done by the child; whoever comes first
   out.closeEnd(1);
   err.closeEnd(1);

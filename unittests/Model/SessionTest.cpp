@@ -263,10 +263,10 @@ TEST_F(Session, KeysReachNobodyAndNothing) {
           "env > \"$0.env\"; tr '\\0' '\\n' < /proc/$PPID/environ >> \"$0.env\"; echo 'sk-very\"secret-0123456789' "
           ">&2; "
           "test -e \"$0.second\" && exit 1; touch \"$0.second\"; "
-          "echo '{\"text\": \"the key is sk-very\\\"secret-0123456789, in JSON sk-very\\\\\\\"secret-0123456789\"}'"),
+          R"x(printf '%s' '{"text": "the key is sk-very\"secret-0123456789, in JSON sk-very\\\"secret-0123456789"}')x"),
       "https://127.0.0.1:9/v1"};
   flags.keyVariables = {"OPTIML_TEST_KEY"};
-  flags.timeout = 5;
+  flags.timeout = 1;
   std::string error;
   std::unique_ptr<ModelSession> session = open(flags, &error);
   EXPECT_EQ(getenv("OPTIML_TEST_KEY"), nullptr);

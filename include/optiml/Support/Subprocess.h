@@ -8,10 +8,12 @@
 #ifndef OPTIML_SUPPORT_SUBPROCESS_H
 #define OPTIML_SUPPORT_SUBPROCESS_H
 
+#include "optiml/Support/Sandbox.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct ProcessOptions {
   ProcessLimits limits;
   std::string workingDirectory;              ///< empty: the caller's
   std::map<std::string, std::string> env;    ///< added to the inherited environment; an empty value removes the name
+  std::optional<Sandbox> sandbox;            ///< for what a model wrote; `env` is added to what the sandbox lets through
   std::string input;                         ///< what it reads on standard input; empty: nothing
   bool inheritOutput = false;                ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
