@@ -34,7 +34,7 @@ struct SiteEdge {
 };
 
 /// std::stable_sort for the short lists here (libstdc++'s uses what C++20 deprecates).
-template <typename T, typename Less> void stableSort(std::vector<T> &list, Less less) {
+template <typename List, typename Less> void stableSort(List &list, Less less) {
   for (auto it = list.begin(); it != list.end(); ++it)
     std::rotate(std::upper_bound(list.begin(), it, *it, less), it, std::next(it));
 }
@@ -50,7 +50,7 @@ struct Node {
   bool pending = false;   ///< to be evaluated in this batch
   unsigned visits = 0;
   std::optional<double> best;  ///< best reward here or below
-  std::vector<SiteEdge> sites; ///< by falling prior
+  std::deque<SiteEdge> sites;  ///< by falling prior; adding one keeps the addresses of the others
 
   /// Verified, and no guardrail is broken.
   bool isConfirmed() const { return measured && !failed && measured->correct() && measured->guardrails.empty(); }
@@ -66,9 +66,13 @@ public:
   /// Fills in node.sites from the legal actions and the proposals. Every legal action gets a share of the prior, so
   /// that a proposer that is wrong delays a search and does not blind it.
   static void expand(Node &node, const std::vector<Proposal> &proposals);
+  /// Weighs the sites of an expanded node anew; what was tried stays known. Invalidates pointers to its sites.
+  static void setPriors(Node &node, const std::vector<Proposal> &proposals);
 
   /// The edge of `action` at an expanded node, or null when it is not legal there.
   static ValueEdge *find(Node &node, const Action &action, SiteEdge **site = nullptr);
+  /// The edge of `action`, made where the node does not list it: before the others, with an even share of the prior.
+  static ValueEdge *findOrAdd(Node &node, const Action &action, SiteEdge *&site);
 
 private:
   std::deque<Node> nodes;

@@ -83,6 +83,8 @@ static StopReason searchUntilStopped(Session &session) {
       return *reason;
     if (atRoofline(session))
       return StopReason::Roofline;
+    session.tryRecipes();
+    session.reconsiderBest();
     if (!searcher->step(session.allowance(session.settings.batch)))
       return session.stopReason().value_or(StopReason::Exhausted);
   }

@@ -81,22 +81,81 @@ llvm::Error Session::begin() {
   return llvm::Error::success();
 }
 
+std::vector<Proposal> Session::proposalsFor(Node &node) {
+  if (node.state.legal.empty())
+    return {};
+  size_t count = 0;
+  for (const ActionTemplate &legal : node.state.legal)
+    count += legal.values.size();
+  node.state.measurement = node.measured ? &*node.measured : node.modelled ? &*node.modelled : nullptr;
+  auto answer = proposer.propose(node.state, unsigned(count));
+  if (answer)
+    return std::move(*answer);
+  notes.push_back("no proposals for '" + recipeText(node.recipe) + "': " + llvm::toString(answer.takeError()));
+  return {};
+}
+
 void Session::expand(Node &node) {
-  if (node.expanded)
+  if (!node.expanded)
+    Graph::expand(node, proposalsFor(node));
+}
+
+void Session::reconsiderBest() {
+  if (best == considered)
     return;
-  std::vector<Proposal> proposals;
-  if (!node.state.legal.empty()) {
-    size_t count = 0;
-    for (const ActionTemplate &legal : node.state.legal)
-      count += legal.values.size();
-    node.state.measurement = node.measured ? &*node.measured : node.modelled ? &*node.modelled : nullptr;
-    auto answer = proposer.propose(node.state, unsigned(count));
-    if (answer)
-      proposals = std::move(*answer);
-    else
-      notes.push_back("no proposals for '" + recipeText(node.recipe) + "': " + llvm::toString(answer.takeError()));
+  considered = best;
+  if (best->expanded && best != root)
+    Graph::setPriors(*best, proposalsFor(*best));
+}
+
+void Session::tellRefused(const Recipe &recipe, const std::string &why) {
+  proposer.refused(recipe, why);
+  if (observer)
+    observer->refused(recipe, why);
+}
+
+/// The end of the recipe's way through the graph, which may take edges that no state lists; null where it does not apply.
+Node *Session::follow(const Recipe &recipe, Path &path) {
+  Node *node = root;
+  for (size_t i = 0; i < recipe.size(); ++i) {
+    expand(*node);
+    SiteEdge *site = nullptr;
+    ValueEdge *value = Graph::findOrAdd(*node, recipe[i], site);
+    if (!value->child) {
+      std::vector<Application> application = {{node, recipe[i]}};
+      applyAll(application);
+      value->child = application[0].to;
+      value->dead = application[0].refused || value->child == node;
+    }
+    if (!value->child || value->dead)
+      return nullptr;
+    path.push_back({node, site, value});
+    node = value->child;
   }
-  Graph::expand(node, proposals);
+  return node;
+}
+
+void Session::tryRecipes() {
+  while (!stopReason()) {
+    std::vector<Recipe> wanted = proposer.recipes();
+    if (wanted.empty())
+      return;
+    for (const Recipe &recipe : wanted) {
+      // What is known already is told again: the proposer waits for it.
+      Path path;
+      Node *end = follow(recipe, path);
+      if (!end) {
+        proposer.refused(recipe, "it does not apply");
+        continue;
+      }
+      if (end->measured)
+        proposer.observe(end->state, *end->measured);
+      else if (end->failed)
+        proposer.refused(recipe, end->modelled ? end->modelled->why : "it failed before");
+      evaluate({end});
+      backUp(path, end);
+    }
+  }
 }
 
 void Session::applyAll(std::vector<Application> &applications) {
@@ -121,8 +180,7 @@ void Session::applyAll(std::vector<Application> &applications) {
     } else if (!reasons[i].empty()) {
       ++statistics.notApplicable;
       application.refused = true;
-      if (observer)
-        observer->refused(recipe, reasons[i]);
+      tellRefused(recipe, reasons[i]);
     }
   }
 }
@@ -176,8 +234,7 @@ void Session::foldModel(Node &node, Measurement measurement) {
   ++statistics.modelled;
   if (!isUsable(measurement)) {
     node.failed = node.exhausted = true;
-    if (observer)
-      observer->refused(node.recipe, measurement.why.empty() ? verdictName(measurement.verdict) : measurement.why);
+    tellRefused(node.recipe, measurement.why.empty() ? verdictName(measurement.verdict) : measurement.why);
   }
   node.modelled = std::move(measurement);
 }
@@ -202,6 +259,7 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
   bool improved = &node != root && node.isConfirmed() && better(node, *best);
   if (improved)
     best = &node;
+  proposer.observe(node.state, *node.measured);
   if (observer)
     observer->evaluated({&node == root ? 0 : statistics.evaluations, node.recipe, node.state.key, *node.measured,
                          recalled, improved, elapsed()});

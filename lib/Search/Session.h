@@ -70,6 +70,10 @@ public:
   /// Counts a visit on every edge of the path and raises the best rewards along it.
   void backUp(const Path &path, Node *end);
   void expand(Node &node);
+  /// Evaluates the recipes that the proposer wants tried now.
+  void tryRecipes();
+  /// Has the proposer look again at a best that was expanded before it was known to be the best.
+  void reconsiderBest();
 
   /// A uniform integer below n; the same on every platform.
   unsigned pick(unsigned n) { return unsigned(random() % n); }
@@ -94,6 +98,9 @@ private:
   void foldModel(Node &node, Measurement measurement);
   void fold(Node &node, Measurement measurement, bool recalled);
   bool better(const Node &a, const Node &b) const;
+  std::vector<Proposal> proposalsFor(Node &node);
+  Node *follow(const Recipe &recipe, Path &path);
+  void tellRefused(const Recipe &recipe, const std::string &why);
 
   ActionSpace &space;
   Proposer &proposer;
@@ -102,6 +109,7 @@ private:
   SearchObserver *observer;
   std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;
+  Node *considered = nullptr; ///< the best that the proposer was last asked about as such
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 using namespace optiml;
 
@@ -136,6 +137,13 @@ public:
     return result;
   }
   std::vector<OpeningLine> openingBook(const SearchState &) override { return book; }
+  std::vector<Recipe> recipes() override { return std::exchange(wanted, {}); }
+  void observe(const SearchState &state, const Measurement &measurement) override {
+    told.push_back(recipeText(state.variant->recipe) + " " + verdictName(measurement.verdict));
+  }
+  void refused(const Recipe &recipe, const std::string &why) override { told.push_back(recipeText(recipe) + " refused"); }
+  std::vector<Recipe> wanted;
+  std::vector<std::string> told;
   std::map<std::string, double> priors;
   std::vector<OpeningLine> book;
   bool fail = false;
@@ -607,4 +615,32 @@ TEST(OpeningBook, SitesNameTheirKernel) {
   EXPECT_EQ(siteKernel("sgemm:A"), "sgemm");
   EXPECT_EQ(siteKernel("ns::scale<a::b>"), "ns::scale<a::b>");
   EXPECT_EQ(siteKernel("ns::scale:A"), "ns::scale");
+}
+
+TEST(Search, RecipesOfTheProposerAreEvaluatedFirstAlsoWhereNoStateListsThem) {
+  ToySpace space({"a", "b"}, 2);
+  ToyEvaluator evaluator([](const Settings &s) { return s.count("z") ? 0.5 : 1.0; });
+  ToyProposer proposer;
+  proposer.wanted = {{{"z", "k", {{"v", "7"}}}}, {{"a", "k", {{"v", "2"}}}, {"b", "k", {{"v", "1"}}}}};
+  Recorder recorder;
+  SearchResult result = run(space, evaluator, budget(5), &recorder, nullptr, &proposer);
+  EXPECT_EQ(recorder.trajectory[1], "1 z[k]{v=7} correct improved");
+  EXPECT_EQ(recorder.trajectory[2], "2 a[k]{v=2};b[k]{v=1} correct");
+  EXPECT_EQ(recipeText(result.best.recipe).substr(0, 2), "z[");
+  EXPECT_EQ(result.statistics.evaluations, 5u); // the search goes on from there
+}
+
+TEST(Search, TheProposerIsToldOfEveryEvaluationAndOfWhatDoesNotApply) {
+  ToySpace space({"a", "b"}, 1);
+  space.refuse = [](const Action &action) { return action.transform == "z"; };
+  ToyEvaluator evaluator([](const Settings &s) { return 1.0; });
+  evaluator.fails = [](const Settings &s) { return s.count("b") > 0; };
+  ToyProposer proposer;
+  proposer.wanted = {{{"z", "k", {{"v", "7"}}}}, {{"b", "k", {{"v", "1"}}}}};
+  Recorder recorder;
+  run(space, evaluator, budget(3), &recorder, nullptr, &proposer);
+  ASSERT_GE(proposer.told.size(), 3u);
+  EXPECT_EQ(proposer.told[0], " correct");
+  EXPECT_EQ(proposer.told[1], "z[k]{v=7} refused");
+  EXPECT_NE(std::find(proposer.told.begin(), proposer.told.end(), "b[k]{v=1} wrong-result"), proposer.told.end());
 }

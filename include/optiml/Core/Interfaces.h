@@ -96,14 +96,24 @@ struct OpeningLine {
   std::vector<OpeningStep> steps;
 };
 
-/// Ranks actions.
+/// Ranks actions. Called from the thread that searches, one call at a time and in an order that a seed repeats.
 class Proposer {
 public:
   virtual ~Proposer();
-  /// At most `count` proposals, best first, all of them legal in `state`.
+  /// At most `count` proposals, best first, all of them legal in `state`. Asked once for every state that the search
+  /// goes on from, and again for one that became the best.
   virtual llvm::Expected<std::vector<Proposal>> propose(const SearchState &state, unsigned count) = 0;
   /// Lines worth trying on every kernel before anything else, best first.
   virtual std::vector<OpeningLine> openingBook(const SearchState &root) = 0;
+
+  /// Recipes to evaluate before the tree grows further, whatever the priors say; asked again until there are none. Their
+  /// actions need not be among the legal ones that states list (new kernel text is not), but the action space knows
+  /// them. Each is answered by a call of observe() or refused() at least, unless the search ends first.
+  virtual std::vector<Recipe> recipes() { return {}; }
+  /// Tells of every finished evaluation, in order: the baseline first, also predictions and what was recalled.
+  virtual void observe(const SearchState &state, const Measurement &measurement) {}
+  /// The last action of `recipe` does not apply, or what it leads to failed before it was evaluated.
+  virtual void refused(const Recipe &recipe, const std::string &why) {}
 };
 
 /// Compiles, verifies and scores variants. Called from several threads at once.
