@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
   if (!understood)
     return fail(understood.takeError(), 2);
   if (invocation->explain) {
-    llvm::outs() << understood->explain();
+    llvm::outs() << understood->explain() << "gate: " << llvm::join(smallArguments(*understood), " ") << "\n";
     return 0;
   }
   if (llvm::Error error = generate(*invocation, *understood, argv[0]))
