@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
+#include <set>
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -505,9 +506,10 @@ llvm::Error Reader::assignShapes() {
       for (size_t begin = at > 4 ? at - 4 : 0; begin <= std::min(at + 2, tokens.size() - 1); ++begin)
         if (begin != at)
           if (std::optional<Span> span = matchPhrase(tokens, begin, phrase, 0, std::vector<bool>(tokens.size(), false))) {
-            bool cut = false; // another shape or number between them belongs to the word instead
-            for (size_t i = std::min(at, begin) + 1; i < std::max(at, begin); ++i)
-              cut |= !tokens[i].values.empty() || tokens[i].raw == "," || tokens[i].raw == "and" || tokens[i].raw == "with" || tokens[i].raw == "over" || (begin > at && tokens[i].raw == "of");
+            bool cut = false; // "a 5x5 kernel", "kernel size of 5x5"; not "a 5x5 kernel on a 64x48 image"
+            static const std::set<std::string> between = {"size", "of", "=", "is", "shape", "a"};
+            for (size_t i = begin > at ? at + 1 : span->at.back() + 1; i < std::max(at, begin); ++i)
+              cut |= begin > at ? !tokens[i].values.empty() || vocabulary.isFiller(tokens[i].text) : !between.count(tokens[i].raw);
             if (!cut)
               return true;
           }
