@@ -1,0 +1,62 @@
+//===- Words.h - plain words to tokens --------------------------*- C++ -*-===//
+//
+// A small deterministic front: numbers and shapes become tokens with values, words are brought to one form (British and
+// American, plural, verb forms, synonyms of lib/Generate/operations/words.txt).
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_GENERATE_WORDS_H
+#define OPTIML_GENERATE_WORDS_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace optiml::gen {
+
+struct Token {
+  std::string text; ///< canonical form; "#" for numbers and shapes
+  std::string raw;
+  std::vector<double> values; ///< one for a number, several for a shape
+  bool spelled = false;       ///< "eight": a number only where one is wanted
+  bool isNumber() const { return values.size() == 1; }
+  bool isShape() const { return values.size() > 1; }
+};
+
+/// Tokens [first, last] of a request that mean something, not necessarily all between them.
+struct Span {
+  std::vector<size_t> at;
+};
+
+class Vocabulary {
+public:
+  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown: …".
+  static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
+  static const Vocabulary &builtin();
+
+  std::vector<Token> tokenize(llvm::StringRef request) const;
+  /// A phrase's canonical words.
+  std::vector<std::string> words(llvm::StringRef phrase) const;
+  bool isFiller(const std::string &word) const { return fillers.count(word) != 0; }
+  /// Words of the field that no operation offers ("eigenvalue").
+  bool isForeign(const std::string &word) const { return foreign.count(word) != 0; }
+
+  std::map<std::string, std::vector<std::vector<std::string>>> modifiers, types, hints;
+
+private:
+  std::string canonical(std::string word) const;
+  std::map<std::string, std::string> synonyms; ///< stem to canonical
+  std::set<std::string> fillers, foreign;
+};
+
+/// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them and none of them used; nothing
+/// when it is not there.
+std::optional<Span> matchPhrase(const std::vector<Token> &tokens, size_t start, const std::vector<std::string> &phrase,
+                                unsigned gap, const std::vector<bool> &used);
+
+} // namespace optiml::gen
+
+#endif

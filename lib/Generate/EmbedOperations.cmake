@@ -1,0 +1,10 @@
+# Writes the operation library into one C++ file: cmake -DOUT=operations.cpp -DFILES=a.op,b.op -P EmbedOperations.cmake
+string(REPLACE "," ";" FILES "${FILES}")
+set(text "// Written by lib/Generate/EmbedOperations.cmake from lib/Generate/operations.\n#include \"EmbeddedFile.h\"\n\nconst optiml::gen::EmbeddedFile optiml::gen::embeddedOperationFiles[] = {\n")
+foreach(file ${FILES})
+  file(READ "${file}" content)
+  get_filename_component(name "${file}" NAME)
+  string(APPEND text "{\"${name}\", R\"operations(${content})operations\"},\n")
+endforeach()
+string(APPEND text "{nullptr, nullptr}};\n")
+file(WRITE "${OUT}" "${text}")

@@ -1,0 +1,307 @@
+//===- Words.cpp - plain words to tokens ----------------------------------===//
+#include "optiml/Generate/Words.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cmath>
+
+using namespace optiml;
+using namespace optiml::gen;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// Stems
+//===----------------------------------------------------------------------===//
+
+static bool replaceEnd(std::string &word, StringRef end, StringRef by, size_t least = 3) {
+  if (!StringRef(word).ends_with(end) || word.size() < end.size() + least)
+    return false;
+  word = word.substr(0, word.size() - end.size()) + by.str();
+  return true;
+}
+
+/// Plural, -ing, -ed, -ise/-isation and -our, in one deterministic order; words.txt lists what is irregular.
+static std::string stem(std::string word) {
+  if (word.size() <= 3 || llvm::isDigit(word[0]))
+    return word;
+  if (!replaceEnd(word, "ies", "y") && !StringRef(word).ends_with("ss") && !StringRef(word).ends_with("us") &&
+      !StringRef(word).ends_with("is"))
+    if (!replaceEnd(word, "sses", "ss") && !replaceEnd(word, "xes", "x") && !replaceEnd(word, "ches", "ch") &&
+        !replaceEnd(word, "shes", "sh"))
+      replaceEnd(word, "s", "", 3);
+  for (StringRef end : {"isation", "ization", "ising", "izing", "ised", "ized", "iser", "izer", "ise", "ize"})
+    if (replaceEnd(word, end, "iz", 4))
+      return word;
+  bool verb = replaceEnd(word, "ing", "", 3) || replaceEnd(word, "ed", "", 3);
+  size_t n = word.size();
+  if (verb && n > 3 && word[n - 1] == word[n - 2] && !StringRef("lsz").contains(word[n - 1]))
+    word.pop_back(); // summing, clamped
+  replaceEnd(word, "e", "", 3);
+  if (replaceEnd(word, "our", "or", 3))
+    return word;
+  return word;
+}
+
+std::string Vocabulary::canonical(std::string word) const {
+  auto whole = synonyms.find(word);
+  if (whole != synonyms.end())
+    return whole->second;
+  std::string stemmed = stem(std::move(word));
+  auto it = synonyms.find(stemmed);
+  return it == synonyms.end() ? stemmed : it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static bool isThousandsSeparator(StringRef text, size_t i) {
+  return i + 3 < text.size() + 0 && (text[i] == ',' || text[i] == '_' || text[i] == '\'') && llvm::isDigit(text[i + 1]) &&
+         llvm::isDigit(text[i + 2]) && llvm::isDigit(text[i + 3]) &&
+         (i + 4 >= text.size() || !llvm::isDigit(text[i + 4]));
+}
+
+/// Digits with separators, point, exponent, "2^20", and the units k, M, G (powers of 1024, as sizes of arrays are).
+static std::optional<double> readNumber(StringRef text, size_t &at) {
+  size_t i = at;
+  std::string digits;
+  while (i < text.size() && (llvm::isDigit(text[i]) || (!digits.empty() && isThousandsSeparator(text, i)))) {
+    if (llvm::isDigit(text[i]))
+      digits += text[i];
+    ++i;
+  }
+  if (i + 1 < text.size() && text[i] == '.' && llvm::isDigit(text[i + 1])) {
+    digits += text[i++];
+    while (i < text.size() && llvm::isDigit(text[i]))
+      digits += text[i++];
+  }
+  if (digits.empty() || digits.size() > 18)
+    return std::nullopt;
+  size_t e = i + 1 < text.size() && text[i] == 'e' ? i + 1 + (text[i + 1] == '-' || text[i + 1] == '+') : 0;
+  if (e && e < text.size() && llvm::isDigit(text[e])) {
+    digits += 'e';
+    for (++i; i < text.size() && (llvm::isDigit(text[i]) || i < e) && digits.size() < 24; ++i)
+      digits += text[i];
+  }
+  double value = 0;
+  if (StringRef(digits).getAsDouble(value))
+    return std::nullopt;
+  if (i + 1 < text.size() && (text[i] == '^' || text.substr(i).starts_with("**"))) {
+    size_t next = i + (text[i] == '^' ? 1 : 2);
+    unsigned power = 0;
+    size_t end = next;
+    while (end < text.size() && llvm::isDigit(text[end]))
+      ++end;
+    if (!text.slice(next, end).getAsInteger(10, power) && power <= 62) {
+      value = std::pow(value, power);
+      i = end;
+    }
+  }
+  StringRef rest = text.substr(i);
+  bool spaced = rest.consume_front(" ") || rest.consume_front("-");
+  auto ends = [&](StringRef unit) {
+    return rest.starts_with(unit) && (rest.size() == unit.size() || !llvm::isAlnum(rest[unit.size()]));
+  };
+  double factor = 1;
+  size_t length = 0;
+  for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{
+           {"thousand", 1e3}, {"million", 1e6}, {"billion", 1e9}, {"mega", 1048576.0}})
+    if (ends(unit))
+      factor = scale, length = unit.size() + spaced;
+  if (!spaced)
+    for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{
+             {"k", 1024.0}, {"ki", 1024.0}, {"m", 1048576.0}, {"mi", 1048576.0}, {"g", 1073741824.0}, {"gi", 1073741824.0}})
+      if (ends(unit))
+        factor = scale, length = unit.size();
+  at = i + length;
+  return value * factor;
+}
+
+static int spelledNumber(StringRef word) {
+  static const char *const words[] = {"two",   "three", "four",   "five",   "six",      "seven",   "eight", "nine", "ten",
+                                      "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"};
+  for (int i = 0; i < 15; ++i)
+    if (word == words[i])
+      return i + 2;
+  return word == "twenty" ? 20 : word == "fifty" ? 50 : word == "hundred" ? 100 : word == "thousand" ? 1000
+         : word == "million" ? 1000000 : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+/// Lower case, with the signs of other alphabets in ASCII.
+static std::string plain(StringRef text) {
+  std::string result = text.take_front(2000).lower();
+  for (auto [from, to] : std::initializer_list<std::pair<const char *, const char *>>{
+           {"×", "x"}, {"·", "*"}, {"–", "-"}, {"—", " , "}, {"−", "-"}, {"’", "'"}, {"²", "^2"}, {"â", "a"}})
+    for (size_t at; (at = result.find(from)) != std::string::npos;)
+      result.replace(at, strlen(from), to);
+  return result;
+}
+
+static std::vector<Token> split(StringRef text) {
+  std::vector<Token> result;
+  for (size_t i = 0; i < text.size();) {
+    char c = text[i];
+    bool negative = c == '-' && i + 1 < text.size() && llvm::isDigit(text[i + 1]) &&
+                    (i == 0 || StringRef(" [(=").contains(text[i - 1]));
+    if (llvm::isDigit(c) || negative) {
+      size_t begin = i, at = i + negative;
+      if (std::optional<double> value = readNumber(text, at)) {
+        Token token;
+        token.text = "#";
+        token.raw = text.slice(begin, at).str();
+        token.values = {negative ? -*value : *value};
+        // "2d", "3rd", "5-point", "64-bit" are words; "4096x1024" is not.
+        StringRef rest = text.substr(at);
+        StringRef dash = rest;
+        dash.consume_front("-");
+        if (rest.starts_with("d") && (rest.size() == 1 || !llvm::isAlnum(rest[1])))
+          token = {token.raw + "d", token.raw + "d", {}, false}, at += 1;
+        else if (dash.ltrim().starts_with("point") || dash.ltrim().starts_with("pt"))
+          token = {token.raw + "point", token.raw + "point", {}, false}, at += rest.size() - dash.ltrim().size(),
+          at += dash.ltrim().starts_with("points") ? 6 : dash.ltrim().starts_with("point") ? 5 : 2;
+        else if (dash.ltrim().starts_with("bit"))
+          token = {token.raw + "bit", token.raw + "bit", {}, false}, at += rest.size() - dash.ltrim().size() + 3;
+        else if ((dash.starts_with("d ") || dash == "d") && rest.size() != dash.size())
+          token = {token.raw + "d", token.raw + "d", {}, false}, at += 2;
+        result.push_back(std::move(token));
+        i = at;
+        continue;
+      }
+      ++i;
+    } else if (llvm::isAlpha(c)) {
+      size_t end = i;
+      while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '_') &&
+             !(text[end] == 'x' && end == i && end + 1 < text.size() && llvm::isDigit(text[end + 1])))
+        ++end;
+      if (end == i) // the x of "4096x1024"
+        end = i + 1;
+      std::string word = text.slice(i, end).str();
+      Token token{word, word, {}, false};
+      if (int value = spelledNumber(word)) {
+        token.values = {double(value)};
+        token.spelled = true;
+      }
+      result.push_back(std::move(token));
+      i = end;
+    } else {
+      if (StringRef("+*=,[](){};/").contains(c) || (c == '.' && (i + 1 == text.size() || text[i + 1] == ' ')))
+        result.push_back({std::string(1, c), std::string(1, c), {}, false});
+      ++i;
+    }
+  }
+  return result;
+}
+
+static bool isTimes(const Token &token) { return token.raw == "x" || token.raw == "by" || token.raw == "*"; }
+
+/// "4096 x 1024", "[4096, 1024]" become one token.
+static std::vector<Token> joinShapes(std::vector<Token> tokens) {
+  std::vector<Token> result;
+  auto digit = [&](size_t i) { return i < tokens.size() && tokens[i].isNumber() && !tokens[i].spelled; };
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    Token token = tokens[i];
+    size_t end = i;
+    bool bracket = (token.raw == "[" || token.raw == "(") && digit(i + 1) && i + 2 < tokens.size() && tokens[i + 2].raw == ",";
+    if (bracket) {
+      size_t at = i + 1;
+      token = tokens[at];
+      while (at + 2 < tokens.size() && tokens[at + 1].raw == "," && digit(at + 2)) {
+        token.values.push_back(tokens[at + 2].values[0]);
+        token.raw += "x" + tokens[at + 2].raw;
+        at += 2;
+      }
+      end = at + (at + 1 < tokens.size() && (tokens[at + 1].raw == "]" || tokens[at + 1].raw == ")"));
+    } else if (digit(i)) {
+      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && digit(end + 2)) {
+        token.values.push_back(tokens[end + 2].values[0]);
+        token.raw += "x" + tokens[end + 2].raw;
+        end += 2;
+      }
+    }
+    result.push_back(std::move(token));
+    i = end;
+  }
+  return result;
+}
+
+std::vector<Token> Vocabulary::tokenize(StringRef request) const {
+  std::string text = plain(request);
+  std::vector<Token> tokens = joinShapes(split(text));
+  for (Token &token : tokens)
+    if (token.values.empty() || token.spelled)
+      token.text = canonical(token.text);
+  return tokens;
+}
+
+std::vector<std::string> Vocabulary::words(StringRef phrase) const {
+  std::vector<std::string> result;
+  for (const Token &token : split(plain(phrase)))
+    if (token.text != "#")
+      result.push_back(canonical(token.text));
+    else
+      result.push_back(token.raw);
+  return result;
+}
+
+llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
+  Vocabulary result;
+  llvm::SmallVector<StringRef, 0> lines;
+  text.split(lines, '\n');
+  // Synonyms first: what stands in phrases is brought to their form.
+  for (int pass = 0; pass < 2; ++pass)
+    for (size_t i = 0; i < lines.size(); ++i) {
+      auto [head, tail] = lines[i].split(':');
+      auto [kind, name] = head.split(' ');
+      kind = kind.trim(), name = name.trim();
+      if (head.trim().empty() || head.starts_with("#"))
+        continue;
+      if (kind != "synonym" && kind != "modifier" && kind != "type" && kind != "filler" && kind != "unknown" &&
+          kind != "hint")
+        return makeError("words.txt:{0}: unknown kind '{1}'", i + 1, kind);
+      if ((pass == 0) != (kind == "synonym"))
+        continue;
+      llvm::SmallVector<StringRef, 0> parts;
+      tail.split(parts, ',');
+      for (StringRef part : parts) {
+        std::string word = part.trim().str();
+        if (word.empty())
+          continue;
+        if (kind == "synonym") {
+          result.synonyms[word] = name.str();
+          result.synonyms[stem(word)] = name.str();
+        } else if (kind == "modifier")
+          result.modifiers[name.str()].push_back(result.words(word));
+        else if (kind == "type")
+          result.types[name.str()].push_back(result.words(word));
+        else if (kind == "hint")
+          result.hints[name.str()].push_back(result.words(word));
+        else
+          (kind == "filler" ? result.fillers : result.foreign).insert(result.canonical(word));
+      }
+    }
+  return result;
+}
+
+std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, size_t start,
+                                             const std::vector<std::string> &phrase, unsigned gap,
+                                             const std::vector<bool> &used) {
+  Span span;
+  size_t at = start;
+  for (size_t w = 0; w < phrase.size(); ++w) {
+    size_t limit = w == 0 ? start : std::min(tokens.size() - 1, at + gap);
+    while (at < tokens.size() && at <= limit && (tokens[at].text != phrase[w] || used[at])) {
+      if (w && (tokens[at].raw == "," || tokens[at].raw == "." || tokens[at].raw == ";" || tokens[at].raw == "then"))
+        return std::nullopt; // a phrase does not reach over the end of a clause
+      ++at;
+    }
+    if (at >= tokens.size() || at > limit)
+      return std::nullopt;
+    span.at.push_back(at++);
+  }
+  return span;
+}
