@@ -1,5 +1,6 @@
 //===- Emit.cpp - the optimized program as CUDA source --------------------===//
 #include "optiml/Driver/Emit.h"
+#include "LoopText.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,8 +21,8 @@ constexpr llvm::StringLiteral lineMark = " // OptiML";
 class Emitter {
 public:
   Emitter(const Variant &variant, const Program &host, const std::string &fileName,
-          const std::map<std::string, std::string> &summaries)
-      : variant(variant), host(host), fileName(fileName), summaries(summaries) {}
+          const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops)
+      : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops) {}
   llvm::Expected<EmittedProgram> run();
 
 private:
@@ -29,6 +30,7 @@ private:
   const Program &host;
   const std::string &fileName;
   const std::map<std::string, std::string> &summaries;
+  const std::vector<LoopRewrite> &loops;
   std::vector<Edit> edits;
   EmittedProgram result;
   std::string helper;
@@ -57,6 +59,8 @@ private:
   std::string lineDirective(unsigned offset) const;
   unsigned afterIncludes() const;
   std::string recipeOf(const KernelRewrite &rewrite) const;
+  bool inLoop(const LaunchSite &site) const;
+  void emitLoops(const LoopRewrite &rewrite, const std::string &dispatcher);
   static std::map<std::string, std::string> launchNames(const KernelRewrite &rewrite);
 };
 } // namespace
@@ -280,7 +284,7 @@ std::string Emitter::support() const {
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-namespace {
+)" + std::string(loops.empty() ? "" : "#include <vector>\n") + R"(namespace {
 class )" + helper + R"( {
 public:
   explicit )" + helper + R"((const char *kernel) : kernel(kernel) {
@@ -350,6 +354,43 @@ static std::string launchArguments(const LaunchSite &site) {
   return text;
 }
 
+/// Its launches belong to a loop that is replaced as a whole.
+bool Emitter::inLoop(const LaunchSite &site) const {
+  for (const LoopRewrite &rewrite : loops)
+    for (const LaunchLoop &loop : rewrite.loops)
+      if (llvm::is_contained(loop.launches, site.begin))
+        return true;
+  return false;
+}
+
+/// The class that takes a loop's launches, beside the kernel, and an object of it around each loop.
+void Emitter::emitLoops(const LoopRewrite &rewrite, const std::string &dispatcher) {
+  const KernelRewrite &kernel = rewrite.kernel;
+  LoopTextNames names;
+  names.prefix = freshIdentifier(kernel.twin + "_loop");
+  names.loop = names.prefix + "_launches";
+  names.helper = helper;
+  names.kernel = kernel.original;
+  names.launch = dispatcher;
+  names.callee = nameThere(kernel);
+  names.parameters = kernel.originalParameters;
+  names.names = parameterNames(kernel);
+  edits.push_back({kernel.insertAt, kernel.insertAt, "\n" + loopText(rewrite.idiom, names)});
+  for (const LaunchLoop &loop : rewrite.loops) {
+    std::string object = freshIdentifier("optiml_launches"), qualifier;
+    for (const LaunchSite &site : host.launches())
+      if (llvm::is_contained(loop.launches, site.begin)) {
+        qualifier = qualifierOf(kernel, site);
+        edits.push_back({site.begin, site.end, object + ".add(" + launchArguments(site) + ")"});
+        ++result.dispatched;
+      }
+    bool scan = rewrite.idiom.kind == LaunchIdiom::Kind::ScanStep;
+    edits.push_back({loop.begin, loop.begin, "{ // OptiML: its launches take place at the end\n" + qualifier + names.loop + " " + object +
+                                                 (scan ? "(false)" : "") + ";\n"});
+    edits.push_back({loop.end, loop.end, "\n}"});
+  }
+}
+
 llvm::Expected<EmittedProgram> Emitter::run() {
   helper = freshIdentifier("OptimlPath");
   const std::string &text = variant.original;
@@ -360,6 +401,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     std::map<unsigned, const LaunchSite *> sites;
   };
   std::map<std::string, Family> families;
+  std::map<std::string, std::string> dispatchers; ///< by the kernel's symbol
   for (const KernelRewrite &rewrite : variant.rewrites) {
     std::string name = freshIdentifier(rewrite.twin + "_launch");
     unsigned count = parameterCount(rewrite);
@@ -370,6 +412,10 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     for (const LaunchSite &site : host.launches()) {
       if (site.symbol != rewrite.originalSymbol && !(site.symbol.empty() && site.kernel == rewrite.original))
         continue;
+      if (inLoop(site)) { // the loop's launches that are not replaced go through the dispatcher
+        ++sites;
+        continue;
+      }
       auto keep = [&](const std::string &why) {
         if (!kept.insert(std::to_string(site.begin) + why).second)
           return;
@@ -421,12 +467,15 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     if (!sites)
       continue;
     result.dispatched += sites;
+    dispatchers[rewrite.originalSymbol] = name;
     if (firstSite < rewrite.insertAt)
       edits.push_back({firstSite, firstSite, signature(rewrite, name, launchNames(rewrite)) + ";\n\n"});
     edits.push_back({rewrite.insertAt, rewrite.insertAt,
                      "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
                          rewrite.twinText + "\n" + dispatcher(rewrite, name)});
   }
+  for (const LoopRewrite &rewrite : loops)
+    emitLoops(rewrite, dispatchers[rewrite.kernel.originalSymbol]);
   for (const auto &[kernel, family] : families) {
     std::string name = freshIdentifier(unqualified(kernel.substr(0, kernel.find('@'))) + "_optiml_choose");
     unsigned at = 0;
@@ -468,6 +517,7 @@ std::string Emitter::recipeOf(const KernelRewrite &rewrite) const {
 
 llvm::Expected<EmittedProgram> optiml::emitProgram(const Variant &variant, const Program &host,
                                                    const std::string &fileName,
-                                                   const std::map<std::string, std::string> &summaries) {
-  return Emitter(variant, host, fileName, summaries).run();
+                                                   const std::map<std::string, std::string> &summaries,
+                                                   const std::vector<LoopRewrite> &loops) {
+  return Emitter(variant, host, fileName, summaries, loops).run();
 }

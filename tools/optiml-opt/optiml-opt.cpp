@@ -21,6 +21,7 @@ static cl::opt<bool> listSites("list-sites", cl::desc("list the legal actions af
 static cl::opt<bool> plan("print-plan", cl::desc("print launch plans and conditions as comments"), cl::cat(category));
 static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new kernels"), cl::cat(category));
 static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"), cl::cat(category));
+static cl::opt<bool> launchLoops("launch-loops", cl::desc("with --emit: replace loops of launches on the host; tell why others stay"), cl::cat(category));
 static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"), cl::cat(category));
 static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"), cl::cat(category));
@@ -140,7 +141,12 @@ int main(int argc, char **argv) {
     auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
     if (!host)
       return fail(host.takeError());
-    auto emitted = emitProgram(*state->variant, **host, (*host)->path(), {});
+    FoundLoops loops;
+    if (launchLoops)
+      loops = findLoopRewrites(**program, **host, false);
+    for (const std::string &note : loops.notes)
+      llvm::errs() << "optiml-opt: note: " << note << "\n";
+    auto emitted = emitProgram(*state->variant, **host, (*host)->path(), {}, loops.rewrites);
     if (!emitted)
       return fail(emitted.takeError());
     for (const std::string &remark : emitted->remarks)

@@ -11,7 +11,9 @@
 #define OPTIML_DRIVER_EMIT_H
 
 #include "optiml/Core/Variant.h"
+#include "optiml/Frontend/LaunchLoops.h"
 #include "optiml/Frontend/Program.h"
+#include "optiml/Transforms/LaunchIdioms.h"
 
 namespace optiml {
 
@@ -21,9 +23,25 @@ struct EmittedProgram {
   std::vector<std::string> remarks; ///< "file:line: …": sites that keep the original, and why
 };
 
+/// Loops on the host whose launches of one kernel are put off and replaced as a whole.
+struct LoopRewrite {
+  KernelRewrite kernel; ///< the original, as it is described for a rewrite of itself; its plan is not used
+  LaunchIdiom idiom;
+  std::vector<LaunchLoop> loops;
+};
+
 /// `host` is a host view of the original text, `fileName` what the user calls it. `summaries` gives a comment line for each rewritten kernel.
 llvm::Expected<EmittedProgram> emitProgram(const Variant &variant, const Program &host, const std::string &fileName,
-                                           const std::map<std::string, std::string> &summaries);
+                                           const std::map<std::string, std::string> &summaries,
+                                           const std::vector<LoopRewrite> &loops = {});
+
+/// The loops of launches in a program that can be replaced as a whole, and of the others why not.
+struct FoundLoops {
+  std::vector<LoopRewrite> rewrites;
+  std::vector<std::string> notes; ///< "line 12: the loop of launches of step stays: …"
+};
+/// `device` and `host` are two views of one text. `strictFloat`: sums of floating-point numbers keep their order.
+FoundLoops findLoopRewrites(const Program &device, const Program &host, bool strictFloat);
 
 /// The emitted text for people.
 std::string withoutLineDirectives(const std::string &emitted);

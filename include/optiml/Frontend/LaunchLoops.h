@@ -1,0 +1,29 @@
+//===- LaunchLoops.h - host loops that launch kernels -----------*- C++ -*-===//
+//
+// A host loop whose launches may be put off until its end: between them the host does nothing that could see what they
+// do. Its body launches kernels, changes local scalars and pointers (swaps of buffers, the loop's variable), waits for the
+// GPU and looks at error codes, and does nothing else.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_FRONTEND_LAUNCHLOOPS_H
+#define OPTIML_FRONTEND_LAUNCHLOOPS_H
+
+#include "optiml/Frontend/Program.h"
+
+namespace optiml {
+
+struct LaunchLoop {
+  unsigned begin = 0, end = 0; ///< byte range of the whole statement, its semicolon included
+  unsigned line = 0;
+  std::vector<unsigned> launches; ///< LaunchSite::begin of the launches in it
+  std::vector<std::string> symbols; ///< of the kernels, one for each launch
+  std::string refused; ///< why the launches cannot be put off ("line 12: …"); empty: they can
+};
+
+/// Every loop that has launches in its own body (those of inner loops belong to these), in the order of the file. `host`
+/// is a host view. Loops within templates and macros are left out.
+std::vector<LaunchLoop> findLaunchLoops(const Program &host);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,291 @@
+//===- LaunchIdioms.cpp - what a sequence of launches computes ------------===//
+//
+// Every thread is in exactly one of the kernel's cases (ThreadCases.h). A kernel is a step of an idiom when each of its
+// cases does what the idiom wants of the threads in it. Cases that differ by the kernel's arguments alone (the parity of
+// a phase) are forms of the step; which one a launch has, its arguments tell.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Transforms/LaunchIdioms.h"
+#include "Common.h"
+#include "ThreadCases.h"
+
+using namespace optiml;
+
+namespace {
+
+using Group = std::vector<const ThreadCase *>;
+
+class Recognizer {
+public:
+  Recognizer(const Kernel &kernel, const ThreadCases &cases) : kernel(kernel), cases(cases) {}
+  llvm::Expected<LaunchIdiom> run();
+
+private:
+  const Kernel &kernel;
+  const ThreadCases &cases;
+  const Poly index = Poly::atom("globalIdx.x");
+
+  const Param *param(const std::string &name) const {
+    for (const Param &p : kernel.params)
+      if (p.name == name)
+        return &p;
+    return nullptr;
+  }
+  bool isScanStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom::Form &form) const;
+  bool isExchangeStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom::Form &form) const;
+  bool element(const std::string &array, LaunchIdiom &idiom) const;
+  std::optional<std::vector<std::pair<std::vector<Poly>, Group>>> groups() const;
+};
+
+/// p >= 0 follows from one of the facts.
+bool holds(const ThreadCase &c, const Poly &p) {
+  return std::any_of(c.facts.begin(), c.facts.end(), [&](const Poly &fact) {
+    auto rest = (p - fact).constant();
+    return rest && *rest >= 0;
+  });
+}
+
+bool contradict(const std::vector<Poly> &a, const std::vector<Poly> &b) {
+  for (const Poly &x : a)
+    for (const Poly &y : b)
+      if (auto sum = (x + y).constant(); sum && *sum < 0)
+        return true;
+  return false;
+}
+
+std::string operation(const std::string &op, std::string a, std::string b) {
+  if (b < a)
+    std::swap(a, b);
+  return op + "(" + a + "," + b + ")";
+}
+
+} // namespace
+
+/// The cases by what they ask of the kernel's arguments; nothing when two such demands may hold at once.
+std::optional<std::vector<std::pair<std::vector<Poly>, Group>>> Recognizer::groups() const {
+  std::vector<std::pair<std::vector<Poly>, Group>> result;
+  for (const ThreadCase &c : cases.cases) {
+    std::vector<Poly> demands;
+    for (const Poly &fact : c.facts)
+      if (cases.uniform(fact) && std::find(demands.begin(), demands.end(), fact) == demands.end())
+        demands.push_back(fact);
+    std::sort(demands.begin(), demands.end(), [](const Poly &a, const Poly &b) { return a.terms < b.terms; });
+    auto same = std::find_if(result.begin(), result.end(), [&](const auto &g) { return g.first == demands; });
+    if (same == result.end())
+      same = result.insert(result.end(), {demands, {}});
+    same->second.push_back(&c);
+  }
+  for (size_t i = 0; i < result.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (!contradict(result[i].first, result[j].first))
+        return std::nullopt;
+  return result;
+}
+
+bool Recognizer::element(const std::string &array, LaunchIdiom &idiom) const {
+  const Param *p = param(array);
+  if (!p || !p->type.pointee || p->type.pointee->isVolatile)
+    return false;
+  const Type &type = *p->type.pointee;
+  if ((type.cls != Type::Class::Int && !type.isFloat()) || (type.isFloat() && type.bytes < 4))
+    return false;
+  if (!idiom.element.empty() && idiom.element != type.text)
+    return false;
+  idiom.element = type.text;
+  idiom.isFloat = type.isFloat();
+  return true;
+}
+
+bool Recognizer::isScanStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom::Form &form) const {
+  // From a case that combines two elements: which, over which distance, up to which end.
+  std::optional<Poly> distance, end;
+  for (const ThreadCase *c : group) {
+    if (c->stores.size() != 1 || !(c->stores[0].index == index))
+      continue;
+    const ThreadCase::Store &store = c->stores[0];
+    for (const Param &p : kernel.params) {
+      if (!p.type.isPointer() || p.name == store.array)
+        continue;
+      for (const Poly &fact : c->facts)
+        for (const char *op : {"+", "*", "&", "|", "^", "min", "max"})
+          if (cases.uniform(index - fact) && store.value == operation(op, elementTerm(p.name, index), elementTerm(p.name, fact))) {
+            distance = index - fact;
+            if ((!idiom.op.empty() && (idiom.op != op || idiom.in != p.name || idiom.out != store.array)))
+              return false;
+            idiom.op = op;
+            idiom.in = p.name;
+            idiom.out = store.array;
+          }
+    }
+    if (!distance)
+      continue;
+    for (const Poly &fact : c->facts)
+      if (cases.uniform(fact + index))
+        end = fact + index + Poly(1);
+    break;
+  }
+  if (!distance || !end || !element(idiom.in, idiom) || !element(idiom.out, idiom))
+    return false;
+  std::string own = elementTerm(idiom.in, index);
+  std::string both = operation(idiom.op, own, elementTerm(idiom.in, index - *distance));
+  for (const ThreadCase *c : group) {
+    if (!c->tests.empty())
+      return false;
+    if (c->stores.empty()) {
+      if (!holds(*c, index - *end))
+        return false;
+      continue;
+    }
+    const ThreadCase::Store &store = c->stores[0];
+    if (c->stores.size() != 1 || store.array != idiom.out || !(store.index == index) || !holds(*c, *end - index - Poly(1)))
+      return false;
+    bool combines = holds(*c, index - *distance) && store.value == both;
+    bool copies = holds(*c, *distance - index - Poly(1)) && store.value == own;
+    if (!combines && !copies)
+      return false;
+  }
+  form.count = cases.cxx(*end);
+  form.distance = cases.cxx(*distance);
+  return true;
+}
+
+namespace {
+/// "globalIdx.x plus something uniform is even, or odd", as a fact says it: remainder `atom` has value `value`.
+struct Parity {
+  std::string atom;
+  Poly shift, value;
+};
+} // namespace
+
+static std::optional<Parity> parityOf(const ThreadCases &cases, const ThreadCase &c, const Poly &index) {
+  for (const auto &[name, atom] : cases.atoms) {
+    if (atom.op != "%" || atom.b.constant() != 2 || !cases.uniform(atom.a - index))
+      continue;
+    Poly remainder = Poly::atom(name);
+    if (holds(c, remainder - Poly(1)))
+      return Parity{name, atom.a - index, Poly(1)};
+    if (holds(c, Poly(0) - remainder))
+      return Parity{name, atom.a - index, Poly(0)};
+    for (const Poly &fact : c.facts)
+      if (fact.mentions(name) && cases.uniform(fact - remainder) && holds(c, Poly(0) - fact))
+        return Parity{name, atom.a - index, remainder - fact};
+  }
+  return std::nullopt;
+}
+
+bool Recognizer::isExchangeStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom::Form &form) const {
+  const ThreadCase *swaps = nullptr;
+  for (const ThreadCase *c : group)
+    if (c->stores.size() == 2)
+      swaps = c;
+  if (!swaps || swaps->stores[0].array != swaps->stores[1].array)
+    return false;
+  const std::string &array = swaps->stores[0].array;
+  Poly low = swaps->stores[0].index;
+  if (low == swaps->stores[1].index + Poly(1))
+    low = swaps->stores[1].index;
+  std::string a = elementTerm(array, low), b = elementTerm(array, low + Poly(1));
+  std::optional<Poly> scale = low.coefficient("globalIdx.x");
+  auto step = scale ? scale->constant() : std::nullopt;
+  if (!step || (*step != 1 && *step != 2) || !cases.uniform(low - *scale * index))
+    return false;
+  Poly first = low - *scale * index;
+  std::optional<Parity> parity;
+  if (*step == 1) {
+    parity = parityOf(cases, *swaps, index);
+    if (!parity || !(low == index))
+      return false;
+  }
+  // The end of the array, as a bound on the pair's upper element or on the number of pairs.
+  std::optional<Poly> end, pairs;
+  for (const Poly &fact : swaps->facts)
+    if (!cases.uniform(fact) && cases.uniform(fact + low))
+      end = fact + low + Poly(2);
+    else if (*step == 2 && !cases.uniform(fact) && cases.uniform(fact + index))
+      pairs = fact + index + Poly(1);
+  if (!end && !pairs)
+    return false;
+  if (end)
+    pairs.reset();
+
+  std::string strict = b + " < " + a, lenient = b + " <= " + a, kept;
+  for (const ThreadCase *c : group) {
+    bool outside = end ? holds(*c, low + Poly(1) - *end) : holds(*c, index - *pairs);
+    if (parity)
+      outside |= std::any_of(c->facts.begin(), c->facts.end(), [&](const Poly &fact) {
+        auto there = fact.substitute(parity->atom, parity->value).constant();
+        return there && *there < 0;
+      });
+    bool inOrder = c->tests == std::set<std::string>{a + " <= " + b} || c->tests == std::set<std::string>{a + " < " + b};
+    if (c->stores.empty()) {
+      if (!outside && !inOrder)
+        return false;
+      continue;
+    }
+    bool inside = end ? holds(*c, *end - low - Poly(2)) : holds(*c, *pairs - index - Poly(1));
+    if (parity) {
+      auto own = parityOf(cases, *c, index);
+      inside &= own && own->atom == parity->atom && own->value == parity->value;
+    }
+    if (!inside || c->stores.size() != 2)
+      return false;
+    bool swapped = c->tests == std::set<std::string>{strict} || c->tests == std::set<std::string>{lenient};
+    for (const ThreadCase::Store &store : c->stores) {
+      bool isLow = store.index == low;
+      if (store.array != array || (!isLow && !(store.index == low + Poly(1))))
+        return false;
+      bool right = swapped ? store.value == (isLow ? b : a)
+                           : c->tests.empty() && store.value == operation(isLow ? "min" : "max", a, b);
+      if (!right)
+        return false;
+    }
+  }
+  if ((!idiom.in.empty() && idiom.in != array) || !element(array, idiom) || idiom.isFloat) // NaN, and zeros of two signs
+    return false;
+  idiom.in = idiom.out = array;
+  if (parity) {
+    form.threadPerElement = true;
+    form.first = "((" + cases.cxx(parity->value) + " - (" + cases.cxx(parity->shift) + ")) & 1)";
+    form.when.push_back("(" + cases.cxx(parity->shift) + ") >= 0");
+    form.when.push_back("((" + cases.cxx(parity->value) + ") & ~1ll) == 0");
+  } else {
+    form.first = "(" + cases.cxx(first) + ")";
+  }
+  form.count = pairs ? cases.cxx(*pairs) : "((" + cases.cxx(*end) + ") - " + form.first + ") / 2";
+  return true;
+}
+
+llvm::Expected<LaunchIdiom> Recognizer::run() {
+  auto byArguments = groups();
+  if (!byArguments)
+    return notApplicable("it branches on its arguments in ways that are not understood");
+  for (LaunchIdiom::Kind kind : {LaunchIdiom::Kind::ScanStep, LaunchIdiom::Kind::ExchangeStep}) {
+    LaunchIdiom idiom;
+    idiom.kind = kind;
+    bool all = true;
+    for (const auto &[demands, group] : *byArguments) {
+      LaunchIdiom::Form form;
+      all = all && (kind == LaunchIdiom::Kind::ScanStep ? isScanStep(group, idiom, form) : isExchangeStep(group, idiom, form));
+      for (const Poly &demand : demands)
+        form.when.push_back("(" + cases.cxx(demand) + ") >= 0");
+      idiom.forms.push_back(std::move(form));
+    }
+    if (all && !idiom.forms.empty())
+      return idiom;
+  }
+  return notApplicable("it is no step of a scan or of a sort by exchanges");
+}
+
+llvm::Expected<LaunchIdiom> optiml::recognizeLaunchIdiom(const Kernel &kernel) {
+  std::shared_ptr<Kernel> normal = kernel.clone();
+  std::array<AxisUse, 3> axes = normalizeGlobalIndex(*normal, {0, 0, 0});
+  for (const AxisUse &axis : axes)
+    if (axis.other)
+      return notApplicable("line {0}: it uses a thread's place in its block", axis.otherLine);
+  if (axes[1].global || axes[2].global)
+    return notApplicable("its threads are not in a row");
+  auto cases = threadCases(*normal);
+  if (!cases)
+    return cases.takeError();
+  return Recognizer(*normal, *cases).run();
+}
