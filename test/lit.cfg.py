@@ -24,7 +24,7 @@ if not hasattr(config, "optiml_build_dir"):
 
 config.name = "OptiML"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".cu", ".test", ".mut"]
+config.suffixes = [".cu", ".test"]
 config.excludes = ["Inputs", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.optiml_build_dir, "test")

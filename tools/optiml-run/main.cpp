@@ -11,7 +11,10 @@
 #include "optiml/Evaluate/Verify.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/StringSaver.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace optiml;
@@ -29,6 +32,10 @@ Runs a CUDA program on the CPU emulator.
   --verify=FILE    does FILE, standing in place of the one CUDA source, compute the same? Runs both versions with the
                    same arguments, with odd sizes and with other inputs, checked for races too, and compares what
                    they copy back. Exit code 0: yes; 1: no, and the first difference is printed; 2: cannot tell
+  --verify-list=FILE
+                   many such comparisons in one process: each line of FILE is CHANGED ORIGINAL [ARGUMENTS...], quoted
+                   as for a shell. Prints "CHANGED: " and the outcome; exit code 0: all are the same; 1: some are
+                   not; 2: some cannot be told
   --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast
   --capture=DIR    write a workload of the program's kernel launches to DIR
   --time=SECONDS   stop the program after this long (default 300)
@@ -43,6 +50,7 @@ struct Invocation {
   CompileOptions compile;
   bool showHelp = false;
   std::string changedFile; ///< --verify
+  std::string listFile;    ///< --verify-list
   FloatMode floatMode = FloatMode::Reassoc;
 };
 
@@ -67,6 +75,10 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
     if (value.empty())
       return makeError("--verify= needs a file");
     result.changedFile = value.str();
+  } else if (flag == "--verify-list") {
+    if (value.empty())
+      return makeError("--verify-list= needs a file");
+    result.listFile = value.str();
   } else if (flag == "--fp") {
     if (value == "strict")
       result.floatMode = FloatMode::Strict;
@@ -104,7 +116,7 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
     auto [flag, value] = arg.split('=');
     if (arg == "--help" || arg == "-h")
       result.showHelp = true;
-    else if (flag == "--check" || flag == "--verify" || flag == "--fp" || flag == "--capture" || flag == "--time" ||
+    else if (flag == "--check" || flag == "--verify" || flag == "--verify-list" || flag == "--fp" || flag == "--capture" || flag == "--time" ||
              flag == "--memory") {
       if (llvm::Error error = parseOwnFlag(flag, value, result))
         return std::move(error);
@@ -115,38 +127,82 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
   return result;
 }
 
-/// 0: the same, 1: not.
-llvm::Expected<int> verifyChanged(const char *argv0, const Invocation &invocation) {
-  const CompileOptions &compile = invocation.compile;
-  if (!compile.tooHard.empty())
-    return makeError("{0}", compile.tooHard);
-  if (compile.inputs.size() != 1)
-    return makeError("--verify wants one CUDA source on the command line, not {0}", compile.inputs.size());
-  llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
-  if (!toolchain)
-    return toolchain.takeError();
-  llvm::Expected<std::string> changed = readFile(invocation.changedFile);
+/// 0: the same, 1: not. Everything that is printed stands after `label`.
+llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation,
+                                  const std::string &original, const std::string &changedFile,
+                                  const std::vector<std::string> &arguments, llvm::StringRef label) {
+  llvm::Expected<std::string> changed = readFile(changedFile);
   if (!changed)
     return changed.takeError();
   CompareOptions options;
-  options.arguments = invocation.run.args;
+  options.arguments = arguments;
   options.seconds = invocation.run.seconds;
   options.verify.floatMode = invocation.floatMode;
   if (invocation.run.memoryBytes)
     options.verify.memoryBytes = invocation.run.memoryBytes;
-  llvm::Expected<VerifyReport> report = comparePrograms(*toolchain, compile.inputs[0], *changed, compile, options);
+  llvm::Expected<VerifyReport> report =
+      comparePrograms(originals, toolchain, original, *changed, invocation.compile, options);
   if (!report)
     return report.takeError();
   for (const ReplayFault &f : report->originalFaults)
-    llvm::outs() << "note: the original itself: " << f.kind << ": " << f.message << "\n";
+    llvm::outs() << label << "note: the original itself: " << f.kind << ": " << f.message << "\n";
   for (const std::string &note : report->notes)
-    llvm::outs() << "note: " << note << "\n";
+    llvm::outs() << label << "note: " << note << "\n";
   if (report->correct()) {
-    llvm::outs() << "the same results in " << report->runs << " runs with " << report->launches << " inputs\n";
+    llvm::outs() << label << "the same results in " << report->runs << " runs with " << report->launches << " inputs\n";
     return 0;
   }
-  llvm::outs() << "not the same: " << report->why << "\n";
+  llvm::outs() << label << "not the same: " << report->why << "\n";
   return 1;
+}
+
+llvm::Expected<int> verifyOne(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation) {
+  const std::vector<std::string> &inputs = invocation.compile.inputs;
+  if (inputs.size() != 1)
+    return makeError("--verify wants one CUDA source on the command line, not {0}", inputs.size());
+  return verifyChanged(toolchain, originals, invocation, inputs[0], invocation.changedFile, invocation.run.args, "");
+}
+
+/// Goes on after a comparison that cannot be made.
+llvm::Expected<int> verifyList(const Toolchain &toolchain, OriginalBuilds &originals, Invocation &invocation) {
+  if (!invocation.compile.inputs.empty())
+    return makeError("--verify-list wants no CUDA source on the command line");
+  llvm::Expected<std::string> list = readFile(invocation.listFile);
+  if (!list)
+    return list.takeError();
+  int worst = 0;
+  for (llvm::StringRef line : llvm::split(*list, '\n')) {
+    llvm::BumpPtrAllocator memory;
+    llvm::StringSaver saver(memory);
+    llvm::SmallVector<const char *, 8> words;
+    llvm::cl::TokenizeGNUCommandLine(line, saver, words);
+    if (words.empty())
+      continue;
+    if (words.size() < 2)
+      return makeError("{0}: a line is CHANGED ORIGINAL [ARGUMENTS...], not '{1}'", invocation.listFile, line);
+    std::string label = std::string(words[0]) + ": ";
+    invocation.compile.inputs = {words[1]};
+    llvm::Expected<int> code = verifyChanged(toolchain, originals, invocation, words[1], words[0],
+                                             {words.begin() + 2, words.end()}, label);
+    worst = std::max(worst, code ? *code : 2);
+    if (!code)
+      llvm::outs() << label << "error: " << llvm::toString(code.takeError()) << "\n";
+    llvm::outs().flush();
+  }
+  return worst;
+}
+
+llvm::Expected<int> verify(const char *argv0, Invocation &invocation) {
+  if (!invocation.compile.tooHard.empty())
+    return makeError("{0}", invocation.compile.tooHard);
+  llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
+  if (!toolchain)
+    return toolchain.takeError();
+  llvm::Expected<OriginalBuilds> originals = OriginalBuilds::create();
+  if (!originals)
+    return originals.takeError();
+  return invocation.listFile.empty() ? verifyOne(*toolchain, *originals, invocation)
+                                     : verifyList(*toolchain, *originals, invocation);
 }
 
 llvm::Expected<int> runOnEmulator(const char *argv0, Invocation &invocation) {
@@ -191,8 +247,8 @@ int main(int argc, char **argv) {
     (argc == 1 ? llvm::errs() : llvm::outs()) << help;
     return argc == 1;
   }
-  if (!invocation->changedFile.empty()) {
-    llvm::Expected<int> code = verifyChanged(argv[0], *invocation);
+  if (!invocation->changedFile.empty() || !invocation->listFile.empty()) {
+    llvm::Expected<int> code = verify(argv[0], *invocation);
     if (code)
       return *code;
     fail(code.takeError());

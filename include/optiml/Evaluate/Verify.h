@@ -18,6 +18,7 @@
 #include "optiml/Core/Variant.h"
 #include "optiml/Emulator/Replay.h"
 #include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Workload.h"
 #include <atomic>
 #include <functional>
@@ -102,6 +103,20 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
+/// Emulated builds of originals, for several comparisons with one of them. Compile options must be alike.
+class OriginalBuilds {
+public:
+  static llvm::Expected<OriginalBuilds> create();
+  /// The program in this mode (Emulator/ABI.h), built at the first call.
+  llvm::Expected<std::string> program(const Toolchain &toolchain, const std::string &path, const CompileOptions &compile,
+                                      uint32_t mode);
+
+private:
+  explicit OriginalBuilds(TempDir dir) : dir(std::move(dir)) {}
+  TempDir dir;
+  std::map<std::pair<std::string, uint32_t>, std::string> programs;
+};
+
 struct CompareOptions {
   VerifyOptions verify;
   std::vector<std::string> arguments; ///< the programs' command line
@@ -114,7 +129,7 @@ struct CompareOptions {
 /// below zero; and each kernel that both launch alike on random contents of its buffers, where the program reads the
 /// results back. `changedText` stands in place of `path`'s content. Kernel faults of the changed version (races too)
 /// are differences unless the original has them as well.
-llvm::Expected<VerifyReport> comparePrograms(const Toolchain &toolchain, const std::string &path,
+llvm::Expected<VerifyReport> comparePrograms(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
                                              const std::string &changedText, const CompileOptions &compile,
                                              const CompareOptions &options);
 

@@ -43,9 +43,9 @@ struct Input {
 
 class Comparison {
 public:
-  Comparison(const Toolchain &toolchain, const std::string &path, const std::string &changedText,
-             const CompileOptions &compile, const CompareOptions &options, TempDir dir)
-      : toolchain(toolchain), path(path), changedText(changedText), compile(compile), options(options),
+  Comparison(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
+             const std::string &changedText, const CompileOptions &compile, const CompareOptions &options, TempDir dir)
+      : originals(originals), toolchain(toolchain), path(path), changedText(changedText), compile(compile), options(options),
         dir(std::move(dir)) {}
   llvm::Expected<VerifyReport> run();
 
@@ -58,12 +58,13 @@ private:
   llvm::Expected<std::set<std::string>> originalFaultKinds(const Input &input);
   std::vector<Input> otherSizes() const;
 
+  OriginalBuilds &originals;
   const Toolchain &toolchain;
   const std::string &path, &changedText;
   const CompileOptions &compile;
   const CompareOptions &options;
   TempDir dir;
-  std::string shadowProgram, changedProgram, checkedProgram; ///< the last: the original with checks, built when needed
+  std::string shadowProgram, changedProgram;
   unsigned counter = 0;
   double slowest = 0; ///< run on the user's arguments
   int originalExit = 0;
@@ -151,12 +152,10 @@ std::string joined(const std::vector<std::string> &arguments) {
 }
 
 llvm::Expected<std::set<std::string>> Comparison::originalFaultKinds(const Input &input) {
-  if (checkedProgram.empty()) {
-    checkedProgram = dir.file("checked");
-    if (llvm::Error e = emu::buildProgram(compile, {}, toolchain, emu::ModeVerify, checkedProgram))
-      return std::move(e);
-  }
-  llvm::Expected<Outcome> outcome = runOnce(checkedProgram, input, 0);
+  llvm::Expected<std::string> checked = originals.program(toolchain, path, compile, emu::ModeVerify);
+  if (!checked)
+    return checked.takeError();
+  llvm::Expected<Outcome> outcome = runOnce(*checked, input, 0);
   if (!outcome)
     return outcome.takeError();
   std::set<std::string> kinds;
@@ -322,15 +321,16 @@ std::vector<Input> Comparison::otherSizes() const {
 }
 
 llvm::Expected<VerifyReport> Comparison::run() {
-  shadowProgram = dir.file("original");
   changedProgram = dir.file("changed");
   if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeVerify, changedProgram)) {
     report.verdict = Verdict::CompileError;
     report.why = llvm::toString(std::move(e));
     return std::move(report);
   }
-  if (llvm::Error e = emu::buildProgram(compile, {}, toolchain, emu::ModeShadow, shadowProgram))
-    return std::move(e);
+  llvm::Expected<std::string> original = originals.program(toolchain, path, compile, emu::ModeShadow);
+  if (!original)
+    return original.takeError();
+  shadowProgram = *original;
   Input given;
   given.arguments = options.arguments;
   given.given = true;
@@ -378,11 +378,29 @@ llvm::Expected<VerifyReport> Comparison::run() {
 
 } // namespace
 
-llvm::Expected<VerifyReport> optiml::comparePrograms(const Toolchain &toolchain, const std::string &path,
+llvm::Expected<OriginalBuilds> OriginalBuilds::create() {
+  llvm::Expected<TempDir> dir = TempDir::create("optiml-original");
+  if (!dir)
+    return dir.takeError();
+  return OriginalBuilds(std::move(*dir));
+}
+
+llvm::Expected<std::string> OriginalBuilds::program(const Toolchain &toolchain, const std::string &path,
+                                                    const CompileOptions &compile, uint32_t mode) {
+  std::string &file = programs[{path, mode}];
+  if (!file.empty())
+    return file;
+  std::string wanted = dir.file("program" + std::to_string(programs.size()));
+  if (llvm::Error e = emu::buildProgram(compile, {}, toolchain, mode, wanted))
+    return std::move(e);
+  return file = wanted;
+}
+
+llvm::Expected<VerifyReport> optiml::comparePrograms(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
                                                      const std::string &changedText, const CompileOptions &compile,
                                                      const CompareOptions &options) {
   llvm::Expected<TempDir> dir = TempDir::create("optiml-verify");
   if (!dir)
     return dir.takeError();
-  return Comparison(toolchain, path, changedText, compile, options, std::move(*dir)).run();
+  return Comparison(originals, toolchain, path, changedText, compile, options, std::move(*dir)).run();
 }
