@@ -23,6 +23,7 @@
 #include "optiml/Transforms/KernelSpace.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <csignal>
@@ -140,8 +141,8 @@ llvm::Error Session::openModels() {
   about.say = [](const std::string &line) { llvm::errs() << "optiml-clang: " << line << "\n"; };
   about.cancel = &interrupted;
   if (flags.store != "none" && !flags.llm.models.empty())
-    about.transcript = llvm::formatv("{0}/transcripts/{1}-{2}.jsonl", storeFolder(), llvm::sys::path::stem(about.source),
-                                     std::time(nullptr));
+    about.transcript = llvm::formatv("{0}/transcripts/{1}-{2}-{3}.jsonl", storeFolder(), llvm::sys::path::stem(about.source),
+                                     std::time(nullptr), llvm::sys::Process::getProcessId());
   auto opened = ModelSession::open(flags.llm, about);
   if (!opened)
     return opened.takeError();

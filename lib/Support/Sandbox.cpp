@@ -215,9 +215,19 @@ PreparedSandbox::~PreparedSandbox() {
 
 bool PreparedSandbox::keepsVariable(const std::string &name) const { return llvm::is_contained(variables, name); }
 
+/// What this process has open (a connection to a model's server, say) is not for the child.
+static void closeAllOnExec() {
+  constexpr unsigned setCloseOnExec = 4;
+  if (syscall(SYS_close_range, 3u, ~0u, setCloseOnExec) == 0)
+    return;
+  for (int fd = 3; fd < 65536; ++fd) // a kernel before 5.11
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 void PreparedSandbox::execute(const char *path, char **argv, char **envp) const {
   sock_fprog program{static_cast<unsigned short>(filter.size() / sizeof(sock_filter)),
                      reinterpret_cast<sock_filter *>(const_cast<unsigned char *>(filter.data()))};
+  closeAllOnExec();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return;
   if (ruleset >= 0 && syscall(landlock::restrictSelf, ruleset, 0u) != 0)

@@ -129,6 +129,12 @@ TEST_F(Verified, RejectsTooFewThreads) {
   EXPECT_EQ(r.difference->actual, "-1");
 }
 
+TEST_F(Verified, KernelsThatReachForTheNetworkAreStopped) {
+  VerifyReport r = verify("5");
+  EXPECT_EQ(r.verdict, Verdict::RuntimeError);
+  EXPECT_NE(r.why.find("a system call that its sandbox forbids"), std::string::npos) << r.why;
+}
+
 TEST_F(Verified, ConditionsAndErrorsHaveTheirVerdicts) {
   variant.rewrites[0].conditions.push_back({IntExpr::of("n > 64"), "size class"});
   EXPECT_EQ(verify("0").verdict, Verdict::NotApplicable);

@@ -65,6 +65,8 @@ int main(int argc, char **argv) {
       puts(*e);
     return 0;
   }
+  if (what == "descriptor")
+    return fcntl(atoi(operand), F_GETFD) < 0;
   if (what == "read") {
     FILE *file = fopen(operand, "r");
     return !file || fgetc(file) == EOF;

@@ -3,6 +3,7 @@
 #include "optiml/Support/TempDir.h"
 #include "gtest/gtest.h"
 #include <csignal>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +57,14 @@ TEST_F(SandboxTest, SeesNothingOfTheUsersEnvironment) {
   EXPECT_NE(out.find("GIVEN=given\n"), std::string::npos) << out;
   unsetenv("OPTIML_TEST_SECRET");
   unsetenv("OPTIML_TEST_KEPT");
+}
+
+TEST_F(SandboxTest, InheritsNoConnection) {
+  int fd = socket(AF_UNIX, SOCK_STREAM, 0); // not closed on exec, as a library may open it
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(run({"descriptor", "1"}).exitCode, 0);
+  EXPECT_EQ(run({"descriptor", std::to_string(fd)}).exitCode, 1);
+  close(fd);
 }
 
 TEST_F(SandboxTest, FilesAreThoseItIsGiven) {

@@ -1,11 +1,12 @@
 //===- ReplayModule.cpp - device modules written by hand ------------------===//
 //
 // What the code generator would make of a few kernels, in the mode MODULE_MODE. VARIANT gives `twin` its faults: 0
-// none, 1 other rounding, 2 a wrong factor, 3 one element too many, 4 a race.
+// none, 1 other rounding, 2 a wrong factor, 3 one element too many, 4 a race, 5 a socket.
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/ABI.h"
 #include <cmath>
+#include <sys/socket.h>
 
 using namespace optiml::emu;
 
@@ -68,6 +69,8 @@ void twin(ThreadContext *c, void **args) {
     access(c, x, LoadX);
     access(c, y, StoreY);
     *y = factor * *x;
+    if (VARIANT == 5 && socket(AF_INET, SOCK_STREAM, 0) >= 0)
+      return;
     if (VARIANT == 1)
       *y = std::nextafter(*y, 0.0f);
     if (VARIANT == 2)
