@@ -5,6 +5,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -93,14 +94,19 @@ llvm::Error Library::finish() {
   return llvm::Error::success();
 }
 
-/// The embedded texts are tested at build time: a mistake in them cannot reach users.
+/// The embedded texts are part of the program (a unit test reads them): a mistake in them is a bug.
+static void orDie(llvm::Error error) {
+  if (error)
+    llvm::report_fatal_error(llvm::Twine(llvm::toString(std::move(error))), /*gen_crash_diag=*/false);
+}
+
 const Library &Library::builtin() {
   static const Library library = [] {
     Library result;
     for (const EmbeddedFile *file = embeddedOperationFiles; file->name; ++file)
       if (llvm::StringRef(file->name).ends_with(".op"))
-        llvm::cantFail(result.add(file->name, file->text));
-    llvm::cantFail(result.finish());
+        orDie(result.add(file->name, file->text));
+    orDie(result.finish());
     return result;
   }();
   return library;
@@ -110,8 +116,11 @@ const Vocabulary &Vocabulary::builtin() {
   static const Vocabulary vocabulary = [] {
     for (const EmbeddedFile *file = embeddedOperationFiles; file->name; ++file)
       if (llvm::StringRef(file->name) == "words.txt")
-        return llvm::cantFail(Vocabulary::parse(file->text));
-    llvm_unreachable("words.txt is embedded");
+        if (llvm::Expected<Vocabulary> parsed = Vocabulary::parse(file->text))
+          return std::move(*parsed);
+        else
+          orDie(parsed.takeError());
+    llvm::report_fatal_error("words.txt is not embedded");
   }();
   return vocabulary;
 }

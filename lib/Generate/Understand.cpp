@@ -100,6 +100,7 @@ public:
 private:
   llvm::Error findType();
   void findModifiers();
+  bool appliedAgain(const Span &a, const Span &b) const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
   llvm::Error chooseOperations();
@@ -131,6 +132,7 @@ private:
   std::string type;
   std::vector<Modifier> modifiers;
   Match heavy;
+  std::vector<Span> stageSpans;
   Understood result;
   std::map<std::string, bool> given; ///< sizes and reals that the request names
 };
@@ -248,7 +250,7 @@ std::vector<Match> Reader::allMatches() const {
         if (reversed)
           std::reverse(phrase.begin(), phrase.end());
         for (size_t at = 0; at < tokens.size(); ++at) {
-          std::optional<Span> span = matchPhrase(tokens, at, phrase, 4, used);
+          std::optional<Span> span = matchPhrase(tokens, at, phrase, 6, used);
           if (!span)
             continue;
           double score = fits - 0.15 * double(span->at.back() - span->at.front() + 1 - phrase.size()) - (reversed ? 0.5 : 0);
@@ -266,6 +268,14 @@ static bool overlaps(const Span &a, const Span &b) {
   return llvm::any_of(a.at, [&](size_t at) { return llvm::is_contained(b.at, at); });
 }
 
+/// "add y, then add z": the same stage twice. Otherwise two phrases say the same.
+bool Reader::appliedAgain(const Span &a, const Span &b) const {
+  for (size_t at = std::min(a.at.back(), b.at.back()); at < std::max(a.at.front(), b.at.front()); ++at)
+    if (tokens[at].raw == "then" || tokens[at].raw == "followed" || tokens[at].raw == "twice")
+      return true;
+  return false;
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -279,7 +289,7 @@ llvm::Error Reader::chooseOperations() {
       continue;
     bool elaborates = false;
     for (const Match &part : parts)
-      elaborates |= part.op == match.op && !match.op->isStage;
+      elaborates |= part.op == match.op && !(match.op->isStage && appliedAgain(part.span, match.span));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
     if (heavy.op && !elaborates) // a modifier that the operation offers: "transposed"
@@ -291,7 +301,7 @@ llvm::Error Reader::chooseOperations() {
       continue;
     }
     for (size_t at : match.span.at)
-      taken[at] = true;
+      taken[at] = tokens[at].values.empty(); // numbers are read later
     if (elaborates)
       continue;
     parts.push_back(match);
@@ -334,6 +344,7 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
       seen = true;
       continue;
     }
+    stageSpans.push_back(match.span);
     Stage stage;
     stage.operation = match.op;
     for (const Real &real : match.op->reals)
@@ -577,11 +588,27 @@ llvm::Error Reader::assignNumbers() {
     result.sizes[size.name] = size.value;
   for (const Real &real : heavy.op->reals)
     result.reals[real.name] = real.value;
-  for (size_t at = 0; at < tokens.size(); ++at)
-    if (tokens[at].isNumber() && !used[at])
-      assignBeside(at);
+  for (bool spelled : {false, true}) // "the two closest among 1000 points"
+    for (size_t at = 0; at < tokens.size(); ++at)
+      if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled)
+        assignBeside(at);
   if (llvm::Error error = assignShapes())
     return error;
+  // "a vector of 300 and a vector of 200 elements"
+  std::vector<size_t> open;
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (tokens[at].isNumber() && !used[at] && !tokens[at].spelled)
+      open.push_back(at);
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    std::map<std::string, int64_t> values;
+    if (open.size() > 1 && rule.words.empty() && readShapes(rule, tokens, open, values)) {
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), open[0]);
+      for (size_t at : open)
+        used[at] = true;
+      break;
+    }
+  }
   // "of 1M floats": the number without a word of its own is the size, where there is one such size; or the constant.
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
@@ -592,7 +619,7 @@ llvm::Error Reader::assignNumbers() {
     bool integral = value == std::floor(value) && value >= 1;
     for (const ShapeRule &rule : heavy.op->shapes) {
       std::map<std::string, int64_t> values;
-      if (!done && integral && rule.words.empty() && readShapes(rule, tokens, {at}, values) &&
+      if (!done && integral && value >= 16 && rule.words.empty() && readShapes(rule, tokens, {at}, values) &&
           llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
         for (const auto &[name, v] : values)
           done |= setNumber(name, double(v), at);
@@ -654,8 +681,9 @@ llvm::Error Reader::checkWords() {
     if (known)
       continue;
     // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
-    bool beforeName = at + 1 < tokens.size() && used[at + 1] && tokens[at + 1].values.empty() &&
-                      llvm::is_contained(heavy.span.at, at + 1);
+    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1;
+    for (const Span &span : stageSpans)
+      beforeName |= span.at.front() == at + 1;
     if (beforeName)
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     result.ignored.push_back(token.raw);

@@ -161,9 +161,8 @@ static std::vector<Token> split(StringRef text) {
         dash.consume_front("-");
         if (rest.starts_with("d") && (rest.size() == 1 || !llvm::isAlnum(rest[1])))
           token = {token.raw + "d", token.raw + "d", {}, false}, at += 1;
-        else if (dash.ltrim().starts_with("point") || dash.ltrim().starts_with("pt"))
-          token = {token.raw + "point", token.raw + "point", {}, false}, at += rest.size() - dash.ltrim().size(),
-          at += dash.ltrim().starts_with("points") ? 6 : dash.ltrim().starts_with("point") ? 5 : 2;
+        else if (token.values[0] <= 27 && (dash.ltrim().starts_with("point ") || dash.ltrim() == "point")) // a stencil
+          token = {token.raw + "point", token.raw + "point", {}, false}, at += rest.size() - dash.ltrim().size() + 5;
         else if (dash.ltrim().starts_with("bit"))
           token = {token.raw + "bit", token.raw + "bit", {}, false}, at += rest.size() - dash.ltrim().size() + 3;
         else if ((dash.starts_with("d ") || dash == "d") && rest.size() != dash.size())
@@ -189,7 +188,7 @@ static std::vector<Token> split(StringRef text) {
       result.push_back(std::move(token));
       i = end;
     } else {
-      if (StringRef("+*=,[](){};/").contains(c) || (c == '.' && (i + 1 == text.size() || text[i + 1] == ' ')))
+      if (StringRef("+*=,[](){};/#").contains(c) || (c == '.' && (i + 1 == text.size() || text[i + 1] == ' ')))
         result.push_back({std::string(1, c), std::string(1, c), {}, false});
       ++i;
     }
@@ -293,8 +292,9 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
   Span span;
   size_t at = start;
   for (size_t w = 0; w < phrase.size(); ++w) {
-    size_t limit = w == 0 ? start : std::min(tokens.size() - 1, at + gap);
-    while (at < tokens.size() && at <= limit && (tokens[at].text != phrase[w] || used[at])) {
+    bool adjacent = w > 0 && phrase[w - 1] == "#"; // "10 largest"
+    size_t limit = w == 0 ? start : std::min(tokens.size() - 1, at + (adjacent ? 0 : gap));
+    while (at < tokens.size() && at <= limit && (!(tokens[at].text == phrase[w] || (phrase[w] == "#" && tokens[at].spelled)) || used[at])) {
       if (w && (tokens[at].raw == "," || tokens[at].raw == "." || tokens[at].raw == ";" || tokens[at].raw == "then"))
         return std::nullopt; // a phrase does not reach over the end of a clause
       ++at;
