@@ -93,6 +93,7 @@ struct OpeningStep {
 struct OpeningLine {
   std::string name;
   std::vector<OpeningStep> steps;
+  std::string kernel = {}; ///< the only one it is played on; empty: every one
 };
 
 /// Ranks actions.
