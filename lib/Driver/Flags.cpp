@@ -46,6 +46,25 @@ bool nonEmpty(std::string_view text, std::string &into, std::string &error) {
   return !text.empty();
 }
 
+bool parseMemory(std::string_view value, OwnFlags &flags, std::string &error) {
+  std::string_view word = value.substr(0, value.find(':'));
+  flags.memoryFile = value.substr(std::min(value.size(), word.size() + 1));
+  bool named = !flags.memoryFile.empty();
+  if (value == "on")
+    flags.memory = MemoryUse::On;
+  else if (value == "off")
+    flags.memory = MemoryUse::Off;
+  else if (value == "stats")
+    flags.memory = MemoryUse::Stats;
+  else if (word == "import" && named)
+    flags.memory = MemoryUse::Import;
+  else if (word == "export" && named)
+    flags.memory = MemoryUse::Export;
+  else
+    error = "want on, off, import:FILE, export:FILE or stats";
+  return error.empty();
+}
+
 // Sorted by name. Setters say what they want; the caller adds the flag and the value.
 const Row rows[] = {
     {{"--optiml-args", "OPTIML_ARGS", "'ARGS'", "none",
@@ -148,6 +167,10 @@ const Row rows[] = {
          error = "want a number of at least 1, such as 1.3";
        return error.empty();
      }},
+    {{"--optiml-memory", "OPTIML_MEMORY", "on|off|import:FILE|export:FILE|stats", "on",
+      "whether what earlier searches learnt on similar kernels guides this one; or, without a source file: take in such "
+      "knowledge from FILE, write it to FILE, or describe it"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) { return parseMemory(value, flags, error); }},
     {{"--optiml-profiler", "OPTIML_PROFILER", "cupti|ncu|none", "cupti",
       "what reads a GPU's hardware counters: CUPTI in the worker, Nsight Compute, or nothing"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
@@ -165,11 +188,11 @@ const Row rows[] = {
     {{"--optiml-store", "OPTIML_STORE", "FOLDER", "$XDG_CACHE_HOME/optiml or ~/.cache/optiml",
       "where evaluations, recipes and trajectories are kept"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.store, error); }},
-    {{"--optiml-strategy", "OPTIML_STRATEGY", "mcts|random|greedy", "mcts", "how the search chooses what to try"},
+    {{"--optiml-strategy", "OPTIML_STRATEGY", "mcts|random|greedy|beam", "mcts", "how the search chooses what to try"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        flags.strategy = value;
-       if (value != "mcts" && value != "random" && value != "greedy")
-         error = "want mcts, random or greedy";
+       if (value != "mcts" && value != "random" && value != "greedy" && value != "beam")
+         error = "want mcts, random, greedy or beam";
        return error.empty();
      }},
     {{"--optiml-strict", "OPTIML_STRICT", "", "off",
@@ -362,10 +385,16 @@ bool optiml::parseOwnFlags(const std::vector<std::string> &argv, const EnvLookup
   }
 
   auto wasGiven = [&](const Row &row) { return std::find(given.begin(), given.end(), &row) != given.end(); };
-  std::optional<std::string> search = env("OPTIML_SEARCH");
-  if (search && !flags.search && !parseSearchVariable(*search, flags, error))
+  bool memoryCommand = flags.isMemoryCommand();
+  if (memoryCommand && (flags.search || !rest.empty())) {
+    error = "--optiml-memory=import:FILE, export:FILE and stats compile nothing: give them without " +
+            (rest.empty() ? std::string(searchFlag) : "'" + rest.front() + "'");
     return false;
-  if (!flags.search && !flags.help)
+  }
+  std::optional<std::string> search = env("OPTIML_SEARCH");
+  if (search && !flags.search && !memoryCommand && !parseSearchVariable(*search, flags, error))
+    return false;
+  if (!flags.search && !flags.help && !memoryCommand)
     return true;
   for (const Row &row : rows) {
     if (wasGiven(row) || row.info.name == searchFlag)
@@ -377,6 +406,10 @@ bool optiml::parseOwnFlags(const std::vector<std::string> &argv, const EnvLookup
       error = "$" + std::string(row.info.env) + "='" + *value + "': " + error;
       return false;
     }
+  }
+  if (flags.isMemoryCommand() && !memoryCommand) {
+    error = "$OPTIML_MEMORY: want on or off; the rest is for the command line";
+    return false;
   }
   return true;
 }

@@ -100,6 +100,15 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
     decision.output = ownFlagsHelp();
     return true;
   }
+  if (flags.isMemoryCommand()) { // needs no nvcc
+    decision.program = folder(context.self) + "/optiml-search";
+    decision.argv = {decision.program};
+    decision.argv.insert(decision.argv.end(), own.begin(), own.end());
+    if (isExecutable(decision.program))
+      return true;
+    error = decision.program + " is missing; reinstall OptiML";
+    return false;
+  }
   bool launcherMode = !nvcc.empty();
   if (nvcc.empty())
     nvcc = findNvcc(context, error);

@@ -8,6 +8,7 @@
 #include "optiml/Driver/SearchProgram.h"
 #include "Backend.h"
 #include "FinalCompile.h"
+#include "MemoryUse.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
@@ -102,7 +103,6 @@ private:
   int fallBack(const std::string &why);
   int finish(const Outcome &outcome);
   void printSummary(const Outcome &outcome) const;
-  std::string storeFolder() const;
 
   OwnFlags flags;
   std::vector<std::string> arguments;
@@ -128,12 +128,6 @@ int Session::fallBack(const std::string &why) {
   return 1;
 }
 
-std::string Session::storeFolder() const {
-  if (!flags.store.empty())
-    return flags.store;
-  return llvm::sys::path::parent_path(Store::defaultPath()).str();
-}
-
 /// Before anything else runs: this takes the models' keys out of the environment that children inherit.
 llvm::Error Session::openModels() {
   ModelSession::Options about;
@@ -141,7 +135,7 @@ llvm::Error Session::openModels() {
   about.say = [](const std::string &line) { llvm::errs() << "optiml-clang: " << line << "\n"; };
   about.cancel = &interrupted;
   if (flags.store != "none" && !flags.llm.models.empty())
-    about.transcript = llvm::formatv("{0}/transcripts/{1}-{2}-{3}.jsonl", storeFolder(), llvm::sys::path::stem(about.source),
+    about.transcript = llvm::formatv("{0}/transcripts/{1}-{2}-{3}.jsonl", storeFolderOf(flags), llvm::sys::path::stem(about.source),
                                      std::time(nullptr), llvm::sys::Process::getProcessId());
   auto opened = ModelSession::open(flags.llm, about);
   if (!opened)
@@ -233,11 +227,12 @@ llvm::Expected<Outcome> Session::search() {
   std::string contextHash = context.hash();
   std::string searchKey =
       contentHash(contextHash + "|" + flags.kernel + "|" + flags.strategy + "|" + std::to_string(flags.budget.evaluations) +
-                  "|" + std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin));
+                  "|" + std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
+                  (flags.memory == MemoryUse::Off ? "|without memory" : ""));
 
   std::unique_ptr<Store> store;
   if (flags.store != "none") {
-    auto opened = Store::open(storeFolder() + "/store.db");
+    auto opened = Store::open(storeFolderOf(flags) + "/store.db");
     if (opened)
       store = std::move(*opened);
     else
@@ -327,14 +322,39 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   backend->configure(settings);
   settings.cancel = &interrupted;
 
+  ExpertPolicy policy;
+  Proposer *proposer = &policy;
+  // What is remembered is no part of the search's key: the same search again is answered from the store.
+  LessonRecorder lessons;
+  KernelIdentities kernels;
+  std::unique_ptr<LearntMemory> learnt;
+  std::unique_ptr<MemoryPolicy> withMemory;
+  MemoryOrigin origin{context, backend->gpuName(), backend->measures() ? "measured" : "model"};
+  if (store && flags.memory == MemoryUse::On) {
+    auto root = (*space)->root();
+    if (!root)
+      return root.takeError();
+    kernels = identifyKernels(*root);
+    if (auto memories = store->memories()) {
+      learnt = std::make_unique<LearntMemory>(std::move(*memories), kernels, origin);
+      withMemory = std::make_unique<MemoryPolicy>(policy, *learnt);
+      proposer = withMemory.get();
+    } else {
+      llvm::errs() << "optiml-clang: warning: the search goes on without memory: " << llvm::toString(memories.takeError()) << "\n";
+    }
+  }
+
   ObserverList observers;
+  observers.add(&lessons);
   Progress progress(2, settings.evaluations);
   observers.add(&progress);
   std::unique_ptr<Trajectory> trajectory;
   if (flags.store != "none") {
-    std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolder(), llvm::sys::path::stem(path), searchKey.substr(0, 12));
+    std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolderOf(flags), llvm::sys::path::stem(path), searchKey.substr(0, 12));
     nlohmann::json about = {{"file", device.path()}, {"gpu", backend->gpuName()}, {"backend", backend->storeName()}, {"settings", settings.str()},
                             {"arguments", flags.programArgs}, {"otherSizes", backend->otherSizes()}, {"version", version}};
+    if (learnt)
+      about["memory"] = describeMatches(*learnt);
     auto created = Trajectory::create(file, about);
     if (created) {
       trajectory = std::move(*created);
@@ -349,19 +369,18 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       progress.clear();
       llvm::errs() << "optiml-clang: warning: the search goes on without its store: " << why << "\n";
     });
-  ExpertPolicy policy;
-  auto result = runSearch(**space, policy, **evaluator, settings, memory.get(), &observers);
+  auto result = runSearch(**space, *proposer, **evaluator, settings, memory.get(), &observers);
   progress.clear();
   if (!result)
     return result.takeError();
   clock.ended("search");
 
   Outcome outcome;
-  nlohmann::json learnt = nlohmann::json::object();
-  backend->settle(task, *result, learnt);
+  nlohmann::json settled = nlohmann::json::object();
+  backend->settle(task, *result, settled);
   clock.ended("settle");
   outcome.summary = toJson(*result);
-  outcome.summary.update(learnt);
+  outcome.summary.update(settled);
   outcome.summary["gpu"] = backend->gpuName();
   outcome.summary["otherSizes"] = backend->otherSizes();
   outcome.summary["notes"] = backend->notes();
@@ -402,6 +421,12 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   if (trajectory)
     if (llvm::Error e = trajectory->finish(outcome.summary))
       llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+  if (!kernels.empty()) {
+    // Measured, and not in front at the end: then no recipe of this search is worth starting another with.
+    bool trusted = backend->measures() ? outcome.improved : !outcome.summary.contains("kept");
+    if (llvm::Error e = rememberSearch(*store, kernels, origin, lessons, *result, trusted))
+      llvm::errs() << "optiml-clang: warning: nothing was learnt from this search: " << llvm::toString(std::move(e)) << "\n";
+  }
   if (store && !interrupted && result->stop != StopReason::Cancelled) {
     StoredSearch stored;
     stored.recipe = result->best.recipe;
@@ -499,6 +524,8 @@ int optiml::searchProgram(int argc, char **argv) {
     llvm::errs() << "optiml-clang: error: " << error << "\n";
     return 1;
   }
+  if (flags.isMemoryCommand())
+    return runMemoryCommand(flags);
   auto toolchain = Toolchain::find(argv[0]);
   if (!toolchain) {
     llvm::errs() << "optiml-clang: error: " << llvm::toString(toolchain.takeError()) << "\n";

@@ -144,6 +144,8 @@ void optiml::search::playOpenings(Session &session) {
   session.root->state.measurement = &*session.root->measured;
   for (const OpeningLine &line : session.book().openingBook(session.root->state))
     for (size_t k = 0; k < kernels.size(); ++k) {
+      if (!line.kernel.empty() && line.kernel != kernels[k])
+        continue;
       LinePlayer player(line, kernels[k]);
       dropped.push_back(player.dropped);
       walks.push_back({session.root, std::move(player), {}});

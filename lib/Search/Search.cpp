@@ -9,7 +9,7 @@ using namespace optiml::search;
 SearchObserver::~SearchObserver() = default;
 
 static constexpr std::pair<Strategy, const char *> strategyNames[] = {
-    {Strategy::Mcts, "mcts"}, {Strategy::Random, "random"}, {Strategy::Greedy, "greedy"}};
+    {Strategy::Mcts, "mcts"}, {Strategy::Random, "random"}, {Strategy::Greedy, "greedy"}, {Strategy::Beam, "beam"}};
 
 const char *optiml::strategyName(Strategy strategy) {
   for (const auto &[value, name] : strategyNames)
@@ -43,9 +43,9 @@ const char *optiml::stopReasonText(StopReason reason) {
 
 std::string SearchSettings::str() const {
   return llvm::formatv("strategy={0} evaluations={1} seconds={2} seed={3} batch={4} screen={5} within={6} depth={7} "
-                       "exploration={8} rollout={9} opening={10} margin={11} roofline={12} simpler={13}",
+                       "exploration={8} rollout={9} opening={10} margin={11} roofline={12} simpler={13} beam={14}",
                        strategyName(strategy), evaluations, seconds, seed, batch, screen, verifyWithin, maxDepth, exploration,
-                       rolloutChance, openingBook, margin, roofline, simplerWithin)
+                       rolloutChance, openingBook, margin, roofline, simplerWithin, beamWidth)
       .str();
 }
 
@@ -55,6 +55,8 @@ static std::unique_ptr<Searcher> makeSearcher(Session &session) {
     return makeRandom(session);
   case Strategy::Greedy:
     return makeGreedy(session);
+  case Strategy::Beam:
+    return makeBeam(session);
   case Strategy::Mcts:
     break;
   }

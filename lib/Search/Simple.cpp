@@ -1,6 +1,7 @@
-//===- Simple.cpp - random and greedy search, to compare with -------------===//
+//===- Simple.cpp - random, greedy and beam search, to compare with -------===//
 #include "Session.h"
 #include <algorithm>
+#include <set>
 
 using namespace optiml;
 using namespace optiml::search;
@@ -104,7 +105,79 @@ private:
   size_t next = 0;
 };
 
+/// Depth by depth: evaluates the neighbours that the proposer likes best of each variant kept, and keeps the best of them.
+class Beam : public Searcher {
+public:
+  explicit Beam(Session &session) : session(session), kept({session.root}) {
+    if (session.best != session.root)
+      kept.push_back(session.best); // the opening's
+    list();
+  }
+
+  bool step(unsigned limit) override {
+    if (next == neighbours.size() && !descend())
+      return false;
+    std::vector<Application> batch;
+    for (; batch.size() < limit && next < neighbours.size(); ++next)
+      batch.push_back(neighbours[next]);
+    session.applyAll(batch);
+    std::vector<Node *> nodes;
+    for (const Application &application : batch)
+      if (application.to && std::find(reached.begin(), reached.end(), application.to) == reached.end()) {
+        nodes.push_back(application.to);
+        reached.push_back(application.to);
+      }
+    session.evaluate(nodes);
+    return true;
+  }
+
+private:
+  /// In turns, so that a budget that ends within a depth has seen the best choices of every variant.
+  void list() {
+    neighbours.clear();
+    next = 0;
+    unsigned width = std::max(1u, session.settings.beamWidth);
+    std::vector<std::vector<Action>> choices;
+    for (Node *node : kept) {
+      std::vector<Action> &own = choices.emplace_back();
+      if (node->recipe.size() >= session.settings.maxDepth)
+        continue;
+      session.expand(*node);
+      unsigned values = std::max(1u, session.settings.screen);
+      for (unsigned v = 0; v < values; ++v)
+        for (const SiteEdge &site : node->sites)
+          if (v < site.values.size() && own.size() < 4 * width)
+            own.push_back(site.action(v));
+    }
+    for (size_t i = 0; i < 4 * width; ++i)
+      for (size_t k = 0; k < kept.size(); ++k)
+        if (i < choices[k].size())
+          neighbours.push_back({kept[k], choices[k][i]});
+  }
+
+  bool descend() {
+    std::vector<Node *> alive;
+    for (Node *node : reached)
+      if (node->measured && !node->failed && node->measured->guardrails.empty() && !visited.count(node))
+        alive.push_back(node);
+    stableSort(alive, [](const Node *a, const Node *b) { return a->measured->reward > b->measured->reward; });
+    alive.resize(std::min<size_t>(alive.size(), std::max(1u, session.settings.beamWidth)));
+    visited.insert(alive.begin(), alive.end());
+    kept = std::move(alive);
+    reached.clear();
+    list();
+    return !neighbours.empty();
+  }
+
+  Session &session;
+  std::vector<Node *> kept, reached;
+  std::set<const Node *> visited;
+  std::vector<Application> neighbours;
+  size_t next = 0;
+};
+
 } // namespace
 
+std::unique_ptr<Searcher> optiml::search::makeBeam(Session &session) { return std::make_unique<Beam>(session); }
 std::unique_ptr<Searcher> optiml::search::makeRandom(Session &session) { return std::make_unique<Random>(session); }
 std::unique_ptr<Searcher> optiml::search::makeGreedy(Session &session) { return std::make_unique<Greedy>(session); }

@@ -15,8 +15,8 @@ using nlohmann::json;
 /// Marks the file as ours ("OpML" in ASCII), see sqlite.org/pragma.html#pragma_application_id.
 static constexpr int applicationId = 0x4f704d4c;
 /// Of the tables below. Raise it with every change, and teach prepareSchema() the way from the one before.
-static constexpr int schemaVersion = 1;
-static constexpr const char *schema = R"(
+static constexpr int schemaVersion = 2;
+static constexpr const char *schemaOfVersion1 = R"(
   CREATE TABLE evaluations(
     context TEXT NOT NULL, variant TEXT NOT NULL, fidelity INTEGER NOT NULL,
     recipe TEXT NOT NULL, measurement TEXT NOT NULL, time INTEGER NOT NULL,
@@ -24,6 +24,11 @@ static constexpr const char *schema = R"(
   CREATE TABLE searches(
     key TEXT PRIMARY KEY NOT NULL, context TEXT NOT NULL,
     recipe TEXT NOT NULL, emitted TEXT NOT NULL, summary TEXT NOT NULL, time INTEGER NOT NULL);
+)";
+static constexpr const char *addedInVersion2 = R"(
+  CREATE TABLE memory(
+    source TEXT NOT NULL, kernel TEXT NOT NULL, memory TEXT NOT NULL, time INTEGER NOT NULL,
+    PRIMARY KEY(source, kernel));
 )";
 
 std::string StoreContext::hash() const {
@@ -151,9 +156,10 @@ llvm::Error Store::prepareSchema() {
   if (version > schemaVersion)
     return refuse(makeError("the store '{0}' was written by a newer OptiML (format {1}, this one knows {2}); {3}", file,
                             version, schemaVersion, remedy));
-  if (objects == 0) {
-    std::string create = std::string(schema) + "PRAGMA application_id=" + std::to_string(applicationId) +
-                         "; PRAGMA user_version=" + std::to_string(schemaVersion) + ";";
+  if (objects == 0 || version < schemaVersion) {
+    std::string create = objects == 0 ? schemaOfVersion1 : "";
+    create += std::string(addedInVersion2) + "PRAGMA application_id=" + std::to_string(applicationId) +
+              "; PRAGMA user_version=" + std::to_string(schemaVersion) + ";";
     if (llvm::Error error = run(create.c_str()))
       return refuse(std::move(error));
   }
@@ -221,6 +227,17 @@ llvm::Expected<std::vector<StoredEvaluation>> Store::evaluations(const std::stri
   return result;
 }
 
+llvm::Expected<std::vector<std::string>> Store::contexts() {
+  std::lock_guard lock(mutex);
+  Statement select(database, "SELECT context FROM evaluations GROUP BY context ORDER BY min(time), min(rowid)");
+  std::vector<std::string> result;
+  while (select.step())
+    result.push_back(select.text(0));
+  if (!select.ok())
+    return failure("read");
+  return result;
+}
+
 llvm::Error Store::addSearch(const std::string &key, const std::string &context, const StoredSearch &search) {
   std::lock_guard lock(mutex);
   Statement insert(database, "INSERT OR REPLACE INTO searches VALUES(?,?,?,?,?,?)");
@@ -245,6 +262,59 @@ llvm::Expected<std::optional<StoredSearch>> Store::findSearch(const std::string 
   if (summary.is_discarded())
     return makeError("the store '{0}' holds a damaged search summary", file);
   return std::optional(StoredSearch{std::move(*recipe), select.text(1), std::move(summary), select.integer(3)});
+}
+
+llvm::Expected<std::optional<KernelMemory>> Store::findMemory(const std::string &source, const std::string &kernel) {
+  Statement select(database, "SELECT memory FROM memory WHERE source=? AND kernel=?");
+  select.bind(source).bind(kernel);
+  if (!select.step()) {
+    if (!select.ok())
+      return failure("read");
+    return std::nullopt;
+  }
+  auto memory = kernelMemoryFromJson(parseStored(select.text(0)));
+  if (!memory) { // a damaged one is replaced
+    llvm::consumeError(memory.takeError());
+    return std::nullopt;
+  }
+  return std::optional(std::move(*memory));
+}
+
+llvm::Error Store::addMemory(const KernelMemory &memory) {
+  std::lock_guard lock(mutex);
+  if (llvm::Error error = run("BEGIN IMMEDIATE;"))
+    return error;
+  std::string kernel = memory.features.key();
+  auto known = findMemory(memory.source, kernel);
+  llvm::Error error = known ? llvm::Error::success() : known.takeError();
+  if (!error) {
+    KernelMemory joined = *known ? merged(**known, memory) : memory;
+    Statement insert(database, "INSERT OR REPLACE INTO memory VALUES(?,?,?,?)");
+    insert.bind(joined.source).bind(kernel).bind(dumpStored(toJson(joined))).bind(joined.time).step();
+    if (!insert.ok())
+      error = failure("write");
+  }
+  if (!error)
+    return run("COMMIT;");
+  llvm::consumeError(run("ROLLBACK;"));
+  return error;
+}
+
+llvm::Expected<std::vector<KernelMemory>> Store::memories(size_t most) {
+  std::lock_guard lock(mutex);
+  Statement select(database, "SELECT memory FROM (SELECT * FROM memory ORDER BY time DESC, source, kernel LIMIT ?) "
+                             "ORDER BY source, kernel");
+  select.bind(int64_t(most));
+  std::vector<KernelMemory> result;
+  while (select.step()) {
+    auto memory = kernelMemoryFromJson(parseStored(select.text(0)));
+    if (!memory)
+      return makeError("the store '{0}' holds a damaged memory: {1}", file, llvm::toString(memory.takeError()));
+    result.push_back(std::move(*memory));
+  }
+  if (!select.ok())
+    return failure("read");
+  return result;
 }
 
 void StoreMemory::giveUp(llvm::Error error) {

@@ -52,6 +52,22 @@ TEST(Flags, ValuesOfNvccOptionsAreNoFlags) {
   EXPECT_EQ(p.rest, argv);
 }
 
+TEST(Flags, MemoryIsASwitchOrACommandOfItsOwn) {
+  EXPECT_EQ(parse({"-O-search", "x.cu"}).flags.memory, MemoryUse::On);
+  EXPECT_EQ(parse({"-O-search", "--optiml-memory=off", "x.cu"}).flags.memory, MemoryUse::Off);
+  Parsed p = parse({"--optiml-memory=import:a:b.json"}, {{"OPTIML_STORE", "there"}, {"OPTIML_SEARCH", "1"}});
+  ASSERT_TRUE(p.good) << p.error;
+  EXPECT_TRUE(p.flags.isMemoryCommand());
+  EXPECT_EQ(p.flags.memoryFile, "a:b.json");
+  EXPECT_EQ(p.flags.store, "there");
+  EXPECT_FALSE(p.flags.search);
+  for (const char *bad : {"--optiml-memory=import", "--optiml-memory=export:", "--optiml-memory=stats:x", "--optiml-memory=1"})
+    EXPECT_FALSE(parse({bad}).good) << bad;
+  EXPECT_FALSE(parse({"--optiml-memory=stats", "x.cu"}).good);
+  EXPECT_FALSE(parse({"--optiml-memory=stats", "-O-search"}).good);
+  EXPECT_FALSE(parse({"-O-search", "x.cu"}, {{"OPTIML_MEMORY", "stats"}}).good);
+}
+
 TEST(Flags, BudgetDefaultsToBothLimits) {
   Parsed p = parse({"-O-search"});
   EXPECT_EQ(p.flags.budget.evaluations, 200u);

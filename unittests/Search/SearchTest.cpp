@@ -275,6 +275,36 @@ TEST(Search, GreedyClimbsToALocalOptimum) {
   EXPECT_EQ(result.stop, StopReason::Exhausted);
 }
 
+TEST(Search, ABeamCrossesWhatGreedyCannot) {
+  // The best variant lies behind two steps of which each alone costs.
+  auto seconds = [](const Settings &s) {
+    bool a = valueOf(s, "a") == 1, b = valueOf(s, "b") == 1;
+    return a && b ? 0.1 : 1 + 0.1 * valueOf(s, "a") + 0.1 * valueOf(s, "b");
+  };
+  for (auto [strategy, expected] : {std::pair(Strategy::Greedy, 1.0), std::pair(Strategy::Beam, 0.1)}) {
+    ToySpace space({"a", "b"}, 2);
+    ToyEvaluator evaluator(seconds);
+    SearchSettings settings = budget(40);
+    settings.strategy = strategy;
+    EXPECT_DOUBLE_EQ(run(space, evaluator, settings).best.measurement.time.seconds, expected) << strategyName(strategy);
+  }
+}
+
+TEST(Search, ABeamGoesOnFromItsWidth) {
+  // At depth one every value is worse than the one before, and behind the worst one stands the best.
+  auto seconds = [](const Settings &s) {
+    return valueOf(s, "a") == 4 && valueOf(s, "b") == 1 ? 0.1 : 1 + 0.1 * valueOf(s, "a") + 0.5 * (valueOf(s, "b") != 0);
+  };
+  for (auto [width, expected] : {std::pair(2u, 1.0), std::pair(6u, 0.1)}) {
+    ToySpace space({"a", "b"}, 4);
+    ToyEvaluator evaluator(seconds);
+    SearchSettings settings = budget(30);
+    settings.strategy = Strategy::Beam;
+    settings.beamWidth = width;
+    EXPECT_DOUBLE_EQ(run(space, evaluator, settings).best.measurement.time.seconds, expected) << width;
+  }
+}
+
 TEST(Search, KeepsToTheBudgetOfEvaluations) {
   for (Strategy strategy : {Strategy::Mcts, Strategy::Random, Strategy::Greedy})
     for (unsigned n : {1u, 7u, 8u, 9u, 50u}) {

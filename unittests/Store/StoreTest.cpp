@@ -265,3 +265,44 @@ TEST_F(StoreTest, MemoryGivesUpOnceAndSaysSo) {
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_TRUE(contains(warnings[0], file()) && contains(warnings[0], "going on without"));
 }
+
+static KernelMemory memoryOf(const std::string &source, double weight) {
+  KernelMemory memory;
+  memory.source = source;
+  memory.features.tokens = {"axes 1"};
+  memory.lessons = {{"l1", "unroll", "/*", {{"factor", "4"}}, weight, 0.5, 0, {}}};
+  return memory;
+}
+
+TEST_F(StoreTest, KeepsWhatSearchesLearntAndCountsASourceOnce) {
+  {
+    auto store = open();
+    ASSERT_FALSE(bool(store->addMemory(memoryOf("b", 2))));
+    ASSERT_FALSE(bool(store->addMemory(memoryOf("a", 1))));
+    ASSERT_FALSE(bool(store->addMemory(memoryOf("a", 3))));
+    ASSERT_FALSE(bool(store->addMemory(memoryOf("a", 2))));
+  }
+  auto memories = llvm::cantFail(open()->memories());
+  ASSERT_EQ(memories.size(), 2u);
+  EXPECT_EQ(memories[0].source, "a");
+  ASSERT_EQ(memories[0].lessons.size(), 1u);
+  EXPECT_EQ(memories[0].lessons[0].weight, 3);
+  EXPECT_EQ(llvm::cantFail(open()->memories(1)).size(), 1u);
+}
+
+TEST_F(StoreTest, AStoreOfTheFirstVersionGainsAMemoryAndLosesNothing) {
+  {
+    auto store = open();
+    ASSERT_FALSE(bool(store->addEvaluation("context", evaluation("a", 1))));
+    ASSERT_FALSE(bool(store->addSearch("key", "context", {{}, "text", {{"speedup", 2}}, 0})));
+  }
+  sqlite3 *database = nullptr;
+  ASSERT_EQ(sqlite3_open(file().c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "DROP TABLE memory; PRAGMA user_version=1;", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  auto store = open();
+  EXPECT_TRUE(llvm::cantFail(store->findEvaluation("context", "a", Fidelity::Verified)));
+  EXPECT_TRUE(llvm::cantFail(store->findSearch("key")));
+  ASSERT_FALSE(bool(store->addMemory(memoryOf("a", 1))));
+  EXPECT_EQ(llvm::cantFail(store->memories()).size(), 1u);
+}

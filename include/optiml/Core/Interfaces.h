@@ -94,6 +94,7 @@ struct OpeningStep {
 struct OpeningLine {
   std::string name;
   std::vector<OpeningStep> steps;
+  std::string kernel = {}; ///< the only one it is played on; empty: every one
 };
 
 /// Ranks actions. Called from the thread that searches, one call at a time and in an order that a seed repeats.

@@ -24,6 +24,9 @@ enum class FpMode {
   Fast     ///< approximate intrinsics too
 };
 
+/// What to do with what earlier searches learnt. The last three are done in place of a compilation.
+enum class MemoryUse { On, Off, Import, Export, Stats };
+
 /// When a search ends: whichever limit is reached first. 0: no such limit.
 struct SearchBudget {
   unsigned evaluations = 200;
@@ -44,14 +47,18 @@ struct OwnFlags {
   unsigned jobs = 0;   ///< parallel evaluations; 0: as many as there are cores
   FpMode fp = FpMode::Reassoc;
   double time = 300;   ///< seconds that one run of the program may take
+  MemoryUse memory = MemoryUse::On;
+  std::string memoryFile; ///< of Import and Export
   bool verbose = false;
   bool help = false;
   std::string kernel;            ///< regular expression; only kernels whose name contains a match; empty: all
-  std::string strategy = "mcts"; ///< mcts, random, greedy
+  std::string strategy = "mcts"; ///< mcts, random, greedy, beam
   double margin = 1.3;           ///< how much better a prediction must be to replace the original
   bool coldCache = false;        ///< time on a GPU with an empty L2 cache
   std::string profiler = "cupti"; ///< reads the GPU's counters: cupti, ncu, none
   ModelFlags llm;                 ///< language models
+  /// Nothing is compiled: the memory is imported, exported or described.
+  bool isMemoryCommand() const { return memory != MemoryUse::On && memory != MemoryUse::Off; }
 };
 
 struct FlagInfo {

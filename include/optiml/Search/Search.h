@@ -30,7 +30,7 @@
 
 namespace optiml {
 
-enum class Strategy { Mcts, Random, Greedy };
+enum class Strategy { Mcts, Random, Greedy, Beam };
 const char *strategyName(Strategy strategy);
 std::optional<Strategy> strategyFromName(llvm::StringRef name);
 
@@ -43,6 +43,7 @@ struct SearchSettings {
   unsigned batch = 8;          ///< evaluations issued together; part of what makes a run repeatable
   unsigned screen = 4;         ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
   double verifyWithin = 0;     ///< verify what is predicted to take at most this times the best so far; 0: everything
+  unsigned beamWidth = 4;      ///< variants that a beam search goes on from at every depth
   unsigned maxDepth = 24;      ///< longest recipe
   double exploration = 1.2;    ///< c of PUCT
   double rolloutChance = 0.4; ///< that an expansion goes on for up to five more steps before it is evaluated

@@ -1,7 +1,7 @@
 //===- Store.h - evaluations and searches that outlive a run ----*- C++ -*-===//
 //
-// One SQLite file. It holds every evaluation (so that nothing is evaluated twice) and the outcome of every search (so
-// that the same search again is instant). Each record is one transaction: killed at any point, the file holds exactly
+// One SQLite file. It holds every evaluation (so that nothing is evaluated twice), the outcome of every search (so that
+// the same search again is instant), and what searches learnt (so that the next one on a similar kernel is faster). Each record is one transaction: killed at any point, the file holds exactly
 // the records that were finished. Several processes may use one file.
 //
 // Every error names the file. A store is a convenience: callers go on without one.
@@ -11,6 +11,7 @@
 #define OPTIML_STORE_STORE_H
 
 #include "optiml/Core/Interfaces.h"
+#include "optiml/Core/Lesson.h"
 #include "llvm/Support/Error.h"
 #include <functional>
 #include <memory>
@@ -69,15 +70,24 @@ public:
   /// Every evaluation of a context, oldest first.
   llvm::Expected<std::vector<StoredEvaluation>> evaluations(const std::string &context);
 
+  /// Every context with evaluations, in the order of its first.
+  llvm::Expected<std::vector<std::string>> contexts();
+
   /// `key` is a hash of the context and the search's settings.
   llvm::Error addSearch(const std::string &key, const std::string &context, const StoredSearch &search);
   llvm::Expected<std::optional<StoredSearch>> findSearch(const std::string &key);
+
+  /// Joins what is known of the same kernel from the same source.
+  llvm::Error addMemory(const KernelMemory &memory);
+  /// The newest `most`, in an order that depends on their content alone.
+  llvm::Expected<std::vector<KernelMemory>> memories(size_t most = 4096);
 
 private:
   class Statement;
   Store(std::string file, sqlite3 *database) : file(std::move(file)), database(database) {}
   llvm::Error prepareSchema();
   llvm::Error run(const char *sql);
+  llvm::Expected<std::optional<KernelMemory>> findMemory(const std::string &source, const std::string &kernel);
   llvm::Error failure(const char *doing) const;
 
   std::string file;

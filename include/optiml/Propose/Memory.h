@@ -1,0 +1,60 @@
+//===- Memory.h - earlier searches guide this one ---------------*- C++ -*-===//
+//
+// After KernelBlaster and LOOPRAG: the kernels that earlier searches looked at are compared with those of this one
+// (features and BM25), and what was learnt on similar ones multiplies another proposer's priors and is played first.
+// Nothing similar: nothing changes. A lesson never makes an action legal, and never spares a variant its verification.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_PROPOSE_MEMORY_H
+#define OPTIML_PROPOSE_MEMORY_H
+
+#include "optiml/Propose/Learn.h"
+
+namespace optiml {
+
+/// What was learnt on kernels like those of one program. Immutable; may be used from any thread. The same memories give
+/// the same answers, in whatever order they come.
+class LearntMemory {
+public:
+  LearntMemory(std::vector<KernelMemory> memories, KernelIdentities kernels, const MemoryOrigin &here);
+
+  /// A remembered kernel that is similar enough to count.
+  struct Match {
+    const KernelMemory *memory;
+    double similarity; ///< 0 to 1, discounted where GPU or backend differ
+  };
+  /// The most similar first. Unknown kernels have none.
+  const std::vector<Match> &similar(const std::string &kernel) const;
+
+  struct Expectation {
+    double gain = 0;   ///< log2 of the speed-up to expect, shrunk towards 0 where little is known
+    double weight = 0; ///< evaluations it rests on, discounted by similarity
+  };
+  Expectation expect(const Action &action, const std::string &bottleneck) const;
+
+  /// Recipes that won on similar kernels, each for the kernel it is similar to.
+  std::vector<OpeningLine> lines() const;
+
+  const KernelIdentities &identities() const { return kernels; }
+
+private:
+  std::vector<KernelMemory> memories;
+  KernelIdentities kernels;
+  std::map<std::string, std::vector<Match>> matches;
+};
+
+/// Another proposer's answers, weighed by memory.
+class MemoryPolicy : public Proposer {
+public:
+  MemoryPolicy(Proposer &inner, const LearntMemory &memory) : inner(inner), memory(memory) {}
+  llvm::Expected<std::vector<Proposal>> propose(const SearchState &state, unsigned count) override;
+  std::vector<OpeningLine> openingBook(const SearchState &root) override;
+
+private:
+  Proposer &inner;
+  const LearntMemory &memory;
+};
+
+} // namespace optiml
+
+#endif

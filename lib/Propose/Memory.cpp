@@ -1,0 +1,128 @@
+//===- Memory.cpp - earlier searches guide this one -----------------------===//
+#include "optiml/Propose/Memory.h"
+#include "Similarity.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+using namespace optiml;
+
+/// Kernels that are less alike have nothing to say to each other.
+static constexpr double leastSimilarity = 0.5;
+static constexpr size_t mostMatches = 8;
+/// What was learnt on another GPU, or from predictions where this search measures (or the other way round).
+static constexpr double otherGpu = 0.9, otherBackend = 0.85;
+/// Evaluations that speak for "no effect" before anything is known.
+static constexpr double shrinkage = 2;
+/// How much of a lesson holds against another bottleneck, at another kind of place, with other parameters.
+static constexpr double otherBottleneck = 0.3, otherRole = 0.3, otherParams = 0.4;
+/// Of a log2: a memory hurries or delays a search, it does not decide it.
+static constexpr double mostGain = 3;
+static constexpr size_t mostLines = 4;
+
+LearntMemory::LearntMemory(std::vector<KernelMemory> given, KernelIdentities identities, const MemoryOrigin &here)
+    : memories(std::move(given)), kernels(std::move(identities)) {
+  std::sort(memories.begin(), memories.end(), [](const KernelMemory &a, const KernelMemory &b) {
+    return std::pair(a.source, a.features.key()) < std::pair(b.source, b.features.key());
+  });
+  SimilarityIndex index(memories);
+  for (const auto &[name, identity] : kernels) {
+    std::vector<Match> &found = matches[name];
+    for (size_t i = 0; i < memories.size(); ++i) {
+      double similarity = index.similarity(identity.features, i);
+      similarity *= memories[i].gpu == here.gpu ? 1 : otherGpu;
+      similarity *= memories[i].backend == here.backend ? 1 : otherBackend;
+      if (similarity >= leastSimilarity)
+        found.push_back({&memories[i], similarity});
+    }
+    std::sort(found.begin(), found.end(), [](const Match &a, const Match &b) {
+      return a.similarity != b.similarity ? a.similarity > b.similarity : a.memory < b.memory;
+    });
+    found.resize(std::min(found.size(), mostMatches));
+  }
+}
+
+const std::vector<LearntMemory::Match> &LearntMemory::similar(const std::string &kernel) const {
+  static const std::vector<Match> none;
+  auto it = matches.find(kernel);
+  return it == matches.end() ? none : it->second;
+}
+
+LearntMemory::Expectation LearntMemory::expect(const Action &action, const std::string &bottleneck) const {
+  std::string kernel = siteKernel(action.site).str();
+  auto identity = kernels.find(kernel);
+  const std::vector<Match> &known = similar(kernel);
+  if (identity == kernels.end() || known.empty())
+    return {};
+  std::string role = siteRole(action.site, kernel, identity->second.names);
+  double weight = 0, sum = 0;
+  for (const Match &match : known)
+    for (const Lesson &lesson : match.memory->lessons) {
+      if (lesson.transform != action.transform || !(lesson.weight > 0))
+        continue;
+      double share = std::pow(match.similarity, 3) * lesson.weight;
+      share *= lesson.bottleneck == bottleneck ? 1 : otherBottleneck;
+      share *= lesson.role == role ? 1 : otherRole;
+      share *= lesson.params == action.params ? 1 : otherParams;
+      // What was rejected cost an evaluation and gave nothing: as bad as twice the time.
+      double lost = lesson.rejected / lesson.weight;
+      weight += share;
+      sum += share * ((1 - lost) * lesson.gain - lost);
+    }
+  return {std::clamp(sum / (weight + shrinkage), -mostGain, mostGain), weight};
+}
+
+std::vector<OpeningLine> LearntMemory::lines() const {
+  std::vector<OpeningLine> result;
+  for (const auto &[kernel, known] : matches) {
+    // What the most similar kernel liked best, then what the next one liked best, and so on.
+    std::vector<std::tuple<double, size_t, const LearntLine *>> ranked;
+    for (const Match &match : known)
+      for (size_t i = 0; i < match.memory->lines.size(); ++i)
+        ranked.emplace_back(-match.similarity / double(1 + i), ranked.size(), &match.memory->lines[i]);
+    std::sort(ranked.begin(), ranked.end());
+    ranked.resize(std::min(ranked.size(), mostLines));
+    for (const auto &[rank, number, learnt] : ranked) {
+      result.push_back(learnt->line);
+      result.back().kernel = kernel;
+    }
+  }
+  return result;
+}
+
+/// "; 1.8 times faster on similar kernels".
+static std::string experience(const LearntMemory::Expectation &e) {
+  double factor = std::exp2(std::abs(e.gain));
+  if (factor < 1.02)
+    return "; little effect on similar kernels";
+  return llvm::formatv("; {0:f2} times {1} on similar kernels", factor, e.gain > 0 ? "faster" : "slower").str();
+}
+
+llvm::Expected<std::vector<Proposal>> MemoryPolicy::propose(const SearchState &state, unsigned count) {
+  auto proposals = inner.propose(state, count);
+  if (!proposals)
+    return proposals;
+  std::string bottleneck = state.measurement ? state.measurement->bottleneck : "";
+  std::vector<std::pair<double, size_t>> order; // falling priors; equal ones keep the other proposer's order
+  for (Proposal &proposal : *proposals) {
+    LearntMemory::Expectation expected = memory.expect(proposal.action, bottleneck);
+    if (expected.weight > 0) {
+      proposal.prior *= std::exp2(expected.gain);
+      proposal.reason += experience(expected);
+    }
+    order.emplace_back(-proposal.prior, order.size());
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Proposal> result;
+  for (const auto &[prior, number] : order)
+    result.push_back(std::move((*proposals)[number]));
+  return result;
+}
+
+std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
+  std::vector<OpeningLine> book = memory.lines(), rest = inner.openingBook(root);
+  book.insert(book.end(), rest.begin(), rest.end());
+  return book;
+}
