@@ -29,6 +29,11 @@ struct SearchTask {
   const std::atomic<bool> *cancel = nullptr;
 };
 
+/// Seconds of all kernels of a program: of the original, and of a rewritten one.
+struct ProgramTimes {
+  double before = 0, after = 0;
+};
+
 class Backend {
 public:
   virtual ~Backend();
@@ -51,6 +56,8 @@ public:
   /// A last look at what the search found: may replace the best, or give the place back to the original. Adds to the
   /// summary what it learnt.
   virtual void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) = 0;
+  /// The kernels' time in a run of the whole rewritten program, beside the original's; predicted without a GPU.
+  virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) = 0;
   /// Whether the whole rewritten program behaves like the original; the error says how it does not.
   virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) = 0;
   virtual std::vector<std::string> notes() const = 0;

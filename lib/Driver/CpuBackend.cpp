@@ -75,6 +75,24 @@ public:
                                           counted("verify.launches"), counted("verify.runs")).str();
   }
 
+  llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override {
+    auto launches = captureChanged(task.options, task.toolchain, {task.path, emitted}, task.flags.programArgs,
+                                   task.folder, task.flags.time, task.cancel);
+    if (!launches)
+      return launches.takeError();
+    CpuEvaluatorOptions options;
+    options.toolchain = task.toolchain;
+    options.compile = task.options;
+    options.path = task.path;
+    options.text = emitted;
+    options.performance = std::move(*launches);
+    options.verify = verifyOptions(task);
+    auto rewritten = CpuEvaluator::create(std::move(options));
+    if (!rewritten)
+      return rewritten.takeError();
+    return ProgramTimes{own->baseline().time.seconds, (*rewritten)->baseline().time.seconds};
+  }
+
   llvm::Error checkProgram(const SearchTask &, const std::string &, nlohmann::json &) override {
     return llvm::Error::success(); // there is nothing here that it could run on
   }

@@ -384,10 +384,14 @@ void Emitter::emitLoops(const LoopRewrite &rewrite, const std::string &dispatche
         edits.push_back({site.begin, site.end, object + ".add(" + launchArguments(site) + ")"});
         ++result.dispatched;
       }
-    bool scan = rewrite.idiom.kind == LaunchIdiom::Kind::ScanStep;
-    edits.push_back({loop.begin, loop.begin, "{ // OptiML: its launches take place at the end\n" + qualifier + names.loop + " " + object +
-                                                 (scan ? "(false)" : "") + ";\n"});
-    edits.push_back({loop.end, loop.end, "\n}"});
+    std::string used;
+    if (rewrite.idiom.kind == LaunchIdiom::Kind::ScanStep && loop.pointersKnown) {
+      for (const std::string &pointer : loop.living)
+        used += (used.empty() ? "" : ", ") + pointer;
+      used = "\n" + object + ".used({" + used + "});";
+    }
+    edits.push_back({loop.begin, loop.begin, "{ // OptiML: its launches take place at the end\n" + qualifier + names.loop + " " + object + ";\n"});
+    edits.push_back({loop.end, loop.end, used + "\n}"});
   }
 }
 

@@ -50,7 +50,7 @@ Step lookAt(const Program &device, const std::string &symbol, bool strictFloat) 
   if (!step.kernel.besideOriginal)
     step.refused = "the kernel is no part of this file, or has template arguments that are declared elsewhere";
   for (const Param &param : state.original->params)
-    if (llvm::is_contained({"launch", "launchGrid", "launchBlock", "launchShared", "launchStream", "launches", "waiting", "dead"}, param.name))
+    if (llvm::is_contained({"launch", "launchGrid", "launchBlock", "launchShared", "launchStream", "launches"}, param.name))
       step.refused = "the kernel's parameter '" + param.name + "' has a name that the new code needs";
   return step;
 }
@@ -78,6 +78,8 @@ FoundLoops optiml::findLoopRewrites(const Program &device, const Program &host, 
   std::set<unsigned> taken;
   for (LaunchLoop &loop : findLaunchLoops(host)) {
     std::string why = loop.refused;
+    if (why.empty() && loop.launches.empty())
+      continue;
     if (why.empty() && llvm::any_of(loop.symbols, [&](const std::string &s) { return s != loop.symbols.front(); }))
       why = llvm::formatv("line {0}: it launches different kernels", loop.line);
     if (why.empty() && llvm::any_of(loop.launches, [&](unsigned at) { return taken.count(at); }))

@@ -240,7 +240,7 @@ private:
 @MEMBERS};
 )";
 
-static const char scanMembers[] = R"(  bool dead;
+static const char scanMembers[] = R"(  bool dead = false; ///< nobody looks at the buffer that the last step reads
 
   /// What a launch does: over n elements, with elements this far apart.
   static bool understood(const Launch &launch, long long &n, long long &distance) {
@@ -249,7 +249,7 @@ static const char scanMembers[] = R"(  bool dead;
   bool continues() const {
     const Launch &launch = launches.back();
     long long n = 0, distance = 0, n0 = 0, distance0 = 0;
-    if (@DEAD!understood(launch, n, distance) || !inARow(launch) || threads(launch) < n || n < 2 || n > (1ll << 30) || distance >= n)
+    if (!understood(launch, n, distance) || !inARow(launch) || threads(launch) < n || n < 2 || n > (1ll << 30) || distance >= n)
       return false;
     if (launch.@IN < launch.@OUT ? launch.@OUT - launch.@IN < n : launch.@IN - launch.@OUT < n)
       return false; // the buffers overlap
@@ -262,7 +262,7 @@ static const char scanMembers[] = R"(  bool dead;
   bool replaced() {
     const Launch &first = launches.front(), &last = launches.back();
     long long n = 0, distance = 0;
-    if (launches.size() < 2 || !understood(last, n, distance) || 2 * distance < n)
+    if (@DEADlaunches.size() < 2 || !understood(last, n, distance) || 2 * distance < n)
       return false;
     cudaStream_t stream = last.launchStream;
     const unsigned tiles = unsigned((n + 4095) / 4096);
@@ -427,7 +427,14 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   values["FORMS"] = formTests(idiom);
   values["CONSTRUCTOR"] = "";
   if (scan)
-    values["CONSTRUCTOR"] = "  /// `dead`: nobody looks at the buffer that the last step reads.\n  explicit " + names.loop + "(bool dead) : dead(dead) {}\n";
+    values["CONSTRUCTOR"] = R"(  /// After the loop: only the memory that these point to is looked at again.
+  void used(std::initializer_list<const void *> pointers) {
+    dead = true;
+    for (const void *pointer : pointers)
+      dead = dead && (launches.empty() || pointer != launches.back().@IN);
+  }
+)";
+  values["CONSTRUCTOR"] = filled(values["CONSTRUCTOR"], values);
   values["DEAD"] = undone ? "" : "!dead || ";
   values["BEFORE"] = !undone ? "" : "if (!dead) // the other buffer, as the last step finds it\n"
                      "      " + names.prefix + "_before<<<unsigned((n + 255) / 256), 256, 0, stream>>>(last." + idiom.out +

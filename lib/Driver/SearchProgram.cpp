@@ -8,6 +8,7 @@
 #include "optiml/Driver/SearchProgram.h"
 #include "Backend.h"
 #include "FinalCompile.h"
+#include "LoopTrial.h"
 #include "MemoryUse.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Driver/Emit.h"
@@ -75,6 +76,27 @@ Variant limitedToSizes(Variant variant, const Workload &performance) {
            "smaller launches were not looked at"});
   }
   return variant;
+}
+
+/// What replaced loops of launches change in the summary.
+void addLoops(const LoopTrial &loops, const Variant &variant, nlohmann::json &summary) {
+  for (const std::string &note : loops.notes)
+    summary["notes"].push_back(note);
+  if (loops.rewrites.empty())
+    return;
+  std::string recipe = recipeText(variant.recipe);
+  for (const LoopRewrite &rewrite : loops.rewrites) {
+    recipe += (recipe.empty() ? "" : "; ") + ("launch-loop[" + rewrite.kernel.original + "]");
+    summary["loops"].push_back(rewrite.kernel.original);
+  }
+  summary["recipeText"] = recipe;
+  summary["baselineSeconds"] = loops.times.before;
+  summary["bestSeconds"] = loops.times.after;
+  summary["speedup"] = loops.times.before / loops.times.after;
+  for (const char *interval : {"speedupLow", "speedupHigh"})
+    summary.erase(interval); // the search's, of its kernels alone
+  std::string verified = summary.value("verified", std::string());
+  summary["verified"] = verified + (verified.empty() ? "" : "; ") + loops.verified;
 }
 
 /// Where the time of a search goes.
@@ -392,16 +414,24 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   outcome.summary["evaluations"] = result->statistics.evaluations;
   outcome.summary["stopText"] = stopReasonText(result->stop);
   outcome.summary["bottleneck"] = result->best.measurement.bottleneck;
-  if (result->improved) {
-    auto host = Program::parse(device.path(), text, options, toolchain, View::Host);
-    if (!host)
-      return host.takeError();
+  auto host = Program::parse(device.path(), text, options, toolchain, View::Host);
+  if (!host)
+    return host.takeError();
+  Variant variant;
+  variant.path = device.path();
+  variant.original = variant.text = text;
+  if (result->improved)
+    variant = limitedToSizes(*result->best.variant, performance);
+  LoopTrial loops = tryLoops(task, *backend, device, **host, variant, result->improved ? result->best.speedup() : 1);
+  addLoops(loops, variant, outcome.summary);
+  clock.ended("loops");
+  if (result->improved || !loops.rewrites.empty()) {
     std::map<std::string, std::string> summaries;
-    for (const KernelRewrite &rewrite : result->best.variant->rewrites)
+    for (const KernelRewrite &rewrite : variant.rewrites)
       summaries[rewrite.original] =
           llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", result->best.speedup(),
                         backend->measures() ? "measured on" : "predicted for", backend->gpuName());
-    auto emitted = emitProgram(limitedToSizes(*result->best.variant, performance), **host, path, summaries);
+    auto emitted = emitProgram(variant, **host, path, summaries, loops.rewrites);
     if (!emitted)
       return emitted.takeError();
     for (const std::string &remark : emitted->remarks)

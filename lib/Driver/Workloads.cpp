@@ -180,6 +180,22 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
   return runs;
 }
 
+llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, const Toolchain &toolchain,
+                                                const std::pair<std::string, std::string> &changed,
+                                                const std::vector<std::string> &arguments,
+                                                const std::string &directory, double seconds,
+                                                const std::atomic<bool> *cancel) {
+  EmulatedProgram program{directory + "/changed", cancel};
+  if (llvm::Error e = emu::buildProgram(options, {changed}, toolchain, emu::ModeBounds, program.executable))
+    return std::move(e);
+  Workload launches;
+  if (llvm::Error e = program.run(arguments, directory + "/changed-run", seconds, launches))
+    return std::move(e);
+  if (launches.launches.empty())
+    return makeError("the rewritten program launches no kernel that could be captured");
+  return launches;
+}
+
 llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
                                                        const std::vector<std::string> &arguments,
                                                        const std::string &directory, double seconds,

@@ -22,6 +22,12 @@ llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const To
                                          const std::vector<std::string> &arguments, const std::string &directory, double seconds,
                                          const std::atomic<bool> *cancel);
 
+/// The launches of a program with `changed` (path, text) in place of a file, run with `arguments`.
+llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain,
+                                        const std::pair<std::string, std::string> &changed,
+                                        const std::vector<std::string> &arguments, const std::string &directory,
+                                        double seconds, const std::atomic<bool> *cancel);
+
 /// Only the runs with odd sizes, each of at most `seconds`.
 llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
                                                const std::vector<std::string> &arguments, const std::string &directory,

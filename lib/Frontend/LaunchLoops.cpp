@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Frontend/LaunchLoops.h"
+#include "clang/AST/ParentMapContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 using namespace optiml;
 using namespace clang;
@@ -207,13 +209,105 @@ bool Body::expr(const Expr *e) {
 }
 
 namespace {
+/// What becomes of the pointers that a loop deals with: every use of a variable is one of a few that keep no copy of its
+/// value, or the loop's own.
+class PointerUses : public RecursiveASTVisitor<PointerUses> {
+public:
+  PointerUses(const FunctionDecl &fn, const Stmt &loop, ASTContext &ast) : ast(ast), sm(ast.getSourceManager()), loop(loop) {
+    collect(&loop);
+    known = !variables.empty();
+    TraverseStmt(fn.getBody());
+  }
+  bool known = true;
+  std::set<std::string> living;
+
+  bool VisitStmt(Stmt *s) {
+    known &= !isa<LambdaExpr, GotoStmt, LabelStmt>(s); // no way back to what stands before the loop
+    return true;
+  }
+  bool VisitVarDecl(VarDecl *v) { // whoever made the pointer may have kept it
+    if (variables.count(v) && v->getInit() && sm.isBeforeInTranslationUnit(v->getLocation(), loop.getBeginLoc()))
+      known &= v->getInit()->isNullPointerConstant(ast, Expr::NPC_ValueDependentIsNotNull) != Expr::NPCK_NotNull;
+    return true;
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+    auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    if (!v || !variables.count(v) || within(ref))
+      return true;
+    bool after = sm.isBeforeInTranslationUnit(sm.getExpansionLoc(loop.getEndLoc()), sm.getExpansionLoc(ref->getBeginLoc()));
+    const Stmt *use = ref, *parent = up(use);
+    bool address = false;
+    while (parent && (isa<CastExpr, ParenExpr>(parent) || (isa<UnaryOperator>(parent) && cast<UnaryOperator>(parent)->getOpcode() == UO_AddrOf))) {
+      address |= isa<UnaryOperator>(parent);
+      use = parent;
+      parent = up(parent);
+    }
+    auto *call = dyn_cast_or_null<CallExpr>(parent);
+    const FunctionDecl *fn = call ? call->getDirectCallee() : nullptr;
+    llvm::StringRef name = fn && fn->getDeclName().isIdentifier() ? fn->getName() : "";
+    bool good = address ? name == "cudaMalloc" || name == "cudaMallocAsync"
+                        : (call && isa<CUDAKernelCallExpr>(call)) || name == "cudaMemcpy" || name == "cudaMemcpyAsync" ||
+                              name == "cudaMemset" || name == "cudaMemsetAsync" || name == "cudaFree" || name == "cudaFreeAsync";
+    known &= good;
+    if (after && !name.starts_with("cudaFree"))
+      living.insert(v->getNameAsString());
+    return true;
+  }
+
+private:
+  ASTContext &ast;
+  const SourceManager &sm;
+  const Stmt &loop;
+  std::set<const VarDecl *> variables;
+
+  const Stmt *up(const Stmt *s) const {
+    auto parents = ast.getParents(*s);
+    return parents.size() == 1 ? parents[0].get<Stmt>() : nullptr;
+  }
+  bool within(const Stmt *s) const {
+    for (; s; s = up(s))
+      if (s == &loop)
+        return true;
+      else if (auto parents = ast.getParents(*s); parents.size() == 1 && parents[0].get<VarDecl>())
+        return within(ast.getParents(*parents[0].get<VarDecl>())[0].get<Stmt>());
+    return false;
+  }
+  /// The pointer variables that the loop names. Any other place that holds a pointer is not followed.
+  void collect(const Stmt *s) {
+    if (!s)
+      return;
+    if (auto *branch = dyn_cast<IfStmt>(s); branch && asksForError(branch->getCond()))
+      return collect(branch->getElse()); // stderr and the like are no buffers
+    auto *e = dyn_cast<Expr>(s);
+    if (e && e->isLValue() && e->getType()->isPointerType()) {
+      auto *ref = dyn_cast<DeclRefExpr>(e->IgnoreParens());
+      auto *v = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
+      if (v && v->hasLocalStorage() && !isa<ParmVarDecl>(v) && !v->getType()->isReferenceType())
+        variables.insert(v);
+      else if (ref || isa<MemberExpr, ArraySubscriptExpr, UnaryOperator>(e->IgnoreParens()))
+        escaped = true; // an assignment and the like are made of what follows
+    }
+    for (const Stmt *child : s->children())
+      collect(child);
+  }
+
+public:
+  bool escaped = false;
+};
+
 class LoopFinder : public RecursiveASTVisitor<LoopFinder> {
 public:
   LoopFinder(const Program &host, std::vector<LaunchLoop> &loops)
       : host(host), ast(host.ast()), sm(ast.getSourceManager()), loops(loops) {}
 
   bool TraverseFunctionDecl(FunctionDecl *fn) {
-    return fn->isDependentContext() || RecursiveASTVisitor::TraverseFunctionDecl(fn);
+    if (fn->isDependentContext())
+      return true;
+    const FunctionDecl *before = function;
+    function = fn;
+    bool result = RecursiveASTVisitor::TraverseFunctionDecl(fn);
+    function = before;
+    return result;
   }
   bool VisitForStmt(ForStmt *s) { return look(s, s->getBody()); }
   bool VisitWhileStmt(WhileStmt *s) { return look(s, s->getBody()); }
@@ -245,7 +339,11 @@ private:
     loop.line = sm.getPresumedLoc(s->getBeginLoc()).getLine();
     loop.begin = sm.getFileOffset(s->getBeginLoc());
     std::vector<const CUDAKernelCallExpr *> found;
-    Body(sm, loop, found).stmt(s);
+    if (Body(sm, loop, found).stmt(s) && function && function->doesThisDeclarationHaveABody() && !inLoop(s)) {
+      PointerUses uses(*function, *s, ast);
+      loop.pointersKnown = uses.known && !uses.escaped;
+      loop.living.assign(uses.living.begin(), uses.living.end());
+    }
     SourceLocation end = s->getEndLoc();
     if (end.isMacroID()) {
       if (loop.refused.empty())
@@ -277,10 +375,20 @@ private:
     return true;
   }
 
+  /// Within another loop what comes before may come after.
+  bool inLoop(const Stmt *s) const {
+    for (auto parents = ast.getParents(*s); !parents.empty(); parents = ast.getParents(parents[0]))
+      if (parents.size() != 1 || parents[0].get<ForStmt>() || parents[0].get<WhileStmt>() || parents[0].get<DoStmt>() ||
+          parents[0].get<CXXForRangeStmt>() || parents[0].get<LambdaExpr>())
+        return true;
+    return false;
+  }
+
   const Program &host;
   ASTContext &ast;
   SourceManager &sm;
   std::vector<LaunchLoop> &loops;
+  const FunctionDecl *function = nullptr;
 };
 } // namespace
 

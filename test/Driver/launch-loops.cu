@@ -32,7 +32,8 @@ __global__ void stepUp(const unsigned *__restrict__ from, unsigned *__restrict__
   to[at] = at < reach ? from[at] : from[at - reach] + from[at];
 }
 
-// The greatest so far; the value is kept in a variable.
+// The greatest so far; the value is kept in a variable. What the other buffer holds in the end cannot be had from the
+// result, so that it has to be seen that nobody looks at it.
 __global__ void greatest(int count, const double *a, double *b, int offset) {
   int i = threadIdx.x + blockDim.x * blockIdx.x;
   if (i < count) {
@@ -123,10 +124,13 @@ static bool scans(size_t n, int steps) {
 }
 
 static bool greatestSoFar(int n) {
-  std::vector<double> a(n), zero(n);
+  std::vector<double> a(n), result(n);
   for (double &x : a)
     x = next();
-  double *in = upload(a), *out = upload(zero);
+  double *in, *out = nullptr;
+  CHECK(cudaMalloc(&in, n * sizeof(double)));
+  CHECK(cudaMalloc((void **)&out, n * sizeof(double)));
+  CHECK(cudaMemcpy(in, a.data(), n * sizeof(double), cudaMemcpyHostToDevice));
   int d = 1;
   while (d < n) {
     greatest<<<(n + 63) / 64, 64>>>(n, in, out, d);
@@ -137,10 +141,10 @@ static bool greatestSoFar(int n) {
   }
   for (int i = 1; i < n; i++)
     a[i] = a[i] < a[i - 1] ? a[i - 1] : a[i];
-  bool good = download(in, n) == a;
+  CHECK(cudaMemcpy(result.data(), in, n * sizeof(double), cudaMemcpyDeviceToHost));
   cudaFree(out);
   cudaFree(in);
-  return good;
+  return result == a;
 }
 
 static bool sorts(int n, int phases) {
@@ -195,10 +199,14 @@ int main() {
 // CHECK: // OptiML: sortPhase is a phase of a sort by odd-even transposition.
 // CHECK: // OptiML: exchange is a phase of a sort by odd-even transposition.
 // CHECK: { // OptiML: its launches take place at the end
-// CHECK-NEXT: stepUp_optiml{{.*}} [[OBJECT:[a-z_0-9]+]](false);
+// CHECK-NEXT: stepUp_optiml{{.*}} [[OBJECT:[a-z_0-9]+]];
 // CHECK-NEXT: for (int s = 0; s < steps; s++) {
 // CHECK-NEXT: [[OBJECT]].add((n + 127) / 128, 128, 0, 0, buffers[now], buffers[1 - now], n, s);
 // CHECK-NEXT: launched(cudaGetLastError(), "stepUp");
+// CHECK: while (d < n) {
+// CHECK: }
+// CHECK-NEXT: {{.*}}.used({in});
+// CHECK-NEXT: }
 //
 // NOTES: note: line {{.*}}: almost: it is no step of a scan or of a sort by exchanges (the loop's launches stay as they are)
 // NOTES: note: line {{.*}}: falling: it is no step of a scan or of a sort by exchanges (the loop's launches stay as they are)
@@ -206,7 +214,7 @@ int main() {
 //
 // RAN-DAG: PASS
 // RAN-DAG: OptiML: stepUp: 3 optimized, 5 original launches
-// RAN-DAG: OptiML: greatest: 0 optimized, 10 original launches
+// RAN-DAG: OptiML: greatest: 1 optimized, 0 original launches
 // RAN-DAG: OptiML: sortPhase: 3 optimized, 40 original launches
 // RAN-DAG: OptiML: exchange: 3 optimized, 40 original launches
 // DISABLED-DAG: PASS

@@ -120,6 +120,9 @@ private:
 struct CompareOptions {
   VerifyOptions verify;
   std::vector<std::string> arguments; ///< the programs' command line
+  /// Also try kernels on random contents of their buffers. Not for a program that has kernels of its own, whose buffers
+  /// only the program itself can fill.
+  bool freshKernels = true;
   bool otherSizes = true;             ///< also run with odd sizes in place of integers among the arguments
   double seconds = 120;               ///< limit of one run of a program
 };

@@ -17,6 +17,10 @@ struct LaunchLoop {
   unsigned line = 0;
   std::vector<unsigned> launches; ///< LaunchSite::begin of the launches in it
   std::vector<std::string> symbols; ///< of the kernels, one for each launch
+  /// Only local variables of the function hold the pointers that the loop deals with; of these, `living` are used after
+  /// it other than to be freed. What no living one points to is never looked at again.
+  bool pointersKnown = false;
+  std::vector<std::string> living;
   std::string refused; ///< why the launches cannot be put off ("line 12: …"); empty: they can
 };
 

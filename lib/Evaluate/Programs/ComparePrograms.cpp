@@ -344,7 +344,7 @@ llvm::Expected<VerifyReport> Comparison::run() {
   if (!skipped.empty())
     return makeError("the original program cannot serve as a reference: {0}", skipped);
   std::vector<Input> inputs;
-  for (unsigned i = 0; i < options.verify.freshInputs; ++i)
+  for (unsigned i = 0; options.freshKernels && i < options.verify.freshInputs; ++i)
     for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep})
       inputs.push_back(
           {options.arguments, options.verify.seed + 1 + i, integers, "random inputs, " + joined(options.arguments), ""});

@@ -1,0 +1,29 @@
+//===- LoopTrial.h - replacing loops of launches, tried out -----*- C++ -*-===//
+//
+// A loop of launches is no launch, so that the search over kernels cannot weigh its replacement: the whole program is
+// compared (on the emulator, with odd sizes) and timed with it and without it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_LOOPTRIAL_H
+#define OPTIML_LIB_DRIVER_LOOPTRIAL_H
+
+#include "Backend.h"
+#include "optiml/Driver/Emit.h"
+
+namespace optiml {
+
+struct LoopTrial {
+  std::vector<LoopRewrite> rewrites; ///< empty: all loops stay
+  ProgramTimes times;                ///< of the program without and with them
+  std::string verified;              ///< what was compared, for people
+  std::vector<std::string> notes;    ///< why loops stay
+};
+
+/// What the search found in `variant` (no rewrites: nothing) stays in the program beside the loops' replacements; it is
+/// `speedup` times as fast as the original.
+LoopTrial tryLoops(const SearchTask &task, Backend &backend, const Program &device, const Program &host,
+                   const Variant &variant, double speedup);
+
+} // namespace optiml
+
+#endif
