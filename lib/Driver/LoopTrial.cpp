@@ -24,7 +24,10 @@ static llvm::Expected<std::string> compareOnEmulator(const SearchTask &task, con
     for (llvm::StringRef word : words)
       compare.arguments.push_back(word.str());
   }
-  auto report = comparePrograms(task.toolchain, task.path, text, task.options, compare);
+  auto originals = OriginalBuilds::create();
+  if (!originals)
+    return originals.takeError();
+  auto report = comparePrograms(*originals, task.toolchain, task.path, text, task.options, compare);
   if (!report)
     return report.takeError();
   if (report->verdict != Verdict::Correct)
