@@ -96,7 +96,10 @@ static void parseShapes(StringRef key, StringRef value, Operation &op) {
   StringRef words = key.drop_front(StringRef("shapes").size()).trim();
   for (const std::string &alternative : list(value, ";")) {
     ShapeRule rule;
-    rule.words = list(words, ",");
+    if (StringRef when = words; when.consume_front("when "))
+      rule.when = when.trim().str();
+    else
+      rule.words = list(words, ",");
     for (const std::string &shape : list(alternative, ","))
       rule.shapes.push_back(names(shape));
     op.shapes.push_back(std::move(rule));

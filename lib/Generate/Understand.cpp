@@ -210,6 +210,8 @@ void Reader::findModifiers() {
 }
 
 static bool choiceOffers(const Operation &op, const std::string &modifier) {
+  if (modifier == "batched" && llvm::any_of(op.sizes, [](const Size &size) { return llvm::is_contained(size.words, "batch"); }))
+    return true;
   return llvm::is_contained(op.always, modifier) ||
          llvm::any_of(op.choices, [&](const Choice &c) { return llvm::is_contained(c.values, modifier); });
 }
@@ -245,7 +247,7 @@ std::vector<Match> Reader::allMatches() const {
     double fits = offers(op) + 0.05 * index.bm25(&op, tokens);
     for (std::vector<std::string> phrase : index.phrases(&op))
       for (bool reversed : {false, true}) {
-        if (reversed && phrase.size() != 2)
+        if (reversed && (phrase.size() != 2 || phrase[0] == "#" || phrase[1] == "#"))
           break;
         if (reversed)
           std::reverse(phrase.begin(), phrase.end());
@@ -392,8 +394,10 @@ llvm::Error Reader::applyModifiers() {
     if (modifier.soft && choiceOffers(*heavy.op, modifier.name) && free(modifier) && chosen.empty())
       if (llvm::Error error = apply(modifier))
         return error;
+  // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
+  bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");
   for (const Modifier &modifier : modifiers)
-    if (!modifier.soft && !choiceOffers(*heavy.op, modifier.name) && llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
+    if (!modifier.soft && (hasAxis || (modifier.name != "row" && modifier.name != "column")) && !choiceOffers(*heavy.op, modifier.name) && llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
       return refuse((result.before.empty() || !heavy.op->says.empty() ? heavy.op->name : result.before[0].operation->name) +
                     " is not offered with '" + modifier.name + "'");
   for (const auto &[name, phrases] : vocabulary.hints)
@@ -533,6 +537,10 @@ llvm::Error Reader::assignShapes() {
     for (size_t i : at)
       used[i] = true;
   };
+  auto applies = [&](const ShapeRule &rule) {
+    auto [choice, value] = StringRef(rule.when).split('=');
+    return rule.when.empty() || result.choices[choice.str()] == value;
+  };
   std::vector<size_t> open;
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isShape() || used[at])
@@ -566,7 +574,7 @@ llvm::Error Reader::assignShapes() {
     return llvm::Error::success();
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
-    if (rule.words.empty() && readShapes(rule, tokens, open, values)) {
+    if (rule.words.empty() && applies(rule) && readShapes(rule, tokens, open, values)) {
       take(open, values);
       return llvm::Error::success();
     }
@@ -601,7 +609,7 @@ llvm::Error Reader::assignNumbers() {
       open.push_back(at);
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
-    if (open.size() > 1 && rule.words.empty() && readShapes(rule, tokens, open, values)) {
+    if (open.size() > 1 && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, open, values)) {
       for (const auto &[name, value] : values)
         setNumber(name, double(value), open[0]);
       for (size_t at : open)
@@ -619,7 +627,7 @@ llvm::Error Reader::assignNumbers() {
     bool integral = value == std::floor(value) && value >= 1;
     for (const ShapeRule &rule : heavy.op->shapes) {
       std::map<std::string, int64_t> values;
-      if (!done && integral && value >= 16 && rule.words.empty() && readShapes(rule, tokens, {at}, values) &&
+      if (!done && integral && value >= 16 && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
           llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
         for (const auto &[name, v] : values)
           done |= setNumber(name, double(v), at);

@@ -294,7 +294,8 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
   for (size_t w = 0; w < phrase.size(); ++w) {
     bool adjacent = w > 0 && phrase[w - 1] == "#"; // "10 largest"
     size_t limit = w == 0 ? start : std::min(tokens.size() - 1, at + (adjacent ? 0 : gap));
-    while (at < tokens.size() && at <= limit && (!(tokens[at].text == phrase[w] || (phrase[w] == "#" && tokens[at].spelled)) || used[at])) {
+    while (at < tokens.size() && at <= limit && (!(tokens[at].text == phrase[w] || (phrase[w] == "#" && tokens[at].spelled) ||
+                                                        (tokens[at].isNumber() && tokens[at].raw == phrase[w])) || used[at])) {
       if (w && (tokens[at].raw == "," || tokens[at].raw == "." || tokens[at].raw == ";" || tokens[at].raw == "then"))
         return std::nullopt; // a phrase does not reach over the end of a clause
       ++at;

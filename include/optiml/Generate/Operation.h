@@ -53,6 +53,7 @@ struct Choice {
 struct ShapeRule {
   std::vector<std::vector<std::string>> shapes;
   std::vector<std::string> words; ///< phrases that must stand beside it ("3x3 kernel"); empty: none
+  std::string when;               ///< "choice=value" under which it holds; empty: always
 };
 
 /// Another array that an element-wise stage reads.

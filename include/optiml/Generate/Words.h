@@ -42,7 +42,7 @@ public:
   std::vector<std::string> words(llvm::StringRef phrase) const;
   bool isFiller(const std::string &word) const { return fillers.count(word) != 0; }
   /// Words of the field that no operation offers ("eigenvalue").
-  bool isForeign(const std::string &word) const { return foreign.count(word) != 0; }
+  bool isForeign(const std::string &word) const { return foreign.count(word) != 0 && !isFiller(word); }
 
   std::map<std::string, std::vector<std::vector<std::string>>> modifiers, types, hints;
 
