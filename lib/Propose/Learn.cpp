@@ -53,6 +53,8 @@ private:
 };
 
 void Learner::addRecipe(const TriedRecipe &tried) {
+  if (tried.measurement.verdict == Verdict::Timeout)
+    return; // says more about the load of the machine than about the recipe
   const Measurement *before = nullptr;
   size_t kept = tried.recipe.size();
   while (!before && kept-- > 0) {

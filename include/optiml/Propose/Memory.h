@@ -17,6 +17,7 @@ namespace optiml {
 class LearntMemory {
 public:
   LearntMemory(std::vector<KernelMemory> memories, KernelIdentities kernels, const MemoryOrigin &here);
+  LearntMemory(LearntMemory &&) = default; // matches point into memories: no copies
 
   /// A remembered kernel that is similar enough to count.
   struct Match {
