@@ -24,7 +24,7 @@ static llvm::Expected<std::string> compareOnEmulator(const SearchTask &task, con
     for (llvm::StringRef word : words)
       compare.arguments.push_back(word.str());
   }
-  auto report = comparePrograms(task.toolchain, task.path, text, task.options, compare);
+  auto report = comparePrograms(task.toolchain, task.options.inputs.front(), text, task.options, compare);
   if (!report)
     return report.takeError();
   if (report->verdict != Verdict::Correct)
