@@ -56,6 +56,7 @@ TEST(LaunchIdiomsTest, WhatIsAlmostAScanIsNone) {
       {scanWith("if (i < n) b[n - 1 - i] = i >= d ? a[i] + a[i - d] : a[i];"), "none"},
       {scanWith("if (i < n && a[i] > 0) b[i] = i >= d ? a[i] + a[i - d] : a[i];"), "none"}, // depends on data
       {scanWith("if (threadIdx.x < n) b[i] = i >= d ? a[i] + a[i - d] : a[i];"), "none"},
+      {scanWith("if ((i - 7) % 2 < 0) return; if (i < n) b[i] = i >= d ? a[i] + a[i - d] : a[i];"), "none"}, // some are left out
       {scanWith("for (; i < n; i += d) b[i] = a[i];"), "none"},
   });
 }
