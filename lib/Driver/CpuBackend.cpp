@@ -76,7 +76,7 @@ public:
   }
 
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override {
-    auto launches = captureChanged(task.options, task.toolchain, {task.path, emitted}, task.flags.programArgs,
+    auto launches = captureChanged(task.options, task.toolchain, {task.options.inputs.front(), emitted}, task.flags.programArgs,
                                    task.folder, task.flags.time, task.cancel);
     if (!launches)
       return launches.takeError();

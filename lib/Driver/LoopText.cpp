@@ -235,7 +235,7 @@ private:
   static long long threads(const Launch &launch) { return (long long)launch.launchGrid.x * launch.launchBlock.x; }
   static bool inARow(const Launch &launch) {
     return launch.launchGrid.y == 1 && launch.launchGrid.z == 1 && launch.launchBlock.y == 1 && launch.launchBlock.z == 1 &&
-           threads(launch) <= (1ll << 30);
+           launch.launchBlock.x <= 1024 && threads(launch) <= (1ll << 30);
   }
 @MEMBERS};
 )";
@@ -396,8 +396,8 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
     alias = "\ntypedef " + idiom.element + " " + values["T"] + ";\n";
   }
   // Parenthesized, so that it can be an operand.
-  if (scan)
-    values["OP"] = "(" + operations.at(idiom.op) + ")";
+  if (scan) // CUDA's own min and max know what to do with NaN
+    values["OP"] = "(" + (idiom.isFloat && (idiom.op == "min" || idiom.op == "max") ? idiom.op + "(a, b)" : operations.at(idiom.op)) + ")";
   bool undone = !idiom.isFloat && (idiom.op == "+" || idiom.op == "^");
   values["UNDO"] = idiom.op == "^" ? "sums[i] ^ sums[i - distance]"
                                    : "(unsigned long long)sums[i] - (unsigned long long)sums[i - distance]";

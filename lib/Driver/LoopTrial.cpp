@@ -27,7 +27,7 @@ static llvm::Expected<std::string> compareOnEmulator(const SearchTask &task, con
   auto originals = OriginalBuilds::create();
   if (!originals)
     return originals.takeError();
-  auto report = comparePrograms(*originals, task.toolchain, task.path, text, task.options, compare);
+  auto report = comparePrograms(*originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
   if (!report)
     return report.takeError();
   if (report->verdict != Verdict::Correct)

@@ -34,6 +34,12 @@ private:
   bool isScanStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom::Form &form) const;
   bool isExchangeStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom::Form &form) const;
   bool element(const std::string &array, LaunchIdiom &idiom) const;
+  /// Remainders and the like that differ between threads, other than `name`: whether they are negative is not known.
+  bool otherAtoms(const std::string &name) const {
+    return std::any_of(cases.atoms.begin(), cases.atoms.end(), [&](const auto &atom) {
+      return atom.first != name && !cases.uniform(Poly::atom(atom.first));
+    });
+  }
   std::optional<std::vector<std::pair<std::vector<Poly>, Group>>> groups() const;
 };
 
@@ -124,7 +130,7 @@ bool Recognizer::isScanStep(const Group &group, LaunchIdiom &idiom, LaunchIdiom:
         end = fact + index + Poly(1);
     break;
   }
-  if (!distance || !end || !element(idiom.in, idiom) || !element(idiom.out, idiom))
+  if (!distance || !end || otherAtoms("") || !element(idiom.in, idiom) || !element(idiom.out, idiom))
     return false;
   std::string own = elementTerm(idiom.in, index);
   std::string both = operation(idiom.op, own, elementTerm(idiom.in, index - *distance));
@@ -196,6 +202,8 @@ bool Recognizer::isExchangeStep(const Group &group, LaunchIdiom &idiom, LaunchId
     if (!parity || !(low == index))
       return false;
   }
+  if (otherAtoms(parity ? parity->atom : ""))
+    return false;
   // The end of the array, as a bound on the pair's upper element or on the number of pairs.
   std::optional<Poly> end, pairs;
   for (const Poly &fact : swaps->facts)
