@@ -8,6 +8,7 @@
 #include "optiml/Driver/SearchProgram.h"
 #include "Backend.h"
 #include "FinalCompile.h"
+#include "Proposers.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
@@ -102,6 +103,7 @@ private:
   int finish(const Outcome &outcome);
   void printSummary(const Outcome &outcome) const;
   std::string storeFolder() const;
+  std::string proposerKey() const;
 
   OwnFlags flags;
   std::vector<std::string> arguments;
@@ -131,6 +133,16 @@ std::string Session::storeFolder() const {
   if (!flags.store.empty())
     return flags.store;
   return llvm::sys::path::parent_path(Store::defaultPath()).str();
+}
+
+/// What of the models decides a search's outcome, as far as that can be told.
+std::string Session::proposerKey() const {
+  if (!models || models->models().empty() || !modelsPropose(flags))
+    return "";
+  std::string key = "|" + flags.proposer + "|" + modelPolicySettings(flags).str();
+  for (const ChatModel *model : models->models())
+    key += "|" + model->name();
+  return key;
 }
 
 /// Before anything else runs: this takes the models' keys out of the environment that children inherit.
@@ -232,7 +244,8 @@ llvm::Expected<Outcome> Session::search() {
   std::string contextHash = context.hash();
   std::string searchKey =
       contentHash(contextHash + "|" + flags.kernel + "|" + flags.strategy + "|" + std::to_string(flags.budget.evaluations) +
-                  "|" + std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin));
+                  "|" + std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
+                  proposerKey());
 
   std::unique_ptr<Store> store;
   if (flags.store != "none") {
@@ -348,8 +361,27 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       progress.clear();
       llvm::errs() << "optiml-clang: warning: the search goes on without its store: " << why << "\n";
     });
-  ExpertPolicy policy;
-  auto result = runSearch(**space, policy, **evaluator, settings, memory.get(), &observers);
+  auto texts = std::make_shared<KernelTexts>();
+  ExpertPolicy expert;
+  std::unique_ptr<ModelPolicy> asking;
+  if (models && !models->models().empty() && modelsPropose(flags)) {
+    ModelPolicySettings proposing = modelPolicySettings(flags);
+    if (proposing.kernels)
+      acceptKernelTexts(**space, texts, task, device, *backend);
+    asking = std::make_unique<ModelPolicy>(
+        models->models().vec(), searchFacts(task, device, **space, *backend), proposing,
+        [&](const nlohmann::json &event) {
+          if (trajectory)
+            trajectory->event(event);
+        },
+        [&](const std::string &why) {
+          progress.clear();
+          llvm::errs() << "optiml-clang: remark: " << why << "\n";
+        },
+        texts);
+  }
+  Proposer &proposer = asking ? static_cast<Proposer &>(*asking) : expert;
+  auto result = runSearch(**space, proposer, **evaluator, settings, memory.get(), &observers);
   progress.clear();
   if (!result)
     return result.takeError();
@@ -369,6 +401,11 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   outcome.summary["baselineSeconds"] = result->baseline.measurement.time.seconds;
   outcome.summary["bestSeconds"] = result->best.measurement.time.seconds;
   outcome.summary["recipeText"] = recipeText(result->best.recipe);
+  if (asking) {
+    outcome.summary["proposer"] = asking->summary();
+    outcome.summary["models"] = models->summary();
+    outcome.summary["texts"] = textsOf(result->best.recipe, *texts);
+  }
   outcome.summary["evaluations"] = result->statistics.evaluations;
   outcome.summary["stopText"] = stopReasonText(result->stop);
   outcome.summary["bottleneck"] = result->best.measurement.bottleneck;
@@ -379,8 +416,9 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
     std::map<std::string, std::string> summaries;
     for (const KernelRewrite &rewrite : result->best.variant->rewrites)
       summaries[rewrite.original] =
-          llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", result->best.speedup(),
-                        backend->measures() ? "measured on" : "predicted for", backend->gpuName());
+          llvm::formatv("program's kernels {0:f2} times faster, {1} {2}{3}", result->best.speedup(),
+                        backend->measures() ? "measured on" : "predicted for", backend->gpuName(),
+                        rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
     auto emitted = emitProgram(limitedToSizes(*result->best.variant, performance), **host, path, summaries);
     if (!emitted)
       return emitted.takeError();
@@ -446,8 +484,19 @@ void Session::printSummary(const Outcome &outcome) const {
         os << " [" << sizes.get<std::string>() << "]";
     }
     os << "\n";
+    if (s.contains("texts") && !s["texts"].empty())
+      os << "  tested:     a kernel's text is a language model's: tested, not proven; other sizes run the original\n";
     os << "  search:     " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
        << (fromStore ? " (from the store)" : "") << "\n";
+  }
+  if (s.contains("proposer") && s["proposer"].is_object()) {
+    const nlohmann::json &p = s["proposer"];
+    os << llvm::formatv("  models:     {0}; {1} actions proposed, {2} not legal; {3} kernels and {4} repairs written, {5} passed",
+                        word("models"), p.value("proposed", 0u), p.value("dropped", 0u), p.value("kernelTexts", 0u),
+                        p.value("repairs", 0u), p.value("textsPassed", 0u));
+    if (unsigned judged = p.value("judged", 0u))
+      os << llvm::formatv("; {0} of {1} diagnoses differ from the rules'", p.value("disagreed", 0u), judged);
+    os << "\n";
   }
   if (s.contains("originalFaults"))
     for (const auto &fault : s["originalFaults"])
