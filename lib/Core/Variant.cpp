@@ -66,6 +66,10 @@ static std::string normalized(StringRef text) {
   return out;
 }
 
+bool Variant::testedOnly() const {
+  return std::any_of(rewrites.begin(), rewrites.end(), [](const KernelRewrite &rewrite) { return rewrite.testedOnly; });
+}
+
 std::string Variant::key() const {
   std::vector<const KernelRewrite *> ordered;
   for (const KernelRewrite &rewrite : rewrites)

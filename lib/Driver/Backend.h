@@ -47,6 +47,8 @@ public:
   virtual llvm::Error observe(const SearchTask &task) = 0;
   /// The launches whose time counts.
   virtual const Workload &performance() const = 0;
+  /// The workloads on which variants are compared with the original; after evaluator().
+  virtual std::vector<const Workload *> exercised() const = 0;
   /// Command lines of further runs, with other sizes, for people.
   virtual std::vector<std::string> otherSizes() const = 0;
 

@@ -34,6 +34,14 @@ public:
   std::string storeName() const override { return "model"; }
   bool measures() const override { return false; }
   const Workload &performance() const override { return runs.performance; }
+  std::vector<const Workload *> exercised() const override {
+    std::vector<const Workload *> result;
+    for (const Workload &workload : runs.otherSizes)
+      result.push_back(&workload);
+    if (verifiesPerformance())
+      result.push_back(&runs.performance);
+    return result;
+  }
   std::vector<std::string> otherSizes() const override { return runs.arguments; }
 
   llvm::Error observe(const SearchTask &task) override {
@@ -53,8 +61,7 @@ public:
     options.performance = runs.performance;
     options.verification = runs.otherSizes;
     options.verify = verifyOptions(task);
-    // The program's own run is compared too where that is affordable, and always when there is nothing smaller.
-    if (runs.otherSizes.empty() || isSmall(runs.performance))
+    if (verifiesPerformance())
       options.verification.push_back(runs.performance);
     auto made = CpuEvaluator::create(std::move(options));
     if (!made)
@@ -103,6 +110,9 @@ public:
   }
 
 private:
+  /// The program's own run is compared too where that is affordable, and always when there is nothing smaller.
+  bool verifiesPerformance() const { return runs.otherSizes.empty() || isSmall(runs.performance); }
+
   const GpuSpec &gpu;
   CapturedRuns runs;
   std::unique_ptr<CpuEvaluator> own;

@@ -132,15 +132,35 @@ const Row rows[] = {
       "a language model: an OpenAI-compatible endpoint, Anthropic's (anthropic:URL where the URL does not tell), a local "
       "command, or a transcript; may be given several times"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return addModel(value, flags.llm, error); }},
+    {{"--optiml-llm-asm", "OPTIML_LLM_ASM", "on|off", "off",
+      "whether kernels that a language model writes may hold inline assembly"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return parseSwitch(value, flags.llmAssembly, error);
+     }},
     {{"--optiml-llm-budget", "OPTIML_LLM_BUDGET", "LIMITS", "50,500k",
       "what all models together may use: calls (20), tokens (200k), money (1.50usd), or several of them (20,200k,1.50usd)"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        return setModelBudget(value, flags.llm, error);
      }},
+    {{"--optiml-llm-judge", "OPTIML_LLM_JUDGE", "on|off", "on",
+      "whether a language model diagnoses the bottleneck beside the rules"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return parseSwitch(value, flags.llmJudge, error);
+     }},
+    {{"--optiml-llm-kernels", "OPTIML_LLM_KERNELS", "on|off", "on",
+      "whether language models write whole kernels"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return parseSwitch(value, flags.llmKernels, error);
+     }},
     {{"--optiml-llm-key-env", "OPTIML_LLM_KEY_ENV", "NAME", "OPENAI_API_KEY or ANTHROPIC_API_KEY at these hosts, else none",
       "the environment variable that holds an endpoint's key; none: no key; once for each endpoint"},
      [](std::string_view value, OwnFlags &flags, std::string &error) {
        return addKeyVariable(value, flags.llm, error);
+     }},
+    {{"--optiml-llm-mixture", "OPTIML_LLM_MIXTURE", "on|off", "on",
+      "whether several strategists ask, each with instructions of its own, or one"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       return parseSwitch(value, flags.llmMixture, error);
      }},
     {{"--optiml-llm-model", "OPTIML_LLM_MODEL", "NAME", "the endpoint's",
       "the model's name at its endpoint; may be given several times"},
@@ -177,6 +197,14 @@ const Row rows[] = {
        flags.profiler = value;
        if (value != "cupti" && value != "ncu" && value != "none")
          error = "want cupti, ncu or none";
+       return error.empty();
+     }},
+    {{"--optiml-proposer", "OPTIML_PROPOSER", "expert|model|both", "both where a language model is given",
+      "who proposes what to try: the built-in expert policy, language models, or both in one prior"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) {
+       flags.proposer = value;
+       if (value != "expert" && value != "model" && value != "both")
+         error = "want expert, model or both";
        return error.empty();
      }},
     {{"--optiml-seed", "OPTIML_SEED", "N", "1", "the same seed and budget in evaluations repeat a search exactly (on the emulator: measured times vary)"},

@@ -34,6 +34,7 @@ public:
   }
   bool measures() const override { return true; }
   const Workload &performance() const override { return captured; }
+  std::vector<const Workload *> exercised() const override { return {&captured}; } // what the GPU compares
   std::vector<std::string> otherSizes() const override { return emulated.arguments; }
 
   llvm::Error observe(const SearchTask &task) override;

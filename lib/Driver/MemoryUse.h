@@ -2,10 +2,12 @@
 #ifndef OPTIML_LIB_DRIVER_MEMORYUSE_H
 #define OPTIML_LIB_DRIVER_MEMORYUSE_H
 
+#include "optiml/Core/KernelText.h"
 #include "optiml/Driver/Flags.h"
 #include "optiml/Propose/Memory.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Store/Store.h"
+#include "llvm/ADT/STLExtras.h"
 #include <nlohmann/json.hpp>
 
 namespace optiml {
@@ -16,7 +18,11 @@ KernelIdentities identifyKernels(const SearchState &root);
 /// Collects what a search evaluates, for learn().
 class LessonRecorder : public SearchObserver {
 public:
-  void evaluated(const EvaluationRecord &record) override { tried.push_back({record.recipe, record.measurement}); }
+  void evaluated(const EvaluationRecord &record) override {
+    // A language model's text belongs to one kernel.
+    if (llvm::none_of(record.recipe, [](const Action &action) { return action.transform == replaceBody; }))
+      tried.push_back({record.recipe, record.measurement});
+  }
   const std::vector<TriedRecipe> &all() const { return tried; }
 
 private:

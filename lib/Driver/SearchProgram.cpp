@@ -10,6 +10,7 @@
 #include "FinalCompile.h"
 #include "LoopTrial.h"
 #include "MemoryUse.h"
+#include "Proposers.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
@@ -125,6 +126,7 @@ private:
   int fallBack(const std::string &why);
   int finish(const Outcome &outcome);
   void printSummary(const Outcome &outcome) const;
+  std::string proposerKey() const;
 
   OwnFlags flags;
   std::vector<std::string> arguments;
@@ -148,6 +150,16 @@ int Session::fallBack(const std::string &why) {
     return *code;
   llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
   return 1;
+}
+
+/// What of the models decides a search's outcome, as far as that can be told.
+std::string Session::proposerKey() const {
+  if (!models || models->models().empty() || !modelsPropose(flags))
+    return "";
+  std::string key = "|" + flags.proposer + "|" + modelPolicySettings(flags).str();
+  for (const ChatModel *model : models->models())
+    key += "|" + model->name();
+  return key;
 }
 
 /// Before anything else runs: this takes the models' keys out of the environment that children inherit.
@@ -250,7 +262,7 @@ llvm::Expected<Outcome> Session::search() {
   std::string searchKey =
       contentHash(contextHash + "|" + flags.kernel + "|" + flags.strategy + "|" + std::to_string(flags.budget.evaluations) +
                   "|" + std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
-                  (flags.memory == MemoryUse::Off ? "|without memory" : ""));
+                  (flags.memory == MemoryUse::Off ? "|without memory" : "") + proposerKey());
 
   std::unique_ptr<Store> store;
   if (flags.store != "none") {
@@ -391,6 +403,26 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       progress.clear();
       llvm::errs() << "optiml-clang: warning: the search goes on without its store: " << why << "\n";
     });
+  auto texts = std::make_shared<KernelTexts>();
+  std::unique_ptr<ModelPolicy> asking;
+  if (models && !models->models().empty() && modelsPropose(flags)) {
+    ModelPolicySettings proposing = modelPolicySettings(flags);
+    if (proposing.kernels)
+      acceptKernelTexts(**space, texts, task, device, *backend);
+    asking = std::make_unique<ModelPolicy>(
+        *proposer, models->models().vec(), searchFacts(task, device, **space, *backend), proposing,
+        [&](const nlohmann::json &event) {
+          if (trajectory)
+            trajectory->event(event);
+        },
+        [&](const std::string &why) {
+          progress.clear();
+          llvm::errs() << "optiml-clang: remark: " << why << "\n";
+        },
+        texts);
+  }
+  if (asking)
+    proposer = asking.get();
   auto result = runSearch(**space, *proposer, **evaluator, settings, memory.get(), &observers);
   progress.clear();
   if (!result)
@@ -411,6 +443,11 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   outcome.summary["baselineSeconds"] = result->baseline.measurement.time.seconds;
   outcome.summary["bestSeconds"] = result->best.measurement.time.seconds;
   outcome.summary["recipeText"] = recipeText(result->best.recipe);
+  if (asking) {
+    outcome.summary["proposer"] = asking->summary();
+    outcome.summary["models"] = models->summary();
+    outcome.summary["texts"] = textsOf(result->best.recipe, *texts);
+  }
   outcome.summary["evaluations"] = result->statistics.evaluations;
   outcome.summary["stopText"] = stopReasonText(result->stop);
   outcome.summary["bottleneck"] = result->best.measurement.bottleneck;
@@ -429,8 +466,9 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
     std::map<std::string, std::string> summaries;
     for (const KernelRewrite &rewrite : variant.rewrites)
       summaries[rewrite.original] =
-          llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", result->best.speedup(),
-                        backend->measures() ? "measured on" : "predicted for", backend->gpuName());
+          llvm::formatv("program's kernels {0:f2} times faster, {1} {2}{3}", result->best.speedup(),
+                        backend->measures() ? "measured on" : "predicted for", backend->gpuName(),
+                        rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
     auto emitted = emitProgram(variant, **host, path, summaries, loops.rewrites);
     if (!emitted)
       return emitted.takeError();
@@ -502,8 +540,19 @@ void Session::printSummary(const Outcome &outcome) const {
         os << " [" << sizes.get<std::string>() << "]";
     }
     os << "\n";
+    if (s.contains("texts") && !s["texts"].empty())
+      os << "  tested:     a kernel's text is a language model's: tested, not proven; other sizes run the original\n";
     os << "  search:     " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
        << (fromStore ? " (from the store)" : "") << "\n";
+  }
+  if (s.contains("proposer") && s["proposer"].is_object()) {
+    const nlohmann::json &p = s["proposer"];
+    os << llvm::formatv("  models:     {0}; {1} actions proposed, {2} not legal; {3} kernels and {4} repairs written, {5} passed",
+                        word("models"), p.value("proposed", 0u), p.value("dropped", 0u), p.value("kernelTexts", 0u),
+                        p.value("repairs", 0u), p.value("textsPassed", 0u));
+    if (unsigned judged = p.value("judged", 0u))
+      os << llvm::formatv("; {0} of {1} diagnoses differ from the rules'", p.value("disagreed", 0u), judged);
+    os << "\n";
   }
   if (s.contains("originalFaults"))
     for (const auto &fault : s["originalFaults"])

@@ -106,7 +106,10 @@ llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const T
 }
 
 llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, const std::vector<Target> &targets,
-                                                   VerifyReport report) {
+                                                   VerifyReport report, bool thorough) {
+  // Text that nothing proves is tried on more inputs.
+  constexpr unsigned thoroughInputs = 3;
+  unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
   std::string base = scratchDir(), verifyPath = base + "/verify.so", boundsPath;
   auto cleanup = [&] { llvm::sys::fs::remove_directories(base); };
   if (llvm::Error e = build(changed, {{emu::ModeVerify, verifyPath}})) {
@@ -117,13 +120,19 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
   }
   bool anyRaceCheck = false;
   for (const Target &t : targets) {
-    for (unsigned input = 0; input <= options.freshInputs; ++input) {
+    for (unsigned input = 0; input <= inputs; ++input) {
       ReferenceCase &c = caseOf(t.workload, t.launch, input);
       if (llvm::Error e = prepare(c, t.workload, t.launch, input))
         return std::move(e);
       if (!c.unusable.empty()) {
         report.notes.push_back(c.name + " is left out: " + c.unusable);
         report.unaffordable += c.unaffordable;
+        if (!input && thorough) { // its conditions say that it was tested there
+          report.verdict = Verdict::NotApplicable;
+          report.why = "new text must be tested on every launch that it may run on, but " + report.notes.back();
+          cleanup();
+          return report;
+        }
         if (!input)
           break;
         continue;
@@ -197,7 +206,7 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
     report.why = report.notes.empty() ? "no captured launch runs a rewritten kernel" : report.notes.front();
     return report;
   }
-  return impl->check(variant.text, targets, std::move(report));
+  return impl->check(variant.text, targets, std::move(report), variant.testedOnly());
 }
 
 llvm::Expected<VerifyReport> Verifier::verifyKernels(const std::string &changedText,
@@ -214,5 +223,5 @@ llvm::Expected<VerifyReport> Verifier::verifyKernels(const std::string &changedT
     report.why = "no captured launch runs one of the kernels";
     return report;
   }
-  return impl->check(changedText, targets, std::move(report));
+  return impl->check(changedText, targets, std::move(report), /*thorough=*/false);
 }

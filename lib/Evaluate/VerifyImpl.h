@@ -58,8 +58,9 @@ struct Verifier::Impl {
     unsigned workload, launch;
     ConcretePlan plan;
   };
+  /// `thorough`: with more fresh inputs, and every launch must be compared.
   llvm::Expected<VerifyReport> check(const std::string &changedText, const std::vector<Target> &targets,
-                                     VerifyReport report);
+                                     VerifyReport report, bool thorough);
   /// False when the report is final.
   llvm::Expected<bool> checkRun(const std::string &module, const Target &t, ReferenceCase &c, uint64_t orderSeed,
                                 double seconds, VerifyReport &report);

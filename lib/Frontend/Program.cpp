@@ -131,6 +131,8 @@ public:
     kernel.inMainFile = sm.isInMainFile(end);
     if (kernel.inMainFile)
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
+    const FunctionDecl *written = fn->getTemplateInstantiationPattern();
+    kernel.source = sourceText((written ? written : fn)->getSourceRange());
     kernel.decl = fn;
     kernels.push_back(std::move(kernel));
     return true;

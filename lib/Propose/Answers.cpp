@@ -1,7 +1,7 @@
 //===- Answers.cpp - what a language model answered -----------------------===//
 #include "optiml/Propose/Answers.h"
+#include "optiml/Model/JsonAnswer.h"
 #include "optiml/Support/Error.h"
-#include "llvm/Support/JSON.h"
 #include <algorithm>
 #include <cmath>
 
@@ -9,44 +9,15 @@ using namespace optiml;
 using llvm::StringRef;
 using nlohmann::json;
 
-/// The length of the object that starts at text[0] == '{', or 0 when it does not end.
-static size_t objectLength(StringRef text) {
-  unsigned depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (inString) {
-      i += c == '\\';
-      inString = c != '"';
-    } else if (c == '"') {
-      inString = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 64) // nothing that is asked for is nested like that
-        return 0;
-    } else if ((c == '}' || c == ']') && --depth == 0) {
-      return i + 1;
-    }
-  }
-  return 0;
-}
-
 llvm::Expected<json> optiml::findAnswer(StringRef text, StringRef key) {
-  if (text.size() > maxAnswerBytes)
-    return makeError("the answer has {0} bytes; at most {1} are read", text.size(), maxAnswerBytes);
-  unsigned tries = 0;
-  for (size_t at = 0; (at = text.find('{', at)) != StringRef::npos && ++tries <= 256;) {
-    size_t length = objectLength(text.substr(at));
-    if (!length) {
-      ++at;
-      continue;
-    }
-    json value = json::parse(text.begin() + at, text.begin() + at + length, nullptr, /*allow_exceptions=*/false);
-    if (value.is_object() && value.contains(key.str()))
-      return value;
-    // A whole object without the field may hold one that has it; what is no JSON may be prose before it.
-    ++at;
-  }
-  return makeError("the answer holds no JSON object with the field '{0}'", key);
+  JsonLimits limits;
+  limits.bytes = maxAnswerBytes;
+  auto value = extractJson(text, limits);
+  if (!value)
+    return value.takeError();
+  if (!value->is_object() || !value->contains(key.str()))
+    return makeError("the answer is no JSON object with the field '{0}'", key);
+  return value;
 }
 
 std::string optiml::oneLine(StringRef text, size_t bytes) {
@@ -65,7 +36,7 @@ std::string optiml::oneLine(StringRef text, size_t bytes) {
     }
     result += control ? ' ' : c;
   }
-  return llvm::json::isUTF8(result) ? result : llvm::json::fixUTF8(result);
+  return validUtf8(result);
 }
 
 static std::string textOf(const json &object, const char *name) {

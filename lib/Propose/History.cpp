@@ -15,11 +15,14 @@ static bool isUsable(const Measurement &m) {
 void History::observe(const SearchState &state, const Measurement &measurement) {
   if (root.empty() && state.variant->recipe.empty())
     root = state.key;
+  if (state.variant->recipe.empty())
+    original.keep(state, measurement);
   entries.push_back({state.variant->recipe, measurement});
   bool confirmed = measurement.correct() && measurement.guardrails.empty() && measurement.time.seconds > 0;
   if (confirmed && (bestIndex < 0 || measurement.time.seconds < entries[size_t(bestIndex)].measurement.time.seconds)) {
     bestIndex = long(entries.size()) - 1;
     key = state.key;
+    fastest.keep(state, measurement);
   }
 }
 

@@ -14,10 +14,39 @@ static constexpr unsigned patience = 4;
 /// What the judge's diagnosis counts where it differs from the rules'.
 static constexpr double judgeShare = 0.3;
 
-ModelPolicy::ModelPolicy(std::vector<ChatModel *> models, SearchFacts facts, const ModelPolicySettings &settings,
-                         Report report, Warn warn)
+ModelPolicy::ModelPolicy(Proposer &expert, std::vector<ChatModel *> models, SearchFacts facts, const ModelPolicySettings &settings,
+                         Report report, Warn warn, std::shared_ptr<KernelTexts> texts)
     : models(std::move(models)), facts(std::move(facts)), settings(settings), report(std::move(report)),
-      warn(std::move(warn)) {}
+      warn(std::move(warn)), expert(expert) {
+  if (texts && settings.kernels)
+    writer.emplace(this->facts, std::move(texts), settings.writer, this->report);
+}
+
+std::string ModelPolicySettings::str() const {
+  return llvm::formatv("expert={0} mixture={1} judge={2} kernels={3} assembly={4} share={5}", expert, mixture, judge, kernels,
+                       writer.allowAssembly, modelShare)
+      .str();
+}
+
+nlohmann::json ModelPolicy::summary() const {
+  KernelWriterStatistics written = writer ? writer->statistics() : KernelWriterStatistics();
+  return {{"questions", counts.questions},  {"failed", counts.failedQuestions}, {"proposed", counts.proposed},
+          {"dropped", counts.dropped},      {"judged", counts.judged},          {"disagreed", counts.disagreed},
+          {"kernelTexts", written.texts},   {"repairs", written.repairs},       {"textsPassed", written.passed}};
+}
+
+std::vector<Recipe> ModelPolicy::recipes() {
+  if (!writer || givenUp)
+    return {};
+  auto wanted = writer->next(history, [&](const ChatRequest &request) { return ask(*models.back(), request); });
+  if (!wanted) {
+    failed("kernel", wanted.takeError());
+    return {};
+  }
+  if (!wanted->empty())
+    failuresInARow = 0;
+  return std::move(*wanted);
+}
 
 /// The sum over sites of the best prior there: what the search normalizes by.
 static double siteSum(const std::vector<Proposal> &proposals) {
@@ -267,6 +296,8 @@ static bool tookAfter(const Recipe &recipe, const Recipe &base, const Action &ac
 
 void ModelPolicy::observe(const SearchState &state, const Measurement &measurement) {
   history.observe(state, measurement);
+  if (writer)
+    writer->observe(state.variant->recipe, measurement);
   for (const Asked &round : asked) {
     std::set<std::string> credited;
     for (const auto &[action, proposers] : round.proposers)
@@ -277,4 +308,8 @@ void ModelPolicy::observe(const SearchState &state, const Measurement &measureme
   }
 }
 
-void ModelPolicy::refused(const Recipe &recipe, const std::string &why) { history.refused(recipe, why); }
+void ModelPolicy::refused(const Recipe &recipe, const std::string &why) {
+  history.refused(recipe, why);
+  if (writer)
+    writer->refused(recipe, why);
+}

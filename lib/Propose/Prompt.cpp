@@ -2,9 +2,9 @@
 #include "optiml/Propose/Prompt.h"
 #include "optiml/Propose/Answers.h"
 #include "optiml/Propose/ExpertPolicy.h"
+#include "optiml/Model/JsonAnswer.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -18,9 +18,7 @@ static constexpr StringRef gapMark = "[left out: too long]\n";
 unsigned optiml::estimateTokens(StringRef text) { return unsigned((text.size() + bytesPerToken - 1) / bytesPerToken); }
 
 void Prompt::add(unsigned priority, std::string text) {
-  if (!llvm::json::isUTF8(text))
-    text = llvm::json::fixUTF8(text);
-  pieces.push_back({priority, std::move(text)});
+  pieces.push_back({priority, validUtf8(text)});
 }
 
 std::string Prompt::fit(unsigned tokens) const {
@@ -54,7 +52,7 @@ std::string Prompt::fit(unsigned tokens) const {
     std::string &longest = *std::max_element(texts.begin(), texts.end(),
                                              [](const auto &a, const auto &b) { return a.size() < b.size(); });
     size_t keep = longest.size() - std::min(longest.size(), bytes - room + gapMark.size());
-    longest = llvm::json::fixUTF8(StringRef(longest).take_front(keep)) + gapMark.str();
+    longest = validUtf8(StringRef(longest).take_front(keep)) + gapMark.str();
   }
   std::string result;
   for (size_t i = 0; i < texts.size(); ++i)

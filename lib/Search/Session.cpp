@@ -347,15 +347,17 @@ void Session::backUp(const Path &path, Node *end) {
 void Session::preferSimpler() {
   if (best == root)
     return;
+  // What is only tested comes after what is proven.
+  auto simplicity = [](const Node &node) { return std::pair(node.state.variant->testedOnly(), node.recipe.size()); };
   double limit = settings.simplerWithin * best->measured->time.seconds;
   std::vector<Node *> simpler;
   for (Node &node : graph.all())
     if (&node != root && node.measured && isUsable(*node.measured) && !node.failed &&
         node.measured->guardrails.empty() && node.measured->time.seconds <= limit &&
-        node.recipe.size() < best->recipe.size())
+        simplicity(node) < simplicity(*best))
       simpler.push_back(&node);
   stableSort(simpler, [&](const Node *a, const Node *b) {
-    return a->recipe.size() != b->recipe.size() ? a->recipe.size() < b->recipe.size() : better(*a, *b);
+    return simplicity(*a) != simplicity(*b) ? simplicity(*a) < simplicity(*b) : better(*a, *b);
   });
   for (Node *node : simpler) {
     if (!node->isConfirmed()) {

@@ -123,9 +123,10 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
 void KernelSpace::finish(TreeVariant &variant) {
   std::string indent = indentOf(variant.original);
   for (KernelRewrite &rewrite : variant.rewrites) {
-    const Kernel &tree = *variant.kernels.at(rewrite.original).tree;
-    rewrite.twinText = print(tree, indent);
-    rewrite.parameters = paramText(tree);
+    const KernelState &state = variant.kernels.at(rewrite.original);
+    if (state.tree)
+      rewrite.parameters = paramText(*state.tree);
+    rewrite.twinText = state.helpers + (state.verbatim.empty() ? print(*state.tree, indent) : state.verbatim);
   }
   std::vector<const KernelRewrite *> order;
   for (const KernelRewrite &rewrite : variant.rewrites)
@@ -144,7 +145,7 @@ void KernelSpace::finish(TreeVariant &variant) {
 SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant) const {
   SearchState state;
   for (const auto &[name, kernel] : variant->kernels)
-    for (const Transform *transform : allTransforms())
+    for (const Transform *transform : kernel.tree ? allTransforms() : std::vector<const Transform *>())
       for (ActionTemplate &site : transform->sites(kernel))
         state.legal.push_back(std::move(site));
   state.key = variant->key();
@@ -162,7 +163,8 @@ llvm::Expected<SearchState> KernelSpace::root() {
 
 llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const Action &action) {
   const Transform *transform = findTransform(action.transform);
-  if (!transform)
+  bool isText = action.transform == replaceBody && textRules.texts;
+  if (!transform && !isText)
     return makeError("there is no transform '{0}'", action.transform);
   const auto &from = static_cast<const TreeVariant &>(*state.variant);
   // The kernel is the longest name that the site starts with.
@@ -175,9 +177,15 @@ llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const A
   }
   if (!kernel)
     return makeError("there is no kernel for the site '{0}'", action.site);
-  auto next = transform->apply(from.kernels.at(*kernel), llvm::StringRef(action.site).drop_front(kernel->size()), action.params);
+  const KernelState &before = from.kernels.at(*kernel);
+  if (!isText && !before.tree)
+    return notApplicable("the new text of {0} cannot be read as a tree", *kernel);
+  auto next = isText ? replaceKernelBody(before, action)
+                     : transform->apply(before, llvm::StringRef(action.site).drop_front(kernel->size()), action.params);
   if (!next)
     return next.takeError();
+  if (!isText)
+    next->verbatim.clear();
   auto variant = std::make_shared<TreeVariant>(from);
   variant->kernels.at(*kernel) = *next;
   variant->recipe.push_back(action);

@@ -11,6 +11,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
+#include <nlohmann/json.hpp>
 
 using namespace optiml;
 namespace cl = llvm::cl;
@@ -25,6 +26,8 @@ static cl::opt<bool> launchLoops("launch-loops", cl::desc("with --emit: replace 
 static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"), cl::cat(category));
 static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"), cl::cat(category));
+static cl::opt<std::string> texts("texts", cl::desc("JSON file of kernel texts for replace-body actions"), cl::cat(category));
+static cl::opt<bool> textAssembly("text-assembly", cl::desc("kernel texts may hold inline assembly"), cl::cat(category));
 static cl::list<std::string> inputAndFlags(cl::Positional, cl::desc("file.cu [-- nvcc flags]"), cl::cat(category));
 
 static int fail(llvm::Error error) {
@@ -49,6 +52,8 @@ static llvm::Error checkReread(const TreeVariant &variant, const CompileOptions 
   if (!program)
     return program.takeError();
   for (const KernelRewrite &rewrite : variant.rewrites) {
+    if (!variant.kernels.at(rewrite.original).tree)
+      continue;
     const KernelDecl *decl = nullptr;
     for (const KernelDecl &candidate : (*program)->kernels())
       if (llvm::StringRef(candidate.name).ends_with(rewrite.twin))
@@ -114,6 +119,19 @@ int main(int argc, char **argv) {
     return fail(space.takeError());
   for (const KernelSpace::Skipped &skipped : (*space)->skipped())
     llvm::errs() << "optiml-opt: note: kernel " << skipped.kernel << " is left alone: " << skipped.reason << "\n";
+  if (!texts.empty()) {
+    auto content = readFile(texts);
+    if (!content)
+      return fail(content.takeError());
+    auto table = std::make_shared<KernelTexts>();
+    if (llvm::Error e = table->addAll(nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false)))
+      return fail(makeError("{0}: {1}", texts, llvm::toString(std::move(e))));
+    (*space)->acceptTexts({table,
+                           [&](const std::string &whole) {
+                             return Program::parse(path.str().str(), whole, options, *toolchain, View::Device);
+                           },
+                           textAssembly});
+  }
   auto recipe = parseRecipe(passes);
   if (!recipe)
     return fail(recipe.takeError());

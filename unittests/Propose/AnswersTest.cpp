@@ -35,7 +35,6 @@ TEST(Answers, ProseAndFencesAroundTheObjectDoNotMatter) {
   std::string object = R"({"actions": [{"transform": "unroll", "site": "k/i", "params": {"factor": 8}, "confidence": 0.9}]})";
   EXPECT_EQ(actionsOf(object), wanted);
   EXPECT_EQ(actionsOf("Let me think about {this} first.\n```json\n" + object + "\n```\nHope that {helps}!"), wanted);
-  EXPECT_EQ(actionsOf("{\"answer\": " + object + "}"), wanted);
 }
 
 TEST(Answers, WhatIsNotLegalIsDroppedWithItsReason) {

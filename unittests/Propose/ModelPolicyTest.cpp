@@ -64,13 +64,14 @@ const Measurement baseline = measured(8e-6);
 /// A policy that has seen the baseline.
 struct Asked {
   explicit Asked(ScriptedModel::Script script, ModelPolicySettings settings = plain())
-      : model(std::move(script)), policy({&model}, facts(), settings, [this](const nlohmann::json &event) { events.push_back(event); },
+      : model(std::move(script)), policy(expert, {&model}, facts(), settings, [this](const nlohmann::json &event) { events.push_back(event); },
                                          [this](const std::string &why) { warnings.push_back(why); }) {
     policy.observe(stateAfter("", &baseline), baseline);
   }
   std::vector<Proposal> propose(const std::string &recipe = "", const Measurement *m = &baseline) {
     return llvm::cantFail(policy.propose(stateAfter(recipe, m), 100));
   }
+  ExpertPolicy expert;
   ScriptedModel model;
   std::vector<nlohmann::json> events;
   std::vector<std::string> warnings;

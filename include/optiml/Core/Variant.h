@@ -35,6 +35,9 @@ struct KernelRewrite {
   std::string parameters;     ///< twin's parameter list as C++ text ("const float *a, int n")
   LaunchPlan plan;
   std::vector<Condition> conditions; ///< all must hold
+  /// Its text came from outside (KernelText.h): nothing proves it. It is verified more thoroughly, runs only in a sandbox
+  /// until then, and its conditions leave only the sizes that were exercised.
+  bool testedOnly = false;
 };
 
 struct Variant {
@@ -44,6 +47,8 @@ struct Variant {
   Recipe recipe;
   /// original + every twin after its kernel. What device-side tools compile. Host code still launches the originals.
   std::string text;
+  /// Whether any of its kernels is only tested.
+  bool testedOnly() const;
   /// Identifies equal outcomes of different recipes: hash of the normalized twins, plans and conditions.
   std::string key() const;
 };

@@ -56,6 +56,11 @@ struct OwnFlags {
   double margin = 1.3;           ///< how much better a prediction must be to replace the original
   bool coldCache = false;        ///< time on a GPU with an empty L2 cache
   std::string profiler = "cupti"; ///< reads the GPU's counters: cupti, ncu, none
+  std::string proposer = "both";  ///< who proposes where a language model is given: expert, model, both
+  bool llmMixture = true;   ///< several strategists with a gate
+  bool llmJudge = true;     ///< a model diagnoses the bottleneck too
+  bool llmKernels = true;   ///< models write whole kernels
+  bool llmAssembly = false; ///< ... with inline assembly
   ModelFlags llm;                 ///< language models
   /// Nothing is compiled: the memory is imported, exported or described.
   bool isMemoryCommand() const { return memory != MemoryUse::On && memory != MemoryUse::Off; }

@@ -27,6 +27,7 @@ struct KernelDecl {
   bool inMainFile = false;
   /// Byte offset in the main file just after the definition's closing brace (of the template, for an instantiation).
   unsigned endOffset = 0;
+  std::string source; ///< the definition as written, of a template for its instantiations; empty when a macro makes it
   const clang::FunctionDecl *decl = nullptr;
 };
 

@@ -19,7 +19,7 @@ namespace optiml {
 /// Longer answers are not looked at.
 inline constexpr size_t maxAnswerBytes = 256 << 10;
 
-/// The first JSON object in `text` that has the field `key`. The error says what is wrong, in words for the model.
+/// The JSON object in `text`, which must have the field `key`. The error says what is wrong, in words for the model.
 llvm::Expected<nlohmann::json> findAnswer(llvm::StringRef text, llvm::StringRef key);
 
 /// At most `bytes` of it on one line: no control characters, valid UTF-8. For what is shown, logged or sent back.

@@ -11,6 +11,8 @@ namespace optiml {
 /// Recipes and their outcomes, ranked: the fastest first, then what failed, with the reason.
 class History {
 public:
+  History() = default;
+  History(const History &) = delete; // its states point into it
   struct Entry {
     Recipe recipe;
     Measurement measurement;
@@ -24,6 +26,9 @@ public:
   /// The key of the original; empty before its evaluation.
   const std::string &rootKey() const { return root; }
   size_t evaluations() const { return entries.size(); }
+  /// The original and the fastest, with their measurements and without legal actions; null before they are known.
+  const SearchState *rootState() const { return original.state.variant ? &original.state : nullptr; }
+  const SearchState *bestState() const { return fastest.state.variant ? &fastest.state : nullptr; }
 
   /// Fastest so far, the next best, and the latest failures.
   void addTo(Prompt &prompt) const;
@@ -37,6 +42,15 @@ private:
   std::set<std::string> refusedRecipes;
   long bestIndex = -1;
   std::string key, root;
+  struct Kept {
+    SearchState state;
+    Measurement measurement;
+    void keep(const SearchState &from, const Measurement &m) {
+      measurement = m;
+      state = {from.variant, from.key, {}, &measurement};
+    }
+  };
+  Kept original, fastest;
 };
 
 } // namespace optiml

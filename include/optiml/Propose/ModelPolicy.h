@@ -20,6 +20,7 @@
 #include "optiml/Propose/Answers.h"
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Propose/History.h"
+#include "optiml/Propose/KernelWriter.h"
 #include "optiml/Propose/Prompt.h"
 #include "optiml/Propose/Strategists.h"
 #include <functional>
@@ -35,6 +36,10 @@ struct ModelPolicySettings {
   unsigned rounds = 8;     ///< how often a search asks for actions, at most
   unsigned strategists = 3; ///< asked in a round, at most
   unsigned promptTokens = 12000, answerTokens = 4096;
+  bool kernels = true; ///< models write whole kernels
+  KernelWriterSettings writer;
+  /// What decides the outcome, as text: part of a stored search's key.
+  std::string str() const;
 };
 
 /// What became of the questions.
@@ -54,15 +59,19 @@ public:
   /// Receives, once, why the models are not asked any more.
   using Warn = std::function<void(const std::string &)>;
 
-  /// `models` (at least one; they outlive the policy) are shared out among the strategists in order.
-  ModelPolicy(std::vector<ChatModel *> models, SearchFacts facts, const ModelPolicySettings &settings, Report report = {},
-              Warn warn = {});
+  /// `expert` (it outlives the policy) is what the models' answers are fused with. `models` (at least one; they outlive it, too) are shared out among the strategists in order; the last writes
+  /// kernels. New kernel text goes into `texts`; without it none is asked for.
+  ModelPolicy(Proposer &expert, std::vector<ChatModel *> models, SearchFacts facts, const ModelPolicySettings &settings, Report report = {},
+              Warn warn = {}, std::shared_ptr<KernelTexts> texts = nullptr);
   llvm::Expected<std::vector<Proposal>> propose(const SearchState &state, unsigned count) override;
   std::vector<OpeningLine> openingBook(const SearchState &root) override;
+  std::vector<Recipe> recipes() override;
   void observe(const SearchState &state, const Measurement &measurement) override;
   void refused(const Recipe &recipe, const std::string &why) override;
 
   const ModelPolicyStatistics &statistics() const { return counts; }
+  /// The statistics for the summary of a search.
+  nlohmann::json summary() const;
 
 private:
   using Site = std::pair<std::string, std::string>; ///< transform, site
@@ -85,9 +94,10 @@ private:
   ModelPolicySettings settings;
   Report report;
   Warn warn;
-  ExpertPolicy expert;
+  Proposer &expert;
   History history;
   Gate gate;
+  std::optional<KernelWriter> writer;
   ModelPolicyStatistics counts;
   std::set<std::string> askedStates;
   std::vector<Asked> asked;

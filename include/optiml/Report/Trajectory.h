@@ -6,6 +6,7 @@
 //   "evaluation"  number (0: the original), recipe, key, verdict, times in seconds, speedup, counters, bottleneck,
 //                 resources, reward, guardrails, why, cost, recalled, improved, elapsed
 //   "refused"     recipe, why: an action that did not apply
+//   others        what language models were asked and answered (docs/proposers.md)
 //   "result"      last line: the best recipe, statistics, why the search stopped
 //
 // Lines are written as they happen, each by one write, so that a search that is killed leaves whole lines.
@@ -34,6 +35,8 @@ public:
 
   void evaluated(const EvaluationRecord &record) override;
   void refused(const Recipe &recipe, const std::string &why) override;
+  /// Any other event: an object with an "event".
+  void event(const nlohmann::json &line) { write(line); }
   /// Writes the last line. The error is that of the first write that failed.
   llvm::Error finish(const nlohmann::json &result);
 

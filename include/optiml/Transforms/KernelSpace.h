@@ -8,6 +8,7 @@
 #define OPTIML_TRANSFORMS_KERNELSPACE_H
 
 #include "optiml/Core/Interfaces.h"
+#include "optiml/Core/KernelText.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Transforms/Transform.h"
 #include <functional>
@@ -20,6 +21,14 @@ struct TreeVariant : Variant {
   std::map<std::string, KernelState> kernels; ///< by original name; also those not rewritten yet
 };
 
+/// How new kernel text enters (KernelText.h).
+struct KernelTextRules {
+  std::shared_ptr<const KernelTexts> texts;
+  /// Parses a whole program in the place of the user's file, device view.
+  std::function<llvm::Expected<std::unique_ptr<Program>>(const std::string &text)> parse;
+  bool allowAssembly = false;
+};
+
 class KernelSpace : public ActionSpace {
 public:
   struct Skipped {
@@ -30,6 +39,12 @@ public:
   static llvm::Expected<std::unique_ptr<KernelSpace>> create(const Program &program,
                                                              const std::function<bool(const KernelDecl &)> &wanted,
                                                              const std::function<LaunchHints(const KernelDecl &)> &hints);
+  /// Lets replace-body actions take text from a table. Without it there is no such action.
+  void acceptTexts(KernelTextRules rules) { textRules = std::move(rules); }
+  /// The launches that a kernel's variants are tested on, as a condition: where text from outside may run.
+  void setExercised(const std::string &kernel, const std::string &condition);
+  /// The state of a kernel before any rewrite, or null.
+  const KernelState *kernel(const std::string &name) const;
   llvm::Expected<SearchState> root() override;
   llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) override;
   /// Applies a whole recipe; the error names the first action that does not apply.
@@ -40,7 +55,9 @@ public:
 private:
   SearchState makeState(std::shared_ptr<TreeVariant> variant) const;
   static void finish(TreeVariant &variant);
+  llvm::Expected<KernelState> replaceKernelBody(const KernelState &state, const Action &action) const;
 
+  KernelTextRules textRules;
   std::string path, text;
   std::map<std::string, KernelState> kernels;
   std::vector<Skipped> skippedKernels;

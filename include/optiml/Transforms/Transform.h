@@ -28,14 +28,17 @@ struct LaunchHints {
   std::vector<std::string> arguments; ///< raw values on which all captured launches agree; empty where they do not
   std::map<std::string, int64_t> scalars; ///< the integers among them, by parameter
   bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
+  std::string exercised; ///< condition (IntExpr.h) for the launches that variants are tested on; empty: none is known
 };
 
 /// A kernel on its way through a recipe.
 struct KernelState {
-  std::shared_ptr<const Kernel> tree;
+  std::shared_ptr<const Kernel> tree; ///< null when its new text cannot be read: nothing else applies then
   std::shared_ptr<const Kernel> original; ///< before any rewrite
   KernelRewrite rewrite; ///< plan and conditions; twinText is filled by whoever prints
   LaunchHints hints;
+  std::string helpers;  ///< device functions that new text brought; stand before the twin
+  std::string verbatim; ///< the twin as it was given, until something else is done to it
   /// The block shape when the plan fixes it, zeros otherwise.
   std::array<int64_t, 3> pinnedBlock() const;
   /// Adds a condition unless an equal one is there.
