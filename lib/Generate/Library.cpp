@@ -61,7 +61,7 @@ static std::vector<Operation> expandFamilies(const std::vector<Operation> &entri
       const Operation *family = library.find(name);
       if (family && family->definitions.count("suffix")) {
         member.name += family->definitions.at("suffix");
-        member.title += family->definitions.at("title-suffix");
+        member.title += " " + family->definitions.at("title-suffix");
       }
       result.push_back(std::move(member));
     }

@@ -43,8 +43,10 @@ public:
       Document &document = documents[&op];
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
-        for (const std::string &word : document.phrases.back())
+        for (const std::string &word : document.phrases.back()) {
           document.terms[word] += 2;
+          nameWords.insert(word);
+        }
       }
       for (const std::string &word : vocabulary.words(op.title + " " + op.about))
         if (!vocabulary.isFiller(word))
@@ -75,7 +77,8 @@ public:
   }
   const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
   bool mentions(const Operation *op, const std::string &word) const { return documents.at(op).terms.count(word) != 0; }
-  bool knows(const std::string &word) const { return frequency.count(word) != 0; }
+  /// Whether the word is part of a phrase that means an operation.
+  bool names(const std::string &word) const { return nameWords.count(word) != 0; }
 
 private:
   struct Document {
@@ -85,6 +88,7 @@ private:
   };
   std::map<const Operation *, Document> documents;
   std::map<std::string, double> frequency;
+  std::set<std::string> nameWords;
   double count = 0, total = 0;
 };
 
@@ -243,6 +247,10 @@ std::vector<Match> Reader::allMatches() const {
               return true;
           return false;
         }))
+      continue;
+    // A reduction along an axis is meant only where one is named.
+    if (op.definitions.count("suffix") &&
+        llvm::none_of(modifiers, [](const Modifier &m) { return m.name == "row" || m.name == "column"; }))
       continue;
     double fits = offers(op) + 0.05 * index.bm25(&op, tokens);
     for (std::vector<std::string> phrase : index.phrases(&op))
@@ -694,6 +702,9 @@ llvm::Error Reader::checkWords() {
       beforeName |= span.at.front() == at + 1;
     if (beforeName)
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
+    // A word of other operations' names that this one has no use for: something else may be meant ("matrix times its transpose").
+    if (index.names(token.text))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
   }
   return llvm::Error::success();
