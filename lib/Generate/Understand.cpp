@@ -393,7 +393,8 @@ llvm::Error Reader::applyModifiers() {
     use(modifier.span);
     return llvm::Error::success();
   };
-  auto free = [&](const Modifier &modifier) { return llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }); };
+  // A modifier may share a word with the name of the operation: "sort … in descending order".
+  auto free = [&](const Modifier &modifier) { return llvm::any_of(modifier.span.at, [&](size_t at) { return !used[at]; }); };
   for (const Modifier &modifier : modifiers)
     if (!modifier.soft && choiceOffers(*heavy.op, modifier.name) && free(modifier))
       if (llvm::Error error = apply(modifier))
@@ -684,7 +685,9 @@ llvm::Error Reader::checkWords() {
       continue;
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
-    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2 || token.spelled;
+    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
+    if (token.spelled && !filler)
+      return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text);
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
