@@ -199,6 +199,6 @@ void KernelWriter::observe(const Recipe &recipe, const Measurement &m) {
 }
 
 void KernelWriter::refused(const Recipe &recipe, const std::string &why) {
-  if (isPending(recipe))
+  if (isPending(recipe) && failure.empty()) // the first reason is the one that tells something
     failure = oneLine(withoutFolders(why), 2000);
 }

@@ -59,7 +59,7 @@ def answer():
     if purpose == "kernel/plan":
         return {"kernel": "rows", "plan": "Keep the sum in a register."}
     if mode == "hostile":
-        return HOSTILE[(number - 1) % len(HOSTILE)]
+        return HOSTILE[(number - 2) % len(HOSTILE)]  # the plan was the first
     if purpose == "kernel/repair":
         assert "It was refused" in prompt, prompt
         return kernel(LOOP % "")
