@@ -47,6 +47,7 @@ Runs a CUDA program on the CPU emulator.
 struct Invocation {
   uint32_t mode = ModeBounds;
   RunOptions run;
+  std::vector<std::string> nvccArgs;
   CompileOptions compile;
   bool showHelp = false;
   std::string changedFile; ///< --verify
@@ -106,7 +107,6 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
 
 llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
   Invocation result;
-  std::vector<std::string> nvccArgs;
   for (size_t i = 0; i < argv.size(); ++i) {
     llvm::StringRef arg = argv[i];
     if (arg == "--") {
@@ -121,9 +121,9 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
       if (llvm::Error error = parseOwnFlag(flag, value, result))
         return std::move(error);
     } else
-      nvccArgs.push_back(arg.str());
+      result.nvccArgs.push_back(arg.str());
   }
-  result.compile = CompileOptions::parse(nvccArgs);
+  result.compile = CompileOptions::parse(result.nvccArgs);
   return result;
 }
 
@@ -158,6 +158,8 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
 
 llvm::Expected<int> verifyOne(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation) {
   const std::vector<std::string> &inputs = invocation.compile.inputs;
+  if (!invocation.compile.tooHard.empty())
+    return makeError("{0}", invocation.compile.tooHard);
   if (inputs.size() != 1)
     return makeError("--verify wants one CUDA source on the command line, not {0}", inputs.size());
   return verifyChanged(toolchain, originals, invocation, inputs[0], invocation.changedFile, invocation.run.args, "");
@@ -181,7 +183,11 @@ llvm::Expected<int> verifyList(const Toolchain &toolchain, OriginalBuilds &origi
     if (words.size() < 2)
       return makeError("{0}: a line is CHANGED ORIGINAL [ARGUMENTS...], not '{1}'", invocation.listFile, line);
     std::string label = std::string(words[0]) + ": ";
-    invocation.compile.inputs = {words[1]};
+    std::vector<std::string> arguments = invocation.nvccArgs;
+    arguments.push_back(words[1]);
+    invocation.compile = CompileOptions::parse(arguments);
+    if (!invocation.compile.tooHard.empty())
+      return makeError("{0}: {1}", words[1], invocation.compile.tooHard);
     llvm::Expected<int> code = verifyChanged(toolchain, originals, invocation, words[1], words[0],
                                              {words.begin() + 2, words.end()}, label);
     worst = std::max(worst, code ? *code : 2);
@@ -193,8 +199,6 @@ llvm::Expected<int> verifyList(const Toolchain &toolchain, OriginalBuilds &origi
 }
 
 llvm::Expected<int> verify(const char *argv0, Invocation &invocation) {
-  if (!invocation.compile.tooHard.empty())
-    return makeError("{0}", invocation.compile.tooHard);
   llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
   if (!toolchain)
     return toolchain.takeError();
