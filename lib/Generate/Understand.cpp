@@ -103,6 +103,8 @@ public:
 
 private:
   llvm::Error findType();
+  bool describesNext(const Match &match, const Match &next) const;
+  bool joinsOperands(const Span &span) const;
   void findModifiers();
   bool appliedAgain(const Span &a, const Span &b) const;
   std::vector<Match> allMatches() const;
@@ -191,14 +193,26 @@ llvm::Error Reader::findType() {
   return llvm::Error::success();
 }
 
+/// "A times transposed B" is not "A transposed".
+bool Reader::joinsOperands(const Span &span) const {
+  for (size_t at = span.at.front(); at < span.at.back(); ++at) {
+    const Token &token = tokens[at];
+    if (!llvm::is_contained(span.at, at) && (token.text == "multiply" || token.raw == "by" || token.raw == "and" || token.raw == "with"))
+      return true;
+  }
+  return false;
+}
+
 void Reader::findModifiers() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     // All that match here: which one is meant depends on what the operation offers.
     for (const auto &[name, phrases] : vocabulary.modifiers) {
+      if (name == "cumulative" && (tokens[at].raw == "run" || tokens[at].raw == "runs")) // one form with "running"
+        continue;
       std::optional<Span> best;
       for (const std::vector<std::string> &phrase : phrases)
         if (std::optional<Span> found = matchPhrase(tokens, at, phrase, phrase.size() > 1 ? 1 : 0, used))
-          if (!best || found->at.size() > best->at.size())
+          if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
             best = found;
       if (best)
         modifiers.push_back({name, *best});
@@ -297,14 +311,16 @@ llvm::Error Reader::chooseOperations() {
   for (const Match &match : matches) {
     if (llvm::any_of(match.span.at, [&](size_t at) { return taken[at]; }))
       continue;
+    // A modifier that the operation offers ("transposed") is left to applyModifiers.
+    if (heavy.op && match.op != heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
+          return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
+        }))
+      continue;
     bool elaborates = false;
     for (const Match &part : parts)
       elaborates |= part.op == match.op && !(match.op->isStage && appliedAgain(part.span, match.span));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
-    if (heavy.op && !elaborates) // a modifier that the operation offers: "transposed"
-      for (const Modifier &modifier : modifiers)
-        elaborates |= choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
     if (!elaborates && heavy.op && !match.op->isStage) {
       if (second.empty())
         second = match.op->name;
@@ -327,11 +343,18 @@ llvm::Error Reader::chooseOperations() {
   return orderStages(std::move(parts));
 }
 
+/// "maximum absolute difference": the maximum of the absolute value of the difference.
+bool Reader::describesNext(const Match &match, const Match &next) const {
+  if (next.first() != match.span.at.back() + 1)
+    return false;
+  return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore && match.op->group == "Reductions";
+}
+
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
   std::vector<std::vector<Match>> segments(1);
   for (size_t i = 0; i < parts.size(); ++i) {
-    bool nested = false;
+    bool nested = i > 0 && describesNext(parts[i - 1], parts[i]);
     if (i > 0)
       for (size_t at = parts[i - 1].span.at.back() + 1; at < parts[i].first(); ++at) {
         const std::string &word = tokens[at].raw;
@@ -686,7 +709,7 @@ llvm::Error Reader::checkWords() {
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
-    if (token.spelled && !filler)
+    if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
       return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text);
     for (const auto *stages : {&result.before, &result.after})

@@ -1,6 +1,6 @@
 //===- optiml-all - several programs in one file --------------------------===//
 //
-// Is whichever program it is called as, through links named optiml-search, optiml-run and optiml-opt (utils/bundle).
+// Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt and optiml-gen (utils/bundle).
 //
 //===----------------------------------------------------------------------===//
 #include <cstdio>
@@ -9,6 +9,7 @@
 int optiml_search_main(int argc, char **argv);
 int optiml_run_main(int argc, char **argv);
 int optiml_opt_main(int argc, char **argv);
+int optiml_gen_main(int argc, char **argv);
 
 int main(int argc, char **argv) {
   std::string_view name = argc > 0 ? argv[0] : "";
@@ -19,6 +20,8 @@ int main(int argc, char **argv) {
     return optiml_run_main(argc, argv);
   if (name == "optiml-opt")
     return optiml_opt_main(argc, argv);
-  std::fputs("optiml-all: call me through a link named optiml-search, optiml-run or optiml-opt\n", stderr);
+  if (name == "optiml-gen")
+    return optiml_gen_main(argc, argv);
+  std::fputs("optiml-all: call me through a link named optiml-search, optiml-run, optiml-opt or optiml-gen\n", stderr);
   return 2;
 }
