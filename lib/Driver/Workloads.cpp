@@ -76,6 +76,8 @@ static std::string fingerprint(const Workload &workload) {
 
 // Threads of all captured launches: what the emulator runs many times, and what it may run a few times a variant.
 static constexpr double smallThreads = 1 << 16, otherSizeThreads = 1 << 19;
+// All of it is copied, filled and compared several times a variant, by as many variants as there are cores.
+static constexpr uint64_t smallBytes = uint64_t(16) << 20;
 
 static double capturedThreads(const Workload &workload) {
   double sum = 0;
@@ -208,7 +210,13 @@ llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &opt
   return runs;
 }
 
-bool optiml::isSmall(const Workload &workload) { return capturedThreads(workload) <= smallThreads; }
+bool optiml::isSmall(const Workload &workload) {
+  uint64_t bytes = 0;
+  for (const LaunchImage &launch : workload.launches)
+    for (const BufferImage &buffer : launch.buffers)
+      bytes += buffer.bytes;
+  return capturedThreads(workload) <= smallThreads && bytes <= smallBytes;
+}
 
 void optiml::dropOwnSize(const Workload &own, CapturedRuns &runs) {
   for (size_t i = runs.otherSizes.size(); i-- > 0;) {
