@@ -417,7 +417,9 @@ llvm::Error Reader::applyModifiers() {
     return llvm::Error::success();
   };
   // A modifier may share a word with the name of the operation: "sort … in descending order".
-  auto free = [&](const Modifier &modifier) { return llvm::any_of(modifier.span.at, [&](size_t at) { return !used[at]; }); };
+  auto free = [&](const Modifier &modifier) {
+    return overlaps(modifier.span, heavy.span) || llvm::any_of(modifier.span.at, [&](size_t at) { return !used[at]; });
+  };
   for (const Modifier &modifier : modifiers)
     if (!modifier.soft && choiceOffers(*heavy.op, modifier.name) && free(modifier))
       if (llvm::Error error = apply(modifier))
@@ -432,6 +434,10 @@ llvm::Error Reader::applyModifiers() {
     if (!modifier.soft && (hasAxis || (modifier.name != "row" && modifier.name != "column")) && !choiceOffers(*heavy.op, modifier.name) && llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
       return refuse((result.before.empty() || !heavy.op->says.empty() ? heavy.op->name : result.before[0].operation->name) +
                     " is not offered with '" + modifier.name + "'");
+  for (const Modifier &modifier : modifiers)
+    if (!modifier.soft && !hasAxis && (modifier.name == "row" || modifier.name == "column") && modifier.span.at.size() > 1 &&
+        heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) && free(modifier))
+      return refuse(heavy.op->name + " is not offered by " + modifier.name);
   for (const auto &[name, phrases] : vocabulary.hints)
     for (const std::vector<std::string> &phrase : phrases)
       for (size_t at = 0; at < tokens.size(); ++at)
@@ -514,7 +520,8 @@ bool Reader::assignBeside(size_t at) {
         }
       }
     }
-  if (!best)
+  // "add two vectors" counts the vectors.
+  if (!best || (tokens[at].spelled && best->name == "n"))
     return false;
   if (!setNumber(best->name, value, at))
     return false;
@@ -634,6 +641,9 @@ llvm::Error Reader::assignNumbers() {
         assignBeside(at);
   if (llvm::Error error = assignShapes())
     return error;
+  for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
+    if (!used[at] && !given["dim"] && (tokens[at].raw == "2d" || tokens[at].raw == "3d"))
+      setNumber("dim", tokens[at].raw[0] - '0', at);
   // "a vector of 300 and a vector of 200 elements"
   std::vector<size_t> open;
   for (size_t at = 0; at < tokens.size(); ++at)

@@ -185,6 +185,14 @@ static std::vector<Token> split(StringRef text) {
         token.values = {double(value)};
         token.spelled = true;
       }
+      i = end;
+      // "one million", "two thousand" are numbers like any other.
+      bool isCounted = !result.empty() && (result.back().raw == "one" || result.back().raw == "a" || result.back().spelled);
+      if (token.spelled && token.values[0] >= 1000 && isCounted) {
+        double count = result.back().spelled ? result.back().values[0] : 1;
+        result.back() = {word, word, {count * token.values[0]}, false};
+        continue;
+      }
       result.push_back(std::move(token));
       i = end;
     } else {

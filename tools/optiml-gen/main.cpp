@@ -133,6 +133,8 @@ llvm::Error generate(const Invocation &invocation, const Understood &understood,
   if (invocation.gated)
     if (llvm::Error error = gate(invocation, understood, *text, argv0))
       return error;
+  if (!understood.ignored.empty())
+    llvm::errs() << "optiml-gen: note: these words had no influence: " << llvm::join(understood.ignored, ", ") << "\n";
   for (const std::string &note : understood.notes)
     llvm::errs() << "optiml-gen: note: " << note << "\n";
   if (invocation.output.empty()) {
