@@ -716,6 +716,9 @@ llvm::Error Reader::checkWords() {
     const Token &token = tokens[at];
     if (used[at] || token.isShape() || (token.isNumber() && !token.spelled))
       continue;
+    bool elementwise = token.text == "elementwise" || (token.text == "wise" && at > 0 && tokens[at - 1].text == "element");
+    if (elementwise && heavy.op->group == "Reductions" && result.before.empty())
+      return refuse("an element-wise " + heavy.op->name + " is none of its forms");
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;

@@ -124,7 +124,7 @@ static int spelledNumber(StringRef word) {
   for (int i = 0; i < 15; ++i)
     if (word == words[i])
       return i + 2;
-  return word == "twenty" ? 20 : word == "fifty" ? 50 : word == "hundred" ? 100 : word == "thousand" ? 1000
+  return word == "one" ? 1 : word == "twenty" ? 20 : word == "fifty" ? 50 : word == "hundred" ? 100 : word == "thousand" ? 1000
          : word == "million" ? 1000000 : 0;
 }
 
@@ -187,7 +187,7 @@ static std::vector<Token> split(StringRef text) {
       }
       i = end;
       // "one million", "two thousand" are numbers like any other.
-      bool isCounted = !result.empty() && (result.back().raw == "one" || result.back().raw == "a" || result.back().spelled);
+      bool isCounted = !result.empty() && (result.back().raw == "a" || result.back().spelled);
       if (token.spelled && token.values[0] >= 1000 && isCounted) {
         double count = result.back().spelled ? result.back().values[0] : 1;
         result.back() = {word, word, {count * token.values[0]}, false};
