@@ -113,6 +113,7 @@ private:
   llvm::Error orderStages(std::vector<Match> parts);
   llvm::Error applyModifiers();
   llvm::Error assignNumbers();
+  llvm::Error readFixedFilter();
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
   bool setNumber(const std::string &name, double value, size_t at);
@@ -553,7 +554,25 @@ static bool readShapes(const ShapeRule &rule, const std::vector<Token> &tokens, 
   return true;
 }
 
+/// "gaussian blur 5x5" tells the size of the filter; an operation whose filter is fixed has one size only.
+llvm::Error Reader::readFixedFilter() {
+  auto hasSize = [&](StringRef name) { return llvm::any_of(heavy.op->sizes, [&](const Size &s) { return s.name == name; }); };
+  if (!hasSize("height") || !hasSize("width") || hasSize("window") || hasSize("kh") || hasSize("filter"))
+    return llvm::Error::success();
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    const std::vector<double> &values = tokens[at].values;
+    if (used[at] || values.size() != 2 || values[0] != values[1] || values[0] > 11 || int(values[0]) % 2 == 0)
+      continue;
+    if (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3"))
+      return refuse("a filter of " + tokens[at].raw + " is not offered for " + heavy.op->name);
+    used[at] = true;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Reader::assignShapes() {
+  if (llvm::Error error = readFixedFilter())
+    return error;
   auto beside = [&](size_t at, const std::vector<std::string> &words) {
     for (const std::string &text : words) {
       std::vector<std::string> phrase = vocabulary.words(text);
