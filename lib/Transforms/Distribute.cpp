@@ -80,6 +80,12 @@ bool Distributor::isSharedLoop(Stmt &s) const {
   return loop && !leaves && !((varies(loop->lower) | varies(loop->upper)) & (allCopies | uniformAlong));
 }
 
+/// A loop whose trips may be counted where its guard does not hold: under a guard others stay leaves.
+bool Distributor::hasStableHeader(Stmt &s) const {
+  auto loop = asCountedLoop(s);
+  return loop && model.stable(loop->lower) && model.stable(loop->upper);
+}
+
 /// Locals that `s` changes and does not declare; of opaque text, whatever it mentions.
 static std::set<std::string> changedNames(Stmt &s) {
   std::set<std::string> changed;
@@ -128,7 +134,7 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
         widened[s->text] |= mask;
         grew = true;
       }
-    } else if ((s->kind == StmtKind::If && open(*s)) || isSharedLoop(*s)) {
+    } else if ((s->kind == StmtKind::If && open(*s)) || (isSharedLoop(*s) && hasStableHeader(*s))) {
       for (const StmtRef &body : s->body)
         grew |= widenWritten(body->body);
     } else {
@@ -318,9 +324,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
       }
     }
     if (s.kind == StmtKind::For && open(s)) {
-      auto loop = asCountedLoop(s);
-      bool safeHeader = loop && model.stable(loop->lower) && model.stable(loop->upper);
-      if (isSharedLoop(s) && (!guard || safeHeader)) {
+      if (isSharedLoop(s) && (!guard || hasStableHeader(s))) {
         flush(group, guard, out);
         StmtRef loopStmt = clone(stmts[i]);
         loopStmt->body[0]->body.clear();

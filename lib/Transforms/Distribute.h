@@ -39,6 +39,7 @@ private:
   void widenWritten();
   bool widenWritten(const std::vector<StmtRef> &stmts);
   bool isSharedLoop(Stmt &s) const;
+  bool hasStableHeader(Stmt &s) const;
   unsigned varies(const ExprRef &e) const;
   unsigned widenedMask(const std::string &name) const;
   unsigned copyMask(const CopyAxis &c) const { return (ThreadX | BlockX) << c.axis; }
