@@ -39,6 +39,8 @@ public:
   virtual ~Backend();
   /// For people: "NVIDIA H200".
   virtual std::string gpuName() const = 0;
+  /// On how many of them variants are evaluated at once.
+  virtual unsigned gpuCount() const { return 1; }
   /// Tells evaluations of one backend from those of another in the store.
   virtual std::string storeName() const = 0;
   virtual bool measures() const = 0;

@@ -29,6 +29,7 @@ class GpuBackend : public Backend {
 public:
   GpuBackend(std::unique_ptr<WorkerPool> pool, const GpuSpec &gpu) : pool(std::move(pool)), gpu(gpu) {}
   std::string gpuName() const override { return pool->device().name; }
+  unsigned gpuCount() const override { return pool->size(); }
   std::string storeName() const override {
     return llvm::formatv("gpu {0} driver {1}", pool->device().name, pool->device().driver);
   }
@@ -160,7 +161,7 @@ bool GpuBackend::isClean(const SearchTask &task, const Candidate &candidate) {
 void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
   summary["measured"] = true;
   summary["driver"] = pool->device().driver;
-  summary["gpus"] = pool->size();
+  summary["gpuAnswers"] = pool->answers();
   summary["workerRestarts"] = pool->restarts();
   nlohmann::json kernels = nlohmann::json::array();
   for (const KernelTime &k : run.kernels)

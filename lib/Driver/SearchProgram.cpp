@@ -212,7 +212,10 @@ llvm::Error Session::chooseBackend() {
     auto gpu = makeGpuBackend(flags, toolchain, options, &interrupted);
     if (gpu) {
       backend = std::move(*gpu);
-      llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName() << "\n";
+      llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();
+      if (backend->gpuCount() > 1)
+        llvm::errs() << ", " << backend->gpuCount() << " of them";
+      llvm::errs() << "\n";
       return llvm::Error::success();
     }
     why = llvm::toString(gpu.takeError());

@@ -23,6 +23,7 @@ struct Slot {
   std::unique_ptr<LineProcess> process; ///< null: must be started (again)
   bool busy = false;
   unsigned failedStarts = 0;
+  std::atomic<unsigned> answers{0};
 };
 
 enum class Call { Answered, Died, TimedOut, Cancelled };
@@ -58,6 +59,13 @@ WorkerPool::~WorkerPool() = default;
 const DeviceInfo &WorkerPool::device() const { return impl->device; }
 unsigned WorkerPool::size() const { return unsigned(impl->slots.size()); }
 unsigned WorkerPool::restarts() const { return impl->restarts; }
+
+std::vector<unsigned> WorkerPool::answers() const {
+  std::vector<unsigned> counts;
+  for (const auto &slot : impl->slots)
+    counts.push_back(slot->answers);
+  return counts;
+}
 
 std::vector<std::string> WorkerPool::workerCommand(const std::string &binDir) {
   const char *given = getenv("OPTIML_WORKER");
@@ -225,6 +233,7 @@ llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double se
       continue;
     }
     Call outcome = call(*slot, request, seconds, line, why);
+    slot->answers += outcome == Call::Answered;
     if (outcome == Call::Answered && !read(line))
       slot->process.reset(); // its context is broken; it ends by itself
     release(*slot);

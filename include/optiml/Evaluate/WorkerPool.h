@@ -57,6 +57,9 @@ public:
   /// How many workers had to be replaced.
   unsigned restarts() const;
 
+  /// How many requests each GPU answered, without those of setUp().
+  std::vector<unsigned> answers() const;
+
 private:
   WorkerPool();
   struct Impl;
