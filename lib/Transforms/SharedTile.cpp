@@ -160,6 +160,8 @@ std::vector<unsigned> optiml::bySize(const std::vector<Poly> &strides) {
 
 /// The plane, the line and the column through a point: more conditions than that are not worth their evaluation.
 constexpr unsigned largestUnion = 4;
+/// Rows i and j, or the corners of a quadrilateral.
+constexpr unsigned mostFamilies = 4;
 
 /// Joins pieces that are apart by a constant along one dimension, with what lies between: where p[i] and p[j] exist, so do
 /// the elements between them, and the projection is a box instead of two.
@@ -213,17 +215,26 @@ static std::vector<SetPiece> joined(std::vector<SetPiece> pieces, std::set<std::
   return pieces;
 }
 
-llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::string &array, const Strip *strip) {
-  Tile tile;
-  tile.array = array;
-  std::vector<SetPiece> pieces;
-  std::set<std::string> hidden;
-  struct Shape {
-    const Access *access;
-    std::vector<std::pair<Poly, Poly>> dims;
-    Poly uniform;
-    std::vector<Runner> runners;
-  };
+namespace {
+
+/// A read of the array, its index split into dimensions.
+struct Shape {
+  const Access *access;
+  std::vector<std::pair<Poly, Poly>> dims; ///< stride, what varies along it
+  Poly uniform;                            ///< the rest of the index
+  std::vector<Runner> runners;
+};
+
+/// Reads whose distances are constant along the strides.
+struct Family {
+  std::vector<Shape> shapes;
+  std::vector<std::vector<int64_t>> steps; ///< of each shape along each stride, from the first one
+};
+
+} // namespace
+
+/// The shapes of all reads of the array (in the strip's loop); they can be told one by one what they read.
+static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip) {
   std::vector<Shape> shapes;
   for (const Access &access : model.accesses()) {
     if (access.array != array)
@@ -265,45 +276,108 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
     for (const auto &[stride, value] : *dims)
       uniform = uniform - stride * value;
     shapes.push_back({&access, *dims, uniform, *runners});
-    tile.element = access.node->type;
-    tile.root = access.root;
-    tile.wideIndex |= access.wideIndex;
   }
   if (shapes.empty())
     return strip ? notApplicable("{0} is not read in the loop", array) : notApplicable("{0} is not read", array);
-  tile.element.isConst = tile.element.isVolatile = false;
+  return shapes;
+}
 
-  // All accesses must have the same strides; their offsets may differ by constants along each.
-  const Shape &first = shapes.front();
-  std::map<std::string, size_t> dimOf;
+static std::vector<Poly> stridesOf(const std::vector<Shape> &shapes) {
   std::vector<Poly> strides;
+  std::set<std::string> seen;
   for (const Shape &shape : shapes)
     for (const auto &[stride, value] : shape.dims)
-      if (dimOf.emplace(stride.str(), strides.size()).second)
+      if (seen.insert(stride.str()).second)
         strides.push_back(stride);
-  if (strides.empty())
-    return notApplicable("{0} is read at one place only", array);
-  std::vector<std::vector<Poly>> values(shapes.size(), std::vector<Poly>(strides.size()));
-  for (size_t s = 0; s < shapes.size(); ++s) {
-    for (const auto &[stride, value] : shapes[s].dims)
-      values[s][dimOf[stride.str()]] = value;
-    Poly difference = shapes[s].uniform - first.uniform;
-    // Take whole multiples of the strides out of the difference, the largest first; nothing may remain.
-    for (unsigned d : bySize(strides)) {
-      const auto &[monomial, unit] = *strides[d].terms.begin();
-      auto it = difference.terms.find(monomial);
-      if (it == difference.terms.end())
-        continue;
-      // A remainder goes to a smaller stride: one row up and one column right is -n + 1.
-      int64_t half = it->second < 0 ? -(unit / 2) : unit / 2;
-      int64_t steps = (it->second + half) / unit;
-      values[s][d] = values[s][d] + Poly(steps);
-      difference = difference - Poly(steps) * strides[d];
-    }
-    if (!difference.terms.empty())
-      return notApplicable("{0} is read at places whose distance is not constant (line {1})", array,
-                           shapes[s].access->stmt->line);
+  return strides;
+}
+
+/// `distance` in whole multiples of the strides, the largest first; nothing when something remains.
+static std::optional<std::vector<int64_t>> stepsAlong(const std::vector<Poly> &strides, Poly distance) {
+  std::vector<int64_t> result(strides.size());
+  for (unsigned d : bySize(strides)) {
+    const auto &[monomial, unit] = *strides[d].terms.begin();
+    auto it = distance.terms.find(monomial);
+    if (it == distance.terms.end())
+      continue;
+    // A remainder goes to a smaller stride: one row up and one column right is -n + 1.
+    int64_t half = it->second < 0 ? -(unit / 2) : unit / 2;
+    result[d] = (it->second + half) / unit;
+    distance = distance - Poly(result[d]) * strides[d];
   }
+  if (!distance.terms.empty())
+    return std::nullopt;
+  return result;
+}
+
+/// Reads at places whose distance is not constant (rows i and j of one matrix) are families of their own.
+static std::vector<Family> familiesOf(std::vector<Shape> shapes, const std::vector<Poly> &strides) {
+  std::vector<Family> result;
+  for (Shape &shape : shapes) {
+    bool joined = false;
+    for (Family &family : result) {
+      const Shape &first = family.shapes.front();
+      if (auto steps = stepsAlong(strides, shape.uniform - first.uniform)) {
+        family.steps.push_back(*steps);
+        family.shapes.push_back(std::move(shape));
+        joined = true;
+        break;
+      }
+    }
+    if (!joined) {
+      result.emplace_back();
+      result.back().steps.push_back(std::vector<int64_t>(strides.size()));
+      result.back().shapes.push_back(std::move(shape));
+    }
+  }
+  return result;
+}
+
+static bool isOnePlace(const Family &family) {
+  return llvm::all_of(family.shapes, [](const Shape &s) { return s.dims.empty(); }) &&
+         llvm::all_of(family.steps, [&](const std::vector<int64_t> &s) { return s == family.steps.front(); });
+}
+
+/// What varies of each read of a family along the strides that the family has, which `strides` shrinks to.
+static std::vector<std::vector<Poly>> coordinatesOf(const Family &family, std::vector<Poly> &strides) {
+  std::vector<std::vector<Poly>> values(family.shapes.size());
+  std::vector<Poly> own;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    std::vector<Poly> along;
+    bool has = false;
+    for (size_t s = 0; s < family.shapes.size(); ++s) {
+      along.push_back(Poly(family.steps[s][d]));
+      has |= family.steps[s][d] != 0;
+      for (const auto &[stride, value] : family.shapes[s].dims)
+        if (stride == strides[d]) {
+          along.back() = value + along.back();
+          has = true;
+        }
+    }
+    if (!has)
+      continue;
+    own.push_back(strides[d]);
+    for (size_t s = 0; s < values.size(); ++s)
+      values[s].push_back(along[s]);
+  }
+  strides = std::move(own);
+  return values;
+}
+
+static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::string &array, const Strip *strip,
+                                       const Family &family, std::vector<Poly> strides) {
+  const std::vector<Shape> &shapes = family.shapes;
+  const Shape &first = shapes.front();
+  Tile tile;
+  tile.array = array;
+  tile.element = first.access->node->type;
+  tile.element.isConst = tile.element.isVolatile = false;
+  tile.root = first.access->root;
+  for (const Shape &shape : shapes)
+    tile.wideIndex |= shape.access->wideIndex;
+  std::vector<SetPiece> pieces;
+  std::set<std::string> hidden;
+  std::vector<std::vector<Poly>> values = coordinatesOf(family, strides);
   // Bounding box.
   for (size_t d = 0; d < strides.size(); ++d) {
     TileDim dim;
@@ -423,6 +497,29 @@ llvm::Expected<Tile> optiml::planTile(const KernelModel &model, const std::strin
   std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return tile.dims[a].alongLoop > tile.dims[b].alongLoop; });
   tile.layout = order;
   return tile;
+}
+
+llvm::Expected<std::vector<Tile>> optiml::planTiles(const KernelModel &model, const std::string &array,
+                                                    const Strip *strip) {
+  auto shapes = readsOf(model, array, strip);
+  if (!shapes)
+    return shapes.takeError();
+  std::vector<Poly> strides = stridesOf(*shapes);
+  std::vector<Tile> result;
+  for (const Family &family : familiesOf(std::move(*shapes), strides)) {
+    if (isOnePlace(family))
+      continue; // a cache does as well
+    if (result.size() == mostFamilies)
+      return notApplicable("{0} is read at more than {1} places whose distance is not constant (line {2})", array,
+                           mostFamilies, family.shapes.front().access->stmt->line);
+    auto tile = planFamily(model, array, strip, family, strides);
+    if (!tile)
+      return tile.takeError();
+    result.push_back(std::move(*tile));
+  }
+  if (result.empty())
+    return notApplicable("{0} is read at one place only", array);
+  return result;
 }
 
 StmtRef optiml::tileDeclaration(const Tile &tile) {

@@ -64,9 +64,9 @@ inline std::string coordinate(size_t i) { return "@" + std::to_string(i); }
 /// Numbers of the dimensions with these strides, the largest stride first.
 std::vector<unsigned> bySize(const std::vector<Poly> &strides);
 
-/// The tile of one array for one strip of a loop, or (null) for all that a block reads of it; NotApplicable when that is
-/// no affine box.
-llvm::Expected<Tile> planTile(const KernelModel &model, const std::string &array, const Strip *strip);
+/// The tiles of one array for one strip of a loop, or (null) for all that a block reads of it: one for each family of
+/// reads at constant distances. NotApplicable when a family reads no affine box, or there are too many.
+llvm::Expected<std::vector<Tile>> planTiles(const KernelModel &model, const std::string &array, const Strip *strip);
 
 /// Shared memory for the tile.
 StmtRef tileDeclaration(const Tile &tile);

@@ -9,7 +9,8 @@
 //  - the block shape is fixed, the loop runs the same for all threads of the block (guards around it are pushed inwards),
 //    so that its barriers are uniform;
 //  - the arrays are only read by the kernel, and do not overlap what it writes (proved, or a recorded condition);
-//  - what the block reads of each array in a strip is an affine box: its extents are constants, and the elements really
+//  - what the block reads of each array in a strip is an affine box (or a few: rows i and j of one matrix have a tile
+//    each): its extents are constants, and the elements really
 //    read by the original are one convex set, found by projecting guards and loop bounds (isl). Only those are loaded, so
 //    that nothing is read that the original would not read; the rest of the tile is zero.
 //
@@ -81,7 +82,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   if (!model.stable(counted->lower) || !model.stable(counted->upper))
     return notApplicable("the loop's bounds use a variable that changes");
 
-  std::string strip = freshName(*kernel, counted->var + "0");
+  std::set<std::string> taken = allNames(*kernel);
+  std::string strip = freshName(taken, counted->var + "0");
   const Strip strips{loop, *counted, strip, tileSize};
   std::vector<Tile> tiles;
   llvm::SmallVector<llvm::StringRef, 4> arrays;
@@ -91,33 +93,35 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   std::string whyNarrow;
   int64_t bytes = sharedBytes(*kernel);
   for (llvm::StringRef array : arrays) {
-    auto tile = planTile(model, array.str(), &strips);
-    if (!tile)
-      return tile.takeError();
-    tile->name = freshName(*kernel, array.str() + "_tile");
-    unsigned innermost = tile->layout.back();
+    auto planned = planTiles(model, array.str(), &strips);
+    if (!planned)
+      return planned.takeError();
+    if (llvm::Error e = requireUnwritten(result, model, array.str()))
+      return e;
+    llvm::move(*planned, std::back_inserter(tiles));
+  }
+  for (Tile &tile : tiles) {
+    tile.name = freshName(taken, tile.array + "_tile");
+    tileNames.insert(tile.name);
+    unsigned innermost = tile.layout.back();
     bool transposed = false; // the array's own fastest dimension is not innermost in shared memory
-    for (const TileDim &d : tile->dims)
-      transposed |= d.stride.constant() == std::optional<int64_t>(1) && &d != &tile->dims[innermost];
-    tile->pad = paramInt(params, "pad", transposed ? 16 / std::max(1u, tile->element.bytes) : 0);
-    if (tile->pad < 0 || tile->pad > 64)
+    for (const TileDim &d : tile.dims)
+      transposed |= d.stride.constant() == std::optional<int64_t>(1) && &d != &tile.dims[innermost];
+    tile.pad = paramInt(params, "pad", transposed ? 16 / std::max(1u, tile.element.bytes) : 0);
+    if (tile.pad < 0 || tile.pad > 64)
       return notApplicable("the padding must be 0 to 64");
     if (wide) {
       // A strip starts whole tiles after the lower bound.
       std::map<std::string, int64_t> multiples;
       if (auto lower = model.poly(counted->lower).constant())
         multiples[strip] = std::gcd(int64_t(tileSize), *lower);
-      llvm::Error narrow = requireVectors(result, model, *tile, multiples);
+      llvm::Error narrow = requireVectors(result, model, tile, multiples);
       if (!narrow)
         anyWide = true;
       else
         whyNarrow = llvm::toString(std::move(narrow));
     }
-    bytes += tile->bytes();
-    tileNames.insert(tile->name);
-    if (llvm::Error e = requireUnwritten(result, model, tile->array))
-      return e;
-    tiles.push_back(std::move(*tile));
+    bytes += tile.bytes();
   }
   if (tiles.empty())
     return notApplicable("no array is named");
@@ -130,10 +134,8 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   Type integer = counted->type;
   integer.isConst = false;
   ExprRef stripValue = var(strip, integer), offset = var(counted->var, Type::makeInt());
-  std::string tidName = freshName(*kernel, "tid");
+  std::string tidName = freshName(taken, "tid");
   std::vector<StmtRef> before, outer;
-  std::set<std::string> taken = allNames(*kernel);
-  taken.insert(tidName);
   std::vector<TileCopy> copies;
   for (const Tile &tile : tiles)
     copies.emplace_back(taken, model, tile, var(tidName, Type::makeInt()), threads);
@@ -211,7 +213,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     }
     return false;
   };
-  bool zeroSafe = !state.hints.strictFloat && onlyAddsProducts(*kernel, *body, tileNames, counted->var) &&
+  bool zeroSafe = !state.hints.strictFloat && addsZerosWithTiles(*kernel, *body, tileNames, counted->var) &&
                   llvm::all_of(tiles, endsWithLoop);
   bool even = trips && *trips % tileSize == 0;
   if (!even && !zeroSafe)

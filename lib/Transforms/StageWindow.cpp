@@ -114,22 +114,24 @@ llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::A
   std::set<std::string> taken = allNames(*kernel), tileNames;
   std::vector<Tile> tiles;
   for (llvm::StringRef array : arrays) {
-    auto tile = planTile(model, array.str(), nullptr);
-    if (!tile)
-      return tile.takeError();
-    if (tile->reads < leastReuse * tile->elements() || tile->reads <= tile->elements())
-      return notApplicable("the block reads hardly an element of {0} more than once", array);
-    tile->name = freshName(taken, array.str() + "_window");
-    tile->pad = paramInt(params, "pad", defaultPad(*tile));
-    if (tile->pad < 0 || tile->pad > 64)
+    auto planned = planTiles(model, array.str(), nullptr);
+    if (!planned)
+      return planned.takeError();
+    if (llvm::Error e = requireUnwritten(result, model, array.str()))
+      return e;
+    llvm::move(*planned, std::back_inserter(tiles));
+  }
+  for (Tile &tile : tiles) {
+    if (tile.reads < leastReuse * tile.elements() || tile.reads <= tile.elements())
+      return notApplicable("the block reads hardly an element of {0} more than once", tile.array);
+    tile.name = freshName(taken, tile.array + "_window");
+    tile.pad = paramInt(params, "pad", defaultPad(tile));
+    if (tile.pad < 0 || tile.pad > 64)
       return notApplicable("the padding must be 0 to 64");
-    bytes += tile->bytes();
+    bytes += tile.bytes();
     if (bytes > int64_t(state.hints.maxSharedBytes))
       return notApplicable("{0} bytes of shared memory are too many", bytes);
-    tileNames.insert(tile->name);
-    if (llvm::Error e = requireUnwritten(result, model, tile->array))
-      return e;
-    tiles.push_back(std::move(*tile));
+    tileNames.insert(tile.name);
   }
   size_t place = firstUse(*kernel, tiles);
   for (const Tile &tile : tiles)

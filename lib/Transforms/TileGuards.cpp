@@ -51,14 +51,48 @@ static bool surelyExists(const Kernel &kernel, const ExprRef &element) {
   return true;
 }
 
-bool optiml::onlyAddsProducts(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter) {
+/// Its value is a zero where the elements of the tiles and the variables `zeros` are. A factor that is neither may be
+/// infinite, and zero times that is no zero.
+static bool isZeroWith(const ExprRef &e, const std::set<std::string> &tiles, const std::set<std::string> &zeros) {
+  auto zero = [&](size_t i) { return isZeroWith(e->args[i], tiles, zeros); };
+  auto literal = [&](size_t i) {
+    return e->args[i]->kind == ExprKind::FloatLit || e->args[i]->kind == ExprKind::IntLit;
+  };
+  switch (e->kind) {
+  case ExprKind::Subscript:
+    return tiles.count(rootName(e)) || zeros.count(rootName(e));
+  case ExprKind::Var:
+    return zeros.count(e->text);
+  case ExprKind::Unary:
+    return (e->text == "-" || e->text == "+") && zero(0);
+  case ExprKind::Cast:
+    return (e->type.isFloat() || e->type.isInt()) && zero(0);
+  case ExprKind::Binary:
+    if (e->text == "+" || e->text == "-")
+      return zero(0) && zero(1);
+    return e->text == "*" && ((zero(0) && zero(1)) || (zero(0) && literal(1)) || (literal(0) && zero(1)));
+  default:
+    return false;
+  }
+}
+
+static bool addsZeros(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter,
+                      std::set<std::string> &zeros) {
   switch (s.kind) {
   case StmtKind::Block:
-  case StmtKind::For:
+  case StmtKind::For: {
+    std::set<std::string> inner = zeros; // its declarations end with it
     for (StmtRef &child : s.body)
-      if (!onlyAddsProducts(kernel, *child, tiles, counter))
+      if (!addsZeros(kernel, *child, tiles, counter, inner))
         return false;
     return s.kind == StmtKind::Block || asCountedLoop(s).has_value();
+  }
+  case StmtKind::Decl:
+    // Without a value: every one that it gets below is a zero.
+    if (s.isShared || !(s.type.isFloat() || s.type.isInt()) || (s.expr && !isZeroWith(s.expr, tiles, zeros)))
+      return false;
+    zeros.insert(s.text);
+    return true;
   case StmtKind::Expr:
     break;
   default:
@@ -72,6 +106,8 @@ bool optiml::onlyAddsProducts(const Kernel &kernel, Stmt &s, const std::set<std:
       (target->kind == ExprKind::Subscript && !surelyExists(kernel, target)))
     return false;
   ExprRef value = s.expr->args[1];
+  if (s.expr->text == "=" && zeros.count(rootName(target)))
+    return isZeroWith(value, tiles, zeros);
   if (s.expr->text == "=") { // acc = acc + product
     if (value->kind != ExprKind::Binary || value->text != "+")
       return false;
@@ -81,23 +117,16 @@ bool optiml::onlyAddsProducts(const Kernel &kernel, Stmt &s, const std::set<std:
       value = value->args[0];
     else
       return false;
-  } else if (s.expr->text != "+=") {
+  } else if (s.expr->text != "+=" && s.expr->text != "-=") {
     return false;
   }
-  bool hasTile = false, plain = true;
-  std::function<void(const ExprRef &)> factors = [&](const ExprRef &e) {
-    if (e->kind == ExprKind::Binary && e->text == "*") {
-      factors(e->args[0]);
-      factors(e->args[1]);
-      return;
-    }
-    bool tile = e->kind == ExprKind::Subscript && tiles.count(rootName(e));
-    hasTile |= tile;
-    // No other factor: beyond the end a tile's zero times an infinite parameter would be no zero.
-    plain &= tile || e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit;
-  };
-  factors(value);
-  return hasTile && plain;
+  return isZeroWith(value, tiles, zeros);
+}
+
+bool optiml::addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles,
+                                const std::string &counter) {
+  std::set<std::string> zeros;
+  return addsZeros(kernel, s, tiles, counter, zeros);
 }
 
 namespace {
@@ -114,7 +143,8 @@ public:
         std::vector<StmtRef> inner = s->body[0]->body;
         list.erase(list.begin() + long(i));
         list.insert(list.begin() + long(i), inner.begin(), inner.end());
-        i += inner.size() - 1;
+        i += inner.size();
+        i -= 1 + initialize(list, i - inner.size());
       }
     });
   }
@@ -122,6 +152,22 @@ public:
 private:
   Kernel &kernel;
   const std::set<std::string> &tiles;
+
+  /// "float d; d = value;" becomes "float d = value;". Gives the number of statements that went.
+  static size_t initialize(std::vector<StmtRef> &list, size_t i) {
+    if (i == 0 || i >= list.size())
+      return 0;
+    Stmt &declared = *list[i - 1];
+    const Stmt &first = *list[i];
+    if (declared.kind != StmtKind::Decl || declared.expr || !declared.dims.empty() || declared.isShared ||
+        first.kind != StmtKind::Expr || first.expr->kind != ExprKind::Assign || first.expr->text != "=" ||
+        first.expr->args[0]->kind != ExprKind::Var || first.expr->args[0]->text != declared.text ||
+        mentions(first.expr->args[1], declared.text))
+      return 0;
+    declared.expr = first.expr->args[1];
+    list.erase(list.begin() + long(i));
+    return 1;
+  }
 
   bool harmless(const ExprRef &value) {
     bool ok = true;
@@ -181,30 +227,52 @@ private:
       const ExprRef &place = s->expr->args[0];
       if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
         return false;
-      if (!elementOfItsLoops(model, place, branch.expr) || !onlyUsedUnder(place, branch.expr))
+      if (!elementOfItsLoops(model, place, branch.expr) || !onlyUsedUnder(model, place, branch.expr))
         return false;
     }
     return true;
   }
 
-  /// Outside of statements that only update the variable itself, it is used under `guard` alone, and there as `place`.
-  bool onlyUsedUnder(const ExprRef &place, const ExprRef &guard) {
+  /// Outside of statements that only update the variable itself, or others of which the same holds, it is used under
+  /// `guard` alone, and there as `place`.
+  bool onlyUsedUnder(const KernelModel &model, const ExprRef &place, const ExprRef &guard) {
+    std::set<std::string> seen;
+    return onlyUsedUnder(model, place, guard, seen);
+  }
+  bool onlyUsedUnder(const KernelModel &model, const ExprRef &place, const ExprRef &guard, std::set<std::string> &seen) {
     bool ok = true;
     std::string name = rootName(place);
+    seen.insert(name);
+    auto isPlaceOnly = [&](const ExprRef &e) {
+      return !mentions(rewrite(e, [&](const ExprRef &x) { return equal(x, place) ? intLit(0) : nullptr; }), name);
+    };
+    // Where the guard differs between elements, one must not go into another.
+    bool perElement = llvm::any_of(namesIn(guard), [&](const std::string &n) { return model.loopOf(n).has_value(); });
+    // `to` may take a worthless value where the guard does not hold.
+    auto mayFlow = [&](const ExprRef &to, const ExprRef &value) {
+      std::string other = rootName(to);
+      const Stmt *d = declarationOf(kernel, other);
+      if (!d || d->isShared || d->type.isPointer() || !harmless(value) || !isPlaceOnly(value) ||
+          (to->kind == ExprKind::Subscript && (!surelyExists(kernel, to) || mentions(to, name))) ||
+          !elementOfItsLoops(model, to, guard))
+        return false;
+      return seen.count(other) || onlyUsedUnder(model, to, guard, seen);
+    };
     std::function<void(Stmt &, bool)> visit = [&](Stmt &s, bool guarded) {
       auto uses = [&](const ExprRef &e) { return e && mentions(e, name); };
       if (guarded)
-        ownExprs(s, [&](ExprRef &e) {
-          ok &= !mentions(rewrite(e, [&](const ExprRef &x) { return equal(x, place) ? intLit(0) : nullptr; }), name);
-        });
+        ownExprs(s, [&](ExprRef &e) { ok &= isPlaceOnly(e); });
       if (!guarded && s.kind != StmtKind::Decl) {
-        bool update = s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && rootName(s.expr->args[0]) == name;
+        bool assigns = s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign;
+        bool update = assigns && rootName(s.expr->args[0]) == name;
         if (s.kind == StmtKind::Opaque)
           ok &= !s.names.count(name);
-        if (!update)
-          ok &= !uses(s.expr) && !uses(s.step);
-      } else if (!guarded && s.kind == StmtKind::Decl && s.text != name) {
-        ok &= !uses(s.expr);
+        if (update)
+          ok &= !perElement || (elementOfItsLoops(model, s.expr->args[0], guard) && isPlaceOnly(s.expr->args[1]));
+        else if (uses(s.expr) || uses(s.step))
+          ok &= assigns && mayFlow(s.expr->args[0], s.expr->args[1]);
+      } else if (!guarded && s.kind == StmtKind::Decl && s.text != name && uses(s.expr)) {
+        ok &= s.dims.empty() && !s.isShared && mayFlow(var(s.text, s.type), s.expr);
       }
       if (s.init)
         visit(*s.init, guarded);

@@ -8,9 +8,9 @@
 
 namespace optiml {
 
-/// Statements under `s` only add products of staged values to private variables, to the same ones in every iteration of the
-/// loop that counts `counter`: where the tiles hold zeros, they add 0.
-bool onlyAddsProducts(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter);
+/// Statements under `s` do nothing but add to private variables, to the same ones in every iteration of the loop that counts
+/// `counter`, and what they add is zero where the elements of the tiles are: products, differences, squares of these.
+bool addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter);
 
 /// Removes guards under `loop` from statements that then only change private values nobody looks at without the same
 /// guard. `tiles` are the names of the staged arrays.
