@@ -555,8 +555,8 @@ public:
     if (llvm::Error e = Sharing(result, *kernel, model, {threads}, entries).run())
       return std::move(e);
 
-    for (const char *axis : {"y", "z"})
-      result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
+    for (unsigned axis : {1, 2})
+      requireOneCopy(result, axis);
     LaunchStep &step = result.rewrite.plan.steps[0];
     std::string work = "grid.x * block.x";
     step.grid = {IntExpr::of("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};

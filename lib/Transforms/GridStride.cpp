@@ -102,8 +102,8 @@ public:
     StmtRef loop = countedFor(index, type, start, end, step, block(std::move(inner)), NoUnroll);
     kernel->body = block({loop});
 
-    for (const char *axis : {"y", "z"})
-      result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
+    for (unsigned axis : {1, 2})
+      requireOneCopy(result, axis);
     result.require(text + " <= grid.x * block.x", "the launch covers every index");
     LaunchStep &launch = result.rewrite.plan.steps[0];
     launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};

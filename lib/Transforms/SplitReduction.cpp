@@ -474,8 +474,8 @@ public:
     requireCover(result, model, 0, x);
     if (llvm::Error e = Splitter(result, *kernel, model, x, parts).run())
       return std::move(e);
-    for (const char *axis : {"y", "z"})
-      result.require(std::string("grid.") + axis + " * block." + axis + " == 1", "the kernel does not look at this axis");
+    for (unsigned axis : {1, 2})
+      requireOneCopy(result, axis);
     lowerGlobalIndex(*kernel, [&](unsigned axis) { return globalIndexExpr(axis, x); });
     removeUnused(*kernel); // what only the loops needed
     kernel->maxThreads = unsigned(x);

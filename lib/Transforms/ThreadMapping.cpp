@@ -118,7 +118,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     if (!uses[axis].global) {
       if (shape[axis] != 1)
         return notApplicable("axis {0} is not used, so its extent must stay 1", char('x' + axis));
-      state.require(threads + " == 1", "the kernel does not look at this axis");
+      requireOneCopy(state, axis);
       step.grid[axis] = IntExpr::literal(1);
       step.block[axis] = IntExpr::literal(1);
       continue;

@@ -27,6 +27,10 @@ void removeUnused(Kernel &kernel);
 /// effects stand under a bound, which the launch covers, or the tiles hold exactly the launch's threads.
 void requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile);
 
+/// For a rewrite that makes one thread along `axis`, which the kernel does not look at: records that the launch has one
+/// there, or, where the captured one has more, under what conditions they repeat each other's work.
+void requireOneCopy(KernelState &state, unsigned axis);
+
 } // namespace optiml
 
 #endif

@@ -82,7 +82,7 @@ public:
         result.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
       requireCover(result, model, axis, tile);
     }
-    result.require("grid.z * block.z == 1", "the kernel does not look at this axis");
+    requireOneCopy(result, 2);
     step.grid[2] = IntExpr::literal(1);
     step.block = {IntExpr::literal(tile), IntExpr::literal(rows), IntExpr::literal(1)};
 
