@@ -17,6 +17,12 @@ static const ExpertRule rules[] = {
     {"promote-accumulator", "latency", 1.5, "a read-modify-write of memory in every iteration is a chain of latencies"},
     {"promote-accumulator", "l2", 1.5, "writing an accumulator in every iteration is traffic that a register saves"},
 
+    {"swap-thread-axes", "", 2.0, "neighbouring threads access elements that are far apart, and along another axis neighbours"},
+    {"swap-thread-axes", "l1", 3.0, "a warp touches 32 lines where it could touch one or four"},
+    {"swap-thread-axes", "l2", 3.0, "of each sector of 32 bytes a warp uses 4"},
+    {"swap-thread-axes", "dram", 3.0, "of each sector of 32 bytes a warp uses 4"},
+    {"swap-thread-axes", "latency", 2.5, "a warp waits for 32 lines where it could wait for one or four"},
+
     {"block-shape", "", 0.6, "constant block extents let the compiler fold indices, and open the way to tiling"},
     {"block-shape", "l1", 0.8, "a block shape with a full warp along the fastest index touches fewer lines"},
     {"block-shape", "l2", 0.8, "a squarer block shares more of its operands"},
@@ -213,6 +219,12 @@ static std::vector<ExpertLine> makeLines() {
 }
 
 const std::vector<ExpertLine> &optiml::expertLines() {
-  static const std::vector<ExpertLine> lines = makeLines();
+  static const std::vector<ExpertLine> lines = [] {
+    std::vector<ExpertLine> made = makeLines();
+    // It has a site only where the threads' axes lie across the arrays' rows, and all else is better after it.
+    for (ExpertLine &line : made)
+      line.line.steps.insert(line.line.steps.begin(), step("swap-thread-axes"));
+    return made;
+  }();
   return lines;
 }

@@ -558,7 +558,7 @@ public:
     for (unsigned axis : {1, 2})
       requireOneCopy(result, axis);
     LaunchStep &step = result.rewrite.plan.steps[0];
-    std::string work = "grid.x * block.x";
+    std::string work = result.threadsAlong(0);
     step.grid = {IntExpr::of("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};
     if (rows == 1)
       step.grid[0] = IntExpr::of(work);

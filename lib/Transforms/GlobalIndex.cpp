@@ -149,7 +149,7 @@ void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
     std::string plain = (blocks ? "blockIdx." : "threadIdx.") + suffix;
     ExprRef first = mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis));
     substitute(*kernel.body, {{plain, add(first, axisBuiltin("threadIdx", axis))}});
-    state.require((blocks ? "block." : "grid.") + suffix + " == 1", plain + " is taken for the global index");
+    state.require((blocks ? state.blockAlong(axis) : state.gridAlong(axis)) + " == 1", plain + " is taken for the global index");
   }
 }
 

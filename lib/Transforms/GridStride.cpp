@@ -104,7 +104,7 @@ public:
 
     for (unsigned axis : {1, 2})
       requireOneCopy(result, axis);
-    result.require(text + " <= grid.x * block.x", "the launch covers every index");
+    result.require(text + " <= " + result.threadsAlong(0), "the launch covers every index");
     LaunchStep &launch = result.rewrite.plan.steps[0];
     launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};
     launch.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
@@ -134,7 +134,7 @@ private:
     Poly limit = model.poly(scaled->end);
     std::string end = *planText(model, limit), scale = std::to_string(scaled->scale);
     int64_t most = INT32_MAX - scaled->scale;
-    state.require("grid.x * block.x <= " + std::to_string(most / scaled->scale), "the scaled index does not overflow");
+    state.require(state.threadsAlong(0) + " <= " + std::to_string(most / scaled->scale), "the scaled index does not overflow");
     if (!limit.constant()) {
       state.require(end + " >= 0", "an empty range stays empty, whatever the signs of the types");
       state.require(end + " <= " + std::to_string(most), "rounding up does not overflow");

@@ -32,6 +32,10 @@ std::array<int64_t, 3> KernelState::pinnedBlock() const {
   return result;
 }
 
+std::string KernelState::gridAlong(unsigned axis) const { return std::string("grid.") + char('x' + axes[axis]); }
+std::string KernelState::blockAlong(unsigned axis) const { return std::string("block.") + char('x' + axes[axis]); }
+std::string KernelState::threadsAlong(unsigned axis) const { return gridAlong(axis) + " * " + blockAlong(axis); }
+
 void KernelState::require(const std::string &expression, const std::string &why) {
   IntExpr parsed = IntExpr::of(expression);
   for (const Condition &condition : rewrite.conditions)

@@ -409,7 +409,7 @@ private:
     kernel.body = block(std::move(all));
 
     LaunchStep &step = state.rewrite.plan.steps[0];
-    std::string blocks = "ceildiv(grid.x * block.x, " + std::to_string(x) + ")";
+    std::string blocks = "ceildiv(" + state.threadsAlong(0) + ", " + std::to_string(x) + ")";
     auto scratch = [&](const std::string &name, Type element, const std::string &elements, bool zeroed) {
       state.rewrite.plan.scratch.push_back({name, element.text, IntExpr::of(elements), zeroed});
       element.isVolatile = !zeroed;

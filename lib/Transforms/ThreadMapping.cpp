@@ -34,7 +34,7 @@ void optiml::removeUnused(Kernel &kernel) {
 }
 
 void optiml::requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile) {
-  std::string suffix(1, char('x' + axis)), threads = "grid." + suffix + " * block." + suffix;
+  std::string threads = state.threadsAlong(axis);
   auto bound = globalUpperBound(model, axis);
   auto text = bound ? planText(model, *bound) : std::nullopt;
   if (text)
@@ -84,8 +84,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     // The source may write the block's extents as constants: then it holds for launches of that shape.
     uses = normalizeGlobalIndex(kernel, state.hints.block);
     for (unsigned axis = 0; axis < 3; ++axis) {
-      std::string extent = std::string("block.") + char('x' + axis);
-      state.require(extent + " == " + std::to_string(state.hints.block[axis]), "the kernel is written for this block shape");
+      state.require(state.blockAlong(axis) + " == " + std::to_string(state.hints.block[axis]), "the kernel is written for this block shape");
     }
   }
   for (unsigned axis = 0; axis < 3; ++axis)
@@ -113,8 +112,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   // The new geometry, and why the threads beyond the original ones are harmless.
   LaunchStep &step = state.rewrite.plan.steps[0];
   for (unsigned axis = 0; axis < 3; ++axis) {
-    std::string suffix(1, char('x' + axis));
-    std::string threads = "grid." + suffix + " * block." + suffix;
+    std::string threads = state.threadsAlong(axis);
     if (!uses[axis].global) {
       if (shape[axis] != 1)
         return notApplicable("axis {0} is not used, so its extent must stay 1", char('x' + axis));
@@ -123,9 +121,9 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       step.block[axis] = IntExpr::literal(1);
       continue;
     }
-    if (IntExpr now = step.grid[axis]; !(now == IntExpr::of("grid." + suffix)) &&
+    if (IntExpr now = step.grid[axis]; !(now == IntExpr::of(state.gridAlong(axis))) &&
                                        !(now == IntExpr::of("ceildiv(" + threads + ", " + std::to_string(pinned[axis]) + ")")))
-      return notApplicable("axis {0} is coarsened already", suffix);
+      return notApplicable("axis {0} is coarsened already", char('x' + axis));
     int64_t tile = shape[axis] * copies[axis].factor;
     step.grid[axis] = IntExpr::of("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
     step.block[axis] = IntExpr::literal(shape[axis]);

@@ -76,8 +76,7 @@ public:
     // The geometry, and why the threads beyond the original ones are harmless.
     LaunchStep &step = result.rewrite.plan.steps[0];
     for (unsigned axis = 0; axis < 2; ++axis) {
-      std::string suffix(1, char('x' + axis)), threads = "grid." + suffix + " * block." + suffix;
-      step.grid[axis] = IntExpr::of("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
+      step.grid[axis] = IntExpr::of("ceildiv(" + result.threadsAlong(axis) + ", " + std::to_string(tile) + ")");
       if (axis > 0)
         result.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
       requireCover(result, model, axis, tile);

@@ -76,6 +76,5 @@ void optiml::requireOneCopy(KernelState &state, unsigned axis) {
     }
     llvm::consumeError(std::move(e));
   }
-  std::string suffix(1, char('x' + axis));
-  state.require("grid." + suffix + " * block." + suffix + " == 1", "the kernel does not look at this axis");
+  state.require(state.threadsAlong(axis) + " == 1", "the kernel does not look at this axis");
 }

@@ -36,11 +36,17 @@ struct KernelState {
   std::shared_ptr<const Kernel> tree; ///< null when its new text cannot be read: nothing else applies then
   std::shared_ptr<const Kernel> original; ///< before any rewrite
   KernelRewrite rewrite; ///< plan and conditions; twinText is filled by whoever prints
-  LaunchHints hints;
+  LaunchHints hints; ///< along the twin's axes
+  /// The original's axis along which each of the twin's runs.
+  std::array<unsigned, 3> axes{0, 1, 2};
   std::string helpers;  ///< device functions that new text brought; stand before the twin
   std::string verbatim; ///< the twin as it was given, until something else is done to it
   /// The block shape when the plan fixes it, zeros otherwise.
   std::array<int64_t, 3> pinnedBlock() const;
+  /// IntExpr text of the launch's blocks, of a block's threads, and of all threads, along an axis of the twin.
+  std::string gridAlong(unsigned axis) const;
+  std::string blockAlong(unsigned axis) const;
+  std::string threadsAlong(unsigned axis) const;
   /// Adds a condition unless an equal one is there.
   void require(const std::string &expression, const std::string &why);
 };

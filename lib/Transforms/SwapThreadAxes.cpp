@@ -1,0 +1,105 @@
+//===- SwapThreadAxes.cpp - neighbouring threads, neighbouring elements ---===//
+//
+// swap-thread-axes[kernel]{with=y}: what runs along threadIdx.x runs along threadIdx.y (or z), and the other way round. The
+// launch is turned in the same way. Offered where neighbouring threads access elements that are far apart, while along the
+// other axis they would access neighbours ("row = blockIdx.x * blockDim.x + threadIdx.x" over arrays stored by rows).
+//
+// Legal: the kernel uses its axes through their global indices alone, has no shared memory and does not synchronize: then it
+// does not matter which thread has which index. The new grid is at most 65535 blocks along y and z, as a condition.
+//
+//===----------------------------------------------------------------------===//
+#include "Common.h"
+#include "Transforms.h"
+
+using namespace optiml;
+
+namespace {
+class SwapThreadAxes : public Transform {
+public:
+  llvm::StringRef name() const override { return "swap-thread-axes"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<Params> offers;
+    for (unsigned with : {1, 2})
+      if (pays(state, with))
+        offers.push_back({{"with", std::string(1, char('x' + with))}});
+    return offers.empty() ? std::vector<ActionTemplate>() : kernelSite(*this, state, offers);
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    auto given = params.find("with");
+    std::string axis = given == params.end() ? "y" : given->second;
+    if (axis != "y" && axis != "z")
+      return notApplicable("x can be swapped with y and with z");
+    unsigned with = unsigned(axis[0] - 'x');
+    std::array<int64_t, 3> pinned = state.pinnedBlock();
+    if (pinned[0] || pinned[1] || pinned[2])
+      return notApplicable("the block shape is fixed already");
+    if (state.axes != std::array<unsigned, 3>{0, 1, 2})
+      return notApplicable("the axes are swapped already");
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = normalize(result, *kernel, with))
+      return std::move(e);
+    lowerGlobalIndex(*kernel, [&](unsigned of) {
+      unsigned to = of == 0 ? with : of == with ? 0 : of;
+      return add(mul(axisBuiltin("blockIdx", to), axisBuiltin("blockDim", to)), axisBuiltin("threadIdx", to));
+    });
+    LaunchStep &step = result.rewrite.plan.steps[0];
+    std::swap(step.grid[0], step.grid[with]);
+    std::swap(step.block[0], step.block[with]);
+    std::swap(result.axes[0], result.axes[with]);
+    std::swap(result.hints.grid[0], result.hints.grid[with]);
+    std::swap(result.hints.block[0], result.hints.block[with]);
+    result.require(result.gridAlong(with) + " <= 65535", "a grid cannot be larger");
+    if (with == 2)
+      result.require(result.blockAlong(with) + " <= 64", "a block cannot be larger");
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  /// Leaves the axes as globalIdx.a; NotApplicable where they are used in another way.
+  static llvm::Error normalize(KernelState &state, Kernel &kernel, unsigned with) {
+    bool shared = hasBarrier(*kernel.body);
+    walk(*kernel.body, [&](Stmt &s) { shared |= s.isShared; });
+    if (shared)
+      return notApplicable("the kernel's threads work together, or wait for each other");
+    adoptPlainIndices(state, kernel);
+    std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, {0, 0, 0});
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (uses[axis].other)
+        return notApplicable("axis {0} is used other than through the global index (line {1})", char('x' + axis),
+                             uses[axis].otherLine);
+    if (!uses[0].global || !uses[with].global)
+      return notApplicable("the kernel does not use both axes");
+    return llvm::Error::success();
+  }
+
+  /// More accesses have neighbours along `with` than along x.
+  static bool pays(const KernelState &state, unsigned with) {
+    KernelState trial = state;
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = normalize(trial, *kernel, with)) {
+      llvm::consumeError(std::move(e));
+      return false;
+    }
+    KernelModel model(*kernel, {0, 0, 0});
+    auto isUnit = [&](const Access &access, unsigned axis) {
+      auto factor = access.subscripts.back().coefficient(std::string("globalIdx.") + char('x' + axis));
+      auto c = factor ? factor->constant() : std::nullopt;
+      return c && *c != 0 && std::abs(*c) <= 4; // a few: the fields of a struct
+    };
+    int balance = 0;
+    for (const Access &access : model.accesses())
+      if (access.space == Space::Global && !access.subscripts.empty())
+        balance += int(isUnit(access, with)) - int(isUnit(access, 0));
+    return balance > 0;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeSwapThreadAxes() {
+  static const SwapThreadAxes transform;
+  return &transform;
+}
