@@ -421,7 +421,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
         continue;
       }
       auto keep = [&](const std::string &why) {
-        if (!kept.insert(std::to_string(site.begin) + why).second)
+        if (!kept.insert(std::to_string(site.line) + ":" + std::to_string(site.begin) + why).second)
           return;
         result.remarks.push_back(llvm::formatv("{0}:{1}: this launch of {2} keeps the original kernel: {3}", file,
                                                site.line, rewrite.original, why));
