@@ -17,6 +17,10 @@ static const ExpertRule rules[] = {
     {"promote-accumulator", "latency", 1.5, "a read-modify-write of memory in every iteration is a chain of latencies"},
     {"promote-accumulator", "l2", 1.5, "writing an accumulator in every iteration is traffic that a register saves"},
 
+    {"thread-per-iteration", "", 1.0, "with a thread for each iteration the work can be mapped anew, whatever grid the source asks for"},
+    {"thread-per-iteration", "latency", 1.6, "a grid that is too small leaves multiprocessors idle: a thread for each iteration fills them"},
+    {"thread-per-iteration", "atomic", 1.2, "with a thread for each iteration blocks can share tables of their updates"},
+
     {"block-shape", "", 0.6, "constant block extents let the compiler fold indices, and open the way to tiling"},
     {"block-shape", "l1", 0.8, "a block shape with a full warp along the fastest index touches fewer lines"},
     {"block-shape", "l2", 0.8, "a squarer block shares more of its operands"},
@@ -87,6 +91,8 @@ static const ExpertRule rules[] = {
 };
 
 static const ExpertOrder orders[] = {
+    {"thread-per-iteration", "block-shape", 0.8}, {"thread-per-iteration", "distribute-loop", 0.8},
+    {"thread-per-iteration", "split-reduction", 0.8}, {"thread-per-iteration", "grid-stride", 0.8},
     // A register accumulator lets loops be distributed and staged; barriers end what coarsen can do.
     {"promote-accumulator", "distribute-loop", 0.3}, {"grid-stride", "privatize-atomic", 0.6},
     {"promote-accumulator", "coarsen", 0.5}, {"promote-accumulator", "stage-shared", 0.3},
@@ -155,7 +161,7 @@ static std::vector<ExpertLine> makeLines() {
     steps.push_back(qualify);
     return ExpertLine{{name, std::move(steps)}, {"latency", "l1", "l2", "dram"}};
   };
-  return {
+  std::vector<ExpertLine> lines = {
       {{"one atomic for a block",
         {step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
        {"atomic", "l2", "latency", "dram"}},
@@ -210,6 +216,10 @@ static std::vector<ExpertLine> makeLines() {
       {{"accumulator in a register, loops unrolled", {promote, unrollSome, qualify}}, {"latency", "issue", "int32"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
+  // Threads that take turns come first to have one iteration each, where that is possible.
+  for (ExpertLine &line : lines)
+    line.line.steps.insert(line.line.steps.begin(), step("thread-per-iteration"));
+  return lines;
 }
 
 const std::vector<ExpertLine> &optiml::expertLines() {

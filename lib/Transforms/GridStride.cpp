@@ -31,11 +31,11 @@ public:
     int64_t x = paramInt(params, "x", 256), blocks = paramInt(params, "blocks", 8 * state.hints.multiprocessors);
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
-    auto made = remappable(state, 1, x);
+    KernelState result = state;
+    auto made = remappable(result, 1, x);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
-    KernelState result = state;
     KernelModel model(*kernel, {0, 0, 0});
     auto found = boundOf(model, result);
     if (!found)

@@ -39,10 +39,16 @@ struct KernelState {
   LaunchHints hints;
   std::string helpers;  ///< device functions that new text brought; stand before the twin
   std::string verbatim; ///< the twin as it was given, until something else is done to it
+  /// The blocks that the tree is written for, over the original launch: "grid.x" and so on, until a transform needs others.
+  std::array<IntExpr, 3> blocks = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};
+  /// An expression over the launch that the tree is written for, as one over the original launch.
+  IntExpr overOriginal(const std::string &expression) const;
   /// The block shape when the plan fixes it, zeros otherwise.
   std::array<int64_t, 3> pinnedBlock() const;
-  /// Adds a condition unless an equal one is there.
-  void require(const std::string &expression, const std::string &why);
+  /// Adds a condition on the launch that the tree is written for, unless an equal one is there.
+  void require(const std::string &expression, const std::string &why) { require(overOriginal(expression), why); }
+  /// The same for a condition on the original launch.
+  void require(const IntExpr &condition, const std::string &why);
 };
 
 /// The state before any transform: the twin equals the original, launched as the original.
