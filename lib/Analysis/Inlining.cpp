@@ -198,8 +198,8 @@ bool optiml::hasEffects(const ExprRef &e) {
   return effects;
 }
 
-bool optiml::writesOutside(const std::vector<StmtRef> &list) {
-  std::set<std::string> scalars, arrays;
+bool optiml::writesOutside(const std::vector<StmtRef> &list, const std::set<std::string> &own) {
+  std::set<std::string> scalars = own, arrays;
   bool outside = false;
   for (const StmtRef &s : list)
     walk(*s, [&](Stmt &t) {

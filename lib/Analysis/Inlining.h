@@ -30,8 +30,8 @@ CalleeFacts examineStatement(const clang::Stmt *statement);
 /// condition into the other branch. False when it cannot: a return in a loop, or both branches go on.
 bool structureReturns(std::vector<StmtRef> &list, const ExprRef &target);
 
-/// Writes something that is not declared among the statements, or lets threads meet.
-bool writesOutside(const std::vector<StmtRef> &list);
+/// Writes something that is neither declared among the statements nor one of `own`, or lets threads meet.
+bool writesOutside(const std::vector<StmtRef> &list, const std::set<std::string> &own = {});
 /// Assigns, counts, or calls what is not pure.
 bool hasEffects(const ExprRef &e);
 /// There is neither opaque text nor a call that might do anything (atomics do what is known).

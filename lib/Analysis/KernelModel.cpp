@@ -15,6 +15,10 @@ KernelModel::KernelModel(const Kernel &kernel, std::array<int64_t, 3> block) : t
 //===----------------------------------------------------------------------===//
 
 void KernelModel::collectDeclarations() {
+  for (const Param &p : theKernel.params)
+    for (const Param::Field &field : p.fields)
+      if (field.type.isPointer() && field.type.pointee)
+        memberPointers[p.name + "." + field.name] = {p.name + "." + field.name, field.type, {}};
   walk(*theKernel.body, [&](Stmt &s) {
     if (s.kind == StmtKind::Decl)
       decls[s.text] = &s;
@@ -55,6 +59,21 @@ void KernelModel::collectDeclarations() {
   });
   for (const std::string &name : addressTaken)
     ++assignments[name];
+  walk(*theKernel.body, [&](Stmt &s) {
+    if (auto loop = asStridedLoop(s); loop && takesTurns(*loop))
+      turns.insert(loop->var);
+  });
+}
+
+bool KernelModel::takesTurns(const StridedLoop &loop) const {
+  Poly step = poly(loop.step);
+  bool positive = !step.terms.empty();
+  for (const auto &[monomial, coefficient] : step.terms) {
+    positive &= coefficient > 0;
+    for (const std::string &atom : monomial)
+      positive &= atom.starts_with("blockDim.") || atom.starts_with("gridDim.");
+  }
+  return positive;
 }
 
 const Stmt *KernelModel::declaration(const std::string &name) const {
@@ -66,7 +85,8 @@ const Param *KernelModel::param(const std::string &name) const {
   for (const Param &p : theKernel.params)
     if (p.name == name)
       return &p;
-  return nullptr;
+  auto it = memberPointers.find(name);
+  return it == memberPointers.end() ? nullptr : &it->second;
 }
 
 std::optional<CountedLoop> KernelModel::loopOf(const std::string &name) const {
@@ -197,9 +217,10 @@ bool KernelModel::stable(const ExprRef &e) const {
       ok = false;
     if (n->kind == ExprKind::Var) {
       auto it = assignments.find(n->text);
-      bool mutated = it != assignments.end() && it->second > 0 && !loops.count(n->text);
+      bool counts = loops.count(n->text) || turns.count(n->text);
+      bool mutated = it != assignments.end() && it->second > 0 && !counts;
       ok &= !mutated;
-      if (const Stmt *d = declaration(n->text); d && !loops.count(n->text))
+      if (const Stmt *d = declaration(n->text); d && !counts)
         ok &= d->expr != nullptr && d->dims.empty();
     }
   });
@@ -619,6 +640,9 @@ void KernelModel::addLoopFacts(const std::vector<Stmt *> &statements, std::vecto
         into.push_back(v - lower);
       if (stable(upper))
         into.push_back(upper - v - Poly(1));
+    } else if (auto strided = asStridedLoop(*s); strided && turns.count(strided->var)) {
+      if (Poly lower = poly(strided->lower); stable(lower)) // the end is the loop's condition
+        into.push_back(Poly::atom(strided->var) - lower);
     }
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string suffix(1, char('x' + axis));

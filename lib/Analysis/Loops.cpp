@@ -73,6 +73,41 @@ std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
   return loop;
 }
 
+std::optional<StridedLoop> optiml::asStridedLoop(Stmt &s) {
+  if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.expr || !s.step ||
+      !s.init->type.isInt() || !s.init->dims.empty() || s.expr->kind != ExprKind::Binary)
+    return std::nullopt;
+  StridedLoop loop;
+  loop.var = s.init->text;
+  loop.type = s.init->type;
+  loop.lower = s.init->expr;
+  auto isVar = [&](const ExprRef &x) { return x->kind == ExprKind::Var && x->text == loop.var; };
+  if (s.step->kind != ExprKind::Assign || !isVar(s.step->args[0]))
+    return std::nullopt;
+  const ExprRef &value = s.step->args[1];
+  if (s.step->text == "+=")
+    loop.step = value;
+  else if (s.step->text == "=" && value->kind == ExprKind::Binary && value->text == "+")
+    for (unsigned side = 0; side < 2; ++side)
+      if (isVar(value->args[side]))
+        loop.step = value->args[1 - side];
+  if (!loop.step)
+    return std::nullopt;
+  bool less = s.expr->text == "<" && isVar(s.expr->args[0]), greater = s.expr->text == ">" && isVar(s.expr->args[1]);
+  if (!less && !greater)
+    return std::nullopt;
+  loop.upper = s.expr->args[less ? 1 : 0];
+  std::set<std::string> names = namesIn(loop.upper), inStep = namesIn(loop.step);
+  names.insert(inStep.begin(), inStep.end());
+  if (names.count(loop.var))
+    return std::nullopt;
+  names.insert(loop.var);
+  for (const std::string &name : names)
+    if (assigned(*s.body[0], name))
+      return std::nullopt;
+  return loop;
+}
+
 std::optional<int64_t> CountedLoop::tripCount() const {
   auto lo = constantValue(lower), hi = constantValue(upper);
   if (!lo || !hi)
@@ -156,10 +191,70 @@ static void sinkDeclaration(Stmt &block, size_t at) {
   }
 }
 
+/// A continue that belongs to the loop around `s`.
+static bool continues(Stmt &s) {
+  if (s.kind == StmtKind::Continue)
+    return true;
+  if (s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do)
+    return false;
+  for (const StmtRef &child : s.body)
+    if (continues(*child))
+      return true;
+  return false;
+}
+
+/// int k = a; … while (k < n) { …; k += c; }   becomes   for (int k = a; k < n; k += c) { … },  where nothing in between or
+/// after the loop mentions k.
+static void countingWhile(Stmt &block, size_t at) {
+  Stmt &loop = *block.body[at];
+  if (loop.kind != StmtKind::While || loop.body[0]->body.empty() || continues(*loop.body[0]))
+    return;
+  StmtRef last = loop.body[0]->body.back();
+  if (last->kind != StmtKind::Expr || (last->expr->kind != ExprKind::Assign && last->expr->kind != ExprKind::IncDec) ||
+      last->expr->args[0]->kind != ExprKind::Var || !mentions(loop.expr, last->expr->args[0]->text))
+    return;
+  const std::string name = last->expr->args[0]->text;
+  size_t declared = at;
+  for (size_t i = 0; i < block.body.size(); ++i) {
+    const Stmt &s = *block.body[i];
+    if (s.kind == StmtKind::Decl && s.text == name && s.expr && s.dims.empty() && s.type.isInt() && !s.isShared && !s.type.isVolatile)
+      declared = i;
+    else if (i != at && mentionedIn(*block.body[i], name))
+      return;
+  }
+  if (declared >= at)
+    return;
+  // The value must be the same when it is computed later.
+  const StmtRef declaration = block.body[declared];
+  std::set<std::string> needs = namesIn(declaration->expr);
+  bool movable = true;
+  walk(declaration->expr, [&](const ExprRef &e) {
+    movable &= e->pure && e->kind != ExprKind::Subscript && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec && e->kind != ExprKind::Member;
+  });
+  for (size_t i = declared + 1; i < at; ++i)
+    for (const std::string &need : needs)
+      movable &= !assigned(*block.body[i], need);
+  if (!movable)
+    return;
+  loop.body[0]->body.pop_back();
+  if (assigned(*loop.body[0], name)) {
+    loop.body[0]->body.push_back(last);
+    return;
+  }
+  loop.kind = StmtKind::For;
+  loop.init = declaration;
+  loop.step = last->expr;
+  block.body.erase(block.body.begin() + ptrdiff_t(declared));
+}
+
 void optiml::normalize(Kernel &kernel) {
   walk(*kernel.body, [](Stmt &s) {
-    if (s.kind == StmtKind::Block)
-      for (size_t i = s.body.size(); i-- > 0;)
-        sinkDeclaration(s, i);
+    if (s.kind != StmtKind::Block)
+      return;
+    for (size_t i = s.body.size(); i-- > 0;)
+      sinkDeclaration(s, i);
+    for (size_t i = s.body.size(); i-- > 0;)
+      if (i < s.body.size())
+        countingWhile(s, i);
   });
 }

@@ -30,6 +30,8 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
     if (name.empty())
       name = "unused" + std::to_string(param->getFunctionScopeIndex());
     kernel->params.push_back({claim(param, name), convert(param->getType()), fieldsOf(param->getType())});
+    if (param->getType()->isRecordType() && !factsOf(fn).modified.count(param))
+      memberPointers.insert(name);
   }
   if (auto *bounds = fn->getAttr<cl::CUDALaunchBoundsAttr>()) {
     kernel->maxThreads = evaluate(bounds->getMaxThreads());

@@ -53,7 +53,7 @@ Reader::HoistPoint Reader::hoistPoint(const cl::Expr *source, std::vector<StmtRe
   effects.TraverseStmt(const_cast<cl::Expr *>(e));
   if (effects.found)
     return {};
-  return {&out, value};
+  return {&out, value, e};
 }
 
 const CalleeFacts &Reader::factsOf(const cl::FunctionDecl *definition) {
@@ -256,7 +256,7 @@ void Reader::returnValue(const cl::ReturnStmt *source, std::vector<StmtRef> &out
   }
   ExprRef value = hoisted(source->getRetValue(), out);
   StmtRef s = newStmt(StmtKind::Return, source);
-  s->expr = type->isRecordType() ? value : converted(value, type);
+  s->expr = type->isRecordType() || type->isReferenceType() ? value : converted(value, type);
   out.push_back(s);
 }
 
@@ -282,6 +282,8 @@ std::optional<ExprRef> Reader::bodyInPlace(const cl::CallExpr *x, const cl::Func
     value = list.back()->expr;
     list.pop_back();
   } else if (returns || !fn->getReturnType()->isVoidType()) {
+    if (fn->getReturnType()->isReferenceType())
+      return std::nullopt;
     if (!fn->getReturnType()->isVoidType()) {
       cl::QualType type = fn->getReturnType().getUnqualifiedType();
       std::string name = uniqueName("result");
@@ -295,11 +297,39 @@ std::optional<ExprRef> Reader::bodyInPlace(const cl::CallExpr *x, const cl::Func
   return value;
 }
 
-std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made) {
+bool Reader::changesAlone(const std::string &name, const cl::CallExpr *x, const cl::Expr *statement) {
+  struct Count : cl::RecursiveASTVisitor<Count> {
+    Reader *reader;
+    std::string name;
+    unsigned found = 0;
+    bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
+      auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl());
+      if (!v)
+        return true;
+      auto alias = reader->arguments.find(v);
+      auto own = reader->nameOf.find(v);
+      found += alias != reader->arguments.end() ? mentions(alias->second, name) : own != reader->nameOf.end() && own->second == name;
+      return true;
+    }
+  } all, here;
+  all.reader = here.reader = this;
+  all.name = here.name = name;
+  all.TraverseStmt(const_cast<cl::Expr *>(statement));
+  here.TraverseStmt(const_cast<cl::CallExpr *>(x));
+  const cl::VarDecl *v = nullptr;
+  for (const auto &[declared, called] : nameOf)
+    v = called == name ? declared : v;
+  return v && all.found == here.found && v->isLocalVarDecl() && !v->hasGlobalStorage() && !v->hasAttr<cl::CUDASharedAttr>() &&
+         !v->getType()->isReferenceType() && !v->getType()->isPointerType() && !v->getType().isVolatileQualified();
+}
+
+std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made,
+                                           std::set<std::string> &changed) {
   std::vector<const cl::Expr *> parts = returnedValues(fn);
   auto binding = bindArguments(x, fn, !parts.empty());
-  if (!binding || (parts.empty() && (!hoist.before || fn->getReturnType()->isReferenceType())))
+  if (!binding || (parts.empty() && !hoist.before))
     return std::nullopt;
+  changed = binding->changed;
   for (auto &[param, value] : binding->locals) {
     cl::QualType type = param->getType().getNonReferenceType();
     if (auto *record = type->getAsCXXRecordDecl(); record && (!record->getIdentifier() || !record->isTriviallyCopyable()))
@@ -339,11 +369,16 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   HoistPoint outer = std::exchange(hoist, {});
   if (outer.before && !computes)
     hoist.before = &made;
-  auto value = readInPlace(x, fn, made);
+  std::set<std::string> changed;
+  auto value = readInPlace(x, fn, made, changed);
   hoist = outer;
   bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value));
-  // A helper that writes stays a call: its arguments may be what it writes, or depend on it.
-  bool writes = good && (writesOutside(made) || (*value && hasEffects(*value)));
+  // A helper that writes stays a call, unless it is a variable that nothing else in the statement names: its arguments may
+  // be what it writes, or depend on it.
+  if (!outer.before || !outer.statement ||
+      !llvm::all_of(changed, [&](const std::string &name) { return changesAlone(name, x, outer.statement); }))
+    changed.clear();
+  bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
   if (!good || writes) {
     nameOf = std::move(names);
     taken = std::move(claimed);
@@ -416,5 +451,8 @@ ExprRef Reader::call(const cl::CallExpr *x) {
   auto e = make(ExprKind::Call, x, name, args);
   e->pure = purity.isPure(fn);
   e->isAtomic = fn->getIdentifier() && fn->getName().starts_with("atomic") && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
+  if (e->isAtomic && !e->args.empty()) // atomicAdd(p + i, x) is atomicAdd(&p[i], x)
+    if (ExprRef place = pointedTo(e->args[0]); place->kind == ExprKind::Subscript && place != e->args[0])
+      e->args[0] = addressOf(place);
   return e;
 }

@@ -255,7 +255,10 @@ ExprRef Reader::expression(const cl::Expr *source) {
     ExprRef object = ofThis ? thisObject : expression(x->getBase());
     if (x->isArrow())
       object = pointedTo(object);
-    return make(ExprKind::Member, e, x->getMemberDecl()->getNameAsString(), {object});
+    const std::string member = x->getMemberDecl()->getNameAsString();
+    if (x->getType()->isPointerType() && object->kind == ExprKind::Var && memberPointers.count(object->text))
+      return make(ExprKind::Var, e, object->text + "." + member); // an array like a parameter
+    return make(ExprKind::Member, e, member, {object});
   }
   if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
     if (x->getType()->isRecordType() || x->getType()->isReferenceType() || x->getSubExpr()->getType()->isRecordType() ||

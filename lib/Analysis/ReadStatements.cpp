@@ -18,7 +18,7 @@ StmtRef Reader::body(const cl::Stmt *source) {
 }
 
 void Reader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
-  if (v->getType()->isReferenceType() && reference(v, out))
+  if (v->getType()->isReferenceType() && (reference(v, out) || referenceCopy(v, out)))
     return;
   if (v->getType()->isReferenceType() || v->isStaticLocal() != v->hasAttr<cl::CUDASharedAttr>()) {
     if (!v->hasAttr<cl::CUDASharedAttr>())
@@ -105,6 +105,44 @@ private:
   }
 };
 } // namespace
+
+bool Reader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out) {
+  cl::QualType type = v->getType().getNonReferenceType();
+  if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || !type.isConstQualified() || type.isVolatileQualified() ||
+      !type->isArithmeticType())
+    return false;
+  const cl::Expr *init = strip(v->getInit());
+  auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(init);
+  if (!element || !ast.hasSameUnqualifiedType(init->getType(), type) || strip(element->getBase())->getType()->isArrayType())
+    return false;
+  struct Stores : cl::RecursiveASTVisitor<Stores> {
+    PurityAnalysis *purity;
+    bool found = false;
+    bool store(const cl::Expr *place) {
+      auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(strip(place));
+      auto *variable = ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+      found |= !variable || !variable->hasLocalStorage() || variable->getType()->isReferenceType();
+      return true;
+    }
+    bool VisitBinaryOperator(cl::BinaryOperator *x) { return !x->isAssignmentOp() || store(x->getLHS()); }
+    bool VisitUnaryOperator(cl::UnaryOperator *x) { return !x->isIncrementDecrementOp() || store(x->getSubExpr()); }
+    bool VisitCallExpr(cl::CallExpr *x) {
+      found |= !purity->isPure(x->getDirectCallee());
+      return true;
+    }
+    bool VisitStmt(cl::Stmt *s) {
+      found |= llvm::isa<cl::GCCAsmStmt, cl::CXXConstructExpr>(s);
+      return true;
+    }
+  } stores;
+  stores.purity = &purity;
+  stores.TraverseStmt(const_cast<cl::CompoundStmt *>(scope));
+  if (stores.found)
+    return false;
+  ExprRef value = hoisted(v->getInit(), out);
+  out.push_back(local(claim(v, v->getNameAsString()), type, value, v->getInit()));
+  return true;
+}
 
 bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || isTemporary(v->getInit()))

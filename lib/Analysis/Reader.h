@@ -86,6 +86,7 @@ private:
   cl::PrintingPolicy policy;
   std::map<const cl::VarDecl *, std::string> nameOf;
   std::set<std::string> taken, closures;
+  std::set<std::string> memberPointers; ///< parameters of class type that the kernel does not change: p.data is a name of its own
   std::string problem, place;
   const cl::FunctionDecl *kernelDecl = nullptr;
   const cl::CompoundStmt *scope = nullptr; ///< what is being read stands in it
@@ -97,6 +98,7 @@ private:
   struct HoistPoint {
     std::vector<StmtRef> *before = nullptr; ///< the statement that holds the call comes next; null: nowhere
     const cl::Expr *whole = nullptr;        ///< what the statement evaluates last but for storing it in a local
+    const cl::Expr *statement = nullptr;    ///< all that it evaluates
   } hoist;
   unsigned line(cl::SourceLocation loc) { return sm.getPresumedLoc(sm.getExpansionLoc(loc)).getLine(); }
   llvm::Error fail(cl::SourceLocation loc, const std::string &why);
@@ -168,7 +170,11 @@ private:
   StmtRef local(const std::string &name, cl::QualType type, ExprRef value, const cl::Stmt *source);
   /// The statements of the function's body into `out`, and its value (null for none).
   std::optional<ExprRef> bodyInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &out);
-  std::optional<ExprRef> readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made);
+  /// `changed`: gets the variables of the caller that the function changes.
+  std::optional<ExprRef> readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made,
+                                     std::set<std::string> &changed);
+  /// A thread's own variable that `statement` names nowhere but in `x`: whenever the call runs, nothing else sees it change.
+  bool changesAlone(const std::string &name, const cl::CallExpr *x, const cl::Expr *statement);
   /// The value of a call whose function is read in its place (null for none); nothing where it stays a call.
   std::optional<ExprRef> inlined(const cl::CallExpr *x);
   /// A call as a statement of its own, whose value nobody uses.
@@ -185,6 +191,8 @@ private:
   void declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out);
   /// "const T &r = a[i];" where a[i] is the same element as long as r lives: r is read as a[i].
   bool reference(const cl::VarDecl *v, std::vector<StmtRef> &out);
+  /// The same where the place may be another one later, but nothing changes in memory while r lives: r is a copy of its value.
+  bool referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out);
   /// A lambda, kept verbatim as long as something names it. Its own names stay within it.
   void closure(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out);
   void removeUnusedClosures(Kernel &kernel);

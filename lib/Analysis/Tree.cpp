@@ -1,5 +1,6 @@
 //===- Tree.cpp - making, walking and rewriting kernel trees --------------===//
 #include "optiml/Analysis/Tree.h"
+#include <algorithm>
 #include <cassert>
 #include <climits>
 
@@ -427,9 +428,11 @@ bool renameDeclarations(Stmt &s, std::set<std::string> &taken) {
 }
 
 std::string freshName(std::set<std::string> &taken, const std::string &wish) {
-  std::string name = wish;
+  std::string stem = wish;
+  std::replace(stem.begin(), stem.end(), '.', '_'); // of a pointer in a parameter
+  std::string name = stem;
   for (unsigned i = 1; !taken.insert(name).second; ++i)
-    name = wish + std::to_string(i);
+    name = stem + std::to_string(i);
   return name;
 }
 

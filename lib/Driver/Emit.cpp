@@ -45,6 +45,7 @@ private:
     return rewrite.plan.steps.empty() ? 0 : unsigned(parameterNames(rewrite).size());
   }
   static std::vector<std::string> parameterNames(const KernelRewrite &rewrite);
+  static std::string nameThere(const KernelRewrite &rewrite);
   std::string signature(const KernelRewrite &rewrite, const std::string &name, const std::map<std::string, std::string> &names) const;
   std::string dispatcher(const KernelRewrite &rewrite, const std::string &name);
   unsigned symbolsAt(const LaunchSite &site) const {
@@ -137,9 +138,10 @@ static std::string unqualified(const std::string &name) {
 }
 
 /// How the original is called where the twin stands.
-static std::string nameThere(const KernelRewrite &rewrite) {
-  if (rewrite.besideOriginal)
-    return unqualified(rewrite.original);
+std::string Emitter::nameThere(const KernelRewrite &rewrite) {
+  std::string own = unqualified(rewrite.original);
+  if (rewrite.besideOriginal && !llvm::is_contained(parameterNames(rewrite), own)) // a parameter would hide it
+    return own;
   std::string name = "::" + rewrite.original;
   static const std::string anonymous = "(anonymous namespace)::";
   for (size_t at; (at = name.find(anonymous)) != std::string::npos;)
@@ -421,7 +423,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
         continue;
       }
       auto keep = [&](const std::string &why) {
-        if (!kept.insert(std::to_string(site.begin) + why).second)
+        if (!kept.insert(std::to_string(site.line) + ":" + std::to_string(site.begin) + why).second)
           return;
         result.remarks.push_back(llvm::formatv("{0}:{1}: this launch of {2} keeps the original kernel: {3}", file,
                                                site.line, rewrite.original, why));

@@ -152,7 +152,7 @@ public:
     LaunchSite site;
     SourceLocation begin = call->getBeginLoc(), end = call->getEndLoc();
     site.line = sm.getPresumedLoc(sm.getExpansionLoc(begin)).getLine();
-    site.inMacro = begin.isMacroID() || end.isMacroID();
+    site.inMacro = !isWritten(begin) || !isWritten(end);
     site.inTemplate = inTemplate;
     if (const FunctionDecl *callee = call->getDirectCallee()) {
       const FunctionDecl *definition = nullptr;
@@ -164,8 +164,8 @@ public:
     if (!sm.isInMainFile(sm.getExpansionLoc(begin)))
       return true;
     if (!site.inMacro) {
-      site.begin = sm.getFileOffset(begin);
-      site.end = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
+      site.begin = sm.getFileOffset(sm.getSpellingLoc(begin));
+      site.end = sm.getFileOffset(Lexer::getLocForEndOfToken(sm.getSpellingLoc(end), 0, sm, ast.getLangOpts()));
       site.callee = sourceText(call->getCallee()->getSourceRange());
       const CallExpr *config = call->getConfig();
       for (const Expr *arg : config->arguments())
@@ -174,6 +174,8 @@ public:
       for (const Expr *arg : call->arguments())
         if (!isa<CXXDefaultArgExpr>(arg))
           site.arguments.push_back(sourceText(arg->getSourceRange()));
+      auto unknown = [](const std::string &part) { return part.empty(); };
+      site.inMacro = site.callee.empty() || llvm::any_of(site.config, unknown) || llvm::any_of(site.arguments, unknown);
     }
     if (topLevel)
       site.topLevelBegin = sm.getFileOffset(sm.getExpansionLoc(topLevel->getBeginLoc()));
@@ -199,6 +201,15 @@ private:
     llvm::raw_string_ostream os(name);
     mangler->mangleName(GlobalDecl(fn, KernelReferenceKind::Kernel), os);
     return name;
+  }
+  /// The token stands in the main file, by itself or within macro arguments; no macro makes it.
+  bool isWritten(SourceLocation loc) {
+    while (loc.isMacroID()) {
+      if (!sm.isMacroArgExpansion(loc))
+        return false;
+      loc = sm.getImmediateSpellingLoc(loc);
+    }
+    return sm.isInMainFile(loc);
   }
   std::string sourceText(SourceRange range) {
     return Lexer::getSourceText(CharSourceRange::getTokenRange(range), sm, ast.getLangOpts()).str();

@@ -23,6 +23,10 @@ static const ExpertRule rules[] = {
     {"swap-thread-axes", "dram", 3.0, "of each sector of 32 bytes a warp uses 4"},
     {"swap-thread-axes", "latency", 2.5, "a warp waits for 32 lines where it could wait for one or four"},
 
+    {"thread-per-iteration", "", 1.0, "with a thread for each iteration the work can be mapped anew, whatever grid the source asks for"},
+    {"thread-per-iteration", "latency", 1.6, "a grid that is too small leaves multiprocessors idle: a thread for each iteration fills them"},
+    {"thread-per-iteration", "atomic", 1.2, "with a thread for each iteration blocks can share tables of their updates"},
+
     {"block-shape", "", 0.6, "constant block extents let the compiler fold indices, and open the way to tiling"},
     {"block-shape", "l1", 0.8, "a block shape with a full warp along the fastest index touches fewer lines"},
     {"block-shape", "l2", 0.8, "a squarer block shares more of its operands"},
@@ -93,6 +97,9 @@ static const ExpertRule rules[] = {
 };
 
 static const ExpertOrder orders[] = {
+    {"thread-per-iteration", "swap-thread-axes", 0.8}, {"swap-thread-axes", "block-shape", 0.8},
+    {"thread-per-iteration", "block-shape", 0.8}, {"thread-per-iteration", "distribute-loop", 0.8},
+    {"thread-per-iteration", "split-reduction", 0.8}, {"thread-per-iteration", "grid-stride", 0.8},
     // A register accumulator lets loops be distributed and staged; barriers end what coarsen can do.
     {"promote-accumulator", "distribute-loop", 0.3}, {"grid-stride", "privatize-atomic", 0.6},
     {"promote-accumulator", "coarsen", 0.5}, {"promote-accumulator", "stage-shared", 0.3},
@@ -161,7 +168,7 @@ static std::vector<ExpertLine> makeLines() {
     steps.push_back(qualify);
     return ExpertLine{{name, std::move(steps)}, {"latency", "l1", "l2", "dram"}};
   };
-  return {
+  std::vector<ExpertLine> lines = {
       {{"one atomic for a block",
         {step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
        {"atomic", "l2", "latency", "dram"}},
@@ -216,15 +223,14 @@ static std::vector<ExpertLine> makeLines() {
       {{"accumulator in a register, loops unrolled", {promote, unrollSome, qualify}}, {"latency", "issue", "int32"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
+  // Threads that take turns come first to have one iteration each, where that is possible. Axes have a site for swapping
+  // only where they lie across the arrays' rows, and all else is better after it.
+  for (ExpertLine &line : lines)
+    line.line.steps.insert(line.line.steps.begin(), {step("thread-per-iteration"), step("swap-thread-axes")});
+  return lines;
 }
 
 const std::vector<ExpertLine> &optiml::expertLines() {
-  static const std::vector<ExpertLine> lines = [] {
-    std::vector<ExpertLine> made = makeLines();
-    // It has a site only where the threads' axes lie across the arrays' rows, and all else is better after it.
-    for (ExpertLine &line : made)
-      line.line.steps.insert(line.line.steps.begin(), step("swap-thread-axes"));
-    return made;
-  }();
+  static const std::vector<ExpertLine> lines = makeLines();
   return lines;
 }

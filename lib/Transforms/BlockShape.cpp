@@ -66,7 +66,7 @@ public:
     if (shape == state.hints.block && !onlyGlobal(state)) {
       // The launch's own shape: nothing moves, the extents become constants.
       for (unsigned axis = 0; axis < 3; ++axis) {
-        result.require(state.blockAlong(axis) + " == " + std::to_string(shape[axis]), "the kernel is written for this block shape");
+        result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]), "the kernel is written for this block shape");
         result.rewrite.plan.steps[0].block[axis] = IntExpr::literal(shape[axis]);
         substitute(*kernel->body, {{std::string("blockDim.") + char('x' + axis), intLit(shape[axis])}});
       }

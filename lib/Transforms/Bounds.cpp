@@ -129,26 +129,56 @@ std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, 
   return Poly(0) - *bound;
 }
 
-/// Adds what is known of quotients and remainders of non-negative values by constants that occur in `p`.
-static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts) {
+/// (p + 1) / divisor - 1, the greatest quotient of what is at most p, where the division leaves no rest.
+static std::optional<Poly> greatestQuotient(const Poly &p, const Poly::Monomial &divisor) {
+  Poly result;
+  for (const auto &[monomial, coefficient] : (p + Poly(1)).terms) {
+    Poly::Monomial rest = monomial;
+    for (const std::string &atom : divisor) {
+      auto it = std::find(rest.begin(), rest.end(), atom);
+      if (it == rest.end())
+        return std::nullopt;
+      rest.erase(it);
+    }
+    Poly term(coefficient);
+    for (const std::string &atom : rest)
+      term = term * Poly::atom(atom);
+    result = result + term;
+  }
+  return result - Poly(1);
+}
+
+/// Adds what is known of quotients and remainders of non-negative values by constants and by products of parameters that
+/// occur in `p`. The parameters go into `divisors`: the facts hold when they are not negative (a thread that divides by 0
+/// has no result).
+static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts, std::set<std::string> &divisors) {
   for (const std::string &atom : p.atoms()) {
     ExprRef e = model.atomExpr(atom);
     if (!e || e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%"))
       continue;
-    auto divisor = constantValue(e->args[1]);
-    if (!divisor || *divisor <= 0)
+    Poly by = model.poly(e->args[1]);
+    auto divisor = by.constant();
+    bool product = by.terms.size() == 1 && !divisor && by.terms.begin()->second == 1;
+    for (const std::string &factor : by.atoms())
+      product &= planText(model, Poly::atom(factor)).has_value();
+    if (divisor ? *divisor <= 0 : !product)
       continue;
     Poly value = model.poly(e->args[0]);
-    addDivisionFacts(model, value, facts);
+    addDivisionFacts(model, value, facts, divisors);
     auto low = lowerBound(model, value, facts), high = upperBound(model, value, facts);
     if (!low || !low->constant() || *low->constant() < 0)
       continue;
+    if (product)
+      for (const std::string &factor : by.atoms())
+        divisors.insert(factor);
     Poly self = Poly::atom(atom);
     facts.push_back(self);
     if (e->text == "%")
-      facts.push_back(Poly(*divisor - 1) - self);
-    else if (high && high->constant())
+      facts.push_back(by - Poly(1) - self);
+    else if (high && high->constant() && divisor)
       facts.push_back(Poly(*high->constant() / *divisor) - self);
+    else if (auto most = high && product ? greatestQuotient(*high, by.terms.begin()->first) : std::nullopt)
+      facts.push_back(*most - self);
   }
 }
 
@@ -188,7 +218,7 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     range.bytes = std::max(range.bytes, access.bytes);
     Poly index = access.subscripts[0];
     std::vector<Poly> facts = model.facts(access);
-    addDivisionFacts(model, index, facts);
+    addDivisionFacts(model, index, facts, range.nonNegative);
     std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
     for (const auto &[stride, value] : parts)
       if (auto text = originalPlanText(model, stride))
@@ -260,6 +290,20 @@ llvm::Error optiml::requireConstantParameters(const Kernel &kernel) {
   return notApplicable("the kernel changes its parameter '{0}'", *changed.begin());
 }
 
+/// Numbers of types of which C++ lets none access an object of the other: int and float, not int and unsigned, nor bytes.
+/// Every access to both arrays is of their elements' own types.
+static bool typesApart(const KernelModel &model, const Param &a, const Param &b) {
+  const Type &x = *a.type.pointee, &y = *b.type.pointee;
+  auto number = [](const Type &t) { return (t.cls == Type::Class::Int || t.isFloat()) && t.bytes > 1; };
+  if (!number(x) || !number(y) || (x.cls == y.cls && x.bytes == y.bytes))
+    return false;
+  for (const Access &access : model.accesses())
+    for (const Param *p : {&a, &b})
+      if (access.array == p->name && (access.node->type.cls != p->type.pointee->cls || access.node->type.bytes != p->type.pointee->bytes))
+        return false;
+  return true;
+}
+
 llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
                                     const std::string &b) {
   const Param *pa = model.param(a), *pb = model.param(b);
@@ -275,6 +319,8 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
     return notApplicable("'{0}' is moved by the kernel itself", changed.count(a) ? a : b);
   // No rewrite touches more than the original does, and there the bounds are still plain.
   KernelModel before(*state.original, {0, 0, 0});
+  if (!pa->type.pointee || !pb->type.pointee || typesApart(before, *pa, *pb))
+    return llvm::Error::success();
   auto ra = touchedRange(before, a), rb = touchedRange(before, b);
   if (!ra)
     return llvm::joinErrors(ra.takeError(), rb ? llvm::Error::success() : (llvm::consumeError(rb.takeError()), llvm::Error::success()));
@@ -294,7 +340,7 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   };
   std::string first = a, second = b;
   bool swap = b < a;
-  state.require("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " + (swap ? text(a, *ra) : text(b, *rb)) + ")",
+  state.require(IntExpr::of("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " + (swap ? text(a, *ra) : text(b, *rb)) + ")"),
                 (swap ? b : a) + " and " + (swap ? a : b) + " must not overlap");
   return llvm::Error::success();
 }

@@ -8,6 +8,12 @@
 
 namespace optiml {
 
+/// Text of the launch's threads along an axis, for KernelState::require and overOriginal.
+inline std::string threadsAlong(unsigned axis) {
+  std::string suffix(1, char('x' + axis));
+  return "grid." + suffix + " * block." + suffix;
+}
+
 /// How a kernel uses one launch axis.
 struct AxisUse {
   bool global = false;      ///< through blockIdx*blockDim + threadIdx

@@ -542,11 +542,11 @@ public:
     for (const Param &p : state.tree->params)
       if (p.type.pointee && p.type.pointee->isVolatile)
         return notApplicable("the kernel reads volatile memory, which may differ between threads");
-    auto made = remappable(state, 1, threads * rows);
+    KernelState result = state;
+    auto made = remappable(result, 1, threads * rows);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
-    KernelState result = state;
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
@@ -558,11 +558,11 @@ public:
     for (unsigned axis : {1, 2})
       requireOneCopy(result, axis);
     LaunchStep &step = result.rewrite.plan.steps[0];
-    std::string work = result.threadsAlong(0);
-    step.grid = {IntExpr::of("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};
+    std::string work = threadsAlong(0);
+    step.grid = {result.overOriginal("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};
     if (rows == 1)
-      step.grid[0] = IntExpr::of(work);
-    result.require(step.grid[0].str() + " <= 2147483647", "a grid cannot be larger");
+      step.grid[0] = result.overOriginal(work);
+    result.require(IntExpr::of(step.grid[0].str() + " <= 2147483647"), "a grid cannot be larger");
     step.block = {IntExpr::literal(threads), IntExpr::literal(rows), IntExpr::literal(1)};
     lowerGlobalIndex(*kernel, [&](unsigned) -> ExprRef {
       ExprRef block = builtin("blockIdx.x");

@@ -62,6 +62,25 @@ static int blockOffsetAxis(const ExprRef &term, const std::array<int64_t, 3> &bl
   return -1;
 }
 
+/// threadIdx.a == 0 && blockIdx.a == 0, or its contrary with != and ||: the first thread along that axis; -1 for others.
+static int firstThreadAxis(const ExprRef &e) {
+  const char *comparison = e->text == "&&" ? "==" : "!=";
+  std::set<std::string> indices;
+  for (const ExprRef &side : e->args) {
+    if (side->kind != ExprKind::Binary || side->text != comparison)
+      return -1;
+    for (unsigned i = 0; i < 2; ++i)
+      if (ExprRef index = stripCasts(side->args[i]); index->kind == ExprKind::Builtin && constantValue(side->args[1 - i]) == 0)
+        indices.insert(index->text);
+  }
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string suffix = std::string(".") + char('x' + axis);
+    if (indices == std::set<std::string>{"threadIdx" + suffix, "blockIdx" + suffix})
+      return int(axis);
+  }
+  return -1;
+}
+
 /// Replaces locals that only rename an index (int tx = threadIdx.x;) by the index itself.
 static void propagateIndexCopies(Kernel &kernel) {
   KernelModel model(kernel);
@@ -149,7 +168,7 @@ void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
     std::string plain = (blocks ? "blockIdx." : "threadIdx.") + suffix;
     ExprRef first = mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis));
     substitute(*kernel.body, {{plain, add(first, axisBuiltin("threadIdx", axis))}});
-    state.require((blocks ? state.blockAlong(axis) : state.gridAlong(axis)) + " == 1", plain + " is taken for the global index");
+    state.require((blocks ? "block." : "grid.") + suffix + " == 1", plain + " is taken for the global index");
   }
 }
 
@@ -158,6 +177,8 @@ std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::a
   auto combine = [&](const ExprRef &e) -> ExprRef {
     if (e->kind == ExprKind::Builtin && e->text.rfind("blockIdx.", 0) == 0)
       return nullptr;
+    if (int axis = e->kind == ExprKind::Binary && (e->text == "&&" || e->text == "||") ? firstThreadAxis(e) : -1; axis >= 0)
+      return binary(e->text == "&&" ? "==" : "!=", axisBuiltin("globalIdx", unsigned(axis)), intLit(0), Type::makeBool());
     if (e->kind != ExprKind::Binary || e->text != "+")
       return nullptr;
     std::vector<ExprRef> terms;
@@ -278,7 +299,16 @@ std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned 
       common = bounds;
       continue;
     }
-    std::erase_if(*common, [&](const Poly &u) { return std::find(bounds.begin(), bounds.end(), u) == bounds.end(); });
+    // Inner points may have a tighter bound than the edge: the wider one holds for both.
+    auto holds = [](const std::vector<Poly> &known, const Poly &u) {
+      return std::any_of(known.begin(), known.end(), [&](const Poly &k) { return (u - k).constant().value_or(-1) >= 0; });
+    };
+    std::vector<Poly> both;
+    for (const auto &[some, others] : {std::pair(&*common, &bounds), {&bounds, &*common}})
+      for (const Poly &u : *some)
+        if (holds(*others, u) && std::find(both.begin(), both.end(), u) == both.end())
+          both.push_back(u);
+    common = both;
   }
   if (!common || common->empty())
     return std::nullopt;

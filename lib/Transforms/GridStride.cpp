@@ -31,11 +31,11 @@ public:
     int64_t x = paramInt(params, "x", 256), blocks = paramInt(params, "blocks", 8 * state.hints.multiprocessors);
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
-    auto made = remappable(state, 1, x);
+    KernelState result = state;
+    auto made = remappable(result, 1, x);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
-    KernelState result = state;
     KernelModel model(*kernel, {0, 0, 0});
     auto found = boundOf(model, result);
     if (!found)
@@ -104,7 +104,7 @@ public:
 
     for (unsigned axis : {1, 2})
       requireOneCopy(result, axis);
-    result.require(text + " <= " + result.threadsAlong(0), "the launch covers every index");
+    result.require(text + " <= " + threadsAlong(0), "the launch covers every index");
     LaunchStep &launch = result.rewrite.plan.steps[0];
     launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};
     launch.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
@@ -134,7 +134,7 @@ private:
     Poly limit = model.poly(scaled->end);
     std::string end = *planText(model, limit), scale = std::to_string(scaled->scale);
     int64_t most = INT32_MAX - scaled->scale;
-    state.require(state.threadsAlong(0) + " <= " + std::to_string(most / scaled->scale), "the scaled index does not overflow");
+    state.require(threadsAlong(0) + " <= " + std::to_string(most / scaled->scale), "the scaled index does not overflow");
     if (!limit.constant()) {
       state.require(end + " >= 0", "an empty range stays empty, whatever the signs of the types");
       state.require(end + " <= " + std::to_string(most), "rounding up does not overflow");

@@ -32,16 +32,20 @@ std::array<int64_t, 3> KernelState::pinnedBlock() const {
   return result;
 }
 
-std::string KernelState::gridAlong(unsigned axis) const { return std::string("grid.") + char('x' + axes[axis]); }
-std::string KernelState::blockAlong(unsigned axis) const { return std::string("block.") + char('x' + axes[axis]); }
-std::string KernelState::threadsAlong(unsigned axis) const { return gridAlong(axis) + " * " + blockAlong(axis); }
+IntExpr KernelState::overOriginal(const std::string &expression) const {
+  return IntExpr::of(expression).substitute([&](const std::string &name) {
+    size_t axis = size_t(name.back() - 'x');
+    if (name.starts_with("grid."))
+      return std::optional(blocks[axis]);
+    return name.starts_with("block.") ? std::optional(extents[axis]) : std::nullopt;
+  });
+}
 
-void KernelState::require(const std::string &expression, const std::string &why) {
-  IntExpr parsed = IntExpr::of(expression);
+void KernelState::require(const IntExpr &expression, const std::string &why) {
   for (const Condition &condition : rewrite.conditions)
-    if (condition.expression == parsed)
+    if (condition.expression == expression)
       return;
-  rewrite.conditions.push_back({parsed, why});
+  rewrite.conditions.push_back({expression, why});
 }
 
 KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std::string &name,
@@ -57,14 +61,14 @@ KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std:
   state.rewrite.originalParameters = paramText(*tree);
   LaunchStep step;
   step.kernel = twin;
-  step.grid = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};
+  step.grid = state.blocks;
   step.block = {IntExpr::of("block.x"), IntExpr::of("block.y"), IntExpr::of("block.z")};
   step.sharedBytes = IntExpr::of("shared");
   for (const Param &param : tree->params) {
     step.arguments.push_back(param.name);
     for (const Param::Field &field : param.fields)
-      if (field.type.cls == Type::Class::Int)
-        state.rewrite.members[param.name + "." + field.name] = {field.offset, field.type.bytes, field.type.isSigned};
+      if (field.type.cls == Type::Class::Int || field.type.isPointer())
+        state.rewrite.members[param.name + "." + field.name] = {field.offset, field.type.bytes, field.type.isSigned && !field.type.isPointer()};
   }
   state.rewrite.plan.steps = {step};
   state.original = std::move(tree);

@@ -409,7 +409,7 @@ private:
     kernel.body = block(std::move(all));
 
     LaunchStep &step = state.rewrite.plan.steps[0];
-    std::string blocks = "ceildiv(" + state.threadsAlong(0) + ", " + std::to_string(x) + ")";
+    std::string blocks = state.overOriginal("ceildiv(" + threadsAlong(0) + ", " + std::to_string(x) + ")").str();
     auto scratch = [&](const std::string &name, Type element, const std::string &elements, bool zeroed) {
       state.rewrite.plan.scratch.push_back({name, element.text, IntExpr::of(elements), zeroed});
       element.isVolatile = !zeroed;
@@ -420,7 +420,7 @@ private:
     for (const Buffer &buffer : buffers)
       scratch(buffer.name, buffer.type, elements, false);
     scratch(counter, number, blocks, true);
-    state.require(elements + " <= 268435456", "scratch memory for the parts' results stays small");
+    state.require(IntExpr::of(elements + " <= 268435456"), "scratch memory for the parts' results stays small");
     step.grid = {IntExpr::of(blocks), IntExpr::literal(parts), IntExpr::literal(1)};
     step.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
   }
@@ -463,11 +463,11 @@ public:
     for (const Param &p : state.tree->params)
       if (p.type.pointee && p.type.pointee->isVolatile)
         return notApplicable("the kernel reads volatile memory, which may differ between threads");
-    auto made = remappable(state, 1, x);
+    KernelState result = state;
+    auto made = remappable(result, 1, x);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
-    KernelState result = state;
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);

@@ -35,7 +35,7 @@ public:
     std::array<int64_t, 3> pinned = state.pinnedBlock();
     if (pinned[0] || pinned[1] || pinned[2])
       return notApplicable("the block shape is fixed already");
-    if (state.axes != std::array<unsigned, 3>{0, 1, 2})
+    if (!(state.extents[0] == IntExpr::of("block.x")))
       return notApplicable("the axes are swapped already");
     KernelState result = state;
     auto kernel = state.tree->clone();
@@ -48,12 +48,13 @@ public:
     LaunchStep &step = result.rewrite.plan.steps[0];
     std::swap(step.grid[0], step.grid[with]);
     std::swap(step.block[0], step.block[with]);
-    std::swap(result.axes[0], result.axes[with]);
+    std::swap(result.blocks[0], result.blocks[with]);
+    std::swap(result.extents[0], result.extents[with]);
     std::swap(result.hints.grid[0], result.hints.grid[with]);
     std::swap(result.hints.block[0], result.hints.block[with]);
-    result.require(result.gridAlong(with) + " <= 65535", "a grid cannot be larger");
+    result.require("grid." + axis + " <= 65535", "a grid cannot be larger");
     if (with == 2)
-      result.require(result.blockAlong(with) + " <= 64", "a block cannot be larger");
+      result.require("block." + axis + " <= 64", "a block cannot be larger");
     result.tree = kernel;
     return result;
   }

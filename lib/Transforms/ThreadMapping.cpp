@@ -34,7 +34,7 @@ void optiml::removeUnused(Kernel &kernel) {
 }
 
 void optiml::requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile) {
-  std::string threads = state.threadsAlong(axis);
+  std::string threads = threadsAlong(axis);
   auto bound = globalUpperBound(model, axis);
   auto text = bound ? planText(model, *bound) : std::nullopt;
   if (text)
@@ -44,7 +44,21 @@ void optiml::requireCover(KernelState &state, const KernelModel &model, unsigned
                   "the new blocks hold exactly the threads of the launch");
 }
 
-llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(const KernelState &state, unsigned axes, int64_t threads) {
+/// A kernel that one thread runs alone does not say so: under the condition that is recorded it is the first one.
+static void guardSingleThread(KernelState &state, Kernel &kernel) {
+  bool anyIndex = false;
+  auto index = [](const std::string &text) { return text.find("Idx") != std::string::npos || text.find("Dim.") != std::string::npos; };
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    anyIndex |= e->kind == ExprKind::Builtin || (e->kind == ExprKind::Opaque && index(e->text));
+  });
+  walk(*kernel.body, [&](Stmt &s) { anyIndex |= s.kind == StmtKind::Opaque && index(s.text); });
+  if (anyIndex)
+    return;
+  state.require("grid.x * block.x == 1", "the kernel is written for one thread");
+  kernel.body = block({ifStmt(lessThan(axisBuiltin("globalIdx", 0), intLit(1)), kernel.body)});
+}
+
+llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
   if (pinned[0] || pinned[1] || pinned[2])
     return notApplicable("the block shape is fixed already");
@@ -57,13 +71,15 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(const KernelState &st
   walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
   if (hasBarrier(*kernel->body) || shared)
     return notApplicable("the kernel's threads work together, or wait for each other");
+  if (llvm::Error e = removeEarlyReturns(*kernel))
+    return std::move(e);
+  if (axes == 1)
+    guardSingleThread(state, *kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
   for (unsigned axis = 0; axis < 3; ++axis)
     if (uses[axis].other || uses[axis].global != (axis < axes))
       return axes == 1 ? notApplicable("the kernel uses more than its global index along x")
                        : notApplicable("the kernel does not use x and y through their global indices alone");
-  if (llvm::Error e = removeEarlyReturns(*kernel))
-    return std::move(e);
   return kernel;
 }
 
@@ -84,7 +100,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     // The source may write the block's extents as constants: then it holds for launches of that shape.
     uses = normalizeGlobalIndex(kernel, state.hints.block);
     for (unsigned axis = 0; axis < 3; ++axis) {
-      state.require(state.blockAlong(axis) + " == " + std::to_string(state.hints.block[axis]), "the kernel is written for this block shape");
+      state.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(state.hints.block[axis]), "the kernel is written for this block shape");
     }
   }
   for (unsigned axis = 0; axis < 3; ++axis)
@@ -112,7 +128,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   // The new geometry, and why the threads beyond the original ones are harmless.
   LaunchStep &step = state.rewrite.plan.steps[0];
   for (unsigned axis = 0; axis < 3; ++axis) {
-    std::string threads = state.threadsAlong(axis);
+    std::string threads = threadsAlong(axis);
     if (!uses[axis].global) {
       if (shape[axis] != 1)
         return notApplicable("axis {0} is not used, so its extent must stay 1", char('x' + axis));
@@ -121,14 +137,14 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       step.block[axis] = IntExpr::literal(1);
       continue;
     }
-    if (IntExpr now = step.grid[axis]; !(now == IntExpr::of(state.gridAlong(axis))) &&
-                                       !(now == IntExpr::of("ceildiv(" + threads + ", " + std::to_string(pinned[axis]) + ")")))
+    if (IntExpr now = step.grid[axis]; !(now == state.blocks[axis]) &&
+                                       !(now == state.overOriginal("ceildiv(" + threads + ", " + std::to_string(pinned[axis]) + ")")))
       return notApplicable("axis {0} is coarsened already", char('x' + axis));
     int64_t tile = shape[axis] * copies[axis].factor;
-    step.grid[axis] = IntExpr::of("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
+    step.grid[axis] = state.overOriginal("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
     step.block[axis] = IntExpr::literal(shape[axis]);
     if (axis > 0) // x may be up to 2^31 - 1, which int indices do not reach
-      state.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
+      state.require(IntExpr::of(step.grid[axis].str() + " <= 65535"), "a grid cannot be larger");
     if (tile == 1)
       continue;
     requireCover(state, model, axis, tile);

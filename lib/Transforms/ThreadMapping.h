@@ -18,7 +18,8 @@ llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<in
 /// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses its
 /// first `axes` axes through their global indices (globalIdx.a in the copy) and no others, does not synchronize, changes
 /// no parameters, has no block shape yet, and may be launched with blocks of `threads` threads. Early returns are guards.
-llvm::Expected<std::shared_ptr<Kernel>> remappable(const KernelState &state, unsigned axes, int64_t threads);
+/// A kernel without any index is taken for the work of one thread, with a condition in `state`.
+llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads);
 
 /// Removes declarations that nothing uses any more (pure initializers only).
 void removeUnused(Kernel &kernel);

@@ -35,11 +35,11 @@ public:
     int64_t tile = paramInt(params, "tile", 32), rows = paramInt(params, "rows", 8);
     if (tile < 8 || tile > 64 || rows < 1 || tile % rows || tile * rows > state.hints.maxThreads)
       return notApplicable("a tile of {0}x{0} cannot be worked on by {0}x{1} threads", tile, rows);
-    auto made = remappable(state, 2, tile * rows);
+    KernelState result = state;
+    auto made = remappable(result, 2, tile * rows);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
-    KernelState result = state;
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
@@ -76,9 +76,9 @@ public:
     // The geometry, and why the threads beyond the original ones are harmless.
     LaunchStep &step = result.rewrite.plan.steps[0];
     for (unsigned axis = 0; axis < 2; ++axis) {
-      step.grid[axis] = IntExpr::of("ceildiv(" + result.threadsAlong(axis) + ", " + std::to_string(tile) + ")");
+      step.grid[axis] = result.overOriginal("ceildiv(" + threadsAlong(axis) + ", " + std::to_string(tile) + ")");
       if (axis > 0)
-        result.require(step.grid[axis].str() + " <= 65535", "a grid cannot be larger");
+        result.require(IntExpr::of(step.grid[axis].str() + " <= 65535"), "a grid cannot be larger");
       requireCover(result, model, axis, tile);
     }
     requireOneCopy(result, 2);

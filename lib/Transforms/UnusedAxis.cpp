@@ -76,5 +76,5 @@ void optiml::requireOneCopy(KernelState &state, unsigned axis) {
     }
     llvm::consumeError(std::move(e));
   }
-  state.require(state.threadsAlong(axis) + " == 1", "the kernel does not look at this axis");
+  state.require(threadsAlong(axis) + " == 1", "the kernel does not look at this axis");
 }

@@ -401,7 +401,7 @@ llvm::Error Vectorizer::run() {
   auto alongX = [&](const ExprRef &part) { return model.varies(part) & (ThreadX | BlockX); };
   bool whole = (llvm::is_contained(multiples, *text) || (bound->constant() && *bound->constant() % width == 0)) &&
                llvm::count_if(parts, alongX) == 1;
-  state.require(state.threadsAlong(0) + " <= " + std::to_string(INT32_MAX - 65536), "the index of the last lane does not overflow");
+  state.require(threadsAlong(0) + " <= " + std::to_string(INT32_MAX - 65536), "the index of the last lane does not overflow");
 
   laneName = freshName(taken, "lane");
   ExprRef lane = var(laneName, Type::makeInt());

@@ -10,7 +10,9 @@
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[bodies]{x=128,y=1}' %s | FileCheck --check-prefix=BODIES %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[early]{x=128,y=1}' %s | FileCheck --check-prefix=EARLY %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[scoped]{x=128,y=1}' %s | FileCheck --check-prefix=SCOPED %s
-// RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1}' > %t.cu
+// RUN: optiml-opt --reread --kernels-only --passes='block-shape[ownState]{x=128,y=1}' %s | FileCheck --check-prefix=OWN %s
+// RUN: not optiml-opt --passes='block-shape[sharedState]{x=128,y=1}' %s 2>&1 | FileCheck --check-prefix=WRITES %s
+// RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1};block-shape[ownState]{x=128,y=1}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -c %t.cu -o %t.o
 // RUN: optiml-run --verify=%t.cu %s -- 300
 //
@@ -130,6 +132,48 @@ __global__ void writes(const float *in, float *out, int n) {
     int count = 0;
     bump(out + i, in[i], count);
     out[n + i] = (float)count;
+  }
+}
+
+// What it writes may be a variable of the thread's own that the statement names nowhere else.
+struct Sum {
+  float total;
+  int count;
+  __device__ Sum &operator+=(const Sum &o) {
+    total += o.total;
+    count += o.count;
+    return *this;
+  }
+};
+__device__ unsigned next(unsigned &state) {
+  state = state * 1664525u + 1013904223u;
+  return state >> 8;
+}
+// OWN: Sum sum = {0.0f, 0};
+// OWN: state = state * 1664525u + 1013904223u;
+// OWN-NEXT: unsigned int r = (state >> 8) % n;
+// OWN-NEXT: const Sum one = {in[r], 1};
+// OWN-NEXT: sum.total += one.total;
+// OWN-NEXT: sum.count += one.count;
+__global__ void ownState(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    unsigned state = i;
+    Sum sum = {0.0f, 0};
+    for (int k = 0; k < 10; ++k) {
+      unsigned r = next(state) % n;
+      const Sum one = {in[r], 1};
+      sum += one;
+    }
+    out[i] = sum.total / sum.count;
+  }
+}
+__global__ void sharedState(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    unsigned state = i;
+    unsigned r = next(state) + state;
+    out[i] = in[r % n];
   }
 }
 
@@ -337,5 +381,6 @@ int main(int argc, char **argv) {
   bodies<<<blocks, 128>>>((const Body *)in, out, n / 8), show();
   early<<<blocks, 128>>>(in, out, n), show();
   scoped<<<blocks, 128>>>(in, out, n), show();
+  ownState<<<blocks, 128>>>(in, out, n), show();
   return 0;
 }

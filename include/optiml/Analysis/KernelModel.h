@@ -76,6 +76,7 @@ public:
   const Stmt *singleAssignment(const std::string &name) const;
   /// The counted loop that declares `name`, or nothing.
   std::optional<CountedLoop> loopOf(const std::string &name) const;
+  /// A parameter; "p.data", a pointer in a parameter of class type, is like one.
   const Param *param(const std::string &name) const;
   /// Declaration of a local or shared variable.
   const Stmt *declaration(const std::string &name) const;
@@ -88,6 +89,8 @@ public:
 
 private:
   void collectDeclarations();
+  /// The step of a loop is a number of threads or blocks, so that the variable only grows.
+  bool takesTurns(const StridedLoop &loop) const;
   void collectVariance();
   void collectAccesses();
   void visitAccesses(Stmt &s, std::vector<Stmt *> &path, std::vector<std::pair<ExprRef, bool>> &guards);
@@ -102,10 +105,12 @@ private:
 
   Kernel theKernel; ///< shares the statements
   std::array<int64_t, 3> block;
+  std::map<std::string, Param> memberPointers;
   std::map<std::string, Stmt *> decls;
   std::map<std::string, unsigned> assignments; ///< number of writes beyond the declaration
   std::set<std::string> addressTaken;
   std::map<std::string, CountedLoop> loops;
+  std::set<std::string> turns; ///< variables of loops that threads run in turns, by all threads of a grid or block
   std::map<std::string, unsigned> variance;
   std::vector<Access> allAccesses;
   std::set<std::string> written;

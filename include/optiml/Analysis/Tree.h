@@ -133,8 +133,17 @@ struct CountedLoop {
 };
 std::optional<CountedLoop> asCountedLoop(Stmt &stmt);
 
+/// for (T var = lower; var < upper; var += step) whose step is an expression, as that of threads which take turns:
+/// neither var nor what the head mentions is assigned in the body. Whether the step is positive is for the caller.
+struct StridedLoop {
+  std::string var;
+  Type type;
+  ExprRef lower, upper, step; ///< upper is exclusive
+};
+std::optional<StridedLoop> asStridedLoop(Stmt &stmt);
+
 /// Brings declarations to where the values are: "int k; for (k = 0; …)" becomes a loop that declares its variable, and
-/// "int i; … i = x;" a declaration with an initializer.
+/// "int i; … i = x;" a declaration with an initializer. "int k = 0; while (k < n) { …; ++k; }" becomes such a for.
 void normalize(Kernel &kernel);
 
 // Making expressions. The arithmetic ones fold constants and neutral elements.

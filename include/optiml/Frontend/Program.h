@@ -43,7 +43,7 @@ struct LaunchSite {
   unsigned topLevelBegin = 0;         ///< byte offset where the enclosing declaration at namespace scope starts
   unsigned outermostBegin = 0;        ///< ... and the one at global scope, which may be the namespace
   bool inTemplate = false;            ///< in a function template or its instantiation
-  bool inMacro = false;
+  bool inMacro = false;               ///< made by a macro, not just an argument of one
 };
 
 class Program {

@@ -36,19 +36,21 @@ struct KernelState {
   std::shared_ptr<const Kernel> tree; ///< null when its new text cannot be read: nothing else applies then
   std::shared_ptr<const Kernel> original; ///< before any rewrite
   KernelRewrite rewrite; ///< plan and conditions; twinText is filled by whoever prints
-  LaunchHints hints; ///< along the twin's axes
-  /// The original's axis along which each of the twin's runs.
-  std::array<unsigned, 3> axes{0, 1, 2};
+  LaunchHints hints; ///< of the launch that the tree is written for
   std::string helpers;  ///< device functions that new text brought; stand before the twin
   std::string verbatim; ///< the twin as it was given, until something else is done to it
+  /// The blocks that the tree is written for, over the original launch: "grid.x" and so on, until a transform needs others.
+  std::array<IntExpr, 3> blocks = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};
+  /// The same for the threads of a block.
+  std::array<IntExpr, 3> extents = {IntExpr::of("block.x"), IntExpr::of("block.y"), IntExpr::of("block.z")};
+  /// An expression over the launch that the tree is written for, as one over the original launch.
+  IntExpr overOriginal(const std::string &expression) const;
   /// The block shape when the plan fixes it, zeros otherwise.
   std::array<int64_t, 3> pinnedBlock() const;
-  /// IntExpr text of the launch's blocks, of a block's threads, and of all threads, along an axis of the twin.
-  std::string gridAlong(unsigned axis) const;
-  std::string blockAlong(unsigned axis) const;
-  std::string threadsAlong(unsigned axis) const;
-  /// Adds a condition unless an equal one is there.
-  void require(const std::string &expression, const std::string &why);
+  /// Adds a condition on the launch that the tree is written for, unless an equal one is there.
+  void require(const std::string &expression, const std::string &why) { require(overOriginal(expression), why); }
+  /// The same for a condition on the original launch.
+  void require(const IntExpr &condition, const std::string &why);
 };
 
 /// The state before any transform: the twin equals the original, launched as the original.

@@ -1,0 +1,313 @@
+//===- ThreadPerIteration.cpp - a thread for each turn of a thread --------===//
+//
+// thread-per-iteration[kernel]: a kernel whose threads take turns, for (i = global index; i < n; i += number of threads),
+// becomes one whose threads do one iteration each. Everything that maps threads to work starts from there: the grid of the
+// source, which may be too small, is no longer part of the program.
+//
+// Legal: the loops are the last thing the kernel does, and carry nothing from one iteration to the next but memory. Either
+// iterations write elements that no other iteration touches (recorded: arrays do not overlap), and the new launch has as
+// many threads as iterations; or the launch has so many already, which is recorded.
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include <algorithm>
+
+using namespace optiml;
+
+namespace {
+
+/// The loop that is being taken apart.
+struct Turns {
+  unsigned axis = 0;
+  StridedLoop loop;
+  Poly upper;
+  std::string upperText;
+};
+
+/// Whether iterations of the loop may be done by different threads.
+class Independence {
+public:
+  Independence(KernelState &state, const KernelModel &model, const Stmt &loop, const std::string &variable)
+      : state(state), model(model), loop(loop), variable(variable) {
+    inside.insert(variable);
+    walk(const_cast<Stmt &>(loop), [&](Stmt &s) {
+      if (s.kind == StmtKind::Decl)
+        inside.insert(s.text);
+    });
+  }
+
+  llvm::Error prove() {
+    if (model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
+    std::map<std::string, std::vector<const Access *>> written;
+    std::set<std::string> all;
+    for (const Access &access : model.accesses()) {
+      if (!insideOf(access, &loop) || access.space != Space::Global)
+        continue;
+      all.insert(access.array);
+      if (access.write)
+        written[access.array];
+    }
+    for (const Access &access : model.accesses())
+      if (insideOf(access, &loop) && written.count(access.array))
+        written[access.array].push_back(&access);
+    for (const auto &[array, accesses] : written) {
+      if (!model.param(array))
+        return notApplicable("whose memory line {0} writes is not known", accesses.front()->stmt->line);
+      if (llvm::Error e = apart(array, accesses))
+        return e;
+      for (const std::string &other : all)
+        if (other != array)
+          if (llvm::Error e = requireDisjoint(state, model, array, other))
+            return e;
+    }
+    return llvm::Error::success();
+  }
+
+private:
+  /// What the iterations access of one array are different elements, or updates that commute.
+  llvm::Error apart(const std::string &array, const std::vector<const Access *> &accesses) {
+    auto updates = [&](const Access *a) { return a->atomic && isAtomicUpdate(*a->stmt) && a->stmt->expr->text == accesses[0]->stmt->expr->text; };
+    if (std::all_of(accesses.begin(), accesses.end(), updates)) {
+      if (state.hints.strictFloat && accesses[0]->node->type.isFloat())
+        return notApplicable("the order of the sum in '{0}' may not change (--optiml-fp=strict)", array);
+      return llvm::Error::success();
+    }
+    std::optional<Poly> factor;
+    for (const Access *access : accesses) {
+      auto meet = [&] { return notApplicable("iterations may meet in '{0}' (line {1})", array, access->stmt->line); };
+      if (access->atomic || access->subscripts.size() != 1 || !model.stable(access->subscripts[0]))
+        return meet();
+      auto ours = access->subscripts[0].coefficient(variable);
+      if (!ours || ours->terms.empty() || (factor && !(*factor == *ours)) || !planText(model, *ours))
+        return meet();
+      factor = ours;
+    }
+    auto same = [&](const Access *a) { return a->subscripts == accesses[0]->subscripts; };
+    bool oneElement = std::all_of(accesses.begin(), accesses.end(), same) &&
+                      !dependsOnIteration(accesses[0]->subscripts[0] - *factor * Poly::atom(variable));
+    if (oneElement) {
+      if (!factor->constant())
+        state.require(*planText(model, *factor) + " != 0", "iterations write different elements");
+      return llvm::Error::success();
+    }
+    // Each iteration has a row of `factor` elements to itself.
+    for (const Access *access : accesses) {
+      Poly place = access->subscripts[0] - *factor * Poly::atom(variable);
+      std::vector<Poly> facts = model.facts(*access);
+      auto low = lowerBound(model, place, facts), high = upperBound(model, place, facts);
+      auto text = high ? planText(model, *factor - *high) : std::nullopt;
+      if (!low || !low->constant() || *low->constant() < 0 || !text)
+        return notApplicable("iterations may meet in '{0}' (line {1})", array, access->stmt->line);
+      if (auto known = (*factor - *high).constant(); !known || *known < 1)
+        state.require(*text + " >= 1", "iterations write different rows of " + array);
+    }
+    return llvm::Error::success();
+  }
+
+  bool dependsOnIteration(const Poly &p) const {
+    for (const std::string &atom : p.atoms()) {
+      std::set<std::string> names = model.atomNames(atom);
+      names.insert(atom);
+      for (const std::string &name : names)
+        if (inside.count(name))
+          return true;
+    }
+    return false;
+  }
+
+  KernelState &state;
+  const KernelModel &model;
+  const Stmt &loop;
+  std::string variable;
+  std::set<std::string> inside;
+};
+
+class ThreadPerIteration : public Transform {
+public:
+  llvm::StringRef name() const override { return "thread-per-iteration"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override { return kernelSite(*this, state, {{}}); }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override {
+    std::array<int64_t, 3> pinned = state.pinnedBlock();
+    if (pinned[0] || pinned[1] || pinned[2])
+      return notApplicable("the block shape is fixed already");
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
+    bool shared = false;
+    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
+    if (hasBarrier(*kernel->body) || shared)
+      return notApplicable("the kernel's threads work together, or wait for each other");
+    normalizeGlobalIndex(*kernel, {0, 0, 0});
+    std::vector<Turns> done;
+    // The same list takes in the body of each loop, and that of an if around what is left.
+    std::vector<StmtRef> *list = &kernel->body->body;
+    while (!list->empty()) {
+      for (size_t i = 0; i + 1 < list->size(); ++i)
+        if ((*list)[i]->kind != StmtKind::Decl && !isExit(*(*list)[i]))
+          return end(result, kernel, done, (*list)[i]->line);
+      StmtRef last = list->back();
+      if (last->kind == StmtKind::If && last->body.size() == 1 && !isExit(*last)) {
+        list = &last->body[0]->body;
+        continue;
+      }
+      if (last->kind != StmtKind::For)
+        break;
+      auto turns = open(result, *kernel, *last);
+      if (!turns) {
+        if (done.empty())
+          return turns.takeError();
+        llvm::consumeError(turns.takeError());
+        break;
+      }
+      done.push_back(*turns);
+      list->pop_back();
+      forEachExit(*last->body[0], [](Stmt &s) { s.kind = StmtKind::Return; }); // what ends an iteration ends a thread now
+      Type type = turns->loop.type;
+      type.isConst = false;
+      StmtRef index = declStmt(turns->loop.var, type, turns->loop.lower);
+      list->push_back(index);
+      list->push_back(ifStmt(logicalNot(last->expr), block({std::make_shared<Stmt>(Stmt{StmtKind::Return})})));
+      list->insert(list->end(), last->body[0]->body.begin(), last->body[0]->body.end());
+    }
+    return end(result, kernel, done, 0);
+  }
+
+private:
+  static bool isExit(const Stmt &s) {
+    return s.kind == StmtKind::If && s.body.size() == 1 && s.body[0]->body.size() == 1 && s.body[0]->body[0]->kind == StmtKind::Return;
+  }
+
+  static llvm::Expected<KernelState> end(KernelState &result, const std::shared_ptr<Kernel> &kernel, const std::vector<Turns> &done,
+                                         unsigned otherLine) {
+    if (done.empty())
+      return otherLine ? notApplicable("line {0} is not part of a loop whose iterations threads take in turns", otherLine)
+                       : notApplicable("threads do not take turns in a loop");
+    removeUnused(*kernel);
+    // Where a thread is must matter through the loops alone.
+    for (const Turns &turns : done) {
+      unsigned uses = 0, line = 0;
+      walkExprs(*kernel->body, [&](const ExprRef &e) {
+        bool position = e->kind == ExprKind::Builtin && e->text.back() == char('x' + turns.axis) && !e->text.starts_with("blockDim.");
+        bool opaque = e->kind == ExprKind::Opaque && (e->text.find("Idx") != std::string::npos || e->text.find("gridDim") != std::string::npos);
+        uses += position + 2 * opaque;
+        line = position || opaque ? e->line : line;
+      });
+      walk(*kernel->body, [&](Stmt &s) { uses += 2 * (s.kind == StmtKind::Opaque && s.text.find("Idx") != std::string::npos); });
+      if (uses != 1)
+        return notApplicable("line {0} uses the thread's place otherwise than for its turns", line);
+    }
+    lowerGlobalIndex(*kernel, [](unsigned axis) {
+      return add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
+    });
+    result.tree = kernel;
+    return result;
+  }
+
+  /// That the loop may be taken apart; the launch that it needs then is in `state`.
+  static llvm::Expected<Turns> open(KernelState &state, const Kernel &kernel, Stmt &stmt) {
+    auto loop = asStridedLoop(stmt);
+    if (!loop)
+      return notApplicable("line {0}: threads do not take turns in this loop", stmt.line);
+    KernelModel model(kernel, {0, 0, 0});
+    Turns turns;
+    turns.loop = *loop;
+    Poly lower = model.poly(loop->lower), step = model.poly(loop->step);
+    while (turns.axis < 3 && !(lower == Poly::atom(indexName(turns.axis))))
+      ++turns.axis;
+    std::string suffix(1, char('x' + turns.axis));
+    if (turns.axis == 3 || loop->type.bytes < 4 || !(step == Poly::atom("blockDim." + suffix) * Poly::atom("gridDim." + suffix)))
+      return notApplicable("line {0}: threads do not take turns in this loop", stmt.line);
+    if (llvm::Error e = bodyAlone(stmt))
+      return std::move(e);
+    // The index itself in place of locals that hold it: what is left of those then uses the thread's place in another way.
+    for (unsigned depth = 0; depth < 8; ++depth)
+      turns.loop.lower = rewrite(turns.loop.lower, [&](const ExprRef &e) -> ExprRef {
+        const Stmt *local = e->kind == ExprKind::Var ? model.singleAssignment(e->text) : nullptr;
+        return local ? castTo(local->type, local->expr) : nullptr;
+      });
+    turns.upper = model.poly(loop->upper);
+    auto text = planText(model, turns.upper);
+    if (!text)
+      return notApplicable("line {0}: how often the loop runs is not known before the launch", stmt.line);
+    turns.upperText = *text;
+    if (!turns.upper.constant())
+      state.require(*text + " >= 0", "an empty range stays empty, whatever the signs of the types");
+    bool wide = false;
+    walk(turns.loop.lower, [&](const ExprRef &e) { wide |= e->kind == ExprKind::Builtin && e->type.bytes == 8; });
+    if (!wide || loop->type.bytes == 4)
+      state.require(*text + " <= " + std::to_string(INT32_MAX - 1024), "the index of the last thread does not overflow");
+    KernelState trial = state;
+    llvm::Error dependent = Independence(trial, model, stmt, loop->var).prove();
+    if (!dependent) {
+      state = trial;
+      IntExpr blocks = IntExpr::of("max(1, ceildiv(" + *text + ", block." + suffix + "))");
+      if (turns.axis > 0)
+        state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
+      state.blocks[turns.axis] = state.rewrite.plan.steps[0].grid[turns.axis] = blocks;
+      auto known = [&](const std::string &name) -> std::optional<int64_t> {
+        if (name.starts_with("block."))
+          return state.hints.block[unsigned(name.back() - 'x')];
+        auto it = state.hints.scalars.find(name);
+        return it == state.hints.scalars.end() ? std::nullopt : std::optional(it->second);
+      };
+      if (auto count = blocks.evaluate(known); count && state.hints.grid[0])
+        state.hints.grid[turns.axis] = *count;
+      return turns;
+    }
+    llvm::consumeError(std::move(dependent));
+    state.require(*text + " <= grid." + suffix + " * block." + suffix, "the launch has a thread for every iteration");
+    return turns;
+  }
+
+  static std::string indexName(unsigned axis) { return std::string("globalIdx.") + char('x' + axis); }
+
+  /// Iterations share no variables, and none of them ends the loop.
+  static llvm::Error bodyAlone(Stmt &loop) {
+    std::set<std::string> own;
+    unsigned opaque = 0, outer = 0;
+    walk(loop, [&](Stmt &s) {
+      if (s.kind == StmtKind::Decl)
+        own.insert(s.text);
+      if (s.kind == StmtKind::Opaque && s.mayBarrier)
+        opaque = std::max(1u, s.line);
+    });
+    if (opaque)
+      return notApplicable("line {0} is not understood", opaque);
+    walkExprs(*loop.body[0], [&](const ExprRef &e) {
+      bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+      const Expr *target = changes ? e->args[0].get() : nullptr;
+      while (target && ((target->kind == ExprKind::Member && !target->args[0]->type.isPointer()) || target->kind == ExprKind::Subscript))
+        target = target->args[0].get();
+      // What is behind a parameter is memory, not the iteration's own.
+      if (target && target->kind == ExprKind::Var && !own.count(target->text) && (e->args[0]->kind != ExprKind::Subscript || !target->type.isPointer() ||
+                                                                                 target->type.text.find('[') != std::string::npos))
+        outer = std::max(1u, e->line);
+    });
+    if (outer)
+      return notApplicable("line {0} changes what the next iteration of the same thread uses", outer);
+    unsigned leaves = 0;
+    forEachExit(*loop.body[0], [&](Stmt &s) { leaves = s.kind == StmtKind::Continue ? leaves : std::max(1u, s.line); });
+    return leaves ? notApplicable("line {0} leaves the loop", leaves) : llvm::Error::success();
+  }
+
+  /// Returns, and what ends the loop around `s` or its iteration.
+  static void forEachExit(Stmt &s, const std::function<void(Stmt &)> &f, bool nested = false) {
+    for (const StmtRef &child : s.body) {
+      if (child->kind == StmtKind::Return || (!nested && (child->kind == StmtKind::Break || child->kind == StmtKind::Continue)))
+        f(*child);
+      bool loop = child->kind == StmtKind::For || child->kind == StmtKind::While || child->kind == StmtKind::Do;
+      forEachExit(*child, f, nested || loop);
+    }
+  }
+};
+} // namespace
+
+const Transform *optiml::makeThreadPerIteration() {
+  static const ThreadPerIteration transform;
+  return &transform;
+}
