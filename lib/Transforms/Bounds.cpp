@@ -129,26 +129,47 @@ std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, 
   return Poly(0) - *bound;
 }
 
-/// Adds what is known of quotients and remainders of non-negative values by constants that occur in `p`.
-static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts) {
+/// p / d where every term of p is a multiple of it.
+static std::optional<Poly> dividedBy(const Poly &p, const std::string &d) {
+  Poly result;
+  for (const auto &[monomial, coefficient] : p.terms) {
+    Poly::Monomial rest = monomial;
+    auto at = std::find(rest.begin(), rest.end(), d);
+    if (at == rest.end())
+      return std::nullopt;
+    rest.erase(at);
+    result.terms[rest] = coefficient;
+  }
+  return result;
+}
+
+/// Adds what is known of quotients and remainders of non-negative values that occur in `p`. The divisor is a constant or a
+/// parameter; those that must not be negative are added to `nonNegative`.
+static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts, std::set<std::string> &nonNegative) {
   for (const std::string &atom : p.atoms()) {
     ExprRef e = model.atomExpr(atom);
     if (!e || e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%"))
       continue;
-    auto divisor = constantValue(e->args[1]);
-    if (!divisor || *divisor <= 0)
+    Poly divisor = model.poly(e->args[1]);
+    std::string parameter = divisor.terms.size() == 1 && divisor.terms.begin()->first.size() == 1 ? divisor.terms.begin()->first[0] : "";
+    bool isParam = divisor == Poly::atom(parameter) && model.param(parameter) && isParameter(model, parameter);
+    if (!isParam && (!divisor.constant() || *divisor.constant() <= 0))
       continue;
     Poly value = model.poly(e->args[0]);
-    addDivisionFacts(model, value, facts);
+    addDivisionFacts(model, value, facts, nonNegative);
     auto low = lowerBound(model, value, facts), high = upperBound(model, value, facts);
     if (!low || !low->constant() || *low->constant() < 0)
       continue;
     Poly self = Poly::atom(atom);
     facts.push_back(self);
+    if (isParam)
+      nonNegative.insert(parameter);
     if (e->text == "%")
-      facts.push_back(Poly(*divisor - 1) - self);
-    else if (high && high->constant())
-      facts.push_back(Poly(*high->constant() / *divisor) - self);
+      facts.push_back(divisor - Poly(1) - self);
+    else if (high && high->constant() && !isParam)
+      facts.push_back(Poly(*high->constant() / *divisor.constant()) - self);
+    else if (high && isParam)
+      facts.push_back(dividedBy(*high + Poly(1), parameter).value_or(*high + Poly(1)) - Poly(1) - self);
   }
 }
 
@@ -188,7 +209,7 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     range.bytes = std::max(range.bytes, access.bytes);
     Poly index = access.subscripts[0];
     std::vector<Poly> facts = model.facts(access);
-    addDivisionFacts(model, index, facts);
+    addDivisionFacts(model, index, facts, range.nonNegative);
     std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
     for (const auto &[stride, value] : parts)
       if (auto text = originalPlanText(model, stride))
