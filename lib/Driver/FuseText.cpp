@@ -1,5 +1,6 @@
 //===- FuseText.cpp - CUDA for fused launches -----------------------------===//
 #include "FuseText.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 using namespace optiml;
@@ -65,8 +66,14 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
     sources[name] = member(from.first, from.second);
   for (size_t i = 0; i < fused.names.size(); ++i)
     for (size_t j = 0; j < fused.names[i].size(); ++j)
-      if (const std::string &source = sources.at(fused.names[i][j]); source != member(i, j))
-        tests += "      && " + member(i, j) + " == " + source + " // the same argument\n";
+      if (const std::string &source = sources.at(fused.names[i][j]); source != member(i, j)) {
+        // Byte by byte where == is something else, or is not defined.
+        auto param = llvm::find_if(fused.state.tree->params, [&](const Param &p) { return p.name == fused.names[i][j]; });
+        bool plain = param->type.isPointer() || param->type.isInt();
+        tests += "      && " + (plain ? member(i, j) + " == " + source
+                                      : "std::memcmp(&" + member(i, j) + ", &" + source + ", sizeof(" + source + ")) == 0") +
+                 " // the same argument\n";
+      }
   auto rename = [&](const std::string &name) -> std::string {
     if (auto it = sources.find(name); it != sources.end())
       return it->second;

@@ -25,6 +25,8 @@ bool isHarmless(const FunctionDecl &fn) {
   return names.contains(fn.getQualifiedNameAsString());
 }
 
+bool isWait(const FunctionDecl &fn) { return llvm::StringRef(fn.getQualifiedNameAsString()).ends_with("Synchronize"); }
+
 bool isErrorCode(QualType type) {
   type = type.getCanonicalType().getUnqualifiedType();
   return type.getAsString() == "cudaError" || type.getAsString() == "enum cudaError";
@@ -68,12 +70,16 @@ bool BetweenLaunches::all(const Stmt *parent) {
 bool BetweenLaunches::stmt(const Stmt *s) {
   if (auto *e = dyn_cast<Expr>(s))
     return expr(e);
-  if (isa<CompoundStmt, NullStmt, BreakStmt, ContinueStmt, ForStmt, WhileStmt>(s))
+  if (isa<CompoundStmt, NullStmt, BreakStmt, ContinueStmt>(s))
     return all(s);
+  if (isa<ForStmt, WhileStmt, DoStmt>(s)) {
+    ++loops; // which may wait for what a kernel writes
+    bool good = all(s);
+    --loops;
+    return good;
+  }
   if (isa<ReturnStmt>(s) && depth)
     return all(s);
-  if (auto *loop = dyn_cast<DoStmt>(s))
-    return all(loop);
   if (auto *branch = dyn_cast<IfStmt>(s)) {
     if (branch->getInit() && !stmt(branch->getInit()))
       return false;
@@ -108,7 +114,7 @@ bool BetweenLaunches::variable(const DeclRefExpr *ref) {
   if (!v || v->hasAttr<CUDADeviceAttr>() || v->hasAttr<HIPManagedAttr>() || v->getType().isVolatileQualified())
     return refuse(ref, "'" + decl->getNameAsString() + "' may be seen by kernels");
   // What a reference stands for may lie in managed memory; within a called function it is what the loop passed.
-  if (v->getType()->isReferenceType() && !(depth && isa<ParmVarDecl>(v)))
+  if (v->getType()->isReferenceType() && !(depth && isa<ParmVarDecl>(v)) && !reads())
     return refuse(ref, "'" + decl->getNameAsString() + "' is a reference");
   return true;
 }
@@ -126,6 +132,7 @@ bool BetweenLaunches::call(const CallExpr *e) {
   for (const Expr *a : e->arguments())
     if (!expr(a))
       return false;
+  waited |= isWait(*fn);
   if (known)
     return true;
   // Mathematics of the system's headers has wrappers of its own; nothing that it does concerns kernels.
@@ -157,23 +164,25 @@ bool BetweenLaunches::expr(const Expr *e) {
     return refuse(e, "an overloaded operator");
   if (auto *c = dyn_cast<CallExpr>(e))
     return call(c);
+  if (e->getType().isVolatileQualified())
+    return refuse(e, "a volatile object");
   if (auto *u = dyn_cast<UnaryOperator>(e)) {
-    if (u->getOpcode() == UO_Deref || u->getOpcode() == UO_AddrOf)
+    if (u->getOpcode() == UO_AddrOf || (u->getOpcode() == UO_Deref && !reads()))
       return refuse(e, "memory behind a pointer, which a kernel may write");
     return expr(u->getSubExpr());
   }
   if (auto *s = dyn_cast<ArraySubscriptExpr>(e)) {
     const Expr *base = s->getBase()->IgnoreParenImpCasts();
-    if (!isa<DeclRefExpr>(base) || !base->getType()->isConstantArrayType())
+    if ((!isa<DeclRefExpr>(base) || !base->getType()->isConstantArrayType()) && !reads())
       return refuse(e, "memory behind a pointer, which a kernel may write");
     return expr(base) && expr(s->getIdx());
   }
   if (auto *m = dyn_cast<MemberExpr>(e)) {
-    if (m->isArrow() || isa<CXXMethodDecl>(m->getMemberDecl()))
+    if (m->getType().isVolatileQualified() || (m->isArrow() && !reads()) || isa<CXXMethodDecl>(m->getMemberDecl()))
       return refuse(e, "a member behind a pointer");
     return expr(m->getBase());
   }
-  if (isa<UnaryExprOrTypeTraitExpr>(e))
+  if (isa<UnaryExprOrTypeTraitExpr, CXXThisExpr>(e))
     return true;
   if (auto *d = dyn_cast<CXXDefaultArgExpr>(e))
     return expr(d->getExpr());

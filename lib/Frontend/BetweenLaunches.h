@@ -24,11 +24,20 @@ public:
   bool stmt(const clang::Stmt *s);
   bool expr(const clang::Expr *e);
 
+  /// Allows to look at memory behind pointers and references, outside of loops, until the host waits: while kernels run
+  /// it cannot look at what they write.
+  void allowReads(bool allowed) { mayRead = allowed; }
+  /// The host has waited for the GPU.
+  bool hasWaited() const { return waited; }
+
 private:
   const clang::SourceManager &sm;
   std::string &refused;
   std::vector<const clang::CUDAKernelCallExpr *> &launches;
   unsigned depth = 0; ///< of calls
+  unsigned loops = 0; ///< around what is looked at
+  bool mayRead = false, waited = false;
+  bool reads() const { return mayRead && !waited && !loops && !depth; }
 
   bool refuse(const clang::Stmt *s, const std::string &why);
   bool all(const clang::Stmt *parent);

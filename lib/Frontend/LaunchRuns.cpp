@@ -34,15 +34,19 @@ public:
       return true;
     LaunchRun run;
     std::string refused;
+    bool waited = false; // since the run's first launch
     for (const Stmt *s : block->body()) {
       if (const unsigned *site = launchAt(s)) {
         std::string own;
         std::vector<const CUDAKernelCallExpr *> launches;
-        if (!BetweenLaunches(sm, own, launches).stmt(s)) { // what its arguments look at
+        BetweenLaunches arguments(sm, own, launches);
+        arguments.allowReads(run.sites.empty() || !waited);
+        if (!arguments.stmt(s)) {
           end(run);
           refused = own;
           continue;
         }
+        waited &= !run.sites.empty();
         if (!refused.empty())
           found.notes.push_back(refused);
         refused.clear();
@@ -51,7 +55,11 @@ public:
       }
       std::string why;
       std::vector<const CUDAKernelCallExpr *> launches;
-      if (BetweenLaunches(sm, why, launches).stmt(s) && launches.empty() && !leaves(s))
+      BetweenLaunches between(sm, why, launches);
+      between.allowReads(!waited);
+      bool good = between.stmt(s);
+      waited |= between.hasWaited();
+      if (good && launches.empty() && !leaves(s))
         continue;
       if (!run.sites.empty())
         refused = !why.empty()        ? why

@@ -24,12 +24,14 @@ bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
 /// Two accesses to one array, the second's thread and loops told apart from the first's.
 class Meeting {
 public:
-  Meeting(const KernelModel &model, const Access &a, const Access &b) : model(model), a(a), b(b) {}
+  Meeting(const KernelModel &model, const StrideLoops &strides, const Access &a, const Access &b)
+      : model(model), strides(strides), a(a), b(b) {}
   /// They meet in one thread only, where `state`'s conditions hold.
   bool onlyInOneThread(KernelState &state);
 
 private:
   const KernelModel &model;
+  const StrideLoops &strides;
   const Access &a, &b;
   std::vector<Poly> facts;      ///< of both, and that the indices are equal
   std::set<std::string> hidden; ///< what varies, of both
@@ -52,7 +54,9 @@ private:
   }
   bool addEqual(const Poly &x, const Poly &y);
   bool inRange(const Poly &value, const Poly::Monomial &extent, const std::vector<Poly> &known) const;
-  bool same(const std::string &index) const;
+  bool same(const std::string &first, const std::string &second) const;
+  bool same(const std::string &index) const { return same(index, index); }
+  const Stmt *strideLoopOf(const Access &access) const;
 };
 
 } // namespace
@@ -107,13 +111,13 @@ bool Meeting::addEqual(const Poly &x, const Poly &y) {
   return true;
 }
 
-/// The index is the same for both where they meet.
-bool Meeting::same(const std::string &index) const {
+/// What `first` is for the one and `second` for the other is the same where they meet.
+bool Meeting::same(const std::string &first, const std::string &second) const {
   std::vector<std::string> vary(hidden.begin(), hidden.end());
-  for (const std::string &name : {index, other(index)})
+  for (const std::string &name : {first, other(second)})
     if (!hidden.count(name))
       vary.push_back(name);
-  auto sets = projectSets({"@difference"}, vary, {{{Poly::atom(index) - Poly::atom(other(index))}, facts}}, {}, 8);
+  auto sets = projectSets({"@difference"}, vary, {{{Poly::atom(first) - Poly::atom(other(second))}, facts}}, {}, 8);
   if (!sets || sets->empty())
     return false;
   return llvm::all_of(*sets, [](const std::vector<Poly> &set) {
@@ -129,6 +133,14 @@ bool Meeting::same(const std::string &index) const {
   });
 }
 
+/// The grid-stride loop around an access, or null.
+const Stmt *Meeting::strideLoopOf(const Access &access) const {
+  for (const Stmt *s : access.path)
+    if (s->kind == StmtKind::For && s->init && strides.count(s->init->text))
+      return s;
+  return nullptr;
+}
+
 bool Meeting::onlyInOneThread(KernelState &state) {
   if (a.subscripts.size() != b.subscripts.size() || a.subscripts.empty() || a.bytes != b.bytes)
     return false;
@@ -141,6 +153,15 @@ bool Meeting::onlyInOneThread(KernelState &state) {
       return false;
   for (const char *axis : {"x", "y", "z"}) {
     auto named = [&](const char *base) { return std::string(base) + "Idx." + axis; };
+    const Stmt *loopA = *axis == 'x' ? strideLoopOf(a) : nullptr, *loopB = *axis == 'x' ? strideLoopOf(b) : nullptr;
+    if (loopA || loopB) {
+      // The variable of a grid-stride loop says which thread it is, as the thread's place in the grid does. In one loop
+      // the iteration must be the same as well.
+      std::string own = named("global");
+      if (same(loopA ? loopA->init->text : own, loopB ? loopB->init->text : own))
+        continue;
+      return false;
+    }
     if (same(named("global")))
       continue;
     for (const char *level : {"block", "thread"}) {
@@ -160,8 +181,8 @@ static bool isParameterArray(const KernelModel &model, const Access &access) {
   return param && param->type.isPointer();
 }
 
-llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, ArrayPairs &disjoint,
-                                      bool &flows) {
+llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
+                                      const StrideLoops &strides, ArrayPairs &disjoint, bool &flows) {
   std::vector<const Access *> accesses;
   for (const Access &access : model.accesses())
     if (access.space == Space::Global)
@@ -180,7 +201,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
     if (a.array != b.array)
       return llvm::Error::success();
     flows |= a.write && b.read && a.node->type.isFloat();
-    if (Meeting(model, a, b).onlyInOneThread(state))
+    if (Meeting(model, strides, a, b).onlyInOneThread(state))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line, b.stmt->line);
   });

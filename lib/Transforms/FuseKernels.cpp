@@ -28,12 +28,14 @@ private:
   PartOf partOf;
   std::vector<StmtRef> alive; ///< statements are known by their addresses, also those that are left out
   std::vector<Condition> conditions;
+  StrideLoops strides;
   std::set<std::string> declared; ///< parameters and locals
   std::set<const Stmt *> plain;   ///< declarations of values that depend on arguments and indices alone
 
   llvm::Error rename(Kernel &part, const std::vector<std::string> &arguments);
   std::string parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken);
   bool sameGuard(const ExprRef &a, const ExprRef &b);
+  bool sameLoop(const Stmt &a, const Stmt &b);
   void append(Stmt &into, std::vector<StmtRef> list);
 };
 
@@ -85,7 +87,7 @@ bool sameValue(const Type &a, const Type &b) {
   };
   if (a.isPointer() && b.isPointer() && a.pointee && b.pointee)
     return element(a) == element(b);
-  return a.isInt() && a.text == b.text; // equal floating-point numbers may be zeros of two signs
+  return (a.isInt() || a.isFloat() || a.cls == Type::Class::Record) && a.text == b.text;
 }
 
 } // namespace
@@ -171,6 +173,7 @@ llvm::Error Fuser::add(const KernelPart &given) {
     return e;
   if (llvm::Error e = rename(*part, given.arguments))
     return e;
+  hideStrides(*part, strides);
   KernelModel model(*part);
   if (llvm::Error e = requireVisible(*part, model))
     return e;
@@ -267,8 +270,39 @@ void Fuser::append(Stmt &into, std::vector<StmtRef> list) {
       append(*last->body[0], s->body[0]->body);
       continue;
     }
+    if (last && sameLoop(*last, *s)) {
+      substitute(*s->body[0], {{s->init->text, var(last->init->text, s->init->type)}});
+      append(*last->body[0], s->body[0]->body);
+      continue;
+    }
     into.body.push_back(s);
   }
+}
+
+/// Two grid-stride loops over the same elements.
+bool Fuser::sameLoop(const Stmt &a, const Stmt &b) {
+  auto isStride = [&](const Stmt &s) { return s.kind == StmtKind::For && s.init && strides.count(s.init->text) != 0; };
+  if (!isStride(a) || !isStride(b) || a.init->type.text != b.init->type.text)
+    return false;
+  bool leaves = false; // an iteration of the first would end that of the second
+  walk(*a.body[0], [&](Stmt &s) { leaves |= s.kind == StmtKind::Break || s.kind == StmtKind::Continue; });
+  walk(*b.body[0], [&](Stmt &s) { leaves |= s.kind == StmtKind::Break; });
+  if (leaves)
+    return false;
+  return sameGuard(a.expr, substitute(b.expr, {{b.init->text, var(a.init->text, a.init->type)}}));
+}
+
+/// Drops declarations at the head of the kernel that nothing needs any more.
+static void dropUnused(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::erase_if(kernel.body->body, [&](const StmtRef &s) {
+    if (s->kind != StmtKind::Decl || !s->dims.empty() || !s->expr || !model.stable(s->expr))
+      return false;
+    bool used = false;
+    walk(*kernel.body, [&](Stmt &t) { used |= t.names.count(s->text) != 0; });
+    walkExprs(*kernel.body, [&](const ExprRef &e) { used |= (e->kind == ExprKind::Var && e->text == s->text) || e->names.count(s->text); });
+    return !used;
+  });
 }
 
 llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
@@ -281,12 +315,17 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   KernelModel model(*fused);
   ArrayPairs disjoint;
   bool flows = false;
-  if (llvm::Error e = requireSameThread(result.state, model, partOf, disjoint, flows))
+  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, disjoint, flows))
     return std::move(e);
   if (flows && strictFloat)
     return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");
   auto forwarded = fused->clone();
   forwardStores(*forwarded, disjoint);
+  showStrides(*forwarded, strides);
+  dropUnused(*forwarded);
+  auto original = fused->clone();
+  showStrides(*original, strides);
+  result.state.original = original;
   result.state.tree = forwarded;
   return result;
 }

@@ -12,11 +12,21 @@ using PartOf = std::map<const Stmt *, unsigned>;
 /// Names of two arrays, in alphabetical order.
 using ArrayPairs = std::set<std::pair<std::string, std::string>>;
 
+/// A grid-stride loop's own start and step, by its variable.
+struct StrideLoop {
+  ExprRef first, step;
+};
+using StrideLoops = std::map<std::string, StrideLoop>;
+/// Lets the kernel's grid-stride loops stand as for (i = 0; …; ++i), and adds them to `strides`.
+void hideStrides(Kernel &kernel, StrideLoops &strides);
+/// Puts them back.
+void showStrides(Kernel &kernel, const StrideLoops &strides);
+
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
 /// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `flows`: a part reads
 /// floating-point numbers that an earlier one has written.
-llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, ArrayPairs &disjoint,
-                              bool &flows);
+llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, const StrideLoops &strides,
+                              ArrayPairs &disjoint, bool &flows);
 
 /// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later one
 /// to the same place overwrites is left out.

@@ -89,6 +89,58 @@ __global__ void total(const float *in, float *out, int n) {
     atomicAdd(&out[0], in[i]);
 }
 
+// Grid-stride loops, written in two ways, and a struct for arguments.
+struct Range {
+  int begin, count;
+  float factor;
+};
+
+namespace strided {
+template <typename T> __device__ T square(T v) { return v * v; }
+
+template <typename T> __global__ void scaled(const T *in, T *out, Range range) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < range.count; i += gridDim.x * blockDim.x)
+    out[i] = range.factor * in[i];
+}
+
+template <typename T> __global__ void squared(const T *in, T *out, Range range) {
+  const int threads = blockDim.x * gridDim.x;
+  int i = threadIdx.x + blockIdx.x * blockDim.x;
+  while (i < range.count) {
+    out[i] = square(in[i]);
+    i += threads;
+  }
+}
+
+// Leaves its loop: what comes after must not be in it.
+template <typename T> __global__ void untilNegative(T *data, Range range) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < range.count; i += gridDim.x * blockDim.x) {
+    if (data[i] < 0)
+      break;
+    data[i] = data[i] + 1;
+  }
+}
+} // namespace strided
+
+// What the arguments are taken from may be read while kernels run.
+struct Buffers {
+  float *in, *out;
+  Range range;
+  void run() {
+    strided::scaled<float><<<4, 64>>>(in, out, range);
+    strided::squared<float><<<4, 64>>>(out, in, range);
+    strided::untilNegative<float><<<4, 64>>>(in, range);
+  }
+};
+
+static void runAfterWaiting(const Buffers &b) {
+  strided::scaled<float><<<4, 64>>>(b.in, b.out, b.range);
+  cudaDeviceSynchronize();
+  // NOTES-DAG: note: line [[#@LINE+1]]: 'b' is a reference
+  strided::squared<float><<<4, 64>>>(b.out, b.in, b.range);
+  relu<<<1, 32>>>(b.in, 0);
+}
+
 int main(int argc, char **argv) {
   int rows = argc > 1 ? std::atoi(argv[1]) : 37, cols = argc > 2 ? std::atoi(argv[2]) : 29, n = rows * cols;
   std::vector<float> x(n), bias(cols), seen(n);
@@ -147,6 +199,15 @@ int main(int argc, char **argv) {
     expected += x[i] > 0 ? x[i] : 0;
   good = good && sum == expected;
 
+  cudaMemcpy(dx, x.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+  Buffers buffers{dx, dz, {0, n, 0.5f}};
+  buffers.run();
+  cudaMemcpy(seen.data(), dx, n * sizeof(float), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < n; ++i)
+    good = good && seen[i] == 0.25f * x[i] * x[i] + 1;
+  runAfterWaiting(buffers);
+  CHECK(cudaDeviceSynchronize());
+
   // Other geometry, and pointers that differ: the launches themselves.
   relu<<<blocks, 128>>>(dy, n);
   relu<<<2 * blocks, 64>>>(dz, n);
@@ -186,6 +247,16 @@ int main(int argc, char **argv) {
 // CHECK-NEXT: data[i] = data_value;
 // CHECK-NEXT: atomicAdd(&out[0], data_value);
 
+// CHECK: __global__ void scaled_float_squared_float_untilNegative_float_fuse{{d}}(
+// CHECK:   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < range.count; i += {{.*}}) {
+// CHECK-NEXT: float out_value = range.factor * in[i];
+// CHECK-NEXT: out[i] = out_value;
+// CHECK-NEXT: in[i] = square(out_value);
+// CHECK-NEXT: }
+// CHECK-NEXT: for (int i2 =
+// CHECK:   break;
+// CHECK: && std::memcmp(&launch1.range, &launch0.range, sizeof(launch0.range)) == 0 // the same argument
+
 // CHECK: const auto addBias_relu_fuse{{d}}0 = addBias_relu_fuse{{d}}_launch0(blocks, 128, 0, 0, dx, dbias, dy, rows, cols);
 // CHECK-NEXT: CHECK(cudaGetLastError());
 // CHECK-NEXT: addBias_relu_fuse{{d}}_launch(addBias_relu_fuse{{d}}0, addBias_relu_fuse{{d}}_launch1(blocks, 128, 0, 0, dy, n));
@@ -194,6 +265,7 @@ int main(int argc, char **argv) {
 // RAN-DAG: OptiML: addBias_relu_fuse{{d}}: 1 optimized, 0 original launches
 // RAN-DAG: OptiML: scale2_accumulate2_product2_fuse{{d}}: 1 optimized, 0 original launches
 // RAN-DAG: OptiML: rowMax_rowSum_fuse{{d}}: 1 optimized, 0 original launches
+// RAN-DAG: OptiML: scaled_float_squared_float_untilNegative_float_fuse{{d}}: 1 optimized, 0 original launches
 // RAN-DAG: OptiML: relu_total_fuse{{d}}: 1 optimized, 0 original launches
 // RAN-DAG: OptiML: relu_relu_fuse{{d}}: 0 optimized, 1 original launches
 
