@@ -12,6 +12,7 @@
 #include "optiml/Evaluate/Verify.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,11 @@ struct SearchTask {
   std::string text;
   std::string folder; ///< for files that live as long as the search
   const std::atomic<bool> *cancel = nullptr;
+  bool replaced = false; ///< `text` is not what the file holds: it stands in its place
+  /// By path, what stands in place of files.
+  std::map<std::string, std::string> changed() const {
+    return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}} : std::map<std::string, std::string>();
+  }
 };
 
 /// Seconds of all kernels of a program: of the original, and of a rewritten one.
@@ -45,7 +51,8 @@ public:
   virtual std::string storeName() const = 0;
   virtual bool measures() const = 0;
 
-  /// Runs the program and captures its launches. The error says why the program cannot be searched.
+  /// Runs the program and captures its launches. The error says why the program cannot be searched. Again with a task
+  /// whose text is replaced: that program is searched from then on, and still compared with the original as a whole.
   virtual llvm::Error observe(const SearchTask &task) = 0;
   /// The launches whose time counts.
   virtual const Workload &performance() const = 0;

@@ -45,7 +45,7 @@ public:
   std::vector<std::string> otherSizes() const override { return runs.arguments; }
 
   llvm::Error observe(const SearchTask &task) override {
-    auto captured = captureRuns(task.options, task.toolchain, task.flags.programArgs, task.folder, task.flags.time, task.cancel);
+    auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, task.flags.time, task.cancel);
     if (!captured)
       return captured.takeError();
     runs = std::move(*captured);
@@ -67,6 +67,8 @@ public:
     if (!made)
       return made.takeError();
     own = std::move(*made);
+    if (!original)
+      original = own->baseline().time.seconds;
     return own.get();
   }
 
@@ -83,21 +85,20 @@ public:
   }
 
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override {
-    auto launches = captureChanged(task.options, task.toolchain, {task.options.inputs.front(), emitted}, task.flags.programArgs,
+    if (!original) {
+      auto before = predict(task, task.text, runs.performance);
+      if (!before)
+        return before.takeError();
+      original = *before;
+    }
+    auto launches = captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}}, task.flags.programArgs,
                                    task.folder, task.flags.time, task.cancel);
     if (!launches)
       return launches.takeError();
-    CpuEvaluatorOptions options;
-    options.toolchain = task.toolchain;
-    options.compile = task.options;
-    options.path = task.path;
-    options.text = emitted;
-    options.performance = std::move(*launches);
-    options.verify = verifyOptions(task);
-    auto rewritten = CpuEvaluator::create(std::move(options));
-    if (!rewritten)
-      return rewritten.takeError();
-    return ProgramTimes{own->baseline().time.seconds, (*rewritten)->baseline().time.seconds};
+    auto after = predict(task, emitted, std::move(*launches));
+    if (!after)
+      return after.takeError();
+    return ProgramTimes{*original, *after};
   }
 
   llvm::Error checkProgram(const SearchTask &, const std::string &, nlohmann::json &) override {
@@ -110,10 +111,26 @@ public:
   }
 
 private:
+  /// Seconds of a program's launches.
+  llvm::Expected<double> predict(const SearchTask &task, const std::string &text, Workload launches) const {
+    CpuEvaluatorOptions options;
+    options.toolchain = task.toolchain;
+    options.compile = task.options;
+    options.path = task.path;
+    options.text = text;
+    options.performance = std::move(launches);
+    options.verify = verifyOptions(task);
+    auto evaluator = CpuEvaluator::create(std::move(options));
+    if (!evaluator)
+      return evaluator.takeError();
+    return (*evaluator)->baseline().time.seconds;
+  }
+
   /// The program's own run is compared too where that is affordable, and always when there is nothing smaller.
   bool verifiesPerformance() const { return runs.otherSizes.empty() || isSmall(runs.performance); }
 
   const GpuSpec &gpu;
+  std::optional<double> original; ///< seconds of the original's launches
   CapturedRuns runs;
   std::unique_ptr<CpuEvaluator> own;
 };

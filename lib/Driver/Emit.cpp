@@ -1,5 +1,6 @@
 //===- Emit.cpp - the optimized program as CUDA source --------------------===//
 #include "optiml/Driver/Emit.h"
+#include "FuseText.h"
 #include "LoopText.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,12 +18,20 @@ struct Edit {
 };
 
 constexpr llvm::StringLiteral lineMark = " // OptiML";
+constexpr llvm::StringLiteral supportMark = "// Written by OptiML: whether an optimized kernel may run, and how often it did.\n";
+
+/// The class that counts paths, in a text that OptiML has written; empty in others.
+std::string supportClassIn(llvm::StringRef text) {
+  llvm::StringRef rest = text.split(supportMark).second.split("\nclass ").second;
+  return rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; }).str();
+}
 
 class Emitter {
 public:
   Emitter(const Variant &variant, const Program &host, const std::string &fileName,
-          const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops)
-      : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops) {}
+          const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops,
+          const std::vector<Fusion> &fusions = {})
+      : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops), fusions(fusions) {}
   llvm::Expected<EmittedProgram> run();
 
 private:
@@ -31,6 +40,7 @@ private:
   const std::string &fileName;
   const std::map<std::string, std::string> &summaries;
   const std::vector<LoopRewrite> &loops;
+  const std::vector<Fusion> &fusions;
   std::vector<Edit> edits;
   EmittedProgram result;
   std::string helper;
@@ -62,6 +72,7 @@ private:
   std::string recipeOf(const KernelRewrite &rewrite) const;
   bool inLoop(const LaunchSite &site) const;
   void emitLoops(const LoopRewrite &rewrite, const std::string &dispatcher);
+  void emitFusion(const Fusion &fusion);
   static std::map<std::string, std::string> launchNames(const KernelRewrite &rewrite);
 };
 } // namespace
@@ -280,13 +291,14 @@ unsigned Emitter::afterIncludes() const {
 }
 
 std::string Emitter::support() const {
-  return R"(
-// Written by OptiML: whether an optimized kernel may run, and how often it did.
-// OPTIML_DISABLE=<kernel>|all restores the original; OPTIML_TRACE=1 prints the counts at exit.
+  std::string vector = loops.empty() ? "" : "#include <vector>\n";
+  if (variant.original.find(supportMark) != std::string::npos)
+    return vector;
+  return "\n" + supportMark.str() + R"(// OPTIML_DISABLE=<kernel>|all restores the original; OPTIML_TRACE=1 prints the counts at exit.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-)" + std::string(loops.empty() ? "" : "#include <vector>\n") + R"(namespace {
+)" + vector + R"(namespace {
 class )" + helper + R"( {
 public:
   explicit )" + helper + R"((const char *kernel) : kernel(kernel) {
@@ -316,7 +328,17 @@ std::string Emitter::lineDirective(unsigned offset) const {
   std::string quoted;
   for (char c : fileName)
     quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-  auto line = 1 + llvm::StringRef(variant.original).take_front(offset).count('\n');
+  // The text may have been emitted before: then lines count from its last mark.
+  llvm::StringRef before = llvm::StringRef(variant.original).take_front(offset);
+  size_t line = 1, mark = before.rfind(lineMark.str() + "\n");
+  if (mark != llvm::StringRef::npos) {
+    llvm::StringRef number = before.take_front(mark).rsplit("\n#line ").second;
+    if (number.empty())
+      number = before.drop_front(6); // the first line
+    number.consumeInteger(10, line);
+    before = before.drop_front(mark + lineMark.size() + 1);
+  }
+  line += before.count('\n');
   return "#line " + std::to_string(line) + " \"" + quoted + "\"" + lineMark.str() + "\n";
 }
 
@@ -397,8 +419,40 @@ void Emitter::emitLoops(const LoopRewrite &rewrite, const std::string &dispatche
   }
 }
 
+/// The fused kernel and what launches it, beside the last of its parts; a launch that is put off becomes a variable.
+void Emitter::emitFusion(const Fusion &fusion) {
+  FuseTextNames names;
+  names.name = fusion.kernel.state.rewrite.original;
+  names.helper = helper;
+  unsigned at = 0;
+  for (const KernelState &state : fusion.parts) {
+    const KernelRewrite &part = state.rewrite;
+    names.parts.push_back({nameThere(part), part.original, part.originalParameters, parameterNames(part)});
+    at = std::max(at, part.insertAt);
+  }
+  edits.push_back({at, at, "\n\n" + fuseText(fusion.kernel, names)});
+  std::string waiting;
+  for (size_t i = 0; i < fusion.launches.size(); ++i)
+    for (const LaunchSite &site : host.launches()) {
+      if (site.begin != fusion.launches[i] || site.inMacro)
+        continue;
+      std::string launch = qualifierOf(fusion.parts[i].rewrite, site) + names.launchType(i) + "(" + launchArguments(site) + ")";
+      if (i + 1 < fusion.launches.size()) {
+        std::string object = names.name + std::to_string(i);
+        waiting += object + ", ";
+        edits.push_back({site.begin, site.end, "const auto " + object + " = " + launch});
+      } else {
+        edits.push_back({site.begin, site.end, qualifierOf(fusion.parts[i].rewrite, site) + names.launcher() + "(" + waiting + launch + ")"});
+      }
+      ++result.dispatched;
+      break;
+    }
+}
+
 llvm::Expected<EmittedProgram> Emitter::run() {
-  helper = freshIdentifier("OptimlPath");
+  helper = supportClassIn(variant.original);
+  if (helper.empty())
+    helper = freshIdentifier("OptimlPath");
   const std::string &text = variant.original;
   std::string file = variant.path;
   // Launches of template kernels within templates, by the kernel's template: its rewritten instantiations and the places.
@@ -482,6 +536,8 @@ llvm::Expected<EmittedProgram> Emitter::run() {
   }
   for (const LoopRewrite &rewrite : loops)
     emitLoops(rewrite, dispatchers[rewrite.kernel.originalSymbol]);
+  for (const Fusion &fusion : fusions)
+    emitFusion(fusion);
   for (const auto &[kernel, family] : families) {
     std::string name = freshIdentifier(unqualified(kernel.substr(0, kernel.find('@'))) + "_optiml_choose");
     unsigned at = 0;
@@ -526,4 +582,11 @@ llvm::Expected<EmittedProgram> optiml::emitProgram(const Variant &variant, const
                                                    const std::map<std::string, std::string> &summaries,
                                                    const std::vector<LoopRewrite> &loops) {
   return Emitter(variant, host, fileName, summaries, loops).run();
+}
+
+llvm::Expected<EmittedProgram> optiml::emitFusions(const Program &host, const std::string &fileName, const std::vector<Fusion> &fusions) {
+  Variant variant;
+  variant.path = host.path();
+  variant.original = variant.text = host.text();
+  return Emitter(variant, host, fileName, {}, {}, fusions).run();
 }

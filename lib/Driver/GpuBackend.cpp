@@ -55,8 +55,9 @@ private:
 
   std::unique_ptr<WorkerPool> pool;
   const GpuSpec &gpu;
-  std::string executable;
-  GpuRun run; ///< of the original
+  std::string executable; ///< the original
+  GpuRun run;             ///< of the original
+  GpuRun searched;        ///< of the program whose kernels are searched
   Workload captured;
   CapturedRuns emulated; ///< runs with other sizes, on the emulator
   std::vector<std::string> remarks;
@@ -69,8 +70,8 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
   std::vector<std::string> symbols;
   bool asked = !task.flags.kernel.empty();
   std::regex filter(asked ? task.flags.kernel : ".*", std::regex::extended); // checked when the flag was read
-  for (const KernelTime &k : run.kernels)
-    if (asked ? std::regex_search(k.name, filter) : k.seconds >= leastShare * run.kernelSeconds)
+  for (const KernelTime &k : searched.kernels)
+    if (asked ? std::regex_search(k.name, filter) : k.seconds >= leastShare * searched.kernelSeconds)
       symbols.push_back(k.symbol);
   return symbols;
 }
@@ -78,24 +79,27 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&] {
-    return captureOtherSizes(task.options, task.toolchain, task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel);
+    return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel);
   });
   auto observed = [&]() -> llvm::Error {
-    auto built = buildGpuProgram(task, nullptr, "program-gpu");
+    auto built = buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
     if (!built)
       return built.takeError();
-    executable = *built;
-    auto timed = timeGpuProgram(task, executable);
+    auto timed = timeGpuProgram(task, *built);
     if (!timed)
       return timed.takeError();
-    run = std::move(*timed);
-    if (run.kernels.empty())
-      return makeError("the program launches no kernel on the GPU (it ended with exit code {0})", run.exitCode);
+    searched = std::move(*timed);
+    if (!task.replaced) {
+      executable = *built;
+      run = searched;
+    }
+    if (searched.kernels.empty())
+      return makeError("the program launches no kernel on the GPU (it ended with exit code {0})", searched.exitCode);
     std::vector<std::string> symbols = worthSearching(task);
     if (symbols.empty())
-      return makeError("none of the program's {0} kernels has a match of --optiml-kernel={1}", run.kernels.size(),
+      return makeError("none of the program's {0} kernels has a match of --optiml-kernel={1}", searched.kernels.size(),
                        task.flags.kernel);
-    auto workload = captureGpuProgram(task, executable, symbols, task.folder + "/gpu");
+    auto workload = captureGpuProgram(task, *built, symbols, task.folder + "/gpu");
     if (!workload)
       return workload.takeError();
     captured = std::move(*workload);
@@ -214,7 +218,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
 }
 
 llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, const std::string &emitted) {
-  auto built = buildGpuProgram(task, &emitted, "program-loops");
+  auto built = buildGpuProgram(task, &emitted, "program-launches");
   if (!built)
     return built.takeError();
   ProgramTimes times{run.kernelSeconds, 0};
@@ -223,7 +227,7 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
     if (!rewritten)
       return rewritten.takeError();
     if (rewritten->exitCode != run.exitCode)
-      return makeError("the program with loops replaced ends with exit code {0} instead of {1}", rewritten->exitCode, run.exitCode);
+      return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode, run.exitCode);
     times.after = i ? std::min(times.after, rewritten->kernelSeconds) : rewritten->kernelSeconds;
     auto again = timeGpuProgram(task, executable);
     if (!again)

@@ -1,8 +1,4 @@
 //===- LoopTrial.h - replacing loops of launches, tried out -----*- C++ -*-===//
-//
-// A loop of launches is no launch, so that the search over kernels cannot weigh its replacement: the whole program is
-// compared (on the emulator, with odd sizes) and timed with it and without it.
-//
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_DRIVER_LOOPTRIAL_H
 #define OPTIML_LIB_DRIVER_LOOPTRIAL_H

@@ -8,6 +8,7 @@
 #include "optiml/Driver/SearchProgram.h"
 #include "Backend.h"
 #include "FinalCompile.h"
+#include "FuseTrial.h"
 #include "LoopTrial.h"
 #include "MemoryUse.h"
 #include "Proposers.h"
@@ -79,25 +80,49 @@ Variant limitedToSizes(Variant variant, const Workload &performance) {
   return variant;
 }
 
+/// The whole program's times take the place of those of the kernels that were searched.
+void addTimes(const ProgramTimes &times, nlohmann::json &summary) {
+  summary["baselineSeconds"] = times.before;
+  summary["bestSeconds"] = times.after;
+  summary["speedup"] = times.before / times.after;
+  for (const char *interval : {"speedupLow", "speedupHigh"})
+    summary.erase(interval); // the search's, of its kernels alone
+}
+
+void addVerified(const std::string &what, nlohmann::json &summary) {
+  std::string verified = summary.value("verified", std::string());
+  summary["verified"] = verified + (verified.empty() ? "" : "; ") + what;
+}
+
 /// What replaced loops of launches change in the summary.
-void addLoops(const LoopTrial &loops, const Variant &variant, nlohmann::json &summary) {
+void addLoops(const LoopTrial &loops, nlohmann::json &summary) {
   for (const std::string &note : loops.notes)
     summary["notes"].push_back(note);
   if (loops.rewrites.empty())
     return;
-  std::string recipe = recipeText(variant.recipe);
+  std::string recipe = summary.value("recipeText", std::string());
   for (const LoopRewrite &rewrite : loops.rewrites) {
     recipe += (recipe.empty() ? "" : "; ") + ("launch-loop[" + rewrite.kernel.original + "]");
     summary["loops"].push_back(rewrite.kernel.original);
   }
   summary["recipeText"] = recipe;
-  summary["baselineSeconds"] = loops.times.before;
-  summary["bestSeconds"] = loops.times.after;
-  summary["speedup"] = loops.times.before / loops.times.after;
-  for (const char *interval : {"speedupLow", "speedupHigh"})
-    summary.erase(interval); // the search's, of its kernels alone
-  std::string verified = summary.value("verified", std::string());
-  summary["verified"] = verified + (verified.empty() ? "" : "; ") + loops.verified;
+  addTimes(loops.times, summary);
+  addVerified(loops.verified, summary);
+}
+
+/// ... and what fused launches do, which the search began with.
+void addFusions(const FuseTrial &fused, nlohmann::json &summary) {
+  for (const std::string &note : fused.notes)
+    summary["notes"].push_back(note);
+  if (!fused.device)
+    return;
+  std::string first, recipe = summary.value("recipeText", std::string());
+  for (const std::string &kernels : fused.kernels) {
+    first += (first.empty() ? "" : "; ") + ("fuse-launches[" + kernels + "]");
+    summary["fused"].push_back(kernels);
+  }
+  summary["recipeText"] = first + (recipe.empty() ? "" : "; ") + recipe;
+  addVerified(fused.verified, summary);
 }
 
 /// Where the time of a search goes.
@@ -119,8 +144,7 @@ public:
 
 private:
   llvm::Expected<Outcome> search();
-  llvm::Expected<Outcome> searchWith(const Program &device, Store *store, const std::string &context,
-                                     const std::string &searchKey);
+  llvm::Expected<Outcome> searchWith(const Program &given, Store *store, std::string context, const std::string &searchKey);
   llvm::Error chooseBackend();
   llvm::Error openModels();
   int fallBack(const std::string &why);
@@ -287,16 +311,29 @@ llvm::Expected<Outcome> Session::search() {
   return searchWith(**device, store.get(), contextHash, searchKey);
 }
 
-llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store, const std::string &context,
+llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, std::string context,
                                             const std::string &searchKey) {
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
-  SearchTask task{flags, toolchain, options, arguments, device.path(), text, scratch->path(), &interrupted};
+  SearchTask task{flags, toolchain, options, arguments, given.path(), text, scratch->path(), &interrupted};
   PhaseClock clock;
   if (llvm::Error e = backend->observe(task))
     return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
   clock.ended("observe");
+  FuseTrial fused = tryFusions(task, *backend, given);
+  if (!fused.text.empty()) {
+    task.text = fused.text;
+    task.replaced = true;
+    task.folder += "/fused";
+    context = contentHash(context + "|" + fused.text);
+    if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
+      return makeError("{0}: {1}", task.folder, e.message());
+    if (llvm::Error e = backend->observe(task))
+      return makeError("{0}, with launches fused: {1}", path, llvm::toString(std::move(e)));
+  }
+  const Program &device = fused.device ? *fused.device : given;
+  clock.ended("fuse");
   const Workload &performance = backend->performance();
 
   // Only kernels that the program launches, with what is known of their heaviest launch.
@@ -454,18 +491,20 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
   outcome.summary["evaluations"] = result->statistics.evaluations;
   outcome.summary["stopText"] = stopReasonText(result->stop);
   outcome.summary["bottleneck"] = result->best.measurement.bottleneck;
-  auto host = Program::parse(device.path(), text, options, toolchain, View::Host);
+  auto host = Program::parse(device.path(), task.text, options, toolchain, View::Host);
   if (!host)
     return host.takeError();
   Variant variant;
   variant.path = device.path();
-  variant.original = variant.text = text;
+  variant.original = variant.text = task.text;
   if (result->improved)
     variant = limitedToSizes(*result->best.variant, performance);
-  LoopTrial loops = tryLoops(task, *backend, device, **host, variant, result->improved ? result->best.speedup() : 1);
-  addLoops(loops, variant, outcome.summary);
+  LoopTrial loops = tryLoops(task, *backend, device, **host, variant,
+                             fused.gain() * (result->improved ? result->best.speedup() : 1));
+  addLoops(loops, outcome.summary);
+  addFusions(fused, outcome.summary);
   clock.ended("loops");
-  if (result->improved || !loops.rewrites.empty()) {
+  if (result->improved || !loops.rewrites.empty() || fused.device) {
     std::map<std::string, std::string> summaries;
     for (const KernelRewrite &rewrite : variant.rewrites)
       summaries[rewrite.original] =
@@ -477,7 +516,13 @@ llvm::Expected<Outcome> Session::searchWith(const Program &device, Store *store,
       return emitted.takeError();
     for (const std::string &remark : emitted->remarks)
       llvm::errs() << remark << "\n";
-    outcome.improved = emitted->dispatched > 0;
+    outcome.improved = emitted->dispatched > 0 || fused.device;
+    if (fused.device && loops.rewrites.empty()) {
+      auto times = emitted->dispatched ? backend->timeProgram(task, emitted->text) : llvm::Expected<ProgramTimes>(fused.times);
+      if (!times)
+        return times.takeError();
+      addTimes(*times, outcome.summary);
+    }
     if (!outcome.improved)
       outcome.summary["kept"] = "a faster variant was found, but no launch can be redirected to it";
     else if (llvm::Error e = backend->checkProgram(task, emitted->text, outcome.summary))

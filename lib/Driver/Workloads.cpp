@@ -128,9 +128,10 @@ struct EmulatedProgram {
 } // namespace
 
 static llvm::Expected<EmulatedProgram> buildEmulated(const CompileOptions &options, const Toolchain &toolchain,
-                                                     const std::string &directory, const std::atomic<bool> *cancel) {
+                                                     const ChangedFiles &changed, const std::string &directory,
+                                                     const std::atomic<bool> *cancel) {
   EmulatedProgram program{directory + "/program", cancel};
-  if (llvm::Error e = emu::buildProgram(options, {}, toolchain, emu::ModeBounds, program.executable))
+  if (llvm::Error e = emu::buildProgram(options, changed, toolchain, emu::ModeBounds, program.executable))
     return std::move(e);
   return program;
 }
@@ -167,10 +168,10 @@ static void addOtherSizes(const EmulatedProgram &program, const std::vector<std:
 }
 
 llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, const Toolchain &toolchain,
-                                                 const std::vector<std::string> &arguments,
+                                                 const ChangedFiles &changed, const std::vector<std::string> &arguments,
                                                  const std::string &directory, double ownSeconds,
                                                  const std::atomic<bool> *cancel) {
-  auto program = buildEmulated(options, toolchain, directory, cancel);
+  auto program = buildEmulated(options, toolchain, changed, directory, cancel);
   if (!program)
     return program.takeError();
   CapturedRuns runs;
@@ -183,12 +184,12 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
 }
 
 llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, const Toolchain &toolchain,
-                                                const std::pair<std::string, std::string> &changed,
+                                                const ChangedFiles &changed,
                                                 const std::vector<std::string> &arguments,
                                                 const std::string &directory, double seconds,
                                                 const std::atomic<bool> *cancel) {
   EmulatedProgram program{directory + "/changed", cancel};
-  if (llvm::Error e = emu::buildProgram(options, {changed}, toolchain, emu::ModeBounds, program.executable))
+  if (llvm::Error e = emu::buildProgram(options, changed, toolchain, emu::ModeBounds, program.executable))
     return std::move(e);
   Workload launches;
   if (llvm::Error e = program.run(arguments, directory + "/changed-run", seconds, launches))
@@ -199,10 +200,10 @@ llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, c
 }
 
 llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
-                                                       const std::vector<std::string> &arguments,
+                                                       const ChangedFiles &changed, const std::vector<std::string> &arguments,
                                                        const std::string &directory, double seconds,
                                                        const std::atomic<bool> *cancel) {
-  auto program = buildEmulated(options, toolchain, directory, cancel);
+  auto program = buildEmulated(options, toolchain, changed, directory, cancel);
   if (!program)
     return program.takeError();
   CapturedRuns runs;

@@ -6,6 +6,7 @@
 #include "optiml/Workload/Workload.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
+#include <map>
 
 namespace optiml {
 
@@ -15,21 +16,23 @@ struct CapturedRuns {
   std::vector<std::string> arguments; ///< of each of these runs, for people
 };
 
+/// Texts in place of files, by path.
+using ChangedFiles = std::map<std::string, std::string>;
+
 /// Builds the program for the emulator, runs it with `arguments` and captures its launches into folders under
 /// `directory`; then again with odd sizes. The error says why the program cannot be searched: it does not build for the
 /// emulator, fails, or runs longer than `seconds`.
-llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain,
+llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
                                          const std::vector<std::string> &arguments, const std::string &directory, double seconds,
                                          const std::atomic<bool> *cancel);
 
-/// The launches of a program with `changed` (path, text) in place of a file, run with `arguments`.
-llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain,
-                                        const std::pair<std::string, std::string> &changed,
+/// The launches of a program with `changed` in place of files, run with `arguments`.
+llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
                                         const std::vector<std::string> &arguments, const std::string &directory,
                                         double seconds, const std::atomic<bool> *cancel);
 
 /// Only the runs with odd sizes, each of at most `seconds`.
-llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
+llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
                                                const std::vector<std::string> &arguments, const std::string &directory,
                                                double seconds, const std::atomic<bool> *cancel);
 

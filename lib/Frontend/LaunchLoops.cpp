@@ -1,212 +1,15 @@
 //===- LaunchLoops.cpp - host loops that launch kernels -------------------===//
-//
-// What may stand between two launches is a list of what cannot see device memory, nor tell when a kernel runs: variables
-// of the function itself, arithmetic, calls of a few functions that are known by name, and of functions in this file made
-// of the same. No memory behind a pointer is read, for it may be managed memory. What is not on the list refuses.
-//
 //===----------------------------------------------------------------------===//
 #include "optiml/Frontend/LaunchLoops.h"
+#include "BetweenLaunches.h"
 #include "clang/AST/ParentMapContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Lex/Lexer.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
 using namespace optiml;
 using namespace clang;
-
-namespace {
-
-/// Calls that neither see nor change what kernels work on. Waiting changes nothing but time.
-bool isHarmless(const FunctionDecl &fn) {
-  static const llvm::StringSet<> names = {
-      "cudaGetLastError",   "cudaPeekAtLastError",  "cudaGetErrorString", "cudaGetErrorName", "cudaDeviceSynchronize",
-      "cudaThreadSynchronize", "cudaStreamSynchronize", "std::swap",      "std::exchange",    "std::min",
-      "std::max",           "std::move"};
-  return names.contains(fn.getQualifiedNameAsString());
-}
-
-bool isErrorCode(QualType type) {
-  type = type.getCanonicalType().getUnqualifiedType();
-  return type.getAsString() == "cudaError" || type.getAsString() == "enum cudaError";
-}
-
-/// Compares an error code with cudaSuccess: what hangs on it only runs after an error.
-bool asksForError(const Expr *condition) {
-  condition = condition->IgnoreParenImpCasts();
-  if (auto *op = dyn_cast<BinaryOperator>(condition)) {
-    if (op->getOpcode() != BO_NE)
-      return false;
-    const Expr *a = op->getLHS()->IgnoreParenImpCasts(), *b = op->getRHS()->IgnoreParenImpCasts();
-    auto isSuccess = [](const Expr *e) {
-      auto *name = dyn_cast<DeclRefExpr>(e);
-      return name && name->getDecl()->getName() == "cudaSuccess";
-    };
-    return (isErrorCode(a->getType()) && isSuccess(b)) || (isErrorCode(b->getType()) && isSuccess(a));
-  }
-  return isErrorCode(condition->getType()); // if (status)
-}
-
-bool hasLaunch(const Stmt *s) {
-  if (!s)
-    return false;
-  if (isa<CUDAKernelCallExpr>(s))
-    return true;
-  return llvm::any_of(s->children(), hasLaunch);
-}
-
-/// Whether a statement of a loop may stand between its launches.
-class Body {
-public:
-  Body(const SourceManager &sm, LaunchLoop &loop, std::vector<const CUDAKernelCallExpr *> &launches)
-      : sm(sm), loop(loop), launches(launches) {}
-
-  bool stmt(const Stmt *s);
-  bool expr(const Expr *e);
-
-private:
-  const SourceManager &sm;
-  LaunchLoop &loop;
-  std::vector<const CUDAKernelCallExpr *> &launches;
-  unsigned depth = 0; ///< of calls
-
-  bool refuse(const Stmt *s, const std::string &why) {
-    if (loop.refused.empty())
-      loop.refused = llvm::formatv("line {0}: {1}", sm.getPresumedLoc(sm.getExpansionLoc(s->getBeginLoc())).getLine(), why);
-    return false;
-  }
-  bool all(const Stmt *parent) {
-    return llvm::all_of(parent->children(), [&](const Stmt *s) { return !s || stmt(s); });
-  }
-  bool variable(const DeclRefExpr *ref);
-  bool call(const CallExpr *e);
-};
-
-} // namespace
-
-bool Body::stmt(const Stmt *s) {
-  if (auto *e = dyn_cast<Expr>(s))
-    return expr(e);
-  if (isa<CompoundStmt, NullStmt, BreakStmt, ContinueStmt, ForStmt, WhileStmt>(s))
-    return all(s);
-  if (isa<ReturnStmt>(s) && depth)
-    return all(s);
-  if (auto *loop = dyn_cast<DoStmt>(s))
-    return all(loop);
-  if (auto *branch = dyn_cast<IfStmt>(s)) {
-    if (branch->getInit() && !stmt(branch->getInit()))
-      return false;
-    if (branch->getConditionVariable() && !stmt(branch->getConditionVariableDeclStmt()))
-      return false;
-    if (!expr(branch->getCond()))
-      return false;
-    if (asksForError(branch->getCond()) && !hasLaunch(branch->getThen()))
-      return !branch->getElse() || stmt(branch->getElse());
-    return stmt(branch->getThen()) && (!branch->getElse() || stmt(branch->getElse()));
-  }
-  if (auto *decls = dyn_cast<DeclStmt>(s)) {
-    for (const Decl *d : decls->decls()) {
-      auto *v = dyn_cast<VarDecl>(d);
-      if (!v || !v->hasLocalStorage() || v->getType()->isReferenceType())
-        return refuse(s, "a declaration that is no local variable");
-      if (!v->getType().isTriviallyCopyableType(v->getASTContext()))
-        return refuse(s, "'" + v->getNameAsString() + "' is an object with a destructor");
-      if (v->getInit() && !expr(v->getInit()))
-        return false;
-    }
-    return true;
-  }
-  return refuse(s, llvm::StringRef(s->getStmtClassName()).str() + " between launches");
-}
-
-bool Body::variable(const DeclRefExpr *ref) {
-  const ValueDecl *decl = ref->getDecl();
-  if (isa<EnumConstantDecl, FunctionDecl>(decl))
-    return true;
-  auto *v = dyn_cast<VarDecl>(decl);
-  if (!v || v->hasAttr<CUDADeviceAttr>() || v->hasAttr<HIPManagedAttr>() || v->getType().isVolatileQualified())
-    return refuse(ref, "'" + decl->getNameAsString() + "' may be seen by kernels");
-  // What a reference stands for may lie in managed memory; within a called function it is what the loop passed.
-  if (v->getType()->isReferenceType() && !(depth && isa<ParmVarDecl>(v)))
-    return refuse(ref, "'" + decl->getNameAsString() + "' is a reference");
-  return true;
-}
-
-bool Body::call(const CallExpr *e) {
-  const FunctionDecl *fn = e->getDirectCallee();
-  if (!fn || isa<CXXMethodDecl>(fn))
-    return refuse(e, "a call through a pointer or of a member");
-  bool known = isHarmless(*fn);
-  if (!known && fn->getBuiltinID()) // pow, abs: of values only
-    known = llvm::none_of(fn->parameters(), [](const ParmVarDecl *p) { return p->getType()->isAnyPointerType() || p->getType()->isReferenceType(); });
-  const FunctionDecl *definition = nullptr;
-  if (!known && (!fn->hasBody(definition) || depth == 3))
-    return refuse(e, "a call of " + fn->getQualifiedNameAsString());
-  for (const Expr *a : e->arguments())
-    if (!expr(a))
-      return false;
-  if (known)
-    return true;
-  // Mathematics of the system's headers has wrappers of its own; nothing that it does concerns kernels.
-  if (sm.isInSystemHeader(definition->getLocation()))
-    return llvm::none_of(fn->parameters(), [](const ParmVarDecl *p) { return p->getType()->isAnyPointerType() || p->getType()->isReferenceType(); }) &&
-                   fn->getReturnType()->isArithmeticType()
-               ? true
-               : refuse(e, "a call of " + fn->getQualifiedNameAsString());
-  ++depth;
-  bool good = !hasLaunch(definition->getBody()) && stmt(definition->getBody());
-  --depth;
-  return good || refuse(e, "a call of " + fn->getQualifiedNameAsString());
-}
-
-bool Body::expr(const Expr *e) {
-  if (auto *launch = dyn_cast<CUDAKernelCallExpr>(e)) {
-    launches.push_back(launch);
-    for (const Expr *a : launch->arguments())
-      if (!expr(a))
-        return false;
-    for (const Expr *a : launch->getConfig()->arguments())
-      if (!expr(a))
-        return false;
-    return true;
-  }
-  if (auto *ref = dyn_cast<DeclRefExpr>(e))
-    return variable(ref);
-  if (isa<CXXOperatorCallExpr>(e))
-    return refuse(e, "an overloaded operator");
-  if (auto *c = dyn_cast<CallExpr>(e))
-    return call(c);
-  if (auto *u = dyn_cast<UnaryOperator>(e)) {
-    if (u->getOpcode() == UO_Deref || u->getOpcode() == UO_AddrOf)
-      return refuse(e, "memory behind a pointer, which a kernel may write");
-    return expr(u->getSubExpr());
-  }
-  if (auto *s = dyn_cast<ArraySubscriptExpr>(e)) {
-    const Expr *base = s->getBase()->IgnoreParenImpCasts();
-    if (!isa<DeclRefExpr>(base) || !base->getType()->isConstantArrayType())
-      return refuse(e, "memory behind a pointer, which a kernel may write");
-    return expr(base) && expr(s->getIdx());
-  }
-  if (auto *m = dyn_cast<MemberExpr>(e)) {
-    if (m->isArrow() || isa<CXXMethodDecl>(m->getMemberDecl()))
-      return refuse(e, "a member behind a pointer");
-    return expr(m->getBase());
-  }
-  if (isa<UnaryExprOrTypeTraitExpr>(e))
-    return true;
-  if (auto *d = dyn_cast<CXXDefaultArgExpr>(e))
-    return expr(d->getExpr());
-  if (auto *c = dyn_cast<CXXConstructExpr>(e))
-    if (!c->getConstructor()->isTrivial() && c->getConstructor()->getParent()->getName() != "dim3")
-      return refuse(e, "an object is made");
-  if (isa<IntegerLiteral, FloatingLiteral, CharacterLiteral, StringLiteral, CXXBoolLiteralExpr, CXXNullPtrLiteralExpr,
-          ParenExpr, CastExpr, BinaryOperator, AbstractConditionalOperator, CXXConstructExpr, MaterializeTemporaryExpr,
-          CXXBindTemporaryExpr, ExprWithCleanups, PredefinedExpr, InitListExpr, ImplicitValueInitExpr, ConstantExpr,
-          SubstNonTypeTemplateParmExpr>(e))
-    return llvm::all_of(e->children(), [&](const Stmt *s) { return !s || stmt(s); });
-  return refuse(e, llvm::StringRef(e->getStmtClassName()).str() + " between launches");
-}
 
 namespace {
 /// What becomes of the pointers that a loop deals with: every use of a variable is one of a few that keep no copy of its
@@ -339,7 +142,7 @@ private:
     loop.line = sm.getPresumedLoc(s->getBeginLoc()).getLine();
     loop.begin = sm.getFileOffset(s->getBeginLoc());
     std::vector<const CUDAKernelCallExpr *> found;
-    if (Body(sm, loop, found).stmt(s) && function && function->doesThisDeclarationHaveABody() && !inLoop(s)) {
+    if (BetweenLaunches(sm, loop.refused, found).stmt(s) && function && function->doesThisDeclarationHaveABody() && !inLoop(s)) {
       PointerUses uses(*function, *s, ast);
       loop.pointersKnown = uses.known && !uses.escaped;
       loop.living.assign(uses.living.begin(), uses.living.end());

@@ -177,8 +177,8 @@ static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vecto
       facts.push_back(by - Poly(1) - self);
     else if (high && high->constant() && divisor)
       facts.push_back(Poly(*high->constant() / *divisor) - self);
-    else if (auto most = high && product ? greatestQuotient(*high, by.terms.begin()->first) : std::nullopt)
-      facts.push_back(*most - self);
+    else if (high && product)
+      facts.push_back(greatestQuotient(*high, by.terms.begin()->first).value_or(*high) - self);
   }
 }
 

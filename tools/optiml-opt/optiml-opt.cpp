@@ -23,6 +23,7 @@ static cl::opt<bool> plan("print-plan", cl::desc("print launch plans and conditi
 static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new kernels"), cl::cat(category));
 static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"), cl::cat(category));
 static cl::opt<bool> launchLoops("launch-loops", cl::desc("with --emit: replace loops of launches on the host; tell why others stay"), cl::cat(category));
+static cl::opt<bool> fuseLaunches("fuse-launches", cl::desc("fuse launches that follow one another, before anything else; tell why others stay apart"), cl::cat(category));
 static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"), cl::cat(category));
 static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"), cl::cat(category));
@@ -99,6 +100,21 @@ int main(int argc, char **argv) {
   auto program = Program::parse(path.str().str(), *text, options, *toolchain, View::Device);
   if (!program)
     return fail(program.takeError());
+  if (fuseLaunches) {
+    auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
+    if (!host)
+      return fail(host.takeError());
+    FoundFusions found = findFusions(**program, **host, false, [](const std::string &) { return true; });
+    for (const std::string &note : found.notes)
+      llvm::errs() << "optiml-opt: note: " << note << "\n";
+    auto emitted = emitFusions(**host, (*host)->path(), found.fusions);
+    if (!emitted)
+      return fail(emitted.takeError());
+    *text = emitted->text;
+    program = Program::parse(path.str().str(), *text, options, *toolchain, View::Device);
+    if (!program)
+      return fail(program.takeError());
+  }
   LaunchHints hints;
   if (!blockHint.empty()) {
     llvm::SmallVector<llvm::StringRef, 3> parts;

@@ -12,7 +12,9 @@
 
 #include "optiml/Core/Variant.h"
 #include "optiml/Frontend/LaunchLoops.h"
+#include "optiml/Frontend/LaunchRuns.h"
 #include "optiml/Frontend/Program.h"
+#include "optiml/Transforms/FuseKernels.h"
 #include "optiml/Transforms/LaunchIdioms.h"
 
 namespace optiml {
@@ -42,6 +44,25 @@ struct FoundLoops {
 };
 /// `device` and `host` are two views of one text. `strictFloat`: sums of floating-point numbers keep their order.
 FoundLoops findLoopRewrites(const Program &device, const Program &host, bool strictFloat);
+
+/// Launches that follow one another and become one launch of a new kernel.
+struct Fusion {
+  FusedKernel kernel;
+  std::vector<KernelState> parts; ///< the originals before any rewrite, in the order of their launches
+  std::vector<unsigned> launches;   ///< LaunchSite::begin, one for each part
+};
+
+struct FoundFusions {
+  std::vector<Fusion> fusions;
+  std::vector<std::string> notes; ///< "line 12: …": why launches that follow one another stay apart
+};
+/// `device` and `host` are two views of one text. `wanted` tells which kernels may be fused.
+FoundFusions findFusions(const Program &device, const Program &host, bool strictFloat,
+                         const std::function<bool(const std::string &kernel)> &wanted);
+
+/// The user's file with the fused kernels, which are launched where their parts' launches are alike. It can be emitted
+/// again with rewrites of the fused kernels.
+llvm::Expected<EmittedProgram> emitFusions(const Program &host, const std::string &fileName, const std::vector<Fusion> &fusions);
 
 /// The emitted text for people.
 std::string withoutLineDirectives(const std::string &emitted);

@@ -1,0 +1,163 @@
+//===- FuseRewrites.cpp - which launches can be fused ---------------------===//
+#include "optiml/Driver/Emit.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Transforms/KernelSpace.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
+
+using namespace optiml;
+
+// One kernel with more bodies than this has no registers left; and each more makes one more trial.
+static constexpr size_t mostParts = 8;
+
+namespace {
+
+class FusionFinder {
+public:
+  FusionFinder(const Program &device, const Program &host, bool strictFloat, const std::function<bool(const std::string &)> &wanted)
+      : device(device), host(host), strictFloat(strictFloat), wanted(wanted) {}
+  FoundFusions run();
+
+private:
+  const Program &device, &host;
+  bool strictFloat;
+  const std::function<bool(const std::string &)> &wanted;
+  std::unique_ptr<KernelSpace> space;
+  FoundFusions found;
+  std::set<std::string> names;
+
+  const LaunchSite &site(unsigned index) const { return host.launches()[index]; }
+  llvm::Expected<const KernelState *> stateOf(const LaunchSite &site) const;
+  llvm::Expected<Fusion> fuse(llvm::ArrayRef<unsigned> sites);
+  std::string freshName(const std::vector<KernelState> &parts) const;
+  void look(const LaunchRun &run);
+};
+
+/// "ns::scale<float>" -> "ns::"
+std::string scopeOf(llvm::StringRef kernel) {
+  size_t end = 0;
+  int depth = 0;
+  for (size_t i = 0; i + 1 < kernel.size(); ++i) {
+    depth += kernel[i] == '<' ? 1 : kernel[i] == '>' ? -1 : 0;
+    if (depth == 0 && kernel[i] == ':' && kernel[i + 1] == ':')
+      end = i + 2;
+  }
+  return kernel.take_front(end).str();
+}
+
+} // namespace
+
+/// The kernel that is launched, before any rewrite.
+llvm::Expected<const KernelState *> FusionFinder::stateOf(const LaunchSite &site) const {
+  const KernelDecl *decl = device.findKernel(site.symbol);
+  if (!decl)
+    return notApplicable("{0} is not defined in this file", site.kernel);
+  if (!wanted(decl->name))
+    return notApplicable("{0} is left alone (--optiml-kernel)", decl->name);
+  for (const KernelSpace::Skipped &skipped : space->skipped())
+    if (skipped.kernel == decl->name)
+      return notApplicable("{0} cannot be read: {1}", decl->name, skipped.reason);
+  const KernelState *state = space->kernel(decl->name);
+  if (!state || !state->rewrite.besideOriginal)
+    return notApplicable("{0} is no part of this file, or has template arguments that are declared elsewhere", decl->name);
+  if (site.topLevelBegin < state->rewrite.insertAt)
+    return notApplicable("its launch stands before {0}", decl->name);
+  for (const Param &param : state->original->params)
+    if (llvm::StringRef(param.name).starts_with("launch"))
+      return notApplicable("the parameter '{0}' of {1} has a name that the new code needs", param.name, decl->name);
+  return state;
+}
+
+std::string FusionFinder::freshName(const std::vector<KernelState> &parts) const {
+  std::string base;
+  for (const KernelState &part : parts) {
+    std::string name;
+    for (char c : llvm::StringRef(part.rewrite.original).drop_front(scopeOf(part.rewrite.original).size()))
+      if (llvm::isAlnum(c) || c == '_')
+        name += c;
+      else if (!name.empty() && name.back() != '_')
+        name += '_';
+    while (!name.empty() && name.back() == '_')
+      name.pop_back();
+    if (base.size() + name.size() < 80)
+      base += name + "_";
+  }
+  std::string name = base + "fused";
+  for (unsigned i = 2; host.text().find(name) != std::string::npos || names.count(name); ++i)
+    name = base + "fused" + std::to_string(i);
+  return name;
+}
+
+llvm::Expected<Fusion> FusionFinder::fuse(llvm::ArrayRef<unsigned> sites) {
+  Fusion fusion;
+  std::vector<KernelPart> parts;
+  for (unsigned index : sites) {
+    auto state = stateOf(site(index));
+    if (!state)
+      return state.takeError();
+    parts.push_back({(*state)->original.get(), site(index).arguments});
+    fusion.parts.push_back(**state);
+    fusion.launches.push_back(site(index).begin);
+    if (scopeOf(fusion.parts.back().rewrite.original) != scopeOf(fusion.parts.front().rewrite.original))
+      return notApplicable("the kernels are in different namespaces");
+  }
+  for (unsigned index : sites)
+    for (const KernelState &part : fusion.parts)
+      if (site(index).topLevelBegin < part.rewrite.insertAt)
+        return notApplicable("a launch stands before {0}", part.rewrite.original);
+  auto fused = fuseKernels(parts, freshName(fusion.parts), strictFloat);
+  if (!fused)
+    return fused.takeError();
+  fusion.kernel = std::move(*fused);
+  return fusion;
+}
+
+/// Fuses as many launches as go together, from the first on.
+void FusionFinder::look(const LaunchRun &run) {
+  llvm::ArrayRef<unsigned> sites = run.sites;
+  while (sites.size() > 1) {
+    std::optional<Fusion> best;
+    size_t count = 2;
+    for (; count <= std::min(sites.size(), mostParts); ++count) {
+      auto fusion = fuse(sites.take_front(count));
+      if (!fusion) {
+        found.notes.push_back(llvm::formatv("line {0}: the launch is not fused with what stands before it: {1}",
+                                            site(sites[count - 1]).line, llvm::toString(fusion.takeError())));
+        break;
+      }
+      best = std::move(*fusion);
+    }
+    if (best) {
+      names.insert(best->kernel.state.rewrite.original);
+      found.fusions.push_back(std::move(*best));
+    }
+    sites = sites.drop_front(count - 1);
+  }
+}
+
+FoundFusions FusionFinder::run() {
+  FoundRuns runs = findLaunchRuns(host);
+  found.notes = runs.notes;
+  if (runs.runs.empty())
+    return std::move(found);
+  std::set<std::string> symbols;
+  for (const LaunchRun &run : runs.runs)
+    for (unsigned index : run.sites)
+      symbols.insert(site(index).symbol);
+  auto made = KernelSpace::create(
+      device, [&](const KernelDecl &decl) { return symbols.count(decl.symbol) != 0; }, [](const KernelDecl &) { return LaunchHints(); });
+  if (!made) {
+    found.notes.push_back(llvm::toString(made.takeError()));
+    return std::move(found);
+  }
+  space = std::move(*made);
+  for (const LaunchRun &run : runs.runs)
+    look(run);
+  return std::move(found);
+}
+
+FoundFusions optiml::findFusions(const Program &device, const Program &host, bool strictFloat,
+                                 const std::function<bool(const std::string &)> &wanted) {
+  return FusionFinder(device, host, strictFloat, wanted).run();
+}

@@ -1,0 +1,103 @@
+//===- FuseText.cpp - CUDA for fused launches -----------------------------===//
+#include "FuseText.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace optiml;
+
+/// "const float *x, int n" -> "  const float *x;\n  int n;\n"
+static std::string fieldsOf(const std::string &parameters) {
+  std::string fields, field;
+  int depth = 0;
+  for (char c : parameters + ",") {
+    depth += c == '<' || c == '(' || c == '[' ? 1 : c == '>' || c == ')' || c == ']' ? -1 : 0;
+    if (c != ',' || depth) {
+      field += c;
+      continue;
+    }
+    if (!llvm::StringRef(field).trim().empty())
+      fields += "  " + llvm::StringRef(field).trim().str() + ";\n";
+    field.clear();
+  }
+  return fields;
+}
+
+static std::string launchClass(const FuseTextNames &names, size_t i) {
+  const FuseTextNames::Part &part = names.parts[i];
+  std::string type = names.launchType(i);
+  std::string text = "\nstruct " + type + " { // a launch of " + part.kernel + " that has been put off\n";
+  text += "  dim3 launchGrid, launchBlock;\n  size_t launchShared;\n  cudaStream_t launchStream;\n" + fieldsOf(part.parameters);
+  text += "  " + type + "(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream" +
+          (part.parameters.empty() ? "" : ",\n      " + part.parameters) + ")\n";
+  text += "      : launchGrid(launchGrid), launchBlock(launchBlock), launchShared(launchShared), launchStream(launchStream)";
+  for (const std::string &name : part.names)
+    text += ", " + name + "(" + name + ")";
+  return text + " {}\n};\n";
+}
+
+/// "launch2"
+static std::string object(size_t part) { return "launch" + std::to_string(part); }
+
+std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &names) {
+  std::string kernels, parameters, tests, arguments, originals;
+  for (size_t i = 0; i < names.parts.size(); ++i) {
+    kernels += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
+    parameters += (i ? ", const " : "const ") + names.launchType(i) + " &" + object(i);
+    std::string list;
+    for (const std::string &name : names.parts[i].names)
+      list += (list.empty() ? "" : ", ") + (object(i) + "." + name);
+    originals += "  " + names.parts[i].callee + "<<<" + object(i) + ".launchGrid, " + object(i) + ".launchBlock, " + object(i) +
+                 ".launchShared, " + object(i) + ".launchStream>>>(" + list + ");\n";
+  }
+  for (size_t i = 0; i < names.parts.size(); ++i) {
+    tests += "      && " + object(i) + ".launchShared == 0";
+    if (i) {
+      for (const char *extent : {"Grid", "Block"})
+        for (const char *axis : {"x", "y", "z"})
+          tests += (*axis == 'x' ? "\n      && " : " && ") + object(0) + ".launch" + extent + "." + axis + " == " + object(i) + ".launch" + extent + "." + axis;
+      tests += "\n      && " + object(0) + ".launchStream == " + object(i) + ".launchStream";
+    }
+    tests += i ? " // launched alike\n" : "\n";
+  }
+  // Where each of the fused kernel's parameters comes from; others that it stands for must be equal.
+  auto member = [&](size_t i, size_t j) { return object(i) + "." + names.parts[i].names[j]; };
+  std::map<std::string, std::string> sources;
+  for (const auto &[name, from] : fused.sources)
+    sources[name] = member(from.first, from.second);
+  for (size_t i = 0; i < fused.names.size(); ++i)
+    for (size_t j = 0; j < fused.names[i].size(); ++j)
+      if (const std::string &source = sources.at(fused.names[i][j]); source != member(i, j)) {
+        // Byte by byte where == is something else, or is not defined.
+        auto param = llvm::find_if(fused.state.tree->params, [&](const Param &p) { return p.name == fused.names[i][j]; });
+        bool plain = param->type.isPointer() || param->type.isInt();
+        tests += "      && " + (plain ? member(i, j) + " == " + source
+                                      : "std::memcmp(&" + member(i, j) + ", &" + source + ", sizeof(" + source + ")) == 0") +
+                 " // the same argument\n";
+      }
+  auto rename = [&](const std::string &name) -> std::string {
+    if (auto it = sources.find(name); it != sources.end())
+      return it->second;
+    llvm::StringRef text = name;
+    if (text.consume_front("grid."))
+      return object(0) + ".launchGrid." + text.str();
+    if (text.consume_front("block."))
+      return object(0) + ".launchBlock." + text.str();
+    auto [base, member] = text.split('.');
+    if (auto it = sources.find(base.str()); it != sources.end())
+      return it->second + "." + member.str();
+    return name;
+  };
+  for (const Condition &condition : fused.state.rewrite.conditions)
+    tests += "      && (" + condition.expression.cxx(rename) + ") // " + condition.why + "\n";
+  for (const Param &param : fused.state.tree->params)
+    arguments += (arguments.empty() ? "" : ", ") + sources.at(param.name);
+
+  std::string text = "// OptiML: launches of " + kernels + " that follow one another, as one kernel\n" + print(*fused.state.tree);
+  for (size_t i = 0; i < names.parts.size(); ++i)
+    text += launchClass(names, i);
+  text += "\nstatic void " + names.launcher() + "(" + parameters + ") {\n";
+  text += "  static " + names.helper + " path(\"" + names.name + "\");\n  if (path.enabled()\n" + tests + "  ) {\n";
+  text += "    path.count(true);\n    " + names.name + "<<<" + object(0) + ".launchGrid, " + object(0) + ".launchBlock, 0, " +
+          object(0) + ".launchStream>>>(" + arguments + ");\n    return;\n  }\n";
+  return text + "  path.count(false);\n" + originals + "}\n";
+}

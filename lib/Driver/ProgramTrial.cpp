@@ -1,0 +1,40 @@
+//===- ProgramTrial.cpp - a whole program against the original ------------===//
+#include "ProgramTrial.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+
+// What is gained must be worth new code: of the measured time, and of a whole program's run on the emulator.
+static constexpr double leastGain = 1.02;
+static constexpr double compareSeconds = 60;
+
+llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, const Backend &backend,
+                                                        const std::string &text) {
+  CompareOptions compare;
+  compare.verify = verifyOptions(task);
+  compare.seconds = std::min(compareSeconds, task.flags.time);
+  compare.freshKernels = false;
+  compare.arguments = task.flags.programArgs;
+  if (std::vector<std::string> sizes = backend.otherSizes(); !sizes.empty()) {
+    llvm::SmallVector<llvm::StringRef, 4> words;
+    llvm::SplitString(sizes.front(), words);
+    compare.arguments.clear();
+    for (llvm::StringRef word : words)
+      compare.arguments.push_back(word.str());
+  }
+  auto originals = OriginalBuilds::create();
+  if (!originals)
+    return originals.takeError();
+  auto report = comparePrograms(*originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
+  if (!report)
+    return report.takeError();
+  if (report->verdict != Verdict::Correct)
+    return makeError("the program is not the same on the emulator: {0}", report->why);
+  return llvm::formatv("the whole program compared with the original on {0} inputs in {1} runs on the CPU emulator",
+                       report->launches, report->runs).str();
+}
+
+double optiml::leastProgramGain(const SearchTask &task, const Backend &backend) {
+  return backend.measures() ? leastGain : task.flags.margin;
+}

@@ -1,0 +1,198 @@
+//===- BetweenLaunches.cpp - what may stand between launches --------------===//
+//
+// What may stand between two launches is a list of what cannot see device memory, nor tell when a kernel runs: variables
+// of the function itself, arithmetic, calls of a few functions that are known by name, and of functions in this file made
+// of the same. No memory behind a pointer is read, for it may be managed memory. What is not on the list refuses.
+//
+//===----------------------------------------------------------------------===//
+#include "BetweenLaunches.h"
+#include "clang/AST/Attr.h"
+#include "clang/Basic/SourceManager.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace optiml;
+using namespace clang;
+
+namespace {
+
+/// Calls that neither see nor change what kernels work on. Waiting changes nothing but time.
+bool isHarmless(const FunctionDecl &fn) {
+  static const llvm::StringSet<> names = {
+      "cudaGetLastError",   "cudaPeekAtLastError",  "cudaGetErrorString", "cudaGetErrorName", "cudaDeviceSynchronize",
+      "cudaThreadSynchronize", "cudaStreamSynchronize", "std::swap",      "std::exchange",    "std::min",
+      "std::max",           "std::move"};
+  return names.contains(fn.getQualifiedNameAsString());
+}
+
+bool isWait(const FunctionDecl &fn) { return llvm::StringRef(fn.getQualifiedNameAsString()).ends_with("Synchronize"); }
+
+bool isErrorCode(QualType type) {
+  type = type.getCanonicalType().getUnqualifiedType();
+  return type.getAsString() == "cudaError" || type.getAsString() == "enum cudaError";
+}
+
+bool hasLaunch(const Stmt *s) {
+  if (!s)
+    return false;
+  if (isa<CUDAKernelCallExpr>(s))
+    return true;
+  return llvm::any_of(s->children(), hasLaunch);
+}
+
+} // namespace
+
+bool optiml::asksForError(const Expr *condition) {
+  condition = condition->IgnoreParenImpCasts();
+  if (auto *op = dyn_cast<BinaryOperator>(condition)) {
+    if (op->getOpcode() != BO_NE)
+      return false;
+    const Expr *a = op->getLHS()->IgnoreParenImpCasts(), *b = op->getRHS()->IgnoreParenImpCasts();
+    auto isSuccess = [](const Expr *e) {
+      auto *name = dyn_cast<DeclRefExpr>(e);
+      return name && name->getDecl()->getName() == "cudaSuccess";
+    };
+    return (isErrorCode(a->getType()) && isSuccess(b)) || (isErrorCode(b->getType()) && isSuccess(a));
+  }
+  return isErrorCode(condition->getType()); // if (status)
+}
+
+bool BetweenLaunches::refuse(const Stmt *s, const std::string &why) {
+  if (refused.empty())
+    refused = llvm::formatv("line {0}: {1}", sm.getPresumedLoc(sm.getExpansionLoc(s->getBeginLoc())).getLine(), why);
+  return false;
+}
+
+bool BetweenLaunches::all(const Stmt *parent) {
+  return llvm::all_of(parent->children(), [&](const Stmt *s) { return !s || stmt(s); });
+}
+
+bool BetweenLaunches::stmt(const Stmt *s) {
+  if (auto *e = dyn_cast<Expr>(s))
+    return expr(e);
+  if (isa<CompoundStmt, NullStmt, BreakStmt, ContinueStmt>(s))
+    return all(s);
+  if (isa<ForStmt, WhileStmt, DoStmt>(s)) {
+    ++loops; // which may wait for what a kernel writes
+    bool good = all(s);
+    --loops;
+    return good;
+  }
+  if (isa<ReturnStmt>(s) && depth)
+    return all(s);
+  if (auto *branch = dyn_cast<IfStmt>(s)) {
+    if (branch->getInit() && !stmt(branch->getInit()))
+      return false;
+    if (branch->getConditionVariable() && !stmt(branch->getConditionVariableDeclStmt()))
+      return false;
+    if (!expr(branch->getCond()))
+      return false;
+    if (asksForError(branch->getCond()) && !hasLaunch(branch->getThen()))
+      return !branch->getElse() || stmt(branch->getElse());
+    return stmt(branch->getThen()) && (!branch->getElse() || stmt(branch->getElse()));
+  }
+  if (auto *decls = dyn_cast<DeclStmt>(s)) {
+    for (const Decl *d : decls->decls()) {
+      auto *v = dyn_cast<VarDecl>(d);
+      if (!v || !v->hasLocalStorage() || v->getType()->isReferenceType())
+        return refuse(s, "a declaration that is no local variable");
+      if (!v->getType().isTriviallyCopyableType(v->getASTContext()))
+        return refuse(s, "'" + v->getNameAsString() + "' is an object with a destructor");
+      if (v->getInit() && !expr(v->getInit()))
+        return false;
+    }
+    return true;
+  }
+  return refuse(s, llvm::StringRef(s->getStmtClassName()).str() + " between launches");
+}
+
+bool BetweenLaunches::variable(const DeclRefExpr *ref) {
+  const ValueDecl *decl = ref->getDecl();
+  if (isa<EnumConstantDecl, FunctionDecl>(decl))
+    return true;
+  auto *v = dyn_cast<VarDecl>(decl);
+  if (!v || v->hasAttr<CUDADeviceAttr>() || v->hasAttr<HIPManagedAttr>() || v->getType().isVolatileQualified())
+    return refuse(ref, "'" + decl->getNameAsString() + "' may be seen by kernels");
+  // What a reference stands for may lie in managed memory; within a called function it is what the loop passed.
+  if (v->getType()->isReferenceType() && !(depth && isa<ParmVarDecl>(v)) && !reads())
+    return refuse(ref, "'" + decl->getNameAsString() + "' is a reference");
+  return true;
+}
+
+bool BetweenLaunches::call(const CallExpr *e) {
+  const FunctionDecl *fn = e->getDirectCallee();
+  if (!fn || isa<CXXMethodDecl>(fn))
+    return refuse(e, "a call through a pointer or of a member");
+  bool known = isHarmless(*fn);
+  if (!known && fn->getBuiltinID()) // pow, abs: of values only
+    known = llvm::none_of(fn->parameters(), [](const ParmVarDecl *p) { return p->getType()->isAnyPointerType() || p->getType()->isReferenceType(); });
+  const FunctionDecl *definition = nullptr;
+  if (!known && (!fn->hasBody(definition) || depth == 3))
+    return refuse(e, "a call of " + fn->getQualifiedNameAsString());
+  for (const Expr *a : e->arguments())
+    if (!expr(a))
+      return false;
+  waited |= isWait(*fn);
+  if (known)
+    return true;
+  // Mathematics of the system's headers has wrappers of its own; nothing that it does concerns kernels.
+  if (sm.isInSystemHeader(definition->getLocation()))
+    return llvm::none_of(fn->parameters(), [](const ParmVarDecl *p) { return p->getType()->isAnyPointerType() || p->getType()->isReferenceType(); }) &&
+                   fn->getReturnType()->isArithmeticType()
+               ? true
+               : refuse(e, "a call of " + fn->getQualifiedNameAsString());
+  ++depth;
+  bool good = !hasLaunch(definition->getBody()) && stmt(definition->getBody());
+  --depth;
+  return good || refuse(e, "a call of " + fn->getQualifiedNameAsString());
+}
+
+bool BetweenLaunches::expr(const Expr *e) {
+  if (auto *launch = dyn_cast<CUDAKernelCallExpr>(e)) {
+    launches.push_back(launch);
+    for (const Expr *a : launch->arguments())
+      if (!expr(a))
+        return false;
+    for (const Expr *a : launch->getConfig()->arguments())
+      if (!expr(a))
+        return false;
+    return true;
+  }
+  if (auto *ref = dyn_cast<DeclRefExpr>(e))
+    return variable(ref);
+  if (isa<CXXOperatorCallExpr>(e))
+    return refuse(e, "an overloaded operator");
+  if (auto *c = dyn_cast<CallExpr>(e))
+    return call(c);
+  if (e->getType().isVolatileQualified())
+    return refuse(e, "a volatile object");
+  if (auto *u = dyn_cast<UnaryOperator>(e)) {
+    if (u->getOpcode() == UO_AddrOf || (u->getOpcode() == UO_Deref && !reads()))
+      return refuse(e, "memory behind a pointer, which a kernel may write");
+    return expr(u->getSubExpr());
+  }
+  if (auto *s = dyn_cast<ArraySubscriptExpr>(e)) {
+    const Expr *base = s->getBase()->IgnoreParenImpCasts();
+    if ((!isa<DeclRefExpr>(base) || !base->getType()->isConstantArrayType()) && !reads())
+      return refuse(e, "memory behind a pointer, which a kernel may write");
+    return expr(base) && expr(s->getIdx());
+  }
+  if (auto *m = dyn_cast<MemberExpr>(e)) {
+    if (m->getType().isVolatileQualified() || (m->isArrow() && !reads()) || isa<CXXMethodDecl>(m->getMemberDecl()))
+      return refuse(e, "a member behind a pointer");
+    return expr(m->getBase());
+  }
+  if (isa<UnaryExprOrTypeTraitExpr, CXXThisExpr>(e))
+    return true;
+  if (auto *d = dyn_cast<CXXDefaultArgExpr>(e))
+    return expr(d->getExpr());
+  if (auto *c = dyn_cast<CXXConstructExpr>(e))
+    if (!c->getConstructor()->isTrivial() && c->getConstructor()->getParent()->getName() != "dim3")
+      return refuse(e, "an object is made");
+  if (isa<IntegerLiteral, FloatingLiteral, CharacterLiteral, StringLiteral, CXXBoolLiteralExpr, CXXNullPtrLiteralExpr,
+          ParenExpr, CastExpr, BinaryOperator, AbstractConditionalOperator, CXXConstructExpr, MaterializeTemporaryExpr,
+          CXXBindTemporaryExpr, ExprWithCleanups, PredefinedExpr, InitListExpr, ImplicitValueInitExpr, ConstantExpr,
+          SubstNonTypeTemplateParmExpr>(e))
+    return llvm::all_of(e->children(), [&](const Stmt *s) { return !s || stmt(s); });
+  return refuse(e, llvm::StringRef(e->getStmtClassName()).str() + " between launches");
+}

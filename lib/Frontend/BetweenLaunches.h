@@ -1,0 +1,50 @@
+//===- BetweenLaunches.h - what may stand between launches ------*- C++ -*-===//
+#ifndef OPTIML_LIB_FRONTEND_BETWEENLAUNCHES_H
+#define OPTIML_LIB_FRONTEND_BETWEENLAUNCHES_H
+
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/Stmt.h"
+#include <string>
+#include <vector>
+
+namespace optiml {
+
+/// Compares an error code with cudaSuccess: what hangs on it only runs after an error.
+bool asksForError(const clang::Expr *condition);
+
+/// Whether launches before a statement may be put off until after it: it neither sees nor changes what kernels work on.
+class BetweenLaunches {
+public:
+  /// `refused` is set to the first reason against it, and `launches` gets the launches within the statements.
+  BetweenLaunches(const clang::SourceManager &sm, std::string &refused,
+                  std::vector<const clang::CUDAKernelCallExpr *> &launches)
+      : sm(sm), refused(refused), launches(launches) {}
+
+  bool stmt(const clang::Stmt *s);
+  bool expr(const clang::Expr *e);
+
+  /// Allows to look at memory behind pointers and references, outside of loops, until the host waits: while kernels run
+  /// it cannot look at what they write.
+  void allowReads(bool allowed) { mayRead = allowed; }
+  /// The host has waited for the GPU.
+  bool hasWaited() const { return waited; }
+
+private:
+  const clang::SourceManager &sm;
+  std::string &refused;
+  std::vector<const clang::CUDAKernelCallExpr *> &launches;
+  unsigned depth = 0; ///< of calls
+  unsigned loops = 0; ///< around what is looked at
+  bool mayRead = false, waited = false;
+  bool reads() const { return mayRead && !waited && !loops && !depth; }
+
+  bool refuse(const clang::Stmt *s, const std::string &why);
+  bool all(const clang::Stmt *parent);
+  bool variable(const clang::DeclRefExpr *ref);
+  bool call(const clang::CallExpr *e);
+};
+
+} // namespace optiml
+
+#endif

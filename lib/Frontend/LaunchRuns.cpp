@@ -1,0 +1,124 @@
+//===- LaunchRuns.cpp - launches that follow one another ------------------===//
+#include "optiml/Frontend/LaunchRuns.h"
+#include "BetweenLaunches.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
+#include <set>
+
+using namespace optiml;
+using namespace clang;
+
+namespace {
+
+class RunFinder : public RecursiveASTVisitor<RunFinder> {
+public:
+  RunFinder(const Program &host, FoundRuns &found) : sm(host.ast().getSourceManager()), found(found) {
+    std::set<unsigned> several; // the launches of a template's instantiations stand at one place
+    for (unsigned i = 0; i < host.launches().size(); ++i) {
+      const LaunchSite &site = host.launches()[i];
+      if (!site.inMacro && !site.inTemplate && !site.symbol.empty() && !sites.emplace(site.begin, i).second)
+        several.insert(site.begin);
+    }
+    for (unsigned begin : several)
+      sites.erase(begin);
+  }
+
+  bool TraverseFunctionDecl(FunctionDecl *fn) {
+    return fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())) || RecursiveASTVisitor::TraverseFunctionDecl(fn);
+  }
+
+  bool VisitCompoundStmt(CompoundStmt *block) {
+    // A launch that is put off becomes a variable; nothing may jump over its declaration.
+    if (llvm::any_of(block->body(), [](const Stmt *s) { return isa<SwitchCase, LabelStmt>(s); }))
+      return true;
+    LaunchRun run;
+    std::string refused;
+    bool waited = false; // since the run's first launch
+    for (const Stmt *s : block->body()) {
+      if (const unsigned *site = launchAt(s)) {
+        std::string own;
+        std::vector<const CUDAKernelCallExpr *> launches;
+        BetweenLaunches arguments(sm, own, launches);
+        arguments.allowReads(run.sites.empty() || !waited);
+        if (!arguments.stmt(s)) {
+          end(run);
+          refused = own;
+          continue;
+        }
+        waited &= !run.sites.empty();
+        if (!refused.empty())
+          found.notes.push_back(refused);
+        refused.clear();
+        run.sites.push_back(*site);
+        continue;
+      }
+      std::string why;
+      std::vector<const CUDAKernelCallExpr *> launches;
+      BetweenLaunches between(sm, why, launches);
+      between.allowReads(!waited);
+      bool good = between.stmt(s);
+      waited |= between.hasWaited();
+      if (good && launches.empty() && !leaves(s))
+        continue;
+      if (!run.sites.empty())
+        refused = !why.empty()        ? why
+                  : !launches.empty() ? line(s) + "a launch within another statement"
+                                      : line(s) + "the block may be left between launches";
+      end(run);
+    }
+    end(run);
+    return true;
+  }
+
+private:
+  const SourceManager &sm;
+  FoundRuns &found;
+  std::map<unsigned, unsigned> sites; ///< by LaunchSite::begin
+
+  std::string line(const Stmt *s) const {
+    return llvm::formatv("line {0}: ", sm.getPresumedLoc(sm.getExpansionLoc(s->getBeginLoc())).getLine());
+  }
+  void end(LaunchRun &run) {
+    if (run.sites.size() > 1)
+      found.runs.push_back(run);
+    run.sites.clear();
+  }
+  /// The launch that the statement is.
+  const unsigned *launchAt(const Stmt *s) const {
+    if (auto *full = dyn_cast<ExprWithCleanups>(s))
+      s = full->getSubExpr();
+    if (!isa<CUDAKernelCallExpr>(s) || s->getBeginLoc().isMacroID() || !sm.isInMainFile(s->getBeginLoc()))
+      return nullptr;
+    auto it = sites.find(sm.getFileOffset(s->getBeginLoc()));
+    return it == sites.end() ? nullptr : &it->second;
+  }
+  /// Leaves the statement itself; after an error nothing matters any more.
+  static bool leaves(const Stmt *s) {
+    if (isa<BreakStmt, ContinueStmt>(s))
+      return true;
+    if (auto *branch = dyn_cast<IfStmt>(s); branch && asksForError(branch->getCond()))
+      return branch->getElse() && leaves(branch->getElse());
+    if (isa<ForStmt, WhileStmt, DoStmt>(s)) // its own affair
+      return false;
+    return llvm::any_of(s->children(), [](const Stmt *child) { return child && leaves(child); });
+  }
+  static bool hasLabel(const Stmt *s) {
+    return s && (isa<LabelStmt, IndirectGotoStmt>(s) || llvm::any_of(s->children(), hasLabel));
+  }
+};
+
+} // namespace
+
+FoundRuns optiml::findLaunchRuns(const Program &host) {
+  FoundRuns found;
+  RunFinder finder(host, found);
+  const SourceManager &sm = host.ast().getSourceManager();
+  for (Decl *decl : host.ast().getTranslationUnitDecl()->decls())
+    if (!sm.isInSystemHeader(decl->getLocation()))
+      finder.TraverseDecl(decl);
+  llvm::sort(found.runs, [&](const LaunchRun &a, const LaunchRun &b) {
+    return host.launches()[a.sites[0]].begin < host.launches()[b.sites[0]].begin;
+  });
+  return found;
+}

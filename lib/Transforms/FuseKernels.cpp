@@ -1,0 +1,339 @@
+//===- FuseKernels.cpp - kernels launched in a row, as one ----------------===//
+//
+// Bodies are put one after the other, with names of their own. Indices that are computed alike are computed once, and
+// guards that are the same become one, so that what stands under them lies side by side.
+//
+//===----------------------------------------------------------------------===//
+#include "FuseKernels.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+class Fuser {
+public:
+  explicit Fuser(const std::string &name) : fused(std::make_shared<Kernel>()) {
+    fused->name = name;
+    fused->body = block();
+  }
+  llvm::Error add(const KernelPart &part);
+  llvm::Expected<FusedKernel> finish(bool strictFloat);
+
+private:
+  std::shared_ptr<Kernel> fused;
+  std::vector<std::vector<std::string>> names;
+  std::map<std::string, std::pair<unsigned, unsigned>> sources;
+  std::map<std::string, std::vector<std::string>> argumentsOf; ///< of the fused kernel's parameters, as written
+  PartOf partOf;
+  std::vector<StmtRef> alive; ///< statements are known by their addresses, also those that are left out
+  std::vector<Condition> conditions;
+  StrideLoops strides;
+  std::set<std::string> declared; ///< parameters and locals
+  std::set<const Stmt *> plain;   ///< declarations of values that depend on arguments and indices alone
+
+  llvm::Error rename(Kernel &part, const std::vector<std::string> &arguments);
+  std::string parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken);
+  bool sameGuard(const ExprRef &a, const ExprRef &b);
+  bool sameLoop(const Stmt &a, const Stmt &b);
+  void append(Stmt &into, std::vector<StmtRef> list);
+};
+
+std::set<std::string> declaredIn(const Kernel &kernel) {
+  std::set<std::string> result;
+  for (const Param &param : kernel.params)
+    result.insert(param.name);
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl)
+      result.insert(s.text);
+  });
+  return result;
+}
+
+/// Refuses memory that is accessed in other ways than by subscripts, and meetings of threads.
+llvm::Error requireVisible(const Kernel &kernel, const KernelModel &model) {
+  for (const Param &param : kernel.params)
+    if (param.type.isPointer() && (!param.type.pointee || param.type.pointee->isVolatile))
+      return notApplicable("'{0}' points to volatile memory", param.name);
+  if (hasBarrier(*kernel.body))
+    return notApplicable("its threads wait for each other");
+  if (unsigned line = model.unknownEffectLine())
+    return notApplicable("it may write memory in ways that are not understood (line {0})", line);
+  std::optional<unsigned> hidden;
+  auto hide = [&](unsigned line) { hidden = hidden.value_or(line); };
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque || s.isShared)
+      hide(s.line);
+  });
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    bool calls = e->kind == ExprKind::Call && !e->isAtomic;
+    if ((e->kind == ExprKind::Unary && e->text == "*") || (calls && llvm::any_of(e->args, [](const ExprRef &a) { return a->type.isPointer(); })))
+      hide(e->line);
+    if (e->kind == ExprKind::Opaque)
+      for (const std::string &name : e->names)
+        if (const Param *param = model.param(name); (param && (param->type.isPointer() || !param->fields.empty())) || !e->pure)
+          hide(e->line);
+  });
+  if (hidden)
+    return notApplicable("what it accesses is not understood (line {0})", *hidden);
+  return llvm::Error::success();
+}
+
+bool sameValue(const Type &a, const Type &b) {
+  auto element = [](const Type &pointer) {
+    llvm::StringRef text = pointer.pointee->text;
+    text.consume_front("const ");
+    return text;
+  };
+  if (a.isPointer() && b.isPointer() && a.pointee && b.pointee)
+    return element(a) == element(b);
+  return (a.isInt() || a.isFloat() || a.cls == Type::Class::Record) && a.text == b.text;
+}
+
+} // namespace
+
+/// The fused kernel's parameter for one of a part: one that is given the same argument, or a new one.
+std::string Fuser::parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken) {
+  for (Param &other : fused->params)
+    if (llvm::is_contained(argumentsOf[other.name], argument) && sameValue(param.type, other.type)) {
+      if (other.type.isPointer() && other.type.pointee->isConst && !param.type.pointee->isConst) {
+        other.type = param.type;
+        other.type.isRestrict = false;
+        sources[other.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
+      }
+      return other.name;
+    }
+  Param own = param;
+  own.name = freshName(taken, param.name);
+  own.type.isRestrict = false; // nothing is promised about the other parts' arrays
+  fused->params.push_back(own);
+  argumentsOf[own.name].push_back(argument);
+  sources[own.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
+  return own.name;
+}
+
+/// Gives what the part declares names that nothing else in the fused kernel has.
+llvm::Error Fuser::rename(Kernel &part, const std::vector<std::string> &arguments) {
+  std::set<std::string> own = declaredIn(part), all = allNames(part), taken = allNames(*fused);
+  taken.insert(declared.begin(), declared.end());
+  for (const std::string &name : all)
+    if (!own.count(name) && declared.count(name))
+      return notApplicable("'{0}' is a local name in one and a name of the file in the other", name);
+  std::map<std::string, ExprRef> renamed;
+  names.emplace_back();
+  std::set<std::string> inUse = taken; // a parameter's name must not be one of the part's other names either
+  for (const std::string &name : all)
+    if (!llvm::any_of(part.params, [&](const Param &p) { return p.name == name; }))
+      inUse.insert(name);
+  for (size_t i = 0; i < part.params.size(); ++i) {
+    const Param &param = part.params[i];
+    names.back().push_back(parameterFor(param, arguments[i], inUse));
+    if (names.back().back() != param.name)
+      renamed[param.name] = var(names.back().back(), param.type);
+  }
+  for (const Param &param : fused->params)
+    taken.insert(param.name);
+  std::map<std::string, std::string> locals;
+  walk(*part.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || (!taken.count(s.text) && !locals.count(s.text)))
+      return;
+    if (auto known = locals.find(s.text); known == locals.end()) {
+      std::set<std::string> avoid = taken;
+      avoid.insert(all.begin(), all.end());
+      locals[s.text] = freshName(avoid, s.text);
+      taken.insert(locals[s.text]);
+    }
+    Type type = s.type;
+    renamed[s.text] = var(locals[s.text], type);
+    s.text = locals[s.text];
+  });
+  std::set<std::string> changed;
+  for (const auto &[name, e] : renamed)
+    changed.insert(name);
+  if (opaqueMentions(*part.body, changed))
+    return notApplicable("text that is kept as it is mentions a name that both have");
+  rewriteExprs(*part.body, [&](const ExprRef &e) -> ExprRef { // keeps each use's own type
+    auto it = e->kind == ExprKind::Var ? renamed.find(e->text) : renamed.end();
+    return it == renamed.end() ? nullptr : var(it->second->text, e->type);
+  });
+  for (size_t i = 0; i < part.params.size(); ++i)
+    part.params[i].name = names.back()[i];
+  std::set<std::string> now = declaredIn(part);
+  declared.insert(now.begin(), now.end());
+  return llvm::Error::success();
+}
+
+llvm::Error Fuser::add(const KernelPart &given) {
+  std::shared_ptr<Kernel> part = given.tree->clone();
+  if (given.arguments.size() != part->params.size())
+    return notApplicable("its launch relies on default arguments");
+  if (llvm::Error e = requireConstantParameters(*part))
+    return e;
+  if (llvm::Error e = removeEarlyReturns(*part))
+    return e;
+  if (llvm::Error e = rename(*part, given.arguments))
+    return e;
+  hideStrides(*part, strides);
+  KernelModel model(*part);
+  if (llvm::Error e = requireVisible(*part, model))
+    return e;
+  walk(*part->body, [&](Stmt &s) {
+    partOf[&s] = unsigned(names.size() - 1);
+    if (s.kind != StmtKind::Decl || !s.dims.empty() || !s.expr || s.type.isPointer() || model.singleAssignment(s.text) != &s ||
+        !model.stable(s.expr) || model.loopOf(s.text))
+      return;
+    bool known = true; // through declarations of the same kind
+    for (const std::string &name : namesIn(s.expr))
+      if (const Stmt *d = model.declaration(name))
+        known &= plain.count(d) != 0;
+    if (known)
+      plain.insert(&s);
+  });
+  if (part->maxThreads)
+    fused->maxThreads = fused->maxThreads ? std::min(fused->maxThreads, part->maxThreads) : part->maxThreads;
+  fused->line = fused->line ? fused->line : part->line;
+  append(*fused->body, part->body->body);
+  alive.push_back(part->body);
+  return llvm::Error::success();
+}
+
+/// Whether two conditions are about indices and arguments alone, so that nothing under them changes them, and say the same.
+/// Bounds that arguments give in different ways ("rows * cols" and "n") are taken for equal, which becomes a condition.
+bool Fuser::sameGuard(const ExprRef &a, const ExprRef &b) {
+  KernelModel model(*fused);
+  if (!model.stable(a) || !model.stable(b))
+    return false;
+  if (equal(a, b))
+    return true;
+  auto factsOf = [&](const ExprRef &e) {
+    std::vector<Poly> facts;
+    model.addFacts(e, true, facts);
+    return facts;
+  };
+  // As many facts as comparisons: nothing of the condition is lost in them.
+  auto isConjunction = [](const ExprRef &e, size_t facts) {
+    size_t comparisons = 0;
+    bool plain = true;
+    std::function<void(const ExprRef &)> visit = [&](const ExprRef &part) {
+      if (part->kind == ExprKind::Binary && part->text == "&&") {
+        visit(part->args[0]);
+        visit(part->args[1]);
+        return;
+      }
+      static const std::set<std::string> ordered = {"<", "<=", ">", ">="};
+      plain &= part->kind == ExprKind::Binary && ordered.count(part->text);
+      ++comparisons;
+    };
+    visit(e);
+    return plain && comparisons == facts;
+  };
+  std::vector<Poly> x = factsOf(a), y = factsOf(b);
+  if (x.size() != y.size() || !isConjunction(a, x.size()) || !isConjunction(b, y.size()))
+    return false;
+  std::vector<Condition> needed;
+  for (size_t i = 0; i < x.size(); ++i) {
+    Poly difference = x[i] - y[i];
+    if (difference.terms.empty())
+      continue;
+    auto text = planText(model, difference);
+    if (!text || difference.constant())
+      return false;
+    needed.push_back({IntExpr::of(*text + " == 0"), "they do as many elements each"});
+  }
+  conditions.insert(conditions.end(), needed.begin(), needed.end());
+  return true;
+}
+
+/// Appends a part's statements to what is there.
+void Fuser::append(Stmt &into, std::vector<StmtRef> list) {
+  auto isPlain = [&](const StmtRef &s) { return plain.count(s.get()) != 0; };
+  for (size_t i = 0; i < list.size(); ++i) {
+    const StmtRef &s = list[i];
+    if (isPlain(s)) {
+      auto end = std::find_if_not(into.body.begin(), into.body.end(), isPlain);
+      KernelModel model(*fused);
+      auto same = std::find_if(into.body.begin(), end, [&](const StmtRef &d) {
+        bool alike = equal(d->expr, s->expr) || (s->type.isInt() && model.poly(d->expr) == model.poly(s->expr));
+        return d->type.text == s->type.text && alike;
+      });
+      if (same == end) {
+        into.body.insert(end, s);
+        continue;
+      }
+      for (size_t j = i + 1; j < list.size(); ++j)
+        substitute(*list[j], {{s->text, var((*same)->text, s->type)}});
+      continue;
+    }
+    StmtRef last = into.body.empty() ? nullptr : into.body.back();
+    auto loneIf = [](const StmtRef &x) { return x && x->kind == StmtKind::If && x->body.size() == 1; };
+    if (loneIf(last) && loneIf(s) && sameGuard(last->expr, s->expr)) {
+      append(*last->body[0], s->body[0]->body);
+      continue;
+    }
+    if (last && sameLoop(*last, *s)) {
+      substitute(*s->body[0], {{s->init->text, var(last->init->text, s->init->type)}});
+      append(*last->body[0], s->body[0]->body);
+      continue;
+    }
+    into.body.push_back(s);
+  }
+}
+
+/// Two grid-stride loops over the same elements.
+bool Fuser::sameLoop(const Stmt &a, const Stmt &b) {
+  auto isStride = [&](const Stmt &s) { return s.kind == StmtKind::For && s.init && strides.count(s.init->text) != 0; };
+  if (!isStride(a) || !isStride(b) || a.init->type.text != b.init->type.text)
+    return false;
+  bool leaves = false; // an iteration of the first would end that of the second
+  walk(*a.body[0], [&](Stmt &s) { leaves |= s.kind == StmtKind::Break || s.kind == StmtKind::Continue; });
+  walk(*b.body[0], [&](Stmt &s) { leaves |= s.kind == StmtKind::Break; });
+  if (leaves)
+    return false;
+  return sameGuard(a.expr, substitute(b.expr, {{b.init->text, var(a.init->text, a.init->type)}}));
+}
+
+/// Drops declarations at the head of the kernel that nothing needs any more.
+static void dropUnused(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::erase_if(kernel.body->body, [&](const StmtRef &s) {
+    if (s->kind != StmtKind::Decl || !s->dims.empty() || !s->expr || !model.stable(s->expr))
+      return false;
+    bool used = false;
+    walk(*kernel.body, [&](Stmt &t) { used |= t.names.count(s->text) != 0; });
+    walkExprs(*kernel.body, [&](const ExprRef &e) { used |= (e->kind == ExprKind::Var && e->text == s->text) || e->names.count(s->text); });
+    return !used;
+  });
+}
+
+llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
+  FusedKernel result;
+  result.names = names;
+  result.sources = sources;
+  result.state = originalState(fused, fused->name, fused->name, fused->name, {});
+  for (const Condition &condition : conditions)
+    result.state.require(condition.expression.str(), condition.why);
+  KernelModel model(*fused);
+  ArrayPairs disjoint;
+  bool flows = false;
+  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, disjoint, flows))
+    return std::move(e);
+  if (flows && strictFloat)
+    return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");
+  auto forwarded = fused->clone();
+  forwardStores(*forwarded, disjoint);
+  showStrides(*forwarded, strides);
+  dropUnused(*forwarded);
+  auto original = fused->clone();
+  showStrides(*original, strides);
+  result.state.original = original;
+  result.state.tree = forwarded;
+  return result;
+}
+
+llvm::Expected<FusedKernel> optiml::fuseKernels(const std::vector<KernelPart> &parts, const std::string &name, bool strictFloat) {
+  Fuser fuser(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = fuser.add(part))
+      return std::move(e);
+  return fuser.finish(strictFloat);
+}

@@ -1,0 +1,103 @@
+//===- FuseStrides.cpp - grid-stride loops in fused kernels ---------------===//
+//
+// for (i = the thread's place; i < n; i += threads of the grid): every i belongs to one thread. Under analysis such a loop
+// stands as for (i = 0; i < n; ++i), of which each thread does a part, so that bounds are seen; it is put back afterwards.
+//
+//===----------------------------------------------------------------------===//
+#include "FuseKernels.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+static bool assigns(Stmt &s, const std::string &name) {
+  bool found = false;
+  walkExprs(s, [&](const ExprRef &e) {
+    bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    found |= changes && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
+  });
+  return found;
+}
+
+/// What `e` adds to the variable: i += stride, i = i + stride.
+static ExprRef addedTo(const ExprRef &e, const std::string &name) {
+  if (!e || e->kind != ExprKind::Assign || e->args[0]->kind != ExprKind::Var || e->args[0]->text != name)
+    return nullptr;
+  if (e->text == "+=")
+    return e->args[1];
+  const ExprRef &value = e->args[1];
+  if (e->text != "=" || value->kind != ExprKind::Binary || value->text != "+")
+    return nullptr;
+  for (unsigned i = 0; i < 2; ++i)
+    if (value->args[i]->kind == ExprKind::Var && value->args[i]->text == name)
+      return value->args[1 - i];
+  return nullptr;
+}
+
+/// T i = …; while (c) { …; i += s; }  becomes  for (T i = …; c; i += s) { … }
+static void countWhiles(Stmt &block, const KernelModel &model) {
+  for (size_t at = 0; at < block.body.size(); ++at) {
+    Stmt &loop = *block.body[at];
+    if (loop.kind != StmtKind::While || loop.body[0]->body.empty())
+      continue;
+    StmtRef last = loop.body[0]->body.back();
+    if (last->kind != StmtKind::Expr || last->expr->kind != ExprKind::Assign || last->expr->args[0]->kind != ExprKind::Var)
+      continue;
+    const std::string name = last->expr->args[0]->text;
+    auto decl = llvm::find_if(block.body, [&](const StmtRef &s) { return s->kind == StmtKind::Decl && s->text == name && s->expr; });
+    if (decl == block.body.end() || size_t(decl - block.body.begin()) > at || !model.stable((*decl)->expr) || !addedTo(last->expr, name))
+      continue;
+    bool elsewhere = false;
+    for (const StmtRef &s : block.body)
+      if (s.get() != &loop && s != *decl)
+        walkExprs(*s, [&](const ExprRef &e) { elsewhere |= e->kind == ExprKind::Var && e->text == name; });
+    walk(*loop.body[0], [&](Stmt &s) { elsewhere |= s.kind == StmtKind::Continue || s.kind == StmtKind::Opaque; });
+    if (elsewhere)
+      continue;
+    loop.kind = StmtKind::For;
+    loop.init = *decl;
+    loop.step = last->expr;
+    loop.body[0]->body.pop_back();
+    block.body.erase(decl);
+    --at;
+  }
+}
+
+void optiml::hideStrides(Kernel &kernel, StrideLoops &strides) {
+  {
+    KernelModel model(kernel);
+    walk(*kernel.body, [&](Stmt &s) {
+      if (s.kind == StmtKind::Block)
+        countWhiles(s, model);
+    });
+  }
+  KernelModel model(kernel);
+  const Poly threads = Poly::atom("gridDim.x") * Poly::atom("blockDim.x");
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.init->type.isInt())
+      return;
+    const std::string &name = s.init->text;
+    ExprRef stride = addedTo(s.step, name);
+    if (!stride || assigns(*s.body[0], name) || !(model.poly(s.init->expr) == Poly::atom("globalIdx.x")) || !(model.poly(stride) == threads))
+      return;
+    StrideLoop real{s.init->expr, s.step};
+    s.init->expr = intLit(0);
+    s.step = assign("+=", var(name, s.init->type), intLit(1));
+    if (asCountedLoop(s)) {
+      strides[name] = real;
+    } else {
+      s.init->expr = real.first;
+      s.step = real.step;
+    }
+  });
+}
+
+void optiml::showStrides(Kernel &kernel, const StrideLoops &strides) {
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::For || !s.init)
+      return;
+    if (auto real = strides.find(s.init->text); real != strides.end()) {
+      s.init->expr = real->second.first;
+      s.step = real->second.step;
+    }
+  });
+}
