@@ -4,6 +4,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include <cmath>
 
 using namespace optiml;
@@ -12,12 +13,44 @@ using llvm::StringRef;
 
 using Role = Buffer::Role;
 
+/// Window sizes and the like, which the gate does not make smaller.
+static bool isKept(const Size &size, int64_t asked) { return size.keep && asked <= 64; }
+
 std::vector<std::string> optiml::gen::smallArguments(const Understood &request) {
   std::vector<std::string> result;
   for (const Size &size : request.operation->sizes) {
     int64_t asked = request.sizes.at(size.name);
-    int64_t value = size.keep && asked <= 64 ? asked : std::min(asked, size.small);
+    int64_t value = isKept(size, asked) ? asked : std::min(asked, size.small);
     result.push_back(std::to_string(value));
+  }
+  return result;
+}
+
+/// `value` where it is allowed, as near below as it goes.
+static int64_t allowed(const Size &size, int64_t value) {
+  if (size.powerOfTwo)
+    value = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(value, 1))));
+  return std::clamp(value, size.least, size.most);
+}
+
+std::vector<std::string> optiml::gen::otherArguments(const Understood &request) {
+  std::vector<std::string> result;
+  int64_t odd = 1; // sizes that were equal need not stay so
+  for (const Size &size : request.operation->sizes) {
+    int64_t asked = request.sizes.at(size.name);
+    int64_t value = isKept(size, asked) ? asked : allowed(size, (2 * size.small) | odd);
+    odd += 2;
+    result.push_back(std::to_string(value));
+  }
+  return result;
+}
+
+std::vector<std::string> optiml::gen::middleArguments(const Understood &request) {
+  std::vector<std::string> result;
+  for (const Size &size : request.operation->sizes) {
+    int64_t asked = request.sizes.at(size.name);
+    double mean = std::sqrt(double(std::max<int64_t>(size.small, 1)) * double(asked));
+    result.push_back(std::to_string(isKept(size, asked) || asked <= size.small ? asked : allowed(size, int64_t(mean))));
   }
   return result;
 }
@@ -71,6 +104,7 @@ public:
       : request(request), op(*request.operation), words(words), library(library), renderer(request) {}
 
   llvm::Expected<std::string> write();
+  llvm::Expected<Harness> harness(StringRef verdict);
 
 private:
   std::string section(StringRef name, Place place) {
@@ -111,7 +145,10 @@ private:
   std::string inputs();
   std::string allocate();
   std::string results();
-  std::string check();
+  std::string check(StringRef verdict);
+  std::string launchList(bool declare);
+  /// The program around `device` (kernels) and `launch` (host code).
+  std::string assemble(const std::string &device, const std::string &launch, StringRef verdict);
   std::string realDeclarations();
   std::string declareReal(const std::string &name, double v);
   std::string title();
@@ -363,7 +400,7 @@ std::string Writer::results() {
   return result;
 }
 
-std::string Writer::check() {
+std::string Writer::check(StringRef verdict) {
   std::string result, call, compare;
   auto add = [&](const std::string &text) { call += (call.empty() ? "" : ", ") + text; };
   for (const Buffer &buffer : op.buffers)
@@ -409,19 +446,59 @@ std::string Writer::check() {
     for (const Stage &stage : request.before)
       name += (name.empty() ? "" : "+") + stage.operation->name;
   }
-  result += "  printf(\"%s " + name + format + "\\n\", wrong ? \"FAILED\" : \"PASSED\"" + values + ");\n";
+  result += "  printf(\"%s " + name + format + "\\n\", wrong ? \"FAILED\" : \"" + verdict.str() + "\"" + values + ");\n";
   return result + "  return wrong ? EXIT_FAILURE : EXIT_SUCCESS;\n";
 }
 
-llvm::Expected<std::string> Writer::write() {
-  std::string device = kernels(), host = reference(), filled = inputs();
+std::string Writer::assemble(const std::string &device, const std::string &launch, StringRef verdict) {
+  std::string host = reference(), filled = inputs();
   std::string result = head() + device + randomNumbers;
   if (StringRef(filled).contains("uniform("))
     result += uniformNumbers;
   result += "\n" + host;
   result += std::string(compareFunction) + "\nint main(int argc, char **argv) {\n" + arguments() + realDeclarations() + "\n" + filled + "\n" + allocate() + "\n";
-  result += section("launch", Place::Host);
-  result += "  CUDA_CHECK(cudaGetLastError());\n  CUDA_CHECK(cudaDeviceSynchronize());\n\n" + results() + "\n" + check() + "}\n";
+  result += launch;
+  return result + "  CUDA_CHECK(cudaGetLastError());\n  CUDA_CHECK(cudaDeviceSynchronize());\n\n" + results() + "\n" + check(verdict) + "}\n";
+}
+
+llvm::Expected<std::string> Writer::write() {
+  std::string result = assemble(kernels(), section("launch", Place::Host), "PASSED");
+  if (!failure.empty())
+    return makeError("{0}", failure);
+  return result;
+}
+
+/// What launch takes: inputs, results (the library's temporary buffers are its own business), constants, sizes; with types, or as
+/// arguments.
+std::string Writer::launchList(bool declare) {
+  std::string result;
+  auto add = [&](const std::string &type, const std::string &name) {
+    result += (result.empty() ? "" : ", ") + (declare ? type : "") + name;
+  };
+  for (const Buffer &buffer : op.buffers)
+    if (buffer.role == Role::In)
+      add("const " + elementType(buffer) + " *", deviceName(buffer.name));
+  for (const Extra &extra : renderer.extras())
+    if (extra.isArray)
+      add("const " + renderer.cType("T", Place::Host) + " *", deviceName(extra.name));
+  for (const Buffer &buffer : op.buffers)
+    if (buffer.role == Role::Out || buffer.role == Role::InOut)
+      add(elementType(buffer) + " *", deviceName(buffer.name));
+  for (const Real &real : op.reals)
+    add(renderer.computeType(Place::Host) + " ", real.name);
+  for (const Extra &extra : renderer.extras())
+    if (!extra.isArray)
+      add(renderer.computeType(Place::Host) + " ", extra.name);
+  for (const Size &size : op.sizes)
+    add("int ", size.name);
+  return result;
+}
+
+llvm::Expected<Harness> Writer::harness(StringRef verdict) {
+  Harness result;
+  result.signature = "void launch(" + launchList(true) + ")";
+  result.text = assemble("namespace written {\n" + result.signature + ";\n}\n\n", "  written::launch(" + launchList(false) + ");\n", verdict);
+  result.reference = reference();
   if (!failure.empty())
     return makeError("{0}", failure);
   return result;
@@ -431,4 +508,8 @@ llvm::Expected<std::string> Writer::write() {
 
 llvm::Expected<std::string> optiml::gen::writeProgram(const Understood &request, StringRef words, const Library &library) {
   return Writer(request, words, library).write();
+}
+
+llvm::Expected<Harness> optiml::gen::writeHarness(const Understood &request, StringRef verdict, const Library &library) {
+  return Writer(request, "the same", library).harness(verdict);
 }

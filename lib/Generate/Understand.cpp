@@ -808,6 +808,11 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
   return Reader(request, library, vocabulary).read();
 }
 
+std::vector<const Operation *> optiml::gen::nearestOperations(StringRef request, const Library &library,
+                                                              const Vocabulary &vocabulary, size_t count) {
+  return Reader(request.take_front(2000), library, vocabulary).nearest(count);
+}
+
 std::string Understood::explain() const {
   std::string text = "operation: " + operation->name + " (" + operation->title + ")\ntype: " + type + "\n";
   for (const Size &size : operation->sizes)
