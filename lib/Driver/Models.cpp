@@ -11,7 +11,8 @@
 using namespace optiml;
 
 llvm::Expected<std::unique_ptr<ModelSession>> optiml::openModels(const OwnFlags &flags, const std::string &program,
-                                                                 const std::string &source, const std::atomic<bool> *cancel) {
+                                                                 const std::string &source,
+                                                                 const std::atomic<bool> *cancel) {
   ModelSession::Options about;
   about.source = source;
   about.say = [program](const std::string &line) { llvm::errs() << program << ": " << line << "\n"; };

@@ -21,7 +21,8 @@ using llvm::StringRef;
 std::string Candidate::describe() const {
   std::string text = strategy;
   if (!model.empty())
-    text += " (" + model + (repairs == 0 ? "" : llvm::formatv(", {0} repair{1}", repairs, repairs == 1 ? "" : "s").str()) + ")";
+    text += " (" + model +
+            (repairs == 0 ? "" : llvm::formatv(", {0} repair{1}", repairs, repairs == 1 ? "" : "s").str()) + ")";
   if (!passed)
     return text + ": refused: " + oneLine(why, 400);
   text += ": passed";
@@ -41,8 +42,9 @@ std::string optiml::gen::headed(const Candidate &candidate, StringRef request) {
   if (candidate.model.empty())
     return candidate.text; // the library writes its own
   return comment(("Asked for: " + request).str()) + comment("Written by the language model " + candidate.model + ".") +
-         comment(candidate.compared ? "Tested on an emulator at small sizes, also with inputs of OptiML's against its own reference."
-                                    : "Tested on an emulator at small sizes by its own self-check only.") +
+         comment(candidate.compared
+                     ? "Tested on an emulator at small sizes, also with inputs of OptiML's against its own reference."
+                     : "Tested on an emulator at small sizes by its own self-check only.") +
          "\n" + candidate.text;
 }
 
@@ -144,7 +146,8 @@ llvm::Error Author::agreeOnTask() {
     std::vector<std::string> small = smallArguments(*options.understood), other = otherArguments(*options.understood);
     for (size_t i = 0; i < small.size(); ++i) {
       const Size &size = options.understood->operation->sizes[i];
-      task.arguments.push_back({size.name, options.understood->sizes.at(size.name), std::stoll(small[i]), std::stoll(other[i])});
+      task.arguments.push_back(
+          {size.name, options.understood->sizes.at(size.name), std::stoll(small[i]), std::stoll(other[i])});
     }
     middle = middleArguments(*options.understood);
     return llvm::Error::success();
@@ -232,8 +235,12 @@ std::string Author::compareWithLibrary(const WrittenProgram &program) {
   if (!report)
     return llvm::toString(report.takeError());
   if (report->step == GateReport::Step::Emulator)
-    return "it must define, in the global namespace, exactly " + task.signature + "; when somebody else calls it: " + report->why;
-  return report->passed() ? "" : "its function launch, called with other inputs than its own, does not do what was asked for: " + report->why;
+    return "it must define, in the global namespace, exactly " + task.signature +
+           "; when somebody else calls it: " + report->why;
+  return report->passed()
+             ? ""
+             : "its function launch, called with other inputs than its own, does not do what was asked for: " +
+                   report->why;
 }
 
 Author::Examined Author::examine(const std::string &text) {
@@ -363,7 +370,8 @@ llvm::Expected<std::vector<Candidate>> Author::run() {
   return result;
 }
 
-llvm::Expected<std::vector<Candidate>> optiml::gen::writeCandidates(llvm::ArrayRef<ChatModel *> models, const AuthorOptions &options,
+llvm::Expected<std::vector<Candidate>> optiml::gen::writeCandidates(llvm::ArrayRef<ChatModel *> models,
+                                                                    const AuthorOptions &options,
                                                                     const Toolchain &toolchain) {
   if (models.empty())
     return makeError("there is no language model to ask");

@@ -76,14 +76,15 @@ llvm::Expected<GateReport> Gate::build() {
       return GateReport{Step::Emulator, llvm::toString(std::move(error))};
     return GateReport{};
   }
-  llvm::Expected<ProcessResult> result =
-      runProcess({toolchain.libDir + "/../bin/optiml-run", "--check=verify", "--no-run", source, "-o", program}, compilerLimits());
+  llvm::Expected<ProcessResult> result = runProcess(
+      {toolchain.libDir + "/../bin/optiml-run", "--check=verify", "--no-run", source, "-o", program}, compilerLimits());
   if (!result)
     return result.takeError();
   return result->ok() ? GateReport{} : GateReport{Step::Emulator, describe(*result, result->err)};
 }
 
-llvm::Expected<ProcessResult> Gate::start(const std::vector<std::string> &args, std::map<std::string, std::string> env) {
+llvm::Expected<ProcessResult> Gate::start(const std::vector<std::string> &args,
+                                          std::map<std::string, std::string> env) {
   emu::RunOptions run;
   run.args = args;
   run.seconds = options.seconds;
@@ -112,10 +113,13 @@ llvm::Expected<GateReport> Gate::leaveOutKernels() {
     if (!result)
       return result.takeError();
     if (passes(*result))
-      return GateReport{Step::Trial, llvm::formatv("its self-check proves nothing: it says {0} also when kernel {1} is not run. Either its result is "
-                                                   "not compared (or a comparison with NaN counts as equal), or the kernel is not "
-                                                   "launched at the sizes that are tried, or it is not needed",
-                                                   options.verdict, kernel)};
+      return GateReport{
+          Step::Trial,
+          llvm::formatv(
+              "its self-check proves nothing: it says {0} also when kernel {1} is not run. Either its result is "
+              "not compared (or a comparison with NaN counts as equal), or the kernel is not "
+              "launched at the sizes that are tried, or it is not needed",
+              options.verdict, kernel)};
   }
   return GateReport{};
 }
@@ -134,7 +138,8 @@ llvm::Expected<uint64_t> Gate::copiedBytes() {
       break;
     if (record.kind == emu::CopyRecord::Copy)
       bytes += record.dataBytes;
-    file.seekg(std::streamoff(record.kernelBytes) + record.bufferBytes + std::streamoff(record.dataBytes) + std::streamoff(32 * record.twins),
+    file.seekg(std::streamoff(record.kernelBytes) + record.bufferBytes + std::streamoff(record.dataBytes) +
+                   std::streamoff(32 * record.twins),
                std::ios::cur);
   }
   return bytes;
@@ -145,7 +150,8 @@ llvm::Expected<GateReport> Gate::alterResults() {
   if (!bytes)
     return bytes.takeError();
   if (!*bytes)
-    return GateReport{Step::Trial, "it copies no results back from the device (cudaMemcpy), so that nothing can be checked"};
+    return GateReport{Step::Trial,
+                      "it copies no results back from the device (cudaMemcpy), so that nothing can be checked"};
   GateReport report;
   unsigned triedNaN = 0, noticedNaN = 0; // an integer may have been all ones before; not all of them
   for (unsigned i = 0; i < alteredPlaces; ++i) {
@@ -158,7 +164,8 @@ llvm::Expected<GateReport> Gate::alterResults() {
       continue;
     ++report.noticed;
     if (triedNaN < 3) {
-      llvm::Expected<ProcessResult> notNumber = start(options.runs[0], {{emu::envAlterCopy, std::to_string(place)}, {emu::envAlterToNaN, "1"}});
+      llvm::Expected<ProcessResult> notNumber =
+          start(options.runs[0], {{emu::envAlterCopy, std::to_string(place)}, {emu::envAlterToNaN, "1"}});
       if (!notNumber)
         return notNumber.takeError();
       ++triedNaN;
@@ -167,11 +174,14 @@ llvm::Expected<GateReport> Gate::alterResults() {
   }
   if (report.noticed * 4 < report.altered) {
     report.step = Step::Trial;
-    report.why = llvm::formatv("its self-check compares too little: results were altered at {0} places, one at a time, and it noticed {1}. "
-                               "Compare every element of the results", report.altered, report.noticed);
+    report.why = llvm::formatv(
+        "its self-check compares too little: results were altered at {0} places, one at a time, and it noticed {1}. "
+        "Compare every element of the results",
+        report.altered, report.noticed);
   } else if (triedNaN && !noticedNaN) {
     report.step = Step::Trial;
-    report.why = "its self-check lets NaN pass: a comparison must be written so that NaN fails, !(difference <= tolerance)";
+    report.why =
+        "its self-check lets NaN pass: a comparison must be written so that NaN fails, !(difference <= tolerance)";
   }
   return report;
 }

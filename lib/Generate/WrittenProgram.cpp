@@ -13,32 +13,86 @@ using llvm::StringRef;
 namespace tok = clang::tok;
 
 static const std::set<StringRef> &allowedHeaders() {
-  static const std::set<StringRef> headers = {
-      "algorithm", "array",    "assert.h", "bitset",  "cassert",     "cctype",        "cfloat",    "chrono",        "climits",
-      "cmath",     "complex",  "cstddef",  "cstdint", "cstdio",      "cstdlib",       "cstring",   "ctime",         "deque",
-      "float.h",   "functional", "initializer_list", "iomanip", "iostream", "iterator", "limits", "limits.h",      "list",
-      "map",       "math.h",   "memory",   "numeric", "queue",       "random",        "set",       "sstream",       "stack",
-      "stddef.h",  "stdint.h", "stdio.h",  "stdlib.h", "string",     "string.h",      "tuple",     "type_traits",   "unordered_map",
-      "unordered_set", "utility", "vector", "cooperative_groups.h", "cooperative_groups/reduce.h", "cuda_bf16.h", "cuda_fp16.h",
-      "cuda_runtime.h", "device_launch_parameters.h", "math_constants.h", "mma.h", "vector_types.h"};
+  static const std::set<StringRef> headers = {"algorithm",
+                                              "array",
+                                              "assert.h",
+                                              "bitset",
+                                              "cassert",
+                                              "cctype",
+                                              "cfloat",
+                                              "chrono",
+                                              "climits",
+                                              "cmath",
+                                              "complex",
+                                              "cstddef",
+                                              "cstdint",
+                                              "cstdio",
+                                              "cstdlib",
+                                              "cstring",
+                                              "ctime",
+                                              "deque",
+                                              "float.h",
+                                              "functional",
+                                              "initializer_list",
+                                              "iomanip",
+                                              "iostream",
+                                              "iterator",
+                                              "limits",
+                                              "limits.h",
+                                              "list",
+                                              "map",
+                                              "math.h",
+                                              "memory",
+                                              "numeric",
+                                              "queue",
+                                              "random",
+                                              "set",
+                                              "sstream",
+                                              "stack",
+                                              "stddef.h",
+                                              "stdint.h",
+                                              "stdio.h",
+                                              "stdlib.h",
+                                              "string",
+                                              "string.h",
+                                              "tuple",
+                                              "type_traits",
+                                              "unordered_map",
+                                              "unordered_set",
+                                              "utility",
+                                              "vector",
+                                              "cooperative_groups.h",
+                                              "cooperative_groups/reduce.h",
+                                              "cuda_bf16.h",
+                                              "cuda_fp16.h",
+                                              "cuda_runtime.h",
+                                              "device_launch_parameters.h",
+                                              "math_constants.h",
+                                              "mma.h",
+                                              "vector_types.h"};
   return headers;
 }
 
 /// Why an identifier is not allowed, or null.
 static const char *forbidden(StringRef name) {
-  static const std::set<StringRef> compiler = {"asm",           "__asm",      "__asm__",    "__attribute__", "__attribute", "__declspec",
-                                               "_Pragma",       "__pragma",   "__has_include", "__has_include_next", "__has_embed",
-                                               "import",        "module",     "export",     "__constructor__", "__FILE__OPEN__"};
+  static const std::set<StringRef> compiler = {
+      "asm",     "__asm",    "__asm__",         "__attribute__",      "__attribute", "__declspec",
+      "_Pragma", "__pragma", "__has_include",   "__has_include_next", "__has_embed", "import",
+      "module",  "export",   "__constructor__", "__FILE__OPEN__"};
   // Words that are also good names for variables (open, thread, link) are left to the sandbox.
   static const std::set<StringRef> files = {
-      "fopen", "freopen", "fdopen", "openat", "creat", "ifstream", "ofstream", "fstream", "filebuf", "basic_filebuf", "basic_ifstream",
-      "basic_ofstream", "basic_fstream", "filesystem", "tmpfile", "tmpnam", "mkstemp", "mkdtemp", "unlink", "symlink", "rmdir", "mkdir",
-      "chdir", "chmod", "chown", "opendir", "readlink", "mmap", "mprotect", "shm_open"};
+      "fopen",         "freopen",    "fdopen",   "openat",        "creat",          "ifstream",
+      "ofstream",      "fstream",    "filebuf",  "basic_filebuf", "basic_ifstream", "basic_ofstream",
+      "basic_fstream", "filesystem", "tmpfile",  "tmpnam",        "mkstemp",        "mkdtemp",
+      "unlink",        "symlink",    "rmdir",    "mkdir",         "chdir",          "chmod",
+      "chown",         "opendir",    "readlink", "mmap",          "mprotect",       "shm_open"};
   static const std::set<StringRef> processes = {
-      "system", "popen", "fork", "vfork", "execl", "execlp", "execle", "execv", "execvp", "execve", "execvpe", "posix_spawn",
-      "posix_spawnp", "ptrace", "syscall", "prctl", "dlopen", "dlsym", "sigaction", "setrlimit", "pthread_create"};
-  static const std::set<StringRef> outside = {"getenv", "secure_getenv", "setenv", "putenv", "unsetenv", "environ", "__environ",
-                                              "socket", "sendto", "recvfrom", "getaddrinfo", "gethostbyname", "gethostname"};
+      "system",  "popen",  "fork",   "vfork",   "execl",       "execlp",       "execle",
+      "execv",   "execvp", "execve", "execvpe", "posix_spawn", "posix_spawnp", "ptrace",
+      "syscall", "prctl",  "dlopen", "dlsym",   "sigaction",   "setrlimit",    "pthread_create"};
+  static const std::set<StringRef> outside = {"getenv",      "secure_getenv", "setenv",     "putenv", "unsetenv",
+                                              "environ",     "__environ",     "socket",     "sendto", "recvfrom",
+                                              "getaddrinfo", "gethostbyname", "gethostname"};
   static const std::set<StringRef> shared = {"cudaMallocManaged", "__managed__", "cudaHostGetDevicePointer"};
   return compiler.count(name)    ? "it is not allowed"
          : files.count(name)     ? "the program must not touch files"
@@ -93,7 +147,8 @@ llvm::Error ProgramCheck::checkBytes() const {
 
 std::vector<clang::Token> ProgramCheck::lex() {
   std::string copy = source.str(); // ends with a zero, as the lexer wants
-  clang::Lexer lexer(clang::SourceLocation::getFromRawEncoding(base), options, copy.data(), copy.data(), copy.data() + copy.size());
+  clang::Lexer lexer(clang::SourceLocation::getFromRawEncoding(base), options, copy.data(), copy.data(),
+                     copy.data() + copy.size());
   std::vector<clang::Token> all;
   for (bool last = false; !last;) {
     clang::Token token;
@@ -112,7 +167,8 @@ llvm::Error ProgramCheck::checkInclude(size_t hash) {
   StringRef header = line.ltrim().split("//").first.split("/*").first.trim();
   bool angled = header.consume_front("<") && header.consume_back(">");
   if (!angled || !allowedHeaders().count(header))
-    return fail(begin, "only standard C++ headers and cuda_runtime.h and the like may be included, not '" + header.take_front(80) + "'");
+    return fail(begin, "only standard C++ headers and cuda_runtime.h and the like may be included, not '" +
+                           header.take_front(80) + "'");
   result.includes.push_back(header.str());
   for (size_t i = begin; i < std::min(end, source.size()); ++i)
     result.body[i] = ' ';
@@ -120,7 +176,8 @@ llvm::Error ProgramCheck::checkInclude(size_t hash) {
 }
 
 llvm::Error ProgramCheck::checkDirective(size_t hash) {
-  StringRef name = hash + 1 < tokens.size() && tokens[hash + 1].is(tok::raw_identifier) ? spelling(tokens[hash + 1]) : "";
+  StringRef name =
+      hash + 1 < tokens.size() && tokens[hash + 1].is(tok::raw_identifier) ? spelling(tokens[hash + 1]) : "";
   if (name == "include")
     return checkInclude(hash);
   if (name == "pragma" && hash + 2 < tokens.size()) {
@@ -129,7 +186,8 @@ llvm::Error ProgramCheck::checkDirective(size_t hash) {
       return llvm::Error::success();
     return fail(offsetOf(tokens[hash]), "of pragmas only '#pragma unroll' is allowed");
   }
-  static const std::set<StringRef> allowed = {"define", "undef", "if", "ifdef", "ifndef", "else", "elif", "endif", "error"};
+  static const std::set<StringRef> allowed = {"define", "undef", "if",    "ifdef", "ifndef",
+                                              "else",   "elif",  "endif", "error"};
   if (allowed.count(name))
     return llvm::Error::success();
   return fail(offsetOf(tokens[hash]), "'#" + name + "' is not allowed");

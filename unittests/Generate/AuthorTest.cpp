@@ -16,9 +16,11 @@ std::string refusal(const std::string &text) {
 }
 
 TEST(WrittenProgram, TellsIncludesAndKernels) {
-  llvm::Expected<WrittenProgram> program = checkWrittenProgram(
-      "#include <vector>\n#  include <cuda_fp16.h> // half\n#define N 4\ntemplate <typename T> __global__ void __launch_bounds__(256) first(T *p) "
-      "{ extern __shared__ int s[]; }\n__global__ void second(int *thread) {}\n// #include \"x\"\nconst char *s = \"system(\";\n");
+  llvm::Expected<WrittenProgram> program =
+      checkWrittenProgram("#include <vector>\n#  include <cuda_fp16.h> // half\n#define N 4\ntemplate <typename T> "
+                          "__global__ void __launch_bounds__(256) first(T *p) "
+                          "{ extern __shared__ int s[]; }\n__global__ void second(int *thread) {}\n// #include "
+                          "\"x\"\nconst char *s = \"system(\";\n");
   ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
   EXPECT_EQ(program->includes, (std::vector<std::string>{"vector", "cuda_fp16.h"}));
   EXPECT_EQ(program->kernels, (std::vector<std::string>{"first", "second"}));
@@ -28,11 +30,29 @@ TEST(WrittenProgram, TellsIncludesAndKernels) {
 
 TEST(WrittenProgram, RefusesWhatReachesOutside) {
   EXPECT_EQ(refusal(kernel), "");
-  for (const char *line : {"#include \"/etc/passwd\"", "#include <../x>", "#inc\\\nlude \"x\"", "%:include \"x\"", "# /**/ include \"x\"",
-                           "#include_next <vector>", "#import <vector>", "#embed \"x\"", "#line 1 \"x\"", "#pragma GCC system_header",
-                           "_Pragma(\"x\")", "asm(\"\");", "__asm__(\"\");", "int a = __has_include(<x>);", "void f() { std::system(\"id\"); }",
-                           "#define C(a) a##b", "extern \"C\" int g();", "int sys\\\ntem;", "char **e = environ;", "// \xc3\xa4",
-                           "int a = ?\?(1;", "std::ofstream f;", "__managed__ int m;"})
+  for (const char *line : {"#include \"/etc/passwd\"",
+                           "#include <../x>",
+                           "#inc\\\nlude \"x\"",
+                           "%:include \"x\"",
+                           "# /**/ include \"x\"",
+                           "#include_next <vector>",
+                           "#import <vector>",
+                           "#embed \"x\"",
+                           "#line 1 \"x\"",
+                           "#pragma GCC system_header",
+                           "_Pragma(\"x\")",
+                           "asm(\"\");",
+                           "__asm__(\"\");",
+                           "int a = __has_include(<x>);",
+                           "void f() { std::system(\"id\"); }",
+                           "#define C(a) a##b",
+                           "extern \"C\" int g();",
+                           "int sys\\\ntem;",
+                           "char **e = environ;",
+                           "// \xc3\xa4",
+                           "int a = ?\?(1;",
+                           "std::ofstream f;",
+                           "__managed__ int m;"})
     EXPECT_NE(refusal(line + std::string("\n") + kernel), "") << line;
   EXPECT_NE(refusal("int main() { return 0; }"), "");
   EXPECT_NE(refusal(kernel + std::string(maxProgramBytes, ' ')), "");
@@ -56,7 +76,8 @@ TEST(Author, ReadsTasksWithinLimits) {
   ASSERT_TRUE(bool(task)) << llvm::toString(task.takeError());
   EXPECT_EQ(task->arguments.at(0).asked, 1000000);
   for (const char *bad : {"3", "{\"name\": \"n\"}", "{\"name\": \"n\", \"default\": 0, \"small\": 1, \"other\": 1}",
-                          "{\"name\": \"n\", \"default\": 1, \"small\": 1000000, \"other\": 1}", "{\"name\": \"n\", \"default\": 1.5, \"small\": 1, \"other\": 1}"}) {
+                          "{\"name\": \"n\", \"default\": 1, \"small\": 1000000, \"other\": 1}",
+                          "{\"name\": \"n\", \"default\": 1.5, \"small\": 1, \"other\": 1}"}) {
     llvm::Expected<ProgramTask> read = sizes(bad);
     EXPECT_FALSE(bool(read)) << bad;
     llvm::consumeError(read.takeError());
@@ -71,7 +92,8 @@ TEST(Author, HarnessGivesWhatTheKernelsNeed) {
     EXPECT_TRUE(bool(made)) << request;
     return *made;
   };
-  EXPECT_EQ(harness("row-wise softmax of a float matrix").signature, "void launch(const float *dX, float *dOut, int rows, int cols)");
+  EXPECT_EQ(harness("row-wise softmax of a float matrix").signature,
+            "void launch(const float *dX, float *dOut, int rows, int cols)");
   Harness sort = harness("sort 1000 ints");
   EXPECT_EQ(sort.signature, "void launch(const int *dX, int *dOut, int n)"); // without the library's own scratch
   EXPECT_EQ(sort.text.find("__global__"), std::string::npos);
