@@ -169,8 +169,11 @@ std::vector<std::vector<std::string>> Author::runs() const {
 
 /// The library's program for this request, or for the nearest operation that can be written without further words.
 std::string Author::example() const {
-  if (!libraryText.empty())
-    return libraryText;
+  if (options.understood)
+    if (llvm::Expected<std::string> text = writeExample(*options.understood, options.request, library))
+      return *text;
+    else
+      llvm::consumeError(text.takeError());
   for (const Operation *operation : nearestOperations(options.request, library, Vocabulary::builtin(), 4)) {
     llvm::Expected<Understood> understood = understand(operation->says.front(), library, Vocabulary::builtin());
     if (!understood) {

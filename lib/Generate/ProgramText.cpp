@@ -105,6 +105,7 @@ public:
 
   llvm::Expected<std::string> write();
   llvm::Expected<Harness> harness(StringRef verdict);
+  llvm::Expected<std::string> writeWithLaunch();
 
 private:
   std::string section(StringRef name, Place place) {
@@ -147,6 +148,8 @@ private:
   std::string results();
   std::string check(StringRef verdict);
   std::string launchList(bool declare);
+  std::string signature() { return "void launch(" + launchList(true) + ")"; }
+  std::string callOfLaunch() { return "launch(" + launchList(false) + ");\n"; }
   /// The program around `device` (kernels) and `launch` (host code).
   std::string assemble(const std::string &device, const std::string &launch, StringRef verdict);
   std::string realDeclarations();
@@ -158,6 +161,7 @@ private:
   StringRef words;
   const Library &library;
   Renderer renderer;
+  bool ownTemporaries = true; ///< main has the buffers that only the kernels need
   std::string failure;
 };
 
@@ -368,7 +372,8 @@ std::string Writer::allocate() {
       copies += "  CUDA_CHECK(cudaMemset(" + device + ", 0xff, " + bytes + ")); // so that what is not written shows\n";
   };
   for (const Buffer &buffer : op.buffers)
-    add(buffer.name, elementType(buffer), buffer.count, buffer.role);
+    if (ownTemporaries || buffer.role != Role::Temporary)
+      add(buffer.name, elementType(buffer), buffer.count, buffer.role);
   for (const Extra &extra : renderer.extras())
     if (extra.isArray)
       add(extra.name, renderer.cType("T", Place::Host), countOf(extra), Role::In);
@@ -393,7 +398,8 @@ std::string Writer::results() {
                 "), cudaMemcpyDeviceToHost));\n";
     }
   for (const Buffer &buffer : op.buffers)
-    result += "  CUDA_CHECK(cudaFree(" + deviceName(buffer.name) + "));\n";
+    if (ownTemporaries || buffer.role != Role::Temporary)
+      result += "  CUDA_CHECK(cudaFree(" + deviceName(buffer.name) + "));\n";
   for (const Extra &extra : renderer.extras())
     if (extra.isArray)
       result += "  CUDA_CHECK(cudaFree(" + deviceName(extra.name) + "));\n";
@@ -494,10 +500,40 @@ std::string Writer::launchList(bool declare) {
   return result;
 }
 
+/// The library's program in the form that is asked of others: its kernels are launched by a function of their own, which
+/// allocates what only they need.
+llvm::Expected<std::string> Writer::writeWithLaunch() {
+  std::string launches = section("launch", Place::Host), before, after;
+  bool swaps = StringRef(launches).contains("swap("); // then pointers end elsewhere than they began
+  for (const Buffer &buffer : op.buffers) {
+    if (buffer.role == Role::In)
+      continue;
+    std::string device = deviceName(buffer.name), first = prefixed("first", buffer.name), type = elementType(buffer);
+    std::string bytes = "(" + wide(buffer.count) + ") * sizeof(" + type + ")";
+    if (buffer.role == Role::Temporary)
+      before += "  " + type + " *" + device + ";\n  CUDA_CHECK(cudaMalloc(&" + device + ", " + bytes + "));\n  CUDA_CHECK(cudaMemset(" + device +
+                ", 0xff, " + bytes + "));\n";
+    if (swaps)
+      before += "  " + type + " *const " + first + " = " + device + ";\n";
+    if (buffer.role == Role::Temporary)
+      after += "  CUDA_CHECK(cudaFree(" + (swaps ? first : device) + "));\n";
+    else if (swaps)
+      after = "  if (" + device + " != " + first + ")\n    CUDA_CHECK(cudaMemcpy(" + first + ", " + device + ", " + bytes +
+              ", cudaMemcpyDeviceToDevice));\n" + after;
+  }
+  std::string function = signature() + " {\n" + before + launches + after + "}\n\n";
+  ownTemporaries = false;
+  std::string result = assemble(kernels() + function, "  " + callOfLaunch(), "PASSED");
+  if (!failure.empty())
+    return makeError("{0}", failure);
+  return result;
+}
+
 llvm::Expected<Harness> Writer::harness(StringRef verdict) {
   Harness result;
-  result.signature = "void launch(" + launchList(true) + ")";
-  result.text = assemble("namespace written {\n" + result.signature + ";\n}\n\n", "  written::launch(" + launchList(false) + ");\n", verdict);
+  ownTemporaries = false;
+  result.signature = signature();
+  result.text = assemble("namespace written {\n" + result.signature + ";\n}\n\n", "  written::" + callOfLaunch(), verdict);
   result.reference = reference();
   if (!failure.empty())
     return makeError("{0}", failure);
@@ -508,6 +544,10 @@ llvm::Expected<Harness> Writer::harness(StringRef verdict) {
 
 llvm::Expected<std::string> optiml::gen::writeProgram(const Understood &request, StringRef words, const Library &library) {
   return Writer(request, words, library).write();
+}
+
+llvm::Expected<std::string> optiml::gen::writeExample(const Understood &request, StringRef words, const Library &library) {
+  return Writer(request, words, library).writeWithLaunch();
 }
 
 llvm::Expected<Harness> optiml::gen::writeHarness(const Understood &request, StringRef verdict, const Library &library) {

@@ -101,4 +101,16 @@ TEST(Author, HarnessGivesWhatTheKernelsNeed) {
   EXPECT_EQ(sort.text.find("\"PASSED\""), std::string::npos);
 }
 
+TEST(Author, ExamplesHaveTheFormThatIsAskedFor) {
+  llvm::Expected<Understood> understood =
+      understand("5-point stencil, 3 steps", Library::builtin(), Vocabulary::builtin());
+  ASSERT_TRUE(bool(understood));
+  Harness harness = llvm::cantFail(writeHarness(*understood, "SAME-1", Library::builtin()));
+  std::string example = llvm::cantFail(writeExample(*understood, "it", Library::builtin()));
+  EXPECT_NE(example.find(harness.signature + " {"), std::string::npos);
+  // Its loop swaps pointers: the result must be where the caller looks for it.
+  EXPECT_NE(example.find("if (dOut != firstOut)"), std::string::npos);
+  EXPECT_NE(example.find("cudaFree(firstNext)"), std::string::npos);
+}
+
 } // namespace

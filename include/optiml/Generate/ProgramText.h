@@ -10,6 +10,9 @@ namespace optiml::gen {
 /// a mistake in the operation's text.
 llvm::Expected<std::string> writeProgram(const Understood &request, llvm::StringRef words, const Library &library);
 
+/// The same, but all kernels are launched by a function with the signature of writeHarness().
+llvm::Expected<std::string> writeExample(const Understood &request, llvm::StringRef words, const Library &library);
+
 /// What a request's kernels can be tested with whoever wrote them: the library's inputs, reference and comparison, around a
 /// function `launch` that somebody else defines.
 struct Harness {
