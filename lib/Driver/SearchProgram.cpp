@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/SearchProgram.h"
+#include "optiml/Driver/Models.h"
 #include "Backend.h"
 #include "FinalCompile.h"
 #include "FuseTrial.h"
@@ -16,7 +17,6 @@
 #include "optiml/Driver/Emit.h"
 #include "optiml/Driver/Flags.h"
 #include "optiml/Evaluate/Ptxas.h"
-#include "optiml/Model/ModelSession.h"
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Report/Trajectory.h"
@@ -27,7 +27,6 @@
 #include "optiml/Transforms/KernelSpace.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <csignal>
@@ -186,16 +185,8 @@ std::string Session::proposerKey() const {
   return key;
 }
 
-/// Before anything else runs: this takes the models' keys out of the environment that children inherit.
 llvm::Error Session::openModels() {
-  ModelSession::Options about;
-  about.source = options.inputs.empty() ? "" : options.inputs[0];
-  about.say = [](const std::string &line) { llvm::errs() << "optiml-clang: " << line << "\n"; };
-  about.cancel = &interrupted;
-  if (flags.store != "none" && !flags.llm.models.empty())
-    about.transcript = llvm::formatv("{0}/transcripts/{1}-{2}-{3}.jsonl", storeFolderOf(flags), llvm::sys::path::stem(about.source),
-                                     std::time(nullptr), llvm::sys::Process::getProcessId());
-  auto opened = ModelSession::open(flags.llm, about);
+  auto opened = optiml::openModels(flags, "optiml-clang", options.inputs.empty() ? "" : options.inputs[0], &interrupted);
   if (!opened)
     return opened.takeError();
   models = std::move(*opened);

@@ -18,6 +18,21 @@ static llvm::Expected<std::string> absolute(const std::string &path) {
   return result.str().str();
 }
 
+#ifdef OPTIML_ASAN // the sanitizer's runtime reads /proc and starts processes
+static constexpr bool sandboxWorks = false;
+#else
+static constexpr bool sandboxWorks = true;
+#endif
+
+static Sandbox sandboxOf(const ProcessOptions &process) {
+  Sandbox sandbox;
+  sandbox.writable = {process.workingDirectory};
+  for (const char *name : {envCapture, envFaultFile, envCopyLog})
+    if (auto at = process.env.find(name); at != process.env.end())
+      sandbox.writable.push_back(at->second);
+  return sandbox;
+}
+
 llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executable, const RunOptions &options) {
   llvm::Expected<TempDir> scratch = TempDir::create("optiml-run");
   if (!scratch)
@@ -45,6 +60,9 @@ llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executa
       return file.takeError();
     process.env[envFaultFile] = *file;
   }
+  process.limits.outputBytes = options.outputBytes;
+  if (options.sandboxed && sandboxWorks)
+    process.sandbox = sandboxOf(process);
   llvm::Expected<std::string> program = absolute(executable);
   if (!program)
     return program.takeError();

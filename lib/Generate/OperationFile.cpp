@@ -41,12 +41,16 @@ static llvm::Error parseSize(StringRef name, StringRef value, Operation &op) {
   for (size_t i = 0; i < parts.size(); ++i) {
     StringRef part = parts[i];
     int64_t *target = nullptr;
-    if (i == 0)
-      target = &size.value, part = parts[0];
+    if (i == 0 && part.consume_front("=")) // of a size that was described before
+      size.sameAs = part.str();
+    else if (i == 0)
+      target = &size.value;
     else if (part == "keep")
       size.keep = true;
     else if (part == "pow2")
       size.powerOfTwo = true;
+    else if (part.consume_front("total="))
+      size.total = part.str();
     else if (part.consume_front("small="))
       target = &size.small;
     else if (part.consume_front("least="))
@@ -57,6 +61,13 @@ static llvm::Error parseSize(StringRef name, StringRef value, Operation &op) {
       return makeError("unknown word '{0}' in a size", part);
     if (target && part.getAsInteger(10, *target))
       return makeError("'{0}' is no integer", part);
+  }
+  for (const std::string &other : {size.sameAs, size.total}) {
+    auto known = llvm::find_if(op.sizes, [&](const Size &s) { return s.name == other; });
+    if (!other.empty() && known == op.sizes.end())
+      return makeError("the size '{0}' is not described before", other);
+    if (!size.sameAs.empty() && other == size.sameAs)
+      size.value = known->value;
   }
   op.sizes.push_back(std::move(size));
   return llvm::Error::success();

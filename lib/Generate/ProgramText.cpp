@@ -4,6 +4,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include <cmath>
 
 using namespace optiml;
@@ -12,12 +13,44 @@ using llvm::StringRef;
 
 using Role = Buffer::Role;
 
+/// Window sizes and the like, which the gate does not make smaller.
+static bool isKept(const Size &size, int64_t asked) { return size.keep && asked <= 64; }
+
 std::vector<std::string> optiml::gen::smallArguments(const Understood &request) {
   std::vector<std::string> result;
   for (const Size &size : request.operation->sizes) {
     int64_t asked = request.sizes.at(size.name);
-    int64_t value = size.keep && asked <= 64 ? asked : std::min(asked, size.small);
+    int64_t value = isKept(size, asked) ? asked : std::min(asked, size.small);
     result.push_back(std::to_string(value));
+  }
+  return result;
+}
+
+/// `value` where it is allowed, as near below as it goes.
+static int64_t allowed(const Size &size, int64_t value) {
+  if (size.powerOfTwo)
+    value = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(value, 1))));
+  return std::clamp(value, size.least, size.most);
+}
+
+std::vector<std::string> optiml::gen::otherArguments(const Understood &request) {
+  std::vector<std::string> result;
+  int64_t odd = 1; // sizes that were equal need not stay so
+  for (const Size &size : request.operation->sizes) {
+    int64_t asked = request.sizes.at(size.name);
+    int64_t value = isKept(size, asked) ? asked : allowed(size, (2 * size.small) | odd);
+    odd += 2;
+    result.push_back(std::to_string(value));
+  }
+  return result;
+}
+
+std::vector<std::string> optiml::gen::middleArguments(const Understood &request) {
+  std::vector<std::string> result;
+  for (const Size &size : request.operation->sizes) {
+    int64_t asked = request.sizes.at(size.name);
+    double mean = std::sqrt(double(std::max<int64_t>(size.small, 1)) * double(asked));
+    result.push_back(std::to_string(isKept(size, asked) || asked <= size.small ? asked : allowed(size, int64_t(mean))));
   }
   return result;
 }
@@ -71,6 +104,8 @@ public:
       : request(request), op(*request.operation), words(words), library(library), renderer(request) {}
 
   llvm::Expected<std::string> write();
+  llvm::Expected<Harness> harness(StringRef verdict);
+  llvm::Expected<std::string> writeWithLaunch();
 
 private:
   std::string section(StringRef name, Place place) {
@@ -111,7 +146,12 @@ private:
   std::string inputs();
   std::string allocate();
   std::string results();
-  std::string check();
+  std::string check(StringRef verdict);
+  std::string launchList(bool declare);
+  std::string signature() { return "void launch(" + launchList(true) + ")"; }
+  std::string callOfLaunch() { return "launch(" + launchList(false) + ");\n"; }
+  /// The program around `device` (kernels) and `launch` (host code).
+  std::string assemble(const std::string &device, const std::string &launch, StringRef verdict);
   std::string realDeclarations();
   std::string declareReal(const std::string &name, double v);
   std::string title();
@@ -121,6 +161,7 @@ private:
   StringRef words;
   const Library &library;
   Renderer renderer;
+  bool ownTemporaries = true; ///< main has the buffers that only the kernels need
   std::string failure;
 };
 
@@ -331,7 +372,8 @@ std::string Writer::allocate() {
       copies += "  CUDA_CHECK(cudaMemset(" + device + ", 0xff, " + bytes + ")); // so that what is not written shows\n";
   };
   for (const Buffer &buffer : op.buffers)
-    add(buffer.name, elementType(buffer), buffer.count, buffer.role);
+    if (ownTemporaries || buffer.role != Role::Temporary)
+      add(buffer.name, elementType(buffer), buffer.count, buffer.role);
   for (const Extra &extra : renderer.extras())
     if (extra.isArray)
       add(extra.name, renderer.cType("T", Place::Host), countOf(extra), Role::In);
@@ -356,14 +398,15 @@ std::string Writer::results() {
                 "), cudaMemcpyDeviceToHost));\n";
     }
   for (const Buffer &buffer : op.buffers)
-    result += "  CUDA_CHECK(cudaFree(" + deviceName(buffer.name) + "));\n";
+    if (ownTemporaries || buffer.role != Role::Temporary)
+      result += "  CUDA_CHECK(cudaFree(" + deviceName(buffer.name) + "));\n";
   for (const Extra &extra : renderer.extras())
     if (extra.isArray)
       result += "  CUDA_CHECK(cudaFree(" + deviceName(extra.name) + "));\n";
   return result;
 }
 
-std::string Writer::check() {
+std::string Writer::check(StringRef verdict) {
   std::string result, call, compare;
   auto add = [&](const std::string &text) { call += (call.empty() ? "" : ", ") + text; };
   for (const Buffer &buffer : op.buffers)
@@ -409,19 +452,89 @@ std::string Writer::check() {
     for (const Stage &stage : request.before)
       name += (name.empty() ? "" : "+") + stage.operation->name;
   }
-  result += "  printf(\"%s " + name + format + "\\n\", wrong ? \"FAILED\" : \"PASSED\"" + values + ");\n";
+  result += "  printf(\"%s " + name + format + "\\n\", wrong ? \"FAILED\" : \"" + verdict.str() + "\"" + values + ");\n";
   return result + "  return wrong ? EXIT_FAILURE : EXIT_SUCCESS;\n";
 }
 
-llvm::Expected<std::string> Writer::write() {
-  std::string device = kernels(), host = reference(), filled = inputs();
+std::string Writer::assemble(const std::string &device, const std::string &launch, StringRef verdict) {
+  std::string host = reference(), filled = inputs();
   std::string result = head() + device + randomNumbers;
   if (StringRef(filled).contains("uniform("))
     result += uniformNumbers;
   result += "\n" + host;
   result += std::string(compareFunction) + "\nint main(int argc, char **argv) {\n" + arguments() + realDeclarations() + "\n" + filled + "\n" + allocate() + "\n";
-  result += section("launch", Place::Host);
-  result += "  CUDA_CHECK(cudaGetLastError());\n  CUDA_CHECK(cudaDeviceSynchronize());\n\n" + results() + "\n" + check() + "}\n";
+  result += launch;
+  return result + "  CUDA_CHECK(cudaGetLastError());\n  CUDA_CHECK(cudaDeviceSynchronize());\n\n" + results() + "\n" + check(verdict) + "}\n";
+}
+
+llvm::Expected<std::string> Writer::write() {
+  std::string result = assemble(kernels(), section("launch", Place::Host), "PASSED");
+  if (!failure.empty())
+    return makeError("{0}", failure);
+  return result;
+}
+
+/// What launch takes: inputs, results (the library's temporary buffers are its own business), constants, sizes; with types, or as
+/// arguments.
+std::string Writer::launchList(bool declare) {
+  std::string result;
+  auto add = [&](const std::string &type, const std::string &name) {
+    result += (result.empty() ? "" : ", ") + (declare ? type : "") + name;
+  };
+  for (const Buffer &buffer : op.buffers)
+    if (buffer.role == Role::In)
+      add("const " + elementType(buffer) + " *", deviceName(buffer.name));
+  for (const Extra &extra : renderer.extras())
+    if (extra.isArray)
+      add("const " + renderer.cType("T", Place::Host) + " *", deviceName(extra.name));
+  for (const Buffer &buffer : op.buffers)
+    if (buffer.role == Role::Out || buffer.role == Role::InOut)
+      add(elementType(buffer) + " *", deviceName(buffer.name));
+  for (const Real &real : op.reals)
+    add(renderer.computeType(Place::Host) + " ", real.name);
+  for (const Extra &extra : renderer.extras())
+    if (!extra.isArray)
+      add(renderer.computeType(Place::Host) + " ", extra.name);
+  for (const Size &size : op.sizes)
+    add("int ", size.name);
+  return result;
+}
+
+/// The library's program in the form that is asked of others: its kernels are launched by a function of their own, which
+/// allocates what only they need.
+llvm::Expected<std::string> Writer::writeWithLaunch() {
+  std::string launches = section("launch", Place::Host), before, after;
+  bool swaps = StringRef(launches).contains("swap("); // then pointers end elsewhere than they began
+  for (const Buffer &buffer : op.buffers) {
+    if (buffer.role == Role::In)
+      continue;
+    std::string device = deviceName(buffer.name), first = prefixed("first", buffer.name), type = elementType(buffer);
+    std::string bytes = "(" + wide(buffer.count) + ") * sizeof(" + type + ")";
+    if (buffer.role == Role::Temporary)
+      before += "  " + type + " *" + device + ";\n  CUDA_CHECK(cudaMalloc(&" + device + ", " + bytes + "));\n  CUDA_CHECK(cudaMemset(" + device +
+                ", 0xff, " + bytes + "));\n";
+    if (swaps)
+      before += "  " + type + " *const " + first + " = " + device + ";\n";
+    if (buffer.role == Role::Temporary)
+      after += "  CUDA_CHECK(cudaFree(" + (swaps ? first : device) + "));\n";
+    else if (swaps)
+      after = "  if (" + device + " != " + first + ")\n    CUDA_CHECK(cudaMemcpy(" + first + ", " + device + ", " + bytes +
+              ", cudaMemcpyDeviceToDevice));\n" + after;
+  }
+  std::string function = signature() + " {\n" + before + launches + after + "}\n\n";
+  ownTemporaries = false;
+  std::string result = assemble(kernels() + function, "  " + callOfLaunch(), "PASSED");
+  if (!failure.empty())
+    return makeError("{0}", failure);
+  return result;
+}
+
+llvm::Expected<Harness> Writer::harness(StringRef verdict) {
+  Harness result;
+  ownTemporaries = false;
+  result.signature = signature();
+  result.text = assemble("namespace written {\n" + result.signature + ";\n}\n\n", "  written::" + callOfLaunch(), verdict);
+  result.reference = reference();
   if (!failure.empty())
     return makeError("{0}", failure);
   return result;
@@ -431,4 +544,12 @@ llvm::Expected<std::string> Writer::write() {
 
 llvm::Expected<std::string> optiml::gen::writeProgram(const Understood &request, StringRef words, const Library &library) {
   return Writer(request, words, library).write();
+}
+
+llvm::Expected<std::string> optiml::gen::writeExample(const Understood &request, StringRef words, const Library &library) {
+  return Writer(request, words, library).writeWithLaunch();
+}
+
+llvm::Expected<Harness> optiml::gen::writeHarness(const Understood &request, StringRef verdict, const Library &library) {
+  return Writer(request, "the same", library).harness(verdict);
 }

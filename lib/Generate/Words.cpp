@@ -56,8 +56,11 @@ std::string Vocabulary::canonical(std::string word) const {
 // Numbers
 //===----------------------------------------------------------------------===//
 
+/// Not where the commas are those of a shape: "(512,512)".
 static bool isThousandsSeparator(StringRef text, size_t i) {
-  return i + 3 < text.size() + 0 && (text[i] == ',' || text[i] == '_' || text[i] == '\'') && llvm::isDigit(text[i + 1]) &&
+  size_t begin = text.find_last_not_of("0123456789,_'", i), end = text.find_first_not_of("0123456789,_'", i);
+  bool isList = begin != StringRef::npos && end != StringRef::npos && StringRef("([").contains(text[begin]) && StringRef(")]").contains(text[end]);
+  return !isList && i + 3 < text.size() && (text[i] == ',' || text[i] == '_' || text[i] == '\'') && llvm::isDigit(text[i + 1]) &&
          llvm::isDigit(text[i + 2]) && llvm::isDigit(text[i + 3]) &&
          (i + 4 >= text.size() || !llvm::isDigit(text[i + 4]));
 }
@@ -95,6 +98,16 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
       ++end;
     if (!text.slice(next, end).getAsInteger(10, power) && power <= 62) {
       value = std::pow(value, power);
+      i = end;
+    }
+  }
+  if (text.substr(i).starts_with("<<")) {
+    unsigned bits = 0;
+    size_t end = i + 2;
+    while (end < text.size() && llvm::isDigit(text[end]))
+      ++end;
+    if (!text.slice(i + 2, end).getAsInteger(10, bits) && bits <= 40) {
+      value = std::ldexp(value, int(bits));
       i = end;
     }
   }
@@ -136,7 +149,7 @@ static int spelledNumber(StringRef word) {
 static std::string plain(StringRef text) {
   std::string result = text.take_front(2000).lower();
   for (auto [from, to] : std::initializer_list<std::pair<const char *, const char *>>{
-           {"×", "x"}, {"·", "*"}, {"–", "-"}, {"—", " , "}, {"−", "-"}, {"’", "'"}, {"²", "^2"}, {"â", "a"}})
+           {"×", "x"}, {"·", "*"}, {"–", "-"}, {"—", " , "}, {"−", "-"}, {"’", "'"}, {"²", "^2"}, {"³", "^3"}, {"â", "a"}, {"element-wise", "elementwise"}, {"element wise", "elementwise"}})
     for (size_t at; (at = result.find(from)) != std::string::npos;)
       result.replace(at, strlen(from), to);
   return result;
@@ -152,9 +165,15 @@ static std::vector<Token> split(StringRef text) {
       size_t begin = i, at = i + negative;
       if (std::optional<double> value = readNumber(text, at)) {
         Token token;
+        double base = 0;
         token.text = "#";
         token.raw = text.slice(begin, at).str();
         token.values = {negative ? -*value : *value};
+        // "64^3" is a shape; "2^20" and "10^3" are numbers.
+        StringRef(token.raw).split('^').first.getAsDouble(base);
+        char power = StringRef(token.raw).contains('^') ? token.raw.back() : '0';
+        if (base >= 16 && (power == '2' || power == '3') && token.values[0] == std::pow(base, power - '0'))
+          token.values.assign(size_t(power - '0'), base);
         // "2d", "3rd", "5-point", "64-bit" are words; "4096x1024" is not.
         StringRef rest = text.substr(at);
         StringRef dash = rest;
@@ -163,6 +182,8 @@ static std::vector<Token> split(StringRef text) {
           token = {token.raw + "d", token.raw + "d", {}, false}, at += 1;
         else if (token.values[0] <= 27 && (dash.ltrim().starts_with("point ") || dash.ltrim() == "point")) // a stencil
           token = {token.raw + "point", token.raw + "point", {}, false}, at += rest.size() - dash.ltrim().size() + 5;
+        else if (token.values[0] <= 27 && dash.starts_with("pt "))
+          token = {token.raw + "point", token.raw + "point", {}, false}, at += rest.size() - dash.size() + 2;
         else if (dash.ltrim().starts_with("bit"))
           token = {token.raw + "bit", token.raw + "bit", {}, false}, at += rest.size() - dash.ltrim().size() + 3;
         else if ((dash.starts_with("d ") || dash == "d") && rest.size() != dash.size())
@@ -174,7 +195,7 @@ static std::vector<Token> split(StringRef text) {
       ++i;
     } else if (llvm::isAlpha(c)) {
       size_t end = i;
-      while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '_') &&
+      while (end < text.size() && llvm::isAlnum(text[end]) &&
              !(text[end] == 'x' && end == i && end + 1 < text.size() && llvm::isDigit(text[end + 1])))
         ++end;
       if (end == i) // the x of "4096x1024"
@@ -260,7 +281,10 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
   llvm::SmallVector<StringRef, 0> lines;
   text.split(lines, '\n');
   // Synonyms first: what stands in phrases is brought to their form.
-  for (int pass = 0; pass < 2; ++pass)
+  std::map<std::string, std::string> stems; // of synonyms: "run" is one of its own, though "running" has the same stem
+  for (int pass = 0; pass < 2; ++pass) {
+    if (pass == 1)
+      result.synonyms.insert(stems.begin(), stems.end());
     for (size_t i = 0; i < lines.size(); ++i) {
       auto [head, tail] = lines[i].split(':');
       auto [kind, name] = head.split(' ');
@@ -268,7 +292,7 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
       if (head.trim().empty() || head.starts_with("#"))
         continue;
       if (kind != "synonym" && kind != "modifier" && kind != "type" && kind != "filler" && kind != "unknown" &&
-          kind != "hint")
+          kind != "hint" && kind != "idle" && kind != "implies")
         return makeError("words.txt:{0}: unknown kind '{1}'", i + 1, kind);
       if ((pass == 0) != (kind == "synonym"))
         continue;
@@ -278,19 +302,28 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
         std::string word = part.trim().str();
         if (word.empty())
           continue;
+        llvm::SmallVector<StringRef, 4> written;
+        StringRef(word).split(written, ' ', -1, false);
+        for (StringRef one : written)
+          result.spelled.insert(one.str());
         if (kind == "synonym") {
           result.synonyms[word] = name.str();
-          result.synonyms[stem(word)] = name.str();
+          stems.try_emplace(stem(word), name.str());
         } else if (kind == "modifier")
           result.modifiers[name.str()].push_back(result.words(word));
         else if (kind == "type")
           result.types[name.str()].push_back(result.words(word));
+        else if (kind == "implies")
+          result.implied[result.canonical(word)] = name.str();
+        else if (kind == "idle")
+          result.idle.push_back(result.words(word));
         else if (kind == "hint")
           result.hints[name.str()].push_back(result.words(word));
         else
           (kind == "filler" ? result.fillers : result.foreign).insert(result.canonical(word));
       }
     }
+  }
   return result;
 }
 

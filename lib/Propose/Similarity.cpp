@@ -7,6 +7,10 @@ using namespace optiml;
 
 /// BM25's usual parameters: how soon repetitions stop to count, and how much long documents are discounted.
 static constexpr double saturation = 1.2, lengthShare = 0.75;
+/// How rare a word is cannot be told from a few kernels: as if there were that many more, without any of the words. Otherwise
+/// a memory of five stencils would find the words of a stencil worthless, and a sixth one unlike all of them for the one
+/// word that it has more.
+static constexpr double background = 30;
 
 static std::map<std::string, unsigned> countWords(const KernelFeatures &features) {
   std::map<std::string, unsigned> counts;
@@ -42,7 +46,7 @@ double SimilarityIndex::score(const Counts &query, const Counts &document) const
       continue;
     auto it = holding.find(word);
     double holders = it == holding.end() ? 0 : it->second;
-    double rarity = std::log(1 + (double(documents.size()) - holders + 0.5) / (holders + 0.5));
+    double rarity = std::log(1 + (background + double(documents.size()) - holders + 0.5) / (holders + 0.5));
     // As often as both have it: a kernel with ten such loops is not like one with a single one.
     double count = std::min(found->second, asked);
     result += rarity * count * (saturation + 1) /

@@ -3,6 +3,8 @@
 //   optiml-gen "row-wise softmax of a float matrix, 4096x1024" -o softmax.cu
 //
 //===----------------------------------------------------------------------===//
+#include "optiml/Driver/Models.h"
+#include "optiml/Generate/Author.h"
 #include "optiml/Generate/Gate.h"
 #include "optiml/Generate/ProgramText.h"
 #include "optiml/Support/Error.h"
@@ -21,6 +23,8 @@ const char *help = R"(usage: optiml-gen [options] "what it is to compute"
 
 Writes a complete CUDA program for a request in plain words: kernels, host code, inputs, a reference in double precision and a self-check.
 Before it is shown it is compiled, run on the CPU emulator under all checkers at small sizes, and must pass its own check.
+A library of documented operations answers; with a language model (--optiml-llm=...) that one writes programs as well, and the
+fastest that passes is shown.
 
   -o FILE              where the program goes (default: standard output)
   --optimize[=BUDGET]  then search for faster kernels (optiml-clang -O-search); FILE becomes the optimized source
@@ -28,18 +32,35 @@ Before it is shown it is compiled, run on the CPU emulator under all checkers at
   --list               the operations and stages of the library; --list=markdown as tables
   --no-nvcc            do not compile with nvcc as well
   --ungated            show the program without compiling or running it
+  --repairs=N          how often a model may mend what was refused, in each of its strategies (default 3)
+  --time=SECONDS       how long one run of a model's program on the emulator may take (default 30)
   --help               this text
+  --optiml-*           language models and what the search of --optimize is given: as optiml-clang --optiml-help shows
 
 Exit code: 0 written; 1 an error; 2 not understood or not offered (the nearest operations are named).
 )";
 
 struct Invocation {
   std::string request, output, budget;
+  OwnFlags own;
+  std::vector<std::string> searchFlags; ///< own flags that --optimize passes on
+  unsigned repairs = 3;
+  double seconds = 30;
   bool optimize = false, explain = false, list = false, markdown = false, nvcc = true, gated = true, help = false;
 };
 
-llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
+llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
   Invocation result;
+  std::vector<std::string> argv;
+  std::string error;
+  result.own.search = true; // so that the environment's settings count
+  if (!parseOwnFlags({given.begin(), given.end()}, processEnvironment(), result.own, argv, error))
+    return makeError(error);
+  if (result.own.isMemoryCommand())
+    return makeError("--optiml-memory=import, export and stats are optiml-clang's");
+  for (llvm::StringRef flag : given) // a model's key is gone from the environment by then
+    if (flag.starts_with("--optiml-") && !flag.starts_with("--optiml-llm"))
+      result.searchFlags.push_back(flag.str());
   for (size_t i = 0; i < argv.size(); ++i) {
     llvm::StringRef arg = argv[i];
     if (arg == "--help" || arg == "-h")
@@ -60,6 +81,13 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
       result.nvcc = false;
     else if (arg == "--ungated")
       result.gated = false;
+    else if (arg.consume_front("--repairs=")) {
+      if (arg.getAsInteger(10, result.repairs) || result.repairs > 100)
+        return makeError("--repairs={0}: want a number from 0 to 100", arg);
+    } else if (arg.consume_front("--time=")) {
+      if (arg.getAsDouble(result.seconds) || !(result.seconds > 0) || !(result.seconds <= 3600))
+        return makeError("--time={0}: want a number of seconds, at most an hour", arg);
+    }
     else if (arg.starts_with("-") && arg.size() > 1 && !llvm::isDigit(arg[1]))
       return makeError("unknown option {0}; --help shows them", arg);
     else
@@ -67,6 +95,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
   }
   if (result.optimize && result.output.empty())
     return makeError("--optimize needs -o FILE");
+  if (!result.gated && !result.own.llm.models.empty())
+    return makeError("--ungated is for the library's programs: what a model writes is not shown before it passed");
   return result;
 }
 
@@ -96,6 +126,7 @@ llvm::Error optimize(const Invocation &invocation, const char *argv0) {
   std::vector<std::string> argv = {clang, invocation.budget.empty() ? "-O-search" : "-O-search=" + invocation.budget,
                                    "-std=c++17", invocation.output, "-o", scratch->file("program"),
                                    "--optiml-emit=" + scratch->file("optimized.cu")};
+  argv.insert(argv.end(), invocation.searchFlags.begin(), invocation.searchFlags.end());
   ProcessOptions options;
   options.inheritOutput = true;
   llvm::Expected<ProcessResult> result = runProcess(argv, options);
@@ -126,6 +157,23 @@ llvm::Error gate(const Invocation &invocation, const Understood &understood, con
   return llvm::Error::success();
 }
 
+void tellNotes(const Understood &understood) {
+  if (!understood.ignored.empty())
+    llvm::errs() << "optiml-gen: note: these words had no influence: " << llvm::join(understood.ignored, ", ") << "\n";
+  for (const std::string &note : understood.notes)
+    llvm::errs() << "optiml-gen: note: " << note << "\n";
+}
+
+llvm::Error deliver(const Invocation &invocation, const std::string &text, const char *argv0) {
+  if (invocation.output.empty()) {
+    llvm::outs() << text;
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = writeFileAtomically(invocation.output, text))
+    return error;
+  return invocation.optimize ? optimize(invocation, argv0) : llvm::Error::success();
+}
+
 llvm::Error generate(const Invocation &invocation, const Understood &understood, const char *argv0) {
   llvm::Expected<std::string> text = writeProgram(understood, invocation.request, Library::builtin());
   if (!text)
@@ -133,17 +181,36 @@ llvm::Error generate(const Invocation &invocation, const Understood &understood,
   if (invocation.gated)
     if (llvm::Error error = gate(invocation, understood, *text, argv0))
       return error;
-  if (!understood.ignored.empty())
-    llvm::errs() << "optiml-gen: note: these words had no influence: " << llvm::join(understood.ignored, ", ") << "\n";
-  for (const std::string &note : understood.notes)
-    llvm::errs() << "optiml-gen: note: " << note << "\n";
-  if (invocation.output.empty()) {
-    llvm::outs() << *text;
-    return llvm::Error::success();
-  }
-  if (llvm::Error error = writeFileAtomically(invocation.output, *text))
-    return error;
-  return invocation.optimize ? optimize(invocation, argv0) : llvm::Error::success();
+  tellNotes(understood);
+  return deliver(invocation, *text, argv0);
+}
+
+/// With models: all candidates, and the best that passed.
+llvm::Error generateWithModels(const Invocation &invocation, ModelSession &session, const Understood *understood, const char *argv0) {
+  llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
+  if (!toolchain)
+    return toolchain.takeError();
+  AuthorOptions options;
+  options.request = invocation.request;
+  options.understood = understood;
+  options.repairs = invocation.repairs;
+  options.seconds = invocation.seconds;
+  options.nvcc = invocation.nvcc;
+  options.done = [](const Candidate &candidate) { llvm::errs() << "optiml-gen: " << candidate.describe() << "\n"; };
+  llvm::Expected<std::vector<Candidate>> candidates = writeCandidates(session.models(), options, *toolchain);
+  llvm::errs() << "optiml-gen: models: " << session.summary() << "\n";
+  if (!candidates)
+    return candidates.takeError();
+  const Candidate &best = candidates->front();
+  if (!best.passed)
+    return makeError("no program for this request passed, and none is shown");
+  if (understood)
+    tellNotes(*understood);
+  else
+    llvm::errs() << "optiml-gen: note: no reference of the library knows this request: that the program computes what was asked "
+                    "for rests on its own check, which did notice altered kernels and results\n";
+  llvm::errs() << "optiml-gen: shown: " << best.strategy << "\n";
+  return deliver(invocation, headed(best, invocation.request), argv0);
 }
 
 } // namespace
@@ -164,14 +231,23 @@ int main(int argc, char **argv) {
     list(invocation->markdown);
     return 0;
   }
+  llvm::Expected<std::unique_ptr<ModelSession>> session = openModels(invocation->own, "optiml-gen", "the request");
+  if (!session)
+    return fail(session.takeError(), 1);
   llvm::Expected<Understood> understood = understand(invocation->request, Library::builtin(), Vocabulary::builtin());
-  if (!understood)
+  bool asks = !(*session)->models().empty() && !invocation->explain;
+  if (!understood && !asks)
     return fail(understood.takeError(), 2);
   if (invocation->explain) {
     llvm::outs() << understood->explain() << "gate: " << llvm::join(smallArguments(*understood), " ") << "\n";
     return 0;
   }
-  if (llvm::Error error = generate(*invocation, *understood, argv[0]))
+  if (!understood) {
+    llvm::errs() << "optiml-gen: note: the library does not answer: " << llvm::toString(understood.takeError()) << "\n";
+    llvm::Error error = generateWithModels(*invocation, **session, nullptr, argv[0]);
+    return error ? fail(std::move(error), 1) : 0;
+  }
+  if (llvm::Error error = asks ? generateWithModels(*invocation, **session, &*understood, argv[0]) : generate(*invocation, *understood, argv[0]))
     return fail(std::move(error), 1);
   return 0;
 }

@@ -41,6 +41,7 @@ Runs a CUDA program on the CPU emulator.
   --time=SECONDS   stop the program after this long (default 300)
   --memory=GB      stop it when it uses more memory (default: three quarters of the machine's)
   -o FILE          keep the emulated program as FILE
+  --no-run         build only; needs -o
   --help           this text
 )";
 
@@ -49,7 +50,7 @@ struct Invocation {
   RunOptions run;
   std::vector<std::string> nvccArgs;
   CompileOptions compile;
-  bool showHelp = false;
+  bool showHelp = false, buildOnly = false;
   std::string changedFile; ///< --verify
   std::string listFile;    ///< --verify-list
   FloatMode floatMode = FloatMode::Reassoc;
@@ -116,6 +117,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
     auto [flag, value] = arg.split('=');
     if (arg == "--help" || arg == "-h")
       result.showHelp = true;
+    else if (arg == "--no-run")
+      result.buildOnly = true;
     else if (flag == "--check" || flag == "--verify" || flag == "--verify-list" || flag == "--fp" || flag == "--capture" || flag == "--time" ||
              flag == "--memory") {
       if (llvm::Error error = parseOwnFlag(flag, value, result))
@@ -221,9 +224,13 @@ llvm::Expected<int> runOnEmulator(const char *argv0, Invocation &invocation) {
   llvm::Expected<TempDir> scratch = TempDir::create("optiml-build");
   if (!scratch)
     return scratch.takeError();
+  if (invocation.buildOnly && compile.output.empty())
+    return makeError("--no-run needs -o FILE");
   std::string program = compile.output.empty() ? scratch->file("program") : compile.output;
   if (llvm::Error error = buildProgram(compile, {}, *toolchain, invocation.mode, program))
     return std::move(error);
+  if (invocation.buildOnly)
+    return 0;
   invocation.run.inheritOutput = true;
   llvm::Expected<ProcessResult> result = runProgram(program, invocation.run);
   if (!result)

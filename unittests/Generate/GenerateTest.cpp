@@ -89,4 +89,56 @@ TEST(Requests, TwoShapesOfAMatrixProductMustFit) {
   EXPECT_NE(llvm::toString(wrong.takeError()).find("does not fit"), std::string::npos);
 }
 
+TEST(Requests, NumbersGoWhereTheyBelong) {
+  struct Case {
+    const char *request;
+    std::map<std::string, int64_t> sizes;
+  };
+  for (const Case &c : std::vector<Case>{
+           {"dot product (size 1<<20)", {{"n", 1048576}}},
+           {"jacobi on a (512,256) grid, 10 sweeps", {{"height", 512}, {"width", 256}, {"steps", 10}}},
+           {"sum of (1,000,000 floats)", {{"n", 1000000}}},
+           {"7-pt stencil on a 64^3 grid", {{"depth", 64}, {"height", 64}, {"width", 64}}},
+           {"exclusive scan of 2^22 ints", {{"n", 4194304}}},
+           {"layernorm over the last dim, shape (32, 128, 768)", {{"rows", 4096}, {"cols", 768}}},
+           {"avgpool 3x3 NHWC, batch 4, 28x20, 64 channels", {{"window", 3}, {"height", 28}, {"width", 20}, {"batch", 4}, {"channels", 64}}},
+           {"find the first occurrence of 5 in an array of 1000 integers", {{"n", 1000}}},
+           {"distance between every pair of points for 300 points in 3 dimensions", {{"m", 300}, {"n", 300}, {"dim", 3}}},
+           {"bfs from vertex 0 of a graph with 10000 nodes and 50000 edges", {{"vertices", 10000}, {"degree", 5}}},
+           {"CSR SpMV with 5000 rows", {{"rows", 5000}, {"cols", 5000}}},
+           {"one step of game of life on a 9x9 board", {{"height", 9}, {"width", 9}}}}) {
+    Understood understood = read(c.request);
+    for (const auto &[name, value] : c.sizes)
+      EXPECT_EQ(understood.sizes[name], value) << c.request << ": " << name;
+  }
+}
+
+TEST(Requests, TypesInNamesAndOrdersInShort) {
+  EXPECT_EQ(read("dgemm 64x64x64").type, "double");
+  EXPECT_EQ(read("DAXPY of 1000 elements").type, "double");
+  EXPECT_EQ(read("saxpy of 1000 doubles").type, "double");
+  EXPECT_EQ(read("sort 1M floats desc").choices["order"], "descending");
+  EXPECT_EQ(read("softmax(dim=-1) on a [64, 1000] tensor").choices["axis"], "row");
+}
+
+TEST(Requests, WhatIsSpelledWrongIsReadAndTold) {
+  for (auto [request, operation] : {std::pair("histogramm with 128 bins", "histogram"), std::pair("sumof squares", "sum-of-squares"),
+                                    std::pair("pre-fix sum", "scan"), std::pair("Euclidian distance between two vectors", "vector-distance"),
+                                    std::pair("convolution2d with a 5x5 filter", "conv2d")}) {
+    Understood understood = read(request);
+    EXPECT_EQ(understood.operation->name, operation) << request;
+  }
+  EXPECT_EQ(read("histogramm with 128 bins").notes, std::vector<std::string>{"'histogramm' is read as 'histogram'"});
+}
+
+TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
+  for (const char *request : {"sort an array of structs", "number of pixels in each bin of width 10", "sparse CSR matrix times a dense matrix with 32 columns",
+                              "length of the shortest path from source to dest", "laplace transform of a signal", "bfs with 10000 nodes and 50001 edges",
+                              "gaussian blur 9x9"}) {
+    llvm::Expected<Understood> result = understand(request, Library::builtin(), Vocabulary::builtin());
+    EXPECT_FALSE(bool(result)) << request << (result ? " is taken for " + result->operation->name : "");
+    llvm::consumeError(result.takeError());
+  }
+}
+
 } // namespace

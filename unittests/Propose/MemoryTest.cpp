@@ -128,6 +128,19 @@ TEST(Memory, WhatHelpedOnASimilarKernelComesFirst) {
             (std::vector<std::string>{"distribute-loop", "unroll", "grid-stride"}));
 }
 
+TEST(Memory, ManyKernelsOfOneKindDoNotMakeTheNextOneStrange) {
+  std::vector<KernelMemory> five;
+  for (int i = 0; i < 5; ++i) {
+    five.push_back(learnt().front());
+    five.back().source = "s" + std::to_string(10 + i);
+  }
+  std::vector<std::string> more = rowLike;
+  more.push_back("barrier d0");
+  LearntMemory memory = memoryFor(featuresOf(0.5, more), five);
+  ASSERT_EQ(memory.similar("other").size(), 5u);
+  EXPECT_GT(memory.similar("other")[0].similarity, 0.7);
+}
+
 TEST(Memory, WithoutAnythingSimilarNothingChanges) {
   LearntMemory memory = memoryFor(featuresOf(0.5, scatterLike));
   EXPECT_TRUE(memory.similar("other").empty());

@@ -34,6 +34,14 @@ constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
 
+/// Mutants, which show whether a program's own check notices anything. Kernels of this name (without parameters and
+/// template arguments) are not run:
+constexpr const char *envSkipKernel = "OPTIML_EMU_SKIP_KERNEL";
+/// Of the bytes that copies bring to the host, counted from the start of the program, the element with this one is altered:
+constexpr const char *envAlterCopy = "OPTIML_EMU_ALTER_COPY";
+/// ... to all ones, which is NaN, instead of to another number. Any value.
+constexpr const char *envAlterToNaN = "OPTIML_EMU_ALTER_TO_NAN";
+
 /// Folder that gets a workload (Workload.h) of the program's launches.
 constexpr const char *envCapture = "OPTIML_CAPTURE";
 /// Launches kept of each launch class; default 2. 0 keeps every launch.

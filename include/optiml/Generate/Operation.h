@@ -25,6 +25,8 @@ struct Size {
   int64_t least = 1, most = 1 << 30; ///< what the generated program accepts
   bool keep = false;               ///< the gate keeps the request's value (window sizes, k) where it is at most 64
   bool powerOfTwo = false;
+  std::string sameAs; ///< the size whose value it takes when the request names only that one
+  std::string total;  ///< it is a number for each of that size's; one that is not smaller counts all of them ("50000 edges")
   std::vector<std::string> words;  ///< phrases that name it beside a number
 };
 

@@ -33,7 +33,7 @@ struct Span {
 
 class Vocabulary {
 public:
-  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown: …".
+  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown: …", "idle: phrase, …".
   static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
   static const Vocabulary &builtin();
 
@@ -45,11 +45,16 @@ public:
   bool isForeign(const std::string &word) const { return foreign.count(word) != 0 && !isFiller(word); }
 
   std::map<std::string, std::vector<std::vector<std::string>>> modifiers, types, hints;
+  std::map<std::string, std::string> implied; ///< type that the name of an operation has in it (dgemm), by word
+  std::vector<std::vector<std::string>> idle; ///< phrases that say nothing, though their words may
+  /// Every word that a line of words.txt mentions, as it is written there.
+  bool isKnown(const std::string &word) const { return spelled.count(word) || isFiller(canonical(word)) || isForeign(canonical(word)); }
+  const std::set<std::string> &knownWords() const { return spelled; }
+  std::string canonical(std::string word) const;
 
 private:
-  std::string canonical(std::string word) const;
   std::map<std::string, std::string> synonyms; ///< stem to canonical
-  std::set<std::string> fillers, foreign;
+  std::set<std::string> fillers, foreign, spelled;
 };
 
 /// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them and none of them used; nothing

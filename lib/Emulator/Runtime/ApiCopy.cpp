@@ -3,6 +3,8 @@
 #include "CopyLog.h"
 #include "Memory.h"
 #include "Modules.h"
+#include "Settings.h"
+#include <atomic>
 #include <cstring>
 
 using namespace optiml::emu;
@@ -26,8 +28,20 @@ static cudaError_t checkCopy(const void *dst, size_t dstBytes, const void *src, 
   return cudaSuccess;
 }
 
+/// Alters the element in `width` bytes from the device that OPTIML_EMU_ALTER_COPY names: eight bytes, so that no type of
+/// number keeps its value.
+static void alterCopied(char *row, size_t width) {
+  static std::atomic<uint64_t> before{0};
+  uint64_t first = before.fetch_add(width), wanted = settings().alterCopy;
+  if (wanted < first || wanted - first >= width)
+    return;
+  size_t begin = (wanted - first) / 8 * 8;
+  for (size_t i = begin; i < width && i < begin + 8; ++i)
+    row[i] = settings().alterToNaN ? char(0xff) : char(row[i] ^ 0x5a);
+}
+
 /// Notes what a copy means to fresh inputs and to the copy log.
-static void copied(void *dst, const void *src, size_t spitch, size_t width, size_t height) {
+static void copied(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height) {
   Allocation *to = Memory::get().find(reinterpret_cast<uint64_t>(dst));
   Allocation *from = Memory::get().find(reinterpret_cast<uint64_t>(src));
   auto onDevice = [](Allocation *a) {
@@ -35,8 +49,11 @@ static void copied(void *dst, const void *src, size_t spitch, size_t width, size
   };
   if (onDevice(to))
     to->fromHost = !onDevice(from) || from->fromHost;
-  else if (onDevice(from))
+  else if (onDevice(from)) {
     logCopy(*from, src, spitch, width, height);
+    for (size_t y = 0; y < height; ++y)
+      alterCopied(static_cast<char *>(dst) + y * dpitch, width);
+  }
 }
 
 static cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
@@ -45,7 +62,7 @@ static cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind
   if (cudaError_t e = checkCopy(dst, bytes, src, bytes, kind))
     return result(e);
   memmove(dst, src, bytes);
-  copied(dst, src, bytes, bytes, 1);
+  copied(dst, bytes, src, bytes, bytes, 1);
   return cudaSuccess;
 }
 
@@ -61,7 +78,7 @@ static cudaError_t copy2D(void *dst, size_t dpitch, const void *src, size_t spit
     return result(e);
   for (size_t y = 0; y < height; ++y)
     memmove(static_cast<char *>(dst) + y * dpitch, static_cast<const char *>(src) + y * spitch, width);
-  copied(dst, src, spitch, width, height);
+  copied(dst, dpitch, src, spitch, width, height);
   return cudaSuccess;
 }
 
@@ -88,7 +105,7 @@ static cudaError_t copy3D(const cudaMemcpy3DParms *p) {
   for (size_t z = 0; z < e.depth; ++z) {
     for (size_t y = 0; y < e.height; ++y)
       memmove(dst + offset(d, y, z), src + offset(s, y, z), e.width);
-    copied(dst + offset(d, 0, z), src + offset(s, 0, z), s.pitch, e.width, e.height);
+    copied(dst + offset(d, 0, z), d.pitch, src + offset(s, 0, z), s.pitch, e.width, e.height);
   }
   return cudaSuccess;
 }

@@ -39,6 +39,9 @@ Settings &optiml::emu::settings() {
                        : integers == "shuffle" ? FreshIntegers::Shuffle
                                                : FreshIntegers::Random;
     s->freshHost = text(envFreshHost);
+    s->skipKernel = text(envSkipKernel);
+    s->alterCopy = environmentNumber(envAlterCopy, ~0ull);
+    s->alterToNaN = *text(envAlterToNaN);
     s->captureDir = text(envCapture);
     s->capturePerClass = unsigned(environmentNumber(envCapturePerClass, 2));
     s->captureMaxBytes = environmentNumber(envCaptureMaxBytes, uint64_t(1) << 30);

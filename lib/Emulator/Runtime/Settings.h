@@ -19,6 +19,9 @@ struct Settings {
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::string freshHost;
+  std::string skipKernel;      ///< empty: none
+  uint64_t alterCopy = ~0ull;  ///< byte among those copied to the host; all ones: none
+  bool alterToNaN = false;
   std::string captureDir;
   unsigned capturePerClass = 2;
   uint64_t captureMaxBytes = uint64_t(1) << 30;

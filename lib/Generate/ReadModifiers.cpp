@@ -1,0 +1,123 @@
+//===- ReadModifiers.cpp - types, layouts, axes, orders of a request ------===//
+#include "Reader.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+using namespace optiml::gen;
+
+/// The longest phrase at each place wins.
+llvm::Error Reader::findType() {
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    std::string best;
+    Span span;
+    for (const auto &[name, phrases] : vocabulary.types)
+      for (const std::vector<std::string> &phrase : phrases)
+        if (std::optional<Span> found = matchPhrase(tokens, at, phrase, 0, used))
+          if (found->at.size() > span.at.size())
+            best = name, span = *found;
+    if (best.empty())
+      continue;
+    size_t next = span.at.back() + 1;
+    bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" || tokens[next].text == "key");
+    use(span);
+    typeAt.insert(span.at.begin(), span.at.end());
+    if (ofIndices)
+      continue;
+    if (!type.empty() && type != best)
+      return refuse("it names two types, " + type + " and " + best);
+    type = best;
+  }
+  for (const Token &token : tokens)
+    if (auto named = vocabulary.implied.find(token.text); named != vocabulary.implied.end() && type.empty())
+      type = named->second; // "saxpy in double" is double
+  return llvm::Error::success();
+}
+
+/// "A times transposed B" is not "A transposed".
+bool Reader::joinsOperands(const Span &span) const {
+  for (size_t at = span.at.front(); at < span.at.back(); ++at) {
+    const Token &token = tokens[at];
+    if (!llvm::is_contained(span.at, at) && (token.text == "multiply" || token.raw == "by" || token.raw == "and" || token.raw == "with"))
+      return true;
+  }
+  return false;
+}
+
+void Reader::findModifiers() {
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    // All that match here: which one is meant depends on what the operation offers.
+    for (const auto &[name, phrases] : vocabulary.modifiers) {
+      std::optional<Span> best;
+      for (const std::vector<std::string> &phrase : phrases)
+        if (std::optional<Span> found = matchPhrase(tokens, at, phrase, phrase.size() > 1 ? 1 : 0, used))
+          if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
+            best = found;
+      if (best)
+        modifiers.push_back({name, *best});
+    }
+    // "row sums", "the maximum of the columns"; not "300 rows" nor "row vector".
+    const Token &token = tokens[at];
+    bool counted = at && !tokens[at - 1].values.empty();
+    StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].text) : "";
+    if ((token.text == "row" || token.text == "column") && !counted && next != "vector" && next != "major" &&
+        next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
+      modifiers.push_back({token.text, Span{{at}}, true});
+  }
+}
+
+bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier) {
+  if (modifier == "batched" && llvm::any_of(op.sizes, [](const Size &size) { return llvm::is_contained(size.words, "batch"); }))
+    return true;
+  return llvm::is_contained(op.always, modifier) ||
+         llvm::any_of(op.choices, [&](const Choice &c) { return llvm::is_contained(c.values, modifier); });
+}
+
+llvm::Error Reader::applyModifiers() {
+  for (const Choice &choice : heavy.op->choices)
+    result.choices[choice.name] = choice.values.front();
+  std::map<std::string, std::string> chosen;
+  auto apply = [&](const Modifier &modifier) -> llvm::Error {
+    for (const Choice &choice : heavy.op->choices)
+      if (llvm::is_contained(choice.values, modifier.name)) {
+        auto [it, isNew] = chosen.insert({choice.name, modifier.name});
+        if (!isNew && it->second != modifier.name)
+          return refuse("it asks for both " + it->second + " and " + modifier.name);
+        result.choices[choice.name] = modifier.name;
+      }
+    use(modifier.span);
+    return llvm::Error::success();
+  };
+  // A modifier may share a word with the name of the operation: "sort … in descending order".
+  auto free = [&](const Modifier &modifier) {
+    return overlaps(modifier.span, heavy.span) || llvm::any_of(modifier.span.at, [&](size_t at) { return !used[at]; });
+  };
+  // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
+  bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");
+  auto isAxis = [](const Modifier &modifier) { return modifier.name == "row" || modifier.name == "column"; };
+  // What is certain comes before what is one only where nothing else is said ("row sums").
+  llvm::stable_sort(modifiers, [](const Modifier &a, const Modifier &b) { return a.soft < b.soft; });
+  for (const Modifier &modifier : modifiers)
+    if (choiceOffers(*heavy.op, modifier.name) && free(modifier) && (!modifier.soft || chosen.empty()))
+      if (llvm::Error error = apply(modifier))
+        return error;
+  for (const Modifier &modifier : modifiers) {
+    if (modifier.soft || choiceOffers(*heavy.op, modifier.name))
+      continue;
+    if (hasAxis || !isAxis(modifier)) {
+      if (llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
+        return refuse((result.before.empty() || !heavy.op->says.empty() ? heavy.op->name : result.before[0].operation->name) +
+                      " is not offered with '" + modifier.name + "'");
+    } else if (modifier.span.at.size() > 1 && heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) && free(modifier)) {
+      return refuse(heavy.op->name + " is not offered by " + modifier.name);
+    }
+  }
+  for (const auto &[name, phrases] : vocabulary.hints)
+    for (const std::vector<std::string> &phrase : phrases)
+      for (size_t at = 0; at < tokens.size(); ++at)
+        if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used)) {
+          use(*span);
+          result.notes.push_back("'" + name + "' is a wish about how to compute it, which is left to the search (--optimize)");
+        }
+  return llvm::Error::success();
+}

@@ -1,0 +1,341 @@
+//===- ReadNumbers.cpp - sizes, shapes and constants of a request ---------===//
+#include "Reader.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+using namespace optiml::gen;
+
+std::vector<Reader::Named> Reader::numbersWanted() {
+  std::vector<Named> result;
+  for (auto *stages : {&this->result.before, &this->result.after})
+    for (Stage &stage : *stages)
+      for (const Real &real : stage.operation->reals)
+        result.push_back({real.name, &real.words, &stage.reals[real.name]});
+  for (const Real &real : heavy.op->reals)
+    result.push_back({real.name, &real.words, &this->result.reals[real.name]});
+  for (const Size &size : heavy.op->sizes)
+    result.push_back({size.name, &size.words, nullptr});
+  return result;
+}
+
+bool Reader::setNumber(const std::string &name, double value, size_t at) {
+  for (const Named &wanted : numbersWanted()) {
+    if (wanted.name != name)
+      continue;
+    if (wanted.target)
+      *wanted.target = value;
+    else {
+      if (value != std::floor(value) || std::abs(value) > 1e15)
+        return false;
+      result.sizes[name] = int64_t(value);
+    }
+    given[name] = true;
+    used[at] = true;
+    return true;
+  }
+  return false;
+}
+
+/// "300 rows", "k = 16", "batch of 8", "scale by 2.5".
+bool Reader::assignBeside(size_t at) {
+  double value = tokens[at].values[0];
+  struct Candidate {
+    std::string name;
+    Span span;
+    int rank = 0;
+  };
+  std::optional<Candidate> best;
+  auto offer = [&](const std::string &name, const Span &span, int rank) {
+    if (!given[name] && (!best || rank > best->rank))
+      best = Candidate{name, span, rank};
+  };
+  static const std::vector<std::string> between = {"=", "of", "is", "size", "equal", "to", "a", "length", "be", "at", "width", "number", "count", "value"};
+  std::vector<bool> none(tokens.size(), false);
+  for (const Named &wanted : numbersWanted())
+    for (const std::string &text : *wanted.words) {
+      std::vector<std::string> phrase = vocabulary.words(text);
+      // "10000 ints": that many elements.
+      if (!wanted.target && wanted.name == "n" && typeAt.count(at + 1))
+        offer(wanted.name, Span{{at + 1}}, 8);
+      // After the number, perhaps with one word between: "1000 float values", "8 attention heads".
+      for (size_t next : {at + 1, at + 2})
+        if (next < tokens.size() && (next == at + 1 || (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" && tokens[at + 1].raw != "of" && tokens[at+1].raw != "with")))
+          if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none))
+            offer(wanted.name, *span, (next == at + 1 ? 6 : 3) + int(phrase.size()));
+      // Before it: "k = 16", "window size of 5".
+      for (size_t back = 1; back <= 4 && back <= at; ++back) {
+        size_t begin = at - back;
+        if (std::optional<Span> span = matchPhrase(tokens, begin, phrase, 0, none)) {
+          bool onlyBetween = true, equals = false;
+          for (size_t i = span->at.back() + 1; i < at; ++i) {
+            onlyBetween &= llvm::is_contained(between, tokens[i].raw);
+            equals |= tokens[i].raw == "=";
+          }
+          if (span->at.back() < at && onlyBetween)
+            offer(wanted.name, *span, (equals ? 10 : 5) - int(at - span->at.back()) + int(phrase.size()));
+        }
+      }
+    }
+  // "add two vectors" counts the vectors.
+  if (!best || (tokens[at].spelled && best->name == "n"))
+    return false;
+  if (!setNumber(best->name, value, at))
+    return false;
+  use(best->span);
+  return true;
+}
+
+/// Sets the dimensions of `rule` from the shape tokens `at`; false when they contradict each other.
+static bool readShapes(const ShapeRule &rule, const std::vector<Token> &tokens, const std::vector<size_t> &at,
+                       std::map<std::string, int64_t> &out) {
+  if (rule.shapes.size() != at.size())
+    return false;
+  for (size_t s = 0; s < at.size(); ++s) {
+    const std::vector<double> &values = tokens[at[s]].values;
+    if (values.size() != rule.shapes[s].size())
+      return false;
+    for (size_t d = 0; d < values.size(); ++d) {
+      if (values[d] != std::floor(values[d]))
+        return false;
+      llvm::SmallVector<StringRef, 4> names;
+      StringRef(rule.shapes[s][d]).split(names, '=');
+      for (StringRef name : names) {
+        auto [it, isNew] = out.insert({name.str(), int64_t(values[d])});
+        if (!isNew && it->second != int64_t(values[d]))
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// "gaussian blur 5x5" tells the size of the filter; an operation whose filter is fixed has one size only.
+llvm::Error Reader::readFixedFilter() {
+  auto hasSize = [&](StringRef name) { return llvm::any_of(heavy.op->sizes, [&](const Size &s) { return s.name == name; }); };
+  if (!hasSize("height") || !hasSize("width") || hasSize("window") || hasSize("kh") || hasSize("filter"))
+    return llvm::Error::success();
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    const std::vector<double> &values = tokens[at].values;
+    if (used[at] || values.size() != 2 || values[0] != values[1] || values[0] > 11 || int(values[0]) % 2 == 0)
+      continue;
+    static const std::set<StringRef> grids = {"grid", "board", "image", "matrix", "field", "cell", "domain", "map", "torus", "array", "picture", "world"};
+    if (at + 1 < tokens.size() && (grids.count(tokens[at + 1].raw) || grids.count(tokens[at + 1].text)))
+      continue; // "a 9x9 board"
+    if (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3"))
+      return refuse("a filter of " + tokens[at].raw + " is not offered for " + heavy.op->name);
+    used[at] = true;
+  }
+  return llvm::Error::success();
+}
+
+/// "avgpool 3x3, batch 4, 28x28": of several shapes a small one right after the name is the window's.
+void Reader::readLeadingFilter() {
+  size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back() + 1;
+  if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 || tokens[at].values[1] > 15 ||
+      llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2)
+    return;
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    std::map<std::string, int64_t> values;
+    if (rule.words.empty() || !llvm::is_contained(rule.words, "window") || !readShapes(rule, tokens, {at}, values))
+      continue;
+    for (const auto &[name, value] : values)
+      setNumber(name, double(value), at);
+    used[at] = true;
+    return;
+  }
+}
+
+/// A tensor whose last dimension is worked on is a matrix of all that stands before it: "layer norm of (32, 128, 768)".
+bool Reader::readLeadingDimensions(size_t at) {
+  bool byRow = llvm::is_contained(heavy.op->always, "row") ||
+               llvm::any_of(result.choices, [](const auto &choice) { return choice.second == "row"; });
+  const std::vector<double> &values = tokens[at].values;
+  if (!byRow || values.size() < 3)
+    return false;
+  for (const ShapeRule &rule : heavy.op->shapes)
+    if (rule.words.empty() && rule.shapes.size() == 1 && rule.shapes[0].size() == 2) {
+      double rows = 1;
+      for (double v : llvm::ArrayRef(values).drop_back())
+        rows *= v;
+      return setNumber(rule.shapes[0][0], rows, at) && setNumber(rule.shapes[0][1], values.back(), at);
+    }
+  return false;
+}
+
+llvm::Error Reader::assignShapes() {
+  if (llvm::Error error = readFixedFilter())
+    return error;
+  auto beside = [&](size_t at, const std::vector<std::string> &words) {
+    for (const std::string &text : words) {
+      std::vector<std::string> phrase = vocabulary.words(text);
+      for (size_t begin = at > 4 ? at - 4 : 0; begin <= std::min(at + 2, tokens.size() - 1); ++begin)
+        if (begin != at)
+          if (std::optional<Span> span = matchPhrase(tokens, begin, phrase, 0, std::vector<bool>(tokens.size(), false))) {
+            bool cut = false; // "a 5x5 kernel", "kernel size of 5x5"; not "a 5x5 kernel on a 64x48 image"
+            static const std::set<std::string> between = {"size", "of", "=", "is", "shape", "a"};
+            for (size_t i = begin > at ? at + 1 : span->at.back() + 1; i < std::max(at, begin); ++i)
+              cut |= begin > at ? !tokens[i].values.empty() || vocabulary.isFiller(tokens[i].text) : !between.count(tokens[i].raw);
+            if (!cut)
+              return true;
+          }
+    }
+    return false;
+  };
+  auto take = [&](const std::vector<size_t> &at, const std::map<std::string, int64_t> &values) {
+    for (const auto &[name, value] : values)
+      setNumber(name, double(value), at[0]);
+    for (size_t i : at)
+      used[i] = true;
+  };
+  auto applies = [&](const ShapeRule &rule) {
+    auto [choice, value] = StringRef(rule.when).split('=');
+    return rule.when.empty() || result.choices[choice.str()] == value;
+  };
+  std::vector<size_t> open;
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    if (!tokens[at].isShape() || used[at])
+      continue;
+    bool taken = false;
+    for (const ShapeRule &rule : heavy.op->shapes) {
+      std::map<std::string, int64_t> values;
+      if (!taken && !rule.words.empty() && beside(at, rule.words) && readShapes(rule, tokens, {at}, values)) {
+        take({at}, values);
+        taken = true;
+      }
+    }
+    // "clamp to [0, 6]"
+    std::vector<Named> reals;
+    for (const Named &wanted : numbersWanted())
+      if (wanted.target && !given[wanted.name])
+        reals.push_back(wanted);
+    if (!taken && tokens[at].values.size() == 2 && reals.size() == 2 && tokens[at].values[0] < tokens[at].values[1] && tokens[at].values[0] <= 1 && tokens[at].values[1] < 1024) {
+      setNumber(reals[0].name, tokens[at].values[0], at);
+      setNumber(reals[1].name, tokens[at].values[1], at);
+      taken = true;
+    }
+    if (!taken && !open.empty() && tokens[at].values == tokens[open.back()].values && heavy.op->shapes.size() && llvm::none_of(heavy.op->shapes, [&](const ShapeRule &r) { return r.words.empty() && r.shapes.size() > 1; })) {
+      used[at] = true; // the same shape again: "two 64x64 images"
+      continue;
+    }
+    if (!taken)
+      open.push_back(at);
+  }
+  if (open.empty())
+    return llvm::Error::success();
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    std::map<std::string, int64_t> values;
+    if (rule.words.empty() && applies(rule) && readShapes(rule, tokens, open, values)) {
+      take(open, values);
+      return llvm::Error::success();
+    }
+  }
+  if (open.size() == 1 && readLeadingDimensions(open[0]))
+    return llvm::Error::success();
+  // An operation on a plain sequence takes a matrix's elements one after the other.
+  if (open.size() == 1 && !heavy.op->sizes.empty() && heavy.op->sizes[0].name == "n" &&
+      llvm::none_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.words.empty() && rule.shapes[0].size() > 1; })) {
+    double product = 1;
+    for (double v : tokens[open[0]].values)
+      product *= v;
+    if (setNumber("n", product, open[0]))
+      return llvm::Error::success();
+  }
+  return refuse("the shape " + tokens[open[0]].raw + " does not fit " + heavy.op->name);
+}
+
+llvm::Error Reader::assignNumbers() {
+  for (const Size &size : heavy.op->sizes)
+    result.sizes[size.name] = size.value;
+  for (const Real &real : heavy.op->reals)
+    result.reals[real.name] = real.value;
+  readLeadingFilter();
+  for (bool spelled : {false, true}) // "the two closest among 1000 points"
+    for (size_t at = 0; at < tokens.size(); ++at)
+      if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled)
+        assignBeside(at);
+  if (llvm::Error error = assignShapes())
+    return error;
+  for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
+    if (!used[at] && !given["dim"] && (tokens[at].raw == "2d" || tokens[at].raw == "3d"))
+      setNumber("dim", tokens[at].raw[0] - '0', at);
+  // "a vector of 300 and a vector of 200 elements"
+  std::vector<size_t> open;
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (tokens[at].isNumber() && !used[at] && !tokens[at].spelled)
+      open.push_back(at);
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    std::map<std::string, int64_t> values;
+    if (open.size() > 1 && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, open, values)) {
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), open[0]);
+      for (size_t at : open)
+        used[at] = true;
+      break;
+    }
+  }
+  // "of 1M floats": the number without a word of its own is the size, where there is one such size; or the constant.
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
+      continue;
+    double value = tokens[at].values[0];
+    std::vector<Named> wanted = numbersWanted();
+    bool done = false;
+    bool integral = value == std::floor(value) && value >= 1;
+    StringRef counts = at + 1 < tokens.size() ? StringRef(tokens[at + 1].text) : "";
+    if (counts == "row" || counts == "column")
+      return refuse("what are " + tokens[at].raw + " " + tokens[at + 1].raw + " of " + heavy.op->name + "?");
+    for (const ShapeRule &rule : heavy.op->shapes) {
+      std::map<std::string, int64_t> values;
+      if (!done && integral && value >= 16 && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
+          llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
+        for (const auto &[name, v] : values)
+          done |= setNumber(name, double(v), at);
+      }
+    }
+    for (const Named &named : wanted)
+      if (!done && named.target && !given[named.name] && (!integral || value < 1024))
+        done = setNumber(named.name, value, at);
+    if (!done && integral && value >= 32 && heavy.op->sizes.size() && !given[heavy.op->sizes[0].name] && heavy.op->sizes[0].name == "n")
+      done = setNumber("n", value, at);
+    if (!done)
+      return refuse("what is " + tokens[at].raw + " for " + heavy.op->name + "?");
+  }
+  return checkSizes();
+}
+
+llvm::Error Reader::checkSizes() {
+  for (const Size &size : heavy.op->sizes) {
+    int64_t &value = result.sizes[size.name];
+    if (!size.sameAs.empty() && !given[size.name] && given[size.sameAs])
+      value = result.sizes[size.sameAs];
+    // "10000 nodes and 50000 edges" are 5 edges each.
+    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total]; total > 0 && given[size.name] && value >= total) {
+      if (value % total)
+        return refuse(heavy.op->name + " takes a number of edges that is a multiple of " + size.total + " (the same number each), not " + std::to_string(value));
+      value /= total;
+    }
+  }
+  for (const Size &size : heavy.op->sizes) {
+    int64_t value = result.sizes[size.name];
+    if (value < size.least || value > size.most)
+      return refuse(heavy.op->name + " takes " + size.name + " from " + std::to_string(size.least) + " to " +
+                    std::to_string(size.most) + ", not " + std::to_string(value));
+    if (size.powerOfTwo && (value & (value - 1)))
+      return refuse(heavy.op->name + " wants a power of two for " + size.name + ", not " + std::to_string(value));
+  }
+  double elements = 1;
+  for (const Buffer &buffer : heavy.op->buffers) {
+    elements = 1;
+    llvm::SmallVector<StringRef, 4> factors;
+    StringRef(buffer.count).split(factors, '*');
+    for (StringRef factor : factors) {
+      auto it = result.sizes.find(factor.trim().str());
+      if (it != result.sizes.end())
+        elements *= double(it->second);
+    }
+    if (elements > 4e9)
+      return refuse("an array of " + llvm::formatv("{0:f0}", elements).str() + " elements is more than it can index");
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,174 @@
+//===- Reader.h - one request being read ------------------------*- C++ -*-===//
+//
+// Words are marked as used when something has been made of them; what is left over at the end must be harmless, or the request
+// is refused. Understand.cpp chooses the operations, ReadModifiers.cpp their properties, ReadNumbers.cpp sizes and constants.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_GENERATE_READER_H
+#define OPTIML_LIB_GENERATE_READER_H
+
+#include "optiml/Generate/Request.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <set>
+
+namespace optiml::gen {
+
+using llvm::StringRef;
+
+struct Match {
+  const Operation *op = nullptr;
+  Span span;
+  double score = 0;
+  size_t first() const { return span.at.front(); }
+};
+
+struct Modifier {
+  std::string name;
+  Span span;
+  bool soft = false; ///< means something only to an operation that offers it
+};
+
+/// Word statistics of the library.
+class Index {
+public:
+  Index(const Library &library, const Vocabulary &vocabulary) {
+    for (const Operation &op : library.operations()) {
+      if (op.isFamily || op.isSnippet)
+        continue;
+      ++count;
+      auto know = [&](const std::vector<std::string> &phrases) {
+        for (const std::string &phrase : phrases)
+          for (const std::string &word : vocabulary.words(phrase))
+            sizeWords.insert(word);
+      };
+      for (const Size &size : op.sizes)
+        know(size.words);
+      for (const Real &real : op.reals)
+        know(real.words);
+      for (const ShapeRule &rule : op.shapes)
+        know(rule.words);
+      know(op.notWith);
+      Document &document = documents[&op];
+      for (const std::string &phrase : op.says) {
+        document.phrases.push_back(vocabulary.words(phrase));
+        for (const std::string &word : document.phrases.back()) {
+          document.terms[word] += 2;
+          nameWords.insert(word);
+        }
+      }
+      for (const std::string &word : vocabulary.words(op.title + " " + op.about))
+        if (!vocabulary.isFiller(word))
+          ++document.terms[word];
+      for (auto &[word, times] : document.terms) {
+        ++frequency[word];
+        document.length += times;
+      }
+      total += document.length;
+    }
+  }
+
+  double idf(const std::string &word) const {
+    auto it = frequency.find(word);
+    double df = it == frequency.end() ? 0 : it->second;
+    return std::log(1 + (count - df + 0.5) / (df + 0.5));
+  }
+  /// Okapi BM25 with its usual constants.
+  double bm25(const Operation *op, const std::vector<Token> &tokens) const {
+    const Document &document = documents.at(op);
+    double score = 0, average = total / std::max(1.0, count);
+    for (const Token &token : tokens) {
+      auto it = document.terms.find(token.text);
+      if (it != document.terms.end())
+        score += idf(token.text) * it->second * 2.2 / (it->second + 1.2 * (0.25 + 0.75 * document.length / average));
+    }
+    return score;
+  }
+  const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
+  bool mentions(const Operation *op, const std::string &word) const { return documents.at(op).terms.count(word) != 0; }
+  bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
+  const std::set<std::string> &allNames() const { return nameWords; }
+  /// Whether the word is part of a phrase that means an operation.
+  bool names(const std::string &word) const { return nameWords.count(word) != 0; }
+
+private:
+  struct Document {
+    std::vector<std::vector<std::string>> phrases;
+    std::map<std::string, double> terms;
+    double length = 0;
+  };
+  std::map<const Operation *, Document> documents;
+  std::map<std::string, double> frequency;
+  std::set<std::string> nameWords, sizeWords;
+  double count = 0, total = 0;
+};
+
+class Reader {
+public:
+  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
+      : library(library), vocabulary(vocabulary), index(library, vocabulary), tokens(vocabulary.tokenize(request)),
+        used(tokens.size(), false) {
+    correctSpelling();
+  }
+
+  llvm::Expected<Understood> read();
+  std::vector<const Operation *> nearest(size_t count) const;
+
+private:
+  void correctSpelling();
+  bool isKnown(const std::string &word) const;
+  llvm::Error findType();
+  bool describesNext(const Match &match, const Match &next) const;
+  bool joinsOperands(const Span &span) const;
+  void findModifiers();
+  bool appliedAgain(const Span &a, const Span &b) const;
+  std::vector<Match> allMatches() const;
+  double offers(const Operation &op) const;
+  llvm::Error chooseOperations();
+  llvm::Error orderStages(std::vector<Match> parts);
+  llvm::Error applyModifiers();
+  llvm::Error assignNumbers();
+  llvm::Error readFixedFilter();
+  void readLeadingFilter();
+  bool readLeadingDimensions(size_t at);
+  llvm::Error assignShapes();
+  bool assignBeside(size_t at);
+  bool setNumber(const std::string &name, double value, size_t at);
+  llvm::Error checkSizes();
+  llvm::Error checkWords();
+  llvm::Error refuse(const std::string &why) const;
+  void use(const Span &span) {
+    for (size_t at : span.at)
+      used[at] = true;
+  }
+  struct Named {
+    std::string name;
+    const std::vector<std::string> *words;
+    double *target = nullptr; ///< of a real
+  };
+  std::vector<Named> numbersWanted();
+
+  const Library &library;
+  const Vocabulary &vocabulary;
+  Index index;
+  std::vector<Token> tokens;
+  std::vector<bool> used;
+  std::set<size_t> typeAt; ///< words that name a type
+  std::string type;
+  std::vector<Modifier> modifiers;
+  Match heavy;
+  std::vector<Span> stageSpans;
+  Understood result;
+  std::map<std::string, bool> given; ///< sizes and reals that the request names
+};
+
+/// Whether an operation comes in this form, always or by choice.
+bool choiceOffers(const Operation &op, const std::string &modifier);
+
+inline bool overlaps(const Span &a, const Span &b) {
+  return llvm::any_of(a.at, [&](size_t at) { return llvm::is_contained(b.at, at); });
+}
+
+} // namespace optiml::gen
+
+#endif
