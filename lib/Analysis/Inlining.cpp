@@ -198,6 +198,15 @@ bool optiml::hasEffects(const ExprRef &e) {
   return effects;
 }
 
+bool optiml::letsThreadsMeet(const std::vector<StmtRef> &list) {
+  bool found = false;
+  for (const StmtRef &s : list) {
+    walk(*s, [&](Stmt &t) { found |= t.kind == StmtKind::Barrier || t.kind == StmtKind::Opaque; });
+    walkExprs(*s, [&](const ExprRef &e) { found |= !e->pure && !e->isAtomic; });
+  }
+  return found;
+}
+
 bool optiml::writesOutside(const std::vector<StmtRef> &list, const std::set<std::string> &own) {
   std::set<std::string> scalars = own, arrays;
   bool outside = false;

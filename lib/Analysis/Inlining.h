@@ -30,6 +30,9 @@ CalleeFacts examineStatement(const clang::Stmt *statement);
 /// condition into the other branch. False when it cannot: a return in a loop, or both branches go on.
 bool structureReturns(std::vector<StmtRef> &list, const ExprRef &target);
 
+/// Holds barriers, or calls and text whose effects are not known; atomic operations are.
+bool letsThreadsMeet(const std::vector<StmtRef> &list);
+
 /// Writes something that is neither declared among the statements nor one of `own`, or lets threads meet.
 bool writesOutside(const std::vector<StmtRef> &list, const std::set<std::string> &own = {});
 /// Assigns, counts, or calls what is not pure.

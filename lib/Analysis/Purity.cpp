@@ -68,8 +68,14 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
     BodyCheck check(*this);
     check.TraverseStmt(definition->getBody());
     result = check.pure;
-    if (auto *method = dyn_cast<CXXMethodDecl>(definition))
+    if (auto *constructor = dyn_cast<CXXConstructorDecl>(definition)) {
+      for (CXXCtorInitializer *initializer : constructor->inits())
+        if (Expr *value = initializer->getInit())
+          check.TraverseStmt(value);
+      result = check.pure;
+    } else if (auto *method = dyn_cast<CXXMethodDecl>(definition)) {
       result &= method->isStatic() || method->isConst();
+    }
   } else {
     // The host's own mathematics (declared in math.h) is what Clang maps to libdevice.
     result = function->hasAttr<ConstAttr>() || (function->isExternC() && ast.getSourceManager().isInSystemHeader(function->getLocation()) &&

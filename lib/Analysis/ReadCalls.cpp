@@ -138,6 +138,14 @@ std::optional<Reader::Binding> Reader::bindObject(const cl::CallExpr *x, const c
   binding.object = llvm::isa<cl::CXXThisExpr>(strip(object)) ? thisObject : expression(object);
   if (binding.object && binding.object->kind == ExprKind::Unary && binding.object->text == "&")
     binding.object = binding.object->args[0];
+  if (binding.object && hoist.before && binding.object->kind == ExprKind::Call && binding.object->pure && method->isConst() &&
+      binding.object->type.cls == Type::Class::Record) { // (a - b).length(): the value gets a name
+    std::string name = uniqueName("object");
+    StmtRef named = declStmt(name, binding.object->type, binding.object);
+    named->line = line(x->getBeginLoc());
+    hoist.before->push_back(named);
+    binding.object = var(name, named->type);
+  }
   if (!binding.object || (!isPlace(binding.object) && !(binding.object->type.isPointer() && !hasEffects(binding.object))))
     return std::nullopt;
   binding.loads = placeLoads(binding.object);
@@ -379,6 +387,9 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
       !llvm::all_of(changed, [&](const std::string &name) { return changesAlone(name, x, outer.statement); }))
     changed.clear();
   bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
+  // As a statement of its own its body is what runs there: its values were taken before, its references are what they name.
+  if (writes && outer.before && x == outer.statement && returnedValues(fn).empty())
+    writes = (*value && hasEffects(*value)) || letsThreadsMeet(made);
   if (!good || writes) {
     nameOf = std::move(names);
     taken = std::move(claimed);
@@ -406,6 +417,23 @@ bool Reader::inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, s
   if (*value && hasEffects(*value))
     out.push_back(statement);
   return true;
+}
+
+ExprRef Reader::construction(const cl::CXXConstructExpr *x) {
+  const cl::CXXConstructorDecl *constructor = x->getConstructor();
+  const cl::CXXRecordDecl *record = constructor->getParent();
+  bool named = record->getIdentifier() && !record->isLambda() && !record->isUnion();
+  if (!x->getType()->isRecordType() || !named || !record->isTriviallyCopyable() || x->isStdInitListInitialization() ||
+      constructor->getAccess() != cl::AS_public || !purity.isPure(constructor))
+    return nullptr;
+  std::vector<ExprRef> args;
+  for (const cl::Expr *arg : x->arguments())
+    if (!llvm::isa<cl::CXXDefaultArgExpr>(arg)) {
+      args.push_back(expression(arg));
+      if (args.back()->kind == ExprKind::InitList)
+        return nullptr;
+    }
+  return make(ExprKind::Call, x, typeText(x->getType()), args);
 }
 
 ExprRef Reader::recordAssignment(const cl::CXXOperatorCallExpr *x) {

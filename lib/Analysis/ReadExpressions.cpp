@@ -279,6 +279,9 @@ ExprRef Reader::expression(const cl::Expr *source) {
     }
     return make(ExprKind::InitList, x, "", items);
   }
+  if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e))
+    if (ExprRef made = construction(x))
+      return made;
   if (auto *x = llvm::dyn_cast<cl::CXXOperatorCallExpr>(e))
     if (ExprRef stored = recordAssignment(x))
       return stored;

@@ -46,9 +46,12 @@ void Reader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vect
     const cl::Expr *stripped = strip(init);
     auto *construct = llvm::dyn_cast<cl::CXXConstructExpr>(stripped);
     bool trivialDefault = construct && construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial();
-    if (construct && !trivialDefault)
-      return opaqueStmt(source, out);
-    if (!trivialDefault)
+    if (construct && !trivialDefault) {
+      s->expr = construction(construct);
+      if (!s->expr)
+        return opaqueStmt(source, out);
+    }
+    if (!construct)
       s->expr = hoisted(init, out);
   }
   s->text = claim(v, v->getNameAsString());

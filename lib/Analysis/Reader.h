@@ -179,6 +179,8 @@ private:
   std::optional<ExprRef> inlined(const cl::CallExpr *x);
   /// A call as a statement of its own, whose value nobody uses.
   bool inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out);
+  /// T(a, b) of a class that is copied byte by byte and whose constructor only computes, as a call; null for others.
+  ExprRef construction(const cl::CXXConstructExpr *x);
   /// a = b of structs that are copied byte by byte.
   ExprRef recordAssignment(const cl::CXXOperatorCallExpr *x);
   /// How the kernel calls a function that one of another scope calls `written`.

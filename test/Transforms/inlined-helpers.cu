@@ -6,13 +6,14 @@
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[views]{x=128,y=1}' %s | FileCheck --check-prefix=VIEWS %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[functors<Axpy>]{x=128,y=1}' %s | FileCheck --check-prefix=FUNCTORS %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[lambda]{x=128,y=1}' %s | FileCheck --check-prefix=LAMBDA %s
-// RUN: not optiml-opt --passes='block-shape[writes]{x=128,y=1}' %s 2>&1 | FileCheck --check-prefix=WRITES %s
+// RUN: optiml-opt --reread --kernels-only --passes='block-shape[writes]{x=128,y=1}' %s | FileCheck --check-prefix=BUMP %s
+// RUN: optiml-opt --reread --kernels-only --passes='block-shape[constructed]{x=128,y=1}' %s | FileCheck --check-prefix=MADE %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[bodies]{x=128,y=1}' %s | FileCheck --check-prefix=BODIES %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[early]{x=128,y=1}' %s | FileCheck --check-prefix=EARLY %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[scoped]{x=128,y=1}' %s | FileCheck --check-prefix=SCOPED %s
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[ownState]{x=128,y=1}' %s | FileCheck --check-prefix=OWN %s
 // RUN: not optiml-opt --passes='block-shape[sharedState]{x=128,y=1}' %s 2>&1 | FileCheck --check-prefix=WRITES %s
-// RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1};block-shape[ownState]{x=128,y=1}' > %t.cu
+// RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1};block-shape[ownState]{x=128,y=1};block-shape[writes]{x=128,y=1};block-shape[constructed]{x=128,y=1}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -c %t.cu -o %t.o
 // RUN: optiml-run --verify=%t.cu %s -- 300
 //
@@ -118,14 +119,17 @@ __global__ void lambda(const float *in, float *out, float scale, int n) {
     out[i] = load(i) + load(n - 1 - i);
 }
 
-// A helper that writes stays a call: its arguments may be what it writes, or depend on it.
+// A helper that writes is read where its call is a statement of its own.
 __device__ void bump(float *p, float by, int &count) {
   if (by == 0.0f)
     return;
   p[0] += by;
   ++count;
 }
-// WRITES: the kernel synchronizes or calls functions that may
+// BUMP: float by = in[i];
+// BUMP-NEXT: if (!(by == 0.0f)) {
+// BUMP-NEXT: out[i] += by;
+// BUMP-NEXT: ++count;
 __global__ void writes(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
@@ -168,12 +172,45 @@ __global__ void ownState(const float *in, float *out, int n) {
     out[i] = sum.total / sum.count;
   }
 }
+// WRITES: the kernel synchronizes or calls functions that may
 __global__ void sharedState(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
     unsigned state = i;
     unsigned r = next(state) + state;
     out[i] = in[r % n];
+  }
+}
+
+// A class with constructors and operators.
+struct Vec {
+  float x, y;
+  __host__ __device__ Vec(float a = 0, float b = 0) : x(a), y(b) {}
+  __device__ Vec operator-(const Vec &o) const { return Vec(x - o.x, y - o.y); }
+  __device__ Vec operator*(float s) const { return Vec(x * s, y * s); }
+  __device__ float dot(const Vec &o) const { return x * o.x + y * o.y; }
+  __device__ Vec &operator+=(const Vec &o) {
+    x += o.x;
+    y += o.y;
+    return *this;
+  }
+};
+// MADE: Vec sum = Vec();
+// MADE: Vec object = Vec(in[2 * k], in[2 * k + 1]);
+// MADE-NEXT: Vec d = Vec(object.x - me.x, object.y - me.y);
+// MADE-NEXT: float s = 1.0f / (d.x * d.x + d.y * d.y + 0.5f);
+// MADE-NEXT: const Vec o = Vec(d.x * s, d.y * s);
+// MADE-NEXT: sum.x += o.x;
+__global__ void constructed(const float *in, float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    Vec sum;
+    const Vec me(in[i], 1.0f);
+    for (int k = 0; k < n / 2; ++k) {
+      Vec d = Vec(in[2 * k], in[2 * k + 1]) - me;
+      sum += d * (1.0f / (d.dot(d) + 0.5f));
+    }
+    out[i] = sum.x + sum.y;
   }
 }
 
@@ -382,5 +419,6 @@ int main(int argc, char **argv) {
   early<<<blocks, 128>>>(in, out, n), show();
   scoped<<<blocks, 128>>>(in, out, n), show();
   ownState<<<blocks, 128>>>(in, out, n), show();
+  constructed<<<blocks, 128>>>(in, out, n), show();
   return 0;
 }
