@@ -66,6 +66,8 @@ llvm::Expected<const KernelState *> FusionFinder::stateOf(const LaunchSite &site
   for (const Param &param : state->original->params)
     if (llvm::StringRef(param.name).starts_with("launch"))
       return notApplicable("the parameter '{0}' of {1} has a name that the new code needs", param.name, decl->name);
+  if (llvm::StringRef(decl->name).drop_front(scopeOf(decl->name).size()).starts_with("launch"))
+    return notApplicable("{0} has a name that the new code needs", decl->name);
   return state;
 }
 

@@ -96,8 +96,8 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
   for (size_t i = 0; i < names.parts.size(); ++i)
     text += launchClass(names, i);
   text += "\nstatic void " + names.launcher() + "(" + parameters + ") {\n";
-  text += "  static " + names.helper + " path(\"" + names.name + "\");\n  if (path.enabled()\n" + tests + "  ) {\n";
-  text += "    path.count(true);\n    " + names.name + "<<<" + object(0) + ".launchGrid, " + object(0) + ".launchBlock, 0, " +
+  text += "  static " + names.helper + " launchPath(\"" + names.name + "\");\n  if (launchPath.enabled()\n" + tests + "  ) {\n";
+  text += "    launchPath.count(true);\n    " + names.name + "<<<" + object(0) + ".launchGrid, " + object(0) + ".launchBlock, 0, " +
           object(0) + ".launchStream>>>(" + arguments + ");\n    return;\n  }\n";
-  return text + "  path.count(false);\n" + originals + "}\n";
+  return text + "  launchPath.count(false);\n" + originals + "}\n";
 }

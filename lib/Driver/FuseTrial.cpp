@@ -34,52 +34,121 @@ static std::string partNames(const Fusion &fusion) {
   return result;
 }
 
-FuseTrial optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device) {
-  FuseTrial trial;
-  if (device.launches().size() < 2)
-    return trial;
-  auto keep = [&](llvm::Error why) {
-    trial.text.clear();
-    trial.notes.push_back("launches that follow one another stay apart: " + llvm::toString(std::move(why)));
-    return std::move(trial);
-  };
-  auto host = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
-  if (!host)
-    return keep(host.takeError());
+// Fused kernels that are no slower as they are may still be rewritten better than their parts.
+static constexpr double notSlower = 0.99;
+// Each costs a compilation and some runs of the program.
+static constexpr size_t mostTrials = 6;
+
+namespace {
+
+class Trial {
+public:
+  Trial(const SearchTask &task, Backend &backend, const Program &device) : task(task), backend(backend), device(device) {}
+  llvm::Expected<FuseTrial> run();
+  std::vector<std::string> notes;
+
+private:
+  const SearchTask &task;
+  Backend &backend;
+  const Program &device;
+  std::unique_ptr<Program> host;
+
+  std::vector<Fusion> candidates();
+  llvm::Expected<FuseTrial> timed(const std::vector<Fusion> &fusions);
+  std::vector<Fusion> thoseThatPay(std::vector<Fusion> fusions);
+};
+
+} // namespace
+
+/// What can be fused and leaves the search what it needs.
+std::vector<Fusion> Trial::candidates() {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
-  FoundFusions found = findFusions(device, **host, task.flags.fp == FpMode::Strict,
+  FoundFusions found = findFusions(device, *host, task.flags.fp == FpMode::Strict,
                                    [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); });
-  trial.notes = found.notes;
+  notes = found.notes;
   std::erase_if(found.fusions, [&](const Fusion &fusion) {
     std::string lost = lostTransform(fusion);
     if (!lost.empty())
-      trial.notes.push_back(partNames(fusion) + " stay apart, for one kernel would have to do without " + lost);
+      notes.push_back(partNames(fusion) + " stay apart, for one kernel would have to do without " + lost);
     return !lost.empty();
   });
-  if (found.fusions.empty())
-    return trial;
-  auto emitted = emitFusions(**host, task.options.inputs.front(), found.fusions);
+  return std::move(found.fusions);
+}
+
+/// The program with these fused, and its time.
+llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
+  auto emitted = emitFusions(*host, task.options.inputs.front(), fusions);
   if (!emitted)
-    return keep(emitted.takeError());
+    return emitted.takeError();
   auto times = backend.timeProgram(task, emitted->text);
   if (!times)
-    return keep(times.takeError());
-  trial.times = *times;
-  double gain = times->after > 0 ? times->before / times->after : 0, margin = leastProgramGain(task, backend);
-  if (!(gain >= margin))
-    return keep(makeError("with them fused the program's kernels are {0:f2} times as fast", gain));
-  auto verified = compareWholeProgram(task, backend, emitted->text);
-  if (!verified)
-    return keep(verified.takeError());
-  auto parsed = Program::parse(device.path(), emitted->text, task.options, task.toolchain, View::Device);
-  if (!parsed)
-    return keep(parsed.takeError());
-  trial.verified = *verified;
-  trial.device = std::move(*parsed);
+    return times.takeError();
+  FuseTrial trial;
   trial.text = emitted->text;
-  for (const Fusion &fusion : found.fusions)
+  trial.times = *times;
+  for (const Fusion &fusion : fusions)
     trial.kernels.push_back(partNames(fusion));
   return trial;
+}
+
+/// Those that do no harm by themselves.
+std::vector<Fusion> Trial::thoseThatPay(std::vector<Fusion> fusions) {
+  std::erase_if(fusions, [&](const Fusion &fusion) {
+    auto alone = timed({fusion});
+    std::string why = !alone ? llvm::toString(alone.takeError())
+                      : alone->gain() < notSlower ? llvm::formatv("the program's kernels are {0:f2} times as fast", alone->gain()).str()
+                                                  : "";
+    if (!why.empty())
+      notes.push_back(partNames(fusion) + " stay apart: " + why);
+    return !why.empty();
+  });
+  return fusions;
+}
+
+llvm::Expected<FuseTrial> Trial::run() {
+  auto parsed = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
+  if (!parsed)
+    return parsed.takeError();
+  host = std::move(*parsed);
+  std::vector<Fusion> fusions = candidates();
+  if (fusions.empty())
+    return FuseTrial();
+  auto trial = timed(fusions);
+  if ((!trial || trial->gain() < notSlower) && fusions.size() > 1 && fusions.size() <= mostTrials) {
+    if (!trial)
+      llvm::consumeError(trial.takeError());
+    fusions = thoseThatPay(std::move(fusions));
+    if (fusions.empty())
+      return FuseTrial();
+    trial = timed(fusions);
+  }
+  if (!trial)
+    return trial.takeError();
+  if (trial->gain() < notSlower)
+    return makeError("with them fused the program's kernels are {0:f2} times as fast", trial->gain());
+  auto verified = compareWholeProgram(task, backend, trial->text);
+  if (!verified)
+    return verified.takeError();
+  trial->verified = *verified;
+  auto fused = Program::parse(device.path(), trial->text, task.options, task.toolchain, View::Device);
+  if (!fused)
+    return fused.takeError();
+  trial->device = std::move(*fused);
+  return trial;
+}
+
+FuseTrial optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device) {
+  if (device.launches().size() < 2)
+    return FuseTrial();
+  Trial trial(task, backend, device);
+  auto result = trial.run();
+  FuseTrial answer;
+  if (result)
+    answer = std::move(*result);
+  else
+    trial.notes.push_back("launches that follow one another stay apart: " + llvm::toString(result.takeError()));
+  answer.notes = std::move(trial.notes);
+  return answer;
 }

@@ -12,6 +12,7 @@
 #include "FuseTrial.h"
 #include "LoopTrial.h"
 #include "MemoryUse.h"
+#include "ProgramTrial.h"
 #include "Proposers.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Driver/Emit.h"
@@ -313,7 +314,7 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
     return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
   clock.ended("observe");
   FuseTrial fused = tryFusions(task, *backend, given);
-  if (!fused.text.empty()) {
+  if (fused.device) {
     task.text = fused.text;
     task.replaced = true;
     task.folder += "/fused";
@@ -513,9 +514,13 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
       if (!times)
         return times.takeError();
       addTimes(*times, outcome.summary);
+      if (!(times->before >= leastProgramGain(task, *backend) * times->after))
+        outcome.summary["kept"] = llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after).str();
     }
     if (!outcome.improved)
       outcome.summary["kept"] = "a faster variant was found, but no launch can be redirected to it";
+    else if (outcome.summary.contains("kept")) // what was found is not worth new code
+      outcome.improved = false;
     else if (llvm::Error e = backend->checkProgram(task, emitted->text, outcome.summary))
       outcome.summary["kept"] = llvm::toString(std::move(e));
     outcome.improved = !outcome.summary.contains("kept");

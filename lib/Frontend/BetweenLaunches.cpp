@@ -166,6 +166,18 @@ bool BetweenLaunches::expr(const Expr *e) {
     return call(c);
   if (e->getType().isVolatileQualified())
     return refuse(e, "a volatile object");
+  // What the host writes there may tell another thread that the kernel has been launched.
+  auto written = [&](const Expr *place) {
+    bool before = mayRead;
+    mayRead = false;
+    bool good = expr(place);
+    mayRead = before;
+    return good;
+  };
+  if (auto *b = dyn_cast<BinaryOperator>(e); b && b->isAssignmentOp())
+    return written(b->getLHS()) && expr(b->getRHS());
+  if (auto *u = dyn_cast<UnaryOperator>(e); u && u->isIncrementDecrementOp())
+    return written(u->getSubExpr());
   if (auto *u = dyn_cast<UnaryOperator>(e)) {
     if (u->getOpcode() == UO_AddrOf || (u->getOpcode() == UO_Deref && !reads()))
       return refuse(e, "memory behind a pointer, which a kernel may write");

@@ -24,8 +24,8 @@ public:
   bool stmt(const clang::Stmt *s);
   bool expr(const clang::Expr *e);
 
-  /// Allows to look at memory behind pointers and references, outside of loops, until the host waits: while kernels run
-  /// it cannot look at what they write.
+  /// Allows to read memory behind pointers and references, outside of loops, until the host waits: while kernels run it
+  /// cannot look at what they write.
   void allowReads(bool allowed) { mayRead = allowed; }
   /// The host has waited for the GPU.
   bool hasWaited() const { return waited; }

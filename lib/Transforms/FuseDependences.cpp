@@ -3,8 +3,8 @@
 // Threads of different parts run in any order, so that an element which one part writes and another accesses has to belong
 // to one thread. Two accesses, a in thread t and b in thread u, meet where their indices are equal; that this says t = u
 // is asked of isl. Parametric strides are split off first: z * H * W + y * W + x meets another such place only where all
-// three are equal, when x and y are proven to stay below W and H. Along an axis that the indices do not mention, the launch
-// must be one thread thick.
+// three are equal, when x and y are proven to stay below W and H. Along an axis that the kernels do not look at, the
+// launch must be one thread thick.
 //
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
@@ -35,7 +35,6 @@ private:
   const Access &a, &b;
   std::vector<Poly> facts;      ///< of both, and that the indices are equal
   std::set<std::string> hidden; ///< what varies, of both
-  std::set<std::string> indices; ///< "threadIdx.x" and the like that the subscripts mention
 
   static std::string other(const std::string &atom) { return atom + "'"; }
   Poly primed(Poly p) const {
@@ -57,6 +56,7 @@ private:
   bool same(const std::string &first, const std::string &second) const;
   bool same(const std::string &index) const { return same(index, index); }
   const Stmt *strideLoopOf(const Access &access) const;
+  bool uses(const std::string &index) const;
 };
 
 } // namespace
@@ -103,10 +103,6 @@ bool Meeting::addEqual(const Poly &x, const Poly &y) {
     }
     addFact(va - primed(vb));
     addFact(primed(vb) - va);
-    for (const Poly &v : {va, vb})
-      for (const std::string &atom : v.atoms())
-        if (atom.find("Idx.") != std::string::npos && atom[0] != '{')
-          indices.insert(atom);
   }
   return true;
 }
@@ -141,6 +137,15 @@ const Stmt *Meeting::strideLoopOf(const Access &access) const {
   return nullptr;
 }
 
+/// The kernel looks at this index, "threadIdx.y".
+bool Meeting::uses(const std::string &index) const {
+  bool used = false;
+  walkExprs(*model.kernel().body, [&](const ExprRef &e) {
+    used |= e->kind == ExprKind::Builtin && e->text == index;
+  });
+  return used;
+}
+
 bool Meeting::onlyInOneThread(KernelState &state) {
   if (a.subscripts.size() != b.subscripts.size() || a.subscripts.empty() || a.bytes != b.bytes)
     return false;
@@ -167,7 +172,7 @@ bool Meeting::onlyInOneThread(KernelState &state) {
     for (const char *level : {"block", "thread"}) {
       if (same(named(level)))
         continue;
-      if (indices.count(named(level)) || indices.count(named("global")))
+      if (uses(named(level))) // then the launch is hardly one thread thick there
         return false;
       state.require((level == std::string("block") ? "grid." : "block.") + std::string(axis) + " == 1",
                     "threads that differ along this axis alone share elements");
@@ -181,6 +186,34 @@ static bool isParameterArray(const KernelModel &model, const Access &access) {
   return param && param->type.isPointer();
 }
 
+/// Constants of the file, which no kernel writes.
+static bool isConstantOfFile(const KernelModel &model, const Access &access) {
+  return access.root->kind == ExprKind::Var && !model.param(access.array) && !model.declaration(access.array) && access.node->type.isConst;
+}
+
+/// A variable of the file (not an array) that one part reads may be what another writes through a pointer.
+static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &partOf, const std::vector<const Access *> &accesses) {
+  std::map<std::string, std::pair<unsigned, unsigned>> readBy; // part and line
+  std::map<std::string, bool> several;
+  walk(*model.kernel().body, [&](Stmt &s) {
+    const unsigned part = s.kind == StmtKind::Block && !partOf.count(&s) ? 0 : partOf.at(&s);
+    ownExprs(s, [&](ExprRef &top) {
+      walk(top, [&](const ExprRef &e) {
+        if (e->kind != ExprKind::Var || e->type.isConst || model.param(e->text) || model.declaration(e->text) ||
+            !(e->type.isInt() || e->type.isFloat() || e->type.cls == Type::Class::Record))
+          return;
+        auto [it, added] = readBy.try_emplace(e->text, part, e->line);
+        several[e->text] |= !added && it->second.first != part;
+      });
+    });
+  });
+  for (const auto &[name, place] : readBy)
+    for (const Access *access : accesses)
+      if (access->write && (several[name] || partOf.at(access->stmt) != place.first))
+        return notApplicable("'{0}' may be a variable that another kernel writes (line {1})", name, place.second);
+  return llvm::Error::success();
+}
+
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
                                       const StrideLoops &strides, ArrayPairs &disjoint, bool &flows) {
   std::vector<const Access *> accesses;
@@ -189,6 +222,8 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
       accesses.push_back(&access);
   if (accesses.size() > 400)
     return notApplicable("they access memory in more than 400 places");
+  if (llvm::Error e = requireNoVariables(model, partOf, accesses))
+    return e;
   auto forEachPair = [&](auto &&look) -> llvm::Error {
     for (const Access *a : accesses)
       for (const Access *b : accesses)
@@ -208,7 +243,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   if (shared)
     return shared;
   return forEachPair([&](const Access &a, const Access &b) -> llvm::Error {
-    if (a.array == b.array || !disjoint.insert(std::minmax(a.array, b.array)).second)
+    if (a.array == b.array || isConstantOfFile(model, a) || isConstantOfFile(model, b) || !disjoint.insert(std::minmax(a.array, b.array)).second)
       return llvm::Error::success();
     if (!isParameterArray(model, a) || !isParameterArray(model, b))
       return notApplicable("whether '{0}' and '{1}' overlap cannot be tested (lines {2} and {3})", a.array, b.array, a.stmt->line, b.stmt->line);
