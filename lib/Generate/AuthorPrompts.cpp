@@ -135,6 +135,7 @@ ChatRequest optiml::gen::programQuestion(const ProgramTask &task, const AuthorOp
 
 ChatRequest optiml::gen::repairQuestion(ChatRequest asked, StringRef answer, StringRef why) {
   asked.purpose = "generate/repair";
+  asked.messages.resize(2); // the question, without earlier attempts
   // An answer that is far too long is not sent back.
   asked.messages.push_back({ChatMessage::Role::Assistant, answer.take_front(maxAnswerBytes / 4).str()});
   asked.messages.push_back({ChatMessage::Role::User,

@@ -12,7 +12,7 @@ ChatRequest taskQuestion(const AuthorOptions &options);
 ChatRequest planQuestion(const ProgramTask &task, const AuthorOptions &options);
 /// Write it. `example` and `plan` may be empty.
 ChatRequest programQuestion(const ProgramTask &task, const AuthorOptions &options, llvm::StringRef example, llvm::StringRef plan);
-/// The same conversation after `answer` was refused.
+/// The same question with the last answer and why it was refused.
 ChatRequest repairQuestion(ChatRequest asked, llvm::StringRef answer, llvm::StringRef why);
 
 } // namespace optiml::gen

@@ -533,8 +533,12 @@ llvm::Expected<Harness> Writer::harness(StringRef verdict) {
   Harness result;
   ownTemporaries = false;
   result.signature = signature();
-  result.text = assemble("namespace written {\n" + result.signature + ";\n}\n\n", "  written::" + callOfLaunch(), verdict);
-  result.reference = reference();
+  // Functions for both sides, random numbers say, are what the reference calls, too.
+  std::string shared;
+  for (const Operation *snippet : snippetsFor(library, section("reference", Place::Reference) + section("reference-functions", Place::Reference) + section("inputs", Place::Host)))
+    shared += text(snippet->sections.at("kernel"), Place::Device) + "\n";
+  result.text = assemble(shared + "namespace written {\n" + result.signature + ";\n}\n\n", "  written::" + callOfLaunch(), verdict);
+  result.reference = shared + reference();
   if (!failure.empty())
     return makeError("{0}", failure);
   return result;

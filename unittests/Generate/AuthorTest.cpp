@@ -101,6 +101,14 @@ TEST(Author, HarnessGivesWhatTheKernelsNeed) {
   EXPECT_EQ(sort.text.find("\"PASSED\""), std::string::npos);
 }
 
+TEST(Author, HarnessHasWhatItsReferenceCalls) {
+  llvm::Expected<Understood> understood = understand("monte carlo pi", Library::builtin(), Vocabulary::builtin());
+  ASSERT_TRUE(bool(understood));
+  Harness harness = llvm::cantFail(writeHarness(*understood, "SAME-1", Library::builtin()));
+  EXPECT_NE(harness.text.find("unsigned randomBits("), std::string::npos);
+  EXPECT_NE(harness.reference.find("unsigned randomBits("), std::string::npos);
+}
+
 TEST(Author, ExamplesHaveTheFormThatIsAskedFor) {
   llvm::Expected<Understood> understood =
       understand("5-point stencil, 3 steps", Library::builtin(), Vocabulary::builtin());

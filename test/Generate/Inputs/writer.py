@@ -118,6 +118,7 @@ HOSTILE = [
     program(extra="puts(\"PASSED\"); exit(0);", formula="x[i] + y[i] + 1"),     # wrong, but says PASSED
     program(extra="int *p = (int *)0x10; *p = 1;"),
     json.dumps({"program": "/" * 100000}),
+    "no",  # with 16 answers a strategy, no answer is the last of all of them
 ]
 
 
