@@ -160,6 +160,7 @@ private:
   std::unique_ptr<ModelSession> models; ///< null: none could be opened
   std::string path, text;
   bool fromStore = false;
+  bool fuses = true; ///< launches that follow one another
 };
 
 int Session::fallBack(const std::string &why) {
@@ -313,16 +314,20 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   if (llvm::Error e = backend->observe(task))
     return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
   clock.ended("observe");
-  FuseTrial fused = tryFusions(task, *backend, given);
+  FuseTrial fused = fuses ? tryFusions(task, *backend, given) : FuseTrial();
   if (fused.device) {
+    const std::string unfused = context;
     task.text = fused.text;
     task.replaced = true;
     task.folder += "/fused";
     context = contentHash(context + "|" + fused.text);
     if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
       return makeError("{0}: {1}", task.folder, e.message());
-    if (llvm::Error e = backend->observe(task))
-      return makeError("{0}, with launches fused: {1}", path, llvm::toString(std::move(e)));
+    if (llvm::Error e = backend->observe(task)) {
+      llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(std::move(e)) << "\n";
+      fuses = false;
+      return searchWith(given, store, unfused, searchKey);
+    }
   }
   const Program &device = fused.device ? *fused.device : given;
   clock.ended("fuse");

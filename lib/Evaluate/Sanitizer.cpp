@@ -37,13 +37,17 @@ std::string Sanitizer::run(const std::string &tool, const SanitizerJob &job, std
   }
   if (result->ok())
     return "";
+  if (cancel && *cancel) { // its target was stopped, which it calls an error
+    failed = tool + " was cancelled";
+    return "";
+  }
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(result->out).split(lines, '\n');
   for (llvm::StringRef line : lines) {
     line.consume_front("=========");
     line = line.trim();
     if (line.starts_with("Invalid") || line.contains("ace reported") || line.contains("hazard") ||
-        line.starts_with("Uninitialized") || line.starts_with("Misaligned") || line.starts_with("Error: "))
+        line.starts_with("Uninitialized") || line.starts_with("Misaligned") || line.starts_with("Error: ") || line.starts_with("Program hit"))
       return tool + ": " + line.str();
   }
   if (result->exitCode == foundSomething)
