@@ -70,8 +70,10 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
     result = check.pure;
     if (auto *constructor = dyn_cast<CXXConstructorDecl>(definition)) {
       for (CXXCtorInitializer *initializer : constructor->inits())
-        if (Expr *value = initializer->getInit())
-          check.TraverseStmt(value);
+        if (Expr *value = initializer->getInit()) {
+          auto *written = dyn_cast<CXXDefaultInitExpr>(value); // beside the member's declaration
+          check.TraverseStmt(written ? written->getExpr() : value);
+        }
       result = check.pure;
     } else if (auto *method = dyn_cast<CXXMethodDecl>(definition)) {
       result &= method->isStatic() || method->isConst();

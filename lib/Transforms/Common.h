@@ -81,7 +81,10 @@ llvm::Error requireConstantParameters(const Kernel &kernel);
 /// Records in `state` the run-time conditions under which arrays `a` and `b` (pointer parameters) do not overlap, as
 /// far as the kernel touches them. Nothing to record when the source promises it by __restrict__. NotApplicable when the
 /// touched ranges cannot be bounded.
-llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a, const std::string &b);
+/// `byType`: where no test can be made, C++'s rule about the types of objects may stand for it; it says nothing of accesses
+/// by different kernels.
+llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a, const std::string &b,
+                            bool byType = true);
 
 /// Tree of a polynomial, typed int (or wider when an atom is).
 ExprRef polyExpr(const KernelModel &model, const Poly &p);

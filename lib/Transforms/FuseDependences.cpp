@@ -247,6 +247,6 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
       return llvm::Error::success();
     if (!isParameterArray(model, a) || !isParameterArray(model, b))
       return notApplicable("whether '{0}' and '{1}' overlap cannot be tested (lines {2} and {3})", a.array, b.array, a.stmt->line, b.stmt->line);
-    return requireDisjoint(state, model, a.array, b.array);
+    return requireDisjoint(state, model, a.array, b.array, /*byType=*/false);
   });
 }

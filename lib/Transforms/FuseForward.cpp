@@ -114,6 +114,9 @@ void Forwarder::forward(std::vector<StmtRef> &list, size_t at) {
     if (touch.writes)
       break;
     seen |= touch.reads;
+    walk(s, [&](Stmt &t) { // what overwrites it may not be reached
+      seen |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue || t.kind == StmtKind::Return;
+    });
     used |= reads(s);
   }
   bool dead = over && !seen;

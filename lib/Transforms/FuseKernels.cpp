@@ -128,8 +128,12 @@ llvm::Error Fuser::rename(Kernel &part, const std::vector<std::string> &argument
   for (size_t i = 0; i < part.params.size(); ++i) {
     const Param &param = part.params[i];
     names.back().push_back(parameterFor(param, arguments[i], inUse));
-    if (names.back().back() != param.name)
-      renamed[param.name] = var(names.back().back(), param.type);
+    if (names.back().back() == param.name)
+      continue;
+    renamed[param.name] = var(names.back().back(), param.type);
+    for (const Param::Field &field : param.fields) // p.data is a name of its own
+      if (field.type.isPointer())
+        renamed[param.name + "." + field.name] = var(names.back().back() + "." + field.name, field.type);
   }
   for (const Param &param : fused->params)
     taken.insert(param.name);
@@ -270,7 +274,13 @@ void Fuser::append(Stmt &into, std::vector<StmtRef> list) {
       append(*last->body[0], s->body[0]->body);
       continue;
     }
-    if (last && sameLoop(*last, *s)) {
+    bool own = false; // loops of one kernel stay apart: what the second needs of the first is not looked at
+    if (last)
+      walk(*last, [&](Stmt &t) {
+        auto part = partOf.find(&t);
+        own |= part != partOf.end() && part->second + 1 == names.size();
+      });
+    if (last && !own && sameLoop(*last, *s)) {
       substitute(*s->body[0], {{s->init->text, var(last->init->text, s->init->type)}});
       append(*last->body[0], s->body[0]->body);
       continue;
@@ -307,6 +317,8 @@ static void dropUnused(Kernel &kernel) {
 
 llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   FusedKernel result;
+  if (!fused->maxThreads)
+    fused->maxThreads = 1024; // with registers to spare for any block that its parts may be launched with
   result.names = names;
   result.sources = sources;
   result.state = originalState(fused, fused->name, fused->name, fused->name, {});

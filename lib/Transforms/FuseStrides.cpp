@@ -72,13 +72,28 @@ void optiml::hideStrides(Kernel &kernel, StrideLoops &strides) {
   }
   KernelModel model(kernel);
   const Poly threads = Poly::atom("gridDim.x") * Poly::atom("blockDim.x");
+  auto isStride = [&](const Stmt &s) {
+    if (!s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.init->type.isInt())
+      return false;
+    ExprRef stride = addedTo(s.step, s.init->text);
+    return stride && !assigns(*s.body[0], s.init->text) && model.poly(s.init->expr) == Poly::atom("globalIdx.x") &&
+           model.poly(stride) == threads;
+  };
+  std::vector<Stmt *> found;
+  std::set<std::string> ordinary; // sibling loops may share their variable's name, by which loops are known here
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.init->type.isInt())
+    if (s.kind != StmtKind::For)
       return;
+    if (isStride(s))
+      found.push_back(&s);
+    else if (s.init)
+      ordinary.insert(s.init->text);
+  });
+  for (Stmt *stride : found) {
+    Stmt &s = *stride;
     const std::string &name = s.init->text;
-    ExprRef stride = addedTo(s.step, name);
-    if (!stride || assigns(*s.body[0], name) || !(model.poly(s.init->expr) == Poly::atom("globalIdx.x")) || !(model.poly(stride) == threads))
-      return;
+    if (ordinary.count(name))
+      continue;
     StrideLoop real{s.init->expr, s.step};
     s.init->expr = intLit(0);
     s.step = assign("+=", var(name, s.init->type), intLit(1));
@@ -88,7 +103,7 @@ void optiml::hideStrides(Kernel &kernel, StrideLoops &strides) {
       s.init->expr = real.first;
       s.step = real.step;
     }
-  });
+  }
 }
 
 void optiml::showStrides(Kernel &kernel, const StrideLoops &strides) {

@@ -52,6 +52,14 @@ public:
     for (const Access &access : model.accesses())
       if (insideOf(access, &loop) && written.count(access.array))
         written[access.array].push_back(&access);
+    for (const Access &access : model.accesses()) {
+      if (access.space != Space::Global || insideOf(access, &loop))
+        continue;
+      if (access.write || written.count(access.array))
+        return notApplicable("line {0} stands outside of the loop, and there will be more threads that do it",
+                             access.stmt->line);
+      all.insert(access.array);
+    }
     for (const auto &[array, accesses] : written) {
       if (!model.param(array))
         return notApplicable("whose memory line {0} writes is not known", accesses.front()->stmt->line);
@@ -245,7 +253,7 @@ private:
     llvm::Error dependent = Independence(trial, model, stmt, loop->var).prove();
     if (!dependent) {
       state = trial;
-      IntExpr blocks = IntExpr::of("max(1, ceildiv(" + *text + ", block." + suffix + "))");
+      IntExpr blocks = state.overOriginal("max(1, ceildiv(" + *text + ", block." + suffix + "))");
       if (turns.axis > 0)
         state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
       state.blocks[turns.axis] = state.rewrite.plan.steps[0].grid[turns.axis] = blocks;

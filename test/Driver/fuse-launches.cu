@@ -216,8 +216,8 @@ int main(int argc, char **argv) {
 }
 
 // CHECK: // OptiML: launches of addBias and relu that follow one another, as one kernel
-// CHECK-NEXT: __global__ void addBias_relu_fuse{{d}}(const float *x, const float *bias, float *y, int rows, int cols,
-// CHECK-NEXT:   int n) {
+// CHECK-NEXT: __global__ void __launch_bounds__(1024) addBias_relu_fuse{{d}}(const float *x, const float *bias,
+// CHECK-NEXT: float *y, int rows, int cols, int n) {
 // CHECK-NEXT: int at = blockIdx.x * blockDim.x + threadIdx.x;
 // CHECK-NEXT: if (at < rows * cols) {
 // CHECK-NEXT:   float y_value = x[at] + bias[at % cols];
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
 // CHECK: == 0) // they do as many elements each
 // CHECK: // x and y must not overlap
 
-// CHECK: __global__ void scale2_accumulate2_product2_fuse{{d}}(const float *in, float *out, int width,
+// CHECK: __global__ void __launch_bounds__(1024) scale2_accumulate2_product2_fuse{{d}}(
 // CHECK:      if (x < width && y < height) {
 // CHECK-NEXT:   float out_value = factor * in[y * width + x];
 // CHECK-NEXT:   float out_value1 = out_value + more[y * width + x];
@@ -237,17 +237,17 @@ int main(int argc, char **argv) {
 // CHECK-NEXT:   more[y * width + x] = out_value1 * in[y * width + x];
 // CHECK-NEXT: }
 
-// CHECK: __global__ void rowMax_rowSum_fuse{{d}}(
+// CHECK: __global__ void {{.*}}rowMax_rowSum_fuse{{d}}(
 // CHECK:   float most_value = m;
 // CHECK-NEXT: most[row] = most_value;
 // CHECK-NEXT: float m1 = most_value;
 
-// CHECK: __global__ void relu_total_fuse{{d}}(
+// CHECK: __global__ void {{.*}}relu_total_fuse{{d}}(
 // CHECK:   float data_value = data[i] > 0 ? data[i] : 0;
 // CHECK-NEXT: data[i] = data_value;
 // CHECK-NEXT: atomicAdd(&out[0], data_value);
 
-// CHECK: __global__ void scaled_float_squared_float_untilNegative_float_fuse{{d}}(
+// CHECK: __global__ void {{.*}}scaled_float_squared_float_untilNegative_float_fuse{{d}}(
 // CHECK:   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < range.count; i += {{.*}}) {
 // CHECK-NEXT: float out_value = range.factor * in[i];
 // CHECK-NEXT: out[i] = out_value;
