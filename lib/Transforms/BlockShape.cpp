@@ -89,12 +89,10 @@ private:
     KernelState trial = state;
     auto copy = state.tree->clone();
     adoptPlainIndices(trial, *copy);
-    if (hasBarrier(*copy->body))
+    if (threadsWorkTogether(*copy))
       return false;
-    bool shared = false;
-    walk(*copy->body, [&](Stmt &s) { shared |= s.isShared; });
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(*copy, {0, 0, 0});
-    return !shared && !uses[0].other && !uses[1].other && !uses[2].other;
+    return !uses[0].other && !uses[1].other && !uses[2].other;
   }
 };
 } // namespace

@@ -139,6 +139,12 @@ ExprRef optiml::polyExpr(const KernelModel &model, const Poly &p) {
 // Places and loops
 //===----------------------------------------------------------------------===//
 
+bool optiml::threadsWorkTogether(const Kernel &kernel) {
+  bool together = hasBarrier(*kernel.body);
+  walk(*kernel.body, [&](Stmt &s) { together |= s.isShared; });
+  return together;
+}
+
 int64_t optiml::sharedBytes(const Kernel &kernel) {
   int64_t bytes = 0;
   walk(*kernel.body, [&](Stmt &s) {

@@ -21,6 +21,9 @@ struct AxisUse {
   bool other = false;
 };
 
+/// The kernel has shared memory, or something in it may synchronize.
+bool threadsWorkTogether(const Kernel &kernel);
+
 /// Replaces every blockIdx.a * blockDim.a + threadIdx.a (in any order, through copies of the indices in locals, with the
 /// pinned extent in place of blockDim) by the pseudo index globalIdx.a, and tells how each axis is used then.
 std::array<AxisUse, 3> normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block);

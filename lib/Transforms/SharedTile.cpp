@@ -499,8 +499,8 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
   return tile;
 }
 
-llvm::Expected<std::vector<Tile>> optiml::planTiles(const KernelModel &model, const std::string &array,
-                                                    const Strip *strip) {
+/// One for each family of reads.
+static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const std::string &array, const Strip *strip) {
   auto shapes = readsOf(model, array, strip);
   if (!shapes)
     return shapes.takeError();
@@ -519,6 +519,32 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(const KernelModel &model, co
   }
   if (result.empty())
     return notApplicable("{0} is read at one place only", array);
+  return result;
+}
+
+/// Records that the kernel writes nothing that overlaps the array.
+static llvm::Error requireUnwritten(KernelState &state, const KernelModel &model, const std::string &array) {
+  std::set<std::string> written;
+  for (const Access &access : model.accesses())
+    if (access.write && access.space == Space::Global)
+      written.insert(access.array);
+  for (const std::string &other : written)
+    if (llvm::Error e = requireDisjoint(state, model, array, other))
+      return e;
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const KernelModel &model,
+                                                    llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip) {
+  std::vector<Tile> result;
+  for (llvm::StringRef array : arrays) {
+    auto tiles = tilesOf(model, array.str(), strip);
+    if (!tiles)
+      return tiles.takeError();
+    if (llvm::Error e = requireUnwritten(state, model, array.str()))
+      return std::move(e);
+    llvm::move(*tiles, std::back_inserter(result));
+  }
   return result;
 }
 
@@ -546,15 +572,4 @@ ExprRef optiml::linearThread(const std::array<int64_t, 3> &shape) {
   if (shape[2] > 1)
     linear = add(linear, mul(axisBuiltin("threadIdx", 2), intLit(shape[0] * shape[1])));
   return linear;
-}
-
-llvm::Error optiml::requireUnwritten(KernelState &state, const KernelModel &model, const std::string &array) {
-  std::set<std::string> written;
-  for (const Access &access : model.accesses())
-    if (access.write && access.space == Space::Global)
-      written.insert(access.array);
-  for (const std::string &other : written)
-    if (llvm::Error e = requireDisjoint(state, model, array, other))
-      return e;
-  return llvm::Error::success();
 }

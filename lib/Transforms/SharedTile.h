@@ -64,9 +64,11 @@ inline std::string coordinate(size_t i) { return "@" + std::to_string(i); }
 /// Numbers of the dimensions with these strides, the largest stride first.
 std::vector<unsigned> bySize(const std::vector<Poly> &strides);
 
-/// The tiles of one array for one strip of a loop, or (null) for all that a block reads of it: one for each family of
-/// reads at constant distances. NotApplicable when a family reads no affine box, or there are too many.
-llvm::Expected<std::vector<Tile>> planTiles(const KernelModel &model, const std::string &array, const Strip *strip);
+/// The tiles of the arrays for one strip of a loop, or (null) for all that a block reads of them: one for each family of an
+/// array's reads at constant distances. Records in `state` that the kernel writes nothing that overlaps the arrays.
+/// NotApplicable when a family reads no affine box, or there are too many.
+llvm::Expected<std::vector<Tile>> planTiles(KernelState &state, const KernelModel &model,
+                                            llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip);
 
 /// Shared memory for the tile.
 StmtRef tileDeclaration(const Tile &tile);
@@ -74,8 +76,6 @@ StmtRef tileDeclaration(const Tile &tile);
 ExprRef tileElement(const KernelModel &model, const Tile &tile, const Access &access);
 /// threadIdx.x + threadIdx.y * … : the number of a thread in a block of this shape.
 ExprRef linearThread(const std::array<int64_t, 3> &shape);
-/// Records that the kernel writes nothing that overlaps the arrays of the tiles.
-llvm::Error requireUnwritten(KernelState &state, const KernelModel &model, const std::string &array);
 
 } // namespace optiml
 

@@ -85,21 +85,16 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   std::set<std::string> taken = allNames(*kernel);
   std::string strip = freshName(taken, counted->var + "0");
   const Strip strips{loop, *counted, strip, tileSize};
-  std::vector<Tile> tiles;
   llvm::SmallVector<llvm::StringRef, 4> arrays;
   arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
   std::set<std::string> tileNames;
   bool wide = paramInt(params, "wide", 0), prefetch = paramInt(params, "prefetch", 0), anyWide = false;
   std::string whyNarrow;
   int64_t bytes = sharedBytes(*kernel);
-  for (llvm::StringRef array : arrays) {
-    auto planned = planTiles(model, array.str(), &strips);
-    if (!planned)
-      return planned.takeError();
-    if (llvm::Error e = requireUnwritten(result, model, array.str()))
-      return e;
-    llvm::move(*planned, std::back_inserter(tiles));
-  }
+  auto planned = planTiles(result, model, arrays, &strips);
+  if (!planned)
+    return planned.takeError();
+  std::vector<Tile> tiles = std::move(*planned);
   for (Tile &tile : tiles) {
     tile.name = freshName(taken, tile.array + "_tile");
     tileNames.insert(tile.name);

@@ -112,15 +112,10 @@ llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::A
   KernelState result = state;
   int64_t threads = shape[0] * shape[1] * shape[2], bytes = sharedBytes(*kernel);
   std::set<std::string> taken = allNames(*kernel), tileNames;
-  std::vector<Tile> tiles;
-  for (llvm::StringRef array : arrays) {
-    auto planned = planTiles(model, array.str(), nullptr);
-    if (!planned)
-      return planned.takeError();
-    if (llvm::Error e = requireUnwritten(result, model, array.str()))
-      return e;
-    llvm::move(*planned, std::back_inserter(tiles));
-  }
+  auto planned = planTiles(result, model, arrays, nullptr);
+  if (!planned)
+    return planned.takeError();
+  std::vector<Tile> tiles = std::move(*planned);
   for (Tile &tile : tiles) {
     if (tile.reads < leastReuse * tile.elements() || tile.reads <= tile.elements())
       return notApplicable("the block reads hardly an element of {0} more than once", tile.array);

@@ -62,9 +62,7 @@ public:
 private:
   /// Leaves the axes as globalIdx.a; NotApplicable where they are used in another way.
   static llvm::Error normalize(KernelState &state, Kernel &kernel, unsigned with) {
-    bool shared = hasBarrier(*kernel.body);
-    walk(*kernel.body, [&](Stmt &s) { shared |= s.isShared; });
-    if (shared)
+    if (threadsWorkTogether(kernel))
       return notApplicable("the kernel's threads work together, or wait for each other");
     adoptPlainIndices(state, kernel);
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, {0, 0, 0});

@@ -67,9 +67,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
   auto kernel = state.tree->clone();
   if (llvm::Error e = requireConstantParameters(*kernel))
     return std::move(e);
-  bool shared = false;
-  walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
-  if (hasBarrier(*kernel->body) || shared)
+  if (threadsWorkTogether(*kernel))
     return notApplicable("the kernel's threads work together, or wait for each other");
   if (llvm::Error e = removeEarlyReturns(*kernel))
     return std::move(e);

@@ -146,9 +146,7 @@ public:
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);
-    bool shared = false;
-    walk(*kernel->body, [&](Stmt &s) { shared |= s.isShared; });
-    if (hasBarrier(*kernel->body) || shared)
+    if (threadsWorkTogether(*kernel))
       return notApplicable("the kernel's threads work together, or wait for each other");
     normalizeGlobalIndex(*kernel, {0, 0, 0});
     std::vector<Turns> done;

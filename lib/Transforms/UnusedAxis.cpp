@@ -39,8 +39,7 @@ static llvm::Error requireRepeatable(KernelState &state) {
   KernelModel model(kernel, {0, 0, 0});
   if (unsigned line = model.unknownEffectLine())
     return notApplicable("line {0} may access memory in ways that are not understood", line);
-  bool shared = hasBarrier(*kernel.body);
-  walk(*kernel.body, [&](Stmt &s) { shared |= s.isShared; });
+  bool shared = threadsWorkTogether(kernel);
   for (const Param &p : kernel.params)
     shared |= p.type.pointee && p.type.pointee->isVolatile;
   if (shared)
