@@ -247,8 +247,56 @@ static void countingWhile(Stmt &block, size_t at) {
   block.body.erase(block.body.begin() + ptrdiff_t(declared));
 }
 
+/// Computed from variables alone, of which nothing under `s` changes any.
+static bool keepsItsValue(const ExprRef &e, Stmt &s) {
+  bool plain = true;
+  walk(e, [&](const ExprRef &part) {
+    bool dereference = part->kind == ExprKind::Unary && (part->text == "*" || part->text == "&");
+    plain &= part->kind == ExprKind::IntLit || part->kind == ExprKind::Var || part->kind == ExprKind::Builtin ||
+             part->kind == ExprKind::Binary || part->kind == ExprKind::Cast ||
+             (part->kind == ExprKind::Unary && !dereference) ||
+             (part->kind == ExprKind::Member && !part->args[0]->type.isPointer());
+    plain &= !part->type.isVolatile;
+  });
+  for (const std::string &name : namesIn(e))
+    plain = plain && !assigned(s, name);
+  walkExprs(s, [&](const ExprRef &x) {
+    if (x->kind != ExprKind::Assign && x->kind != ExprKind::IncDec && !(x->kind == ExprKind::Unary && x->text == "&"))
+      return;
+    const Expr *target = x->args[0].get();
+    while (target->kind == ExprKind::Member)
+      target = target->args[0].get();
+    plain &= target->kind != ExprKind::Var || !mentions(e, target->text);
+  });
+  return plain;
+}
+
+/// for (int k = a; k != n; ++k)   becomes   for (int k = a; k < n; ++k):  where k starts beyond n it would have to overflow
+/// before it ends, which a signed one must not and one from zero cannot.
+static void untilEqual(Stmt &loop) {
+  if (loop.kind != StmtKind::For || !loop.init || loop.init->kind != StmtKind::Decl || !loop.init->expr || !loop.expr ||
+      !loop.step || !loop.init->type.isInt() || loop.init->type.bytes < 4 || !loop.init->dims.empty() ||
+      loop.expr->kind != ExprKind::Binary || loop.expr->text != "!=" || stepOf(loop.step, loop.init->text) != 1)
+    return;
+  const std::string &name = loop.init->text;
+  bool second = loop.expr->args[1]->kind == ExprKind::Var && loop.expr->args[1]->text == name;
+  ExprRef counter = loop.expr->args[second ? 1 : 0], end = loop.expr->args[second ? 0 : 1];
+  if (counter->kind != ExprKind::Var || counter->text != name || mentions(end, name) || !end->type.isInt() ||
+      assigned(*loop.body[0], name) || !keepsItsValue(end, *loop.body[0]))
+    return;
+  bool leaves = false; // then it may well start beyond the end
+  walk(*loop.body[0], [&](Stmt &t) {
+    leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Return || t.kind == StmtKind::Opaque;
+  });
+  auto start = constantValue(loop.init->expr);
+  bool overflows = loop.init->type.isSigned && end->type.isSigned && !leaves;
+  if (overflows || (start && *start == 0 && (!end->type.isSigned || !leaves)))
+    loop.expr = binary("<", counter, end, loop.expr->type);
+}
+
 void optiml::normalize(Kernel &kernel) {
   walk(*kernel.body, [](Stmt &s) {
+    untilEqual(s);
     if (s.kind != StmtKind::Block)
       return;
     for (size_t i = s.body.size(); i-- > 0;)
