@@ -215,13 +215,14 @@ static void countingWhile(Stmt &block, size_t at) {
     return;
   const std::string name = last->expr->args[0]->text;
   size_t declared = at;
-  for (size_t i = 0; i < block.body.size(); ++i) {
+  for (size_t i = 0; i < at; ++i) {
     const Stmt &s = *block.body[i];
     if (s.kind == StmtKind::Decl && s.text == name && s.expr && s.dims.empty() && s.type.isInt() && !s.isShared && !s.type.isVolatile)
       declared = i;
-    else if (i != at && mentionedIn(*block.body[i], name))
-      return;
   }
+  for (size_t i = declared + 1; i < block.body.size(); ++i) // what stands before it means another variable of the name
+    if (i != at && mentionedIn(*block.body[i], name))
+      return;
   if (declared >= at)
     return;
   // The value must be the same when it is computed later.

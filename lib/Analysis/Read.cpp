@@ -42,6 +42,7 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
   if (!problem.empty())
     return llvm::make_error<NotApplicable>(problem, place);
   removeUnusedClosures(*kernel);
+  typeDynamicShared(*kernel);
   normalize(*kernel);
   return kernel;
 }

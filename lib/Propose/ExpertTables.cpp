@@ -57,6 +57,11 @@ static const ExpertRule rules[] = {
 
     {"transpose-through-shared", "", 1.5, "neighbouring threads access elements that are far apart: through shared memory both sides are coalesced"},
 
+    {"tree-to-shuffle", "", 1.0, "threads exchange what they fold in registers, and meet once in place of after each step"},
+    {"tree-to-shuffle", "latency", 2.0, "a barrier after each step of a fold: all warps wait for the slowest, log2 of the block times"},
+    {"tree-to-shuffle", "l1", 1.5, "shuffles need no shared memory, and no bank of it twice"},
+    {"tree-to-shuffle", "issue", 1.5, "in each step of the fold fewer threads of a warp do anything"},
+
     {"coarsen", "", 0.6, "several outputs a thread reuse what one of them loads"},
     {"coarsen", "l1", 1.5, "several outputs a thread load their common operands once"},
     {"coarsen", "l2", 1.2, "larger tiles a block ask L2 for less"},
@@ -177,6 +182,8 @@ static std::vector<ExpertLine> makeLines() {
       shared("a block for each row, not unrolled", {{"threads", "256"}}, false),
       {{"several blocks for each thread's loop", {promote, qualify, required(step("split-reduction")), unrollSome}},
        {"latency", "l1", "l2", "fp64"}},
+      {{"folds of a block by shuffles", {required(step("tree-to-shuffle")), unrollSome, qualify}},
+       {"latency", "l1", "issue", "dram", "l2"}},
       {{"through shared memory, coalesced on both sides", {required(step("transpose-through-shared")), qualify}},
        {"l1", "l2", "dram", "latency"}},
       window("outputs in registers over a window in shared memory",

@@ -35,6 +35,7 @@ struct Update {
   Type type;
   Fold fold;
   unsigned mentions; ///< of the variable, by the update itself
+  ExprRef value = nullptr; ///< what is folded in, where that is an operand as it stands
 };
 } // namespace
 
@@ -83,10 +84,11 @@ static std::optional<Update> plainUpdate(const ExprRef &e) {
   if (e->kind == ExprKind::IncDec)
     return u;
   const ExprRef &value = e->args[1];
-  if (e->text == "+=" || e->text == "-=")
+  if (e->text == "-=")
     return u;
-  if (e->text == "*=" || e->text == "&=" || e->text == "|=" || e->text == "^=") {
+  if (e->text == "+=" || e->text == "*=" || e->text == "&=" || e->text == "|=" || e->text == "^=") {
     u.fold.op = e->text.substr(0, 1);
+    u.value = value;
     return u;
   }
   if (e->text != "=")
@@ -97,6 +99,7 @@ static std::optional<Update> plainUpdate(const ExprRef &e) {
     static const std::set<std::string> operators = {"+", "*", "&", "|", "^"};
     if (operators.count(value->text) && first != second) {
       u.fold.op = value->text;
+      u.value = value->args[first ? 1 : 0];
       return u;
     }
     if (value->text == "-" && first && !second)
@@ -105,6 +108,7 @@ static std::optional<Update> plainUpdate(const ExprRef &e) {
   if (value->kind == ExprKind::Call && value->pure && value->args.size() == 2 && isMinMax(value->text) &&
       isVar(value->args[0], u.variable) != isVar(value->args[1], u.variable)) {
     u.fold = {Fold::Kind::Call, value->text};
+    u.value = value->args[isVar(value->args[0], u.variable) ? 1 : 0];
     return u;
   }
   if (value->kind == ExprKind::Call && value->pure && value->args.size() == 3 && (value->text == "fmaf" || value->text == "fma") &&
@@ -130,7 +134,7 @@ static std::optional<Update> comparedUpdate(const ExprRef &condition, const Expr
       !foldsExactly(assigned->args[0]->type, assigned->args[1]->type, true))
     return std::nullopt;
   return Update{variable, assigned->args[0]->type,
-                {Fold::Kind::Compare, first ? mirrored(condition->text) : condition->text}, 2};
+                {Fold::Kind::Compare, first ? mirrored(condition->text) : condition->text}, 2, assigned->args[1]};
 }
 
 static std::optional<Update> comparedUpdate(const Stmt &s) {
@@ -145,6 +149,15 @@ static std::optional<Update> comparedUpdate(const Stmt &s) {
     return u;
   }
   return std::nullopt;
+}
+
+std::optional<FoldedValue> optiml::asFold(const Stmt &s) {
+  auto u = comparedUpdate(s);
+  if (!u && s.kind == StmtKind::Expr)
+    u = updateOf(s.expr);
+  if (!u || !u->value || mentions(u->value, u->variable))
+    return std::nullopt;
+  return FoldedValue{u->variable, u->type, u->fold, u->value};
 }
 
 llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool strictFloat,

@@ -30,6 +30,15 @@ struct Fold {
   ExprRef identity(const Type &type) const;
 };
 
+/// A statement that folds `value` into a scalar.
+struct FoldedValue {
+  std::string variable;
+  Type type;
+  Fold fold;
+  ExprRef value;
+};
+std::optional<FoldedValue> asFold(const Stmt &s);
+
 /// A scalar that a loop does nothing with but fold values into it.
 struct Reduction {
   std::string variable;

@@ -145,6 +145,8 @@ std::optional<StridedLoop> asStridedLoop(Stmt &stmt);
 /// Brings declarations to where the values are: "int k; for (k = 0; …)" becomes a loop that declares its variable, and
 /// "int i; … i = x;" a declaration with an initializer. "int k = 0; while (k < n) { …; ++k; }" becomes such a for.
 void normalize(Kernel &kernel);
+/// "extern __shared__ char raw[]; T *s = (T *)raw;" becomes "extern __shared__ T s[];", where raw is used for nothing else.
+void typeDynamicShared(Kernel &kernel);
 
 // Making expressions. The arithmetic ones fold constants and neutral elements.
 ExprRef intLit(int64_t value, Type type = Type::makeInt());

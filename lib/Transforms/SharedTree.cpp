@@ -1,0 +1,433 @@
+//===- SharedTree.cpp - folds of shared memory by a block -----------------===//
+#include "SharedTree.h"
+#include <bitset>
+
+using namespace optiml;
+
+namespace {
+constexpr int64_t mostThreads = 1024;
+constexpr unsigned mostRounds = 64; ///< of one loop
+
+/// Integers as one thread sees them.
+class ThreadValues {
+public:
+  ThreadValues(const KernelModel &model, int64_t threads) : model(model), threads(threads) {}
+
+  std::optional<int64_t> operator()(const ExprRef &e, int64_t thread, unsigned depth = 0) const;
+  /// Variables of the statements that are being run, a value for each thread.
+  std::map<std::string, std::vector<int64_t>> variables;
+
+private:
+  std::optional<int64_t> builtin(const std::string &name, int64_t thread) const;
+  static std::optional<int64_t> apply(const std::string &op, int64_t a, int64_t b, const Type &operands);
+
+  const KernelModel &model;
+  int64_t threads;
+};
+
+/// Runs statements on the sets of elements that each element of an array stands for.
+class TreeRunner {
+public:
+  TreeRunner(const KernelModel &model, int64_t threads) : threads(threads), value(model, threads), model(model) {}
+
+  /// For all threads; false where it does something else than folding shared arrays.
+  bool run(Stmt &s) { return run(s, std::vector<bool>(size_t(threads), true)); }
+  /// Every array that was touched is folded into its first element, completely.
+  bool complete() const;
+  bool synchronizes() const { return barriers > 0; }
+  std::vector<SharedTree> trees() const;
+
+private:
+  using Threads = std::vector<bool>;
+  using Elements = std::bitset<mostThreads>;
+  struct Array {
+    SharedTree tree;
+    std::vector<Elements> holds;
+    std::vector<int64_t> reader, writer; ///< of an element since the last barrier: a thread, nobody, or several
+  };
+  static constexpr int64_t nobody = -1, several = -2;
+
+  bool run(Stmt &s, const Threads &active);
+  bool runList(Stmt &block, const Threads &active);
+  bool runLoop(Stmt &s, const Threads &active);
+  bool set(const std::string &name, const Type &type, const ExprRef &e, const Threads &active);
+  bool assign(const ExprRef &e, const Threads &active);
+  bool fold(const Stmt &s, const Threads &active);
+  bool foldElement(Array &array, int64_t to, int64_t from, int64_t thread);
+  bool touch(Array &array, int64_t element, int64_t thread, bool writes);
+  std::optional<Threads> where(const ExprRef &condition, const Threads &active) const;
+  void meet();
+  bool everybody(const Threads &active) const { return std::find(active.begin(), active.end(), false) == active.end(); }
+
+  int64_t threads;
+  ThreadValues value;
+  const KernelModel &model;
+  std::map<std::string, Array> arrays;
+  unsigned barriers = 0;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+static int64_t asType(int64_t v, const Type &type) {
+  if (type.cls == Type::Class::Bool)
+    return v != 0;
+  if (type.cls != Type::Class::Int || type.bytes >= 8)
+    return v;
+  unsigned shift = 64 - 8 * type.bytes;
+  return type.isSigned ? int64_t(uint64_t(v) << shift) >> shift : int64_t(uint64_t(v) << shift >> shift);
+}
+
+std::optional<int64_t> ThreadValues::builtin(const std::string &name, int64_t thread) const {
+  if (name == "threadIdx.x")
+    return thread;
+  if (name == "threadIdx.y" || name == "threadIdx.z")
+    return 0;
+  if (name == "blockDim.x")
+    return threads;
+  if (name == "blockDim.y" || name == "blockDim.z")
+    return 1;
+  return std::nullopt;
+}
+
+std::optional<int64_t> ThreadValues::apply(const std::string &op, int64_t a, int64_t b, const Type &operands) {
+  // Beyond this range a product could leave 64 bits; no index into shared memory comes near.
+  constexpr int64_t large = int64_t(1) << 31;
+  if (a > large || b > large || a < -large || b < -large)
+    return std::nullopt;
+  if (op == "+")
+    return a + b;
+  if (op == "-")
+    return a - b;
+  if (op == "*")
+    return a * b;
+  if (op == "/" || op == "%")
+    return b == 0 ? std::nullopt : std::optional<int64_t>(op == "/" ? a / b : a % b);
+  if (op == "<<" || op == ">>")
+    return b < 0 || b > 31 ? std::nullopt : std::optional<int64_t>(op == "<<" ? a * (int64_t(1) << b) : a >> b);
+  if (op == "&")
+    return a & b;
+  if (op == "|")
+    return a | b;
+  if (op == "^")
+    return a ^ b;
+  bool isUnsigned = operands.isInt() && !operands.isSigned && operands.bytes >= 4;
+  if (isUnsigned) { // comparisons of 32 bits or more
+    a = asType(a, operands);
+    b = asType(b, operands);
+  }
+  if (op == "<")
+    return a < b;
+  if (op == "<=")
+    return a <= b;
+  if (op == ">")
+    return a > b;
+  if (op == ">=")
+    return a >= b;
+  if (op == "==")
+    return a == b;
+  if (op == "!=")
+    return a != b;
+  return std::nullopt;
+}
+
+std::optional<int64_t> ThreadValues::operator()(const ExprRef &e, int64_t thread, unsigned depth) const {
+  constexpr unsigned deepest = 64;
+  if (depth > deepest || !e->type.isInt())
+    return std::nullopt;
+  auto of = [&](unsigned i) { return (*this)(e->args[i], thread, depth + 1); };
+  switch (e->kind) {
+  case ExprKind::IntLit:
+    return e->value;
+  case ExprKind::Builtin:
+    return builtin(e->text, thread);
+  case ExprKind::Var: {
+    if (auto it = variables.find(e->text); it != variables.end())
+      return it->second[size_t(thread)];
+    const Stmt *declaration = model.singleAssignment(e->text);
+    if (!declaration || !declaration->expr)
+      return std::nullopt;
+    auto v = (*this)(declaration->expr, thread, depth + 1);
+    return v ? std::optional<int64_t>(asType(*v, declaration->type)) : std::nullopt;
+  }
+  case ExprKind::Cast:
+  case ExprKind::Unary: {
+    auto v = of(0);
+    if (!v)
+      return std::nullopt;
+    if (e->kind == ExprKind::Cast || e->text == "+")
+      return asType(*v, e->type);
+    if (e->text == "-" || e->text == "~")
+      return asType(e->text == "-" ? -*v : ~*v, e->type);
+    return e->text == "!" ? std::optional<int64_t>(*v == 0) : std::nullopt;
+  }
+  case ExprKind::Cond: {
+    auto c = of(0);
+    return c ? of(*c ? 1 : 2) : std::nullopt;
+  }
+  case ExprKind::Binary: {
+    auto a = of(0);
+    if (a && (e->text == "&&" || e->text == "||")) {
+      if ((*a != 0) == (e->text == "||"))
+        return *a != 0;
+      auto b = of(1);
+      return b ? std::optional<int64_t>(*b != 0) : std::nullopt;
+    }
+    auto b = of(1);
+    if (!a || !b)
+      return std::nullopt;
+    // Operands are converted to the wider type, to the unsigned one where both are as wide.
+    const Type &first = e->args[0]->type, &second = e->args[1]->type;
+    bool takesSecond = second.bytes > first.bytes || (second.bytes == first.bytes && !second.isSigned);
+    auto v = apply(e->text, *a, *b, takesSecond ? second : first);
+    return v ? std::optional<int64_t>(asType(*v, e->type)) : std::nullopt;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<int64_t> optiml::valueInThread(const KernelModel &model, const ExprRef &e, int64_t thread, int64_t threads) {
+  return ThreadValues(model, threads)(e, thread);
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+void TreeRunner::meet() {
+  ++barriers;
+  for (auto &[name, array] : arrays) {
+    array.reader.assign(size_t(threads), nobody);
+    array.writer.assign(size_t(threads), nobody);
+  }
+}
+
+std::optional<TreeRunner::Threads> TreeRunner::where(const ExprRef &condition, const Threads &active) const {
+  Threads result(size_t(threads), false);
+  for (int64_t t = 0; t < threads; ++t)
+    if (active[size_t(t)]) {
+      auto v = value(condition, t);
+      if (!v)
+        return std::nullopt;
+      result[size_t(t)] = *v != 0;
+    }
+  return result;
+}
+
+bool TreeRunner::set(const std::string &name, const Type &type, const ExprRef &e, const Threads &active) {
+  std::vector<int64_t> values(size_t(threads), 0);
+  if (auto it = value.variables.find(name); it != value.variables.end())
+    values = it->second;
+  for (int64_t t = 0; t < threads; ++t)
+    if (active[size_t(t)]) {
+      auto v = value(e, t);
+      if (!v)
+        return false;
+      values[size_t(t)] = asType(*v, type);
+    }
+  value.variables[name] = std::move(values);
+  return true;
+}
+
+/// Of a variable that the statements themselves declare.
+bool TreeRunner::assign(const ExprRef &e, const Threads &active) {
+  if ((e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec) || e->args[0]->kind != ExprKind::Var ||
+      !value.variables.count(e->args[0]->text))
+    return false;
+  const ExprRef &target = e->args[0];
+  ExprRef made;
+  if (e->kind == ExprKind::IncDec)
+    made = binary(e->text.find('+') != std::string::npos ? "+" : "-", target, intLit(1), target->type);
+  else if (e->text == "=")
+    made = e->args[1];
+  else
+    made = binary(e->text.substr(0, e->text.size() - 1), target, e->args[1], target->type);
+  return set(target->text, target->type, made, active);
+}
+
+/// An element of a shared array that is used as a whole, or null.
+static const Expr *elementOf(const KernelModel &model, const ExprRef &e) {
+  if (e->kind != ExprKind::Subscript || e->args[0]->kind != ExprKind::Var)
+    return nullptr;
+  const Stmt *declaration = model.declaration(e->args[0]->text);
+  return declaration && declaration->isShared && !declaration->type.isVolatile && declaration->dims.size() <= 1 ? e.get() : nullptr;
+}
+
+/// The element that a fold changes: of an assignment, or of one under a comparison.
+static ExprRef changedBy(const Stmt &s) {
+  if (s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign)
+    return s.expr->args[0];
+  if (s.kind == StmtKind::If && s.body.size() == 1 && s.body[0]->body.size() == 1)
+    return changedBy(*s.body[0]->body[0]);
+  return nullptr;
+}
+
+bool TreeRunner::touch(Array &array, int64_t element, int64_t thread, bool writes) {
+  int64_t &reader = array.reader[size_t(element)], &writer = array.writer[size_t(element)];
+  if (writes) {
+    if ((writer != nobody && writer != thread) || (reader != nobody && reader != thread))
+      return false;
+    writer = thread;
+    return true;
+  }
+  if (writer != nobody && writer != thread)
+    return false;
+  reader = reader == nobody || reader == thread ? thread : several;
+  return true;
+}
+
+bool TreeRunner::foldElement(Array &array, int64_t to, int64_t from, int64_t thread) {
+  if (to < 0 || from < 0 || to >= threads || from >= threads || !touch(array, from, thread, false) ||
+      !touch(array, to, thread, true))
+    return false;
+  Elements &into = array.holds[size_t(to)], &what = array.holds[size_t(from)];
+  if (!array.tree.fold.isIdempotent() && (into & what).any())
+    return false;
+  into |= what;
+  return true;
+}
+
+bool TreeRunner::fold(const Stmt &s, const Threads &active) {
+  ExprRef changed = changedBy(s);
+  const Expr *to = changed ? elementOf(model, changed) : nullptr;
+  if (!to)
+    return false;
+  // With the element as a variable it is a fold like any other.
+  ExprRef stand = var("element", changed->type);
+  StmtRef copy = clone(std::make_shared<Stmt>(s));
+  walk(*copy, [&](Stmt &t) {
+    ownExprs(t, [&](ExprRef &e) {
+      e = rewrite(e, [&](const ExprRef &n) { return equal(n, changed) ? stand : nullptr; });
+    });
+  });
+  auto folded = asFold(*copy);
+  const Expr *from = folded ? elementOf(model, folded->value) : nullptr;
+  const std::string &name = to->args[0]->text;
+  if (!from || from->args[0]->text != name)
+    return false;
+  auto [it, added] = arrays.try_emplace(name);
+  Array &array = it->second;
+  if (added) {
+    array.tree = {name, folded->type, folded->fold};
+    array.tree.type.isConst = false;
+    array.holds.resize(size_t(threads));
+    for (size_t i = 0; i < size_t(threads); ++i)
+      array.holds[i].set(i);
+    array.reader.assign(size_t(threads), nobody);
+    array.writer.assign(size_t(threads), nobody);
+  } else if (!(array.tree.fold == folded->fold)) {
+    return false;
+  }
+  for (int64_t t = 0; t < threads; ++t)
+    if (active[size_t(t)]) {
+      auto i = value(to->args[1], t), k = value(from->args[1], t);
+      if (!i || !k || !foldElement(array, *i, *k, t))
+        return false;
+    }
+  return true;
+}
+
+bool TreeRunner::runList(Stmt &block, const Threads &active) {
+  if (active == Threads(size_t(threads), false))
+    return true;
+  for (const StmtRef &s : block.body)
+    if (!run(*s, active))
+      return false;
+  return true;
+}
+
+bool TreeRunner::runLoop(Stmt &s, const Threads &active) {
+  if (!s.expr || (s.init && !run(*s.init, active)))
+    return false;
+  for (unsigned round = 0; round < mostRounds; ++round) {
+    auto more = where(s.expr, active);
+    if (!more || (*more != active && *more != Threads(size_t(threads), false)))
+      return false; // a loop that ends sooner for some threads
+    if (*more != active)
+      return true;
+    if (!runList(*s.body[0], active) || (s.step && !assign(s.step, active)))
+      return false;
+  }
+  return false;
+}
+
+bool TreeRunner::run(Stmt &s, const Threads &active) {
+  switch (s.kind) {
+  case StmtKind::Block:
+    return runList(s, active);
+  case StmtKind::Decl:
+    return s.expr && s.dims.empty() && !s.isShared && !s.type.isVolatile && s.type.isInt() && set(s.text, s.type, s.expr, active);
+  case StmtKind::Barrier:
+    if (!everybody(active))
+      return false;
+    meet();
+    return true;
+  case StmtKind::For:
+  case StmtKind::While:
+    return runLoop(s, active);
+  case StmtKind::Expr:
+    return assign(s.expr, active) || fold(s, active);
+  case StmtKind::If: {
+    auto taken = where(s.expr, active);
+    if (!taken)
+      return fold(s, active);
+    if (!runList(*s.body[0], *taken))
+      return false;
+    Threads others = active;
+    for (size_t t = 0; t < others.size(); ++t)
+      others[t] = others[t] && !(*taken)[t];
+    return s.body.size() < 2 || runList(*s.body[1], others);
+  }
+  default:
+    return false;
+  }
+}
+
+bool TreeRunner::complete() const {
+  for (const auto &[name, array] : arrays)
+    if (array.holds[0].count() != size_t(threads))
+      return false;
+  return !arrays.empty();
+}
+
+std::vector<SharedTree> TreeRunner::trees() const {
+  std::vector<SharedTree> result;
+  for (const auto &[name, array] : arrays)
+    result.push_back(array.tree);
+  return result;
+}
+
+static bool mayStart(const Stmt &s) {
+  return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::If || s.kind == StmtKind::Expr;
+}
+
+/// The longest run of statements from `first` on that is a complete fold.
+static std::optional<TreeRegion> regionAt(const KernelModel &model, Stmt &list, size_t first, int64_t threads) {
+  std::optional<TreeRegion> best;
+  TreeRunner runner(model, threads);
+  // What it declares may be used later.
+  for (size_t i = first; i < list.body.size() && list.body[i]->kind != StmtKind::Decl && runner.run(*list.body[i]); ++i)
+    if (runner.complete() && runner.synchronizes())
+      best = TreeRegion{&list, first, i + 1, runner.trees()};
+  return best;
+}
+
+std::vector<TreeRegion> optiml::findTrees(Kernel &kernel, const KernelModel &model, int64_t threads) {
+  std::vector<TreeRegion> result;
+  if (threads < 2 || threads > mostThreads)
+    return result;
+  walk(*kernel.body, [&](Stmt &list) {
+    if (list.kind != StmtKind::Block)
+      return;
+    for (size_t i = 0; i < list.body.size(); ++i)
+      if (mayStart(*list.body[i]))
+        if (auto region = regionAt(model, list, i, threads)) {
+          result.push_back(*region);
+          i = region->end - 1;
+        }
+  });
+  return result;
+}
