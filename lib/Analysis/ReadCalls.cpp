@@ -478,7 +478,8 @@ ExprRef Reader::call(const cl::CallExpr *x) {
       args.push_back(expression(arg));
   auto e = make(ExprKind::Call, x, name, args);
   e->pure = purity.isPure(fn);
-  e->isAtomic = fn->getIdentifier() && fn->getName().starts_with("atomic") && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
+  e->isLibrary = fn->getIdentifier() && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
+  e->isAtomic = e->isLibrary && fn->getName().starts_with("atomic");
   if (e->isAtomic && !e->args.empty()) // atomicAdd(p + i, x) is atomicAdd(&p[i], x)
     if (ExprRef place = pointedTo(e->args[0]); place->kind == ExprKind::Subscript && place != e->args[0])
       e->args[0] = addressOf(place);

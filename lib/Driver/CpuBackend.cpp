@@ -17,9 +17,7 @@ uint64_t optiml::threadsOf(const LaunchImage &launch) {
 
 VerifyOptions optiml::verifyOptions(const SearchTask &task) {
   VerifyOptions verify;
-  verify.floatMode = task.flags.fp == FpMode::Strict ? FloatMode::Strict
-                     : task.flags.fp == FpMode::Fast ? FloatMode::Fast
-                                                     : FloatMode::Reassoc;
+  verify.floats = task.flags.fp;
   verify.seed = task.flags.seed;
   verify.cancel = task.cancel;
   return verify;
@@ -76,12 +74,16 @@ public:
     settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
   }
 
-  void settle(const SearchTask &, SearchResult &result, nlohmann::json &summary) override {
+  void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override {
     const std::map<std::string, double> &counters = result.best.measurement.counters;
     auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
-    if (result.improved)
-      summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on the CPU emulator",
-                                          counted("verify.launches"), counted("verify.runs")).str();
+    if (!result.improved)
+      return;
+    std::string verified = llvm::formatv("{0} launches compared with the original in {1} runs on the CPU emulator",
+                                         counted("verify.launches"), counted("verify.runs"));
+    if (const FloatRule &rule = task.flags.fp; rule.isFast() && counters.count("verify.error"))
+      verified += llvm::formatv(", floating-point errors of at most {0:e1} ({1:e1} allowed)", counters.at("verify.error"), rule.error);
+    summary["verified"] = verified;
   }
 
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override {

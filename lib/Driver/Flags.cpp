@@ -96,19 +96,10 @@ const Row rows[] = {
      }},
     {{"--optiml-emit", "OPTIML_EMIT", "FILE.cu", "not written", "write the rewritten source to FILE.cu"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.emit, error); }},
-    {{"--optiml-fp", "OPTIML_FP", "strict|reassoc|fast", "reassoc",
-      "what may change in floating point: nothing, the order of sums, or approximate functions too"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       if (value == "strict")
-         flags.fp = FpMode::Strict;
-       else if (value == "reassoc")
-         flags.fp = FpMode::Reassoc;
-       else if (value == "fast")
-         flags.fp = FpMode::Fast;
-       else
-         error = "want strict, reassoc or fast";
-       return error.empty();
-     }},
+    {{"--optiml-fp", "OPTIML_FP", "strict|reassoc|fast[:ERROR]", "reassoc",
+      "what may change in floating point: nothing, the order of sums, or approximate functions and single precision too, up to "
+      "a relative ERROR (4.9e-4)"},
+     [](std::string_view value, OwnFlags &flags, std::string &error) { return FloatRule::parse(value, flags.fp, error); }},
     {{"--optiml-help", "OPTIML_HELP", "", "off", "print this table"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return parseSwitch(value, flags.help, error); }},
     {{"--optiml-jobs", "OPTIML_JOBS", "N", "the number of cores", "variants evaluated at the same time"},

@@ -65,7 +65,7 @@ std::vector<Fusion> Trial::candidates() {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
-  FoundFusions found = findFusions(device, *host, task.flags.fp == FpMode::Strict,
+  FoundFusions found = findFusions(device, *host, task.flags.fp.isStrict(),
                                    [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); });
   notes = found.notes;
   std::erase_if(found.fusions, [&](const Fusion &fusion) {

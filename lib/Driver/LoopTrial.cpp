@@ -9,7 +9,7 @@ using namespace optiml;
 LoopTrial optiml::tryLoops(const SearchTask &task, Backend &backend, const Program &device, const Program &host,
                            const Variant &variant, double speedup) {
   LoopTrial trial;
-  FoundLoops found = findLoopRewrites(device, host, task.flags.fp == FpMode::Strict);
+  FoundLoops found = findLoopRewrites(device, host, task.flags.fp.isStrict());
   trial.notes = found.notes;
   if (!task.flags.kernel.empty()) {
     std::regex filter(task.flags.kernel, std::regex::extended); // checked when the flag was read

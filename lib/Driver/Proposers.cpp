@@ -52,8 +52,8 @@ SearchFacts optiml::searchFacts(const SearchTask &task, const Program &device, c
   const GpuSpec *named = GpuSpec::findOn(backend.gpuName());
   facts.gpu = gpuText(named ? *named : GpuSpec::forArch(task.options.arch), backend.gpuName());
   facts.measured = backend.measures();
-  facts.rules = task.flags.fp == FpMode::Strict    ? "Results must stay the same bit for bit."
-                : task.flags.fp == FpMode::Reassoc ? "Sums may be reordered; no approximate functions, no lower precision."
+  facts.rules = task.flags.fp.isStrict()    ? "Results must stay the same bit for bit."
+                : !task.flags.fp.isFast() ? "Sums may be reordered; no approximate functions, no lower precision."
                                                    : "Sums may be reordered, and approximate functions used; no lower precision.";
   std::vector<std::pair<double, KernelFacts>> ranked;
   for (const KernelDecl &decl : device.kernels()) {

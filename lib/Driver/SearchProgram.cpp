@@ -275,7 +275,7 @@ llvm::Expected<Outcome> Session::search() {
   for (const std::string &a : flags.programArgs)
     args += a + '\0';
   context.workloadHash = contentHash(args);
-  context.fpMode = flags.fp == FpMode::Strict ? "strict" : flags.fp == FpMode::Fast ? "fast" : "reassoc";
+  context.fpMode = flags.fp.str();
   context.backend = backend->storeName() + (flags.coldCache ? " cold" : "") + " " + (backend->measures() ? flags.profiler : "");
   context.version = version;
   std::string contextHash = context.hash();
@@ -356,7 +356,8 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
       h.grid[i] = launch.grid[i];
       h.block[i] = launch.block[i];
     }
-    h.strictFloat = flags.fp == FpMode::Strict;
+    h.strictFloat = flags.fp.isStrict();
+    h.approximate = flags.fp.isFast();
     h.multiprocessors = GpuSpec::forArch(options.arch).sms;
   }
   std::regex filter;

@@ -254,6 +254,7 @@ void CpuEvaluator::verify(const Variant &variant, Measurement &m) {
   m.why = report->why;
   m.counters["verify.launches"] += report->launches;
   m.counters["verify.runs"] += report->runs;
+  m.counters["verify.error"] = std::max(m.counters["verify.error"], report->error);
   std::lock_guard lock(impl->mutex);
   impl->notes.insert(report->notes.begin(), report->notes.end());
   for (const emu::ReplayFault &fault : report->originalFaults)

@@ -118,7 +118,7 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
       }
     }
     uint32_t size = bound.compare == Compare::Float ? 4 : 8;
-    bound.relative = relativeTolerance(r, size, options.floatMode);
+    bound.relative = relativeTolerance(r, size, options.floats);
     bound.typical = 0;
     if (isSummed(index, bound.buffer)) {
       // All blocks add to these cells. Their terms are like those of the sample, and sums of n terms in two orders differ by
@@ -164,7 +164,7 @@ std::vector<BufferBound> GpuCases::bounds(unsigned index, const std::map<unsigne
   const LaunchImage &launch = workload.launches[index];
   std::vector<ElementType> types = bufferTypes(launch);
   std::vector<BufferBound> result;
-  if (options.floatMode == FloatMode::Strict)
+  if (options.floats.isStrict())
     return result;
   for (unsigned i = 0; i < launch.buffers.size(); ++i) {
     BufferBound bound;

@@ -90,7 +90,7 @@ llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const T
     llvm::Expected<std::string> bytes = readFile(file);
     if (!bytes)
       return bytes.takeError();
-    std::optional<Difference> d = compareBuffer(c.buffers[i], *bytes, options.floatMode);
+    std::optional<Difference> d = compareBuffer(c.buffers[i], *bytes, options.floats, &report.error);
     if (!d)
       continue;
     d->kernel = launch.name;

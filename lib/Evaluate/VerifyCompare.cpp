@@ -125,23 +125,26 @@ static uint64_t firstByte(const BufferReference &r, StringRef actual, uint64_t b
   return end;
 }
 
-double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, FloatMode mode) {
-  double eps = bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
-  double units = bytes == 8 || mode == FloatMode::Fast ? 4096 : 8;
-  return std::max(4 * (bytes == 4 ? r.ownError4 : r.ownError8), units * eps);
+double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, const FloatRule &rule) {
+  double units = bytes == 4 ? 8 * double(FLT_EPSILON) : 4096 * DBL_EPSILON;
+  return std::max(4 * (bytes == 4 ? r.ownError4 : r.ownError8), rule.isFast() ? rule.error : units);
 }
 
-static bool withinTolerance(const ShadowRecord &c, double own, double v, const BufferReference &r, FloatMode mode,
-                            double &tolerance) {
-  double relative = relativeTolerance(r, c.bytes, mode);
+static bool withinTolerance(const ShadowRecord &c, double own, double v, const BufferReference &r, const FloatRule &rule,
+                            double &tolerance, double *error) {
+  double relative = relativeTolerance(r, c.bytes, rule);
   double smallest = c.bytes == 4 ? double(FLT_MIN) : DBL_MIN; // results this small have no relative accuracy
   double magnitude = std::isfinite(c.magnitude) ? std::max(c.magnitude, std::fabs(own)) : std::fabs(own);
   tolerance = relative * magnitude + smallest;
-  // Written so that NaN fails.
-  return std::fabs(v - c.value) <= tolerance || std::fabs(v - own) <= tolerance;
+  double distance = std::min(std::fabs(v - c.value), std::fabs(v - own));
+  if (!(distance <= tolerance)) // NaN fails
+    return false;
+  if (error && magnitude > smallest)
+    *error = std::max(*error, distance / magnitude);
+  return true;
 }
 
-std::optional<Difference> optiml::compareBuffer(const BufferReference &r, StringRef actual, FloatMode mode) {
+std::optional<Difference> optiml::compareBuffer(const BufferReference &r, StringRef actual, const FloatRule &rule, double *error) {
   if (actual.size() != r.bytes.size()) {
     Difference d;
     d.buffer = r.name;
@@ -152,7 +155,7 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
   if (memcmp(actual.data(), r.bytes.data(), actual.size()) == 0)
     return std::nullopt;
   uint64_t position = 0;
-  if (mode != FloatMode::Strict)
+  if (!rule.isStrict())
     for (const ShadowRecord &c : r.cells) {
       uint64_t bad = firstByte(r, actual, position, c.offset);
       if (bad < c.offset)
@@ -163,7 +166,7 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
       double own = cellValue(r.bytes, c.offset, c.bytes), v = cellValue(actual, c.offset, c.bytes), tolerance = 0;
       bool good = std::isnan(own)   ? std::isnan(v)
                   : std::isinf(own) ? v == own
-                                    : withinTolerance(c, own, v, r, mode, tolerance);
+                                    : withinTolerance(c, own, v, r, rule, tolerance, error);
       if (good)
         continue;
       Difference d;

@@ -32,10 +32,12 @@ struct BufferReference {
 };
 
 /// How far a cell of `bytes` bytes may be from the reference, relative to its magnitude.
-double relativeTolerance(const BufferReference &reference, uint32_t bytes, FloatMode mode);
+double relativeTolerance(const BufferReference &reference, uint32_t bytes, const FloatRule &rule);
 
-/// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance.
-std::optional<Difference> compareBuffer(const BufferReference &reference, llvm::StringRef actual, FloatMode mode);
+/// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance. `error`: raised to the largest
+/// relative one of cells that are near enough (VerifyReport::error).
+std::optional<Difference> compareBuffer(const BufferReference &reference, llvm::StringRef actual, const FloatRule &rule,
+                                        double *error = nullptr);
 
 } // namespace optiml
 

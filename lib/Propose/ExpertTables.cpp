@@ -62,6 +62,11 @@ static const ExpertRule rules[] = {
     {"tree-to-shuffle", "l1", 1.5, "shuffles need no shared memory, and no bank of it twice"},
     {"tree-to-shuffle", "issue", 1.5, "in each step of the fold fewer threads of a warp do anything"},
 
+    {"fast-arithmetic", "", 0.8, "the user allows less exact arithmetic, and it costs fewer instructions"},
+    {"fast-arithmetic", "issue", 2.0, "functions and divisions by the special function units are one to three instructions each"},
+    {"fast-arithmetic", "fp64", 3.0, "what ends as float need not be computed in double precision"},
+    {"fast-arithmetic", "fp32", 1.5, "exact functions and divisions are many instructions each"},
+
     {"coarsen", "", 0.6, "several outputs a thread reuse what one of them loads"},
     {"coarsen", "l1", 1.5, "several outputs a thread load their common operands once"},
     {"coarsen", "l2", 1.2, "larger tiles a block ask L2 for less"},
@@ -228,6 +233,10 @@ static std::vector<ExpertLine> makeLines() {
       {{"arguments that never change as constants, loops unrolled", {required(specialize), promote, unrollFully, qualify}},
        {"issue", "int32", "latency", "l1"}},
       {{"accumulator in a register, loops unrolled", {promote, unrollSome, qualify}}, {"latency", "issue", "int32"}},
+      {{"less exact arithmetic",
+        {required(everywhere(step("fast-arithmetic", {{{"use", "single"}}}))), everywhere(onlyPreferred(step("fast-arithmetic", {{{"use", "intrinsics"}}}))),
+         qualify}},
+       {"issue", "fp64", "fp32", "latency"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
   // Threads that take turns come first to have one iteration each, where that is possible. Axes have a site for swapping

@@ -36,7 +36,8 @@ Runs a CUDA program on the CPU emulator.
                    many such comparisons in one process: each line of FILE is CHANGED ORIGINAL [ARGUMENTS...], quoted
                    as for a shell. Prints "CHANGED: " and the outcome; exit code 0: all are the same; 1: some are
                    not; 2: some cannot be told
-  --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast
+  --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast or
+                   fast:ERROR (relative errors up to ERROR)
   --capture=DIR    write a workload of the program's kernel launches to DIR
   --time=SECONDS   stop the program after this long (default 300)
   --memory=GB      stop it when it uses more memory (default: three quarters of the machine's)
@@ -53,7 +54,7 @@ struct Invocation {
   bool showHelp = false, buildOnly = false;
   std::string changedFile; ///< --verify
   std::string listFile;    ///< --verify-list
-  FloatMode floatMode = FloatMode::Reassoc;
+  FloatRule floats;
 };
 
 llvm::Expected<double> positive(llvm::StringRef flag, llvm::StringRef text) {
@@ -82,14 +83,9 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
       return makeError("--verify-list= needs a file");
     result.listFile = value.str();
   } else if (flag == "--fp") {
-    if (value == "strict")
-      result.floatMode = FloatMode::Strict;
-    else if (value == "reassoc")
-      result.floatMode = FloatMode::Reassoc;
-    else if (value == "fast")
-      result.floatMode = FloatMode::Fast;
-    else
-      return makeError("--fp={0}: expected strict, reassoc or fast", value);
+    std::string problem;
+    if (!FloatRule::parse(value, result.floats, problem))
+      return makeError("--fp={0}: {1}", value, problem);
   } else if (flag == "--capture") {
     if (value.empty())
       return makeError("--capture= needs a folder");
@@ -140,7 +136,7 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
   CompareOptions options;
   options.arguments = arguments;
   options.seconds = invocation.run.seconds;
-  options.verify.floatMode = invocation.floatMode;
+  options.verify.floats = invocation.floats;
   if (invocation.run.memoryBytes)
     options.verify.memoryBytes = invocation.run.memoryBytes;
   llvm::Expected<VerifyReport> report =

@@ -109,7 +109,7 @@ TEST(Flags, EveryFlagSetsItsField) {
   EXPECT_EQ(p.flags.emit, "out.cu");
   EXPECT_EQ(p.flags.store, "/tmp/s");
   EXPECT_EQ(p.flags.jobs, 3u);
-  EXPECT_EQ(p.flags.fp, FpMode::Strict);
+  EXPECT_TRUE(p.flags.fp.isStrict());
   EXPECT_TRUE(p.flags.verbose);
   EXPECT_EQ(p.flags.kernel, "^sg");
   EXPECT_EQ(p.flags.strategy, "random");
@@ -131,13 +131,22 @@ TEST(Flags, ModelFlagsAddUpOnTheCommandLine) {
 }
 
 TEST(Flags, WrongValuesNameTheFlag) {
-  for (const char *bad : {"--optiml-backend=tpu", "--optiml-fp=", "--optiml-jobs=0", "--optiml-jobs=many",
+  for (const char *bad : {"--optiml-backend=tpu", "--optiml-fp=", "--optiml-fp=fast:", "--optiml-fp=fast:1", "--optiml-fp=fast:-1e-3", "--optiml-fp=fast:1e-3x", "--optiml-jobs=0", "--optiml-jobs=many",
                           "--optiml-seed=-1", "--optiml-margin=0.5", "--optiml-margin=nan", "--optiml-kernel=(",
                           "--optiml-strategy=luck", "--optiml-llm=gpt", "--optiml-llm-budget=much", "--optiml-emit=", "--optiml-args='open", "--optiml-strict=maybe"}) {
     Parsed p = parse({bad});
     EXPECT_FALSE(p.good) << bad;
     EXPECT_TRUE(p.error.starts_with("'" + std::string(bad) + "': ")) << p.error;
   }
+}
+
+TEST(Flags, AccuracyHasABudget) {
+  EXPECT_EQ(parse({}).flags.fp.str(), "reassoc");
+  EXPECT_EQ(parse({"--optiml-fp=fast"}).flags.fp.str(), "fast");
+  FloatRule rule = parse({"--optiml-fp=fast:2.5e-5"}).flags.fp;
+  EXPECT_TRUE(rule.isFast());
+  EXPECT_EQ(rule.error, 2.5e-5);
+  EXPECT_EQ(rule.str(), "fast:2.5e-05");
 }
 
 TEST(Flags, MissingValue) {

@@ -29,8 +29,8 @@ BufferReference floats(const std::vector<float> &own, const std::vector<double> 
   return r;
 }
 
-bool same(const BufferReference &r, const std::vector<float> &v, FloatMode mode = FloatMode::Reassoc) {
-  return !compareBuffer(r, bytesOf(v), mode);
+bool same(const BufferReference &r, const std::vector<float> &v, const FloatRule &rule = {}) {
+  return !compareBuffer(r, bytesOf(v), rule);
 }
 
 } // namespace
@@ -69,6 +69,18 @@ TEST(Compare, NaNAndInfinityMustMatch) {
   EXPECT_FALSE(same(r, {NAN, -INFINITY, 1}));
   EXPECT_FALSE(same(r, {NAN, INFINITY, NAN}));
   EXPECT_FALSE(same(r, {NAN, INFINITY, INFINITY}));
+}
+
+TEST(Compare, FastIsHeldToItsBudget) {
+  BufferReference r = floats({1, 100}, {1, 100}, {1, 100});
+  FloatRule rule(FloatMode::Fast);
+  EXPECT_TRUE(same(r, {1 + 4e-4f, 100}, rule));
+  EXPECT_FALSE(same(r, {1 + 6e-4f, 100}, rule));
+  rule.error = 1e-5;
+  EXPECT_FALSE(same(r, {1 + 4e-4f, 100}, rule));
+  double error = 0;
+  EXPECT_FALSE(compareBuffer(r, bytesOf<float>({1 + 2e-6f, 100.0008f}), rule, &error));
+  EXPECT_NEAR(error, 8e-6, 1e-7);
 }
 
 TEST(Compare, StrictMeansBitForBit) {

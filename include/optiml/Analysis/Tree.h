@@ -70,6 +70,7 @@ struct Expr {
   std::vector<ExprRef> args;
   std::set<std::string> names; ///< Opaque
   bool isAtomic = false;       ///< Call: one of CUDA's own atomic operations
+  bool isLibrary = false;      ///< Call: a function of CUDA's or the standard library's headers
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
   unsigned line = 0;           ///< in the user's source; 0: made by OptiML
 };

@@ -12,17 +12,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include "optiml/Support/FloatRule.h"
 #include <string_view>
 #include <vector>
 
 namespace optiml {
 
 enum class BackendChoice { Auto, Gpu, Cpu };
-enum class FpMode {
-  Strict,  ///< the same bits
-  Reassoc, ///< sums may be reordered, no approximate intrinsics
-  Fast     ///< approximate intrinsics too
-};
 
 /// What to do with what earlier searches learnt. The last three are done in place of a compilation.
 enum class MemoryUse { On, Off, Import, Export, Stats };
@@ -45,7 +41,7 @@ struct OwnFlags {
   std::string store;   ///< folder of the store; empty: the default one
   bool strict = false; ///< a search that cannot run is an error
   unsigned jobs = 0;   ///< parallel evaluations; 0: as many as there are cores
-  FpMode fp = FpMode::Reassoc;
+  FloatRule fp;
   double time = 300;   ///< seconds that one run of the program may take
   MemoryUse memory = MemoryUse::On;
   std::string memoryFile; ///< of Import and Export

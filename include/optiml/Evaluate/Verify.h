@@ -18,6 +18,7 @@
 #include "optiml/Core/Variant.h"
 #include "optiml/Emulator/Replay.h"
 #include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Support/FloatRule.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Workload.h"
 #include <atomic>
@@ -27,11 +28,8 @@
 
 namespace optiml {
 
-/// What may change in floating point: nothing; the order of sums; approximate functions too.
-enum class FloatMode { Strict, Reassoc, Fast };
-
 struct VerifyOptions {
-  FloatMode floatMode = FloatMode::Reassoc;
+  FloatRule floats;
   double seconds = 60;     ///< limit of one replay; variants also get no more than 10 times what the original took
   double raceSeconds = 10; ///< launches whose race check takes longer are checked for bounds only
   /// Launches on which the original takes longer (bounds checked) are left out; 0: none is. For where something else
@@ -67,6 +65,7 @@ struct VerifyReport {
   std::vector<std::string> notes;               ///< what could not be checked, and why
   unsigned launches = 0, runs = 0;              ///< compared
   unsigned unaffordable = 0;                    ///< launches left out for their time
+  double error = 0; ///< the largest one of floating-point results, relative to the magnitude of their terms
   bool correct() const { return verdict == Verdict::Correct; }
 };
 

@@ -31,7 +31,7 @@ struct StoreContext {
   std::vector<std::string> options; ///< of the compile command, those that reach the kernels, in order
   std::string gpu;                  ///< GpuSpec name, or the name of the measured card
   std::string workloadHash;
-  std::string fpMode;  ///< strict, reassoc or fast
+  std::string fpMode;  ///< FloatRule::str
   std::string backend; ///< "model" or "gpu": predictions and timings do not mix
   std::string version; ///< of OptiML
   std::string hash() const;

@@ -204,8 +204,8 @@ llvm::Expected<bool> Comparison::judge(const Input &input, Outcome &original, co
   unsigned compared = 0;
   auto compare = [&] {
     return input.fresh && input.host.empty()
-               ? compareFresh(original.log, changed.log, options.verify.floatMode, compared)
-               : compareLogs(original.log, changed.log, options.verify.floatMode);
+               ? compareFresh(original.log, changed.log, options.verify.floats, compared)
+               : compareLogs(original.log, changed.log, options.verify.floats);
   };
   std::optional<Difference> d = compare();
   if (d && d->tolerance.empty()) {

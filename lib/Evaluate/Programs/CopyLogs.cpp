@@ -87,10 +87,10 @@ static ElementType elementOf(const BufferReference &r) {
   return {ElementKind::Integer, 4, false};
 }
 
-static std::optional<Difference> compareCopy(const LoggedCopy &want, const LoggedCopy &have, FloatMode mode) {
+static std::optional<Difference> compareCopy(const LoggedCopy &want, const LoggedCopy &have, const FloatRule &rule) {
   BufferReference reference = want.content;
   reference.element = elementOf(reference);
-  std::optional<Difference> d = compareBuffer(reference, have.content.bytes, mode);
+  std::optional<Difference> d = compareBuffer(reference, have.content.bytes, rule);
   if (d) {
     d->kernel = want.kernel.empty() ? "(none)" : demangled(want.kernel);
     d->index += want.offset / reference.element.bytes;
@@ -98,7 +98,7 @@ static std::optional<Difference> compareCopy(const LoggedCopy &want, const Logge
   return d;
 }
 
-std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode) {
+std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule) {
   size_t at = 0;
   for (const LoggedCopy &c : original.copies) {
     size_t match = at;
@@ -112,14 +112,14 @@ std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const
       d.actual = "no such copy";
       return d;
     }
-    if (std::optional<Difference> d = compareCopy(c, changed.copies[match], mode))
+    if (std::optional<Difference> d = compareCopy(c, changed.copies[match], rule))
       return d;
     at = match + 1;
   }
   return std::nullopt;
 }
 
-std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode,
+std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule,
                                                unsigned &compared) {
   // The n-th result of a kernel's argument with the n-th; other inputs (other scalars, another use of memory) tell
   // nothing.
@@ -138,7 +138,7 @@ std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, cons
     ++compared;
     LoggedCopy want = c;
     want.offset = 0;
-    if (std::optional<Difference> d = compareCopy(want, *theirs[key][n], mode))
+    if (std::optional<Difference> d = compareCopy(want, *theirs[key][n], rule))
       return d;
   }
   return std::nullopt;

@@ -34,11 +34,11 @@ void markUnstable(CopyLogFile &log, const CopyLogFile &other);
 
 /// The first difference between results on equal fresh inputs, or nothing. Only of buffers that the original program
 /// reads back sometime: what it keeps in others is its own affair. `compared` counts the buffers.
-std::optional<Difference> compareFresh(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode,
+std::optional<Difference> compareFresh(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule,
                                        unsigned &compared);
 
 /// The first difference, or nothing. Copies are matched in order; the changed program may make further ones in between.
-std::optional<Difference> compareLogs(const CopyLogFile &original, const CopyLogFile &changed, FloatMode mode);
+std::optional<Difference> compareLogs(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule);
 
 } // namespace optiml
 
