@@ -3,6 +3,7 @@
 #include "Workloads.h"
 #include "optiml/Evaluate/CpuEvaluator.h"
 #include "optiml/Support/Error.h"
+#include <cmath>
 
 using namespace optiml;
 
@@ -21,9 +22,12 @@ VerifyOptions optiml::verifyOptions(const SearchTask &task) {
                      : task.flags.fp == FpMode::Fast ? FloatMode::Fast
                                                      : FloatMode::Reassoc;
   verify.seed = task.flags.seed;
-  verify.cancel = task.cancel;
+  verify.cancel = task.cancel();
   return verify;
 }
+
+// Of the time that is left: at most so much for a run of the program, and for all its runs with other sizes.
+static constexpr double ownShare = 0.5, otherShare = 0.15;
 
 namespace {
 
@@ -45,7 +49,11 @@ public:
   std::vector<std::string> otherSizes() const override { return runs.arguments; }
 
   llvm::Error observe(const SearchTask &task) override {
-    auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, task.flags.time, task.cancel);
+    // The search needs time too.
+    double own = std::min(task.flags.time, ownShare * task.deadline->remaining());
+    double others = otherShare * task.deadline->remaining();
+    auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, own,
+                                std::isfinite(others) ? others : 0, task.cancel());
     if (!captured)
       return captured.takeError();
     runs = std::move(*captured);
@@ -92,7 +100,7 @@ public:
       original = *before;
     }
     auto launches = captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}}, task.flags.programArgs,
-                                   task.folder, task.flags.time, task.cancel);
+                                   task.folder, task.flags.time, task.cancel());
     if (!launches)
       return launches.takeError();
     auto after = predict(task, emitted, std::move(*launches));
@@ -103,6 +111,12 @@ public:
 
   llvm::Error checkProgram(const SearchTask &, const std::string &, nlohmann::json &) override {
     return llvm::Error::success(); // there is nothing here that it could run on
+  }
+
+  double concludingSeconds(bool compared) const override {
+    // Compilers take some seconds. What is compared runs half a dozen times, with small sizes where the program takes sizes.
+    double run = runs.seconds + 5;
+    return compared ? run + 10 + 6 * (runs.otherSizes.empty() ? runs.seconds : 1) : run;
   }
 
   std::vector<std::string> notes() const override { return own ? own->notes() : std::vector<std::string>(); }

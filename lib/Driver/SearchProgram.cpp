@@ -24,8 +24,10 @@
 #include "optiml/Search/Search.h"
 #include "optiml/Store/Store.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/StopWatch.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Transforms/KernelSpace.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -54,6 +56,14 @@ std::string timeText(double seconds) {
   if (seconds >= 1e-3)
     return llvm::formatv("{0:f2} ms", seconds * 1e3);
   return llvm::formatv("{0:f1} us", seconds * 1e6);
+}
+
+/// Whether a loop on the host can have launched one of the kernels.
+bool launchesAgain(const Workload &workload) {
+  std::map<std::string, double> launches;
+  for (const LaunchImage &launch : workload.launches)
+    launches[launch.kernel] += launch.weight;
+  return llvm::any_of(launches, [](const auto &kernel) { return kernel.second > 1; });
 }
 
 /// What a finished search leaves behind, also in the store.
@@ -125,21 +135,18 @@ void addFusions(const FuseTrial &fused, nlohmann::json &summary) {
   addVerified(fused.verified, summary);
 }
 
-/// Where the time of a search goes.
-struct PhaseClock {
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-  nlohmann::json seconds = nlohmann::json::object();
-  void ended(const char *phase) {
-    auto now = std::chrono::steady_clock::now();
-    seconds[phase] = std::chrono::duration<double>(now - last).count();
-    last = now;
-  }
-};
+// Where variants are measured: after the search's time is up, the final race, the sanitizer and the whole program's runs
+// may take so much more.
+constexpr double settleSeconds = 30;
+// Of the time that is left: at most so much for fusing launches, and for what comes after the search.
+constexpr double fuseShare = 0.25, concludingShare = 0.4;
 
 class Session {
 public:
   Session(OwnFlags flags, std::vector<std::string> arguments, Toolchain toolchain)
-      : flags(std::move(flags)), arguments(std::move(arguments)), toolchain(std::move(toolchain)) {}
+      : flags(std::move(flags)), arguments(std::move(arguments)), toolchain(std::move(toolchain)),
+        budget(this->flags.budget.seconds, &interrupted),
+        settled(this->flags.budget.seconds > 0 ? this->flags.budget.seconds + settleSeconds : 0, &interrupted) {}
   int run();
 
 private:
@@ -158,6 +165,8 @@ private:
   CompileOptions options;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<ModelSession> models; ///< null: none could be opened
+  const Deadline budget;  ///< of the search
+  const Deadline settled; ///< of what follows it where variants are measured
   std::string path, text;
   bool fromStore = false;
   bool fuses = true; ///< launches that follow one another
@@ -188,7 +197,7 @@ std::string Session::proposerKey() const {
 }
 
 llvm::Error Session::openModels() {
-  auto opened = optiml::openModels(flags, "optiml-clang", options.inputs.empty() ? "" : options.inputs[0], &interrupted);
+  auto opened = optiml::openModels(flags, "optiml-clang", options.inputs.empty() ? "" : options.inputs[0], budget.flag());
   if (!opened)
     return opened.takeError();
   models = std::move(*opened);
@@ -217,8 +226,12 @@ int Session::run() {
     backend = makeCpuBackend(options.arch);
     outcome = search();
   }
-  if (!outcome)
-    return fallBack(llvm::toString(outcome.takeError()));
+  if (!outcome) {
+    std::string why = llvm::toString(outcome.takeError());
+    bool late = !interrupted && flags.budget.seconds > 0 && budget.passed();
+    return fallBack(late ? llvm::formatv("the {0:f0} s of -O-search were over before the search could begin: {1}", flags.budget.seconds, why).str()
+                         : why);
+  }
   return finish(*outcome);
 }
 
@@ -309,12 +322,18 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
-  SearchTask task{flags, toolchain, options, arguments, given.path(), text, scratch->path(), &interrupted};
-  PhaseClock clock;
+  SearchTask task{flags, toolchain, options, arguments, given.path(), text, scratch->path(), backend->measures() ? &settled : &budget};
+  StopWatch watch;
   if (llvm::Error e = backend->observe(task))
     return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
-  clock.ended("observe");
-  FuseTrial fused = fuses ? tryFusions(task, *backend, given) : FuseTrial();
+  watch.lap("observe");
+  FuseTrial fused;
+  if (fuses) {
+    Deadline share(fuseShare * task.deadline->remaining(), task.cancel());
+    SearchTask limited = task;
+    limited.deadline = &share;
+    fused = tryFusions(limited, *backend, given);
+  }
   if (fused.device) {
     const std::string unfused = context;
     task.text = fused.text;
@@ -330,7 +349,23 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
     }
   }
   const Program &device = fused.device ? *fused.device : given;
-  clock.ended("fuse");
+  std::unique_ptr<Program> host;
+  auto parseHost = [&]() -> llvm::Error {
+    if (host)
+      return llvm::Error::success();
+    auto parsed = Program::parse(device.path(), task.text, options, toolchain, View::Host);
+    if (!parsed)
+      return parsed.takeError();
+    host = std::move(*parsed);
+    return llvm::Error::success();
+  };
+  FoundLoops found;
+  if (launchesAgain(backend->performance())) {
+    if (llvm::Error e = parseHost())
+      return std::move(e);
+    found = findLoops(task, device, *host);
+  }
+  watch.lap("fuse");
   const Workload &performance = backend->performance();
 
   // Only kernels that the program launches, with what is known of their heaviest launch.
@@ -379,13 +414,19 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   auto evaluator = backend->evaluator(task);
   if (!evaluator)
     return evaluator.takeError();
-  clock.ended("baseline");
+  watch.lap("baseline");
 
+  double keptBack = 0;
+  if (fused.device || !found.rewrites.empty())
+    keptBack = std::min(concludingShare * task.deadline->remaining(), backend->concludingSeconds(!found.rewrites.empty()));
   SearchSettings settings;
   if (auto strategy = strategyFromName(flags.strategy))
     settings.strategy = *strategy;
   settings.evaluations = flags.budget.evaluations;
-  settings.seconds = flags.budget.seconds;
+  if (flags.budget.seconds > 0) // at least a moment: 0 would be no limit
+    settings.seconds = std::max(1e-3, budget.remaining() - keptBack);
+  else
+    settings.seconds = 0;
   settings.seed = flags.seed;
   settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   settings.margin = flags.margin;
@@ -464,12 +505,12 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   progress.clear();
   if (!result)
     return result.takeError();
-  clock.ended("search");
+  watch.lap("search");
 
   Outcome outcome;
   nlohmann::json settled = nlohmann::json::object();
   backend->settle(task, *result, settled);
-  clock.ended("settle");
+  watch.lap("settle");
   outcome.summary = toJson(*result);
   outcome.summary.update(settled);
   outcome.summary["gpu"] = backend->gpuName();
@@ -488,27 +529,26 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   outcome.summary["evaluations"] = result->statistics.evaluations;
   outcome.summary["stopText"] = stopReasonText(result->stop);
   outcome.summary["bottleneck"] = result->best.measurement.bottleneck;
-  auto host = Program::parse(device.path(), task.text, options, toolchain, View::Host);
-  if (!host)
-    return host.takeError();
   Variant variant;
   variant.path = device.path();
   variant.original = variant.text = task.text;
   if (result->improved)
     variant = limitedToSizes(*result->best.variant, performance);
-  LoopTrial loops = tryLoops(task, *backend, device, **host, variant,
+  LoopTrial loops = tryLoops(task, *backend, host.get(), std::move(found), variant,
                              fused.gain() * (result->improved ? result->best.speedup() : 1));
   addLoops(loops, outcome.summary);
   addFusions(fused, outcome.summary);
-  clock.ended("loops");
+  watch.lap("loops");
   if (result->improved || !loops.rewrites.empty() || fused.device) {
+    if (llvm::Error e = parseHost())
+      return std::move(e);
     std::map<std::string, std::string> summaries;
     for (const KernelRewrite &rewrite : variant.rewrites)
       summaries[rewrite.original] =
           llvm::formatv("program's kernels {0:f2} times faster, {1} {2}{3}", result->best.speedup(),
                         backend->measures() ? "measured on" : "predicted for", backend->gpuName(),
                         rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
-    auto emitted = emitProgram(variant, **host, path, summaries, loops.rewrites);
+    auto emitted = emitProgram(variant, *host, path, summaries, loops.rewrites);
     if (!emitted)
       return emitted.takeError();
     for (const std::string &remark : emitted->remarks)
@@ -516,10 +556,11 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
     outcome.improved = emitted->dispatched > 0 || fused.device;
     if (fused.device && loops.rewrites.empty()) {
       auto times = emitted->dispatched ? backend->timeProgram(task, emitted->text) : llvm::Expected<ProgramTimes>(fused.times);
-      if (!times)
-        return times.takeError();
-      addTimes(*times, outcome.summary);
-      if (!(times->before >= leastProgramGain(task, *backend) * times->after))
+      if (times)
+        addTimes(*times, outcome.summary);
+      else
+        outcome.summary["kept"] = llvm::toString(times.takeError());
+      if (times && !(times->before >= leastProgramGain(task, *backend) * times->after))
         outcome.summary["kept"] = llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after).str();
     }
     if (!outcome.improved)
@@ -533,8 +574,10 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
       outcome.emitted = emitted->text;
   }
   outcome.summary["replaced"] = outcome.improved;
-  clock.ended("program");
-  outcome.summary["phaseSeconds"] = clock.seconds;
+  watch.lap("program");
+  outcome.summary["phaseSeconds"] = nlohmann::json::object();
+  for (const auto &[phase, seconds] : watch.steps)
+    outcome.summary["phaseSeconds"][phase] = seconds;
   if (trajectory)
     if (llvm::Error e = trajectory->finish(outcome.summary))
       llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
