@@ -89,7 +89,9 @@ public:
     auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
     if (result.improved)
       summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on the CPU emulator",
-                                          counted("verify.launches"), counted("verify.runs")).str();
+                                          counted("verify.launches"), counted("verify.runs")).str() +
+                            (counted("verify.long") ? llvm::formatv(" ({0} long: races and double precision on some blocks)", counted("verify.long")).str()
+                                                    : std::string());
   }
 
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override {

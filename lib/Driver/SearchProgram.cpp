@@ -573,6 +573,8 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
     if (outcome.improved)
       outcome.emitted = emitted->text;
   }
+  if (!outcome.improved && !outcome.summary.contains("kept") && result->unproven >= flags.margin)
+    outcome.summary["kept"] = llvm::formatv("a variant that is predicted to be {0:f2} times faster could not be verified in time", result->unproven).str();
   outcome.summary["replaced"] = outcome.improved;
   watch.lap("program");
   outcome.summary["phaseSeconds"] = nlohmann::json::object();

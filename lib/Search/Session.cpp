@@ -8,6 +8,9 @@
 using namespace optiml;
 using namespace optiml::search;
 
+// Variants of a batch that are verified beside each other.
+static constexpr size_t verifiedTogether = 2;
+
 static bool isUsable(const Measurement &measurement) {
   return (measurement.verdict == Verdict::Correct || measurement.verdict == Verdict::Predicted) &&
          std::isfinite(measurement.time.seconds) && std::isfinite(measurement.reward);
@@ -312,24 +315,32 @@ void Session::evaluate(const std::vector<Node *> &nodes) {
   std::vector<Node *> todo = distinct(nodes, [](const Node &n) { return !n.failed && !n.measured; });
   if (settings.evaluations)
     todo.resize(allowance(unsigned(todo.size())));
-  if (settings.verifyWithin > 0) {
-    model(todo);
-    // The best so far is that before this batch, whatever the number of jobs.
-    double limit = settings.verifyWithin * best->measured->time.seconds;
-    std::vector<Node *> promising;
-    for (Node *node : todo) {
-      if (!node->modelled)
-        continue;
-      const Measurement &m = *node->modelled;
-      if (isUsable(m) && m.time.seconds <= limit && m.guardrails.empty())
-        promising.push_back(node);
-      else
-        fold(*node, m, /*recalled=*/false);
+  auto verify = [&](const std::vector<Node *> &chosen) {
+    evaluateAt(chosen, Fidelity::Verified,
+               [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
+  };
+  if (settings.verifyWithin <= 0)
+    return verify(todo);
+  model(todo);
+  std::erase_if(todo, [](const Node *node) { return !node->modelled; }); // there was no time
+  // What is predicted to be fastest first: once that is correct, the others are not worth the proof. How many at once is
+  // no matter of the number of jobs.
+  auto seconds = [](const Node *node) { return isUsable(*node->modelled) ? node->modelled->time.seconds : 0; };
+  stableSort(todo, [&](const Node *a, const Node *b) { return seconds(a) < seconds(b); });
+  std::vector<Node *> next;
+  for (Node *node : todo) {
+    const Measurement &m = *node->modelled;
+    if (!isUsable(m) || !m.guardrails.empty() || !(m.time.seconds < settings.verifyWithin * best->measured->time.seconds)) {
+      fold(*node, m, /*recalled=*/false);
+      continue;
     }
-    todo = std::move(promising);
+    next.push_back(node);
+    if (next.size() == verifiedTogether) {
+      verify(next);
+      next.clear();
+    }
   }
-  evaluateAt(todo, Fidelity::Verified,
-             [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
+  verify(next);
 }
 
 void Session::backUp(const Path &path, Node *end) {
@@ -399,6 +410,14 @@ SearchResult Session::finish(StopReason stop) {
         llvm::formatv("the best variant is {0:f2} times as fast as the original, short of the margin {1:f2}",
                       winner.speedup(), settings.margin)
             .str());
+  double fastest = result.best.measurement.time.seconds;
+  bool late = stop == StopReason::Seconds || stop == StopReason::Cancelled;
+  for (const Node &node : graph.all())
+    if (late && !node.measured && !node.failed && node.modelled && isUsable(*node.modelled) &&
+        node.modelled->guardrails.empty() && node.modelled->time.seconds > 0 && node.modelled->time.seconds < fastest) {
+      fastest = node.modelled->time.seconds;
+      result.unproven = root->measured->time.seconds / fastest;
+    }
   statistics.variants = unsigned(graph.size());
   statistics.seconds = elapsed();
   result.statistics = statistics;
