@@ -10,6 +10,8 @@ using namespace optiml::search;
 
 // Variants of a batch that are verified beside each other.
 static constexpr size_t verifiedTogether = 2;
+// Of the time, what predictions may take before anything is verified.
+static constexpr double unverifiedShare = 0.5;
 
 static bool isUsable(const Measurement &measurement) {
   return (measurement.verdict == Verdict::Correct || measurement.verdict == Verdict::Predicted) &&
@@ -40,11 +42,11 @@ unsigned Session::allowance(unsigned wanted) const {
   return std::min(wanted, settings.evaluations - std::min(settings.evaluations, statistics.evaluations));
 }
 
-void Session::parallelFor(size_t count, const std::function<void(size_t)> &body) {
+void Session::parallelFor(size_t count, const std::function<void(size_t)> &body, double until) {
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i; (i = next.fetch_add(1)) < count;)
-      if (!outOfTime())
+      if (!outOfTime() && (i == 0 || elapsed() < until))
         body(i);
   };
   // A batch lasts seconds; starting threads for it costs nothing.
@@ -269,7 +271,7 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
 }
 
 void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
-                         llvm::function_ref<void(Node &, Measurement, bool recalled)> done) {
+                         llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until) {
   std::vector<std::optional<Measurement>> results(nodes.size());
   std::vector<char> recalled(nodes.size());
   if (memory)
@@ -292,7 +294,7 @@ void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
       std::lock_guard lock(callbackMutex);
       memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
     }
-  });
+  }, until);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (results[i])
       done(*nodes[i], std::move(*results[i]), recalled[i]);
@@ -306,9 +308,9 @@ template <typename Wanted> static std::vector<Node *> distinct(const std::vector
   return result;
 }
 
-void Session::model(const std::vector<Node *> &nodes) {
+void Session::model(const std::vector<Node *> &nodes, double until) {
   evaluateAt(distinct(nodes, [](const Node &n) { return !n.failed && !n.measured && !n.modelled; }), Fidelity::Model,
-             [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); });
+             [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); }, until);
 }
 
 void Session::evaluate(const std::vector<Node *> &nodes) {
@@ -321,7 +323,8 @@ void Session::evaluate(const std::vector<Node *> &nodes) {
   };
   if (settings.verifyWithin <= 0)
     return verify(todo);
-  model(todo);
+  // Predictions alone are worth nothing: while none was verified, half of the time is kept for that.
+  model(todo, settings.seconds > 0 && best == root ? unverifiedShare * settings.seconds : HUGE_VAL);
   std::erase_if(todo, [](const Node *node) { return !node->modelled; }); // there was no time
   // What is predicted to be fastest first: once that is correct, the others are not worth the proof. How many at once is
   // no matter of the number of jobs.
