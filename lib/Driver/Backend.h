@@ -12,6 +12,7 @@
 #include "optiml/Evaluate/Verify.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
+#include "optiml/Support/Deadline.h"
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,8 +28,9 @@ struct SearchTask {
   std::string path;                          ///< of the source, absolute
   std::string text;
   std::string folder; ///< for files that live as long as the search
-  const std::atomic<bool> *cancel = nullptr;
+  const Deadline *deadline; ///< of the whole search
   bool replaced = false; ///< `text` is not what the file holds: it stands in its place
+  const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// By path, what stands in place of files.
   std::map<std::string, std::string> changed() const {
     return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}} : std::map<std::string, std::string>();
@@ -71,6 +73,9 @@ public:
   virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) = 0;
   /// Whether the whole rewritten program behaves like the original; the error says how it does not.
   virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) = 0;
+  /// Seconds of the search's time that are kept back for what follows the search: timeProgram(), and `compared`: comparing
+  /// whole programs on the emulator.
+  virtual double concludingSeconds(bool compared) const = 0;
   virtual std::vector<std::string> notes() const = 0;
   virtual std::vector<std::string> originalFaults() const = 0;
 };

@@ -3,6 +3,7 @@
 #include "Workloads.h"
 #include "optiml/Evaluate/CpuEvaluator.h"
 #include "optiml/Support/Error.h"
+#include <cmath>
 
 using namespace optiml;
 
@@ -19,9 +20,12 @@ VerifyOptions optiml::verifyOptions(const SearchTask &task) {
   VerifyOptions verify;
   verify.floats = task.flags.fp;
   verify.seed = task.flags.seed;
-  verify.cancel = task.cancel;
+  verify.cancel = task.cancel();
   return verify;
 }
+
+// Of the time that is left: at most so much for a run of the program, and for all its runs with other sizes.
+static constexpr double ownShare = 0.5, otherShare = 0.15;
 
 namespace {
 
@@ -43,7 +47,11 @@ public:
   std::vector<std::string> otherSizes() const override { return runs.arguments; }
 
   llvm::Error observe(const SearchTask &task) override {
-    auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, task.flags.time, task.cancel);
+    // The search needs time too.
+    double own = std::min(task.flags.time, ownShare * task.deadline->remaining());
+    double others = otherShare * task.deadline->remaining();
+    auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, own,
+                                std::isfinite(others) ? others : 0, task.cancel());
     if (!captured)
       return captured.takeError();
     runs = std::move(*captured);
@@ -81,6 +89,8 @@ public:
       return;
     std::string verified = llvm::formatv("{0} launches compared with the original in {1} runs on the CPU emulator",
                                          counted("verify.launches"), counted("verify.runs"));
+    if (counted("verify.long"))
+      verified += llvm::formatv(" ({0} long: races and double precision on some blocks)", counted("verify.long"));
     if (const FloatRule &rule = task.flags.fp; rule.isFast() && counters.count("verify.error"))
       verified += llvm::formatv(", floating-point errors of at most {0:e1} ({1:e1} allowed)", counters.at("verify.error"), rule.error);
     summary["verified"] = verified;
@@ -94,7 +104,7 @@ public:
       original = *before;
     }
     auto launches = captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}}, task.flags.programArgs,
-                                   task.folder, task.flags.time, task.cancel);
+                                   task.folder, task.flags.time, task.cancel());
     if (!launches)
       return launches.takeError();
     auto after = predict(task, emitted, std::move(*launches));
@@ -105,6 +115,12 @@ public:
 
   llvm::Error checkProgram(const SearchTask &, const std::string &, nlohmann::json &) override {
     return llvm::Error::success(); // there is nothing here that it could run on
+  }
+
+  double concludingSeconds(bool compared) const override {
+    // Compilers take some seconds. What is compared runs half a dozen times, with small sizes where the program takes sizes.
+    double run = runs.seconds + 5;
+    return compared ? run + 10 + 6 * (runs.otherSizes.empty() ? runs.seconds : 1) : run;
   }
 
   std::vector<std::string> notes() const override { return own ? own->notes() : std::vector<std::string>(); }

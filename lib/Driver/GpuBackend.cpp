@@ -44,6 +44,7 @@ public:
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;
   llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) override;
+  double concludingSeconds(bool) const override { return 0; } // has time of its own
   std::vector<std::string> notes() const override;
   std::vector<std::string> originalFaults() const override {
     return own ? own->originalFaults() : std::vector<std::string>();
@@ -79,7 +80,7 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&] {
-    return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel);
+    return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel());
   });
   auto observed = [&]() -> llvm::Error {
     auto built = buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");

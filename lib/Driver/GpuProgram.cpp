@@ -62,7 +62,7 @@ static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const s
   ProcessOptions options;
   options.limits.seconds = task.flags.time;
   options.limits.outputBytes = 16 << 20;
-  options.cancel = task.cancel;
+  options.cancel = task.cancel();
   options.shownName = usualName(task); // programs print it and look for files beside it
   options.env = env;
   options.env["CUDA_PATH"] = task.toolchain.cudaPath;
@@ -75,7 +75,7 @@ static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const s
                      "--optiml-args=ARGS gives it less to do",
                      task.flags.time);
   if (result->cancelled)
-    return makeError("cancelled");
+    return makeError("the program was stopped, for the search's time is up");
   return result;
 }
 

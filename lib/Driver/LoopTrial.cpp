@@ -6,22 +6,26 @@
 
 using namespace optiml;
 
-LoopTrial optiml::tryLoops(const SearchTask &task, Backend &backend, const Program &device, const Program &host,
-                           const Variant &variant, double speedup) {
-  LoopTrial trial;
+FoundLoops optiml::findLoops(const SearchTask &task, const Program &device, const Program &host) {
   FoundLoops found = findLoopRewrites(device, host, task.flags.fp.isStrict());
-  trial.notes = found.notes;
   if (!task.flags.kernel.empty()) {
     std::regex filter(task.flags.kernel, std::regex::extended); // checked when the flag was read
     std::erase_if(found.rewrites, [&](const LoopRewrite &r) { return !std::regex_search(r.kernel.original, filter); });
   }
+  return found;
+}
+
+LoopTrial optiml::tryLoops(const SearchTask &task, Backend &backend, const Program *host, FoundLoops found,
+                           const Variant &variant, double speedup) {
+  LoopTrial trial;
+  trial.notes = std::move(found.notes);
   if (found.rewrites.empty())
     return trial;
   auto keep = [&](llvm::Error why) {
     trial.notes.push_back("the loops of launches stay: " + llvm::toString(std::move(why)));
     return trial;
   };
-  auto emitted = emitProgram(variant, host, task.path, {}, found.rewrites);
+  auto emitted = emitProgram(variant, *host, task.path, {}, found.rewrites);
   if (!emitted)
     return keep(emitted.takeError());
   auto times = backend.timeProgram(task, emitted->text);

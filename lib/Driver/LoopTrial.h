@@ -15,10 +15,13 @@ struct LoopTrial {
   std::vector<std::string> notes;    ///< why loops stay
 };
 
-/// What the search found in `variant` (no rewrites: nothing) stays in the program beside the loops' replacements; it is
+/// The loops of the kernels that are searched.
+FoundLoops findLoops(const SearchTask &task, const Program &device, const Program &host);
+
+/// `host` may be null when nothing was found. What the search found in `variant` (no rewrites: nothing) stays in the program beside the loops' replacements; it is
 /// `speedup` times as fast as the original.
-LoopTrial tryLoops(const SearchTask &task, Backend &backend, const Program &device, const Program &host,
-                   const Variant &variant, double speedup);
+LoopTrial tryLoops(const SearchTask &task, Backend &backend, const Program *host, FoundLoops found, const Variant &variant,
+                   double speedup);
 
 } // namespace optiml
 

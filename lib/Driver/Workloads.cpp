@@ -4,6 +4,7 @@
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
+#include "optiml/Support/Deadline.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
@@ -13,6 +14,8 @@
 using namespace optiml;
 
 static constexpr long smallArgument = 64;
+// A run with other sizes.
+static constexpr double leastOtherSeconds = 5, mostOtherSeconds = 20;
 
 std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std::string> &arguments) {
   std::vector<std::vector<std::string>> result;
@@ -93,9 +96,9 @@ struct EmulatedProgram {
   std::string executable;
   const std::atomic<bool> *cancel;
 
-  /// Runs it and captures its launches into folder `into`.
+  /// Runs it, for `took` seconds, and captures its launches into folder `into`.
   llvm::Error run(const std::vector<std::string> &args, const std::string &into, double seconds, Workload &workload,
-                  bool *timedOut = nullptr) const {
+                  double &took, bool *timedOut = nullptr) const {
     emu::RunOptions how;
     how.args = args;
     how.captureDir = into;
@@ -104,6 +107,7 @@ struct EmulatedProgram {
     auto result = emu::runProgram(executable, how);
     if (!result)
       return result.takeError();
+    took = result->seconds;
     if (timedOut)
       *timedOut = result->timedOut;
     if (!result->ok()) {
@@ -112,9 +116,11 @@ struct EmulatedProgram {
         message = llvm::StringRef(result->out).trim();
       std::string what = "the program" + (args.empty() ? "" : " with arguments '" + joined(args) + "'");
       if (result->timedOut)
-        return makeError("{0} ran longer than {1:f1} s on the CPU emulator; --optiml-time=SECONDS allows more, "
-                         "--optiml-args=ARGS gives it less to do",
+        return makeError("{0} ran longer than {1:f1} s on the CPU emulator; --optiml-time=SECONDS allows more, up to half of "
+                         "the time of -O-search; --optiml-args=ARGS gives it less to do",
                          what, seconds);
+      if (result->cancelled)
+        return makeError("{0} was stopped, for the search's time is up", what);
       return makeError("{0} {1}{2} on the CPU emulator{3}", what, result->exitCode ? "ended with " : "",
                        result->describe(), message.empty() ? "" : ": " + message.take_back(600).str());
     }
@@ -137,18 +143,21 @@ static llvm::Expected<EmulatedProgram> buildEmulated(const CompileOptions &optio
 }
 
 /// Adds runs with other sizes. `own` tells the launches of the program's own run, if it is known. Stops at the first
-/// run that takes longer than `seconds`: the others hardly take less.
-static void addOtherSizes(const EmulatedProgram &program, const std::vector<std::string> &arguments,
-                          const std::string &directory, double seconds, std::string own, CapturedRuns &runs) {
+/// run that takes longer than `seconds`: the others hardly take less. `total`: seconds of all of them.
+static void addOtherSizes(EmulatedProgram program, const std::vector<std::string> &arguments,
+                          const std::string &directory, double seconds, double total, std::string own, CapturedRuns &runs) {
+  const Deadline deadline(total, program.cancel);
+  program.cancel = deadline.flag();
   for (const std::vector<std::string> &args : oddArguments(arguments)) {
-    if (runs.otherSizes.size() == 3 || (program.cancel && *program.cancel))
+    if (runs.otherSizes.size() == 3 || deadline.passed())
       break;
     if (!runs.arguments.empty() && arguments.empty() && args.size() != llvm::StringRef(runs.arguments[0]).count(' ') + 1)
       break; // another number of sizes than the one the program takes
     Workload workload;
     std::string into = directory + "/size" + std::to_string(runs.otherSizes.size());
+    double took = 0;
     bool timedOut = false;
-    if (llvm::Error e = program.run(args, into, seconds, workload, &timedOut)) {
+    if (llvm::Error e = program.run(args, into, seconds, workload, took, &timedOut)) {
       llvm::consumeError(std::move(e)); // the program does not take these
       llvm::sys::fs::remove_directories(into);
       if (timedOut)
@@ -169,17 +178,19 @@ static void addOtherSizes(const EmulatedProgram &program, const std::vector<std:
 
 llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, const Toolchain &toolchain,
                                                  const ChangedFiles &changed, const std::vector<std::string> &arguments,
-                                                 const std::string &directory, double ownSeconds,
+                                                 const std::string &directory, double ownSeconds, double otherSeconds,
                                                  const std::atomic<bool> *cancel) {
   auto program = buildEmulated(options, toolchain, changed, directory, cancel);
   if (!program)
     return program.takeError();
   CapturedRuns runs;
-  if (llvm::Error e = program->run(arguments, directory + "/run", ownSeconds, runs.performance))
+  if (llvm::Error e = program->run(arguments, directory + "/run", ownSeconds, runs.performance, runs.seconds))
     return std::move(e);
   if (runs.performance.launches.empty())
     return makeError("the program launches no kernel that could be captured");
-  addOtherSizes(*program, arguments, directory, std::min(20.0, ownSeconds), fingerprint(runs.performance), runs);
+  // Small sizes that take a good part of the own run's time are none: the program ignores its arguments.
+  double each = std::clamp(runs.seconds / 4, leastOtherSeconds, mostOtherSeconds);
+  addOtherSizes(*program, arguments, directory, std::min(each, ownSeconds), otherSeconds, fingerprint(runs.performance), runs);
   return runs;
 }
 
@@ -192,7 +203,8 @@ llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, c
   if (llvm::Error e = emu::buildProgram(options, changed, toolchain, emu::ModeBounds, program.executable))
     return std::move(e);
   Workload launches;
-  if (llvm::Error e = program.run(arguments, directory + "/changed-run", seconds, launches))
+  double took = 0;
+  if (llvm::Error e = program.run(arguments, directory + "/changed-run", seconds, launches, took))
     return std::move(e);
   if (launches.launches.empty())
     return makeError("the rewritten program launches no kernel that could be captured");
@@ -207,7 +219,7 @@ llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &opt
   if (!program)
     return program.takeError();
   CapturedRuns runs;
-  addOtherSizes(*program, arguments, directory, seconds, "", runs);
+  addOtherSizes(*program, arguments, directory, seconds, 3 * mostOtherSeconds, "", runs);
   return runs;
 }
 

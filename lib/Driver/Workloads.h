@@ -12,6 +12,7 @@ namespace optiml {
 
 struct CapturedRuns {
   Workload performance;               ///< the program's own run
+  double seconds = 0;                 ///< that it took
   std::vector<Workload> otherSizes;   ///< runs with odd sizes, where the program takes sizes
   std::vector<std::string> arguments; ///< of each of these runs, for people
 };
@@ -20,11 +21,11 @@ struct CapturedRuns {
 using ChangedFiles = std::map<std::string, std::string>;
 
 /// Builds the program for the emulator, runs it with `arguments` and captures its launches into folders under
-/// `directory`; then again with odd sizes. The error says why the program cannot be searched: it does not build for the
-/// emulator, fails, or runs longer than `seconds`.
+/// `directory`; then again with odd sizes, for `otherSeconds` in all (0: no limit). The error says why the program cannot
+/// be searched: it does not build for the emulator, fails, or runs longer than `ownSeconds`.
 llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
-                                         const std::vector<std::string> &arguments, const std::string &directory, double seconds,
-                                         const std::atomic<bool> *cancel);
+                                         const std::vector<std::string> &arguments, const std::string &directory,
+                                         double ownSeconds, double otherSeconds, const std::atomic<bool> *cancel);
 
 /// The launches of a program with `changed` in place of files, run with `arguments`.
 llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,

@@ -255,6 +255,8 @@ void CpuEvaluator::verify(const Variant &variant, Measurement &m) {
   m.counters["verify.launches"] += report->launches;
   m.counters["verify.runs"] += report->runs;
   m.counters["verify.error"] = std::max(m.counters["verify.error"], report->error);
+  if (report->longLaunches)
+    m.counters["verify.long"] += report->longLaunches;
   std::lock_guard lock(impl->mutex);
   impl->notes.insert(report->notes.begin(), report->notes.end());
   for (const emu::ReplayFault &fault : report->originalFaults)

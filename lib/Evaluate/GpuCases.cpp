@@ -4,6 +4,7 @@
 #include "VerifyCompare.h"
 #include "VerifyInputs.h"
 #include "VerifyPlan.h"
+#include "VerifySample.h"
 #include "optiml/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ThreadPool.h"
@@ -21,16 +22,10 @@ static constexpr double sampleSeconds = 8;
 // Cells of a buffer that are checked one by one; more would not tell more.
 static constexpr size_t mostCells = 1 << 18;
 
-/// Evenly spread, the first and the last among them.
 static std::vector<uint32_t> sampleBlocks(const LaunchImage &launch) {
-  uint64_t blocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  uint64_t blocks = blocksOf(launch.grid);
   uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
-  std::vector<uint32_t> sample;
-  if (threads <= wholeThreads || blocks <= sampledBlocks)
-    return sample;
-  for (uint64_t i = 0; i < sampledBlocks; ++i)
-    sample.push_back(uint32_t(i * (blocks - 1) / (sampledBlocks - 1)));
-  return sample;
+  return threads <= wholeThreads ? std::vector<uint32_t>() : spreadBlocks(blocks, sampledBlocks);
 }
 
 static Compare compareOf(const ElementType &type) {

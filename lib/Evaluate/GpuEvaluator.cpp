@@ -9,6 +9,7 @@
 #include "optiml/Gpu/Counters.h"
 #include "optiml/Gpu/NsightCompute.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/StopWatch.h"
 #include "optiml/Support/Subprocess.h"
 #include <chrono>
 #include <mutex>
@@ -16,22 +17,6 @@
 
 using namespace optiml;
 using namespace optiml::gpu;
-
-namespace {
-/// Which step took how long.
-class StopWatch {
-public:
-  void lap(const char *step) {
-    auto now = std::chrono::steady_clock::now();
-    steps.push_back({step, std::chrono::duration<double>(now - last).count()});
-    last = now;
-  }
-  std::vector<std::pair<const char *, double>> steps; ///< seconds
-
-private:
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-};
-} // namespace
 
 struct GpuEvaluator::Impl {
   GpuEvaluatorOptions options;

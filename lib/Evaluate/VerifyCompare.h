@@ -24,9 +24,15 @@ struct BufferReference {
   std::vector<ShadowRecord> cells;                     ///< its floating-point cells, sorted by offset
   double ownError4 = 0, ownError8 = 0;                 ///< E of the 4-byte and of the 8-byte cells
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
+  /// `cells` are those of some blocks; the others of the element's type count with the largest magnitude among these.
+  bool sampled = false;
+  double typical = 0; ///< that magnitude; 0: nothing is known of the others, which must match bit for bit
 
   /// Reads the cells of a shadow file and computes E. Cells whose bits differ from `bytes` are dropped.
   void setCells(llvm::StringRef shadowFile);
+  /// Cells of a run of some blocks, which left `sampleRun`. False, and nothing is set, where that is not what the whole
+  /// launch leaves: other blocks take part in them.
+  bool setSampledCells(llvm::StringRef shadowFile, llvm::StringRef sampleRun);
   /// Marks what differs in another run of the original and is no floating-point cell.
   void markUnstable(llvm::StringRef otherRun);
 };

@@ -24,6 +24,8 @@ struct ReferenceCase {
   std::vector<emu::ReplayFault> faults;
   double boundsSeconds = 0, verifySeconds = 0;
   bool raceChecked = false; ///< its race check was quick enough
+  bool isLong = false;      ///< VerifyOptions::longSeconds
+  std::vector<uint32_t> blocks; ///< the only ones that were recomputed in double precision; empty: all
   bool unaffordable = false;
 };
 
@@ -49,10 +51,15 @@ struct Verifier::Impl {
   /// Runs optiml-replay; crashes and limits of the child become faults.
   llvm::Expected<ReplayRun> replay(const std::string &module, unsigned workload, unsigned launch,
                                    const ReferenceCase &inputs, const ConcretePlan &plan, uint64_t orderSeed,
-                                   double seconds);
+                                   double seconds, std::vector<uint32_t> onlyBlocks = {});
   /// Makes the case ready. An Error when the original cannot be run at all.
   llvm::Error prepare(ReferenceCase &c, unsigned workload, unsigned launch, unsigned input);
   llvm::Error runOriginal(ReferenceCase &c, unsigned workload, unsigned launch);
+  llvm::Error readReference(ReferenceCase &c, const LaunchImage &launch, const ReplayRun &bounds, const ReplayRun &shadow);
+  /// Finds what depends on the order of blocks. `cellsKnown`: numbers were recomputed in double precision.
+  llvm::Error markUnstable(ReferenceCase &c, unsigned workload, unsigned launch, const ConcretePlan &plan, bool cellsKnown);
+  /// Whether the launch changes numbers in floating point only, as far as its buffers' types tell.
+  bool changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned workload) const;
 
   struct Target {
     unsigned workload, launch;
@@ -61,6 +68,8 @@ struct Verifier::Impl {
   /// `thorough`: with more fresh inputs, and every launch must be compared.
   llvm::Expected<VerifyReport> check(const std::string &changedText, const std::vector<Target> &targets,
                                      VerifyReport report, bool thorough);
+  /// What a variant does wrong on some blocks of a long launch, of which nothing is compared. False when the report is final.
+  llvm::Expected<bool> checkRaces(const std::string &module, const Target &t, ReferenceCase &c, VerifyReport &report);
   /// False when the report is final.
   llvm::Expected<bool> checkRun(const std::string &module, const Target &t, ReferenceCase &c, uint64_t orderSeed,
                                 double seconds, VerifyReport &report);

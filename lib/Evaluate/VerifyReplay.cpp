@@ -2,9 +2,13 @@
 #include "ReplayProcess.h"
 #include "VerifyImpl.h"
 #include "VerifyInputs.h"
+#include "VerifySample.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Workload/Blob.h"
 #include "llvm/Support/FileSystem.h"
+#include <algorithm>
+#include <future>
 #include <set>
 
 using namespace optiml;
@@ -26,7 +30,8 @@ ReferenceCase &Verifier::Impl::caseOf(unsigned workload, unsigned launch, unsign
 
 llvm::Expected<ReplayRun> Verifier::Impl::replay(const std::string &module, unsigned workload, unsigned launch,
                                                  const ReferenceCase &inputs, const ConcretePlan &plan,
-                                                 uint64_t orderSeed, double seconds) {
+                                                 uint64_t orderSeed, double seconds,
+                                                 std::vector<uint32_t> onlyBlocks) {
   ReplayRun run;
   run.outputDir = scratchDir();
   emu::ReplayJob job;
@@ -39,6 +44,7 @@ llvm::Expected<ReplayRun> Verifier::Impl::replay(const std::string &module, unsi
   job.outputDir = run.outputDir;
   job.orderSeed = orderSeed;
   job.seconds = seconds;
+  job.onlyBlocks = std::move(onlyBlocks);
   std::string error;
   ProcessOptions process;
   process.limits.seconds = seconds + 10; // the replay keeps to its limit itself; this is for one that cannot
@@ -85,8 +91,6 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
   ConcretePlan plan = identityPlan(launch, launch.kernel);
   c.faultKinds.clear();
   c.faults.clear();
-  c.buffers.clear();
-  c.present.clear();
   double affordable = options.affordableSeconds > 0 ? std::min(options.affordableSeconds, options.seconds) : options.seconds;
   llvm::Expected<ReplayRun> bounds = replay(boundsModule, w, l, c, plan, 0, affordable);
   if (!bounds)
@@ -102,46 +106,32 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
     return llvm::Error::success();
   }
   c.boundsSeconds = bounds->result.seconds;
-  llvm::Expected<ReplayRun> shadow = replay(shadowModule, w, l, c, plan, 0, options.seconds);
-  if (!shadow)
-    return shadow.takeError();
-  uint64_t seed = options.seed + 17;
-  llvm::Expected<ReplayRun> other = replay(boundsModule, w, l, c, plan, seed, options.seconds);
-  if (!other)
-    return other.takeError();
-  std::vector<ElementType> types = bufferTypes(launch);
-  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
-    BufferReference r;
-    r.name = bufferName(launch, i);
-    r.element = types[i];
-    std::string file = "/b" + std::to_string(i);
-    // A variable that the module lacks has no output.
-    c.present.push_back(llvm::sys::fs::exists(bounds->outputDir + file + ".bin"));
-    if (c.present.back()) {
-      llvm::Expected<std::string> bytes = readFile(bounds->outputDir + file + ".bin");
-      if (!bytes)
-        return bytes.takeError();
-      r.bytes = std::move(*bytes);
-      if (shadow->result.ok) {
-        llvm::Expected<std::string> cells = readFile(shadow->outputDir + file + ".shadow");
-        if (!cells)
-          return cells.takeError();
-        r.setCells(*cells);
-      }
-      if (other->result.ok) {
-        llvm::Expected<std::string> again = readFile(other->outputDir + file + ".bin");
-        if (!again)
-          return again.takeError();
-        r.markUnstable(*again);
-      }
-    }
-    c.buffers.push_back(std::move(r));
-  }
+  c.isLong = c.boundsSeconds > options.longSeconds;
+  c.blocks = c.isLong ? closeBlocks(launch.grid) : std::vector<uint32_t>();
+  // Child processes: beside each other where they take long, and one after the other where times may be compared with limits.
+  auto how = c.isLong ? std::launch::async : std::launch::deferred;
+  auto shadowRun = std::async(how, [&] { return replay(shadowModule, w, l, c, plan, 0, options.seconds, c.blocks); });
   // Races of the original, within the time that race checks may take.
-  double limit = std::min(options.seconds, options.raceSeconds);
-  llvm::Expected<ReplayRun> races = replay(verifyModule, w, l, c, plan, 0, limit);
-  if (!races)
-    return races.takeError();
+  double raceLimit = std::min(options.seconds, options.raceSeconds);
+  auto raceRun = std::async(how, [&] { return replay(verifyModule, w, l, c, plan, 0, raceLimit, c.blocks); });
+  llvm::Expected<ReplayRun> shadow = shadowRun.get(), races = raceRun.get();
+  if (!shadow || !races)
+    return llvm::joinErrors(shadow.takeError(), races.takeError());
+  if (llvm::Error e = readReference(c, launch, *bounds, *shadow))
+    return e;
+  bool sampled = !c.blocks.empty() && shadow->result.ok;
+  if (sampled && !std::all_of(c.buffers.begin(), c.buffers.end(), [](const BufferReference &r) { return r.sampled || r.bytes.empty(); })) {
+    llvm::sys::fs::remove_directories(shadow->outputDir); // blocks work on the same cells: all of them, then
+    shadow = replay(shadowModule, w, l, c, plan, 0, options.seconds);
+    if (!shadow)
+      return shadow.takeError();
+    c.blocks.clear();
+    if (llvm::Error e = readReference(c, launch, *bounds, *shadow))
+      return e;
+  }
+  if (!c.isLong || !changesOnlyFloats(c, launch, w))
+    if (llvm::Error e = markUnstable(c, w, l, plan, shadow->result.ok))
+      return e;
   c.verifySeconds = races->result.seconds;
   c.raceChecked = true;
   for (const ReplayFault &f : races->result.faults) {
@@ -152,9 +142,81 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
     c.faultKinds.insert(f.kind);
     c.faults.push_back(f);
   }
-  for (auto *run : {&*bounds, &*shadow, &*other, &*races})
+  for (auto *run : {&*bounds, &*shadow, &*races})
     llvm::sys::fs::remove_directories(run->outputDir);
   return llvm::Error::success();
+}
+
+llvm::Error Verifier::Impl::readReference(ReferenceCase &c, const LaunchImage &launch, const ReplayRun &bounds,
+                                          const ReplayRun &shadow) {
+  std::vector<ElementType> types = bufferTypes(launch);
+  c.buffers.clear();
+  c.present.clear();
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    BufferReference r;
+    r.name = bufferName(launch, i);
+    r.element = types[i];
+    std::string file = "/b" + std::to_string(i);
+    // A variable that the module lacks has no output.
+    c.present.push_back(llvm::sys::fs::exists(bounds.outputDir + file + ".bin"));
+    if (c.present.back()) {
+      llvm::Expected<std::string> bytes = readFile(bounds.outputDir + file + ".bin");
+      if (!bytes)
+        return bytes.takeError();
+      r.bytes = std::move(*bytes);
+      if (shadow.result.ok) {
+        llvm::Expected<std::string> cells = readFile(shadow.outputDir + file + ".shadow");
+        if (!cells)
+          return cells.takeError();
+        if (c.blocks.empty()) {
+          r.setCells(*cells);
+        } else {
+          llvm::Expected<std::string> left = readFile(shadow.outputDir + file + ".bin");
+          if (!left)
+            return left.takeError();
+          r.setSampledCells(*cells, *left);
+        }
+      }
+    }
+    c.buffers.push_back(std::move(r));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Verifier::Impl::markUnstable(ReferenceCase &c, unsigned w, unsigned l, const ConcretePlan &plan,
+                                         bool cellsKnown) {
+  llvm::Expected<ReplayRun> other = replay(boundsModule, w, l, c, plan, options.seed + 17, options.seconds);
+  if (!other)
+    return other.takeError();
+  for (unsigned i = 0; i < c.buffers.size() && other->result.ok; ++i) {
+    BufferReference &r = c.buffers[i];
+    // Numbers whose double-precision value is not known would not be compared at all.
+    bool numbers = r.element.kind == ElementKind::Float || r.element.kind == ElementKind::Double;
+    if (!c.present[i] || (numbers && (r.sampled || !cellsKnown)))
+      continue;
+    llvm::Expected<std::string> again = readFile(other->outputDir + "/b" + std::to_string(i) + ".bin");
+    if (!again)
+      return again.takeError();
+    r.markUnstable(*again);
+  }
+  llvm::sys::fs::remove_directories(other->outputDir);
+  return llvm::Error::success();
+}
+
+bool Verifier::Impl::changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned w) const {
+  for (unsigned i = 0; i < c.buffers.size(); ++i) {
+    const BufferReference &r = c.buffers[i];
+    bool numbers = r.element.kind == ElementKind::Float || r.element.kind == ElementKind::Double;
+    if (!c.present[i] || (numbers && r.sampled))
+      continue;
+    auto input = c.inputs.find(i);
+    std::string before(r.bytes.size(), '\0'), error;
+    if (!readBlob(workloads[w].directory, input == c.inputs.end() ? launch.buffers[i].before : input->second, before.data(),
+                  before.size(), error) ||
+        before != r.bytes)
+      return false;
+  }
+  return true;
 }
 
 llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, unsigned input) {

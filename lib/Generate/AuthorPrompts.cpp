@@ -34,11 +34,7 @@ static json taskSchema() {
 
 static ChatRequest question(const char *purpose, const std::string &role, const Prompt &prompt,
                             const AuthorOptions &options) {
-  ChatRequest request;
-  request.purpose = purpose;
-  request.messages = {{ChatMessage::Role::System, role}, {ChatMessage::Role::User, prompt.fit(options.promptTokens)}};
-  request.maxTokens = options.answerTokens;
-  return request;
+  return chatRequest(purpose, role, prompt, {options.promptTokens, options.answerTokens});
 }
 
 ChatRequest optiml::gen::taskQuestion(const AuthorOptions &options) {

@@ -21,6 +21,16 @@ void Prompt::add(unsigned priority, std::string text) {
   pieces.push_back({priority, validUtf8(text)});
 }
 
+ChatRequest optiml::chatRequest(std::string purpose, std::string role, const Prompt &prompt, PromptLimits limits,
+                                nlohmann::json schema) {
+  ChatRequest request;
+  request.purpose = std::move(purpose);
+  request.messages = {{ChatMessage::Role::System, std::move(role)}, {ChatMessage::Role::User, prompt.fit(limits.prompt)}};
+  request.schema = std::move(schema);
+  request.maxTokens = limits.answer;
+  return request;
+}
+
 std::string Prompt::fit(unsigned tokens) const {
   size_t room = size_t(tokens) * bytesPerToken, used = 0;
   std::vector<std::string> texts;

@@ -8,6 +8,11 @@
 using namespace optiml;
 using namespace optiml::search;
 
+// Variants of a batch that are verified beside each other.
+static constexpr size_t verifiedTogether = 2;
+// Of the time, what predictions may take before anything is verified.
+static constexpr double unverifiedShare = 0.5;
+
 static bool isUsable(const Measurement &measurement) {
   return (measurement.verdict == Verdict::Correct || measurement.verdict == Verdict::Predicted) &&
          std::isfinite(measurement.time.seconds) && std::isfinite(measurement.reward);
@@ -37,11 +42,11 @@ unsigned Session::allowance(unsigned wanted) const {
   return std::min(wanted, settings.evaluations - std::min(settings.evaluations, statistics.evaluations));
 }
 
-void Session::parallelFor(size_t count, const std::function<void(size_t)> &body) {
+void Session::parallelFor(size_t count, const std::function<void(size_t)> &body, double until) {
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i; (i = next.fetch_add(1)) < count;)
-      if (!outOfTime())
+      if (!outOfTime() && (i == 0 || elapsed() < until))
         body(i);
   };
   // A batch lasts seconds; starting threads for it costs nothing.
@@ -266,7 +271,7 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
 }
 
 void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
-                         llvm::function_ref<void(Node &, Measurement, bool recalled)> done) {
+                         llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until) {
   std::vector<std::optional<Measurement>> results(nodes.size());
   std::vector<char> recalled(nodes.size());
   if (memory)
@@ -289,7 +294,7 @@ void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
       std::lock_guard lock(callbackMutex);
       memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
     }
-  });
+  }, until);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (results[i])
       done(*nodes[i], std::move(*results[i]), recalled[i]);
@@ -303,33 +308,42 @@ template <typename Wanted> static std::vector<Node *> distinct(const std::vector
   return result;
 }
 
-void Session::model(const std::vector<Node *> &nodes) {
+void Session::model(const std::vector<Node *> &nodes, double until) {
   evaluateAt(distinct(nodes, [](const Node &n) { return !n.failed && !n.measured && !n.modelled; }), Fidelity::Model,
-             [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); });
+             [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); }, until);
 }
 
 void Session::evaluate(const std::vector<Node *> &nodes) {
   std::vector<Node *> todo = distinct(nodes, [](const Node &n) { return !n.failed && !n.measured; });
   if (settings.evaluations)
     todo.resize(allowance(unsigned(todo.size())));
-  if (settings.verifyWithin > 0) {
-    model(todo);
-    // The best so far is that before this batch, whatever the number of jobs.
-    double limit = settings.verifyWithin * best->measured->time.seconds;
-    std::vector<Node *> promising;
-    for (Node *node : todo) {
-      if (!node->modelled)
-        continue;
-      const Measurement &m = *node->modelled;
-      if (isUsable(m) && m.time.seconds <= limit && m.guardrails.empty())
-        promising.push_back(node);
-      else
-        fold(*node, m, /*recalled=*/false);
+  auto verify = [&](const std::vector<Node *> &chosen) {
+    evaluateAt(chosen, Fidelity::Verified,
+               [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
+  };
+  if (settings.verifyWithin <= 0)
+    return verify(todo);
+  // Predictions alone are worth nothing: while none was verified, half of the time is kept for that.
+  model(todo, settings.seconds > 0 && best == root ? unverifiedShare * settings.seconds : HUGE_VAL);
+  std::erase_if(todo, [](const Node *node) { return !node->modelled; }); // there was no time
+  // What is predicted to be fastest first: once that is correct, the others are not worth the proof. How many at once is
+  // no matter of the number of jobs.
+  auto seconds = [](const Node *node) { return isUsable(*node->modelled) ? node->modelled->time.seconds : 0; };
+  stableSort(todo, [&](const Node *a, const Node *b) { return seconds(a) < seconds(b); });
+  std::vector<Node *> next;
+  for (Node *node : todo) {
+    const Measurement &m = *node->modelled;
+    if (!isUsable(m) || !m.guardrails.empty() || !(m.time.seconds < settings.verifyWithin * best->measured->time.seconds)) {
+      fold(*node, m, /*recalled=*/false);
+      continue;
     }
-    todo = std::move(promising);
+    next.push_back(node);
+    if (next.size() == verifiedTogether) {
+      verify(next);
+      next.clear();
+    }
   }
-  evaluateAt(todo, Fidelity::Verified,
-             [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
+  verify(next);
 }
 
 void Session::backUp(const Path &path, Node *end) {
@@ -399,6 +413,14 @@ SearchResult Session::finish(StopReason stop) {
         llvm::formatv("the best variant is {0:f2} times as fast as the original, short of the margin {1:f2}",
                       winner.speedup(), settings.margin)
             .str());
+  double fastest = result.best.measurement.time.seconds;
+  bool late = stop == StopReason::Seconds || stop == StopReason::Cancelled;
+  for (const Node &node : graph.all())
+    if (late && !node.measured && !node.failed && node.modelled && isUsable(*node.modelled) &&
+        node.modelled->guardrails.empty() && node.modelled->time.seconds > 0 && node.modelled->time.seconds < fastest) {
+      fastest = node.modelled->time.seconds;
+      result.unproven = root->measured->time.seconds / fastest;
+    }
   statistics.variants = unsigned(graph.size());
   statistics.seconds = elapsed();
   result.statistics = statistics;

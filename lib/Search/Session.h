@@ -11,6 +11,7 @@
 #include "optiml/Search/Search.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <mutex>
 #include <random>
@@ -64,7 +65,8 @@ public:
   /// Enters a walk's states into the graph; the path to its end, as far as every step is legal where it stands.
   Path enter(const Walk &walk, Node *&end);
   /// Predicts those of which nothing is known.
-  void model(const std::vector<Node *> &nodes);
+  /// Begins none but the first when so many seconds of the search are over.
+  void model(const std::vector<Node *> &nodes, double until = HUGE_VAL);
   /// Evaluates those that were not evaluated before: verifies what is worth it. They count against the budget.
   void evaluate(const std::vector<Node *> &nodes);
   /// Counts a visit on every edge of the path and raises the best rewards along it.
@@ -90,11 +92,12 @@ public:
   Proposer &book() { return proposer; }
 
 private:
-  void parallelFor(size_t count, const std::function<void(size_t)> &body);
+  /// The first always, the others while fewer than `until` seconds of the search are over.
+  void parallelFor(size_t count, const std::function<void(size_t)> &body, double until = HUGE_VAL);
   bool outOfTime() const;
   double elapsed() const;
   void evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
-                  llvm::function_ref<void(Node &, Measurement, bool recalled)> done);
+                  llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until = HUGE_VAL);
   void foldModel(Node &node, Measurement measurement);
   void fold(Node &node, Measurement measurement, bool recalled);
   bool better(const Node &a, const Node &b) const;

@@ -146,6 +146,30 @@ TEST_F(Verified, ConditionsAndErrorsHaveTheirVerdicts) {
   EXPECT_EQ(verify("0").verdict, Verdict::OverLimit);
 }
 
+TEST_F(Verified, LongLaunchesAreComparedAsAWholeAndCheckedInPart) {
+  options.longSeconds = 0;
+  w.launches[0].grid = {32, 1, 1}; // of which 8 blocks are recomputed
+  w.launches[0].block = {2, 1, 1};
+  std::string error;
+  ASSERT_TRUE(w.write(error)) << error;
+  makeVerifier();
+  VerifyReport r = verify("0");
+  EXPECT_EQ(r.verdict, Verdict::Correct) << r.why;
+  EXPECT_EQ(r.launches, 1u);
+  EXPECT_EQ(r.longLaunches, 1u);
+  EXPECT_EQ(r.runs, 3u) << "the captured input, races on some blocks of it, a random input";
+  ASSERT_EQ(r.notes.size(), 1u);
+  EXPECT_NE(r.notes[0].find("races on 8 of 16 blocks"), std::string::npos) << r.notes[0];
+  r = verify("1");
+  EXPECT_EQ(r.verdict, Verdict::Correct) << "other rounding, also where nothing was recomputed: " << r.why;
+  EXPECT_EQ(verify("2").verdict, Verdict::WrongResult);
+  EXPECT_NE(verify("4").verdict, Verdict::Correct);
+  variant.rewrites[0].plan.steps[0].grid[0] = IntExpr::of("15"); // the last block is missing
+  r = verify("0");
+  ASSERT_EQ(r.verdict, Verdict::WrongResult);
+  EXPECT_EQ(r.difference->index, 60u);
+}
+
 TEST_F(Verified, LeavesOutWhatTakesTooLong) {
   options.affordableSeconds = 1e-9;
   makeVerifier();

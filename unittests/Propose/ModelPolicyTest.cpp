@@ -2,6 +2,7 @@
 #include "ScriptedModel.h"
 #include "optiml/Propose/ModelPolicy.h"
 #include "gtest/gtest.h"
+#include <condition_variable>
 
 using namespace optiml;
 
@@ -202,6 +203,45 @@ TEST(Mixture, StrategistsAreAskedByTheirWeightAgainstTheBottleneck) {
   ASSERT_EQ(asked.model.questions.size(), 3u);
   EXPECT_EQ(asked.model.questions[0].purpose, "propose/memory"); // l1
   EXPECT_NE(asked.model.questions[0].messages[0].text, asked.model.questions[1].messages[0].text);
+}
+
+TEST(Mixture, StrategistsAreAskedAtTheSameTimeAndHeardInTheOrderOfTheirWeights) {
+  // Each answers only when all have been asked, the first one last.
+  std::mutex mutex;
+  std::condition_variable changed;
+  unsigned inside = 0, answered = 0;
+  struct Meeting : ChatModel {
+    std::function<std::string(const ChatRequest &)> script;
+    std::string name() const override { return "meeting"; }
+    llvm::Expected<ChatReply> ask(const ChatRequest &request) override {
+      ChatReply reply;
+      reply.text = script(request);
+      reply.stop = "end";
+      return reply;
+    }
+  } model;
+  model.script = [&](const ChatRequest &request) {
+    std::unique_lock lock(mutex);
+    ++inside;
+    changed.notify_all();
+    bool isFirst = request.purpose == "propose/memory";
+    bool met = changed.wait_for(lock, std::chrono::seconds(30), [&] { return inside == 3 && (!isFirst || answered == 2); });
+    ++answered;
+    changed.notify_all();
+    return met ? answer(qualify) : "";
+  };
+  ModelPolicySettings settings;
+  settings.judge = settings.kernels = false;
+  ExpertPolicy expert;
+  std::vector<std::string> heard;
+  ModelPolicy policy(expert, {&model}, facts(), settings, [&](const nlohmann::json &event) {
+    if (event["event"] == "proposals")
+      heard.push_back(event["purpose"]);
+  });
+  policy.observe(stateAfter("", &baseline), baseline);
+  llvm::cantFail(policy.propose(stateAfter("", &baseline), 100));
+  ASSERT_EQ(heard.size(), 3u);
+  EXPECT_EQ(heard[0], "propose/memory") << "the heaviest against l1, though it answered last";
 }
 
 TEST(Mixture, TheGateLearnsFromWhatBecameOfProposals) {

@@ -5,6 +5,7 @@
 #include "optiml/Model/Chat.h"
 #include "optiml/Support/Error.h"
 #include <functional>
+#include <mutex>
 
 namespace optiml {
 
@@ -15,6 +16,7 @@ public:
   explicit ScriptedModel(Script script) : script(std::move(script)) {}
   std::string name() const override { return "scripted"; }
   llvm::Expected<ChatReply> ask(const ChatRequest &request) override {
+    std::lock_guard lock(mutex);
     questions.push_back(request);
     ChatReply reply;
     reply.text = script(request);
@@ -33,6 +35,7 @@ public:
 
 private:
   Script script;
+  std::mutex mutex; ///< strategists are asked at the same time
 };
 
 } // namespace optiml

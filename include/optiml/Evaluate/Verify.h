@@ -32,6 +32,9 @@ struct VerifyOptions {
   FloatRule floats;
   double seconds = 60;     ///< limit of one replay; variants also get no more than 10 times what the original took
   double raceSeconds = 10; ///< launches whose race check takes longer are checked for bounds only
+  /// A launch on which the original takes longer (bounds checked) is long: it is compared as a whole, in one order, but
+  /// only some of its blocks are recomputed in double precision and checked for races.
+  double longSeconds = 2;
   /// Launches on which the original takes longer (bounds checked) are left out; 0: none is. For where something else
   /// compares them too.
   double affordableSeconds = 0;
@@ -65,6 +68,7 @@ struct VerifyReport {
   std::vector<std::string> notes;               ///< what could not be checked, and why
   unsigned launches = 0, runs = 0;              ///< compared
   unsigned unaffordable = 0;                    ///< launches left out for their time
+  unsigned longLaunches = 0;                    ///< of the launches, those of VerifyOptions::longSeconds
   double error = 0; ///< the largest one of floating-point results, relative to the magnitude of their terms
   bool correct() const { return verdict == Verdict::Correct; }
 };

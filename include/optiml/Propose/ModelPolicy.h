@@ -84,7 +84,8 @@ private:
   void askRound(const SearchState &state);
   std::vector<std::pair<const Strategist *, double>> chooseStrategists(const SearchState &state);
   std::string judgeBottleneck(const SearchState &state);
-  std::string question(const SearchState &state, const Strategist &strategist) const;
+  ChatRequest question(const SearchState &state, const Strategist &strategist) const;
+  ChatModel &modelOf(const Strategist &strategist) const;
   llvm::Expected<ChatReply> ask(ChatModel &model, const ChatRequest &request);
   std::vector<Proposal> modelProposals(const SearchState &state) const;
   void failed(const std::string &purpose, llvm::Error error);

@@ -9,6 +9,7 @@
 #define OPTIML_PROPOSE_PROMPT_H
 
 #include "optiml/Core/Interfaces.h"
+#include "optiml/Model/Chat.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
 #include <vector>
@@ -34,6 +35,12 @@ private:
   };
   std::vector<Piece> pieces;
 };
+
+/// A question: who the model is to be (`role`), what it is told, and how long both may be in tokens.
+struct PromptLimits {
+  unsigned prompt, answer;
+};
+ChatRequest chatRequest(std::string purpose, std::string role, const Prompt &prompt, PromptLimits limits, nlohmann::json schema = {});
 
 /// What a prompt says of a kernel.
 struct KernelFacts {

@@ -101,6 +101,7 @@ struct SearchResult {
   std::vector<Candidate> top; ///< correct, clean of guardrails, fastest first, the baseline excluded
   SearchStatistics statistics;
   StopReason stop = StopReason::Exhausted;
+  double unproven = 0; ///< predicted speed-up of the fastest variant that there was no time to verify; 0: none
   std::vector<std::string> notes; ///< what a user should know (a proposer that failed, …)
 };
 

@@ -1,0 +1,289 @@
+//===- SearchRun.cpp - one search of one program --------------------------===//
+#include "SearchRun.h"
+#include "ProgramTrial.h"
+#include "SearchSpace.h"
+#include "optiml/Core/Hash.h"
+#include "optiml/Report/Progress.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <ctime>
+#include <thread>
+
+using namespace optiml;
+
+// Of the time that is left: at most so much for fusing launches, and for what comes after the search.
+static constexpr double fuseShare = 0.25, concludingShare = 0.4;
+
+static void warn(const std::string &what, llvm::Error why) {
+  llvm::errs() << "optiml-clang: warning: " << what << ": " << llvm::toString(std::move(why)) << "\n";
+}
+
+/// Whether a loop on the host can have launched one of the kernels.
+static bool launchesAgain(const Workload &workload) {
+  std::map<std::string, double> launches;
+  for (const LaunchImage &launch : workload.launches)
+    launches[launch.kernel] += launch.weight;
+  return llvm::any_of(launches, [](const auto &kernel) { return kernel.second > 1; });
+}
+
+/// The variant, dispatched only where a launch has at least half as many threads as the smallest that was searched on:
+/// far below that a tiling that wins on large launches may lose.
+static Variant limitedToSizes(Variant variant, const Workload &performance) {
+  for (KernelRewrite &rewrite : variant.rewrites) {
+    uint64_t least = UINT64_MAX;
+    for (const LaunchImage &launch : performance.launches)
+      if (launch.kernel == rewrite.originalSymbol)
+        least = std::min(least, threadsOf(launch));
+    if (least >= 2 && least != UINT64_MAX)
+      rewrite.conditions.insert(
+          rewrite.conditions.begin(),
+          {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " + std::to_string(least / 2)),
+           "smaller launches were not looked at"});
+  }
+  return variant;
+}
+
+llvm::Error SearchRun::observe() {
+  if (llvm::Error e = backend.observe(task))
+    return makeError("{0}: {1}", path(), llvm::toString(std::move(e)));
+  watch.lap("observe");
+  return llvm::Error::success();
+}
+
+llvm::Error SearchRun::fuse() {
+  {
+    Deadline share(fuseShare * task.deadline->remaining(), task.cancel());
+    SearchTask limited = task;
+    limited.deadline = &share;
+    fused = tryFusions(limited, backend, given);
+  }
+  if (!fused.device)
+    return llvm::Error::success();
+  const SearchTask unfused = task;
+  task.text = fused.text;
+  task.replaced = true;
+  task.folder += "/fused";
+  if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
+    return makeError("{0}: {1}", task.folder, e.message());
+  llvm::Error failed = backend.observe(task);
+  if (!failed) {
+    key.context = contentHash(key.context + "|" + fused.text);
+    return llvm::Error::success();
+  }
+  warn("launches that could be fused stay apart", std::move(failed));
+  fused = FuseTrial();
+  task.text = unfused.text;
+  task.replaced = false;
+  task.folder = unfused.folder + "/again";
+  if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
+    return makeError("{0}: {1}", task.folder, e.message());
+  return observe();
+}
+
+llvm::Error SearchRun::parseHost() {
+  if (host)
+    return llvm::Error::success();
+  auto parsed = Program::parse(device().path(), task.text, task.options, task.toolchain, View::Host);
+  if (!parsed)
+    return parsed.takeError();
+  host = std::move(*parsed);
+  return llvm::Error::success();
+}
+
+llvm::Error SearchRun::findLoopsOfLaunches() {
+  if (!launchesAgain(backend.performance()))
+    return llvm::Error::success();
+  if (llvm::Error e = parseHost())
+    return e;
+  loops = findLoops(task, device(), *host);
+  return llvm::Error::success();
+}
+
+SearchSettings SearchRun::settings() const {
+  const OwnFlags &flags = task.flags;
+  SearchSettings settings;
+  if (auto strategy = strategyFromName(flags.strategy))
+    settings.strategy = *strategy;
+  settings.evaluations = flags.budget.evaluations;
+  settings.seconds = 0;
+  if (flags.budget.seconds > 0) {
+    double keptBack = 0;
+    if (fused.device || !loops.rewrites.empty())
+      keptBack = std::min(concludingShare * budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
+    settings.seconds = std::max(1e-3, budget.remaining() - keptBack); // at least a moment: 0 would be no limit
+  }
+  settings.seed = flags.seed;
+  settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
+  settings.margin = flags.margin;
+  settings.simplerWithin = 1.02;
+  backend.configure(settings);
+  settings.cancel = &interrupted;
+  return settings;
+}
+
+void SearchRun::openTrajectory(const SearchSettings &settings) {
+  if (task.flags.store == "none")
+    return;
+  std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolderOf(task.flags), llvm::sys::path::stem(path()),
+                                   key.search.substr(0, 12));
+  nlohmann::json about = {{"file", device().path()},
+                          {"gpu", backend.gpuName()},
+                          {"backend", backend.storeName()},
+                          {"settings", settings.str()},
+                          {"arguments", task.flags.programArgs},
+                          {"otherSizes", backend.otherSizes()},
+                          {"version", searchVersion}};
+  if (nlohmann::json matches = proposers.memoryMatches(); !matches.is_null())
+    about["memory"] = matches;
+  auto created = Trajectory::create(file, about);
+  if (created)
+    trajectory = std::move(*created);
+  else
+    warn("no trajectory is written", created.takeError());
+}
+
+llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &evaluator) {
+  const SearchSettings settings = this->settings();
+  Progress progress(2, settings.evaluations);
+  auto say = [&](const std::string &line) {
+    progress.clear();
+    llvm::errs() << "optiml-clang: " << line << "\n";
+  };
+  if (store && task.flags.memory == MemoryUse::On)
+    if (llvm::Error e = proposers.addMemory(
+            *store, space, {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
+      warn("the search goes on without memory", std::move(e));
+  openTrajectory(settings);
+  if (models)
+    proposers.addModels(
+        task, device(), backend, space, *models,
+        [&](const nlohmann::json &event) {
+          if (trajectory)
+            trajectory->event(event);
+        },
+        [say](const std::string &why) { say("remark: " + why); });
+  ObserverList observers;
+  observers.add(&proposers.recorder());
+  observers.add(&progress);
+  if (trajectory)
+    observers.add(trajectory.get());
+  std::unique_ptr<StoreMemory> memory;
+  if (store)
+    memory = std::make_unique<StoreMemory>(
+        *store, key.context, [&](const std::string &why) { say("warning: the search goes on without its store: " + why); });
+  return runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
+}
+
+llvm::Expected<SearchOutcome> SearchRun::run() {
+  if (llvm::Error e = observe())
+    return std::move(e);
+  if (llvm::Error e = fuse())
+    return std::move(e);
+  if (llvm::Error e = findLoopsOfLaunches())
+    return std::move(e);
+  watch.lap("fuse");
+  auto space = createSearchSpace(task, device(), backend.performance());
+  if (!space)
+    return space.takeError();
+  auto evaluator = backend.evaluator(task);
+  if (!evaluator)
+    return evaluator.takeError();
+  watch.lap("baseline");
+  auto result = search(**space, **evaluator);
+  if (!result)
+    return result.takeError();
+  watch.lap("search");
+
+  SearchOutcome outcome;
+  nlohmann::json settled = nlohmann::json::object();
+  backend.settle(task, *result, settled);
+  watch.lap("settle");
+  outcome.summary = summaryOf(*result, backend);
+  outcome.summary.update(settled);
+  outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";
+  proposers.addTo(outcome.summary, result->best.recipe);
+  if (llvm::Error e = emit(*result, outcome))
+    return std::move(e);
+  conclude(*result, outcome);
+  return outcome;
+}
+
+llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) {
+  Variant variant;
+  variant.path = device().path();
+  variant.original = variant.text = task.text;
+  if (result.improved)
+    variant = limitedToSizes(*result.best.variant, backend.performance());
+  LoopTrial replaced = tryLoops(task, backend, host.get(), std::move(loops), variant,
+                                fused.gain() * (result.improved ? result.best.speedup() : 1));
+  addLoops(replaced, outcome.summary);
+  addFusions(fused, outcome.summary);
+  watch.lap("loops");
+  if (!result.improved && replaced.rewrites.empty() && !fused.device)
+    return llvm::Error::success();
+  if (llvm::Error e = parseHost())
+    return e;
+  std::map<std::string, std::string> summaries;
+  for (const KernelRewrite &rewrite : variant.rewrites)
+    summaries[rewrite.original] =
+        llvm::formatv("program's kernels {0:f2} times faster, {1} {2}{3}", result.best.speedup(),
+                      backend.measures() ? "measured on" : "predicted for", backend.gpuName(),
+                      rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
+  auto emitted = emitProgram(variant, *host, path(), summaries, replaced.rewrites);
+  if (!emitted)
+    return emitted.takeError();
+  for (const std::string &remark : emitted->remarks)
+    llvm::errs() << remark << "\n";
+  check(*emitted, !replaced.rewrites.empty(), outcome);
+  return llvm::Error::success();
+}
+
+void SearchRun::check(const EmittedProgram &emitted, bool withLoops, SearchOutcome &outcome) {
+  nlohmann::json &summary = outcome.summary;
+  auto keep = [&](const std::string &why) { summary["kept"] = why; };
+  if (!emitted.dispatched && !fused.device)
+    return keep("a faster variant was found, but no launch can be redirected to it");
+  if (fused.device && !withLoops) {
+    auto times = emitted.dispatched ? backend.timeProgram(task, emitted.text) : llvm::Expected<ProgramTimes>(fused.times);
+    if (!times)
+      return keep(llvm::toString(times.takeError()));
+    addTimes(*times, summary);
+    if (!(times->before >= leastProgramGain(task, backend) * times->after)) // not worth new code
+      return keep(llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after));
+  }
+  if (llvm::Error e = backend.checkProgram(task, emitted.text, summary))
+    return keep(llvm::toString(std::move(e)));
+  outcome.improved = true;
+  outcome.emitted = emitted.text;
+}
+
+void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
+  nlohmann::json &summary = outcome.summary;
+  if (!outcome.improved && !summary.contains("kept") && result.unproven >= task.flags.margin)
+    summary["kept"] = llvm::formatv("a variant that is predicted to be {0:f2} times faster could not be verified in time",
+                                    result.unproven).str();
+  summary["replaced"] = outcome.improved;
+  watch.lap("program");
+  summary["phaseSeconds"] = nlohmann::json::object();
+  for (const auto &[phase, seconds] : watch.steps)
+    summary["phaseSeconds"][phase] = seconds;
+  if (trajectory)
+    if (llvm::Error e = trajectory->finish(summary))
+      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+  // Measured, and not in front at the end: then no recipe of this search is worth starting another with.
+  bool trusted = backend.measures() ? outcome.improved : !summary.contains("kept");
+  if (llvm::Error e = proposers.remember(result, trusted))
+    warn("nothing was learnt from this search", std::move(e));
+  if (!store || interrupted || result.stop == StopReason::Cancelled)
+    return;
+  StoredSearch stored;
+  stored.recipe = result.best.recipe;
+  stored.emittedText = outcome.emitted;
+  stored.summary = summary;
+  stored.time = std::time(nullptr);
+  if (llvm::Error e = store->addSearch(key.search, key.context, stored))
+    llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+}

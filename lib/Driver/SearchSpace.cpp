@@ -1,0 +1,56 @@
+//===- SearchSpace.cpp - what a search may rewrite ------------------------===//
+#include "SearchSpace.h"
+#include "optiml/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+#include <regex>
+
+using namespace optiml;
+
+/// By symbol: what all launches of a kernel have in common, and the geometry of the heaviest one.
+static std::map<std::string, LaunchHints> hintsOf(const SearchTask &task, const Workload &launched) {
+  std::map<std::string, LaunchHints> hints;
+  std::map<std::string, double> heaviest;
+  for (const LaunchImage &launch : launched.launches) {
+    std::vector<std::string> &arguments = hints[launch.kernel].arguments;
+    bool first = arguments.empty();
+    arguments.resize(launch.arguments.size());
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const ArgumentImage &argument = launch.arguments[i];
+      if (first && !argument.isPointer)
+        arguments[i] = argument.bytes;
+      else if (arguments[i] != argument.bytes)
+        arguments[i].clear();
+    }
+    double threads = launch.weight * double(threadsOf(launch));
+    if (threads <= heaviest[launch.kernel])
+      continue;
+    heaviest[launch.kernel] = threads;
+    LaunchHints &h = hints[launch.kernel];
+    for (unsigned i = 0; i < 3; ++i) {
+      h.grid[i] = launch.grid[i];
+      h.block[i] = launch.block[i];
+    }
+    h.strictFloat = task.flags.fp.isStrict();
+    h.approximate = task.flags.fp.isFast();
+    h.multiprocessors = GpuSpec::forArch(task.options.arch).sms;
+  }
+  return hints;
+}
+
+llvm::Expected<std::unique_ptr<KernelSpace>> optiml::createSearchSpace(const SearchTask &task, const Program &device,
+                                                                       const Workload &launched) {
+  const std::map<std::string, LaunchHints> hints = hintsOf(task, launched);
+  const std::string &wanted = task.flags.kernel;
+  std::regex filter(wanted.empty() ? ".*" : wanted, std::regex::extended); // checked when the flag was read
+  auto space = KernelSpace::create(
+      device,
+      [&](const KernelDecl &decl) { return hints.count(decl.symbol) && std::regex_search(decl.name, filter); },
+      [&](const KernelDecl &decl) { return hints.at(decl.symbol); });
+  if (!space)
+    return space.takeError();
+  for (const KernelSpace::Skipped &skipped : (*space)->skipped())
+    llvm::errs() << "optiml-clang: note: kernel " << skipped.kernel << " is left as it is: " << skipped.reason << "\n";
+  if ((*space)->empty())
+    return makeError("{0}: no kernel that the program launches can be rewritten", task.options.inputs.front());
+  return space;
+}

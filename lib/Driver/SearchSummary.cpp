@@ -1,0 +1,138 @@
+//===- SearchSummary.cpp - what a search tells ----------------------------===//
+#include "SearchSummary.h"
+#include "optiml/Report/Trajectory.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace optiml;
+
+static std::string timeText(double seconds) {
+  if (seconds >= 1)
+    return llvm::formatv("{0:f2} s", seconds);
+  if (seconds >= 1e-3)
+    return llvm::formatv("{0:f2} ms", seconds * 1e3);
+  return llvm::formatv("{0:f1} us", seconds * 1e6);
+}
+
+nlohmann::json optiml::summaryOf(const SearchResult &result, const Backend &backend) {
+  nlohmann::json summary = toJson(result);
+  summary["gpu"] = backend.gpuName();
+  summary["otherSizes"] = backend.otherSizes();
+  summary["notes"] = backend.notes();
+  summary["originalFaults"] = backend.originalFaults();
+  summary["baselineSeconds"] = result.baseline.measurement.time.seconds;
+  summary["bestSeconds"] = result.best.measurement.time.seconds;
+  summary["recipeText"] = recipeText(result.best.recipe);
+  summary["evaluations"] = result.statistics.evaluations;
+  summary["stopText"] = stopReasonText(result.stop);
+  summary["bottleneck"] = result.best.measurement.bottleneck;
+  return summary;
+}
+
+void optiml::addTimes(const ProgramTimes &times, nlohmann::json &summary) {
+  summary["baselineSeconds"] = times.before;
+  summary["bestSeconds"] = times.after;
+  summary["speedup"] = times.before / times.after;
+  for (const char *interval : {"speedupLow", "speedupHigh"})
+    summary.erase(interval); // the search's, of its kernels alone
+}
+
+static void addVerified(const std::string &what, nlohmann::json &summary) {
+  std::string verified = summary.value("verified", std::string());
+  summary["verified"] = verified + (verified.empty() ? "" : "; ") + what;
+}
+
+void optiml::addLoops(const LoopTrial &loops, nlohmann::json &summary) {
+  for (const std::string &note : loops.notes)
+    summary["notes"].push_back(note);
+  if (loops.rewrites.empty())
+    return;
+  std::string recipe = summary.value("recipeText", std::string());
+  for (const LoopRewrite &rewrite : loops.rewrites) {
+    recipe += (recipe.empty() ? "" : "; ") + ("launch-loop[" + rewrite.kernel.original + "]");
+    summary["loops"].push_back(rewrite.kernel.original);
+  }
+  summary["recipeText"] = recipe;
+  addTimes(loops.times, summary);
+  addVerified(loops.verified, summary);
+}
+
+void optiml::addFusions(const FuseTrial &fused, nlohmann::json &summary) {
+  for (const std::string &note : fused.notes)
+    summary["notes"].push_back(note);
+  if (!fused.device)
+    return;
+  std::string first, recipe = summary.value("recipeText", std::string());
+  for (const std::string &kernels : fused.kernels) {
+    first += (first.empty() ? "" : "; ") + ("fuse-launches[" + kernels + "]");
+    summary["fused"].push_back(kernels);
+  }
+  summary["recipeText"] = first + (recipe.empty() ? "" : "; ") + recipe;
+  addVerified(fused.verified, summary);
+}
+
+void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore) {
+  const nlohmann::json &s = outcome.summary;
+  auto number = [&](const char *name) { return s.value(name, 0.0); };
+  auto word = [&](const char *name) { return s.value(name, std::string()); };
+  double baseline = number("baselineSeconds"), best = number("bestSeconds");
+  llvm::raw_ostream &os = llvm::errs();
+  os << "OptiML: " << path << ": ";
+  bool measured = s.value("measured", false);
+  std::string verb = measured ? "measured on " : "predicted for ";
+  if (!outcome.improved) {
+    std::string reason = "no verified variant is ";
+    reason += measured ? "surely faster" : llvm::formatv("predicted to be {0:f2} times faster", flags.margin).str();
+    os << "the original stays: " << s.value("kept", reason) << " (baseline " << timeText(baseline) << ", " << verb << word("gpu") << "; " << s.value("evaluations", 0)
+       << " evaluations; " << word("stopText") << (fromStore ? "; from the store)\n" : ")\n");
+  } else {
+    os << llvm::formatv("{0:f2} times faster, {1}{2}\n", best > 0 ? baseline / best : 0, verb, word("gpu"));
+    os << "  recipe:     " << word("recipeText") << "\n";
+    os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " (" << (measured ? "measured" : "predicted");
+    if (s.contains("speedupLow"))
+      os << llvm::formatv(", 95 % interval {0:f2} to {1:f2}", number("speedupLow"), number("speedupHigh"));
+    os << "; limited by " << word("bottleneck") << ")\n";
+    if (s.contains("programSpeedup"))
+      os << llvm::formatv("  program:    {0:f2} times faster in all its kernels ({1} -> {2}); same exit code and words",
+                          number("programSpeedup"), timeText(number("programSeconds")),
+                          timeText(number("programSecondsOptimized")))
+         << (s.contains("programNumbers") ? ", numbers such as " + word("programNumbers") : "") << "\n";
+    os << "  verified:   " << word("verified");
+    if (s.contains("otherSizes") && !s["otherSizes"].empty()) {
+      os << ", sizes";
+      for (const auto &sizes : s["otherSizes"])
+        os << " [" << sizes.get<std::string>() << "]";
+    }
+    os << "\n";
+    if (s.contains("texts") && !s["texts"].empty())
+      os << "  tested:     a kernel's text is a language model's: tested, not proven; other sizes run the original\n";
+    os << "  search:     " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
+       << (fromStore ? " (from the store)" : "") << "\n";
+  }
+  if (s.contains("proposer") && s["proposer"].is_object()) {
+    const nlohmann::json &p = s["proposer"];
+    os << llvm::formatv("  models:     {0}; {1} actions proposed, {2} not legal; {3} kernels and {4} repairs written, {5} passed",
+                        word("models"), p.value("proposed", 0u), p.value("dropped", 0u), p.value("kernelTexts", 0u),
+                        p.value("repairs", 0u), p.value("textsPassed", 0u));
+    if (unsigned judged = p.value("judged", 0u))
+      os << llvm::formatv("; {0} of {1} diagnoses differ from the rules'", p.value("disagreed", 0u), judged);
+    os << "\n";
+  }
+  if (s.contains("originalFaults"))
+    for (const auto &fault : s["originalFaults"])
+      os << "  warning:    the original itself is faulty, and its results are compared only where they are stable: "
+         << fault.get<std::string>() << "\n";
+  if (flags.verbose && s.contains("phaseSeconds")) {
+    os << "  time:      ";
+    for (const auto &[phase, seconds] : s["phaseSeconds"].items())
+      os << llvm::formatv(" {0} {1:f1} s", phase, seconds.get<double>());
+    os << "\n";
+  }
+  if (flags.verbose && s.contains("notes"))
+    for (const auto &note : s["notes"])
+      os << "  note:       " << note.get<std::string>() << "\n";
+  if (!flags.emit.empty() && outcome.improved)
+    os << "  new source: " << flags.emit << "\n";
+  if (!word("trajectory").empty())
+    os << "  trajectory: " << word("trajectory") << "\n";
+}

@@ -1,0 +1,35 @@
+//===- SearchSummary.h - what a search tells --------------------*- C++ -*-===//
+//
+// The summary is the JSON object that the store keeps, that ends the trajectory, and that is printed for people.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
+#define OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
+
+#include "FuseTrial.h"
+#include "LoopTrial.h"
+
+namespace optiml {
+
+/// What a finished search leaves behind, also in the store.
+struct SearchOutcome {
+  bool improved = false;
+  std::string emitted; ///< the new source; empty when the original stays
+  nlohmann::json summary;
+};
+
+/// The search, and where it ran.
+nlohmann::json summaryOf(const SearchResult &result, const Backend &backend);
+/// The whole program's times take the place of those of the kernels that were searched.
+void addTimes(const ProgramTimes &times, nlohmann::json &summary);
+/// What replaced loops of launches change in the summary.
+void addLoops(const LoopTrial &loops, nlohmann::json &summary);
+/// ... and what fused launches do, which the search began with.
+void addFusions(const FuseTrial &fused, nlohmann::json &summary);
+
+/// For people, on standard error. `path` is the source.
+void printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore);
+
+} // namespace optiml
+
+#endif
