@@ -61,6 +61,15 @@ struct Outcome {
   bool improved = false;
   std::string emitted; ///< the new source; empty when the original stays
   nlohmann::json summary;
+  Recipe recipe;
+  bool cancelled = false; ///< by a signal
+  /// How many times as fast the program's kernels are.
+  double gain() const {
+    if (double program = summary.value("programSpeedup", 0.0); improved && program > 0)
+      return program;
+    double after = summary.value("bestSeconds", 0.0);
+    return improved && after > 0 ? summary.value("baselineSeconds", 0.0) / after : 1;
+  }
 };
 
 /// The variant, dispatched only where a launch has at least half as many threads as the smallest that was searched on:
@@ -131,7 +140,7 @@ struct PhaseClock {
   nlohmann::json seconds = nlohmann::json::object();
   void ended(const char *phase) {
     auto now = std::chrono::steady_clock::now();
-    seconds[phase] = std::chrono::duration<double>(now - last).count();
+    seconds[phase] = seconds.value(phase, 0.0) + std::chrono::duration<double>(now - last).count();
     last = now;
   }
 };
@@ -144,7 +153,11 @@ public:
 
 private:
   llvm::Expected<Outcome> search();
-  llvm::Expected<Outcome> searchWith(const Program &given, Store *store, std::string context, const std::string &searchKey);
+  llvm::Expected<Outcome> searchWith(const Program &given, Store *store, const std::string &context, const std::string &searchKey);
+  llvm::Expected<Outcome> searchProgram(const SearchTask &task, const Program &device, const FuseTrial &fused, const SearchBudget &budget,
+                                        Store *store, const std::string &context, const std::string &searchKey);
+  llvm::Expected<Outcome> searchFused(SearchTask task, const FuseTrial &fused, const SearchBudget &budget, const std::string &name,
+                                      Store *store, const std::string &context, const std::string &searchKey);
   llvm::Error chooseBackend();
   llvm::Error openModels();
   int fallBack(const std::string &why);
@@ -160,7 +173,7 @@ private:
   std::unique_ptr<ModelSession> models; ///< null: none could be opened
   std::string path, text;
   bool fromStore = false;
-  bool fuses = true; ///< launches that follow one another
+  PhaseClock clock;
 };
 
 int Session::fallBack(const std::string &why) {
@@ -298,39 +311,124 @@ llvm::Expected<Outcome> Session::search() {
       llvm::consumeError(known.takeError());
     else if (*known) {
       fromStore = true;
-      return Outcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary};
+      return Outcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary, (*known)->recipe, false};
     }
   }
-  return searchWith(**device, store.get(), contextHash, searchKey);
+  auto outcome = searchWith(**device, store.get(), contextHash, searchKey);
+  if (outcome && store && !interrupted && !outcome->cancelled) {
+    StoredSearch stored;
+    stored.recipe = outcome->recipe;
+    stored.emittedText = outcome->emitted;
+    stored.summary = outcome->summary;
+    stored.time = std::time(nullptr);
+    if (llvm::Error e = store->addSearch(searchKey, contextHash, stored))
+      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+  }
+  return outcome;
 }
 
-llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, std::string context,
-                                            const std::string &searchKey) {
+// Where launches can be fused in two ways, the one that loses threads gets this share of the budget.
+static constexpr unsigned sharedBy = 2;
+// It must be this much faster: its program has fewer threads, and other GPUs may have more of them.
+static constexpr double surelyFaster = 1.02;
+
+/// Of the program searched as it is, and with launches over rows fused.
+static Outcome better(Outcome apart, std::optional<Outcome> overRows) {
+  if (!overRows)
+    return apart;
+  const bool fuse = overRows->gain() > surelyFaster * apart.gain();
+  std::string note = llvm::formatv("{0} evaluations with launches of a thread an element apart ended {1:f2} times as fast as the original, {2} with them fused over rows {3:f2} times",
+                                   apart.summary.value("evaluations", 0u), apart.gain(), overRows->summary.value("evaluations", 0u), overRows->gain());
+  unsigned evaluations = apart.summary.value("evaluations", 0u) + overRows->summary.value("evaluations", 0u);
+  Outcome winner = fuse ? std::move(*overRows) : std::move(apart);
+  winner.summary["evaluations"] = evaluations;
+  winner.summary["notes"].push_back(note);
+  return winner;
+}
+
+/// Searches the program, and beside it what it becomes when launches of a thread an element join those of a thread a row:
+/// which of them ends faster is not seen before.
+llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, const std::string &context, const std::string &searchKey) {
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
+  clock = PhaseClock();
   SearchTask task{flags, toolchain, options, arguments, given.path(), text, scratch->path(), &interrupted};
-  PhaseClock clock;
   if (llvm::Error e = backend->observe(task))
     return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
   clock.ended("observe");
-  FuseTrial fused = fuses ? tryFusions(task, *backend, given) : FuseTrial();
+  FuseTrial fused = tryFusions(task, *backend, given);
+  SearchBudget budget = flags.budget;
+  FuseTrial rows;
+  if (budget.evaluations != 1)
+    rows = tryRowFusions(task, *backend, given, fused);
+  clock.ended("fuse");
+  auto warn = [](llvm::Error e) {
+    llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(std::move(e)) << "\n";
+  };
+  std::optional<Outcome> overRows;
+  if (rows.device) {
+    SearchBudget share{budget.evaluations / sharedBy, budget.seconds / sharedBy};
+    auto begin = std::chrono::steady_clock::now();
+    auto outcome = searchFused(task, rows, share, "rows", store, context, contentHash(searchKey + "|rows"));
+    if (outcome) {
+      overRows = std::move(*outcome);
+      if (budget.evaluations)
+        budget.evaluations -= std::min(budget.evaluations - 1, overRows->summary.value("evaluations", 0u));
+      if (budget.seconds > 0)
+        budget.seconds -= std::min(budget.seconds / sharedBy, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    } else {
+      warn(outcome.takeError());
+    }
+    if (overRows && interrupted)
+      return std::move(*overRows);
+  }
   if (fused.device) {
-    const std::string unfused = context;
-    task.text = fused.text;
-    task.replaced = true;
-    task.folder += "/fused";
-    context = contentHash(context + "|" + fused.text);
+    auto outcome = searchFused(task, fused, budget, "fused", store, context, searchKey);
+    if (outcome)
+      return better(std::move(*outcome), std::move(overRows));
+    warn(outcome.takeError());
+  }
+  if (fused.device || rows.device) {
+    task.folder += "/apart";
     if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
       return makeError("{0}: {1}", task.folder, e.message());
-    if (llvm::Error e = backend->observe(task)) {
-      llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(std::move(e)) << "\n";
-      fuses = false;
-      return searchWith(given, store, unfused, searchKey);
-    }
+    if (llvm::Error e = backend->observe(task))
+      return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
   }
-  const Program &device = fused.device ? *fused.device : given;
-  clock.ended("fuse");
+  FuseTrial apart;
+  apart.notes = std::move(fused.notes);
+  auto outcome = searchProgram(task, given, apart, budget, store, context, searchKey);
+  if (!outcome && !overRows)
+    return outcome.takeError();
+  if (!outcome)
+    llvm::consumeError(outcome.takeError()); // the program with launches fused was searched
+  return better(outcome ? std::move(*outcome) : Outcome(), std::move(overRows));
+}
+
+/// Searches a program in which launches are fused, in the place of the original.
+llvm::Expected<Outcome> Session::searchFused(SearchTask task, const FuseTrial &fused, const SearchBudget &budget, const std::string &name,
+                                             Store *store, const std::string &context, const std::string &searchKey) {
+  task.text = fused.text;
+  task.replaced = true;
+  task.folder += "/" + name;
+  if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
+    return makeError("{0}: {1}", task.folder, e.message());
+  if (llvm::Error e = backend->observe(task))
+    return std::move(e);
+  clock.ended("observe");
+  bool launched = llvm::any_of(backend->performance().launches, [&](const LaunchImage &launch) {
+    const KernelDecl *decl = fused.device->findKernel(launch.kernel);
+    return decl && llvm::any_of(fused.names, [&](const std::string &kernel) { return llvm::StringRef(decl->name).ends_with(kernel); });
+  });
+  if (!launched)
+    return notApplicable("the program does not launch them as the fused kernel needs it");
+  return searchProgram(task, *fused.device, fused, budget, store, contentHash(context + "|" + fused.text), searchKey);
+}
+
+llvm::Expected<Outcome> Session::searchProgram(const SearchTask &task, const Program &device, const FuseTrial &fused,
+                                               const SearchBudget &budget, Store *store, const std::string &context,
+                                               const std::string &searchKey) {
   const Workload &performance = backend->performance();
 
   // Only kernels that the program launches, with what is known of their heaviest launch.
@@ -384,8 +482,8 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   SearchSettings settings;
   if (auto strategy = strategyFromName(flags.strategy))
     settings.strategy = *strategy;
-  settings.evaluations = flags.budget.evaluations;
-  settings.seconds = flags.budget.seconds;
+  settings.evaluations = budget.evaluations;
+  settings.seconds = budget.seconds;
   settings.seed = flags.seed;
   settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   settings.margin = flags.margin;
@@ -544,15 +642,8 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
     if (llvm::Error e = rememberSearch(*store, kernels, origin, lessons, *result, trusted))
       llvm::errs() << "optiml-clang: warning: nothing was learnt from this search: " << llvm::toString(std::move(e)) << "\n";
   }
-  if (store && !interrupted && result->stop != StopReason::Cancelled) {
-    StoredSearch stored;
-    stored.recipe = result->best.recipe;
-    stored.emittedText = outcome.emitted;
-    stored.summary = outcome.summary;
-    stored.time = std::time(nullptr);
-    if (llvm::Error e = store->addSearch(searchKey, context, stored))
-      llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
-  }
+  outcome.recipe = result->best.recipe;
+  outcome.cancelled = result->stop == StopReason::Cancelled;
   return outcome;
 }
 

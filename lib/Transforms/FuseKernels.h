@@ -22,6 +22,19 @@ void hideStrides(Kernel &kernel, StrideLoops &strides);
 /// Puts them back.
 void showStrides(Kernel &kernel, const StrideLoops &strides);
 
+/// What belongs to one thread of a kernel in which each thread works on a row (or a column, or a channel): of an array,
+/// element (o * rows + r) * inner + i for all o < outer and i < inner belongs to thread r.
+struct RowSpace {
+  std::string name; ///< of the thread's row in that kernel
+  Poly rows, inner, outer;
+};
+/// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.
+std::vector<RowSpace> rowSpaces(const Kernel &kernel);
+/// Rewrites the kernel for one thread a row along x: `row = …; if (row < rows) { its elements, in loops }`. `taken`: names
+/// in use, to which new ones are added. Returns the conditions on the kernel's own launch, and on arguments, under which all
+/// is done that its threads did, and once.
+llvm::Expected<std::vector<Condition>> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);
+
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
 /// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `flows`: a part reads
 /// floating-point numbers that an earlier one has written.
