@@ -215,7 +215,8 @@ static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &pa
 }
 
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
-                                      const StrideLoops &strides, ArrayPairs &disjoint, bool &flows) {
+                                      const StrideLoops &strides, const std::set<unsigned> &turning, ArrayPairs &disjoint,
+                                      bool &flows) {
   std::vector<const Access *> accesses;
   for (const Access &access : model.accesses())
     if (access.space == Space::Global)
@@ -227,7 +228,8 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   auto forEachPair = [&](auto &&look) -> llvm::Error {
     for (const Access *a : accesses)
       for (const Access *b : accesses)
-        if (partOf.at(a->stmt) < partOf.at(b->stmt) && (a->write || b->write))
+        if ((a->write || b->write) && (partOf.at(a->stmt) < partOf.at(b->stmt) ||
+                                       (partOf.at(a->stmt) == partOf.at(b->stmt) && turning.count(partOf.at(a->stmt)))))
           if (llvm::Error e = look(*a, *b))
             return e;
     return llvm::Error::success();
@@ -235,7 +237,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   llvm::Error shared = forEachPair([&](const Access &a, const Access &b) -> llvm::Error {
     if (a.array != b.array)
       return llvm::Error::success();
-    flows |= a.write && b.read && a.node->type.isFloat();
+    flows |= a.write && b.read && a.node->type.isFloat() && partOf.at(a.stmt) != partOf.at(b.stmt);
     if (Meeting(model, strides, a, b).onlyInOneThread(state))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line, b.stmt->line);

@@ -30,6 +30,7 @@ private:
   std::vector<std::shared_ptr<Kernel>> parts;
   std::set<std::string> mentioned; ///< every name in the parts
   unsigned current = 0;            ///< the part that is appended
+  std::set<unsigned> turning;      ///< parts in which one thread did elements of several rows
   FusedKernel result;
   std::vector<std::vector<std::string>> names;
   std::map<std::string, std::pair<unsigned, unsigned>> sources;
@@ -218,10 +219,12 @@ llvm::Error Fuser::bringTo(const RowSpace &space, unsigned geometry) {
     if (llvm::Error e = requireVisible(*part, model)) // whose threads can be one thread
       return e;
     part->params = fused->params; // the rows' extents may be those of another part
-    auto conditions = bringToRows(*part, space, taken);
-    if (!conditions)
-      return conditions.takeError();
-    result.launches.push_back(std::move(*conditions));
+    auto brought = bringToRows(*part, space, taken);
+    if (!brought)
+      return brought.takeError();
+    if (brought->tookTurns)
+      turning.insert(unsigned(result.launches.size()));
+    result.launches.push_back(std::move(brought->conditions));
   }
   result.launches[geometry].push_back({IntExpr::of(threadsAlong(0) + " <= 2147483647"), "a row's number has 32 bits"});
   return llvm::Error::success();
@@ -383,7 +386,7 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   KernelModel model(*fused);
   ArrayPairs disjoint;
   bool flows = false;
-  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, disjoint, flows))
+  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, turning, disjoint, flows))
     return std::move(e);
   if (flows && strictFloat)
     return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");

@@ -30,16 +30,22 @@ struct RowSpace {
 };
 /// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.
 std::vector<RowSpace> rowSpaces(const Kernel &kernel);
+struct BroughtPart {
+  /// On the kernel's own launch, and on arguments: all is done that its threads did, and once.
+  std::vector<Condition> conditions;
+  /// One thread did several elements, one after the other, which may belong to several rows now: right only when rows need
+  /// nothing of each other.
+  bool tookTurns = false;
+};
 /// Rewrites the kernel for one thread a row along x: `row = …; if (row < rows) { its elements, in loops }`. `taken`: names
-/// in use, to which new ones are added. Returns the conditions on the kernel's own launch, and on arguments, under which all
-/// is done that its threads did, and once.
-llvm::Expected<std::vector<Condition>> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);
+/// in use, to which new ones are added.
+llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);
 
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
-/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `flows`: a part reads
-/// floating-point numbers that an earlier one has written.
+/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. The same within the parts `turning`.
+/// `flows`: a part reads floating-point numbers that an earlier one has written.
 llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, const StrideLoops &strides,
-                              ArrayPairs &disjoint, bool &flows);
+                              const std::set<unsigned> &turning, ArrayPairs &disjoint, bool &flows);
 
 /// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later one
 /// to the same place overwrites is left out.

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace optiml;
 
@@ -16,7 +17,7 @@ namespace {
 /// An index that threads have in a per-element kernel.
 struct Coordinate {
   ExprRef index;             ///< globalIdx.x, blockIdx.y, …
-  std::string threads;       ///< how many there are, over the launch: "grid.x * block.x"
+  std::string threads;       ///< how many there are, over the launch: "grid.x * block.x"; empty: they take turns
   std::optional<Poly> bound; ///< everything that has effects stands under index < bound
   bool owned = false;        ///< holds the digit that is the row
 };
@@ -31,19 +32,23 @@ using Digits = std::vector<Digit>;
 class RowMaker {
 public:
   RowMaker(Kernel &part, const RowSpace &space, std::set<std::string> &taken) : part(part), space(space), taken(taken) {}
-  llvm::Expected<std::vector<Condition>> run();
+  llvm::Expected<BroughtPart> run();
 
 private:
   Kernel &part;
   const RowSpace &space;
   std::set<std::string> &taken;
   std::vector<Condition> conditions;
+  std::set<std::string> turns; ///< indices from which on threads took turns
   std::vector<Coordinate> coordinates;
   std::map<std::string, Digits> digits; ///< of coordinates, and of locals made of them
   std::vector<std::pair<ExprRef, Poly>> loops; ///< outermost first
   ExprRef row;
 
+  void endTurns();
   llvm::Error findCoordinates();
+  llvm::Error cover(const Coordinate &coordinate, const Poly &extent, const KernelModel &model);
+  std::optional<Poly> strideOf(const Coordinate &coordinate, const KernelModel &model) const;
   llvm::Error shareDigits(const KernelModel &model);
   llvm::Error split(Coordinate &coordinate, bool outer, bool inner, const KernelModel &model);
   llvm::Error loopOver(Coordinate &coordinate, const KernelModel &model);
@@ -74,6 +79,43 @@ bool asksForPlace(const std::string &text) {
   return llvm::any_of(std::initializer_list<const char *>{"Idx", "Dim"}, [&](const char *word) { return text.find(word) != std::string::npos; });
 }
 
+/// Iterations of the loop share no variables, and none ends it.
+bool connectedByMemoryOnly(const Kernel &kernel, Stmt &loop) {
+  std::set<std::string> own, arrays;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && !s.dims.empty())
+      arrays.insert(s.text);
+  });
+  bool good = true;
+  std::function<void(Stmt &, bool)> visit = [&](Stmt &s, bool nested) {
+    good &= s.kind != StmtKind::Return && s.kind != StmtKind::Opaque && (nested || (s.kind != StmtKind::Break && s.kind != StmtKind::Continue));
+    if (s.kind == StmtKind::Decl)
+      own.insert(s.text);
+    nested |= s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do;
+    if (s.init)
+      visit(*s.init, nested);
+    for (const StmtRef &child : s.body)
+      visit(*child, nested);
+  };
+  visit(*loop.body[0], false);
+  walkExprs(*loop.body[0], [&](const ExprRef &e) {
+    if (e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec && !(e->kind == ExprKind::Unary && e->text == "&"))
+      return;
+    ExprRef target = e->args[0];
+    bool inMemory = false;
+    for (; !target->args.empty(); target = target->args[0])
+      inMemory |= target->kind == ExprKind::Subscript;
+    good &= target->kind == ExprKind::Var && (own.count(target->text) || (inMemory && !arrays.count(target->text)));
+  });
+  return good;
+}
+
+/// Statements outside of the loop may write memory.
+bool hasEffectsBeside(const Kernel &kernel, const Stmt &loop) {
+  KernelModel model(kernel);
+  return llvm::any_of(model.accesses(), [&](const Access &access) { return access.write && !insideOf(access, &loop); });
+}
+
 bool hidesPlace(const Kernel &kernel) {
   bool hides = false;
   walkExprs(*kernel.body, [&](const ExprRef &e) { hides |= e->kind == ExprKind::Opaque && asksForPlace(e->text); });
@@ -83,11 +125,56 @@ bool hidesPlace(const Kernel &kernel) {
 
 } // namespace
 
+/// What a loop's variable starts with and is advanced by, as one of the ways in which threads take turns: the index.
+static std::string turnsOf(const StridedLoop &loop, const KernelModel &model) {
+  const Poly first = model.poly(loop.lower), step = model.poly(loop.step);
+  for (char axis : {'x', 'y', 'z'}) {
+    auto named = [&](const char *base) { return std::string(base) + "." + axis; };
+    const Poly blocks = Poly::atom(named("gridDim")), threads = Poly::atom(named("blockDim"));
+    if (first == Poly::atom(named("globalIdx")) && step == blocks * threads)
+      return named("globalIdx");
+    if (first == Poly::atom(named("threadIdx")) && step == threads)
+      return named("threadIdx");
+    if (first == Poly::atom(named("blockIdx")) && step == blocks)
+      return named("blockIdx");
+  }
+  return "";
+}
+
+/// for (T i = threadIdx.x; i < n; i += blockDim.x) { … }  becomes  T i = threadIdx.x; if (i < n) { … }  of as many threads as
+/// there are iterations. Only where all that the kernel does to memory is in the loop, and nothing but memory connects
+/// iterations.
+void RowMaker::endTurns() {
+  const std::shared_ptr<Kernel> before = part.clone();
+  const KernelModel model(*before);
+  std::function<void(Stmt &)> visit = [&](Stmt &list) {
+    for (size_t at = 0; at < list.body.size(); ++at) {
+      StmtRef loop = list.body[at];
+      auto strided = loop->kind == StmtKind::For ? asStridedLoop(*loop) : std::nullopt;
+      const std::string index = strided ? turnsOf(*strided, model) : "";
+      if (index.empty() || turns.count(index) || !connectedByMemoryOnly(part, *loop) || hasEffectsBeside(part, *loop)) {
+        for (const StmtRef &child : loop->body)
+          if (child->kind == StmtKind::Block)
+            visit(*child);
+        continue;
+      }
+      turns.insert(index);
+      auto own = std::make_shared<Expr>(*builtin(index));
+      own->type = strided->type;
+      ExprRef guard = lessThan(var(strided->var, strided->type), strided->upper);
+      list.body[at] = declStmt(strided->var, strided->type, own);
+      list.body.insert(list.body.begin() + long(at) + 1, ifStmt(guard, loop->body[0]));
+    }
+  };
+  visit(*part.body);
+}
+
 /// The indices that the kernel's threads have, and how many threads there are along each.
 llvm::Error RowMaker::findCoordinates() {
-  std::array<AxisUse, 3> uses = normalizeGlobalIndex(part, {0, 0, 0});
   if (hidesPlace(part))
     return notApplicable("text that is kept as it is mentions the thread's place");
+  endTurns();
+  std::array<AxisUse, 3> uses = normalizeGlobalIndex(part, {0, 0, 0});
   std::set<std::string> used;
   std::map<std::string, ExprRef> sample;
   walkExprs(*part.body, [&](const ExprRef &e) {
@@ -102,10 +189,11 @@ llvm::Error RowMaker::findCoordinates() {
     if (count("blockDim") || count("gridDim") || (uses[axis].global && uses[axis].other))
       return notApplicable("its threads have other places than a global index along {0}", suffix.substr(1));
     auto add = [&](const std::string &name, const std::string &threads) {
-      coordinates.push_back({sample.at(name), threads, upperBoundOf(model, name)});
+      coordinates.push_back({sample.at(name), turns.count(name) ? "" : threads, upperBoundOf(model, name)});
     };
     auto lone = [&](const std::string &extent) {
-      conditions.push_back({IntExpr::of(extent + " == 1"), "no thread does what another one does"});
+      if (!turns.count("globalIdx" + suffix))
+        conditions.push_back({IntExpr::of(extent + " == 1"), "no thread does what another one does"});
     };
     if (uses[axis].global) {
       add("globalIdx" + suffix, grid + " * " + blockSize);
@@ -152,7 +240,6 @@ Digit RowMaker::newLoop(const std::string &wish, const Poly &extent) {
 llvm::Error RowMaker::split(Coordinate &coordinate, bool outer, bool inner, const KernelModel &model) {
   coordinate.owned = true;
   Digits &list = digits[coordinate.index->text];
-  Poly total(1);
   if (outer && !(space.outer == Poly(1)))
     list.push_back(newLoop("part", space.outer));
   list.push_back({row, space.rows});
@@ -166,32 +253,44 @@ llvm::Error RowMaker::split(Coordinate &coordinate, bool outer, bool inner, cons
     if (llvm::Error e = requireExtent(model, suffix))
       return e;
   }
-  auto text = planText(model, suffix);
+  return cover(coordinate, suffix, model);
+}
+
+/// The kernel is launched with just the threads that the loops stand for, as far as they do anything.
+llvm::Error RowMaker::cover(const Coordinate &coordinate, const Poly &extent, const KernelModel &model) {
+  auto text = planText(model, extent);
   if (!text)
-    return notApplicable("'{0}' cannot be tested before the launch", suffix.str());
-  if (!coordinate.bound) {
-    conditions.push_back({IntExpr::of(coordinate.threads + " == " + *text), "a thread for each element"});
-    return llvm::Error::success();
-  }
-  if (!(*coordinate.bound == suffix))
-    if (llvm::Error e = require(model, *coordinate.bound - suffix, " == 0", "the rows have that many elements"))
+    return notApplicable("'{0}' cannot be tested before the launch", extent.str());
+  if (coordinate.bound && !(*coordinate.bound == extent))
+    if (llvm::Error e = require(model, *coordinate.bound - extent, " == 0", "the rows have that many elements"))
       return e;
-  conditions.push_back({IntExpr::of(*text + " <= " + coordinate.threads), "no element is left out"});
+  if (coordinate.threads.empty())
+    return coordinate.bound ? llvm::Error::success() : notApplicable("where its threads end is not seen");
+  conditions.push_back({IntExpr::of(*text + (coordinate.bound ? " <= " : " == ") + coordinate.threads),
+                        coordinate.bound ? "no element is left out" : "a thread for each element"});
   return llvm::Error::success();
 }
 
 /// Another coordinate: all of it is done by each owner of a row.
 llvm::Error RowMaker::loopOver(Coordinate &coordinate, const KernelModel &model) {
-  Poly extent = coordinate.bound ? *coordinate.bound : space.inner == Poly(1) ? space.outer : space.inner;
+  const bool isOuter = space.inner == Poly(1) || strideOf(coordinate, model) == space.inner * space.rows;
+  const Poly extent = coordinate.bound ? *coordinate.bound : isOuter ? space.outer : space.inner;
   if (llvm::Error e = requireExtent(model, extent))
     return e;
-  auto text = planText(model, extent);
-  if (!text)
-    return notApplicable("'{0}' cannot be tested before the launch", extent.str());
-  conditions.push_back({IntExpr::of(*text + (coordinate.bound ? " <= " : " == ") + coordinate.threads),
-                        coordinate.bound ? "no element is left out" : "a thread for each element"});
-  digits[coordinate.index->text] = {newLoop("at", extent)};
-  return llvm::Error::success();
+  digits[coordinate.index->text] = {newLoop(isOuter ? "part" : "at", extent)};
+  return cover(coordinate, extent, model);
+}
+
+/// How far apart elements are that differ by one along the coordinate, where the kernel's accesses agree with the rows.
+std::optional<Poly> RowMaker::strideOf(const Coordinate &coordinate, const KernelModel &model) const {
+  for (const Access &access : model.accesses()) {
+    if (access.space != Space::Global || access.subscripts.size() != 1)
+      continue;
+    auto factor = access.subscripts[0].coefficient(coordinate.index->text);
+    if (factor && (*factor == space.inner || *factor == space.inner * space.rows))
+      return factor;
+  }
+  return std::nullopt;
 }
 
 /// Finds the coordinate that the row is part of.
@@ -208,13 +307,14 @@ llvm::Error RowMaker::shareDigits(const KernelModel &model) {
         owner = &coordinate;
         form = with;
       }
-  if (!owner && coordinates.size() == 1) { // its elements are counted in another way
+  if (!owner && coordinates.size() == 1) { // rows, or elements, are counted in another way
     owner = &coordinates.front();
-    form = {true, true};
+    bool isRow = !(space.inner == Poly(1)) && strideOf(*owner, model) == space.inner;
+    form = {!isRow, !isRow};
   }
   if (!owner) // a block for each row, say
     for (Coordinate &coordinate : coordinates)
-      if (!owner && !coordinate.bound)
+      if (!owner && !coordinate.bound && strideOf(coordinate, model) == space.inner)
         owner = &coordinate;
   if (!owner)
     return notApplicable("which of its threads belong to a row is not seen");
@@ -233,7 +333,7 @@ std::optional<Digits> RowMaker::digitsOf(const KernelModel &model, const ExprRef
     auto it = digits.find(e->text);
     return it == digits.end() ? std::nullopt : std::optional(it->second);
   }
-  if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%" && e->text != "-"))
+  if (e->kind != ExprKind::Binary || !llvm::is_contained({"/", "%", "-", ">>", "&"}, e->text))
     return std::nullopt;
   auto list = digitsOf(model, e->args[0]);
   if (!list)
@@ -253,10 +353,16 @@ std::optional<Digits> RowMaker::digitsOf(const KernelModel &model, const ExprRef
       }
     return std::nullopt;
   }
-  const Poly divisor = model.poly(e->args[1]);
+  // With powers of two: i >> 6, i & 63.
+  Poly divisor = model.poly(e->args[1]);
+  if (auto bits = divisor.constant(); e->text == ">>")
+    divisor = bits && *bits >= 0 && *bits < 31 ? Poly(int64_t(1) << *bits) : Poly();
+  else if (e->text == "&")
+    divisor = bits && llvm::isPowerOf2_64(uint64_t(*bits) + 1) ? Poly(*bits + 1) : Poly();
+  const bool isQuotient = e->text == "/" || e->text == ">>";
   for (auto at = list->begin() + 1; at < list->end(); ++at)
     if (productOf(at, list->end()) == divisor)
-      return e->text == "/" ? Digits(list->begin(), at) : Digits(at, list->end());
+      return isQuotient ? Digits(list->begin(), at) : Digits(at, list->end());
   return std::nullopt;
 }
 
@@ -312,7 +418,7 @@ void RowMaker::dropGuards(const KernelModel &model, Stmt &list) {
   }
 }
 
-llvm::Expected<std::vector<Condition>> RowMaker::run() {
+llvm::Expected<BroughtPart> RowMaker::run() {
   if (llvm::Error e = findCoordinates())
     return std::move(e);
   row = var(freshName(taken, space.name), Type::makeInt());
@@ -320,6 +426,8 @@ llvm::Expected<std::vector<Condition>> RowMaker::run() {
   const KernelModel model(*before);
   if (llvm::Error e = shareDigits(model))
     return std::move(e);
+  if (!turns.empty() && loops.size() > 1 && coordinates.size() > 1)
+    return notApplicable("in which order its threads take turns is not looked at along several axes");
   dropGuards(model, *part.body);
   // Locals that are digits, in the order of their declarations.
   std::set<std::string> gone;
@@ -342,7 +450,7 @@ llvm::Expected<std::vector<Condition>> RowMaker::run() {
     work = block({countedFor(index->text, Type::makeInt(), intLit(0), polyExpr(model, extent), 1, work, NoUnroll)});
   ExprRef place = add(mul(axisBuiltin("blockIdx", 0), axisBuiltin("blockDim", 0)), axisBuiltin("threadIdx", 0));
   part.body = block({declStmt(row->text, Type::makeInt(), place), ifStmt(lessThan(row, polyExpr(model, space.rows)), work)});
-  return std::move(conditions);
+  return BroughtPart{std::move(conditions), !turns.empty()};
 }
 
 std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
@@ -362,32 +470,23 @@ std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {
   });
   std::vector<RowSpace> found;
   for (const Access &access : model.accesses()) {
-    auto dims = access.space == Space::Global && access.subscripts.size() == 1 ? delinearize(model, access.subscripts[0]) : std::nullopt;
-    if (!dims)
+    if (access.space != Space::Global || access.subscripts.size() != 1)
       continue;
-    auto asPoly = [](const Poly::Monomial &monomial) {
-      Poly product(1);
-      for (const std::string &atom : monomial)
-        product = product * Poly::atom(atom);
-      return product;
-    };
-    for (const Dimension &own : *dims) {
-      if (!(own.value == thread))
-        continue;
-      RowSpace space{name, *rows, asPoly(own.stride), Poly(1)};
-      for (const Dimension &above : *dims)
-        if (asPoly(above.stride) == space.inner * space.rows)
-          for (const std::string &atom : above.value.atoms())
-            if (auto loop = model.loopOf(atom); loop && above.value == Poly::atom(atom))
-              space.outer = model.poly(loop->upper);
-      bool known = llvm::any_of(found, [&](const RowSpace &s) { return s.inner == space.inner && s.outer == space.outer; });
-      if (!known && !(space.inner * space.outer == Poly(1)))
-        found.push_back(space);
-    }
+    const Poly &index = access.subscripts[0];
+    auto inner = index.coefficient(thread.str());
+    if (!inner || inner->terms.size() != 1 || llvm::any_of(inner->atoms(), [&](const std::string &atom) { return !isParameter(model, atom); }))
+      continue;
+    RowSpace space{name, *rows, *inner, Poly(1)};
+    for (const std::string &atom : index.atoms())
+      if (auto loop = model.loopOf(atom); loop && index.coefficient(atom) == std::optional(*inner * *rows))
+        space.outer = model.poly(loop->upper);
+    bool known = llvm::any_of(found, [&](const RowSpace &s) { return s.inner == space.inner && s.outer == space.outer; });
+    if (!known && !(space.inner * space.outer == Poly(1)))
+      found.push_back(space);
   }
   return found;
 }
 
-llvm::Expected<std::vector<Condition>> optiml::bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken) {
+llvm::Expected<BroughtPart> optiml::bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken) {
   return RowMaker(part, space, taken).run();
 }
