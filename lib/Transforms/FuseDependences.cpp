@@ -28,6 +28,8 @@ public:
       : model(model), strides(strides), a(a), b(b) {}
   /// They meet in one thread only, where `state`'s conditions hold.
   bool onlyInOneThread(KernelState &state);
+  /// They meet, in one thread, only where the one's variable is the other's.
+  bool onlyWhere(const std::string &first, const std::string &second);
 
 private:
   const KernelModel &model;
@@ -52,6 +54,7 @@ private:
     facts.push_back(p);
   }
   bool addEqual(const Poly &x, const Poly &y);
+  bool addMeeting();
   bool inRange(const Poly &value, const Poly::Monomial &extent, const std::vector<Poly> &known) const;
   bool same(const std::string &first, const std::string &second) const;
   bool same(const std::string &index) const { return same(index, index); }
@@ -146,7 +149,8 @@ bool Meeting::uses(const std::string &index) const {
   return used;
 }
 
-bool Meeting::onlyInOneThread(KernelState &state) {
+/// Adds what is known where the two meet.
+bool Meeting::addMeeting() {
   if (a.subscripts.size() != b.subscripts.size() || a.subscripts.empty() || a.bytes != b.bytes)
     return false;
   for (const Poly &fact : model.facts(a))
@@ -156,6 +160,19 @@ bool Meeting::onlyInOneThread(KernelState &state) {
   for (size_t i = 0; i < a.subscripts.size(); ++i)
     if (!addEqual(a.subscripts[i], b.subscripts[i]))
       return false;
+  return true;
+}
+
+bool Meeting::onlyWhere(const std::string &first, const std::string &second) { return addMeeting() && same(first, second); }
+
+bool optiml::meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
+                                const Access &b, const std::string &loopB) {
+  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB);
+}
+
+bool Meeting::onlyInOneThread(KernelState &state) {
+  if (!addMeeting())
+    return false;
   for (const char *axis : {"x", "y", "z"}) {
     auto named = [&](const char *base) { return std::string(base) + "Idx." + axis; };
     const Stmt *loopA = *axis == 'x' ? strideLoopOf(a) : nullptr, *loopB = *axis == 'x' ? strideLoopOf(b) : nullptr;

@@ -208,12 +208,14 @@ std::vector<std::pair<unsigned, RowSpace>> Fuser::spaces() const {
   return found;
 }
 
-llvm::Error Fuser::bringTo(const RowSpace &space, unsigned geometry) {
+llvm::Error Fuser::bringTo(const RowSpace &given, unsigned geometry) {
   result.geometry = geometry;
   std::set<std::string> taken = mentioned;
   taken.insert(declared.begin(), declared.end());
   for (const Param &param : fused->params)
     taken.insert(param.name);
+  RowSpace space = given;
+  space.name = freshName(taken, given.name);
   for (const std::shared_ptr<Kernel> &part : parts) {
     KernelModel model(*part);
     if (llvm::Error e = requireVisible(*part, model)) // whose threads can be one thread
@@ -225,6 +227,15 @@ llvm::Error Fuser::bringTo(const RowSpace &space, unsigned geometry) {
     if (brought->tookTurns)
       turning.insert(unsigned(result.launches.size()));
     result.launches.push_back(std::move(brought->conditions));
+  }
+  bool isFree = llvm::none_of(parts, [&](const auto &part) { return allNames(*part).count(given.name) != 0; });
+  for (const std::shared_ptr<Kernel> &part : parts) {
+    if (isFree) {
+      part->body->body.front()->text = given.name;
+      substitute(*part->body, {{space.name, var(given.name, Type::makeInt())}});
+    }
+    for (const std::string &name : declaredIn(*part))
+      declared.insert(name);
   }
   result.launches[geometry].push_back({IntExpr::of(threadsAlong(0) + " <= 2147483647"), "a row's number has 32 bits"});
   return llvm::Error::success();
@@ -250,7 +261,7 @@ llvm::Error Fuser::join(unsigned index) {
     if (known)
       plain.insert(&s);
   });
-  if (part->maxThreads)
+  if (part->maxThreads && (result.launches.empty() || index == result.geometry))
     fused->maxThreads = fused->maxThreads ? std::min(fused->maxThreads, part->maxThreads) : part->maxThreads;
   fused->line = fused->line ? fused->line : part->line;
   append(*fused->body, part->body->body);
@@ -391,6 +402,7 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   if (flows && strictFloat)
     return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");
   auto forwarded = fused->clone();
+  mergeLoops(*forwarded, strides, disjoint);
   forwardStores(*forwarded, disjoint);
   showStrides(*forwarded, strides);
   dropUnused(*forwarded);

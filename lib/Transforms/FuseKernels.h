@@ -47,6 +47,13 @@ llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std
 llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, const StrideLoops &strides,
                               const std::set<unsigned> &turning, ArrayPairs &disjoint, bool &flows);
 
+/// Where two accesses of one thread meet, the loops with these variables are in the same iteration.
+bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
+                        const Access &b, const std::string &loopB);
+
+/// Ordinary loops of the same iterations become one, where none of the second's needs what another of the first's did.
+void mergeLoops(Kernel &kernel, const StrideLoops &strides, const ArrayPairs &disjoint);
+
 /// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later one
 /// to the same place overwrites is left out.
 void forwardStores(Kernel &kernel, const ArrayPairs &disjoint);

@@ -57,7 +57,7 @@ private:
   Digit newLoop(const std::string &wish, const Poly &extent);
   std::optional<Digits> digitsOf(const KernelModel &model, const ExprRef &e) const;
   ExprRef valueOf(const KernelModel &model, const Digits &list, const Type &type) const;
-  ExprRef lower(const KernelModel &model, const ExprRef &e) const;
+  ExprRef lower(const KernelModel &model, const ExprRef &e, bool inSubscript = false) const;
   void dropGuards(const KernelModel &model, Stmt &block);
 };
 
@@ -210,6 +210,14 @@ llvm::Error RowMaker::findCoordinates() {
   }
   if (coordinates.empty())
     return notApplicable("all its threads do the same");
+  // A launch that fails is seen by the program.
+  const std::string most = std::to_string(part.maxThreads ? part.maxThreads : 1024);
+  for (const std::string &limit : {"block.x * block.y * block.z <= " + most, std::string("block.z <= 64"), std::string("grid.y <= 65535"), std::string("grid.z <= 65535")})
+    conditions.push_back({IntExpr::of(limit), "a launch that the device accepts"});
+  for (const std::string &index : turns) {
+    const std::string axis(1, index.back());
+    conditions.push_back({IntExpr::of("grid." + axis + " * block." + axis + " >= 1"), "a launch that the device accepts"});
+  }
   return llvm::Error::success();
 }
 
@@ -221,11 +229,11 @@ llvm::Error RowMaker::require(const KernelModel &model, const Poly &p, const std
   return llvm::Error::success();
 }
 
-/// Products and loop variables are of 32 bits.
+/// Products and loop variables are of 32 bits; without elements a launch may be an error, which the program sees.
 llvm::Error RowMaker::requireExtent(const KernelModel &model, const Poly &extent) {
-  if (auto constant = extent.constant(); constant && *constant >= 0 && *constant <= INT32_MAX)
+  if (auto constant = extent.constant(); constant && *constant >= 1 && *constant <= INT32_MAX)
     return llvm::Error::success();
-  if (llvm::Error e = require(model, extent, " >= 0", "a number of elements"))
+  if (llvm::Error e = require(model, extent, " >= 1", "there are elements"))
     return e;
   return require(model, extent, " <= 2147483647", "indices of 32 bits");
 }
@@ -375,15 +383,16 @@ ExprRef RowMaker::valueOf(const KernelModel &model, const Digits &list, const Ty
   return value->type.text == plain.text ? value : castTo(plain, value);
 }
 
-/// The expression with digits in place of quotients and remainders.
-ExprRef RowMaker::lower(const KernelModel &model, const ExprRef &e) const {
-  if (auto list = digitsOf(model, e); list && (e->kind != ExprKind::Var || list->size() == 1))
+/// The expression with digits in place of quotients and remainders, and in place of indices: elements of different kernels
+/// are then spelled alike.
+ExprRef RowMaker::lower(const KernelModel &model, const ExprRef &e, bool inSubscript) const {
+  if (auto list = digitsOf(model, e); list && (e->kind != ExprKind::Var || list->size() == 1 || inSubscript))
     return valueOf(model, *list, e->type);
   if (e->args.empty())
     return e;
   auto copy = std::make_shared<Expr>(*e);
-  for (ExprRef &operand : copy->args)
-    operand = lower(model, operand);
+  for (size_t i = 0; i < copy->args.size(); ++i)
+    copy->args[i] = lower(model, copy->args[i], copy->kind == ExprKind::Subscript && i == 1);
   return copy;
 }
 
@@ -421,7 +430,7 @@ void RowMaker::dropGuards(const KernelModel &model, Stmt &list) {
 llvm::Expected<BroughtPart> RowMaker::run() {
   if (llvm::Error e = findCoordinates())
     return std::move(e);
-  row = var(freshName(taken, space.name), Type::makeInt());
+  row = var(space.name, Type::makeInt());
   const std::shared_ptr<Kernel> before = part.clone(); // the model's, while the part changes
   const KernelModel model(*before);
   if (llvm::Error e = shareDigits(model))
@@ -438,13 +447,26 @@ llvm::Expected<BroughtPart> RowMaker::run() {
     if (!list || s.type.bytes < 4)
       return;
     digits[s.text] = *list;
-    if (list->size() == 1 && !opaqueMentions(*part.body, {s.text}))
-      gone.insert(s.text);
+    s.expr = valueOf(model, *list, s.type);
+    gone.insert(s.text);
+  });
+  walk(*part.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !gone.count(s.text))
+      ownExprs(s, [&](ExprRef &e) { e = lower(model, e); });
+  });
+  walk(*part.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !gone.count(s.text)) {
+      ownExprs(s, [&](ExprRef &top) {
+        for (const std::string &name : namesIn(top))
+          gone.erase(name);
+      });
+      for (const std::string &name : s.names)
+        gone.erase(name);
+    }
   });
   walk(*part.body, [&](Stmt &s) {
     std::erase_if(s.body, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && gone.count(c->text); });
   });
-  walk(*part.body, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = lower(model, e); }); });
   StmtRef work = part.body;
   for (const auto &[index, extent] : llvm::reverse(loops))
     work = block({countedFor(index->text, Type::makeInt(), intLit(0), polyExpr(model, extent), 1, work, NoUnroll)});
