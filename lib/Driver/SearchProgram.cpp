@@ -363,9 +363,6 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
   if (budget.evaluations != 1)
     rows = tryRowFusions(task, *backend, given, fused);
   clock.ended("fuse");
-  auto warn = [](llvm::Error e) {
-    llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(std::move(e)) << "\n";
-  };
   std::optional<Outcome> overRows;
   if (rows.device) {
     SearchBudget share{budget.evaluations / sharedBy, budget.seconds / sharedBy};
@@ -378,23 +375,30 @@ llvm::Expected<Outcome> Session::searchWith(const Program &given, Store *store, 
       if (budget.seconds > 0)
         budget.seconds -= std::min(budget.seconds / sharedBy, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     } else {
-      warn(outcome.takeError());
+      fused.notes.push_back("launches over rows are not fused: " + llvm::toString(outcome.takeError()));
     }
     if (overRows && interrupted)
       return std::move(*overRows);
   }
+  for (const std::string &note : rows.notes)
+    if (!rows.device && !llvm::is_contained(fused.notes, note))
+      fused.notes.push_back(note);
   if (fused.device) {
     auto outcome = searchFused(task, fused, budget, "fused", store, context, searchKey);
     if (outcome)
       return better(std::move(*outcome), std::move(overRows));
-    warn(outcome.takeError());
+    llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(outcome.takeError()) << "\n";
   }
   if (fused.device || rows.device) {
     task.folder += "/apart";
     if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
       return makeError("{0}: {1}", task.folder, e.message());
-    if (llvm::Error e = backend->observe(task))
-      return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
+    if (llvm::Error e = backend->observe(task)) {
+      if (!overRows)
+        return makeError("{0}: {1}", path, llvm::toString(std::move(e)));
+      llvm::consumeError(std::move(e));
+      return std::move(*overRows);
+    }
   }
   FuseTrial apart;
   apart.notes = std::move(fused.notes);
