@@ -15,14 +15,15 @@ namespace {
 
 class FusionFinder {
 public:
-  FusionFinder(const Program &device, const Program &host, bool strictFloat, const std::function<bool(const std::string &)> &wanted)
-      : device(device), host(host), strictFloat(strictFloat), wanted(wanted) {}
+  FusionFinder(const Program &device, const Program &host, bool strictFloat, const std::function<bool(const std::string &)> &wanted, bool overRows)
+      : device(device), host(host), strictFloat(strictFloat), wanted(wanted), overRows(overRows) {}
   FoundFusions run();
 
 private:
   const Program &device, &host;
   bool strictFloat;
   const std::function<bool(const std::string &)> &wanted;
+  bool overRows;
   std::unique_ptr<KernelSpace> space;
   FoundFusions found;
   std::set<std::string> names;
@@ -108,7 +109,17 @@ llvm::Expected<Fusion> FusionFinder::fuse(llvm::ArrayRef<unsigned> sites) {
     for (const KernelState &part : fusion.parts)
       if (site(index).topLevelBegin < part.rewrite.insertAt)
         return notApplicable("a launch stands before {0}", part.rewrite.original);
-  auto fused = fuseKernels(parts, freshName(fusion.parts), strictFloat);
+  const std::string name = freshName(fusion.parts);
+  auto fused = fuseKernels(parts, name, strictFloat);
+  if (!fused && overRows) {
+    auto rows = fuseOverRows(parts, name, strictFloat);
+    if (!rows) {
+      llvm::consumeError(rows.takeError());
+      return fused.takeError();
+    }
+    llvm::consumeError(fused.takeError());
+    fused = std::move(rows);
+  }
   if (!fused)
     return fused.takeError();
   fusion.kernel = std::move(*fused);
@@ -160,6 +171,6 @@ FoundFusions FusionFinder::run() {
 }
 
 FoundFusions optiml::findFusions(const Program &device, const Program &host, bool strictFloat,
-                                 const std::function<bool(const std::string &)> &wanted) {
-  return FusionFinder(device, host, strictFloat, wanted).run();
+                                 const std::function<bool(const std::string &)> &wanted, bool overRows) {
+  return FusionFinder(device, host, strictFloat, wanted, overRows).run();
 }

@@ -49,15 +49,18 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
     originals += "  " + names.parts[i].callee + "<<<" + object(i) + ".launchGrid, " + object(i) + ".launchBlock, " + object(i) +
                  ".launchShared, " + object(i) + ".launchStream>>>(" + list + ");\n";
   }
+  const bool alike = fused.launches.empty();
+  const std::string base = object(fused.geometry);
   for (size_t i = 0; i < names.parts.size(); ++i) {
     tests += "      && " + object(i) + ".launchShared == 0";
     if (i) {
       for (const char *extent : {"Grid", "Block"})
         for (const char *axis : {"x", "y", "z"})
-          tests += (*axis == 'x' ? "\n      && " : " && ") + object(0) + ".launch" + extent + "." + axis + " == " + object(i) + ".launch" + extent + "." + axis;
+          if (alike)
+            tests += (*axis == 'x' ? "\n      && " : " && ") + object(0) + ".launch" + extent + "." + axis + " == " + object(i) + ".launch" + extent + "." + axis;
       tests += "\n      && " + object(0) + ".launchStream == " + object(i) + ".launchStream";
     }
-    tests += i ? " // launched alike\n" : "\n";
+    tests += !i ? "\n" : alike ? " // launched alike\n" : " // in one stream\n";
   }
   // Where each of the fused kernel's parameters comes from; others that it stands for must be equal.
   auto member = [&](size_t i, size_t j) { return object(i) + "." + names.parts[i].names[j]; };
@@ -74,21 +77,29 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
                                       : "std::memcmp(&" + member(i, j) + ", &" + source + ", sizeof(" + source + ")) == 0") +
                  " // the same argument\n";
       }
-  auto rename = [&](const std::string &name) -> std::string {
+  auto renameAt = [&](const std::string &launch, const std::string &name) -> std::string {
     if (auto it = sources.find(name); it != sources.end())
       return it->second;
     llvm::StringRef text = name;
     if (text.consume_front("grid."))
-      return object(0) + ".launchGrid." + text.str();
+      return launch + ".launchGrid." + text.str();
     if (text.consume_front("block."))
-      return object(0) + ".launchBlock." + text.str();
+      return launch + ".launchBlock." + text.str();
     auto [base, member] = text.split('.');
     if (auto it = sources.find(base.str()); it != sources.end())
       return it->second + "." + member.str();
     return name;
   };
+  auto test = [&](const Condition &condition, const std::string &launch) {
+    std::string text = "      && (" + condition.expression.cxx([&](const std::string &name) { return renameAt(launch, name); }) + ") // " + condition.why + "\n";
+    if (tests.find(text) == std::string::npos)
+      tests += text;
+  };
+  for (size_t i = 0; i < fused.launches.size(); ++i)
+    for (const Condition &condition : fused.launches[i])
+      test(condition, object(i));
   for (const Condition &condition : fused.state.rewrite.conditions)
-    tests += "      && (" + condition.expression.cxx(rename) + ") // " + condition.why + "\n";
+    test(condition, base);
   for (const Param &param : fused.state.tree->params)
     arguments += (arguments.empty() ? "" : ", ") + sources.at(param.name);
 
@@ -97,7 +108,6 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
     text += launchClass(names, i);
   text += "\nstatic void " + names.launcher() + "(" + parameters + ") {\n";
   text += "  static " + names.helper + " launchPath(\"" + names.name + "\");\n  if (launchPath.enabled()\n" + tests + "  ) {\n";
-  text += "    launchPath.count(true);\n    " + names.name + "<<<" + object(0) + ".launchGrid, " + object(0) + ".launchBlock, 0, " +
-          object(0) + ".launchStream>>>(" + arguments + ");\n    return;\n  }\n";
+  text += "    launchPath.count(true);\n    " + names.name + "<<<" + base + ".launchGrid, " + base + ".launchBlock, 0, " + base + ".launchStream>>>(" + arguments + ");\n    return;\n  }\n";
   return text + "  launchPath.count(false);\n" + originals + "}\n";
 }

@@ -45,6 +45,7 @@ class Trial {
 public:
   Trial(const SearchTask &task, Backend &backend, const Program &device) : task(task), backend(backend), device(device) {}
   llvm::Expected<FuseTrial> run();
+  llvm::Expected<FuseTrial> runOverRows(const FuseTrial &plain);
   std::vector<std::string> notes;
 
 private:
@@ -53,7 +54,9 @@ private:
   const Program &device;
   std::unique_ptr<Program> host;
 
-  std::vector<Fusion> candidates();
+  llvm::Error openHost();
+  std::vector<Fusion> candidates(bool overRows);
+  llvm::Expected<FuseTrial> compared(FuseTrial trial);
   llvm::Expected<FuseTrial> timed(const std::vector<Fusion> &fusions);
   std::vector<Fusion> thoseThatPay(std::vector<Fusion> fusions);
 };
@@ -61,12 +64,12 @@ private:
 } // namespace
 
 /// What can be fused and leaves the search what it needs.
-std::vector<Fusion> Trial::candidates() {
+std::vector<Fusion> Trial::candidates(bool overRows) {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
   FoundFusions found = findFusions(device, *host, task.flags.fp.isStrict(),
-                                   [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); });
+                                   [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
   notes = found.notes;
   std::erase_if(found.fusions, [&](const Fusion &fusion) {
     std::string lost = lostTransform(fusion);
@@ -88,8 +91,11 @@ llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
   FuseTrial trial;
   trial.text = emitted->text;
   trial.times = *times;
-  for (const Fusion &fusion : fusions)
+  for (const Fusion &fusion : fusions) {
     trial.kernels.push_back(partNames(fusion));
+    trial.names.push_back(fusion.kernel.state.rewrite.original);
+    trial.launches.insert(fusion.launches.begin(), fusion.launches.end());
+  }
   return trial;
 }
 
@@ -107,12 +113,31 @@ std::vector<Fusion> Trial::thoseThatPay(std::vector<Fusion> fusions) {
   return fusions;
 }
 
-llvm::Expected<FuseTrial> Trial::run() {
+llvm::Error Trial::openHost() {
   auto parsed = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
   if (!parsed)
     return parsed.takeError();
   host = std::move(*parsed);
-  std::vector<Fusion> fusions = candidates();
+  return llvm::Error::success();
+}
+
+/// The trial, when its program does what the original does.
+llvm::Expected<FuseTrial> Trial::compared(FuseTrial trial) {
+  auto verified = compareWholeProgram(task, backend, trial.text);
+  if (!verified)
+    return verified.takeError();
+  trial.verified = *verified;
+  auto fused = Program::parse(device.path(), trial.text, task.options, task.toolchain, View::Device);
+  if (!fused)
+    return fused.takeError();
+  trial.device = std::move(*fused);
+  return std::move(trial);
+}
+
+llvm::Expected<FuseTrial> Trial::run() {
+  if (llvm::Error e = openHost())
+    return std::move(e);
+  std::vector<Fusion> fusions = candidates(/*overRows=*/false);
   if (fusions.empty())
     return FuseTrial();
   auto trial = timed(fusions);
@@ -128,22 +153,25 @@ llvm::Expected<FuseTrial> Trial::run() {
     return trial.takeError();
   if (trial->gain() < notSlower)
     return makeError("with them fused the program's kernels are {0:f2} times as fast", trial->gain());
-  auto verified = compareWholeProgram(task, backend, trial->text);
-  if (!verified)
-    return verified.takeError();
-  trial->verified = *verified;
-  auto fused = Program::parse(device.path(), trial->text, task.options, task.toolchain, View::Device);
-  if (!fused)
-    return fused.takeError();
-  trial->device = std::move(*fused);
-  return trial;
+  return compared(std::move(*trial));
 }
 
-FuseTrial optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device) {
-  if (device.launches().size() < 2)
+llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
+  if (llvm::Error e = openHost())
+    return std::move(e);
+  std::vector<Fusion> fusions = candidates(/*overRows=*/true);
+  bool any = false;
+  std::erase_if(fusions, [&](const Fusion &fusion) {
+    any |= !fusion.kernel.launches.empty();
+    return fusion.kernel.launches.empty() && !plain.launches.count(fusion.launches.front());
+  });
+  if (!any)
     return FuseTrial();
-  Trial trial(task, backend, device);
-  auto result = trial.run();
+  auto trial = timed(fusions);
+  return trial ? compared(std::move(*trial)) : std::move(trial);
+}
+
+static FuseTrial answerOf(llvm::Expected<FuseTrial> result, Trial &trial) {
   FuseTrial answer;
   if (result)
     answer = std::move(*result);
@@ -151,4 +179,18 @@ FuseTrial optiml::tryFusions(const SearchTask &task, Backend &backend, const Pro
     trial.notes.push_back("launches that follow one another stay apart: " + llvm::toString(result.takeError()));
   answer.notes = std::move(trial.notes);
   return answer;
+}
+
+FuseTrial optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device) {
+  if (device.launches().size() < 2)
+    return FuseTrial();
+  Trial trial(task, backend, device);
+  return answerOf(trial.run(), trial);
+}
+
+FuseTrial optiml::tryRowFusions(const SearchTask &task, Backend &backend, const Program &device, const FuseTrial &plain) {
+  if (device.launches().size() < 2)
+    return FuseTrial();
+  Trial trial(task, backend, device);
+  return answerOf(trial.runOverRows(plain), trial);
 }

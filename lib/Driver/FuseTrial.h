@@ -8,6 +8,7 @@
 #define OPTIML_LIB_DRIVER_FUSETRIAL_H
 
 #include "Backend.h"
+#include <set>
 
 namespace optiml {
 
@@ -15,14 +16,21 @@ struct FuseTrial {
   std::string text;                  ///< the program with fused launches; empty: all stay as they are
   std::unique_ptr<Program> device;   ///< ... in the device view
   std::vector<std::string> kernels;  ///< "addBias+relu"
+  std::vector<std::string> names;    ///< of the new kernels
+  std::set<unsigned> launches;       ///< of the fused ones, LaunchSite::begin
   ProgramTimes times;                ///< of the program without and with them
   std::string verified;              ///< what was compared, for people
   std::vector<std::string> notes;    ///< why launches stay apart
   double gain() const { return text.empty() || times.after <= 0 ? 1 : times.before / times.after; }
 };
 
-/// After Backend::observe(). `device` is a view of the original.
+/// After Backend::observe() of the original, of which `device` is a view.
 FuseTrial tryFusions(const SearchTask &task, Backend &backend, const Program &device);
+
+/// The same with kernels of a thread an element fused into those of a thread a row (fuseOverRows), beside what `plain` has
+/// fused. What comes out has fewer threads; how fast it can be made is for a search to say, so that its time is no reason
+/// against it here.
+FuseTrial tryRowFusions(const SearchTask &task, Backend &backend, const Program &device, const FuseTrial &plain);
 
 } // namespace optiml
 

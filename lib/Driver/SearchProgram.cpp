@@ -1,13 +1,13 @@
 //===- SearchProgram.cpp - optiml-clang -O-search -------------------------===//
 //
-// Understands the command line, chooses a backend, parses, looks the search up in the store or makes it (SearchRun.h), and
+// Understands the command line, chooses a backend, parses, looks the search up in the store or makes it (ProgramSearch.h), and
 // compiles. Whatever goes wrong on the way, the file is compiled as nvcc would and one warning says why (an error with
 // --optiml-strict).
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/SearchProgram.h"
 #include "FinalCompile.h"
-#include "SearchRun.h"
+#include "ProgramSearch.h"
 #include "optiml/Driver/Models.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
@@ -164,14 +164,15 @@ llvm::Expected<SearchOutcome> Session::search() {
       llvm::consumeError(known.takeError());
     else if (*known) {
       fromStore = true;
-      return SearchOutcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary};
+      return SearchOutcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary, (*known)->recipe, false};
     }
   }
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
   SearchTask task{flags, toolchain, options, arguments, (*device)->path(), text, scratch->path(), backend->measures() ? &settled : &budget};
-  return SearchRun(std::move(task), *backend, **device, std::move(key), store.get(), models.get(), budget, interrupted).run();
+  return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted},
+                       {flags.budget.evaluations, budget}).run();
 }
 
 int Session::finish(const SearchOutcome &outcome) {

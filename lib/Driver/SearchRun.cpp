@@ -1,4 +1,4 @@
-//===- SearchRun.cpp - one search of one program --------------------------===//
+//===- SearchRun.cpp - one search of one text -----------------------------===//
 #include "SearchRun.h"
 #include "ProgramTrial.h"
 #include "SearchSpace.h"
@@ -9,13 +9,13 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include <ctime>
+#include <cmath>
 #include <thread>
 
 using namespace optiml;
 
-// Of the time that is left: at most so much for fusing launches, and for what comes after the search.
-static constexpr double fuseShare = 0.25, concludingShare = 0.4;
+// Of the time that is left, at most so much for what comes after the search.
+static constexpr double concludingShare = 0.4;
 
 static void warn(const std::string &what, llvm::Error why) {
   llvm::errs() << "optiml-clang: warning: " << what << ": " << llvm::toString(std::move(why)) << "\n";
@@ -46,47 +46,10 @@ static Variant limitedToSizes(Variant variant, const Workload &performance) {
   return variant;
 }
 
-llvm::Error SearchRun::observe() {
-  if (llvm::Error e = backend.observe(task))
-    return makeError("{0}: {1}", path(), llvm::toString(std::move(e)));
-  watch.lap("observe");
-  return llvm::Error::success();
-}
-
-llvm::Error SearchRun::fuse() {
-  {
-    Deadline share(fuseShare * task.deadline->remaining(), task.cancel());
-    SearchTask limited = task;
-    limited.deadline = &share;
-    fused = tryFusions(limited, backend, given);
-  }
-  if (!fused.device)
-    return llvm::Error::success();
-  const SearchTask unfused = task;
-  task.text = fused.text;
-  task.replaced = true;
-  task.folder += "/fused";
-  if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
-    return makeError("{0}: {1}", task.folder, e.message());
-  llvm::Error failed = backend.observe(task);
-  if (!failed) {
-    key.context = contentHash(key.context + "|" + fused.text);
-    return llvm::Error::success();
-  }
-  warn("launches that could be fused stay apart", std::move(failed));
-  fused = FuseTrial();
-  task.text = unfused.text;
-  task.replaced = false;
-  task.folder = unfused.folder + "/again";
-  if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
-    return makeError("{0}: {1}", task.folder, e.message());
-  return observe();
-}
-
 llvm::Error SearchRun::parseHost() {
   if (host)
     return llvm::Error::success();
-  auto parsed = Program::parse(device().path(), task.text, task.options, task.toolchain, View::Host);
+  auto parsed = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
   if (!parsed)
     return parsed.takeError();
   host = std::move(*parsed);
@@ -98,7 +61,7 @@ llvm::Error SearchRun::findLoopsOfLaunches() {
     return llvm::Error::success();
   if (llvm::Error e = parseHost())
     return e;
-  loops = findLoops(task, device(), *host);
+  loops = findLoops(task, device, *host);
   return llvm::Error::success();
 }
 
@@ -107,20 +70,20 @@ SearchSettings SearchRun::settings() const {
   SearchSettings settings;
   if (auto strategy = strategyFromName(flags.strategy))
     settings.strategy = *strategy;
-  settings.evaluations = flags.budget.evaluations;
+  settings.evaluations = limits.evaluations;
   settings.seconds = 0;
-  if (flags.budget.seconds > 0) {
+  if (std::isfinite(limits.budget.remaining())) {
     double keptBack = 0;
     if (fused.device || !loops.rewrites.empty())
-      keptBack = std::min(concludingShare * budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
-    settings.seconds = std::max(1e-3, budget.remaining() - keptBack); // at least a moment: 0 would be no limit
+      keptBack = std::min(concludingShare * limits.budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
+    settings.seconds = std::max(1e-3, limits.budget.remaining() - keptBack); // at least a moment: 0 would be no limit
   }
   settings.seed = flags.seed;
   settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   settings.margin = flags.margin;
   settings.simplerWithin = 1.02;
   backend.configure(settings);
-  settings.cancel = &interrupted;
+  settings.cancel = &means.interrupted;
   return settings;
 }
 
@@ -129,7 +92,7 @@ void SearchRun::openTrajectory(const SearchSettings &settings) {
     return;
   std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolderOf(task.flags), llvm::sys::path::stem(path()),
                                    key.search.substr(0, 12));
-  nlohmann::json about = {{"file", device().path()},
+  nlohmann::json about = {{"file", device.path()},
                           {"gpu", backend.gpuName()},
                           {"backend", backend.storeName()},
                           {"settings", settings.str()},
@@ -152,14 +115,14 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
     progress.clear();
     llvm::errs() << "optiml-clang: " << line << "\n";
   };
-  if (store && task.flags.memory == MemoryUse::On)
+  if (means.store && task.flags.memory == MemoryUse::On)
     if (llvm::Error e = proposers.addMemory(
-            *store, space, {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
+            *means.store, space, {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
       warn("the search goes on without memory", std::move(e));
   openTrajectory(settings);
-  if (models)
+  if (means.models)
     proposers.addModels(
-        task, device(), backend, space, *models,
+        task, device, backend, space, *means.models,
         [&](const nlohmann::json &event) {
           if (trajectory)
             trajectory->event(event);
@@ -171,21 +134,16 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   if (trajectory)
     observers.add(trajectory.get());
   std::unique_ptr<StoreMemory> memory;
-  if (store)
+  if (means.store)
     memory = std::make_unique<StoreMemory>(
-        *store, key.context, [&](const std::string &why) { say("warning: the search goes on without its store: " + why); });
+        *means.store, key.context, [&](const std::string &why) { say("warning: the search goes on without its store: " + why); });
   return runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
 }
 
 llvm::Expected<SearchOutcome> SearchRun::run() {
-  if (llvm::Error e = observe())
-    return std::move(e);
-  if (llvm::Error e = fuse())
-    return std::move(e);
   if (llvm::Error e = findLoopsOfLaunches())
     return std::move(e);
-  watch.lap("fuse");
-  auto space = createSearchSpace(task, device(), backend.performance());
+  auto space = createSearchSpace(task, device, backend.performance());
   if (!space)
     return space.takeError();
   auto evaluator = backend.evaluator(task);
@@ -208,12 +166,14 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   if (llvm::Error e = emit(*result, outcome))
     return std::move(e);
   conclude(*result, outcome);
+  outcome.recipe = result->best.recipe;
+  outcome.cancelled = result->stop == StopReason::Cancelled;
   return outcome;
 }
 
 llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) {
   Variant variant;
-  variant.path = device().path();
+  variant.path = device.path();
   variant.original = variant.text = task.text;
   if (result.improved)
     variant = limitedToSizes(*result.best.variant, backend.performance());
@@ -269,7 +229,7 @@ void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
   watch.lap("program");
   summary["phaseSeconds"] = nlohmann::json::object();
   for (const auto &[phase, seconds] : watch.steps)
-    summary["phaseSeconds"][phase] = seconds;
+    summary["phaseSeconds"][phase] = summary["phaseSeconds"].value(phase, 0.0) + seconds;
   if (trajectory)
     if (llvm::Error e = trajectory->finish(summary))
       llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
@@ -277,13 +237,4 @@ void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
   bool trusted = backend.measures() ? outcome.improved : !summary.contains("kept");
   if (llvm::Error e = proposers.remember(result, trusted))
     warn("nothing was learnt from this search", std::move(e));
-  if (!store || interrupted || result.stop == StopReason::Cancelled)
-    return;
-  StoredSearch stored;
-  stored.recipe = result.best.recipe;
-  stored.emittedText = outcome.emitted;
-  stored.summary = summary;
-  stored.time = std::time(nullptr);
-  if (llvm::Error e = store->addSearch(key.search, key.context, stored))
-    llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
 }

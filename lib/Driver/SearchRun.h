@@ -1,7 +1,6 @@
-//===- SearchRun.h - one search of one program ------------------*- C++ -*-===//
+//===- SearchRun.h - one search of one text ---------------------*- C++ -*-===//
 //
-// Observes the program, searches its kernels, and writes the new program: everything between a parsed file that no stored
-// search answers and its last compilation.
+// Searches the kernels of a program that the backend has observed, and writes the new program.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_DRIVER_SEARCHRUN_H
@@ -15,20 +14,29 @@
 
 namespace optiml {
 
+/// What searches of one file have in common.
+struct SearchMeans {
+  Store *store = nullptr;         ///< may be null
+  ModelSession *models = nullptr; ///< may be null
+  const std::atomic<bool> &interrupted;
+};
+
+/// Of one search. `budget` is its time, which the task's deadline may exceed where what was measured is settled.
+struct SearchLimits {
+  unsigned evaluations = 0; ///< 0: no such limit
+  const Deadline &budget;
+};
+
 class SearchRun {
 public:
-  /// `given` is the device view of `task`'s text. `budget` is the search's time, which `task.deadline` may exceed where what
-  /// was measured is settled. `store` and `models` may be null.
-  SearchRun(SearchTask task, Backend &backend, const Program &given, SearchKey key, Store *store, ModelSession *models,
-            const Deadline &budget, const std::atomic<bool> &interrupted)
-      : task(std::move(task)), backend(backend), given(given), key(std::move(key)), store(store), models(models), budget(budget),
-        interrupted(interrupted) {}
+  /// `device` is the device view of `task`'s text, in which `fused` tells what was fused.
+  SearchRun(const SearchTask &task, Backend &backend, const Program &device, const FuseTrial &fused, SearchKey key,
+            const SearchMeans &means, const SearchLimits &limits, StopWatch &watch)
+      : task(task), backend(backend), device(device), fused(fused), key(std::move(key)), means(means), limits(limits), watch(watch) {}
   /// An error says why there can be no search.
   llvm::Expected<SearchOutcome> run();
 
 private:
-  llvm::Error observe();
-  llvm::Error fuse();
   llvm::Error parseHost();
   llvm::Error findLoopsOfLaunches();
   SearchSettings settings() const;
@@ -38,22 +46,19 @@ private:
   /// Gives up what is not worth new code, or does not behave like the original.
   void check(const EmittedProgram &emitted, bool withLoops, SearchOutcome &outcome);
   void conclude(const SearchResult &result, SearchOutcome &outcome);
-  const Program &device() const { return fused.device ? *fused.device : given; }
   const std::string &path() const { return task.options.inputs.front(); }
 
-  SearchTask task;
+  const SearchTask &task;
   Backend &backend;
-  const Program &given;
+  const Program &device;
+  const FuseTrial &fused;
   SearchKey key;
-  Store *store;
-  ModelSession *models;
-  const Deadline &budget;
-  const std::atomic<bool> &interrupted;
+  SearchMeans means;
+  SearchLimits limits;
+  StopWatch &watch;
 
-  StopWatch watch;
-  FuseTrial fused;
   FoundLoops loops;              ///< that can be replaced
-  std::unique_ptr<Program> host; ///< of device()'s text; null until it is needed
+  std::unique_ptr<Program> host; ///< of the same text; null until it is needed
   ProposerChain proposers;
   std::unique_ptr<Trajectory> trajectory;
 };

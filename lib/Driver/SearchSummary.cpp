@@ -14,6 +14,13 @@ static std::string timeText(double seconds) {
   return llvm::formatv("{0:f1} us", seconds * 1e6);
 }
 
+double SearchOutcome::gain() const {
+  if (double program = summary.value("programSpeedup", 0.0); improved && program > 0)
+    return program;
+  double after = summary.value("bestSeconds", 0.0);
+  return improved && after > 0 ? summary.value("baselineSeconds", 0.0) / after : 1;
+}
+
 nlohmann::json optiml::summaryOf(const SearchResult &result, const Backend &backend) {
   nlohmann::json summary = toJson(result);
   summary["gpu"] = backend.gpuName();

@@ -16,6 +16,10 @@ struct SearchOutcome {
   bool improved = false;
   std::string emitted; ///< the new source; empty when the original stays
   nlohmann::json summary;
+  Recipe recipe;
+  bool cancelled = false; ///< by a signal
+  /// How many times as fast the program's kernels are.
+  double gain() const;
 };
 
 /// The search, and where it ran.

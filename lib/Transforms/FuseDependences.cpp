@@ -28,6 +28,8 @@ public:
       : model(model), strides(strides), a(a), b(b) {}
   /// They meet in one thread only, where `state`'s conditions hold.
   bool onlyInOneThread(KernelState &state);
+  /// They meet, in one thread, only where the one's variable is the other's.
+  bool onlyWhere(const std::string &first, const std::string &second);
 
 private:
   const KernelModel &model;
@@ -52,6 +54,7 @@ private:
     facts.push_back(p);
   }
   bool addEqual(const Poly &x, const Poly &y);
+  bool addMeeting();
   bool inRange(const Poly &value, const Poly::Monomial &extent, const std::vector<Poly> &known) const;
   bool same(const std::string &first, const std::string &second) const;
   bool same(const std::string &index) const { return same(index, index); }
@@ -146,7 +149,8 @@ bool Meeting::uses(const std::string &index) const {
   return used;
 }
 
-bool Meeting::onlyInOneThread(KernelState &state) {
+/// Adds what is known where the two meet.
+bool Meeting::addMeeting() {
   if (a.subscripts.size() != b.subscripts.size() || a.subscripts.empty() || a.bytes != b.bytes)
     return false;
   for (const Poly &fact : model.facts(a))
@@ -156,6 +160,19 @@ bool Meeting::onlyInOneThread(KernelState &state) {
   for (size_t i = 0; i < a.subscripts.size(); ++i)
     if (!addEqual(a.subscripts[i], b.subscripts[i]))
       return false;
+  return true;
+}
+
+bool Meeting::onlyWhere(const std::string &first, const std::string &second) { return addMeeting() && same(first, second); }
+
+bool optiml::meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
+                                const Access &b, const std::string &loopB) {
+  return Meeting(model, strides, a, b).onlyWhere(loopA, loopB);
+}
+
+bool Meeting::onlyInOneThread(KernelState &state) {
+  if (!addMeeting())
+    return false;
   for (const char *axis : {"x", "y", "z"}) {
     auto named = [&](const char *base) { return std::string(base) + "Idx." + axis; };
     const Stmt *loopA = *axis == 'x' ? strideLoopOf(a) : nullptr, *loopB = *axis == 'x' ? strideLoopOf(b) : nullptr;
@@ -215,7 +232,8 @@ static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &pa
 }
 
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
-                                      const StrideLoops &strides, ArrayPairs &disjoint, bool &flows) {
+                                      const StrideLoops &strides, const std::set<unsigned> &turning, ArrayPairs &disjoint,
+                                      bool &flows) {
   std::vector<const Access *> accesses;
   for (const Access &access : model.accesses())
     if (access.space == Space::Global)
@@ -227,7 +245,8 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   auto forEachPair = [&](auto &&look) -> llvm::Error {
     for (const Access *a : accesses)
       for (const Access *b : accesses)
-        if (partOf.at(a->stmt) < partOf.at(b->stmt) && (a->write || b->write))
+        if ((a->write || b->write) && (partOf.at(a->stmt) < partOf.at(b->stmt) ||
+                                       (partOf.at(a->stmt) == partOf.at(b->stmt) && turning.count(partOf.at(a->stmt)))))
           if (llvm::Error e = look(*a, *b))
             return e;
     return llvm::Error::success();
@@ -235,7 +254,7 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   llvm::Error shared = forEachPair([&](const Access &a, const Access &b) -> llvm::Error {
     if (a.array != b.array)
       return llvm::Error::success();
-    flows |= a.write && b.read && a.node->type.isFloat();
+    flows |= a.write && b.read && a.node->type.isFloat() && partOf.at(a.stmt) != partOf.at(b.stmt);
     if (Meeting(model, strides, a, b).onlyInOneThread(state))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line, b.stmt->line);

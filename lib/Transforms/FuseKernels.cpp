@@ -17,11 +17,21 @@ public:
     fused->name = name;
     fused->body = block();
   }
+  /// Takes a part in, with names of its own.
   llvm::Error add(const KernelPart &part);
+  /// After all parts: how the rows of a matrix may be shared among threads, with the part that does so.
+  std::vector<std::pair<unsigned, RowSpace>> spaces() const;
+  /// Brings all parts to one thread a row; the fused kernel is launched as `part` is.
+  llvm::Error bringTo(const RowSpace &space, unsigned part);
   llvm::Expected<FusedKernel> finish(bool strictFloat);
 
 private:
   std::shared_ptr<Kernel> fused;
+  std::vector<std::shared_ptr<Kernel>> parts;
+  std::set<std::string> mentioned; ///< every name in the parts
+  unsigned current = 0;            ///< the part that is appended
+  std::set<unsigned> turning;      ///< parts in which one thread did elements of several rows
+  FusedKernel result;
   std::vector<std::vector<std::string>> names;
   std::map<std::string, std::pair<unsigned, unsigned>> sources;
   std::map<std::string, std::vector<std::string>> argumentsOf; ///< of the fused kernel's parameters, as written
@@ -37,6 +47,7 @@ private:
   bool sameGuard(const ExprRef &a, const ExprRef &b);
   bool sameLoop(const Stmt &a, const Stmt &b);
   void append(Stmt &into, std::vector<StmtRef> list);
+  llvm::Error join(unsigned part);
 };
 
 std::set<std::string> declaredIn(const Kernel &kernel) {
@@ -116,6 +127,7 @@ std::string Fuser::parameterFor(const Param &param, const std::string &argument,
 llvm::Error Fuser::rename(Kernel &part, const std::vector<std::string> &arguments) {
   std::set<std::string> own = declaredIn(part), all = allNames(part), taken = allNames(*fused);
   taken.insert(declared.begin(), declared.end());
+  taken.insert(mentioned.begin(), mentioned.end());
   for (const std::string &name : all)
     if (!own.count(name) && declared.count(name))
       return notApplicable("'{0}' is a local name in one and a name of the file in the other", name);
@@ -177,12 +189,68 @@ llvm::Error Fuser::add(const KernelPart &given) {
     return e;
   if (llvm::Error e = rename(*part, given.arguments))
     return e;
+  for (const std::string &name : allNames(*part))
+    mentioned.insert(name);
+  parts.push_back(part);
+  return llvm::Error::success();
+}
+
+std::vector<std::pair<unsigned, RowSpace>> Fuser::spaces() const {
+  std::vector<std::pair<unsigned, RowSpace>> found;
+  for (unsigned i = 0; i < parts.size(); ++i)
+    for (const RowSpace &space : rowSpaces(*parts[i])) {
+      bool known = llvm::any_of(found, [&](const auto &other) {
+        return other.second.rows == space.rows && other.second.inner == space.inner && other.second.outer == space.outer;
+      });
+      if (!known)
+        found.emplace_back(i, space);
+    }
+  return found;
+}
+
+llvm::Error Fuser::bringTo(const RowSpace &given, unsigned geometry) {
+  result.geometry = geometry;
+  std::set<std::string> taken = mentioned;
+  taken.insert(declared.begin(), declared.end());
+  for (const Param &param : fused->params)
+    taken.insert(param.name);
+  RowSpace space = given;
+  space.name = freshName(taken, given.name);
+  for (const std::shared_ptr<Kernel> &part : parts) {
+    KernelModel model(*part);
+    if (llvm::Error e = requireVisible(*part, model)) // whose threads can be one thread
+      return e;
+    part->params = fused->params; // the rows' extents may be those of another part
+    auto brought = bringToRows(*part, space, taken);
+    if (!brought)
+      return brought.takeError();
+    if (brought->tookTurns)
+      turning.insert(unsigned(result.launches.size()));
+    result.launches.push_back(std::move(brought->conditions));
+  }
+  bool isFree = llvm::none_of(parts, [&](const auto &part) { return allNames(*part).count(given.name) != 0; });
+  for (const std::shared_ptr<Kernel> &part : parts) {
+    if (isFree) {
+      part->body->body.front()->text = given.name;
+      substitute(*part->body, {{space.name, var(given.name, Type::makeInt())}});
+    }
+    for (const std::string &name : declaredIn(*part))
+      declared.insert(name);
+  }
+  result.launches[geometry].push_back({IntExpr::of(threadsAlong(0) + " <= 2147483647"), "a row's number has 32 bits"});
+  return llvm::Error::success();
+}
+
+/// Appends a part to the fused kernel.
+llvm::Error Fuser::join(unsigned index) {
+  current = index;
+  const std::shared_ptr<Kernel> &part = parts[index];
   hideStrides(*part, strides);
   KernelModel model(*part);
   if (llvm::Error e = requireVisible(*part, model))
     return e;
   walk(*part->body, [&](Stmt &s) {
-    partOf[&s] = unsigned(names.size() - 1);
+    partOf[&s] = index;
     if (s.kind != StmtKind::Decl || !s.dims.empty() || !s.expr || s.type.isPointer() || model.singleAssignment(s.text) != &s ||
         !model.stable(s.expr) || model.loopOf(s.text))
       return;
@@ -193,7 +261,7 @@ llvm::Error Fuser::add(const KernelPart &given) {
     if (known)
       plain.insert(&s);
   });
-  if (part->maxThreads)
+  if (part->maxThreads && (result.launches.empty() || index == result.geometry))
     fused->maxThreads = fused->maxThreads ? std::min(fused->maxThreads, part->maxThreads) : part->maxThreads;
   fused->line = fused->line ? fused->line : part->line;
   append(*fused->body, part->body->body);
@@ -278,7 +346,7 @@ void Fuser::append(Stmt &into, std::vector<StmtRef> list) {
     if (last)
       walk(*last, [&](Stmt &t) {
         auto part = partOf.find(&t);
-        own |= part != partOf.end() && part->second + 1 == names.size();
+        own |= part != partOf.end() && part->second == current;
       });
     if (last && !own && sameLoop(*last, *s)) {
       substitute(*s->body[0], {{s->init->text, var(last->init->text, s->init->type)}});
@@ -316,7 +384,9 @@ static void dropUnused(Kernel &kernel) {
 }
 
 llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
-  FusedKernel result;
+  for (unsigned i = 0; i < parts.size(); ++i)
+    if (llvm::Error e = join(i))
+      return std::move(e);
   if (!fused->maxThreads)
     fused->maxThreads = 1024; // with registers to spare for any block that its parts may be launched with
   result.names = names;
@@ -327,11 +397,12 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   KernelModel model(*fused);
   ArrayPairs disjoint;
   bool flows = false;
-  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, disjoint, flows))
+  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, turning, disjoint, flows))
     return std::move(e);
   if (flows && strictFloat)
     return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");
   auto forwarded = fused->clone();
+  mergeLoops(*forwarded, strides, disjoint);
   forwardStores(*forwarded, disjoint);
   showStrides(*forwarded, strides);
   dropUnused(*forwarded);
@@ -339,7 +410,7 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   showStrides(*original, strides);
   result.state.original = original;
   result.state.tree = forwarded;
-  return result;
+  return std::move(result);
 }
 
 llvm::Expected<FusedKernel> optiml::fuseKernels(const std::vector<KernelPart> &parts, const std::string &name, bool strictFloat) {
@@ -348,4 +419,29 @@ llvm::Expected<FusedKernel> optiml::fuseKernels(const std::vector<KernelPart> &p
     if (llvm::Error e = fuser.add(part))
       return std::move(e);
   return fuser.finish(strictFloat);
+}
+
+// Of ways to share rows among threads; each costs what fusing costs.
+static constexpr size_t mostSpaces = 6;
+
+llvm::Expected<FusedKernel> optiml::fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name, bool strictFloat) {
+  Fuser first(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = first.add(part))
+      return std::move(e);
+  std::optional<std::string> refused;
+  auto spaces = first.spaces();
+  for (size_t i = 0; i < std::min(spaces.size(), mostSpaces); ++i) {
+    Fuser fuser(name);
+    for (const KernelPart &part : parts)
+      if (llvm::Error e = fuser.add(part))
+        return std::move(e);
+    llvm::Error brought = fuser.bringTo(spaces[i].second, spaces[i].first);
+    auto fused = brought ? llvm::Expected<FusedKernel>(std::move(brought)) : fuser.finish(strictFloat);
+    if (fused)
+      return fused;
+    std::string why = llvm::toString(fused.takeError());
+    refused = refused.value_or(why);
+  }
+  return notApplicable("{0}", refused.value_or("none of them has a thread for each row"));
 }

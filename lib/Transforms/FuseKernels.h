@@ -22,11 +22,37 @@ void hideStrides(Kernel &kernel, StrideLoops &strides);
 /// Puts them back.
 void showStrides(Kernel &kernel, const StrideLoops &strides);
 
+/// What belongs to one thread of a kernel in which each thread works on a row (or a column, or a channel): of an array,
+/// element (o * rows + r) * inner + i for all o < outer and i < inner belongs to thread r.
+struct RowSpace {
+  std::string name; ///< of the thread's row in that kernel
+  Poly rows, inner, outer;
+};
+/// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.
+std::vector<RowSpace> rowSpaces(const Kernel &kernel);
+struct BroughtPart {
+  /// On the kernel's own launch, and on arguments: all is done that its threads did, and once.
+  std::vector<Condition> conditions;
+  /// One thread did several elements, one after the other, which may belong to several rows now: right only when rows need
+  /// nothing of each other.
+  bool tookTurns = false;
+};
+/// Rewrites the kernel for one thread a row along x: `row = …; if (row < rows) { its elements, in loops }`. `taken`: names
+/// in use, to which new ones are added.
+llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);
+
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
-/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `flows`: a part reads
-/// floating-point numbers that an earlier one has written.
+/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. The same within the parts `turning`.
+/// `flows`: a part reads floating-point numbers that an earlier one has written.
 llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, const StrideLoops &strides,
-                              ArrayPairs &disjoint, bool &flows);
+                              const std::set<unsigned> &turning, ArrayPairs &disjoint, bool &flows);
+
+/// Where two accesses of one thread meet, the loops with these variables are in the same iteration.
+bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
+                        const Access &b, const std::string &loopB);
+
+/// Ordinary loops of the same iterations become one, where none of the second's needs what another of the first's did.
+void mergeLoops(Kernel &kernel, const StrideLoops &strides, const ArrayPairs &disjoint);
 
 /// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later one
 /// to the same place overwrites is left out.

@@ -278,7 +278,10 @@ void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsign
 }
 
 std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned axis) {
-  std::string index = std::string("globalIdx.") + char('x' + axis);
+  return upperBoundOf(model, std::string("globalIdx.") + char('x' + axis));
+}
+
+std::optional<Poly> optiml::upperBoundOf(const KernelModel &model, const std::string &index) {
   if (model.unknownEffectLine())
     return std::nullopt;
   std::optional<std::vector<Poly>> common;

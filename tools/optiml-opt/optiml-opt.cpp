@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
     auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
     if (!host)
       return fail(host.takeError());
-    FoundFusions found = findFusions(**program, **host, floats == "strict", [](const std::string &) { return true; });
+    FoundFusions found = findFusions(**program, **host, floats == "strict", [](const std::string &) { return true; }, /*overRows=*/true);
     for (const std::string &note : found.notes)
       llvm::errs() << "optiml-opt: note: " << note << "\n";
     auto emitted = emitFusions(**host, (*host)->path(), found.fusions);

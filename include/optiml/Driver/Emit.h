@@ -56,9 +56,10 @@ struct FoundFusions {
   std::vector<Fusion> fusions;
   std::vector<std::string> notes; ///< "line 12: …": why launches that follow one another stay apart
 };
-/// `device` and `host` are two views of one text. `wanted` tells which kernels may be fused.
+/// `device` and `host` are two views of one text. `wanted` tells which kernels may be fused. `overRows`: also where a kernel
+/// has to get fewer threads for it (fuseOverRows).
 FoundFusions findFusions(const Program &device, const Program &host, bool strictFloat,
-                         const std::function<bool(const std::string &kernel)> &wanted);
+                         const std::function<bool(const std::string &kernel)> &wanted, bool overRows);
 
 /// The user's file with the fused kernels, which are launched where their parts' launches are alike. It can be emitted
 /// again with rewrites of the fused kernels.

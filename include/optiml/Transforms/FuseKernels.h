@@ -20,8 +20,12 @@ struct KernelPart {
 };
 
 struct FusedKernel {
-  /// The fused kernel as an original, with the conditions on its own launch (the geometry being that of every part).
+  /// The fused kernel as an original, with the conditions on its own launch, which has the geometry of part `geometry`.
   KernelState state;
+  unsigned geometry = 0;
+  /// Empty: the parts' launches must be alike. Else the conditions on the launch of each, over its own geometry and the
+  /// fused kernel's parameters.
+  std::vector<std::vector<Condition>> launches;
   /// Of each part: which of the fused kernel's parameters each of its own is. One that stands for several is right only
   /// where their arguments are equal.
   std::vector<std::vector<std::string>> names;
@@ -33,6 +37,10 @@ struct FusedKernel {
 /// `parts` as one kernel called `name`. NotApplicable says why they have to stay apart. `strictFloat`: floating-point
 /// results do not change at all.
 llvm::Expected<FusedKernel> fuseKernels(const std::vector<KernelPart> &parts, const std::string &name, bool strictFloat);
+
+/// The same where the launches differ: one of the kernels has a thread for each row of a matrix (column, channel), others a
+/// thread for each element, which becomes a loop of the row's thread. The fused kernel has fewer threads than the parts.
+llvm::Expected<FusedKernel> fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name, bool strictFloat);
 
 } // namespace optiml
 

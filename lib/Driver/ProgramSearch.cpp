@@ -1,0 +1,148 @@
+//===- ProgramSearch.cpp - the searches of one program --------------------===//
+#include "ProgramSearch.h"
+#include "optiml/Core/Hash.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <ctime>
+
+using namespace optiml;
+
+// Of the time that is left, at most so much for each way of fusing launches.
+static constexpr double fuseShare = 0.25;
+// Where launches can be fused in two ways, the one that loses threads gets this share of the budget.
+static constexpr unsigned sharedBy = 2;
+// It must be this much faster: its program has fewer threads, and other GPUs may have more of them.
+static constexpr double surelyFaster = 1.02;
+
+/// Seconds for a Deadline, for which 0 is no limit.
+static double secondsOf(double remaining) { return std::isfinite(remaining) ? std::max(1e-3, remaining) : 0; }
+
+void ProgramSearch::findFusions() {
+  auto within = [&](auto attempt) {
+    Deadline share(secondsOf(fuseShare * task.deadline->remaining()), task.cancel());
+    SearchTask limited = task;
+    limited.deadline = &share;
+    return attempt(limited);
+  };
+  fused = within([&](const SearchTask &limited) { return tryFusions(limited, backend, given); });
+  if (limits.evaluations != 1)
+    rows = within([&](const SearchTask &limited) { return tryRowFusions(limited, backend, given, fused); });
+  watch.lap("fuse");
+}
+
+/// Searches a program in which launches are fused, in the place of the original.
+llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial, const std::string &name, const SearchLimits &within,
+                                                         const Deadline *deadline) {
+  SearchTask other = task;
+  other.text = trial.text;
+  other.replaced = true;
+  other.folder += "/" + name;
+  other.deadline = deadline;
+  if (std::error_code e = llvm::sys::fs::create_directory(other.folder))
+    return makeError("{0}: {1}", other.folder, e.message());
+  if (llvm::Error e = backend.observe(other))
+    return std::move(e);
+  watch.lap("observe");
+  bool launched = llvm::any_of(backend.performance().launches, [&](const LaunchImage &launch) {
+    const KernelDecl *decl = trial.device->findKernel(launch.kernel);
+    return decl && llvm::any_of(trial.names, [&](const std::string &kernel) { return llvm::StringRef(decl->name).ends_with(kernel); });
+  });
+  if (!launched)
+    return notApplicable("the program does not launch them as the fused kernel needs it");
+  SearchKey own{contentHash(key.context + "|" + trial.text), &trial == &fused ? key.search : contentHash(key.search + "|" + name)};
+  return SearchRun(other, backend, *trial.device, trial, std::move(own), means, within, watch).run();
+}
+
+std::optional<SearchOutcome> ProgramSearch::searchOverRows() {
+  double left = limits.budget.remaining(), share = secondsOf(left / sharedBy);
+  Deadline budget(share, limits.budget.flag());
+  double toSettle = std::isfinite(left) ? std::max(0.0, task.deadline->remaining() - left) : 0;
+  Deadline settled(share > 0 ? share + toSettle : 0, task.cancel());
+  auto outcome = searchFused(rows, "rows", {limits.evaluations / sharedBy, budget}, &settled);
+  if (!outcome) {
+    fused.notes.push_back("launches over rows are not fused: " + llvm::toString(outcome.takeError()));
+    return std::nullopt;
+  }
+  if (limits.evaluations)
+    limits.evaluations -= std::min(limits.evaluations - 1, outcome->summary.value("evaluations", 0u));
+  return std::move(*outcome);
+}
+
+/// Searches the program as it is.
+llvm::Expected<SearchOutcome> ProgramSearch::searchApart() {
+  if (fused.device || rows.device) { // something else was observed last
+    task.folder += "/apart";
+    if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
+      return makeError("{0}: {1}", task.folder, e.message());
+    if (llvm::Error e = backend.observe(task))
+      return std::move(e);
+    watch.lap("observe");
+  }
+  FuseTrial apart;
+  apart.notes = fused.notes;
+  return SearchRun(task, backend, given, apart, key, means, limits, watch).run();
+}
+
+/// Of the program searched as it is, and with launches over rows fused.
+static SearchOutcome better(SearchOutcome apart, std::optional<SearchOutcome> overRows) {
+  if (!overRows)
+    return apart;
+  unsigned here = apart.summary.value("evaluations", 0u), there = overRows->summary.value("evaluations", 0u);
+  std::string note = llvm::formatv("{0} evaluations with launches of a thread an element apart ended {1:f2} times as fast as the original, "
+                                   "{2} with them fused over rows {3:f2} times", here, apart.gain(), there, overRows->gain());
+  SearchOutcome winner = overRows->gain() > surelyFaster * apart.gain() ? std::move(*overRows) : std::move(apart);
+  winner.summary["evaluations"] = here + there;
+  winner.summary["notes"].push_back(note);
+  return winner;
+}
+
+llvm::Expected<SearchOutcome> ProgramSearch::search() {
+  if (llvm::Error e = backend.observe(task))
+    return makeError("{0}: {1}", task.options.inputs.front(), llvm::toString(std::move(e)));
+  watch.lap("observe");
+  findFusions();
+  std::optional<SearchOutcome> overRows;
+  if (rows.device)
+    overRows = searchOverRows();
+  if (overRows && means.interrupted)
+    return std::move(*overRows);
+  for (const std::string &note : rows.notes)
+    if (!rows.device && !llvm::is_contained(fused.notes, note))
+      fused.notes.push_back(note);
+  if (fused.device) {
+    auto outcome = searchFused(fused, "fused", limits, task.deadline);
+    if (outcome)
+      return better(std::move(*outcome), std::move(overRows));
+    llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(outcome.takeError()) << "\n";
+  }
+  auto outcome = searchApart();
+  if (!outcome && !overRows)
+    return outcome.takeError();
+  if (!outcome) {
+    llvm::consumeError(outcome.takeError()); // the program with launches fused was searched
+    return std::move(*overRows);
+  }
+  return better(std::move(*outcome), std::move(overRows));
+}
+
+void ProgramSearch::remember(const SearchOutcome &outcome) {
+  if (!means.store || means.interrupted || outcome.cancelled)
+    return;
+  StoredSearch stored;
+  stored.recipe = outcome.recipe;
+  stored.emittedText = outcome.emitted;
+  stored.summary = outcome.summary;
+  stored.time = std::time(nullptr);
+  if (llvm::Error e = means.store->addSearch(key.search, key.context, stored))
+    llvm::errs() << "optiml-clang: warning: " << llvm::toString(std::move(e)) << "\n";
+}
+
+llvm::Expected<SearchOutcome> ProgramSearch::run() {
+  auto outcome = search();
+  if (outcome)
+    remember(*outcome);
+  return outcome;
+}
