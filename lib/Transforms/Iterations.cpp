@@ -62,8 +62,54 @@ static bool requireNotNegative(KernelState &state, const KernelModel &model, con
   return true;
 }
 
+/// Finds for which values of the parameters no integers make all of `facts` >= 0, and records it when the launch that is
+/// known has such values: "m <= 256" for the rows of a matrix that are 256 elements wide.
+static bool requireEmpty(KernelState &state, const KernelModel &model, const std::vector<Poly> &facts) {
+  std::set<std::string> parameters, hidden;
+  std::vector<Poly> affine;
+  for (const Poly &fact : facts) {
+    if (!fact.isAffine())
+      continue;
+    affine.push_back(fact);
+    for (const std::string &atom : fact.atoms())
+      (planText(model, Poly::atom(atom)) ? parameters : hidden).insert(atom);
+  }
+  std::vector<std::string> names(parameters.begin(), parameters.end());
+  SetPiece piece{{}, affine};
+  for (const std::string &name : names)
+    piece.values.push_back(Poly::atom(name));
+  auto sets = names.empty() ? std::nullopt : projectSets(names, {hidden.begin(), hidden.end()}, {piece}, {}, 4);
+  if (!sets)
+    return false;
+  std::string condition;
+  for (const std::vector<Poly> &set : *sets) {
+    std::string outside;
+    for (const Poly &p : set)
+      outside += (outside.empty() ? "" : " || ") + (Poly(-1) - p).str() + " >= 0";
+    if (outside.empty())
+      return false;
+    condition += (condition.empty() ? "(" : " && (") + outside + ")";
+  }
+  auto known = [&](const std::string &name) -> std::optional<int64_t> {
+    auto it = state.hints.scalars.find(name);
+    return it == state.hints.scalars.end() ? std::nullopt : std::optional(it->second);
+  };
+  if (IntExpr::of(condition).evaluate(known).value_or(0) == 0)
+    return false;
+  state.require(condition, "iterations access different elements");
+  return true;
+}
+
 /// Whether `difference` is never 0 where `facts` hold.
 bool Iterations::differ(KernelState &state, const Poly &difference, std::vector<Poly> facts) const {
+  if (differByDigits(state, difference, facts))
+    return true;
+  facts.push_back(difference);
+  facts.push_back(Poly(0) - difference);
+  return difference.isAffine() && requireEmpty(state, model, facts);
+}
+
+bool Iterations::differByDigits(KernelState &state, const Poly &difference, const std::vector<Poly> &facts) const {
   auto withZero = [&](const std::vector<Poly> &zeros) {
     std::vector<Poly> all = facts;
     for (const Poly &zero : zeros) {
