@@ -37,6 +37,15 @@ std::optional<std::string> affineText(const Poly &p, Names &names) {
 
 using SetPtr = std::unique_ptr<isl_set, decltype(&isl_set_free)>;
 
+using ContextPtr = std::unique_ptr<isl_ctx, decltype(&isl_ctx_free)>;
+
+ContextPtr makeContext() {
+  ContextPtr ctx(isl_ctx_alloc(), isl_ctx_free);
+  isl_options_set_on_error(ctx.get(), ISL_ON_ERROR_CONTINUE);
+  isl_ctx_set_max_operations(ctx.get(), 2000000); // give up rather than hang
+  return ctx;
+}
+
 /// Constraints of each basic set of `set` as polynomials; false when one has divs.
 bool readConstraints(isl_set *set, const std::vector<std::string> &dims, const std::vector<std::string> &params,
                      std::vector<std::vector<Poly>> &out) {
@@ -144,9 +153,7 @@ std::optional<std::vector<std::vector<Poly>>> optiml::projectSets(const std::vec
   for (size_t i = 0; i < names.params.size(); ++i)
     paramList += (i ? ", p" : "p") + std::to_string(i);
 
-  std::unique_ptr<isl_ctx, decltype(&isl_ctx_free)> ctx(isl_ctx_alloc(), isl_ctx_free);
-  isl_options_set_on_error(ctx.get(), ISL_ON_ERROR_CONTINUE);
-  isl_ctx_set_max_operations(ctx.get(), 2000000); // give up rather than hang
+  ContextPtr ctx = makeContext();
   SetPtr set(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { " + body + " }").c_str()), isl_set_free);
   SetPtr known(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { [" + dimList + "] : 0 = 0" + contextText + " }").c_str()), isl_set_free);
   if (!set || !known)
@@ -162,4 +169,28 @@ std::optional<std::vector<std::vector<Poly>>> optiml::projectSets(const std::vec
   if (!readConstraints(gist.get(), dimensions, names.params, result))
     return std::nullopt;
   return result;
+}
+
+bool optiml::isEmptySet(const std::vector<Poly> &facts) {
+  std::map<std::string, std::string> variables; // of isl, by product of atoms
+  std::string text, list;
+  for (const Poly &fact : facts) {
+    text += text.empty() ? "0" : " and 0";
+    for (const auto &[monomial, coefficient] : fact.terms) {
+      text += " + " + std::to_string(coefficient);
+      if (monomial.empty())
+        continue;
+      std::string product;
+      for (const std::string &atom : monomial)
+        product += atom + "*";
+      auto [it, added] = variables.emplace(product, "v" + std::to_string(variables.size()));
+      if (added)
+        list += (list.empty() ? "" : ", ") + it->second;
+      text += "*" + it->second;
+    }
+    text += " >= 0";
+  }
+  ContextPtr ctx = makeContext();
+  SetPtr set(isl_set_read_from_str(ctx.get(), ("{ [" + list + "] : " + (text.empty() ? "0 = 0" : text) + " }").c_str()), isl_set_free);
+  return set && isl_set_is_empty(set.get()) == isl_bool_true;
 }

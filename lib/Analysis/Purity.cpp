@@ -62,6 +62,11 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
     result = false;
   } else if (llvm::StringRef(name).starts_with("__nv_")) {
     result = true; // libdevice's mathematics
+  } else if (isHalfHeader(ast.getSourceManager(), function->getLocation())) {
+    // Arithmetic and conversions, by inline assembly; but for exchanges between the threads of a warp.
+    auto *method = dyn_cast<CXXMethodDecl>(function);
+    result = !llvm::StringRef(name).starts_with("__shfl") && !function->getReturnType()->isReferenceType() &&
+             (isa<CXXConstructorDecl>(function) || (!function->getReturnType()->isVoidType() && (!method || method->isStatic() || method->isConst())));
   } else if (unsigned id = function->getBuiltinID()) {
     result = ast.BuiltinInfo.isConst(id);
   } else if (function->hasBody(definition)) {

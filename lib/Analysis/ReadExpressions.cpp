@@ -47,6 +47,7 @@ Type Reader::convert(cl::QualType type) {
     result.pointee = std::make_shared<Type>(convert(ast.getAsArrayType(type)->getElementType()));
   } else if (canonical->isRecordType()) {
     result.cls = Type::Class::Record;
+    result.isHalf = result.bytes == 2 && isHalf(canonical);
   }
   return result;
 }
@@ -261,6 +262,8 @@ ExprRef Reader::expression(const cl::Expr *source) {
     return make(ExprKind::Member, e, member, {object});
   }
   if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
+    if (ExprRef half = halfCast(x))
+      return half;
     if (x->getType()->isRecordType() || x->getType()->isReferenceType() || x->getSubExpr()->getType()->isRecordType() ||
         llvm::isa<cl::InitListExpr>(strip(x->getSubExpr())))
       return opaque(e);
@@ -282,9 +285,15 @@ ExprRef Reader::expression(const cl::Expr *source) {
   if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e))
     if (ExprRef made = construction(x))
       return made;
-  if (auto *x = llvm::dyn_cast<cl::CXXOperatorCallExpr>(e))
+  if (auto *x = llvm::dyn_cast<cl::CXXOperatorCallExpr>(e)) {
     if (ExprRef stored = recordAssignment(x))
       return stored;
+    if (ExprRef computed = halfOperator(x))
+      return computed;
+  }
+  if (auto *x = llvm::dyn_cast<cl::CXXMemberCallExpr>(e))
+    if (ExprRef number = halfConversion(x))
+      return number;
   if (auto *x = llvm::dyn_cast<cl::CallExpr>(e); x && !x->getType()->isVoidType())
     if (auto value = inlined(x))
       return *value;

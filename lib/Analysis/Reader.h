@@ -129,6 +129,14 @@ private:
   /// What a pointer leads to, where that can be said without following it: &a, or p + i. Else the pointer itself.
   ExprRef pointedTo(const ExprRef &pointer);
   ExprRef unaryOperator(const cl::UnaryOperator *x);
+  /// __half, __nv_bfloat16, or a pair of them.
+  bool isHalf(cl::QualType type) const;
+  /// (float)h, __half(x); null when it is no cast of such a number.
+  ExprRef halfCast(const cl::ExplicitCastExpr *x);
+  ExprRef halfConversion(const cl::CXXMemberCallExpr *x);
+  ExprRef halfFrom(const cl::Expr *value, cl::QualType type);
+  /// Arithmetic, comparisons and assignments; null for others.
+  ExprRef halfOperator(const cl::CXXOperatorCallExpr *x);
   std::map<const cl::FunctionDecl *, CalleeFacts> calleeFacts;
   static bool sameValues(const Type &a, const Type &b);
   /// `e` converted to the type of a parameter or result.

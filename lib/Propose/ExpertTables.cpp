@@ -27,6 +27,12 @@ static const ExpertRule rules[] = {
     {"thread-per-iteration", "latency", 1.6, "a grid that is too small leaves multiprocessors idle: a thread for each iteration fills them"},
     {"thread-per-iteration", "atomic", 1.2, "with a thread for each iteration blocks can share tables of their updates"},
 
+    {"loop-to-grid", "", 1.2, "few threads with independent iterations: a thread for each of them fills the GPU"},
+    {"loop-to-grid", "latency", 2.2, "few threads with independent iterations: a thread for each of them fills the GPU"},
+    {"loop-to-grid", "l1", 1.8, "with an axis more, threads can share rows and columns in tiles"},
+    {"loop-to-grid", "l2", 1.8, "with an axis more, threads can share rows and columns in tiles"},
+    {"loop-to-grid", "dram", 1.5, "iterations that neighbouring threads run read neighbouring elements"},
+
     {"block-shape", "", 0.6, "constant block extents let the compiler fold indices, and open the way to tiling"},
     {"block-shape", "l1", 0.8, "a block shape with a full warp along the fastest index touches fewer lines"},
     {"block-shape", "l2", 0.8, "a squarer block shares more of its operands"},
@@ -107,6 +113,7 @@ static const ExpertRule rules[] = {
 };
 
 static const ExpertOrder orders[] = {
+    {"thread-per-iteration", "loop-to-grid", 0.8}, {"loop-to-grid", "swap-thread-axes", 0.8}, {"loop-to-grid", "block-shape", 0.6},
     {"thread-per-iteration", "swap-thread-axes", 0.8}, {"swap-thread-axes", "block-shape", 0.8},
     {"thread-per-iteration", "block-shape", 0.8}, {"thread-per-iteration", "distribute-loop", 0.8},
     {"thread-per-iteration", "split-reduction", 0.8}, {"thread-per-iteration", "grid-stride", 0.8},
@@ -239,10 +246,10 @@ static std::vector<ExpertLine> makeLines() {
        {"issue", "fp64", "fp32", "latency"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
-  // Threads that take turns come first to have one iteration each, where that is possible. Axes have a site for swapping
-  // only where they lie across the arrays' rows, and all else is better after it.
+  // Threads that take turns come first to have one iteration each, where that is possible, and loops of few threads to be
+  // axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is better after it.
   for (ExpertLine &line : lines)
-    line.line.steps.insert(line.line.steps.begin(), {step("thread-per-iteration"), step("swap-thread-axes")});
+    line.line.steps.insert(line.line.steps.begin(), {step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
   return lines;
 }
 

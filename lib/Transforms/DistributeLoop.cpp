@@ -327,9 +327,13 @@ private:
     auto reductions = findReductions(*s, state.hints.strictFloat, sorted);
     if (!reductions)
       return reductions.takeError();
-    for (const Reduction &r : *reductions)
-      if (mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable))
+    for (const Reduction &r : *reductions) {
+      bool changes = mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable);
+      for (const auto &[name, type] : r.kept)
+        changes |= mentions(counted->lower, name) || mentions(counted->upper, name);
+      if (changes)
         return notApplicable("line {0}: the loop changes its own bounds", s->line);
+    }
     KernelState saved = state;
     std::vector<int64_t> sizes;
     for (const SortedFold &fold : folds) {

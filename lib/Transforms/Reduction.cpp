@@ -160,6 +160,116 @@ std::optional<FoldedValue> optiml::asFold(const Stmt &s) {
   return FoldedValue{u->variable, u->type, u->fold, u->value};
 }
 
+/// Two iterations of the loop over `variable` have values of `e` in the same order.
+static bool growsWith(const ExprRef &e, const std::string &variable, const std::function<bool(const ExprRef &)> &isFixed) {
+  auto grows = [&](size_t i) { return growsWith(e->args[i], variable, isFixed); };
+  if (e->kind == ExprKind::Cast) // a negative number would become a large one
+    return e->type.cls == Type::Class::Int && e->type.bytes >= 4 && (e->type.isSigned || !e->args[0]->type.isSigned) && grows(0);
+  if (e->kind != ExprKind::Binary || !e->type.isInt())
+    return isVar(e, variable);
+  auto shifts = [&](size_t i) { return isFixed(e->args[i]) && (e->type.isSigned || constantValue(e->args[i]).value_or(-1) >= 0); };
+  if (e->text == "+")
+    return (grows(0) && shifts(1)) || (shifts(0) && grows(1));
+  if (e->text == "-")
+    return e->type.isSigned && grows(0) && isFixed(e->args[1]);
+  auto positive = [&](size_t i) { return constantValue(e->args[i]).value_or(0) > 0; };
+  return e->text == "*" && ((grows(0) && positive(1)) || (positive(0) && grows(1)));
+}
+
+/// if (x > m) { m = x; at = j; }: the extreme, and in `kept` what each other variable is set to.
+static std::optional<Update> placeUpdate(const Stmt &s, std::map<std::string, ExprRef> &kept) {
+  if (s.kind != StmtKind::If || s.body.size() != 1 || s.body[0]->body.size() < 2)
+    return std::nullopt;
+  std::optional<Update> extreme;
+  for (const StmtRef &inner : s.body[0]->body) {
+    bool sets = inner->kind == StmtKind::Expr && inner->expr->kind == ExprKind::Assign && inner->expr->text == "=" &&
+                inner->expr->args[0]->kind == ExprKind::Var;
+    if (!sets)
+      return std::nullopt;
+    auto u = extreme ? std::nullopt : comparedUpdate(s.expr, inner->expr);
+    const Type &target = inner->expr->args[0]->type, &value = inner->expr->args[1]->type;
+    if (u && (target.cls != value.cls || target.bytes != value.bytes || target.isSigned != value.isSigned))
+      return std::nullopt; // what is rounded equals what it was made from no more
+    if (u)
+      extreme = u;
+    else if (!kept.emplace(inner->expr->args[0]->text, inner->expr->args[1]).second)
+      return std::nullopt;
+  }
+  // The first of equal values stays: ties are decided by the place.
+  if (!extreme || (extreme->fold.op != "<" && extreme->fold.op != ">") || kept.count(extreme->variable))
+    return std::nullopt;
+  std::set<std::string> changed = {extreme->variable};
+  for (const auto &[name, value] : kept)
+    changed.insert(name);
+  for (const auto &[name, value] : kept) {
+    bool plain = true;
+    walk(value, [&](const ExprRef &e) { plain &= e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec && !(e->kind == ExprKind::Var && changed.count(e->text)); });
+    if (!plain)
+      return std::nullopt;
+  }
+  return extreme;
+}
+
+/// The extremes of the loop that are kept with their first places, by variable; statements that make them go into `done`.
+static std::map<std::string, Reduction> findPlaces(Stmt &loop, const std::set<std::string> &inside, std::set<const Stmt *> &done,
+                                                   std::map<std::string, unsigned> &explained) {
+  std::map<std::string, Reduction> found;
+  auto counted = asCountedLoop(loop);
+  if (!counted)
+    return found;
+  std::set<std::string> changes = inside;
+  walkExprs(loop, [&](const ExprRef &e) {
+    if ((e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec) && e->args[0]->kind == ExprKind::Var)
+      changes.insert(e->args[0]->text);
+  });
+  auto isFixed = [&](const ExprRef &e) {
+    bool fixed = e->type.isInt();
+    walk(e, [&](const ExprRef &x) {
+      fixed &= x->kind == ExprKind::IntLit || x->kind == ExprKind::Builtin || x->kind == ExprKind::Binary || x->kind == ExprKind::Cast ||
+               (x->kind == ExprKind::Var && !changes.count(x->text));
+    });
+    return fixed;
+  };
+  std::vector<Stmt *> statements;
+  // Within another loop the index would not say which came first.
+  std::function<void(Stmt &)> collect = [&](Stmt &s) {
+    statements.push_back(&s);
+    for (const StmtRef &child : s.body)
+      if (child->kind != StmtKind::For && child->kind != StmtKind::While && child->kind != StmtKind::Do)
+        collect(*child);
+  };
+  collect(*loop.body[0]);
+  for (Stmt *s : statements) {
+    std::map<std::string, ExprRef> kept;
+    auto u = placeUpdate(*s, kept);
+    if (!u || found.count(u->variable) || inside.count(u->variable))
+      continue;
+    Reduction r{u->variable, u->type, u->fold};
+    r.type.isConst = false;
+    bool good = true;
+    for (const StmtRef &inner : s->body[0]->body) {
+      const ExprRef &target = inner->expr->args[0];
+      auto it = kept.find(target->text);
+      if (it == kept.end())
+        continue;
+      Type type = target->type;
+      good &= !inside.count(target->text) && !type.isVolatile && (type.cls == Type::Class::Int || type.isFloat()) && (type.bytes == 4 || type.bytes == 8);
+      r.kept.emplace_back(target->text, type);
+      if (r.index.empty() && type.cls == Type::Class::Int && type.isSigned == it->second->type.isSigned && type.bytes >= it->second->type.bytes &&
+          growsWith(it->second, counted->var, isFixed))
+        r.index = target->text;
+    }
+    if (!good || r.index.empty())
+      continue;
+    explained[u->variable] += 2;
+    for (const auto &[name, type] : r.kept)
+      ++explained[name];
+    walk(*s, [&](Stmt &t) { done.insert(&t); });
+    found.emplace(u->variable, std::move(r));
+  }
+  return found;
+}
+
 llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool strictFloat,
                                                                const std::set<std::string> &explainedArrays) {
   std::set<std::string> inside = explainedArrays;
@@ -178,6 +288,11 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
       mixed.insert(u.variable);
   };
   std::set<const Stmt *> done;
+  std::map<std::string, Reduction> places = findPlaces(loop, inside, done, explained);
+  std::map<std::string, std::string> keptWith;
+  for (const auto &[name, r] : places)
+    for (const auto &[kept, type] : r.kept)
+      keptWith[kept] = name;
   walk(loop, [&](Stmt &s) {
     if (done.count(&s))
       return;
@@ -204,6 +319,13 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
   });
   std::vector<Reduction> result;
   for (const auto &[name, line] : lines) {
+    if (keptWith.count(name) && explained[name] == mentions[name] && !updates.count(name) && !opaqueMentions(loop, {name}))
+      continue; // with its extreme
+    if (auto place = places.find(name); place != places.end() && explained[name] == mentions[name] && !updates.count(name) &&
+                                        !opaqueMentions(loop, {name})) {
+      result.push_back(place->second);
+      continue;
+    }
     auto u = updates.find(name);
     if (u == updates.end() || mixed.count(name) || explained[name] != mentions[name] || opaqueMentions(loop, {name}))
       return notApplicable("what the loop computes in '{0}' is no sum, product or extreme alone (line {1})", name, line);
@@ -255,7 +377,66 @@ static StmtRef forOffsets(const std::string &name, StmtRef body) {
 Combiner::Combiner(ThreadGroup group, std::set<std::string> &taken)
     : group(group), taken(taken), offset(freshName(taken, "offset")), warp(group.isWarp() ? "" : freshName(taken, "warp")) {}
 
+/// m and what is kept with it, in the order of Reduction::kept.
+static std::vector<std::pair<std::string, Type>> variablesOf(const Reduction &r) {
+  std::vector<std::pair<std::string, Type>> all = {{r.variable, r.type}};
+  all.insert(all.end(), r.kept.begin(), r.kept.end());
+  return all;
+}
+
+/// Takes another thread's extreme where it is better, or is the same and comes first. `values`: as variablesOf.
+StmtRef Combiner::better(const Reduction &r, const std::vector<ExprRef> &values) {
+  auto variables = variablesOf(r);
+  std::vector<StmtRef> body, take;
+  std::vector<ExprRef> others;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const auto &[name, type] = variables[i];
+    others.push_back(var(freshName(taken, "other_" + name), type));
+    body.push_back(declStmt(others.back()->text, type, values[i]));
+    take.push_back(exprStmt(assign("=", var(name, type), others.back())));
+  }
+  size_t place = 1;
+  while (variables[place].first != r.index)
+    ++place;
+  ExprRef m = var(r.variable, r.type), at = var(r.index, variables[place].second);
+  ExprRef first = logicalAnd(binary("==", others[0], m, Type::makeBool()), lessThan(others[place], at));
+  body.push_back(ifStmt(binary("||", binary(r.fold.op, others[0], m, Type::makeBool()), first, Type::makeBool()), block(take)));
+  return block(body);
+}
+
+std::vector<StmtRef> Combiner::combineWithPlace(const Reduction &r) {
+  auto variables = variablesOf(r);
+  std::vector<ExprRef> shuffled;
+  for (const auto &[name, type] : variables)
+    shuffled.push_back(callOf("__shfl_xor_sync", {intLit(0xffffffff, Type::makeUnsigned()), var(name, type), var(offset, Type::makeInt())}, type, false));
+  std::vector<StmtRef> result = {forOffsets(offset, better(r, shuffled))};
+  if (group.isWarp())
+    return result;
+  const int64_t warps = group.threads / 32;
+  ExprRef thread = builtin("threadIdx.x");
+  std::vector<StmtRef> shared, store, load;
+  std::vector<ExprRef> ofWarp;
+  for (const auto &[name, type] : variables) {
+    std::string array = freshName(taken, name + "_of_warps");
+    StmtRef decl = declStmt(array, type, nullptr, {intLit(warps)});
+    decl->isShared = true;
+    shared.push_back(decl);
+    auto element = [&, &type = type](const ExprRef &i) { return subscript(var(array, type), i, type); };
+    store.push_back(exprStmt(assign("=", element(binary("/", thread, intLit(32))), var(name, type))));
+    load.push_back(exprStmt(assign("=", var(name, type), element(intLit(0)))));
+    ofWarp.push_back(element(var(warp, Type::makeInt())));
+  }
+  result.insert(result.begin(), shared.begin(), shared.end());
+  result.push_back(ifStmt(binary("==", binary("%", thread, intLit(32)), intLit(0), Type::makeBool()), block(store)));
+  result.push_back(barrierStmt());
+  result.insert(result.end(), load.begin(), load.end());
+  result.push_back(countedFor(warp, Type::makeInt(), intLit(1), intLit(warps), 1, better(r, ofWarp), NoUnroll));
+  return result;
+}
+
 std::vector<StmtRef> Combiner::combine(const Reduction &reduction) {
+  if (reduction.keepsPlace())
+    return combineWithPlace(reduction);
   std::vector<StmtRef> result;
   ExprRef v = var(reduction.variable, reduction.type);
   ExprRef mask = intLit(0xffffffff, Type::makeUnsigned());

@@ -44,10 +44,16 @@ struct Reduction {
   std::string variable;
   Type type;
   Fold fold;
+  /// "if (x > m) { m = x; at = j; }": what is kept beside an extreme, of its first place. `index` is one of these, which
+  /// grows from one iteration to the next.
+  std::vector<std::pair<std::string, Type>> kept = {};
+  std::string index = {};
+  bool keepsPlace() const { return !kept.empty(); }
 };
 
 /// The scalars from outside `loop` that it assigns, all of them reductions; NotApplicable with the first that is none.
-/// With `strictFloat`, floating-point ones are refused: their order would change. `explainedArrays` are assigned for
+/// With `strictFloat`, floating-point ones are refused, as their order would change, but for extremes with their first place,
+/// which are the same in any order. `explainedArrays` are assigned for
 /// reasons that the caller knows.
 llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFloat, const std::set<std::string> &explainedArrays = {});
 
@@ -70,6 +76,8 @@ public:
   std::vector<StmtRef> combine(const Reduction &reduction);
 
 private:
+  StmtRef better(const Reduction &reduction, const std::vector<ExprRef> &values);
+  std::vector<StmtRef> combineWithPlace(const Reduction &reduction);
   ThreadGroup group;
   std::set<std::string> &taken;
   std::string offset, warp; ///< loop variables, the same in all combinations

@@ -245,7 +245,7 @@ static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, cons
       continue;
     if (access.space != Space::Global || access.subscripts.size() != 1 || access.root->kind != ExprKind::Var)
       return notApplicable("{0} is not a plain global array (line {1})", array, access.stmt->line);
-    if (!access.node->type.isFloat() && !access.node->type.isInt())
+    if (!access.node->type.isFloat() && !access.node->type.isInt() && !access.node->type.isHalf)
       return notApplicable("the elements of {0} are not numbers", array);
     if (!model.stable(access.root))
       return notApplicable("'{0}' is moved by the kernel (line {1})", array, access.stmt->line);

@@ -137,7 +137,9 @@ private:
     if (reductions->empty())
       return notApplicable("line {0}: the loop computes nothing that is used", s.line);
     for (const Reduction &r : *reductions)
-      if (mentions(counted->upper, r.variable))
+      if (r.keepsPlace())
+        return notApplicable("line {0}: the place of '{1}' is kept beside it", s.line, r.variable);
+      else if (mentions(counted->upper, r.variable))
         return notApplicable("line {0}: the loop changes its own bounds", s.line);
     loop.reductions = *reductions;
     return llvm::Error::success();

@@ -9,6 +9,12 @@ using namespace optiml;
 namespace {
 
 ExprRef zeroOf(const Type &type) {
+  if (type.isHalf) {
+    Type number;
+    number.cls = Type::Class::Float;
+    number.bytes = 4;
+    return callOf(type.text, {zeroOf(number)}, type, true);
+  }
   if (!type.isFloat())
     return intLit(0);
   auto zero = std::make_shared<Expr>();

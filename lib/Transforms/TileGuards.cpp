@@ -71,6 +71,10 @@ static bool isZeroWith(const ExprRef &e, const std::set<std::string> &tiles, con
     if (e->text == "+" || e->text == "-")
       return zero(0) && zero(1);
     return e->text == "*" && ((zero(0) && zero(1)) || (zero(0) && literal(1)) || (literal(0) && zero(1)));
+  case ExprKind::Call: {
+    bool converts = e->text == "__half2float" || e->text == "__bfloat162float";
+    return converts && e->args.size() == 1 && e->args[0]->type.isHalf && zero(0);
+  }
   default:
     return false;
   }

@@ -44,6 +44,12 @@ __global__ void norms(const float *x, float *out, float *total, int rows, int co
     atomicAdd(total, s);
   }
 }
+__global__ void outer(int n, const float *a, const float *b, float *c) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < n)
+    for (int j = row; j < n; ++j)
+      c[row * n + j] = a[row] * b[j];
+}
 __global__ void scale(long long n, double f, double *x) {
   long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
@@ -91,6 +97,7 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
   found["product:"] = transformsOf(root, "product");
   found["blur:"] = transformsOf(root, "blur");
   found["norms:"] = transformsOf(root, "norms");
+  found["outer:"] = transformsOf(root, "outer");
   found["scale:"] = transformsOf(root, "scale");
   for (const ActionTemplate &first : root.legal) {
     std::string kernel = first.site.substr(0, first.site.find_first_of("/:"));
@@ -115,6 +122,13 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"norms: specialize-scalar", "block-shape grid-stride qualify-pointers unroll"},
       {"norms: split-reduction", "specialize-scalar unroll"},
       {"norms: unroll", "block-shape grid-stride qualify-pointers specialize-scalar"},
+      {"outer:", "block-shape distribute-loop grid-stride loop-to-grid qualify-pointers unroll"},
+      {"outer: block-shape", "coarsen qualify-pointers unroll"},
+      {"outer: distribute-loop", "qualify-pointers unroll"},
+      {"outer: grid-stride", "qualify-pointers unroll"},
+      {"outer: loop-to-grid", "block-shape qualify-pointers swap-thread-axes transpose-through-shared"},
+      {"outer: qualify-pointers", "block-shape distribute-loop grid-stride loop-to-grid unroll"},
+      {"outer: unroll", "block-shape grid-stride qualify-pointers"},
       {"scale:", "block-shape grid-stride qualify-pointers"},
       {"scale: block-shape", "coarsen qualify-pointers vectorize-access"},
       {"scale: grid-stride", "qualify-pointers unroll"},

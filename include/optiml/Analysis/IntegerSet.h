@@ -28,6 +28,10 @@ std::optional<std::vector<std::vector<Poly>>> projectSets(const std::vector<std:
                                                           const std::vector<SetPiece> &pieces,
                                                           const std::vector<Poly> &context, unsigned most);
 
+/// Whether no integers make all of `facts` >= 0. Products of atoms count as values of their own, of which nothing is known:
+/// true is a proof, false is not.
+bool isEmptySet(const std::vector<Poly> &facts);
+
 } // namespace optiml
 
 #endif

@@ -7,6 +7,8 @@
 namespace clang {
 class ASTContext;
 class FunctionDecl;
+class SourceLocation;
+class SourceManager;
 } // namespace clang
 
 namespace optiml {
@@ -23,6 +25,9 @@ private:
   clang::ASTContext &ast;
   std::map<const clang::FunctionDecl *, bool> known;
 };
+
+/// In one of CUDA's headers for numbers of 16 bits.
+bool isHalfHeader(const clang::SourceManager &sm, clang::SourceLocation loc);
 
 } // namespace optiml
 

@@ -31,6 +31,7 @@ struct Type {
   bool isSigned = true;
   bool isConst = false, isVolatile = false; ///< top level
   bool isRestrict = false;                  ///< pointers
+  bool isHalf = false;                      ///< records: a number of 16 bits, __half or __nv_bfloat16
   std::shared_ptr<const Type> pointee;      ///< pointers
   bool isInt() const { return cls == Class::Int || cls == Class::Bool; }
   bool isFloat() const { return cls == Class::Float; }

@@ -1,0 +1,530 @@
+//===- LoopToGrid.cpp - a loop of a thread as an axis of the grid ---------===//
+//
+// loop-to-grid[kernel/j]: a loop whose iterations do not depend on one another is run by a thread for each iteration, along
+// the first axis that the kernel does not look at. "One thread a row, loop over the columns, inner sum" becomes an ordinary
+// kernel of two axes, which can be tiled.
+//
+// Legal: iterations of one thread never touch what another one, or the thread outside of the loop, writes (proved by isl on
+// the difference of indices, or recorded), and no variable carries a value from one to the next, or out of the loop. Then
+// they are like threads: in any order. What stands around the loop is computed again by the thread of every iteration;
+// what it writes to memory is written by the thread of index 0 alone, which always exists: the loop's extent over all
+// threads, known before the launch, is at least 1 as a condition. Iterations that a thread of the source would not run
+// (bounds that depend on the thread) are left out by a test.
+//
+//===----------------------------------------------------------------------===//
+#include "Iterations.h"
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace optiml;
+
+namespace {
+
+/// Other loops of the thread are run again by every iteration's thread: with more iterations than this, better not.
+constexpr int64_t mostRepeated = 16;
+/// A launch with fewer threads than this for each multiprocessor leaves some of the GPU idle.
+constexpr int64_t threadsToFill = 2048;
+
+bool contains(const Stmt &s, const Stmt *wanted) {
+  return &s == wanted || llvm::any_of(s.body, [&](const StmtRef &child) { return contains(*child, wanted); });
+}
+
+bool isLoop(const Stmt &s) { return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do; }
+
+/// The variable that an assignment changes, or whose address is taken; null for memory behind a pointer.
+const Expr *changedVariable(const ExprRef &e) {
+  if (e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec && !(e->kind == ExprKind::Unary && e->text == "&"))
+    return nullptr;
+  const Expr *target = e->args[0].get();
+  while (target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) {
+    const Expr *base = target->args[0].get();
+    if (base->type.cls == Type::Class::Pointer && base->type.text.find('[') == std::string::npos)
+      return nullptr;
+    target = base;
+  }
+  return target->kind == ExprKind::Var ? target : nullptr;
+}
+
+std::set<std::string> declaredIn(Stmt &s) {
+  std::set<std::string> names;
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::Decl)
+      names.insert(t.text);
+  });
+  return names;
+}
+
+unsigned mentionsOf(Stmt &s, const std::string &name) {
+  unsigned count = 0;
+  walkExprs(s, [&](const ExprRef &e) { count += (e->kind == ExprKind::Var && e->text == name) || e->names.count(name); });
+  return count;
+}
+
+/// Replaces what starts the next iteration by the end of this one.
+void endAtContinue(Stmt &s) {
+  for (const StmtRef &child : s.body) {
+    if (child->kind == StmtKind::Continue)
+      child->kind = StmtKind::Return;
+    else if (!isLoop(*child))
+      endAtContinue(*child);
+  }
+}
+
+class Mapping {
+public:
+  Mapping(KernelState &state, Kernel &kernel, Stmt &loop, const CountedLoop &counted, unsigned axis)
+      : state(state), kernel(kernel), loop(loop), counted(counted), axis(axis) {}
+
+  llvm::Error run();
+
+private:
+  llvm::Error checkStructure();
+  llvm::Error takeVariablesIn();
+  llvm::Error checkAround(const KernelModel &model);
+  llvm::Error checkSibling(const KernelModel &model, Stmt &s);
+  llvm::Error chooseIndex(const KernelModel &model);
+  llvm::Error setLaunch(const KernelModel &model);
+  bool writesMemory(const KernelModel &model, Stmt &s) const;
+  void spell(const KernelModel &model);
+  void rewrite();
+  std::vector<StmtRef> *listOf(const Stmt &wanted);
+  void splice(std::vector<StmtRef> &list);
+  void byFirst(std::vector<StmtRef> &list);
+
+  KernelState &state;
+  Kernel &kernel;
+  Stmt &loop;
+  CountedLoop counted;
+  unsigned axis;
+  std::set<const Stmt *> writers; ///< statements around the loop that write memory
+  std::vector<Poly> known;        ///< facts where the loop stands
+  Poly lower, upper;
+  bool uniformLower = false, uniformUpper = false;
+
+  std::string index;  ///< name of the index along the axis
+  Poly extent;         ///< over all threads, in values of the loop's variable
+  bool direct = false; ///< the index is the loop's variable
+  ExprRef bound;       ///< every thread with work is below it
+  ExprRef start, condition; ///< of the loop
+  StmtRef ownTest;         ///< of the iterations that the thread of the source runs
+  /// The index counts steps from a lower bound that depends on the thread. Otherwise the variable is known from the outset.
+  bool isGeneral() const { return !direct && !uniformLower; }
+};
+
+/// The loop stands under branches alone; nothing in the kernel is text.
+llvm::Error Mapping::checkStructure() {
+  unsigned opaque = 0, volatiles = 0;
+  walk(*kernel.body, [&](Stmt &s) {
+    opaque = s.kind == StmtKind::Opaque ? std::max(1u, s.line) : opaque;
+    volatiles = s.kind == StmtKind::Decl && (s.type.isVolatile || (s.type.pointee && s.type.pointee->isVolatile)) ? std::max(1u, s.line) : volatiles;
+  });
+  for (const Param &p : kernel.params)
+    if (p.type.pointee && p.type.pointee->isVolatile)
+      return notApplicable("'{0}' is volatile", p.name);
+  if (volatiles)
+    return notApplicable("line {0} declares something volatile", volatiles);
+  if (opaque)
+    return notApplicable("line {0} is not understood", opaque);
+  Stmt *at = kernel.body.get();
+  while (at != &loop) {
+    if (isLoop(*at))
+      return notApplicable("the loop is part of another loop of the thread (line {0})", at->line);
+    auto child = llvm::find_if(at->body, [&](const StmtRef &s) { return contains(*s, &loop); });
+    at = child->get();
+  }
+  unsigned leaves = 0;
+  std::function<void(Stmt &, bool)> look = [&](Stmt &s, bool nested) {
+    for (const StmtRef &child : s.body) {
+      if (child->kind == StmtKind::Return || (child->kind == StmtKind::Break && !nested))
+        leaves = std::max(1u, child->line);
+      look(*child, nested || isLoop(*child));
+    }
+  };
+  look(*loop.body[0], false);
+  return leaves ? notApplicable("line {0} leaves the loop", leaves) : llvm::Error::success();
+}
+
+/// A variable from outside that every iteration sets before it uses it, and that nobody needs afterwards, becomes one of the
+/// iteration. No other variable may change in the loop.
+llvm::Error Mapping::takeVariablesIn() {
+  std::set<std::string> own = declaredIn(loop);
+  std::map<std::string, unsigned> changed;
+  walkExprs(*loop.body[0], [&](const ExprRef &e) {
+    if (const Expr *variable = changedVariable(e); variable && !own.count(variable->text))
+      changed.emplace(variable->text, e->line);
+  });
+  for (const auto &[name, line] : changed) {
+    auto refuse = [&, &name = name, line = line] {
+      return notApplicable("'{0}' keeps its value from one iteration to the next, or after the loop (line {1})", name, line);
+    };
+    Stmt *declaration = nullptr;
+    walk(*kernel.body, [&, &name = name](Stmt &s) {
+      if (s.kind == StmtKind::Decl && s.text == name)
+        declaration = &s;
+    });
+    bool elsewhere = mentionsOf(*kernel.body, name) != mentionsOf(loop, name);
+    if (!declaration || declaration->isShared || !declaration->dims.empty() || declaration->type.isConst || elsewhere ||
+        mentions(counted.lower, name) || mentions(counted.upper, name))
+      return refuse();
+    std::vector<StmtRef> &body = loop.body[0]->body;
+    auto first = llvm::find_if(body, [&, &name = name](const StmtRef &s) { return mentionsOf(*s, name) > 0; });
+    if (first == body.end() || (*first)->kind != StmtKind::Expr || (*first)->expr->kind != ExprKind::Assign || (*first)->expr->text != "=" ||
+        (*first)->expr->args[0]->kind != ExprKind::Var || (*first)->expr->args[0]->text != name || mentions((*first)->expr->args[1], name))
+      return refuse();
+    StmtRef inner = declStmt(name, declaration->type, (*first)->expr->args[1]);
+    inner->line = (*first)->line;
+    *first = inner;
+    auto place = findPlace(*kernel.body, declaration);
+    if (!place)
+      return refuse();
+    place->block->body.erase(place->block->body.begin() + long(place->index));
+  }
+  return llvm::Error::success();
+}
+
+bool Mapping::writesMemory(const KernelModel &model, Stmt &s) const {
+  return llvm::any_of(model.accesses(), [&](const Access &access) {
+    return access.write && access.space != Space::Local && (access.stmt == &s || insideOf(access, &s) || contains(s, access.stmt));
+  });
+}
+
+/// A statement beside the loop, or beside a branch that holds it.
+llvm::Error Mapping::checkSibling(const KernelModel &model, Stmt &s) {
+  unsigned repeated = 0;
+  walk(s, [&](Stmt &t) {
+    if (!isLoop(t))
+      return;
+    auto other = asCountedLoop(t);
+    auto trips = other ? other->tripCount() : std::nullopt;
+    if (!trips || *trips > mostRepeated)
+      repeated = std::max(1u, t.line);
+  });
+  if (repeated)
+    return notApplicable("the loop at line {0} would be run again for every iteration", repeated);
+  if (!writesMemory(model, s))
+    return llvm::Error::success();
+  if (s.kind == StmtKind::Decl)
+    return notApplicable("line {0} writes memory and a variable at once", s.line);
+  std::set<std::string> own = declaredIn(s);
+  unsigned mixed = 0;
+  walkExprs(s, [&](const ExprRef &e) {
+    if (const Expr *variable = changedVariable(e); variable && !own.count(variable->text))
+      mixed = std::max(1u, e->line);
+  });
+  if (mixed)
+    return notApplicable("line {0} changes a variable beside writing memory", mixed);
+  writers.insert(&s);
+  return llvm::Error::success();
+}
+
+llvm::Error Mapping::checkAround(const KernelModel &model) {
+  for (Stmt *at = kernel.body.get(); at != &loop;) {
+    Stmt *next = nullptr;
+    for (const StmtRef &child : at->body) {
+      if (contains(*child, &loop)) {
+        next = child.get();
+        continue;
+      }
+      if (at->kind == StmtKind::If) { // the other branch
+        for (const StmtRef &s : child->body)
+          if (llvm::Error e = checkSibling(model, *s))
+            return e;
+      } else if (llvm::Error e = checkSibling(model, *child)) {
+        return e;
+      }
+    }
+    if (at->kind == StmtKind::If && writesMemory(model, *exprStmt(at->expr)))
+      return notApplicable("line {0} writes memory in a condition", at->line);
+    at = next;
+  }
+  // What is computed again must not see what the first thread writes.
+  std::set<std::string> written;
+  auto ofWriter = [&](const Access &access) {
+    return llvm::any_of(writers, [&](const Stmt *s) { return contains(*s, access.stmt) || insideOf(access, s); });
+  };
+  for (const Access &access : model.accesses())
+    if (access.space == Space::Global && !insideOf(access, &loop)) {
+      if (access.write && !ofWriter(access))
+        return notApplicable("line {0} writes memory in a place that is not understood", access.stmt->line);
+      if (access.write)
+        written.insert(access.array);
+    }
+  for (const Access &access : model.accesses())
+    if (access.space == Space::Global && access.read && !insideOf(access, &loop) && !ofWriter(access) && written.count(access.array))
+      return notApplicable("line {0} reads '{1}', which is written outside of the loop too", access.stmt->line, access.array);
+  return llvm::Error::success();
+}
+
+/// What the index along the axis stands for, and its bound.
+llvm::Error Mapping::chooseIndex(const KernelModel &model) {
+  if (counted.type.bytes < 4)
+    return notApplicable("line {0}: the loop's counter is too narrow", loop.line);
+  if (!model.stable(counted.lower) || !model.stable(counted.upper))
+    return notApplicable("line {0}: the loop's bounds are not known before the launch", loop.line);
+  lower = model.poly(counted.lower);
+  upper = model.poly(counted.upper);
+  uniformLower = planText(model, lower).has_value();
+  uniformUpper = planText(model, upper).has_value();
+  auto least = lowerBound(model, lower, known);
+  bool notNegative = least && least->constant() && *least->constant() >= 0;
+  // -1 < n does not hold for an unsigned n.
+  auto isSigned = [](const Type &type) { return type.isSigned || type.bytes < 4; };
+  bool sameSigns = isSigned(counted.type) == isSigned(counted.upper->type) ||
+                   (counted.upper->type.bytes < counted.type.bytes && isSigned(counted.type)) ||
+                   (counted.type.bytes < counted.upper->type.bytes && isSigned(counted.upper->type));
+  bool allSigned = sameSigns && isSigned(counted.type);
+  if (!allSigned && (!notNegative || (!sameSigns && !uniformUpper)))
+    return notApplicable("line {0}: the loop's bounds are of different signedness, and may be negative", loop.line);
+  direct = counted.step == 1 && notNegative && (lower == Poly(0) || !uniformLower);
+  Poly count = direct ? upper : upper - lower;
+  auto most = planText(model, count) ? std::optional(count) : upperBound(model, count, known);
+  if (!most || !planText(model, *most))
+    return notApplicable("line {0}: how often the loop runs is not known before the launch", loop.line);
+  extent = *most;
+  return llvm::Error::success();
+}
+
+/// Geometry, and what makes it right.
+llvm::Error Mapping::setLaunch(const KernelModel &model) {
+  const std::string suffix(1, char('x' + axis)), steps = *planText(model, extent);
+  requireOneCopy(state, axis);
+  std::string count = direct || counted.step == 1 ? steps : "ceildiv(" + steps + ", " + std::to_string(counted.step) + ")";
+  if (auto constant = extent.constant(); !constant || *constant < 1)
+    state.require(steps + " >= 1", "the loop has a first iteration");
+  IntExpr blocks = state.overOriginal("ceildiv(" + count + ", block." + suffix + ")");
+  if (axis > 0)
+    state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
+  else
+    state.require(steps + " <= " + std::to_string(INT32_MAX - 65536 - counted.step), "the index of the last thread does not overflow");
+  state.blocks[axis] = state.rewrite.plan.steps[0].grid[axis] = blocks;
+  auto value = [&](const std::string &name) -> std::optional<int64_t> {
+    for (unsigned a = 0; a < 3; ++a)
+      if (name == std::string("block.") + char('x' + a))
+        return state.hints.block[a];
+    auto it = state.hints.scalars.find(name);
+    return it == state.hints.scalars.end() ? std::nullopt : std::optional(it->second);
+  };
+  if (auto known = blocks.evaluate(value); known && state.hints.grid[0] && state.hints.block[0])
+    state.hints.grid[axis] = *known;
+  return llvm::Error::success();
+}
+
+/// Puts the body in the loop's place, under the tests that are left.
+void Mapping::splice(std::vector<StmtRef> &list) {
+  std::vector<StmtRef> body = loop.body[0]->body;
+  if (isGeneral()) {
+    Type type = counted.type;
+    type.isConst = false;
+    ExprRef steps = mul(var(index, Type::makeInt()), intLit(counted.step));
+    body = {declStmt(counted.var, type, add(counted.lower, steps)), ifStmt(condition, block(body))};
+  } else {
+    ExprRef test = uniformUpper ? nullptr : condition;
+    if (direct && lower != Poly(0))
+      test = logicalAnd(binary(">=", var(counted.var, counted.type), counted.lower, Type::makeBool()), test);
+    if (test)
+      body = {ownTest = ifStmt(test, block(body))};
+  }
+  auto at = list.erase(llvm::find_if(list, [&](const StmtRef &s) { return s.get() == &loop; }));
+  list.insert(at, body.begin(), body.end());
+}
+
+/// Statements that write memory run in the thread of index 0.
+void Mapping::byFirst(std::vector<StmtRef> &list) {
+  std::vector<StmtRef> result;
+  StmtRef last;
+  for (const StmtRef &s : list) {
+    if (!writers.erase(s.get())) { // each is wrapped once
+      result.push_back(s);
+      last = nullptr;
+      continue;
+    }
+    if (!last) {
+      ExprRef first = direct || isGeneral() ? intLit(0) : start;
+      last = ifStmt(binary("==", var(index, Type::makeInt()), first, Type::makeBool()), block());
+      result.push_back(last);
+    }
+    last->body[0]->body.push_back(s);
+  }
+  list = std::move(result);
+}
+
+void Mapping::rewrite() {
+  std::vector<StmtRef> &body = kernel.body->body;
+  const auto head = llvm::find_if(body, [](const StmtRef &s) { return s->kind != StmtKind::Decl; }) - body.begin();
+  forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+    if (llvm::any_of(list, [&](const StmtRef &s) { return writers.count(s.get()); }))
+      byFirst(list);
+  });
+  splice(*listOf(loop));
+
+  Type type = isGeneral() ? Type::makeInt() : counted.type;
+  type.isConst = false;
+  ExprRef value = add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
+  if (!direct && !isGeneral())
+    value = add(mul(castTo(type, value), intLit(counted.step)), start);
+  std::vector<StmtRef> work(body.begin() + head, body.end());
+  body.resize(size_t(head));
+  body.push_back(declStmt(index, type, value));
+  if (work.size() == 1 && work[0]->kind == StmtKind::If && work[0]->body.size() == 1) {
+    work[0]->expr = logicalAnd(work[0]->expr, bound);
+    body.push_back(work[0]);
+    if (ownTest && work[0]->body[0]->body == std::vector<StmtRef>{ownTest}) {
+      work[0]->expr = logicalAnd(work[0]->expr, ownTest->expr);
+      work[0]->body = ownTest->body;
+    }
+  } else {
+    body.push_back(ifStmt(bound, block(std::move(work))));
+  }
+}
+
+/// The list that a statement of the kernel stands in.
+std::vector<StmtRef> *Mapping::listOf(const Stmt &wanted) {
+  auto place = findPlace(*kernel.body, &wanted);
+  return place ? &place->block->body : nullptr;
+}
+
+/// Chooses names, and how the source's bounds are written where they are needed now.
+void Mapping::spell(const KernelModel &model) {
+  // The variable's own name, unless it means something else elsewhere.
+  unsigned declared = 0;
+  std::set<std::string> names = allNames(kernel);
+  walk(*kernel.body, [&](Stmt &s) { declared += s.kind == StmtKind::Decl && s.text == counted.var; });
+  condition = loop.expr->text == "!=" ? lessThan(var(counted.var, counted.type), counted.upper) : loop.expr;
+  if (declared > 1) {
+    ExprRef renamed = var(freshName(names, counted.var), counted.type);
+    substitute(loop, {{counted.var, renamed}});
+    condition = substitute(condition, {{counted.var, renamed}});
+    counted.var = renamed->text;
+  }
+  index = isGeneral() ? freshName(names, counted.var + "_index") : counted.var;
+  auto known = [&](const ExprRef &e) { // before anything is computed
+    return llvm::all_of(namesIn(e), [&](const std::string &name) { return model.param(name) != nullptr; });
+  };
+  start = known(counted.lower) ? counted.lower : polyExpr(model, lower);
+  ExprRef variable = var(index, isGeneral() ? Type::makeInt() : counted.type);
+  if (isGeneral())
+    bound = lessThan(mul(variable, intLit(counted.step)), polyExpr(model, extent));
+  else if (uniformUpper && known(counted.upper))
+    bound = condition;
+  else
+    bound = lessThan(variable, polyExpr(model, uniformUpper ? upper : direct ? extent : extent + lower));
+}
+
+llvm::Error Mapping::run() {
+  if (llvm::Error e = checkStructure())
+    return e;
+  if (llvm::Error e = takeVariablesIn())
+    return e;
+  endAtContinue(*loop.body[0]);
+  Kernel iteration;
+  iteration.body = loop.body[0];
+  if (llvm::Error e = removeEarlyReturns(iteration))
+    return e;
+  KernelModel model(kernel, {0, 0, 0});
+  if (unsigned line = model.unknownEffectLine())
+    return notApplicable("line {0} may access memory in ways that are not understood", line);
+  if (llvm::Error e = checkAround(model))
+    return e;
+  for (Stmt *at = kernel.body.get(); at != &loop;) {
+    auto child = llvm::find_if(at->body, [&](const StmtRef &s) { return contains(*s, &loop); });
+    if (at->kind == StmtKind::If)
+      model.addFacts(at->expr, child == at->body.begin(), known);
+    at = child->get();
+  }
+  model.addLoopFacts({}, known);
+  if (llvm::Error e = chooseIndex(model))
+    return e;
+  if (llvm::Error e = Iterations(model, loop, counted).requireIndependent(state))
+    return e;
+  if (llvm::Error e = setLaunch(model))
+    return e;
+
+  spell(model);
+  rewrite();
+  return llvm::Error::success();
+}
+
+class LoopToGrid : public Transform {
+public:
+  llvm::StringRef name() const override { return "loop-to-grid"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<ActionTemplate> result;
+    for (const auto &[path, loop] : countedLoops(*state.tree)) {
+      if (!pays(state, *loop))
+        continue;
+      auto applied = apply(state, path, {});
+      if (applied)
+        result.push_back({"loop-to-grid", state.rewrite.original + path, {{}}});
+      else
+        llvm::consumeError(applied.takeError());
+    }
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &) const override {
+    std::array<int64_t, 3> pinned = state.pinnedBlock();
+    if (pinned[0] || pinned[1] || pinned[2])
+      return notApplicable("the block shape is fixed already");
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
+    if (threadsWorkTogether(*kernel))
+      return notApplicable("the kernel's threads work together, or wait for each other");
+    if (llvm::Error e = removeEarlyReturns(*kernel))
+      return std::move(e);
+    Stmt *loop = findLoop(*kernel, site);
+    if (!loop)
+      return notApplicable("there is no counted loop '{0}'", site);
+    unsigned axis = freeAxis(*kernel);
+    if (axis == 3)
+      return notApplicable("the kernel looks at all axes of the grid already");
+    auto counted = asCountedLoop(*loop);
+    if (llvm::Error e = Mapping(result, *kernel, *loop, *counted, axis).run())
+      return std::move(e);
+    removeUnused(*kernel);
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  /// The first axis that the kernel does not look at; 3 when there is none.
+  static unsigned freeAxis(const Kernel &kernel) {
+    auto copy = kernel.clone();
+    std::array<AxisUse, 3> uses = normalizeGlobalIndex(*copy, {0, 0, 0});
+    unsigned axis = 0;
+    while (axis < 3 && (uses[axis].global || uses[axis].other))
+      ++axis;
+    return axis;
+  }
+
+  /// The launch does not fill the GPU, or neighbouring iterations access neighbours where neighbouring threads do not.
+  static bool pays(const KernelState &state, Stmt &loop) {
+    const LaunchHints &hints = state.hints;
+    double threads = 1;
+    for (unsigned a = 0; a < 3; ++a)
+      threads *= double(hints.grid[a]) * double(hints.block[a]);
+    if (threads < double(threadsToFill) * hints.multiprocessors)
+      return true;
+    KernelModel model(*state.tree, {0, 0, 0});
+    auto isUnit = [&](const Access &access, const std::string &atom) {
+      auto factor = access.subscripts.back().coefficient(atom);
+      auto c = factor ? factor->constant() : std::nullopt;
+      return c && *c != 0 && std::abs(*c) <= 4;
+    };
+    int balance = 0;
+    for (const Access &access : model.accesses())
+      if (access.space == Space::Global && !access.subscripts.empty() && insideOf(access, &loop))
+        balance += int(isUnit(access, loop.init->text)) - int(isUnit(access, "globalIdx.x"));
+    return balance > 0;
+  }
+};
+} // namespace
+
+const Transform *optiml::makeLoopToGrid() {
+  static const LoopToGrid transform;
+  return &transform;
+}
