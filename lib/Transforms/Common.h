@@ -45,8 +45,8 @@ ExprRef axisBuiltin(const char *base, unsigned axis);
 /// The uniform upper bound U such that every access to memory (and every other effect) runs under globalIdx.a < U; as a
 /// polynomial in kernel parameters. Nothing when there is none.
 std::optional<Poly> globalUpperBound(const KernelModel &model, unsigned axis);
-/// The same for any index that threads have: "globalIdx.x", "blockIdx.y".
-std::optional<Poly> upperBoundOf(const KernelModel &model, const std::string &index);
+/// The same for any index that threads have: "globalIdx.x", "blockIdx.y". `ofWrites`: reads may stand elsewhere.
+std::optional<Poly> upperBoundOf(const KernelModel &model, const std::string &index, bool ofWrites = false);
 
 /// Every effect stands under scale * globalIdx.a < end, where `guard` says just that; `end` has a type of its own.
 struct ScaledBound {

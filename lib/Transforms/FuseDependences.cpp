@@ -28,7 +28,7 @@ public:
       : model(model), strides(strides), a(a), b(b) {}
   /// They meet in one thread only, where `state`'s conditions hold.
   bool onlyInOneThread(KernelState &state);
-  /// They meet, in one thread, only where the one's variable is the other's.
+  /// Where they meet in one thread, the one's variable is the other's.
   bool onlyWhere(const std::string &first, const std::string &second);
 
 private:
@@ -163,7 +163,17 @@ bool Meeting::addMeeting() {
   return true;
 }
 
-bool Meeting::onlyWhere(const std::string &first, const std::string &second) { return addMeeting() && same(first, second); }
+bool Meeting::onlyWhere(const std::string &first, const std::string &second) {
+  if (!addMeeting())
+    return false;
+  for (const char *base : {"globalIdx.", "blockIdx.", "threadIdx."})
+    for (char axis : {'x', 'y', 'z'}) {
+      const Poly place = Poly::atom(std::string(base) + axis);
+      addFact(place - primed(place));
+      addFact(primed(place) - place);
+    }
+  return same(first, second);
+}
 
 bool optiml::meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
                                 const Access &b, const std::string &loopB) {
@@ -232,7 +242,7 @@ static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &pa
 }
 
 llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
-                                      const StrideLoops &strides, const std::set<unsigned> &turning, ArrayPairs &disjoint,
+                                      const StrideLoops &strides, const std::vector<BroughtPart> &brought, ArrayPairs &disjoint,
                                       bool &flows) {
   std::vector<const Access *> accesses;
   for (const Access &access : model.accesses())
@@ -242,11 +252,11 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
     return notApplicable("they access memory in more than 400 places");
   if (llvm::Error e = requireNoVariables(model, partOf, accesses))
     return e;
+  auto wasBrought = [&](const Access &access) { return !brought.empty() && !brought[partOf.at(access.stmt)].loops.empty(); };
   auto forEachPair = [&](auto &&look) -> llvm::Error {
     for (const Access *a : accesses)
       for (const Access *b : accesses)
-        if ((a->write || b->write) && (partOf.at(a->stmt) < partOf.at(b->stmt) ||
-                                       (partOf.at(a->stmt) == partOf.at(b->stmt) && turning.count(partOf.at(a->stmt)))))
+        if ((a->write || b->write) && (partOf.at(a->stmt) < partOf.at(b->stmt) || (partOf.at(a->stmt) == partOf.at(b->stmt) && wasBrought(*a))))
           if (llvm::Error e = look(*a, *b))
             return e;
     return llvm::Error::success();
@@ -255,6 +265,16 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
     if (a.array != b.array)
       return llvm::Error::success();
     flows |= a.write && b.read && a.node->type.isFloat() && partOf.at(a.stmt) != partOf.at(b.stmt);
+    const unsigned part = partOf.at(a.stmt);
+    if (part == partOf.at(b.stmt)) { // threads that became turns of one thread
+      if (a.atomic && b.atomic && !brought[part].tookTurns)
+        return llvm::Error::success();
+      bool apart = llvm::all_of(brought[part].loops, [&](const std::string &loop) {
+        return brought[part].tookTurns || meetInOneIteration(model, strides, a, loop, b, loop);
+      });
+      if (!apart)
+        return notApplicable("threads share elements of '{0}' (lines {1} and {2})", a.array, a.stmt->line, b.stmt->line);
+    }
     if (Meeting(model, strides, a, b).onlyInOneThread(state))
       return llvm::Error::success();
     return notApplicable("one thread may need what another did to '{0}' (lines {1} and {2})", a.array, a.stmt->line, b.stmt->line);
@@ -262,6 +282,8 @@ llvm::Error optiml::requireSameThread(KernelState &state, const KernelModel &mod
   if (shared)
     return shared;
   return forEachPair([&](const Access &a, const Access &b) -> llvm::Error {
+    if (partOf.at(a.stmt) == partOf.at(b.stmt) && !brought[partOf.at(a.stmt)].tookTurns)
+      return llvm::Error::success(); // threads of one kernel run in any order
     if (a.array == b.array || isConstantOfFile(model, a) || isConstantOfFile(model, b) || !disjoint.insert(std::minmax(a.array, b.array)).second)
       return llvm::Error::success();
     if (!isParameterArray(model, a) || !isParameterArray(model, b))

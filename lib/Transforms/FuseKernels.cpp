@@ -30,7 +30,7 @@ private:
   std::vector<std::shared_ptr<Kernel>> parts;
   std::set<std::string> mentioned; ///< every name in the parts
   unsigned current = 0;            ///< the part that is appended
-  std::set<unsigned> turning;      ///< parts in which one thread did elements of several rows
+  std::vector<BroughtPart> howBrought; ///< to one thread a row, by part
   FusedKernel result;
   std::vector<std::vector<std::string>> names;
   std::map<std::string, std::pair<unsigned, unsigned>> sources;
@@ -224,9 +224,8 @@ llvm::Error Fuser::bringTo(const RowSpace &given, unsigned geometry) {
     auto brought = bringToRows(*part, space, taken);
     if (!brought)
       return brought.takeError();
-    if (brought->tookTurns)
-      turning.insert(unsigned(result.launches.size()));
-    result.launches.push_back(std::move(brought->conditions));
+    result.launches.push_back(brought->conditions);
+    howBrought.push_back(std::move(*brought));
   }
   bool isFree = llvm::none_of(parts, [&](const auto &part) { return allNames(*part).count(given.name) != 0; });
   for (const std::shared_ptr<Kernel> &part : parts) {
@@ -397,7 +396,7 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   KernelModel model(*fused);
   ArrayPairs disjoint;
   bool flows = false;
-  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, turning, disjoint, flows))
+  if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, howBrought, disjoint, flows))
     return std::move(e);
   if (flows && strictFloat)
     return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");

@@ -36,16 +36,18 @@ struct BroughtPart {
   /// One thread did several elements, one after the other, which may belong to several rows now: right only when rows need
   /// nothing of each other.
   bool tookTurns = false;
+  std::vector<std::string> loops; ///< variables of the loops that stand for threads
 };
 /// Rewrites the kernel for one thread a row along x: `row = …; if (row < rows) { its elements, in loops }`. `taken`: names
 /// in use, to which new ones are added.
 llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);
 
 /// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
-/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. The same within the parts `turning`.
-/// `flows`: a part reads floating-point numbers that an earlier one has written.
+/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `brought`: by part, how it became one
+/// thread a row (empty: none did); such a part's own threads must not have shared elements either. `flows`: a part reads
+/// floating-point numbers that an earlier one has written.
 llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf, const StrideLoops &strides,
-                              const std::set<unsigned> &turning, ArrayPairs &disjoint, bool &flows);
+                              const std::vector<BroughtPart> &brought, ArrayPairs &disjoint, bool &flows);
 
 /// Where two accesses of one thread meet, the loops with these variables are in the same iteration.
 bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,

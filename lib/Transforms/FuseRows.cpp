@@ -110,10 +110,32 @@ bool connectedByMemoryOnly(const Kernel &kernel, Stmt &loop) {
   return good;
 }
 
-/// Statements outside of the loop may write memory.
+/// Statements outside of the loop may write memory, or read what the kernel writes.
 bool hasEffectsBeside(const Kernel &kernel, const Stmt &loop) {
   KernelModel model(kernel);
-  return llvm::any_of(model.accesses(), [&](const Access &access) { return access.write && !insideOf(access, &loop); });
+  return llvm::any_of(model.accesses(), [&](const Access &access) {
+    return access.space == Space::Global && !insideOf(access, &loop) && (access.write || model.writesArray(access.array));
+  });
+}
+
+/// Declarations without effects that nothing needs.
+void dropUnused(Kernel &kernel) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::set<std::string> used;
+    const KernelModel model(kernel);
+    walkExprs(*kernel.body, [&](const ExprRef &e) {
+      if (e->kind == ExprKind::Var)
+        used.insert(e->text);
+      used.insert(e->names.begin(), e->names.end());
+    });
+    walk(*kernel.body, [&](Stmt &s) { used.insert(s.names.begin(), s.names.end()); });
+    walk(*kernel.body, [&](Stmt &s) {
+      changed |= std::erase_if(s.body, [&](const StmtRef &c) {
+        return c->kind == StmtKind::Decl && c->dims.empty() && c->expr && !used.count(c->text) && model.stable(c->expr);
+      }) != 0;
+    });
+  }
 }
 
 bool hidesPlace(const Kernel &kernel) {
@@ -125,25 +147,26 @@ bool hidesPlace(const Kernel &kernel) {
 
 } // namespace
 
-/// What a loop's variable starts with and is advanced by, as one of the ways in which threads take turns: the index.
+/// What a loop's variable starts with and is advanced by, as one of the ways in which threads take turns: the name of the
+/// index that has a thread for each turn.
 static std::string turnsOf(const StridedLoop &loop, const KernelModel &model) {
   const Poly first = model.poly(loop.lower), step = model.poly(loop.step);
   for (char axis : {'x', 'y', 'z'}) {
     auto named = [&](const char *base) { return std::string(base) + "." + axis; };
     const Poly blocks = Poly::atom(named("gridDim")), threads = Poly::atom(named("blockDim"));
     if (first == Poly::atom(named("globalIdx")) && step == blocks * threads)
-      return named("globalIdx");
+      return named("globalTurn");
     if (first == Poly::atom(named("threadIdx")) && step == threads)
-      return named("threadIdx");
+      return named("threadTurn");
     if (first == Poly::atom(named("blockIdx")) && step == blocks)
-      return named("blockIdx");
+      return named("blockTurn");
   }
   return "";
 }
 
-/// for (T i = threadIdx.x; i < n; i += blockDim.x) { … }  becomes  T i = threadIdx.x; if (i < n) { … }  of as many threads as
-/// there are iterations. Only where all that the kernel does to memory is in the loop, and nothing but memory connects
-/// iterations.
+/// for (T i = threadIdx.x; i < n; i += blockDim.x) { … }  becomes  T i = threadTurn.x; if (i < n) { … }  of as many threads as
+/// there are iterations. Only where all that the kernel does to memory is in the loop, nothing but memory connects
+/// iterations, and what is read before does not change.
 void RowMaker::endTurns() {
   const std::shared_ptr<Kernel> before = part.clone();
   const KernelModel model(*before);
@@ -154,7 +177,7 @@ void RowMaker::endTurns() {
       const std::string index = strided ? turnsOf(*strided, model) : "";
       if (index.empty() || turns.count(index) || !connectedByMemoryOnly(part, *loop) || hasEffectsBeside(part, *loop)) {
         for (const StmtRef &child : loop->body)
-          if (child->kind == StmtKind::Block)
+          if (child->kind == StmtKind::Block && loop->kind == StmtKind::If)
             visit(*child);
         continue;
       }
@@ -167,6 +190,8 @@ void RowMaker::endTurns() {
     }
   };
   visit(*part.body);
+  if (!turns.empty())
+    dropUnused(part); // where a loop began
 }
 
 /// The indices that the kernel's threads have, and how many threads there are along each.
@@ -189,24 +214,32 @@ llvm::Error RowMaker::findCoordinates() {
     if (count("blockDim") || count("gridDim") || (uses[axis].global && uses[axis].other))
       return notApplicable("its threads have other places than a global index along {0}", suffix.substr(1));
     auto add = [&](const std::string &name, const std::string &threads) {
-      coordinates.push_back({sample.at(name), turns.count(name) ? "" : threads, upperBoundOf(model, name)});
+      coordinates.push_back({sample.at(name), threads, upperBoundOf(model, name, /*ofWrites=*/true)});
     };
-    auto lone = [&](const std::string &extent) {
-      if (!turns.count("globalIdx" + suffix))
+    auto level = [&](const char *index, const char *turn, const std::string &extent) -> llvm::Error {
+      if (count(index) && count(turn))
+        return notApplicable("its threads' places matter beside their turns along {0}", suffix.substr(1));
+      if (count(turn)) {
+        add(turn + suffix, "");
+        conditions.push_back({IntExpr::of(extent + " >= 1"), "a launch that the device accepts"});
+      } else if (count(index)) {
+        add(index + suffix, extent);
+      } else {
         conditions.push_back({IntExpr::of(extent + " == 1"), "no thread does what another one does"});
+      }
+      return llvm::Error::success();
     };
-    if (uses[axis].global) {
-      add("globalIdx" + suffix, grid + " * " + blockSize);
+    if (uses[axis].global || count("globalTurn")) {
+      if (uses[axis].other)
+        return notApplicable("its threads' places matter beside their turns along {0}", suffix.substr(1));
+      if (llvm::Error e = level("globalIdx", "globalTurn", grid + " * " + blockSize))
+        return e;
       continue;
     }
-    if (count("blockIdx"))
-      add("blockIdx" + suffix, grid);
-    else
-      lone(grid);
-    if (count("threadIdx"))
-      add("threadIdx" + suffix, blockSize);
-    else
-      lone(blockSize);
+    if (llvm::Error e = level("blockIdx", "blockTurn", grid))
+      return e;
+    if (llvm::Error e = level("threadIdx", "threadTurn", blockSize))
+      return e;
   }
   if (coordinates.empty())
     return notApplicable("all its threads do the same");
@@ -214,10 +247,6 @@ llvm::Error RowMaker::findCoordinates() {
   const std::string most = std::to_string(part.maxThreads ? part.maxThreads : 1024);
   for (const std::string &limit : {"block.x * block.y * block.z <= " + most, std::string("block.z <= 64"), std::string("grid.y <= 65535"), std::string("grid.z <= 65535")})
     conditions.push_back({IntExpr::of(limit), "a launch that the device accepts"});
-  for (const std::string &index : turns) {
-    const std::string axis(1, index.back());
-    conditions.push_back({IntExpr::of("grid." + axis + " * block." + axis + " >= 1"), "a launch that the device accepts"});
-  }
   return llvm::Error::success();
 }
 
@@ -472,7 +501,10 @@ llvm::Expected<BroughtPart> RowMaker::run() {
     work = block({countedFor(index->text, Type::makeInt(), intLit(0), polyExpr(model, extent), 1, work, NoUnroll)});
   ExprRef place = add(mul(axisBuiltin("blockIdx", 0), axisBuiltin("blockDim", 0)), axisBuiltin("threadIdx", 0));
   part.body = block({declStmt(row->text, Type::makeInt(), place), ifStmt(lessThan(row, polyExpr(model, space.rows)), work)});
-  return BroughtPart{std::move(conditions), !turns.empty()};
+  BroughtPart brought{std::move(conditions), !turns.empty(), {}};
+  for (const auto &[index, extent] : loops)
+    brought.loops.push_back(index->text);
+  return brought;
 }
 
 std::vector<RowSpace> optiml::rowSpaces(const Kernel &kernel) {

@@ -281,12 +281,12 @@ std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned 
   return upperBoundOf(model, std::string("globalIdx.") + char('x' + axis));
 }
 
-std::optional<Poly> optiml::upperBoundOf(const KernelModel &model, const std::string &index) {
+std::optional<Poly> optiml::upperBoundOf(const KernelModel &model, const std::string &index, bool ofWrites) {
   if (model.unknownEffectLine())
     return std::nullopt;
   std::optional<std::vector<Poly>> common;
   for (const Access &access : model.accesses()) {
-    if (access.space == Space::Local)
+    if (access.space == Space::Local || (ofWrites && !access.write))
       continue;
     std::vector<Poly> bounds; // U with globalIdx < U
     for (const Poly &fact : model.facts(access)) {

@@ -64,6 +64,24 @@ __global__ void inRegisters(float *e, const float *total, int n, int cols) {
     last[0] = e[i] * 0.25f;
   }
 }
+// A turn's number is not the thread's; a loop around the turns orders them; a whole row is read before it changes.
+__global__ void byThread(float *e, const float *total, int n, int cols) {
+  int first = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int i = first; i < n; i += gridDim.x * blockDim.x)
+    e[i] += first * total[i / cols];
+}
+__global__ void sweeps(float *e, const float *total, int cols) {
+  for (int k = 0; k < 3; ++k)
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+      e[blockIdx.x * cols + c] = e[blockIdx.x * cols + (c + 1 < cols ? c + 1 : 0)] * 0.5f + total[blockIdx.x];
+}
+__global__ void atOnce(float *e, const float *total, int cols) {
+  float first = e[blockIdx.x * cols];
+  e[blockIdx.x * cols + threadIdx.x] += total[blockIdx.x] - first;
+}
+// CHECK-NOT: rowSum and byThread
+// CHECK-NOT: rowSum and sweeps
+// CHECK-NOT: rowSum and atOnce
 // CHECK-NOT: rowSum and running
 // CHECK-NOT: rowSum and lessFirst
 // CHECK-NOT: rowSum and summed
@@ -161,6 +179,16 @@ int main(int argc, char **argv) {
   show(y, n);
   rowSum<<<rowBlocks, 32>>>(y, total, rows, cols);
   inRegisters<<<1, 1>>>(y, total, n, cols);
+  show(y, n);
+  rowSum<<<rowBlocks, 32>>>(y, total, rows, cols);
+  byThread<<<2, 32>>>(y, total, n, cols);
+  show(y, n);
+  rowSum<<<rowBlocks, 32>>>(y, total, rows, cols);
+  sweeps<<<rows, 1>>>(y, total, cols);
+  show(y, n);
+  cudaMemcpy(y, h.data(), n * sizeof(float), cudaMemcpyHostToDevice);
+  rowSum<<<rowBlocks, 32>>>(y, total, rows, 1);
+  atOnce<<<rows, 1>>>(y, total, 1);
   show(y, n);
   rowSum<<<rowBlocks, 32>>>(y, total, rows, cols);
   byPlace<<<blocks, 128>>>(y, total, n, cols);

@@ -103,8 +103,9 @@ __global__ void channelShift(float *x, const float *sum, int images, int channel
 __global__ void blockRow(float *e, const float *total, int cols) { e[blockIdx.x * cols + threadIdx.x] -= total[blockIdx.x]; }
 __global__ void turns(float *e, const float *total, int cols) {
   int row = blockIdx.x;
+  const float t = total[row];
   for (int c = threadIdx.x; c < cols; c += blockDim.x)
-    e[row * cols + c] += total[row];
+    e[row * cols + c] += t;
 }
 __global__ void gridTurns(float *e, const float *total, int n, int cols) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
