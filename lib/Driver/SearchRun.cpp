@@ -277,7 +277,9 @@ void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
   bool trusted = backend.measures() ? outcome.improved : !summary.contains("kept");
   if (llvm::Error e = proposers.remember(result, trusted))
     warn("nothing was learnt from this search", std::move(e));
-  if (!store || interrupted || result.stop == StopReason::Cancelled)
+  // What failed for lack of time may succeed the next time, which finds these evaluations in the store.
+  bool unfinished = summary.contains("kept") && task.deadline->passed();
+  if (!store || interrupted || result.stop == StopReason::Cancelled || unfinished)
     return;
   StoredSearch stored;
   stored.recipe = result.best.recipe;
