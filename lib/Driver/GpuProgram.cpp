@@ -75,7 +75,7 @@ static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const s
                      "--optiml-args=ARGS gives it less to do",
                      task.flags.time);
   if (result->cancelled)
-    return makeError("the program was stopped, for the search's time is up");
+    return makeError("the program was stopped before it ended");
   return result;
 }
 

@@ -129,7 +129,9 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
 }
 
 void ProgramSearch::remember(const SearchOutcome &outcome) {
-  if (!means.store || means.interrupted || outcome.cancelled)
+  // What failed for lack of time may succeed the next time, which finds these evaluations in the store.
+  bool unfinished = outcome.summary.contains("kept") && task.deadline->passed();
+  if (!means.store || means.interrupted || outcome.cancelled || unfinished)
     return;
   StoredSearch stored;
   stored.recipe = outcome.recipe;

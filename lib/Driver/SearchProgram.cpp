@@ -27,7 +27,7 @@ void onInterrupt(int signal) {
 
 // Where variants are measured: after the search's time is up, the final race, the sanitizer and the whole program's runs
 // may take so much more.
-constexpr double settleSeconds = 30;
+constexpr double settleSeconds = 90;
 
 class Session {
 public:

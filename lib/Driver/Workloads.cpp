@@ -120,7 +120,7 @@ struct EmulatedProgram {
                          "the time of -O-search; --optiml-args=ARGS gives it less to do",
                          what, seconds);
       if (result->cancelled)
-        return makeError("{0} was stopped, for the search's time is up", what);
+        return makeError("{0} was stopped before it ended", what);
       return makeError("{0} {1}{2} on the CPU emulator{3}", what, result->exitCode ? "ended with " : "",
                        result->describe(), message.empty() ? "" : ": " + message.take_back(600).str());
     }

@@ -52,7 +52,22 @@ void BufferReference::setCells(StringRef file) {
   }
 }
 
-bool BufferReference::setSampledCells(StringRef file, StringRef sampleRun) {
+bool BufferReference::differBesideCells(StringRef a, StringRef b) const {
+  auto differ = [&](uint64_t begin, uint64_t end) {
+    return begin < end && memcmp(a.data() + begin, b.data() + begin, end - begin) != 0;
+  };
+  if (a.size() != b.size() || a.size() != bytes.size())
+    return true;
+  uint64_t position = 0;
+  for (const ShadowRecord &c : cells) {
+    if (differ(position, c.offset))
+      return true;
+    position = c.offset + c.bytes;
+  }
+  return differ(position, bytes.size());
+}
+
+bool BufferReference::setSampledCells(StringRef file, StringRef input, StringRef sampleRun) {
   setCells(file);
   bool whole = sampleRun.size() == bytes.size() && llvm::all_of(cells, [&](const ShadowRecord &c) {
                  return memcmp(bytes.data() + c.offset, sampleRun.data() + c.offset, c.bytes) == 0;
@@ -63,8 +78,11 @@ bool BufferReference::setSampledCells(StringRef file, StringRef sampleRun) {
     return false;
   }
   sampled = true;
+  // Where the kernel keeps other things in it too, nobody knows which of the other words are numbers.
+  bool onlyNumbers = llvm::all_of(cells, [&](const ShadowRecord &c) { return c.bytes == element.bytes; }) &&
+                     !differBesideCells(input, sampleRun);
   for (const ShadowRecord &c : cells)
-    if (c.bytes == element.bytes && std::isfinite(c.magnitude))
+    if (onlyNumbers && std::isfinite(c.magnitude))
       typical = std::max(typical, c.magnitude);
   return true;
 }

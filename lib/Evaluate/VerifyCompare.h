@@ -26,13 +26,15 @@ struct BufferReference {
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
   /// `cells` are those of some blocks; the others of the element's type count with the largest magnitude among these.
   bool sampled = false;
-  double typical = 0; ///< that magnitude; 0: nothing is known of the others, which must match bit for bit
+  double typical = 0; ///< that magnitude; 0: the others may be anything, and must match bit for bit
 
   /// Reads the cells of a shadow file and computes E. Cells whose bits differ from `bytes` are dropped.
   void setCells(llvm::StringRef shadowFile);
-  /// Cells of a run of some blocks, which left `sampleRun`. False, and nothing is set, where that is not what the whole
-  /// launch leaves: other blocks take part in them.
-  bool setSampledCells(llvm::StringRef shadowFile, llvm::StringRef sampleRun);
+  /// Cells of a run of some blocks on `input`, which left `sampleRun`. False, and nothing is set, where that is not what the
+  /// whole launch leaves: other blocks take part in them.
+  bool setSampledCells(llvm::StringRef shadowFile, llvm::StringRef input, llvm::StringRef sampleRun);
+  /// Whether the two differ in a byte that is in no cell.
+  bool differBesideCells(llvm::StringRef a, llvm::StringRef b) const;
   /// Marks what differs in another run of the original and is no floating-point cell.
   void markUnstable(llvm::StringRef otherRun);
 };

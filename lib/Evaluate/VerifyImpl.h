@@ -55,11 +55,14 @@ struct Verifier::Impl {
   /// Makes the case ready. An Error when the original cannot be run at all.
   llvm::Error prepare(ReferenceCase &c, unsigned workload, unsigned launch, unsigned input);
   llvm::Error runOriginal(ReferenceCase &c, unsigned workload, unsigned launch);
-  llvm::Error readReference(ReferenceCase &c, const LaunchImage &launch, const ReplayRun &bounds, const ReplayRun &shadow);
+  /// What a buffer holds before the launch; empty for a variable that is as the module has it.
+  llvm::Expected<std::string> inputOf(const ReferenceCase &c, const LaunchImage &launch, unsigned workload, unsigned buffer) const;
+  llvm::Error readReference(ReferenceCase &c, const LaunchImage &launch, unsigned workload, const ReplayRun &bounds,
+                            const ReplayRun &shadow);
   /// Finds what depends on the order of blocks. `cellsKnown`: numbers were recomputed in double precision.
   llvm::Error markUnstable(ReferenceCase &c, unsigned workload, unsigned launch, const ConcretePlan &plan, bool cellsKnown);
   /// Whether the launch changes numbers in floating point only, as far as its buffers' types tell.
-  bool changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned workload) const;
+  llvm::Expected<bool> changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned workload) const;
 
   struct Target {
     unsigned workload, launch;

@@ -117,7 +117,7 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
   llvm::Expected<ReplayRun> shadow = shadowRun.get(), races = raceRun.get();
   if (!shadow || !races)
     return llvm::joinErrors(shadow.takeError(), races.takeError());
-  if (llvm::Error e = readReference(c, launch, *bounds, *shadow))
+  if (llvm::Error e = readReference(c, launch, w, *bounds, *shadow))
     return e;
   bool sampled = !c.blocks.empty() && shadow->result.ok;
   if (sampled && !std::all_of(c.buffers.begin(), c.buffers.end(), [](const BufferReference &r) { return r.sampled || r.bytes.empty(); })) {
@@ -126,10 +126,13 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
     if (!shadow)
       return shadow.takeError();
     c.blocks.clear();
-    if (llvm::Error e = readReference(c, launch, *bounds, *shadow))
+    if (llvm::Error e = readReference(c, launch, w, *bounds, *shadow))
       return e;
   }
-  if (!c.isLong || !changesOnlyFloats(c, launch, w))
+  llvm::Expected<bool> onlyFloats = c.isLong ? changesOnlyFloats(c, launch, w) : llvm::Expected<bool>(false);
+  if (!onlyFloats)
+    return onlyFloats.takeError();
+  if (!*onlyFloats)
     if (llvm::Error e = markUnstable(c, w, l, plan, shadow->result.ok))
       return e;
   c.verifySeconds = races->result.seconds;
@@ -147,7 +150,19 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
   return llvm::Error::success();
 }
 
-llvm::Error Verifier::Impl::readReference(ReferenceCase &c, const LaunchImage &launch, const ReplayRun &bounds,
+llvm::Expected<std::string> Verifier::Impl::inputOf(const ReferenceCase &c, const LaunchImage &launch, unsigned w,
+                                                    unsigned buffer) const {
+  auto input = c.inputs.find(buffer);
+  if (launch.buffers[buffer].initial && input == c.inputs.end())
+    return std::string(); // as the module has it
+  std::string bytes(launch.buffers[buffer].bytes, '\0'), error;
+  const std::string &blob = input == c.inputs.end() ? launch.buffers[buffer].before : input->second;
+  if (!readBlob(workloads[w].directory, blob, bytes.data(), bytes.size(), error))
+    return makeError(error);
+  return bytes;
+}
+
+llvm::Error Verifier::Impl::readReference(ReferenceCase &c, const LaunchImage &launch, unsigned w, const ReplayRun &bounds,
                                           const ReplayRun &shadow) {
   std::vector<ElementType> types = bufferTypes(launch);
   c.buffers.clear();
@@ -174,7 +189,10 @@ llvm::Error Verifier::Impl::readReference(ReferenceCase &c, const LaunchImage &l
           llvm::Expected<std::string> left = readFile(shadow.outputDir + file + ".bin");
           if (!left)
             return left.takeError();
-          r.setSampledCells(*cells, *left);
+          llvm::Expected<std::string> input = inputOf(c, launch, w, i);
+          if (!input)
+            return input.takeError();
+          r.setSampledCells(*cells, *input, *left);
         }
       }
     }
@@ -203,17 +221,16 @@ llvm::Error Verifier::Impl::markUnstable(ReferenceCase &c, unsigned w, unsigned 
   return llvm::Error::success();
 }
 
-bool Verifier::Impl::changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned w) const {
+llvm::Expected<bool> Verifier::Impl::changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned w) const {
   for (unsigned i = 0; i < c.buffers.size(); ++i) {
     const BufferReference &r = c.buffers[i];
     bool numbers = r.element.kind == ElementKind::Float || r.element.kind == ElementKind::Double;
     if (!c.present[i] || (numbers && r.sampled))
       continue;
-    auto input = c.inputs.find(i);
-    std::string before(r.bytes.size(), '\0'), error;
-    if (!readBlob(workloads[w].directory, input == c.inputs.end() ? launch.buffers[i].before : input->second, before.data(),
-                  before.size(), error) ||
-        before != r.bytes)
+    llvm::Expected<std::string> input = inputOf(c, launch, w, i);
+    if (!input)
+      return input.takeError();
+    if (*input != r.bytes)
       return false;
   }
   return true;

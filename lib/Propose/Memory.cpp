@@ -21,6 +21,10 @@ static constexpr double otherBottleneck = 0.3, otherRole = 0.3, otherParams = 0.
 /// Of a log2: a memory hurries or delays a search, it does not decide it.
 static constexpr double mostGain = 3;
 static constexpr size_t mostLines = 4;
+/// From here on a kernel counts as one that comes back: in another style, with other sizes. Of one that is only alike fewer
+/// recipes are tried, for it is more often the book that has the right one.
+static constexpr double sameSimilarity = 0.8;
+static constexpr unsigned mostAlike = 2;
 
 LearntMemory::LearntMemory(std::vector<KernelMemory> given, KernelIdentities identities, const MemoryOrigin &here)
     : memories(std::move(given)), kernels(std::move(identities)) {
@@ -74,21 +78,22 @@ LearntMemory::Expectation LearntMemory::expect(const Action &action, const std::
   return {std::clamp(sum / (weight + shrinkage), -mostGain, mostGain), weight};
 }
 
-std::vector<OpeningLine> LearntMemory::lines() const {
-  std::vector<OpeningLine> result;
+std::vector<LearntMemory::Line> LearntMemory::lines() const {
+  std::vector<Line> result;
   for (const auto &[kernel, known] : matches) {
     // What the most similar kernel liked best, then what the next one liked best, and so on.
-    std::vector<std::tuple<double, size_t, const LearntLine *>> ranked;
+    std::vector<std::tuple<double, size_t, const LearntLine *, double>> ranked;
     for (const Match &match : known)
       for (size_t i = 0; i < match.memory->lines.size(); ++i)
-        ranked.emplace_back(-match.similarity / double(1 + i), ranked.size(), &match.memory->lines[i]);
+        ranked.emplace_back(-match.similarity / double(1 + i), ranked.size(), &match.memory->lines[i], match.similarity);
     std::sort(ranked.begin(), ranked.end());
     ranked.resize(std::min(ranked.size(), mostLines));
-    for (const auto &[rank, number, learnt] : ranked) {
-      result.push_back(learnt->line);
-      result.back().kernel = kernel;
+    for (unsigned i = 0; i < ranked.size(); ++i) {
+      result.push_back({std::get<2>(ranked[i])->line, std::get<3>(ranked[i]), i});
+      result.back().line.kernel = kernel;
     }
   }
+  std::stable_sort(result.begin(), result.end(), [](const Line &a, const Line &b) { return a.rank < b.rank; });
   return result;
 }
 
@@ -122,7 +127,21 @@ llvm::Expected<std::vector<Proposal>> MemoryPolicy::propose(const SearchState &s
 }
 
 std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
-  std::vector<OpeningLine> book = memory.lines(), rest = inner.openingBook(root);
-  book.insert(book.end(), rest.begin(), rest.end());
+  std::vector<OpeningLine> rest = inner.openingBook(root), book;
+  std::vector<LearntMemory::Line> lines = memory.lines();
+  // A kernel that comes back: its recipes by turns with the book's, which is often as good. Of one that is only alike, after it.
+  size_t played = 0;
+  for (unsigned rank = 0; rank < mostLines; ++rank) {
+    size_t before = book.size();
+    for (const LearntMemory::Line &line : lines)
+      if (line.rank == rank && line.similarity >= sameSimilarity)
+        book.push_back(line.line);
+    if (book.size() > before && played < rest.size())
+      book.push_back(rest[played++]);
+  }
+  book.insert(book.end(), rest.begin() + long(played), rest.end());
+  for (const LearntMemory::Line &line : lines)
+    if (line.similarity < sameSimilarity && line.rank < mostAlike)
+      book.push_back(line.line);
   return book;
 }

@@ -8,7 +8,7 @@
 using namespace optiml;
 using namespace optiml::search;
 
-// Variants of a batch that are verified beside each other.
+// Variants of a batch that are verified beside each other; no matter of the number of jobs, so that a search repeats.
 static constexpr size_t verifiedTogether = 2;
 // Of the time, what predictions may take before anything is verified.
 static constexpr double unverifiedShare = 0.5;
@@ -317,33 +317,43 @@ void Session::evaluate(const std::vector<Node *> &nodes) {
   std::vector<Node *> todo = distinct(nodes, [](const Node &n) { return !n.failed && !n.measured; });
   if (settings.evaluations)
     todo.resize(allowance(unsigned(todo.size())));
-  auto verify = [&](const std::vector<Node *> &chosen) {
-    evaluateAt(chosen, Fidelity::Verified,
-               [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
-  };
   if (settings.verifyWithin <= 0)
-    return verify(todo);
+    return evaluateAt(todo, Fidelity::Verified,
+                      [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
   // Predictions alone are worth nothing: while none was verified, half of the time is kept for that.
   model(todo, settings.seconds > 0 && best == root ? unverifiedShare * settings.seconds : HUGE_VAL);
   std::erase_if(todo, [](const Node *node) { return !node->modelled; }); // there was no time
-  // What is predicted to be fastest first: once that is correct, the others are not worth the proof. How many at once is
-  // no matter of the number of jobs.
-  auto seconds = [](const Node *node) { return isUsable(*node->modelled) ? node->modelled->time.seconds : 0; };
-  stableSort(todo, [&](const Node *a, const Node *b) { return seconds(a) < seconds(b); });
-  std::vector<Node *> next;
+  double fastest = best->measured->time.seconds;
+  Verifications verified = verifyPromising(todo, fastest);
   for (Node *node : todo) {
-    const Measurement &m = *node->modelled;
-    if (!isUsable(m) || !m.guardrails.empty() || !(m.time.seconds < settings.verifyWithin * best->measured->time.seconds)) {
-      fold(*node, m, /*recalled=*/false);
-      continue;
-    }
-    next.push_back(node);
-    if (next.size() == verifiedTogether) {
-      verify(next);
-      next.clear();
-    }
+    auto own = verified.find(node);
+    if (own != verified.end())
+      fold(*node, std::move(own->second.first), own->second.second);
+    else if (!isPromising(*node, fastest)) // else there was no time
+      fold(*node, *node->modelled, /*recalled=*/false);
   }
-  verify(next);
+}
+
+bool Session::isPromising(const Node &node, double seconds) const {
+  const Measurement &m = *node.modelled;
+  return isUsable(m) && m.guardrails.empty() && m.time.seconds < settings.verifyWithin * seconds;
+}
+
+/// What is predicted to be fastest first: once that is correct, the others are not worth the proof.
+Session::Verifications Session::verifyPromising(std::vector<Node *> nodes, double &fastest) {
+  Verifications verified;
+  std::erase_if(nodes, [&](const Node *node) { return !isPromising(*node, fastest); });
+  stableSort(nodes, [](const Node *a, const Node *b) { return a->modelled->time.seconds < b->modelled->time.seconds; });
+  for (size_t first = 0; first < nodes.size(); first += verifiedTogether) {
+    std::vector<Node *> next(nodes.begin() + long(first), nodes.begin() + long(std::min(nodes.size(), first + verifiedTogether)));
+    std::erase_if(next, [&](const Node *node) { return !isPromising(*node, fastest); });
+    evaluateAt(next, Fidelity::Verified, [&](Node &node, Measurement m, bool recalled) {
+      if (isUsable(m) && m.correct() && m.guardrails.empty())
+        fastest = std::min(fastest, m.time.seconds);
+      verified[&node] = {std::move(m), recalled};
+    });
+  }
+  return verified;
 }
 
 void Session::backUp(const Path &path, Node *end) {

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
 
@@ -99,6 +100,11 @@ private:
   void evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
                   llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until = HUGE_VAL);
   void foldModel(Node &node, Measurement measurement);
+  /// Whether a predicted variant may be worth a proof where the best takes so many seconds.
+  bool isPromising(const Node &node, double seconds) const;
+  using Verifications = std::map<Node *, std::pair<Measurement, bool>>; ///< and whether they were recalled
+  /// Nothing is folded in yet; `fastest` is the time of the best that is known, before and after.
+  Verifications verifyPromising(std::vector<Node *> nodes, double &fastest);
   void fold(Node &node, Measurement measurement, bool recalled);
   bool better(const Node &a, const Node &b) const;
   std::vector<Proposal> proposalsFor(Node &node);

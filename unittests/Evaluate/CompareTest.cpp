@@ -60,7 +60,7 @@ TEST(Compare, CellsThatWereNotRecomputedCountWithTheLargestMagnitude) {
   r.bytes = bytesOf<float>({1, 2, 3, NAN});
   ShadowRecord c{0, 4, 0, 1, 100};
   std::string cells(reinterpret_cast<const char *>(&c), sizeof c);
-  ASSERT_TRUE(r.setSampledCells(cells, bytesOf<float>({1, 0, 0, 0})));
+  ASSERT_TRUE(r.setSampledCells(cells, bytesOf<float>({0, 0, 0, 0}), bytesOf<float>({1, 0, 0, 0})));
   const float within = 700 * FLT_EPSILON, beyond = 900 * FLT_EPSILON;
   EXPECT_TRUE(same(r, {1 + within, 2 + within, 3 - within, NAN}));
   EXPECT_FALSE(same(r, {1 + beyond, 2, 3, NAN}));
@@ -76,15 +76,27 @@ TEST(Compare, ASampleIsNoReferenceWhereOtherBlocksTakePart) {
   r.bytes = bytesOf<float>({1, 2});
   ShadowRecord c{0, 4, 0, 0.5, 0.5};
   std::string cells(reinterpret_cast<const char *>(&c), sizeof c);
-  EXPECT_FALSE(r.setSampledCells(cells, bytesOf<float>({0.5, 0})));
+  EXPECT_FALSE(r.setSampledCells(cells, bytesOf<float>({0, 0}), bytesOf<float>({0.5, 0})));
   EXPECT_FALSE(same(r, {1 + FLT_EPSILON, 2}));
+}
+
+TEST(Compare, InASampledBufferOfOtherThingsTheRestMatchesBitForBit) {
+  BufferReference r;
+  r.element = {ElementKind::Float, 4, false};
+  r.bytes = bytesOf<float>({1, 2, 3});
+  ShadowRecord c{0, 4, 0, 1, 100};
+  std::string cells(reinterpret_cast<const char *>(&c), sizeof c);
+  // The sampled blocks also wrote the third word, which is no number, or not always.
+  ASSERT_TRUE(r.setSampledCells(cells, bytesOf<float>({0, 0, 0}), bytesOf<float>({1, 0, 3})));
+  EXPECT_TRUE(same(r, {1 + FLT_EPSILON, 2, 3}));
+  EXPECT_FALSE(same(r, {1, 2 + 2 * FLT_EPSILON, 3}));
 }
 
 TEST(Compare, SampledIntegersMatchBitForBit) {
   BufferReference r;
   r.element = {ElementKind::Integer, 4, false};
   r.bytes = bytesOf<int>({1, 2});
-  ASSERT_TRUE(r.setSampledCells("", bytesOf<int>({1, 0})));
+  ASSERT_TRUE(r.setSampledCells("", bytesOf<int>({0, 0}), bytesOf<int>({1, 0})));
   EXPECT_FALSE(compareBuffer(r, bytesOf<int>({1, 2}), FloatMode::Reassoc));
   EXPECT_TRUE(compareBuffer(r, bytesOf<int>({1, 3}), FloatMode::Reassoc));
 }

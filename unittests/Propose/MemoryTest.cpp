@@ -183,6 +183,31 @@ TEST(Memory, LinesArePlayedFirstOnTheKernelTheyFit) {
   EXPECT_EQ(book[1].name, "own");
 }
 
+TEST(Memory, RecipesOfKernelsThatAreOnlyAlikeComeAfterTheBook) {
+  LearntMemory memory = memoryFor(featuresOf(1.3, rowLike)); // another reuse
+  ASSERT_EQ(memory.similar("other").size(), 1u);
+  ASSERT_LT(memory.similar("other")[0].similarity, 0.8);
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto book = policy.openingBook({});
+  ASSERT_EQ(book.size(), 2u);
+  EXPECT_EQ(book[0].name, "own");
+  EXPECT_EQ(book[1].kernel, "other");
+}
+
+TEST(Memory, TheBookIsPlayedByTurnsWithWhatIsRemembered) {
+  auto one = learnt()[0], two = one;
+  two.source = "s0";
+  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike), {one, two});
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto book = policy.openingBook({});
+  ASSERT_EQ(book.size(), 3u);
+  EXPECT_EQ(book[0].kernel, "other");
+  EXPECT_EQ(book[1].name, "own") << "not after all that is remembered";
+  EXPECT_EQ(book[2].kernel, "other");
+}
+
 TEST(Memory, TheOrderInTheStoreDoesNotMatter) {
   auto one = learnt()[0], two = one;
   two.source = "s0";

@@ -33,8 +33,14 @@ public:
   };
   Expectation expect(const Action &action, const std::string &bottleneck) const;
 
-  /// Recipes that won on similar kernels, each for the kernel it is similar to.
-  std::vector<OpeningLine> lines() const;
+  /// A recipe that won on a similar kernel, for the kernel that it is similar to.
+  struct Line {
+    OpeningLine line;
+    double similarity;
+    unsigned rank; ///< 0: the first of those for that kernel
+  };
+  /// The most promising of each kernel first, then the second of each, and so on.
+  std::vector<Line> lines() const;
 
   const KernelIdentities &identities() const { return kernels; }
 
