@@ -17,9 +17,8 @@ namespace {
 /// An index that threads have in a per-element kernel.
 struct Coordinate {
   ExprRef index;             ///< globalIdx.x, blockIdx.y, …
-  std::string threads;       ///< how many there are, over the launch: "grid.x * block.x"; empty: they take turns
+  std::string threads;       ///< how many there are, over the launch: "grid.x * block.x"; empty: one for each turn
   std::optional<Poly> bound; ///< everything that has effects stands under index < bound
-  bool owned = false;        ///< holds the digit that is the row
 };
 
 /// Digits of an index, the greatest first: each has a variable and an extent.
@@ -275,7 +274,6 @@ Digit RowMaker::newLoop(const std::string &wish, const Poly &extent) {
 
 /// The coordinate is (o * rows + r) * inner + i, or less of that.
 llvm::Error RowMaker::split(Coordinate &coordinate, bool outer, bool inner, const KernelModel &model) {
-  coordinate.owned = true;
   Digits &list = digits[coordinate.index->text];
   if (outer && !(space.outer == Poly(1)))
     list.push_back(newLoop("part", space.outer));
