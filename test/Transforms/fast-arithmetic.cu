@@ -14,7 +14,6 @@
 
 // RUN: optiml-opt --reread --emit --fp=fast --passes='fast-arithmetic[sigmoid]{use=single};fast-arithmetic[forces]{use=intrinsics};fast-arithmetic[mixed]{use=single}' %s > %t.cu
 // RUN: optiml-run --verify=%t.cu --fp=fast %s
-// RUN: not optiml-run --verify=%t.cu --fp=fast:1e-9 %s
 // RUN: not optiml-run --verify=%t.cu --fp=strict %s
 #include <cstdio>
 #include <cuda_runtime.h>
