@@ -205,7 +205,8 @@ static bool continues(Stmt &s) {
 
 /// int k = a; … while (k < n) { …; k += c; }   becomes   for (int k = a; k < n; k += c) { … },  where nothing in between or
 /// after the loop mentions k.
-static void countingWhile(Stmt &block, size_t at) {
+/// `own`: variables that nobody but the thread changes.
+static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &own) {
   Stmt &loop = *block.body[at];
   if (loop.kind != StmtKind::While || loop.body[0]->body.empty() || continues(*loop.body[0]))
     return;
@@ -231,6 +232,7 @@ static void countingWhile(Stmt &block, size_t at) {
   bool movable = true;
   walk(declaration->expr, [&](const ExprRef &e) {
     movable &= e->pure && e->kind != ExprKind::Subscript && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec && e->kind != ExprKind::Member;
+    movable &= !(e->kind == ExprKind::Unary && e->text == "*") && (e->kind != ExprKind::Var || own.count(e->text));
   });
   for (size_t i = declared + 1; i < at; ++i)
     for (const std::string &need : needs)
@@ -296,7 +298,16 @@ static void untilEqual(Stmt &loop) {
 }
 
 void optiml::normalize(Kernel &kernel) {
-  walk(*kernel.body, [](Stmt &s) {
+  std::set<std::string> own, shared;
+  for (const Param &param : kernel.params)
+    own.insert(param.name);
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl)
+      (s.isShared ? shared : own).insert(s.text);
+  });
+  for (const std::string &name : shared)
+    own.erase(name);
+  walk(*kernel.body, [&own](Stmt &s) {
     untilEqual(s);
     if (s.kind != StmtKind::Block)
       return;
@@ -304,6 +315,6 @@ void optiml::normalize(Kernel &kernel) {
       sinkDeclaration(s, i);
     for (size_t i = s.body.size(); i-- > 0;)
       if (i < s.body.size())
-        countingWhile(s, i);
+        countingWhile(s, i, own);
   });
 }

@@ -64,6 +64,7 @@ ExprRef castTo(Type type, ExprRef e) {
 ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure) {
   auto e = node(ExprKind::Call, std::move(type), name, std::move(args));
   e->pure = pure;
+  e->isLibrary = true;
   e->isAtomic = name.starts_with("atomic");
   return e;
 }

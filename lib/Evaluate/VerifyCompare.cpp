@@ -81,9 +81,19 @@ bool BufferReference::setSampledCells(StringRef file, StringRef input, StringRef
   // Where the kernel keeps other things in it too, nobody knows which of the other words are numbers.
   bool onlyNumbers = llvm::all_of(cells, [&](const ShadowRecord &c) { return c.bytes == element.bytes; }) &&
                      !differBesideCells(input, sampleRun);
+  std::vector<double> magnitudes, ratios;
   for (const ShadowRecord &c : cells)
-    if (onlyNumbers && std::isfinite(c.magnitude))
-      typical = std::max(typical, c.magnitude);
+    if (double own = std::fabs(cellValue(bytes, c.offset, c.bytes)); onlyNumbers && std::isfinite(c.magnitude) && std::isfinite(own)) {
+      magnitudes.push_back(c.magnitude);
+      if (own > 0)
+        ratios.push_back(std::max(1.0, c.magnitude / own));
+    }
+  if (magnitudes.empty())
+    return true;
+  std::sort(magnitudes.begin(), magnitudes.end());
+  std::sort(ratios.begin(), ratios.end());
+  typical = magnitudes[magnitudes.size() / 10];
+  typicalRatio = ratios.empty() ? 1 : ratios[ratios.size() / 2];
   return true;
 }
 
@@ -162,8 +172,9 @@ static uint64_t firstByte(const BufferReference &r, StringRef actual, uint64_t b
 }
 
 double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, const FloatRule &rule) {
-  double units = bytes == 4 ? 8 * double(FLT_EPSILON) : 4096 * DBL_EPSILON;
-  return std::max(4 * (bytes == 4 ? r.ownError4 : r.ownError8), rule.isFast() ? rule.error : units);
+  if (bytes != 4)
+    return std::max(4 * r.ownError8, 4096 * DBL_EPSILON);
+  return std::max(4 * r.ownError4, rule.isFast() ? rule.error : 8 * double(FLT_EPSILON));
 }
 
 /// Whether a cell of which the double-precision value is not known is as near to the original's as those that are known
@@ -174,7 +185,7 @@ static bool isNear(double own, double v, uint32_t bytes, const BufferReference &
   if (std::isinf(own))
     return v == own;
   double smallest = bytes == 4 ? double(FLT_MIN) : DBL_MIN;
-  double tolerance = relativeTolerance(r, bytes, rule) * std::max(r.typical, std::fabs(own)) + smallest;
+  double tolerance = relativeTolerance(r, bytes, rule) * std::max(r.typical, r.typicalRatio * std::fabs(own)) + smallest;
   return std::fabs(v - own) <= tolerance; // NaN fails
 }
 

@@ -24,9 +24,10 @@ struct BufferReference {
   std::vector<ShadowRecord> cells;                     ///< its floating-point cells, sorted by offset
   double ownError4 = 0, ownError8 = 0;                 ///< E of the 4-byte and of the 8-byte cells
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
-  /// `cells` are those of some blocks; the others of the element's type count with the largest magnitude among these.
+  /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many times
+  /// the value as half of them, and at least that of the smallest tenth.
   bool sampled = false;
-  double typical = 0; ///< that magnitude; 0: the others may be anything, and must match bit for bit
+  double typical = 0, typicalRatio = 1; ///< of the tenth; 0: the others may be anything, and must match bit for bit
 
   /// Reads the cells of a shadow file and computes E. Cells whose bits differ from `bytes` are dropped.
   void setCells(llvm::StringRef shadowFile);

@@ -267,6 +267,12 @@ static std::string folded(const char *function, const std::vector<std::string> &
   return result;
 }
 
+bool optiml::isConstantOfFile(const KernelModel &model, const Access &access) {
+  const ExprRef &root = access.root;
+  bool isArray = root->type.cls == Type::Class::Pointer && root->type.text.find('[') != std::string::npos;
+  return root->kind == ExprKind::Var && isArray && !model.param(access.array) && !model.declaration(access.array) && access.node->type.isConst;
+}
+
 std::set<std::string> optiml::changedParameters(const Kernel &kernel) {
   std::set<std::string> result;
   walkExprs(*kernel.body, [&](const ExprRef &e) {

@@ -78,6 +78,9 @@ bool isParameter(const KernelModel &model, const std::string &atom);
 std::optional<Poly> upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
 std::optional<Poly> lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
 
+/// An element of a constant array of the file, which no kernel writes. (A pointer of the file may point anywhere.)
+bool isConstantOfFile(const KernelModel &model, const Access &access);
+
 /// Parameters whose own value (or that of a member) the kernel changes, or takes the address of.
 std::set<std::string> changedParameters(const Kernel &kernel);
 /// NotApplicable when there are any.

@@ -481,7 +481,12 @@ private:
       s.init = declStmt(wide, Type::makeLong(), add(castTo(Type::makeLong(), counted.lower), first));
     s.expr = lessThan(var(wide, Type::makeLong()), counted.upper);
     s.step = assign("+=", var(wide, Type::makeLong()), intLit(step));
-    s.body[0]->body.insert(s.body[0]->body.begin(), declStmt(counted.var, counted.type, var(wide, Type::makeLong())));
+    std::string own = counted.var;
+    if (!narrowed.insert(own).second) { // loops one after the other may have one name, declarations may not
+      own = freshName(taken, own);
+      substitute(*s.body[0], {{counted.var, var(own, counted.type)}});
+    }
+    s.body[0]->body.insert(s.body[0]->body.begin(), declStmt(own, counted.type, var(wide, Type::makeLong())));
   }
 
   KernelState &state;
@@ -490,6 +495,7 @@ private:
   ThreadGroup group;
   int64_t entries;
   std::set<std::string> taken;
+  std::set<std::string> narrowed; ///< counters that became locals beside wider ones
   Combiner combiner;
   std::vector<std::pair<SortedFold, SortedCombiner>> done; ///< sorted arrays of loops that were shared out
   std::vector<StmtRef> retired;                            ///< the model still knows them

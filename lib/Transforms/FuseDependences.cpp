@@ -213,11 +213,6 @@ static bool isParameterArray(const KernelModel &model, const Access &access) {
   return param && param->type.isPointer();
 }
 
-/// Constants of the file, which no kernel writes.
-static bool isConstantOfFile(const KernelModel &model, const Access &access) {
-  return access.root->kind == ExprKind::Var && !model.param(access.array) && !model.declaration(access.array) && access.node->type.isConst;
-}
-
 /// A variable of the file (not an array) that one part reads may be what another writes through a pointer.
 static llvm::Error requireNoVariables(const KernelModel &model, const PartOf &partOf, const std::vector<const Access *> &accesses) {
   std::map<std::string, std::pair<unsigned, unsigned>> readBy; // part and line

@@ -166,10 +166,10 @@ bool Iterations::neverMeet(KernelState &state, const Access &a, const Access &b,
       !model.stable(b.subscripts[0]))
     return false;
   std::vector<Poly> facts = model.facts(a);
+  // Outside of the loop, a name that is declared in it is that of another variable.
   for (const Poly &fact : model.facts(b))
-    facts.push_back(bInLoop ? primed(fact) : fact);
-  Poly there = bInLoop ? primed(b.subscripts[0]) : b.subscripts[0];
-  Poly difference = a.subscripts[0] - there;
+    facts.push_back(primed(fact));
+  Poly difference = a.subscripts[0] - primed(b.subscripts[0]);
   if (!apart)
     return differ(state, difference, std::move(facts));
   Poly later = primed(Poly::atom(counted.var)) - Poly::atom(counted.var);
@@ -180,12 +180,6 @@ bool Iterations::neverMeet(KernelState &state, const Access &a, const Access &b,
       return false;
   }
   return true;
-}
-
-/// Constants of the file, which no kernel writes.
-static bool isConstantOfFile(const KernelModel &model, const Access &access) {
-  return access.root->kind == ExprKind::Var && !model.param(access.array) && !model.declaration(access.array) &&
-         access.node->type.isConst;
 }
 
 /// What is written is memory behind parameters, which overlaps nothing else.
@@ -230,6 +224,9 @@ static bool commute(const Access &a, const Access &b) {
 
 llvm::Error Iterations::requireIndependent(KernelState &state) const {
   std::vector<const Access *> ours, others, all;
+  for (const Access &access : model.accesses())
+    if (access.space == Space::Local && access.write && insideOf(access, &loop) && !inside.count(access.array))
+      return notApplicable("iterations share '{0}' (line {1})", access.array, access.stmt->line);
   for (const Access &access : model.accesses())
     if (access.space == Space::Global) {
       bool head = access.stmt == &loop || (loop.init && access.stmt == loop.init.get());

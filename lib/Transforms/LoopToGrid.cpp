@@ -165,6 +165,10 @@ llvm::Error Mapping::takeVariablesIn() {
         declaration = &s;
     });
     bool elsewhere = mentionsOf(*kernel.body, name) != mentionsOf(loop, name);
+    if (declaration && declaration->expr) // what it begins with is given up
+      walk(declaration->expr, [&](const ExprRef &e) {
+        elsewhere |= !e->pure || e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || e->kind == ExprKind::Opaque;
+      });
     if (!declaration || declaration->isShared || !declaration->dims.empty() || declaration->type.isConst || elsewhere ||
         mentions(counted.lower, name) || mentions(counted.upper, name))
       return refuse();

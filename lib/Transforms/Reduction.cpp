@@ -105,13 +105,13 @@ static std::optional<Update> plainUpdate(const ExprRef &e) {
     if (value->text == "-" && first && !second)
       return u;
   }
-  if (value->kind == ExprKind::Call && value->pure && value->args.size() == 2 && isMinMax(value->text) &&
+  if (value->kind == ExprKind::Call && value->pure && value->isLibrary && value->args.size() == 2 && isMinMax(value->text) &&
       isVar(value->args[0], u.variable) != isVar(value->args[1], u.variable)) {
     u.fold = {Fold::Kind::Call, value->text};
     u.value = value->args[isVar(value->args[0], u.variable) ? 1 : 0];
     return u;
   }
-  if (value->kind == ExprKind::Call && value->pure && value->args.size() == 3 && (value->text == "fmaf" || value->text == "fma") &&
+  if (value->kind == ExprKind::Call && value->pure && value->isLibrary && value->args.size() == 3 && (value->text == "fmaf" || value->text == "fma") &&
       isVar(value->args[2], u.variable))
     return u;
   return std::nullopt;
@@ -230,7 +230,7 @@ static std::map<std::string, Reduction> findPlaces(Stmt &loop, const std::set<st
     });
     return fixed;
   };
-  std::vector<Stmt *> statements;
+  std::vector<Stmt *> statements, from;
   // Within another loop the index would not say which came first.
   std::function<void(Stmt &)> collect = [&](Stmt &s) {
     statements.push_back(&s);
@@ -261,12 +261,25 @@ static std::map<std::string, Reduction> findPlaces(Stmt &loop, const std::set<st
     }
     if (!good || r.index.empty())
       continue;
-    explained[u->variable] += 2;
+    found.emplace(u->variable, std::move(r));
+    from.push_back(s);
+  }
+  // A variable that two of them set would follow the one that came last.
+  std::map<std::string, unsigned> setters;
+  for (const auto &[extreme, r] : found) {
+    ++setters[extreme];
+    for (const auto &[name, type] : r.kept)
+      ++setters[name];
+  }
+  if (llvm::any_of(setters, [](const auto &setter) { return setter.second > 1; }))
+    return {};
+  for (const auto &[extreme, r] : found) {
+    explained[extreme] += 2;
     for (const auto &[name, type] : r.kept)
       ++explained[name];
-    walk(*s, [&](Stmt &t) { done.insert(&t); });
-    found.emplace(u->variable, std::move(r));
   }
+  for (Stmt *s : from)
+    walk(*s, [&](Stmt &t) { done.insert(&t); });
   return found;
 }
 

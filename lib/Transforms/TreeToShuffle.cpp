@@ -225,6 +225,8 @@ llvm::Expected<KernelState> TreeToShuffle::apply(const KernelState &state, llvm:
       bool exchanged = (tree.type.cls == Type::Class::Int || tree.type.isFloat()) && (tree.type.bytes == 4 || tree.type.bytes == 8);
       if (!exchanged)
         return notApplicable("'{0}' has elements of a type that threads cannot exchange", tree.array);
+      if (tree.fold.kind == Fold::Kind::Compare && tree.type.isFloat()) // "if (a[i] > a[j]) …" keeps one that is in the way
+        return notApplicable("which elements of '{0}' a NaN hides may not change; fmaxf and fminf pass it over", tree.array);
       if (state.hints.strictFloat && tree.type.isFloat())
         return notApplicable("the order in which '{0}' is folded may not change (--optiml-fp=strict)", tree.array);
     }

@@ -14,6 +14,8 @@
 // SECOND: what the loop computes in
 // RUN: not optiml-opt --passes='distribute-loop[folded]{threads=64}' %s 2>&1 | FileCheck %s --check-prefix=FOLDED
 // FOLDED: what the loop computes in 'at' is no sum, product or extreme alone
+// RUN: not optiml-opt --passes='distribute-loop[both]{threads=64}' %s 2>&1 | FileCheck %s --check-prefix=BOTH
+// BOTH: what the loop computes in
 // RUN: not optiml-opt --passes='distribute-loop[plane]{threads=64}' %s 2>&1 | FileCheck %s --check-prefix=PLANE
 // PLANE: what the loop computes in 'at' is no sum, product or extreme alone
 #include <cmath>
@@ -126,6 +128,24 @@ __global__ void folded(const float *in, int *where, int rows, int n) {
       m = in[i * n + j];
       at = j % 8;
     }
+  where[i] = at;
+}
+
+// The place of whichever came last.
+__global__ void both(const float *in, int *where, int rows, int n) {
+  ROW;
+  float most = -1, least = 100;
+  int at = 0;
+  for (int j = 0; j < n; ++j) {
+    if (in[i * n + j] > most) {
+      most = in[i * n + j];
+      at = j;
+    }
+    if (in[i * n + j] < least) {
+      least = in[i * n + j];
+      at = j;
+    }
+  }
   where[i] = at;
 }
 

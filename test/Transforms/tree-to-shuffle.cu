@@ -9,6 +9,8 @@
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[races]' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[twice]' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[scan]' %s 2>&1 | FileCheck --check-prefix=NONE %s
+// RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[own]' %s 2>&1 | FileCheck --check-prefix=NONE %s
+// RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[hides]' %s 2>&1 | FileCheck --check-prefix=HIDES %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[others]' %s 2>&1 | FileCheck --check-prefix=OTHERS %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[stale]' %s 2>&1 | FileCheck --check-prefix=STALE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[some]' %s 2>&1 | FileCheck --check-prefix=STALE %s
@@ -212,6 +214,36 @@ __global__ void scan(const int *x, int *out) {
     __syncthreads();
   }
   out[t] = a[t];
+}
+
+namespace soft {
+__device__ float max(float a, float b) { return a > b ? a + 0.25f * b : b + 0.25f * a; }
+} // namespace soft
+
+__global__ void own(const float *x, float *sums) {
+  __shared__ float part[64];
+  part[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  for (int s = 32; s > 0; s /= 2) {
+    if (threadIdx.x < s)
+      part[threadIdx.x] = soft::max(part[threadIdx.x], part[threadIdx.x + s]);
+    __syncthreads();
+  }
+  sums[0] = part[0];
+}
+
+// HIDES: which elements of 'part' a NaN hides may not change
+__global__ void hides(const float *x, float *sums) {
+  __shared__ float part[64];
+  part[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  for (int s = 32; s > 0; s /= 2) {
+    if (threadIdx.x < s)
+      if (part[threadIdx.x + s] > part[threadIdx.x])
+        part[threadIdx.x] = part[threadIdx.x + s];
+    __syncthreads();
+  }
+  sums[0] = part[0];
 }
 
 // OTHERS: another element of 'part' than the first is used after it was folded

@@ -167,7 +167,7 @@ ExprRef subscript(ExprRef base, ExprRef index, Type element);
 ExprRef conditional(ExprRef c, ExprRef a, ExprRef b);
 /// (type)e
 ExprRef castTo(Type type, ExprRef e);
-/// name(args…); not `pure` when it writes memory or lets threads meet. CUDA's atomics are known by their names.
+/// name(args…), of a function of CUDA's; not `pure` when it writes memory or lets threads meet.
 ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure);
 /// &element
 ExprRef addressOf(const ExprRef &element);
