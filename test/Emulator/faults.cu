@@ -1,4 +1,5 @@
 // What the checks stop, and what they say: kernel, source line, thread and block, the memory concerned.
+// Blocks run at the same time: either may be the first to fail.
 // RUN: optiml-run -o %t.bounds %s -- 0 | FileCheck %s --check-prefix=FINE
 // RUN: optiml-run --check=verify -o %t.verify %s -- 0 | FileCheck %s --check-prefix=FINE
 // RUN: not %t.bounds 1 2>&1 | FileCheck %s --check-prefix=GLOBAL
@@ -35,7 +36,7 @@ __global__ void bad(float *x, int n, int what) {
   __syncthreads();
   if (what == 1 && t == 17)
     x[n + 3] = 1; // GLOBAL: faults.cu:[[#@LINE]]:{{[0-9]+}} in bad
-  // GLOBAL: thread: (17, 0, 0) of block (0, 0, 0)
+  // GLOBAL: thread: (17, 0, 0) of block ({{[01]}}, 0, 0)
   // GLOBAL: 12 bytes past the end of the 256-byte allocation
   if (what == 2)
     x[t] = s[t + 20]; // SHARED: faults.cu:[[#@LINE]]
