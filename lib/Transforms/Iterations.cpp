@@ -161,7 +161,7 @@ bool Iterations::differByDigits(KernelState &state, const Poly &difference, cons
   return true;
 }
 
-bool Iterations::neverMeet(KernelState &state, const Access &a, const Access &b, bool bInLoop, int64_t apart) const {
+bool Iterations::neverMeet(KernelState &state, const Access &a, const Access &b, int64_t apart) const {
   if (a.subscripts.size() != 1 || b.subscripts.size() != 1 || a.bytes != b.bytes || !model.stable(a.subscripts[0]) ||
       !model.stable(b.subscripts[0]))
     return false;
@@ -248,7 +248,7 @@ llvm::Error Iterations::requireIndependent(KernelState &state) const {
           return notApplicable("the order of the sum in '{0}' may not change (--optiml-fp=strict)", a.array);
         return llvm::Error::success();
       }
-      if (!neverMeet(state, a, b, bInLoop, bInLoop ? counted.step : 0))
+      if (!neverMeet(state, a, b, bInLoop ? counted.step : 0))
         return notApplicable("iterations may meet{0} in '{1}' (lines {2} and {3})", bInLoop ? "" : " what stands outside of the loop",
                              a.array, a.stmt->line, b.stmt->line);
       return llvm::Error::success();

@@ -21,7 +21,7 @@ public:
 
 private:
   /// Whether the accesses are never to one element. `apart`: of iterations so far apart at least; 0: of the same one too.
-  bool neverMeet(KernelState &state, const Access &a, const Access &b, bool bInLoop, int64_t apart) const;
+  bool neverMeet(KernelState &state, const Access &a, const Access &b, int64_t apart) const;
   bool differ(KernelState &state, const Poly &difference, std::vector<Poly> facts) const;
   bool differByDigits(KernelState &state, const Poly &difference, const std::vector<Poly> &facts) const;
   llvm::Error requireKnownMemory(KernelState &state, const std::vector<const Access *> &accesses) const;

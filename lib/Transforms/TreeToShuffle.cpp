@@ -51,7 +51,7 @@ private:
 } // namespace
 
 static bool mentionsName(Stmt &s, const std::string &name) {
-  bool found = s.names.count(name);
+  bool found = false;
   walkExprs(s, [&](const ExprRef &e) { found |= (e->kind == ExprKind::Var && e->text == name) || e->names.count(name); });
   walk(s, [&](Stmt &t) { found |= t.names.count(name) != 0; });
   return found;
