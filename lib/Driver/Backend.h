@@ -42,6 +42,11 @@ struct ProgramTimes {
   double before = 0, after = 0;
 };
 
+inline double rooflineOf(const Measurement &baseline) {
+  auto found = baseline.counters.find("roofline");
+  return found == baseline.counters.end() ? 0 : found->second;
+}
+
 class Backend {
 public:
   virtual ~Backend();
@@ -65,6 +70,8 @@ public:
 
   /// After observe().
   virtual llvm::Expected<Evaluator *> evaluator(const SearchTask &task) = 0;
+  /// The share of the least possible time that the original of evaluator() reaches; 0: not known.
+  virtual double roofline() const = 0;
   virtual void configure(SearchSettings &settings) const = 0;
   /// A last look at what the search found: may replace the best, or give the place back to the original. Adds to the
   /// summary what it learnt.

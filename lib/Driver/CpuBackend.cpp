@@ -46,7 +46,10 @@ public:
   }
   std::vector<std::string> otherSizes() const override { return runs.arguments; }
 
+  double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
+
   llvm::Error observe(const SearchTask &task) override {
+    this->own.reset(); // of another text, and of another deadline
     // The search needs time too.
     double own = std::min(task.flags.time, ownShare * task.deadline->remaining());
     double others = otherShare * task.deadline->remaining();

@@ -22,6 +22,8 @@ static constexpr unsigned programRuns = 5;
 static constexpr double programRunsSeconds = 10; // of wall time, for all of them
 // Odd sizes run on the emulator only if that is a matter of seconds.
 static constexpr double otherSizeSeconds = 5;
+// Predictions are beside the point where variants are measured.
+static constexpr double traceSeconds = 8;
 
 namespace {
 
@@ -40,6 +42,7 @@ public:
 
   llvm::Error observe(const SearchTask &task) override;
   llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
+  double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
   void configure(SearchSettings &settings) const override;
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;
@@ -78,6 +81,7 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
 }
 
 llvm::Error GpuBackend::observe(const SearchTask &task) {
+  own.reset(); // of another text, and of another deadline
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&] {
     return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel());
@@ -134,6 +138,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   if (isSmall(captured))
     common.verification.push_back(captured);
   common.verify = verifyOptions(task);
+  common.traceSeconds = traceSeconds;
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;

@@ -12,8 +12,6 @@ using namespace optiml;
 
 // Of the time that is left, at most so much for each way of fusing launches.
 static constexpr double fuseShare = 0.25;
-// Where launches can be fused in two ways, the one that loses threads gets this share of the budget.
-static constexpr unsigned sharedBy = 2;
 // It must be this much faster: its program has fewer threads, and other GPUs may have more of them.
 static constexpr double surelyFaster = 1.02;
 
@@ -56,44 +54,38 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial,
   return SearchRun(other, backend, *trial.device, trial, std::move(own), means, within, watch).run();
 }
 
-std::optional<SearchOutcome> ProgramSearch::searchOverRows() {
-  double left = limits.budget.remaining(), share = secondsOf(left / sharedBy);
-  Deadline budget(share, limits.budget.flag());
-  double toSettle = std::isfinite(left) ? std::max(0.0, task.deadline->remaining() - left) : 0;
-  Deadline settled(share > 0 ? share + toSettle : 0, task.cancel());
-  auto outcome = searchFused(rows, "rows", {limits.evaluations / sharedBy, budget}, &settled);
-  if (!outcome) {
-    fused.notes.push_back("launches over rows are not fused: " + llvm::toString(outcome.takeError()));
-    return std::nullopt;
-  }
-  if (limits.evaluations)
-    limits.evaluations -= std::min(limits.evaluations - 1, outcome->summary.value("evaluations", 0u));
-  return std::move(*outcome);
-}
-
 /// Searches the program as it is.
-llvm::Expected<SearchOutcome> ProgramSearch::searchApart() {
-  if (fused.device || rows.device) { // something else was observed last
-    task.folder += "/apart";
-    if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
-      return makeError("{0}: {1}", task.folder, e.message());
-    if (llvm::Error e = backend.observe(task))
-      return std::move(e);
-    watch.lap("observe");
-  }
+llvm::Expected<SearchOutcome> ProgramSearch::searchApart(const SearchLimits &within, const Deadline *deadline) {
+  SearchTask own = task;
+  own.deadline = deadline;
   FuseTrial apart;
   apart.notes = fused.notes;
-  return SearchRun(task, backend, given, apart, key, means, limits, watch).run();
+  return SearchRun(own, backend, given, apart, key, means, within, watch).run();
+}
+
+/// Searches the program with no fewer threads than it has.
+llvm::Expected<SearchOutcome> ProgramSearch::searchFully(const SearchLimits &within, const Deadline *deadline) {
+  if (!fused.device)
+    return searchApart(within, deadline);
+  auto outcome = searchFused(fused, "fused", within, deadline);
+  if (outcome)
+    return outcome;
+  llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(outcome.takeError()) << "\n";
+  task.folder += "/apart"; // something else was observed last
+  if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
+    return makeError("{0}: {1}", task.folder, e.message());
+  if (llvm::Error e = backend.observe(task))
+    return std::move(e);
+  watch.lap("observe");
+  return searchApart(within, deadline);
 }
 
 /// Of the program searched as it is, and with launches over rows fused.
-static SearchOutcome better(SearchOutcome apart, std::optional<SearchOutcome> overRows) {
-  if (!overRows)
-    return apart;
-  unsigned here = apart.summary.value("evaluations", 0u), there = overRows->summary.value("evaluations", 0u);
+static SearchOutcome better(SearchOutcome apart, SearchOutcome overRows) {
+  unsigned here = apart.summary.value("evaluations", 0u), there = overRows.summary.value("evaluations", 0u);
   std::string note = llvm::formatv("{0} evaluations with launches of a thread an element apart ended {1:f2} times as fast as the original, "
-                                   "{2} with them fused over rows {3:f2} times", here, apart.gain(), there, overRows->gain());
-  SearchOutcome winner = overRows->gain() > surelyFaster * apart.gain() ? std::move(*overRows) : std::move(apart);
+                                   "{2} with them fused over rows {3:f2} times", here, apart.gain(), there, overRows.gain());
+  SearchOutcome winner = overRows.gain() > surelyFaster * apart.gain() ? std::move(overRows) : std::move(apart);
   winner.summary["evaluations"] = here + there;
   winner.summary["notes"].push_back(note);
   return winner;
@@ -104,28 +96,34 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
     return makeError("{0}: {1}", task.options.inputs.front(), llvm::toString(std::move(e)));
   watch.lap("observe");
   findFusions();
-  std::optional<SearchOutcome> overRows;
-  if (rows.device)
-    overRows = searchOverRows();
-  if (overRows && means.interrupted)
-    return std::move(*overRows);
-  for (const std::string &note : rows.notes)
-    if (!rows.device && !llvm::is_contained(fused.notes, note))
-      fused.notes.push_back(note);
-  if (fused.device) {
-    auto outcome = searchFused(fused, "fused", limits, task.deadline);
-    if (outcome)
-      return better(std::move(*outcome), std::move(overRows));
-    llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(outcome.takeError()) << "\n";
+  if (!rows.device) {
+    for (const std::string &note : rows.notes)
+      if (!llvm::is_contained(fused.notes, note))
+        fused.notes.push_back(note);
+    return searchFully(limits, task.deadline);
   }
-  auto outcome = searchApart();
+  double left = limits.budget.remaining(), toSettle = std::isfinite(left) ? std::max(0.0, task.deadline->remaining() - left) : 0;
+  Deadline half(secondsOf(left / 2), limits.budget.flag()), settled(secondsOf(left / 2 + toSettle), task.cancel());
+  auto outcome = searchFully({limits.evaluations / 2, half}, &settled);
+  if (outcome && means.interrupted)
+    return outcome;
+  SearchLimits rest = limits;
+  if (outcome) {
+    rest.toBeat = outcome->gain();
+    if (limits.evaluations)
+      rest.evaluations -= std::min(limits.evaluations - 1, outcome->summary.value("evaluations", 0u));
+  }
+  auto overRows = searchFused(rows, "rows", rest, task.deadline);
+  if (outcome && overRows)
+    return better(std::move(*outcome), std::move(*overRows));
   if (!outcome && !overRows)
-    return outcome.takeError();
+    return llvm::joinErrors(outcome.takeError(), overRows.takeError());
   if (!outcome) {
     llvm::consumeError(outcome.takeError()); // the program with launches fused was searched
-    return std::move(*overRows);
+    return overRows;
   }
-  return better(std::move(*outcome), std::move(overRows));
+  outcome->summary["notes"].push_back("launches over rows are not fused: " + llvm::toString(overRows.takeError()));
+  return outcome;
 }
 
 void ProgramSearch::remember(const SearchOutcome &outcome) {

@@ -22,10 +22,10 @@ public:
 private:
   llvm::Expected<SearchOutcome> search();
   void findFusions();
-  std::optional<SearchOutcome> searchOverRows();
   llvm::Expected<SearchOutcome> searchFused(const FuseTrial &fused, const std::string &name, const SearchLimits &within,
                                             const Deadline *deadline);
-  llvm::Expected<SearchOutcome> searchApart();
+  llvm::Expected<SearchOutcome> searchApart(const SearchLimits &within, const Deadline *deadline);
+  llvm::Expected<SearchOutcome> searchFully(const SearchLimits &within, const Deadline *deadline);
   void remember(const SearchOutcome &outcome);
 
   SearchTask task;

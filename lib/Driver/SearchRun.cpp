@@ -150,6 +150,8 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   if (!evaluator)
     return evaluator.takeError();
   watch.lap("baseline");
+  if (double share = backend.roofline(); limits.toBeat > 0 && share > 0 && fused.gain() / share <= limits.toBeat)
+    return notApplicable("at their roofline the program's kernels would be {0:f2} times as fast", fused.gain() / share);
   auto result = search(**space, **evaluator);
   if (!result)
     return result.takeError();

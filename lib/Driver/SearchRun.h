@@ -25,6 +25,7 @@ struct SearchMeans {
 struct SearchLimits {
   unsigned evaluations = 0; ///< 0: no such limit
   const Deadline &budget;
+  double toBeat = 0; ///< a gain over the original; where the roofline leaves no room for more, there is no search
 };
 
 class SearchRun {

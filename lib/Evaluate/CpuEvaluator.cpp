@@ -11,6 +11,7 @@
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ThreadPool.h"
 #include <chrono>
 #include <mutex>
 #include <set>
@@ -218,17 +219,30 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   auto module = impl.traceModule(o.text, **original);
   if (!module)
     return module.takeError();
+  const std::vector<LaunchImage> &launches = o.performance.launches;
+  impl.originalPredictions.resize(launches.size());
+  llvm::DefaultThreadPool threads(llvm::hardware_concurrency());
+  llvm::Error failures = llvm::Error::success();
+  for (unsigned i = 0; i < launches.size(); ++i)
+    threads.async([&, i] {
+      auto prediction = impl.predict(**original, *module, i, identityPlan(launches[i], launches[i].kernel));
+      if (prediction) {
+        impl.originalPredictions[i] = std::move(*prediction);
+        return;
+      }
+      std::lock_guard lock(impl.mutex);
+      failures = llvm::joinErrors(std::move(failures), prediction.takeError());
+    });
+  threads.wait();
+  if (failures)
+    return std::move(failures);
   WorkloadPrediction sum;
-  for (unsigned i = 0; i < o.performance.launches.size(); ++i) {
-    const LaunchImage &launch = o.performance.launches[i];
-    auto prediction = impl.predict(**original, *module, i, identityPlan(launch, launch.kernel));
-    if (!prediction)
-      return prediction.takeError();
-    impl.originalPredictions.push_back(*prediction);
-    impl.launchWeights.push_back(launch.weight);
-    sum.beginLaunch(launch.weight);
-    for (size_t s = 0; s < prediction->steps.size(); ++s)
-      sum.addStep(prediction->steps[s], prediction->resources[s]);
+  for (unsigned i = 0; i < launches.size(); ++i) {
+    impl.launchWeights.push_back(launches[i].weight);
+    sum.beginLaunch(launches[i].weight);
+    const LaunchPrediction &prediction = impl.originalPredictions[i];
+    for (size_t s = 0; s < prediction.steps.size(); ++s)
+      sum.addStep(prediction.steps[s], prediction.resources[s]);
   }
   Measurement &base = impl.baselineMeasurement;
   sum.fill(base);

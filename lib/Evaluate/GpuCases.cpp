@@ -10,15 +10,17 @@
 #include "llvm/Support/ThreadPool.h"
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 using namespace optiml;
 using gpu::BufferBound;
 using gpu::Compare;
 
-// A launch of no more threads than this is recomputed whole; otherwise so many of its blocks.
+// A launch of no more threads than this is recomputed whole; otherwise so many of its blocks. Of either no more than begin
+// in some seconds.
 static constexpr uint64_t wholeThreads = 1 << 16;
 static constexpr unsigned sampledBlocks = 8;
-static constexpr double sampleSeconds = 8;
+static constexpr double beginSeconds = 2, sampleSeconds = 8;
 // Cells of a buffer that are checked one by one; more would not tell more.
 static constexpr size_t mostCells = 1 << 18;
 
@@ -52,7 +54,7 @@ static bool sampleIsWhole(const BufferReference &sample, const std::string &whol
   return true;
 }
 
-bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &inputs, std::vector<BufferBound> &bounds) {
+void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &inputs, std::vector<BufferBound> &bounds) {
   const LaunchImage &launch = workload.launches[index];
   std::string folder = directory + "/shadow" + std::to_string(counter++);
   llvm::sys::fs::create_directory(folder);
@@ -66,6 +68,9 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   job.outputDir = folder;
   job.onlyBlocks = sampleBlocks(launch);
   job.seconds = sampleSeconds;
+  job.beginSeconds = beginSeconds;
+  job.storedOnly = true;
+  job.workers = std::max(1u, std::thread::hardware_concurrency() / unsigned(workload.launches.size()));
   std::string error;
   ProcessOptions process;
   process.limits.seconds = sampleSeconds + 10;
@@ -74,10 +79,10 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   process.cancel = options.cancel;
   auto fail = [&](const std::string &why) {
     std::lock_guard lock(mutex);
+    tooLong.insert(index);
     remarks.push_back("kernel " + launch.name + " is compared with a general tolerance, for its blocks could not be "
                       "recomputed in double precision: " + why);
     llvm::sys::fs::remove_directories(folder);
-    return false;
   };
   auto child = runReplay(options.replayProgram, job, folder, process);
   if (!child)
@@ -87,6 +92,8 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
     return fail("the replay " + child->describe());
   if (!done.ok)
     return fail(done.faults.empty() ? "no reason was given" : done.faults.front().message);
+  uint64_t blocks = blocksOf(launch.grid);
+  bool whole = done.begun == blocks;
   for (BufferBound &bound : bounds) {
     BufferReference r;
     std::string file = folder + "/b" + std::to_string(bound.buffer);
@@ -101,13 +108,13 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
     const BufferImage &image = launch.buffers[bound.buffer];
     if (r.cells.empty() || r.bytes.size() != image.bytes)
       continue;
-    if (inputs.empty() && !job.onlyBlocks.empty()) {
-      auto whole = readFile(workload.directory + "/" + image.after);
-      if (!whole) {
-        llvm::consumeError(whole.takeError());
+    if (inputs.empty() && !whole) {
+      auto after = readFile(workload.directory + "/" + image.after);
+      if (!after) {
+        llvm::consumeError(after.takeError());
         continue;
       }
-      if (!sampleIsWhole(r, *whole)) {
+      if (!sampleIsWhole(r, *after)) {
         std::lock_guard lock(mutex);
         summed.insert({index, bound.buffer});
       }
@@ -118,11 +125,10 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
     if (isSummed(index, bound.buffer)) {
       // All blocks add to these cells. Their terms are like those of the sample, and sums of n terms in two orders differ by
       // about sqrt(n) roundings (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
-      uint64_t blocks = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
       uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
       for (const ShadowRecord &cell : r.cells)
         if (cell.bytes == size && std::isfinite(cell.magnitude))
-          bound.typical = std::max(bound.typical, cell.magnitude * double(blocks) / double(job.onlyBlocks.size()));
+          bound.typical = std::max(bound.typical, cell.magnitude * double(blocks) / double(done.begun));
       double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threads);
       // Of very many terms of one sign, those below half a unit in the last place of the sum are lost when they are added
       // one by one: half of 2^25 equal ones. Variants that add partial sums lose less than the original.
@@ -147,7 +153,6 @@ bool GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
     llvm::consumeError(std::move(written));
   }
   llvm::sys::fs::remove_directories(folder);
-  return true;
 }
 
 bool GpuCases::isSummed(unsigned launch, unsigned buffer) {
@@ -169,7 +174,10 @@ std::vector<BufferBound> GpuCases::bounds(unsigned index, const std::map<unsigne
     if (bound.compare != Compare::Bits)
       result.push_back(bound);
   }
-  if (!shadowModule.empty() && !result.empty())
+  std::unique_lock lock(mutex);
+  bool known = tooLong.count(index);
+  lock.unlock();
+  if (!shadowModule.empty() && !result.empty() && !known)
     recompute(index, inputs, result);
   return result;
 }

@@ -36,7 +36,7 @@ public:
 private:
   llvm::Expected<std::vector<gpu::CaseRequest>> casesOf(unsigned launch, FreshIntegers integers);
   std::vector<gpu::BufferBound> bounds(unsigned launch, const std::map<unsigned, std::string> &inputs);
-  bool recompute(unsigned launch, const std::map<unsigned, std::string> &inputs, std::vector<gpu::BufferBound> &bounds);
+  void recompute(unsigned launch, const std::map<unsigned, std::string> &inputs, std::vector<gpu::BufferBound> &bounds);
 
   bool isSummed(unsigned launch, unsigned buffer);
 
@@ -46,7 +46,8 @@ private:
   std::vector<std::string> remarks;
   std::map<std::string, std::vector<gpu::BufferBound>> known; ///< by launch and inputs
   std::set<std::pair<unsigned, unsigned>> summed;              ///< launch and buffer: cells that all blocks add to
-  std::mutex mutex;                                            ///< of `remarks`, `known` and `summed`
+  std::set<unsigned> tooLong;                                  ///< launches whose blocks could not be recomputed
+  std::mutex mutex;                                            ///< of the members above
   std::atomic<unsigned> counter{0};
 };
 

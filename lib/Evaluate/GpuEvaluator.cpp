@@ -12,6 +12,7 @@
 #include "optiml/Support/StopWatch.h"
 #include "optiml/Support/Subprocess.h"
 #include <chrono>
+#include <future>
 #include <mutex>
 #include <set>
 
@@ -126,20 +127,23 @@ llvm::Error GpuEvaluator::Impl::start() {
   if (!made)
     return made.takeError();
   compiler = std::move(*made);
+  o.warmL2 = !options.cold;
+  // What the emulator does takes no GPU and long.
+  auto emulated = std::async(std::launch::async, [copy = o] { return CpuEvaluator::create(copy); });
   Verdict verdict;
   auto original = compiler->compile(o.text, verdict);
-  if (!original)
-    return original.takeError();
-  o.warmL2 = !options.cold;
-  originalText = *original;
-  if (auto evaluator = CpuEvaluator::create(o))
+  auto alternatives = original ? prepareRequests(**original) : std::vector<PrepareRequest>();
+  auto evaluator = emulated.get();
+  if (evaluator)
     cpu = std::move(*evaluator);
   else
     note("the emulator does not run this program, so nothing is predicted and variants are compared on the GPU alone: " +
          llvm::toString(evaluator.takeError()));
-  auto alternatives = prepareRequests(**original);
+  if (!original)
+    return llvm::joinErrors(original.takeError(), alternatives.takeError());
   if (!alternatives)
     return alternatives.takeError();
+  originalText = *original;
   LoadRequest load{o.performance.directory, o.verify.seed};
   std::vector<std::string> setUpNotes;
   auto prepared = pool.setUp(load, *alternatives, setUpNotes);

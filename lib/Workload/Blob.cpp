@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,36 +81,53 @@ bool optiml::writeBlob(const std::string &directory, const std::string &name, co
   return ok;
 }
 
-bool optiml::readBlob(const std::string &directory, const std::string &name, void *into, size_t bytes,
-                      std::string &error) {
-  std::string path = name.find('/') == 0 ? name : directory + "/" + name;
+/// Opens a blob of this size; -1 and `error` when it is not there or of another one.
+static int openBlob(const std::string &directory, const std::string &name, size_t bytes, std::string &path, std::string &error) {
+  path = name.find('/') == 0 ? name : directory + "/" + name;
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat s;
-  if (fd < 0 || fstat(fd, &s) != 0) {
+  if (fd < 0 || fstat(fd, &s) != 0)
     error = "cannot read '" + path + "': " + strerror(errno);
-    if (fd >= 0)
-      close(fd);
-    return false;
-  }
-  if (size_t(s.st_size) != bytes) {
-    error = "'" + path + "' has " + std::to_string(s.st_size) + " bytes, not the " + std::to_string(bytes) +
-            " of its buffer";
+  else if (size_t(s.st_size) != bytes)
+    error = "'" + path + "' has " + std::to_string(s.st_size) + " bytes, not the " + std::to_string(bytes) + " of its buffer";
+  else
+    return fd;
+  if (fd >= 0)
     close(fd);
-    return false;
-  }
+  return -1;
+}
+
+/// Reads the bytes of a blob from `offset` on, and closes it.
+static bool readRest(int fd, const std::string &path, void *into, size_t bytes, size_t offset, std::string &error) {
   char *p = static_cast<char *>(into);
-  while (bytes) {
-    ssize_t n = read(fd, p, bytes);
+  while (offset < bytes) {
+    ssize_t n = pread(fd, p + offset, bytes - offset, off_t(offset));
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0) {
       error = "cannot read '" + path + "': " + (n < 0 ? strerror(errno) : "it ends early");
-      close(fd);
-      return false;
+      break;
     }
-    p += n;
-    bytes -= size_t(n);
+    offset += size_t(n);
   }
   close(fd);
-  return true;
+  return offset == bytes;
+}
+
+bool optiml::readBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error) {
+  std::string path;
+  int fd = openBlob(directory, name, bytes, path, error);
+  return fd >= 0 && readRest(fd, path, into, bytes, 0, error);
+}
+
+bool optiml::mapBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error) {
+  std::string path;
+  int fd = openBlob(directory, name, bytes, path, error);
+  if (fd < 0)
+    return false;
+  size_t page = size_t(sysconf(_SC_PAGESIZE)), whole = bytes / page * page;
+  bool aligned = reinterpret_cast<uintptr_t>(into) % page == 0;
+  if (!aligned || !whole || mmap(into, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+    whole = 0;
+  return readRest(fd, path, into, bytes, whole, error);
 }

@@ -30,6 +30,8 @@ bool optiml::emu::writeJob(const ReplayJob &job, const std::string &path, std::s
          {"orderSeed", job.orderSeed},
          {"workers", job.workers},
          {"seconds", job.seconds},
+         {"beginSeconds", job.beginSeconds},
+         {"storedOnly", job.storedOnly},
          {"onlyBlocks", job.onlyBlocks},
          {"l1Bytes", job.l1Bytes}};
   return writeJson(j, path, error);
@@ -70,6 +72,8 @@ bool optiml::emu::readJob(const std::string &path, ReplayJob &job, std::string &
   job.orderSeed = root.at("orderSeed").integer(0, UINT64_MAX);
   job.workers = unsigned(root.at("workers").integer(1, 256));
   job.seconds = root.at("seconds").number(0, 1e9);
+  job.beginSeconds = root.at("beginSeconds").number(0, 1e9);
+  job.storedOnly = root.at("storedOnly").boolean();
   for (const Field &b : root.at("onlyBlocks").elements(1 << 20))
     job.onlyBlocks.push_back(uint32_t(b.integer(0, UINT32_MAX)));
   job.l1Bytes = root.at("l1Bytes").integer(128, 1 << 30);
@@ -142,7 +146,7 @@ bool optiml::emu::writeResult(const ReplayResult &result, const std::string &pat
   for (const LaunchTrace &t : result.traces)
     traces.push_back(toJson(t));
   json j{{"format", "optiml-replay-result"}, {"version", 1},    {"ok", result.ok}, {"faults", faults},
-         {"seconds", result.seconds},        {"traces", traces}};
+         {"seconds", result.seconds},        {"begun", result.begun},  {"traces", traces}};
   return writeJson(j, path, error);
 }
 
@@ -192,6 +196,7 @@ bool optiml::emu::readResult(const std::string &path, ReplayResult &result, std:
   root.at("version").integer(1, 1);
   result.ok = root.at("ok").boolean();
   result.seconds = root.at("seconds").number(0, 1e12);
+  result.begun = root.at("begun").integer(0, UINT64_MAX);
   for (const Field &f : root.at("faults").elements(4096))
     result.faults.push_back({f.at("kind").text(), f.at("message").text(1 << 20), f.at("file").text(),
                              uint32_t(f.at("line").integer(0, UINT32_MAX)), f.at("kernel").text()});

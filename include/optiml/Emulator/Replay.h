@@ -42,6 +42,8 @@ struct ReplayJob {
   uint64_t orderSeed = 0; ///< 0: natural order of blocks and warps; otherwise a permutation
   unsigned workers = 1;
   double seconds = 0;                ///< give up after this long (0: none)
+  double beginSeconds = 0;           ///< no further block of a step begins after this long (0: all do)
+  bool storedOnly = false;           ///< ModeShadow: write no buffer that no floating-point number was stored to
   std::vector<uint32_t> onlyBlocks; ///< linear ids of the blocks to run; empty: all
   uint64_t l1Bytes = 192 << 10;      ///< ModeTrace: the L1 cache that the traced blocks share
 };
@@ -97,6 +99,7 @@ struct ReplayResult {
   bool ok = false;
   std::vector<ReplayFault> faults;
   double seconds = 0;
+  uint64_t begun = 0; ///< blocks of the last step, the first ones in their order
   std::vector<LaunchTrace> traces; ///< one a step, ModeTrace
 };
 

@@ -21,6 +21,10 @@ bool writeBlob(const std::string &directory, const std::string &name, const void
 /// Reads exactly `bytes` bytes of directory/name into `into`. False and `error` when the file is not of that size.
 bool readBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error);
 
+/// Like readBlob, but where `into` is the beginning of a page, whole pages are mapped (privately) and read when they are
+/// first touched: for those who need few of them. What was mapped there before is replaced.
+bool mapBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error);
+
 } // namespace optiml
 
 #endif

@@ -184,7 +184,7 @@ static void directMain(transfer_t t) {
   Launch &l = *b.launch;
   ThreadContext &c = b.fibers[0].context;
   while (!l.stop.load(std::memory_order_relaxed)) {
-    uint64_t i = l.next.fetch_add(1, std::memory_order_relaxed);
+    uint64_t i = l.nextBlock();
     if (i >= l.blocks)
       break;
     b.linear = l.blockAt(i);

@@ -139,14 +139,17 @@ Allocation *Memory::restore(uint64_t address, uint64_t bytes, MemoryKind kind, s
     top = std::max(top, address + bytes);
     committed = std::max(committed, pageUp(address + bytes));
   } else {
-    // Outside the arena: pages may be shared with a neighbour that was restored before, so map page by page.
-    for (uint64_t page = pageDown(address); page < pageUp(address + bytes); page += 4096) {
-      void *p = mmap(reinterpret_cast<void *>(page), 4096, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-      bool ours = next != byAddress.begin() && pageUp(std::prev(next)->second->end()) > page;
-      if (p == MAP_FAILED && !ours)
-        return fail(strerror(errno));
-    }
+    // Outside the arena. Neighbours that were restored before may have mapped the first page, and the last one.
+    uint64_t begin = pageDown(address), end = pageUp(address + bytes);
+    if (next != byAddress.begin())
+      begin = std::max(begin, std::min(end, pageUp(std::prev(next)->second->end())));
+    if (next != byAddress.end())
+      end = std::max(begin, std::min(end, pageDown(next->first)));
+    void *p = begin == end ? nullptr
+                           : mmap(reinterpret_cast<void *>(begin), end - begin, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p == MAP_FAILED)
+      return fail(strerror(errno));
   }
   live += bytes;
   auto a = std::make_unique<Allocation>();

@@ -103,7 +103,9 @@ bool Replay::rebuildBuffer(unsigned index) {
   if (!a || (b.initial && input == job.inputs.end()))
     return true;
   const std::string &blob = input == job.inputs.end() ? b.before : input->second;
-  return readBlob(workload.directory, blob, reinterpret_cast<void *>(a->address), b.bytes, error) || fail(error);
+  // Some blocks touch few pages.
+  auto load = job.onlyBlocks.empty() || !b.symbol.empty() ? readBlob : mapBlob;
+  return load(workload.directory, blob, reinterpret_cast<void *>(a->address), b.bytes, error) || fail(error);
 }
 
 bool Replay::rebuildMemory() {
@@ -208,8 +210,12 @@ bool Replay::runStep(const ReplayStep &step) {
   for (uint32_t b : job.onlyBlocks) // a plan's steps have different grids
     if (b < total)
       l.onlyBlocks.push_back(b);
+  if (job.beginSeconds > 0)
+    l.beginBy = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(job.beginSeconds));
   std::string error;
-  if (!runLaunch(l, job.workers, error))
+  bool ran = runLaunch(l, job.workers, error);
+  result.begun = l.begun;
+  if (!ran)
     return l.stop ? false : fail(error, step.kernel);
   if (l.trace) {
     trace.finish(l);
@@ -230,7 +236,7 @@ bool Replay::writeOutputs() {
   std::string error;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Allocation *a = buffers[i];
-    if (!a)
+    if (!a || (job.storedOnly && !a->twins))
       continue;
     std::string name = "b" + std::to_string(i);
     std::string path = job.outputDir + "/" + name;

@@ -13,6 +13,7 @@
 #include "Memory.h"
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct Launch {
   uint64_t orderSeed = 0;
   std::vector<uint32_t> onlyBlocks; ///< linear ids; empty: all
   TraceCollector *trace = nullptr;  ///< ModeTrace
+  /// When no block begins any more, but for the first one.
+  std::chrono::steady_clock::time_point beginBy = std::chrono::steady_clock::time_point::max();
 
   // Filled by runLaunch.
   uint32_t id = 0;
@@ -44,9 +47,12 @@ struct Launch {
   std::shared_ptr<const RangeTable> memory;
   LaunchRaces *races = nullptr; ///< ModeVerify
   std::atomic<uint64_t> next{0};
+  std::atomic<uint64_t> begun{0}; ///< the first so many blocks began
   std::atomic<bool> stop{false};
 
   bool mode(ModuleMode bit) const { return module->mode & bit; }
+  /// Which block a worker begins now, in their order; `blocks` or more: none is left.
+  uint64_t nextBlock();
   uint64_t blockAt(uint64_t i) const { return order.empty() ? i : order[i]; }
   std::array<uint32_t, 3> coordinates(uint64_t linearBlock) const;
 };

@@ -27,6 +27,15 @@ std::array<uint32_t, 3> Launch::coordinates(uint64_t b) const {
   return {uint32_t(b % grid[0]), uint32_t(b / grid[0] % grid[1]), uint32_t(b / grid[0] / grid[1])};
 }
 
+uint64_t Launch::nextBlock() {
+  using Clock = std::chrono::steady_clock;
+  bool late = beginBy != Clock::time_point::max() && begun && Clock::now() > beginBy;
+  uint64_t i = late ? blocks : next.fetch_add(1);
+  if (i < blocks)
+    ++begun;
+  return i;
+}
+
 namespace {
 
 /// Runs blocks of one launch on the calling thread. Its Blocks are kept for the next launch.
@@ -84,7 +93,7 @@ bool Worker::run(Launch &launch) {
     // Older blocks go first; a new one is taken up once every stalled block has been tried.
     bool fresh = !handedOut && fruitless >= stalled.size();
     if (fresh) {
-      uint64_t i = launch.next.fetch_add(1);
+      uint64_t i = launch.nextBlock();
       handedOut = i >= launch.blocks;
       if (!handedOut) {
         block = obtain(launch);
