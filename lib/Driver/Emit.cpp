@@ -1,5 +1,6 @@
 //===- Emit.cpp - the optimized program as CUDA source --------------------===//
 #include "optiml/Driver/Emit.h"
+#include "DeducingLauncher.h"
 #include "FuseText.h"
 #include "LoopText.h"
 #include "optiml/Support/Error.h"
@@ -66,6 +67,7 @@ private:
     return unsigned(symbols.size());
   }
   std::string chooser(const std::string &name, const std::vector<std::pair<const KernelRewrite *, std::string>> &dispatchers) const;
+  std::string deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const;
   std::string support() const;
   std::string lineDirective(unsigned offset) const;
   unsigned afterIncludes() const;
@@ -369,6 +371,23 @@ static unsigned templateArguments(llvm::StringRef name) {
   return count;
 }
 
+/// Whether a launch in a template says which instantiation of the kernel it wants.
+static bool namesInstantiation(const LaunchSite &site, const KernelRewrite &rewrite) {
+  return llvm::StringRef(site.callee).rtrim().ends_with(">") && templateArguments(site.callee) == templateArguments(rewrite.original);
+}
+
+/// The template arguments that a launch gives, "<16>"; the rest is deduced.
+static std::string givenArguments(const LaunchSite &site) {
+  std::string callee = unqualified(site.callee);
+  size_t at = callee.find('<');
+  return at == std::string::npos ? "" : callee.substr(at);
+}
+
+std::string Emitter::deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const {
+  const KernelDecl *kernel = host.findKernel(rewrite.originalSymbol);
+  return kernel && kernel->decl ? deducingLauncher(*kernel->decl, name, chooser) : "";
+}
+
 /// What a dispatcher is called with in place of a launch: its configuration, and its arguments.
 static std::string launchArguments(const LaunchSite &site) {
   std::string text = site.config[0] + ", " + site.config[1] + ", " + (site.config.size() > 2 ? site.config[2] : "0") + ", " +
@@ -503,9 +522,8 @@ llvm::Expected<EmittedProgram> Emitter::run() {
       if (!replaced.insert(site.begin).second)
         continue;
       if (site.inTemplate && llvm::StringRef(rewrite.original).ends_with(">")) {
-        if (!llvm::StringRef(site.callee).rtrim().ends_with(">") ||
-            templateArguments(site.callee) != templateArguments(rewrite.original)) {
-          keep("it stands in a template and leaves the kernel's template arguments to deduction");
+        if (!namesInstantiation(site, rewrite) && (!rewrite.besideOriginal || deducing(rewrite, "", "").empty())) {
+          keep("it stands in a template and leaves the kernel's template arguments to a deduction that cannot be repeated");
           continue;
         }
         if (site.topLevelBegin < rewrite.insertAt) {
@@ -543,11 +561,18 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     unsigned at = 0;
     for (const auto &[rewrite, dispatcher] : family.dispatchers)
       at = std::max(at, rewrite->insertAt);
-    edits.push_back({at, at, chooser(name, family.dispatchers)});
+    const KernelRewrite &one = *family.dispatchers.front().first;
+    std::string text = chooser(name, family.dispatchers), deduced;
     for (const auto &[begin, site] : family.sites) {
-      std::string call = qualifierOf(*family.dispatchers.front().first, *site) + name + "(" + site->callee + ")(" + launchArguments(*site) + ")";
-      edits.push_back({site->begin, site->end, call});
+      bool named = namesInstantiation(*site, one);
+      if (!named && deduced.empty()) {
+        deduced = freshIdentifier(name + "_deduced");
+        text += deducing(one, deduced, name);
+      }
+      std::string call = named ? name + "(" + site->callee + ")" : deduced + givenArguments(*site);
+      edits.push_back({site->begin, site->end, qualifierOf(one, *site) + call + "(" + launchArguments(*site) + ")"});
     }
+    edits.push_back({at, at, text});
   }
   if (result.dispatched) {
     unsigned head = afterIncludes();

@@ -1,18 +1,23 @@
 // Launches within templates: the instantiation decides which kernel runs.
 // REQUIRES: optiml-opt, optiml-run
-// RUN: optiml-opt --emit --passes='block-shape[lib::fill<float, 2>]{x=64,y=1};block-shape[lib::fill<float, 5>]{x=32,y=1};block-shape[add]{x=64,y=1};block-shape[scale<float>]{x=64,y=1}' %s > %t.cu 2> %t.err
+// RUN: optiml-opt --emit --passes='block-shape[lib::fill<float, 2>]{x=64,y=1};block-shape[lib::fill<float, 5>]{x=32,y=1};block-shape[add]{x=64,y=1};block-shape[scale<float>]{x=64,y=1};block-shape[shift<3, float>]{x=32,y=1};block-shape[third<float, 0>]{x=64,y=1}' %s > %t.cu 2> %t.err
 // RUN: FileCheck %s --check-prefix=TEXT < %t.cu
 // RUN: FileCheck %s --check-prefix=REMARK < %t.err
 // RUN: %nvcc -std=c++11 -arch=sm_90 -c %t.cu -o %t.o
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu 2>&1 | FileCheck %s
-// REMARK: emit-templates.cu:[[#]]: this launch of scale<float> keeps the original kernel: it stands in a template and leaves
+// REMARK: emit-templates.cu:[[#]]: this launch of third<float, 0> keeps the original kernel: it stands in a template and leaves the kernel's template arguments to a deduction
 // TEXT: lib::{{fill_optiml_choose[0-9]?}}(lib::fill<T, N>)(1, 256, 0, 0, out, count, T(1));
+// TEXT: {{scale_optiml_choose[0-9]?_deduced}}(1, 256, 0, 0, Scaled<T>{out}, count);
+// TEXT: {{shift_optiml_choose[0-9]?_deduced}}<3>(1, 256, 0, 0, out, count);
 // TEXT: {{add_optiml[0-9]?_launch}}(1, 256, 0, 0, a, b);
 // CHECK-DAG: PASS
 // fill<float, 7> and fill<double, 2> run the original.
 // CHECK-DAG: OptiML: lib::fill<float, 2>: 1 optimized, 0 original launches
 // CHECK-DAG: OptiML: lib::fill<float, 5>: 1 optimized, 0 original launches
 // CHECK-DAG: OptiML: add: 2 optimized, 0 original launches
+// Of T = float; those for double run the original.
+// CHECK-DAG: OptiML: scale<float>: 1 optimized, 0 original launches
+// CHECK-DAG: OptiML: shift<3, float>: 1 optimized, 0 original launches
 #include <cstdio>
 #include <vector>
 
@@ -51,6 +56,21 @@ template <typename T> void scaled(T *out, int count) {
   scale<<<1, 256>>>(Scaled<T>{out}, count);
 }
 
+template <int By, typename T> __global__ void shift(T *x, int optiml_count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < optiml_count)
+    x[i] += By;
+}
+template <typename T, int = 0> __global__ void third(T *x, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count)
+    x[i] += 3;
+}
+template <typename T> void shifted(T *out, int count) {
+  shift<3><<<1, 256>>>(out, count);
+  third<<<1, 256>>>(out, count);
+}
+
 template <typename T> void addTo(T *a, T *b) {
   add<<<1, 256>>>(a, b);
 }
@@ -69,6 +89,9 @@ int main() {
   filled<float, 7>(a, 200);
   filled<double, 2>(d, 200);
   scaled(a, 200);
+  scaled(d, 200);
+  shifted(a, 200);
+  shifted(d, 200);
   addTo(a, b);
   addTo(a, b);
   std::vector<float> x(200), y(200);
@@ -78,6 +101,6 @@ int main() {
   cudaMemcpy(z.data(), d, 1600, cudaMemcpyDeviceToHost);
   bool good = true;
   for (int i = 0; i < 200; ++i)
-    good &= x[i] == 28 && y[i] == 56 && z[i] == 2;
+    good &= x[i] == 34 && y[i] == 68 && z[i] == 10;
   std::puts(good ? "PASS" : "FAIL");
 }
