@@ -2,6 +2,7 @@
 #include "KnownConditions.h"
 #include "optiml/Analysis/IntegerSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cstdlib>
 
 using namespace optiml;
 
@@ -12,18 +13,50 @@ bool optiml::follows(const Poly &p, std::vector<Poly> facts) {
   return isEmptySet(facts);
 }
 
-std::optional<bool> optiml::truth(const KernelModel &model, const ExprRef &condition, const std::vector<Poly> &facts) {
+/// The text of `p` >= 0 without differences: "m <= n".
+static std::string relation(const Poly &p) {
+  Poly less, more;
+  for (const auto &[monomial, coefficient] : p.terms) {
+    Poly &side = coefficient > 0 ? more : less;
+    side.terms[monomial] = std::abs(coefficient);
+  }
+  return less.str() + " <= " + more.str();
+}
+
+bool Assumptions::complete(const Poly &p, const std::vector<Poly> &facts) {
+  for (const Poly &fact : facts) {
+    Poly missing = p - fact;
+    bool related = fact.atoms() != std::set<std::string>() && !missing.constant() && planText(model, missing) && !planText(model, p);
+    auto value = related ? IntExpr::of(missing.str()).evaluate([&](const std::string &name) {
+      auto it = hints.scalars.find(name);
+      return it == hints.scalars.end() ? std::nullopt : std::optional(it->second);
+    }) : std::nullopt;
+    if (!value || *value < 0)
+      continue;
+    made.insert(relation(missing));
+    return true;
+  }
+  return false;
+}
+
+void Assumptions::record(KernelState &state) const {
+  for (const std::string &condition : made)
+    state.require(condition, "what one of them bounds the other does too");
+}
+
+std::optional<bool> optiml::truth(const KernelModel &model, const ExprRef &condition, const std::vector<Poly> &facts,
+                                  Assumptions *assume) {
   if (auto value = constantValue(condition))
     return *value != 0;
   if (condition->kind == ExprKind::Unary && condition->text == "!") {
-    auto inner = truth(model, condition->args[0], facts);
+    auto inner = truth(model, condition->args[0], facts, assume);
     return inner ? std::optional(!*inner) : std::nullopt;
   }
   if (condition->kind != ExprKind::Binary)
     return std::nullopt;
   if (condition->text == "&&" || condition->text == "||") {
     bool decides = condition->text == "||";
-    auto a = truth(model, condition->args[0], facts), b = truth(model, condition->args[1], facts);
+    auto a = truth(model, condition->args[0], facts, assume), b = truth(model, condition->args[1], facts, assume);
     if (a == decides || b == decides)
       return decides;
     return a && b ? std::optional(!decides) : std::nullopt;
@@ -31,19 +64,20 @@ std::optional<bool> optiml::truth(const KernelModel &model, const ExprRef &condi
   for (bool taken : {true, false}) { // the facts of one comparison are all that it says
     std::vector<Poly> says;
     model.addFacts(condition, taken, says);
-    if (!says.empty() && llvm::all_of(says, [&](const Poly &p) { return follows(p, facts); }))
+    auto holds = [&](const Poly &p) { return follows(p, facts) || (assume && assume->complete(p, facts)); };
+    if (!says.empty() && llvm::all_of(says, holds))
       return taken;
   }
   return std::nullopt;
 }
 
 /// `condition` without the parts of its conjunctions and disjunctions that are known.
-static ExprRef remaining(const KernelModel &model, const ExprRef &condition, const std::vector<Poly> &facts) {
-  if (auto known = truth(model, condition, facts))
+static ExprRef remaining(const KernelModel &model, const ExprRef &condition, const std::vector<Poly> &facts, Assumptions *assume) {
+  if (auto known = truth(model, condition, facts, assume))
     return intLit(*known, Type::makeBool());
   if (condition->kind != ExprKind::Binary || (condition->text != "&&" && condition->text != "||"))
     return condition;
-  ExprRef a = remaining(model, condition->args[0], facts), b = remaining(model, condition->args[1], facts);
+  ExprRef a = remaining(model, condition->args[0], facts, assume), b = remaining(model, condition->args[1], facts, assume);
   if (a->kind == ExprKind::IntLit) // a known part does not decide, or the whole would be known
     return b;
   if (b->kind == ExprKind::IntLit)
@@ -51,11 +85,11 @@ static ExprRef remaining(const KernelModel &model, const ExprRef &condition, con
   return a == condition->args[0] && b == condition->args[1] ? condition : binary(condition->text, a, b, condition->type);
 }
 
-ExprRef optiml::simplified(const KernelModel &model, const ExprRef &e, const std::vector<Poly> &facts) {
+ExprRef optiml::simplified(const KernelModel &model, const ExprRef &e, const std::vector<Poly> &facts, Assumptions *assume) {
   return rewrite(e, [&](const ExprRef &n) -> ExprRef {
     if (n->kind != ExprKind::Cond)
       return nullptr;
-    ExprRef condition = remaining(model, n->args[0], facts);
+    ExprRef condition = remaining(model, n->args[0], facts, assume);
     auto value = constantValue(condition);
     if (!value)
       return condition == n->args[0] ? nullptr : conditional(condition, n->args[1], n->args[2]);
@@ -65,13 +99,11 @@ ExprRef optiml::simplified(const KernelModel &model, const ExprRef &e, const std
   });
 }
 
-void optiml::simplifyConditions(const KernelModel &model, Stmt &s, std::vector<Poly> facts) {
+static void simplify(const KernelModel &model, Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) {
   if (s.kind == StmtKind::Block) {
-    if (facts.empty())
-      model.addLoopFacts({}, facts);
     std::vector<StmtRef> list;
     for (StmtRef &child : s.body) {
-      simplifyConditions(model, *child, facts);
+      simplify(model, *child, facts, assume);
       auto known = child->kind == StmtKind::If ? truth(model, child->expr, facts) : std::nullopt;
       if (!known)
         list.push_back(child);
@@ -87,13 +119,24 @@ void optiml::simplifyConditions(const KernelModel &model, Stmt &s, std::vector<P
   if (s.kind == StmtKind::For)
     model.addLoopFacts({&s}, inside);
   else
-    ownExprs(s, [&](ExprRef &e) { e = simplified(model, e, facts); });
+    ownExprs(s, [&](ExprRef &e) { e = simplified(model, e, facts, &assume); });
   for (size_t i = 0; i < s.body.size(); ++i) {
     std::vector<Poly> branch = inside;
     if (s.kind == StmtKind::If)
       model.addFacts(s.expr, i == 0, branch);
-    simplifyConditions(model, *s.body[i], branch);
+    simplify(model, *s.body[i], branch, assume);
   }
+}
+
+void optiml::simplifyConditions(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block) {
+  KernelModel model(kernel, block);
+  StmtRef before = clone(kernel.body); // the model's statements go on living
+  std::swap(before, kernel.body);
+  Assumptions assume(state, model);
+  std::vector<Poly> facts;
+  model.addLoopFacts({}, facts);
+  simplify(model, *kernel.body, facts, assume);
+  assume.record(state);
 }
 
 /// Changes nothing but the thread's own variables.

@@ -72,6 +72,8 @@ llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const
   size_t lastStore = 0, firstRead = array.list->body.size();
   for (const Access *access : accesses) {
     auto at = positionIn(*array.list, *access);
+    if (access->node->type.text != accesses[0]->node->type.text)
+      return notApplicable("'{0}' is used in a way that hides what is accessed", name);
     if (!at || access->atomic || (access->read && access->write))
       return notApplicable("'{0}' is updated in place (line {1})", name, access->stmt->line);
     if (access->write) {
@@ -201,7 +203,14 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
   }
   Writer writer;
   std::map<std::string, Poly> solved;
-  std::vector<Poly> unsolved;
+  // The reader's counters by their numbers of the iteration too.
+  std::vector<CountedLoop> reading;
+  for (Stmt *s : read.path)
+    if (auto loop = asCountedLoop(*s); loop && loop->step > 1 && constantValue(loop->lower)) {
+      Poly exact = Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom("@of " + loop->var);
+      writer.facts.insert(writer.facts.end(), {exact, Poly() - exact});
+      reading.push_back(*loop);
+    }
   for (size_t d = 0; d < cell.size(); ++d) {
     Poly own = cell[d];
     for (const auto &[name, p] : value)
@@ -210,7 +219,10 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
       if (!counts.count(atom) && (model.variesAtom(atom) & (AnyThread | FromMemory) || !model.stable(Poly::atom(atom))))
         return std::nullopt;
     std::vector<Digit> digits;
-    Poly rest = place[d] - own;
+    Poly rest = place[d];
+    for (const CountedLoop &loop : reading)
+      rest = rest.substitute(loop.var, Poly(*constantValue(loop.lower)) + Poly(loop.step) * Poly::atom("@of " + loop.var));
+    rest = rest - own;
     for (const auto &[name, count] : counts)
       if (own.mentions(name)) {
         auto weight = own.coefficient(name);
@@ -243,7 +255,17 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
       writer.at[name] = Poly(0);
       continue;
     }
-    writer.at[name] = p.substitute("@" + name, it->second);
+    Poly at = p.substitute("@" + name, it->second);
+    for (const CountedLoop &loop : reading) {
+      std::string number = "@of " + loop.var;
+      auto c = at.coefficient(number);
+      auto constant = c ? c->constant() : std::nullopt;
+      if (!constant || *constant % loop.step)
+        return std::nullopt;
+      at = at - Poly(*constant) * Poly::atom(number) +
+           Poly(*constant / loop.step) * (Poly::atom(loop.var) - Poly(*constantValue(loop.lower)));
+    }
+    writer.at[name] = at;
     writer.within.push_back(it->second);
     writer.within.push_back(Poly(counts["@" + name] - 1) - it->second);
   }
@@ -337,6 +359,7 @@ llvm::Expected<ExprRef> SharedCells::stored(const Array &array, size_t count, co
     if (!writer)
       return notApplicable("which thread has stored a cell of '{0}' is not understood (line {1})", read.array, read.stmt->line);
     std::vector<Poly> here = facts;
+    llvm::append_range(here, writer->facts);
     for (const auto &[condition, taken] : known)
       model.addFacts(condition, taken, here);
     std::vector<Poly> exists = here;

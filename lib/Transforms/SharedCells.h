@@ -45,6 +45,7 @@ private:
   struct Writer {
     std::map<std::string, Poly> at;      ///< by thread index and counter
     std::vector<Poly> within;            ///< it exists where these are >= 0
+    std::vector<Poly> facts;             ///< of the names that `within` is about
     std::set<std::string> any;           ///< thread indices that the cell does not tell: all of them may store it
   };
 

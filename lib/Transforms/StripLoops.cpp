@@ -21,7 +21,7 @@ private:
   ExprRef end(Stmt &body);
   ExprRef endOfContributions(Stmt &body);
   ExprRef endOfWholeStrips();
-  bool addsNothing(Stmt &s, const std::vector<Poly> &facts) const;
+  bool addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) const;
   bool isZero(const ExprRef &e) const;
   bool reaches(const Poly &last);
   std::optional<std::string> launchText(Poly p) const;
@@ -118,17 +118,17 @@ bool StripMerger::isZero(const ExprRef &e) const {
 }
 
 /// Where the facts hold, `s` only adds zeros to the thread's own variables.
-bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts) const {
-  auto all = [&](const Stmt &list) { return llvm::all_of(list.body, [&](const StmtRef &c) { return addsNothing(*c, facts); }); };
+bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) const {
+  auto all = [&](const Stmt &list) { return llvm::all_of(list.body, [&](const StmtRef &c) { return addsNothing(*c, facts, assume); }); };
   switch (s.kind) {
   case StmtKind::Block:
     return all(s);
   case StmtKind::For:
     return asCountedLoop(s) && all(s);
   case StmtKind::If: {
-    auto known = truth(model, s.expr, facts);
+    auto known = truth(model, s.expr, facts, &assume);
     if (known)
-      return *known ? addsNothing(*s.body[0], facts) : s.body.size() < 2 || addsNothing(*s.body[1], facts);
+      return *known ? addsNothing(*s.body[0], facts, assume) : s.body.size() < 2 || addsNothing(*s.body[1], facts, assume);
     return all(s);
   }
   case StmtKind::Decl:
@@ -147,7 +147,7 @@ bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts) const {
   const Stmt *own = root->kind == ExprKind::Var ? model.declaration(root->text) : nullptr;
   if (!own || own->isShared || own->type.isPointer())
     return false;
-  ExprRef value = simplified(model, s.expr->args[1], facts);
+  ExprRef value = simplified(model, s.expr->args[1], facts, &assume);
   if (s.expr->text == "+=" || s.expr->text == "-=")
     return isZero(value);
   if (s.expr->text != "=")
@@ -223,8 +223,11 @@ ExprRef StripMerger::endOfContributions(Stmt &body) {
   for (const Poly &end : ends) {
     std::vector<Poly> beyond = {Poly::atom(inner.var) - end};
     model.addLoopFacts({}, beyond);
-    if (addsNothing(body, beyond) && reaches(end))
-      return polyExpr(model, end);
+    Assumptions assume(state, model);
+    if (!addsNothing(body, beyond, assume) || !reaches(end))
+      continue;
+    assume.record(state);
+    return polyExpr(model, end);
   }
   return nullptr;
 }

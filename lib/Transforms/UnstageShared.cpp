@@ -179,7 +179,7 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
   KernelState result = state;
   mergeStrips(result, *kernel, shape);
   sinkUnderLastGuard(*kernel);
-  simplifyConditions(KernelModel(*kernel, shape), *kernel->body);
+  simplifyConditions(result, *kernel, shape);
   useGlobalIndices(*kernel, shape);
   for (unsigned axis = 0; axis < 3; ++axis)
     result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]),
