@@ -20,8 +20,9 @@ static constexpr double leastOtherSeconds = 5, mostOtherSeconds = 20;
 std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std::string> &arguments) {
   std::vector<std::vector<std::string>> result;
   // Odd, mutually prime, on both sides of a warp and of common tiles; then multiples of 16, for variants that ask for
-  // rows of whole vectors.
-  static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}, {48, 80, 112, 32}};
+  // rows of whole vectors; then of 128, for programs that only take whole tiles, as their variants with larger ones do.
+  static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}, {48, 80, 112, 32}, {128, 256, 384, 128}};
+  auto single = [](long size) { return size % 128 ? size * 15 + size % 2 * 2 : size * 3; }; // a length: more than one block
   unsigned sizes = 0;
   long largest = 0;
   for (const std::string &argument : arguments) {
@@ -36,7 +37,7 @@ std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std
       for (const std::vector<long> &set : sets) {
         std::vector<std::string> line;
         for (unsigned i = 0; i < count; ++i)
-          line.push_back(std::to_string(count == 1 ? set[i] * 15 + set[i] % 2 * 2 : set[i]));
+          line.push_back(std::to_string(count == 1 ? single(set[i]) : set[i]));
         result.push_back(line);
       }
     return result;
@@ -49,11 +50,11 @@ std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std
       if (llvm::StringRef(argument).getAsInteger(10, value) || value < 8)
         continue;
       // A variant may be written for a small one, the width of a filter, say: once it stays what it is.
-      if (&set == &sets.back() && value < smallArgument && largest >= smallArgument)
+      if (set[0] % 16 == 0 && value < smallArgument && largest >= smallArgument)
         continue;
       long odd = set[n++ % set.size()];
       if (sizes == 1)
-        odd = odd * 15 + odd % 2 * 2; // a length: more than one block
+        odd = single(odd);
       argument = std::to_string(std::min(odd, odd % 2 ? value | 1 : value));
     }
     if (n && std::find(result.begin(), result.end(), line) == result.end())

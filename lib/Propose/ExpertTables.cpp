@@ -63,6 +63,12 @@ static const ExpertRule rules[] = {
 
     {"transpose-through-shared", "", 1.5, "neighbouring threads access elements that are far apart: through shared memory both sides are coalesced"},
 
+    {"unstage-shared", "", 1.0, "tiles of one element a thread are in the way of tiles in registers"},
+    {"unstage-shared", "l1", 2.0, "two reads of shared memory for each product: a register tile needs a fraction of them"},
+    {"unstage-shared", "issue", 1.6, "with several outputs a thread most loads and barriers go"},
+    {"unstage-shared", "latency", 1.6, "larger tiles wait at fewer barriers"},
+    {"unstage-shared", "l2", 1.4, "larger tiles ask L2 for less"},
+
     {"tree-to-shuffle", "", 1.0, "threads exchange what they fold in registers, and meet once in place of after each step"},
     {"tree-to-shuffle", "latency", 2.0, "a barrier after each step of a fold: all warps wait for the slowest, log2 of the block times"},
     {"tree-to-shuffle", "l1", 1.5, "shuffles need no shared memory, and no bank of it twice"},
@@ -246,6 +252,10 @@ static std::vector<ExpertLine> makeLines() {
        {"issue", "fp64", "fp32", "latency"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
+  // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
+  for (ExpertLine &line : lines)
+    if (llvm::any_of(line.line.steps, [](const OpeningStep &s) { return s.required && (s.transform == "stage-shared" || s.transform == "stage-window"); }))
+      line.line.steps.insert(line.line.steps.begin(), step("unstage-shared"));
   // Threads that take turns come first to have one iteration each, where that is possible, and loops of few threads to be
   // axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is better after it.
   for (ExpertLine &line : lines)

@@ -63,9 +63,9 @@ std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &mod
   return result;
 }
 
-/// The same for a whole launch: parameters, and how many blocks there are.
+/// The same for a whole launch: parameters, and how many blocks and threads there are.
 static bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
-  return isParameter(model, atom) || atom.rfind("gridDim.", 0) == 0;
+  return isParameter(model, atom) || atom.starts_with("gridDim.") || atom.starts_with("blockDim.");
 }
 
 static bool onlyLaunchConstants(const KernelModel &model, const Poly &p) {
@@ -73,12 +73,12 @@ static bool onlyLaunchConstants(const KernelModel &model, const Poly &p) {
   return std::all_of(atoms.begin(), atoms.end(), [&](const std::string &a) { return isLaunchConstant(model, a); });
 }
 
-/// planText for a polynomial over the original kernel, whose gridDim is that of the original launch.
+/// planText for a polynomial over the original kernel, whose gridDim and blockDim are those of the original launch.
 static std::optional<std::string> originalPlanText(const KernelModel &original, Poly p) {
-  for (const char *axis : {"x", "y", "z"})
-    p = p.substitute(std::string("gridDim.") + axis, Poly::atom(std::string("grid.") + axis));
+  for (std::string axis : {"x", "y", "z"})
+    p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis)).substitute("blockDim." + axis, Poly::atom("block." + axis));
   for (const std::string &atom : p.atoms())
-    if (atom.rfind("grid.", 0) != 0 && !planText(original, Poly::atom(atom)))
+    if (!atom.starts_with("grid.") && !atom.starts_with("block.") && !planText(original, Poly::atom(atom)))
       return std::nullopt;
   return p.str();
 }
@@ -218,6 +218,8 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     range.bytes = std::max(range.bytes, access.bytes);
     Poly index = access.subscripts[0];
     std::vector<Poly> facts = model.facts(access);
+    for (std::string axis : {"x", "y", "z"})
+      facts.push_back(Poly::atom("gridDim." + axis) * Poly::atom("blockDim." + axis) - Poly::atom("globalIdx." + axis) - Poly(1));
     addDivisionFacts(model, index, facts, range.nonNegative);
     std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
     for (const auto &[stride, value] : parts)

@@ -28,6 +28,9 @@ bool threadsWorkTogether(const Kernel &kernel);
 /// pinned extent in place of blockDim) by the pseudo index globalIdx.a, and tells how each axis is used then.
 std::array<AxisUse, 3> normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block);
 
+/// (a + i)[k] as a[i + k], the sum of 64 bits as that of pointers is; null for any other expression.
+ExprRef withoutPointerSum(const ExprRef &e);
+
 /// Puts locals that only hold a place in an array (const float *row = a + i * n;) in where they are used, so that there is
 /// no pointer for each copy of a thread.
 void inlinePointerLocals(Kernel &kernel);

@@ -101,15 +101,30 @@ static void propagateIndexCopies(Kernel &kernel) {
   });
 }
 
+ExprRef optiml::withoutPointerSum(const ExprRef &e) {
+  if (e->kind != ExprKind::Subscript || e->args[0]->kind != ExprKind::Binary || e->args[0]->text != "+")
+    return nullptr;
+  const ExprRef &sum = e->args[0];
+  bool left = sum->args[0]->type.isPointer();
+  const ExprRef &base = sum->args[left ? 0 : 1], &offset = sum->args[left ? 1 : 0];
+  ExprRef element = subscript(base, add(offset->type.bytes == 8 ? offset : castTo(Type::makeLong(), offset), e->args[1]), e->type);
+  ExprRef simpler = withoutPointerSum(element);
+  return simpler ? simpler : element;
+}
+
 void optiml::inlinePointerLocals(Kernel &kernel) {
   KernelModel model(kernel);
   std::map<std::string, ExprRef> pointers;
+  auto isArray = [&](const ExprRef &e) { // whose place does not change, whatever it holds
+    const Stmt *d = e->kind == ExprKind::Var ? model.declaration(e->text) : nullptr;
+    return d && !d->dims.empty();
+  };
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.dims.empty() || model.singleAssignment(s.text) != &s || !s.expr ||
-        !model.stable(s.expr))
+    if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.dims.empty() || model.singleAssignment(s.text) != &s || !s.expr)
       return;
     bool plain = true; // neither memory nor effects
     walk(s.expr, [&](const ExprRef &e) {
+      plain &= e->kind != ExprKind::Var || isArray(e) || model.stable(e);
       bool arithmetic = e->kind == ExprKind::Var || e->kind == ExprKind::Builtin || e->kind == ExprKind::IntLit ||
                         e->kind == ExprKind::Binary || e->kind == ExprKind::Cast;
       plain &= arithmetic && (e->kind != ExprKind::Cast || e->type.isInt());
@@ -123,16 +138,8 @@ void optiml::inlinePointerLocals(Kernel &kernel) {
     names.insert(name);
   if (pointers.empty() || opaqueMentions(*kernel.body, names))
     return;
-  // (a + i)[k] is a[i + k], the sum of 64 bits as that of pointers is.
-  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
-    auto it = e->kind == ExprKind::Subscript && e->args[0]->kind == ExprKind::Var ? pointers.find(e->args[0]->text) : pointers.end();
-    if (it == pointers.end() || it->second->kind != ExprKind::Binary || it->second->text != "+")
-      return nullptr;
-    bool left = it->second->args[0]->type.isPointer();
-    const ExprRef &base = it->second->args[left ? 0 : 1], &offset = it->second->args[left ? 1 : 0];
-    return subscript(base, add(offset->type.bytes == 8 ? offset : castTo(Type::makeLong(), offset), e->args[1]), e->type);
-  });
   substitute(*kernel.body, pointers);
+  rewriteExprs(*kernel.body, withoutPointerSum);
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
     std::erase_if(list, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && pointers.count(c->text); });
   });

@@ -1,0 +1,334 @@
+//===- StripLoops.cpp - strip-mined loops as one --------------------------===//
+#include "StripLoops.h"
+#include "Distribute.h"
+#include "KnownConditions.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstdlib>
+
+using namespace optiml;
+
+namespace {
+class StripMerger {
+public:
+  StripMerger(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block, CountedLoop outer, CountedLoop inner)
+      : state(state), model(kernel, block), outer(std::move(outer)), inner(std::move(inner)) {}
+  /// The one loop, or null.
+  StmtRef run();
+
+private:
+  bool flatten(Stmt &body);
+  ExprRef flattened(const ExprRef &e);
+  ExprRef end(Stmt &body);
+  ExprRef endOfContributions(Stmt &body);
+  ExprRef endOfWholeStrips();
+  bool addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) const;
+  bool isZero(const ExprRef &e) const;
+  bool reaches(const Poly &last);
+  std::optional<std::string> launchText(Poly p) const;
+
+  KernelState &state;
+  KernelModel model;
+  CountedLoop outer, inner;
+  int64_t strip = 0;
+  Type type; ///< of the counter
+  bool failed = false;
+};
+} // namespace
+
+static void sumTerms(const ExprRef &e, std::vector<ExprRef> &terms) {
+  if (e->kind == ExprKind::Binary && e->text == "+") {
+    sumTerms(e->args[0], terms);
+    sumTerms(e->args[1], terms);
+    return;
+  }
+  terms.push_back(e);
+}
+
+/// `e` in terms of the one counter, which has the inner one's name.
+ExprRef StripMerger::flattened(const ExprRef &e) {
+  auto concerns = [&](const ExprRef &x) { return mentions(x, outer.var) || mentions(x, inner.var); };
+  if (!concerns(e))
+    return e;
+  bool arithmetic = e->type.isInt() && e->type.cls != Type::Class::Bool && (e->kind == ExprKind::Binary || e->kind == ExprKind::Cast);
+  if (arithmetic) {
+    std::vector<ExprRef> terms;
+    sumTerms(e, terms);
+    Poly sum;
+    for (const ExprRef &term : terms)
+      if (concerns(term))
+        sum = sum + model.poly(term);
+    // inner = whole - outer's strips; @whole stands for the new counter until the old one is gone
+    Poly strips = Poly(strip / outer.step) * (Poly::atom(outer.var) - model.poly(outer.lower));
+    Poly whole = sum.substitute(inner.var, Poly::atom("@whole") - strips);
+    bool done = !whole.mentions(outer.var);
+    for (const std::string &atom : whole.atoms())
+      done &= atom == "@whole" || !model.atomExpr(atom) || !concerns(model.atomExpr(atom));
+    if (done) {
+      ExprRef counter = polyExpr(model, whole.substitute("@whole", Poly::atom(inner.var)));
+      counter = rewrite(counter, [&](const ExprRef &n) { return n->kind == ExprKind::Var && n->text == inner.var ? var(inner.var, type) : nullptr; });
+      if (llvm::any_of(terms, [&](const ExprRef &term) { return concerns(term) && term->type.bytes == 8; }))
+        counter = wideExpr(counter);
+      ExprRef result;
+      bool placed = false;
+      for (const ExprRef &term : terms) {
+        if (concerns(term) && std::exchange(placed, true))
+          continue;
+        ExprRef part = concerns(term) ? counter : term;
+        result = result ? add(result, part) : part;
+      }
+      if (e->type.bytes == 8 && result->type.bytes < 8)
+        return wideExpr(result);
+      return e->type.isSigned == result->type.isSigned || e->type.bytes != result->type.bytes ? result : castTo(e->type, result);
+    }
+  }
+  if (e->kind == ExprKind::Var || e->kind == ExprKind::Opaque)
+    failed = true;
+  auto copy = std::make_shared<Expr>(*e);
+  for (ExprRef &arg : copy->args)
+    arg = flattened(arg);
+  if (e->kind == ExprKind::Subscript && copy->args[1]->kind == ExprKind::Cast && copy->args[1]->type.bytes == 4)
+    copy->args[1] = copy->args[1]->args[0]; // an index is not negative
+  return copy;
+}
+
+bool StripMerger::flatten(Stmt &body) {
+  if (opaqueMentions(body, {outer.var, inner.var}))
+    return false;
+  walk(body, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = flattened(e); }); });
+  return !failed;
+}
+
+bool StripMerger::isZero(const ExprRef &e) const {
+  if (auto value = constantValue(e))
+    return *value == 0;
+  switch (e->kind) {
+  case ExprKind::FloatLit:
+    return std::strtod(e->text.c_str(), nullptr) == 0;
+  case ExprKind::Cast:
+    return (e->type.isFloat() || e->type.isInt()) && isZero(e->args[0]);
+  case ExprKind::Unary:
+    return (e->text == "-" || e->text == "+") && isZero(e->args[0]);
+  case ExprKind::Cond:
+    return isZero(e->args[1]) && isZero(e->args[2]);
+  case ExprKind::Binary: // zero times something that may be infinite is no zero
+    return (e->text == "*" || e->text == "+" || e->text == "-") && isZero(e->args[0]) && isZero(e->args[1]);
+  default:
+    return false;
+  }
+}
+
+/// Where the facts hold, `s` only adds zeros to the thread's own variables.
+bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) const {
+  auto all = [&](const Stmt &list) { return llvm::all_of(list.body, [&](const StmtRef &c) { return addsNothing(*c, facts, assume); }); };
+  switch (s.kind) {
+  case StmtKind::Block:
+    return all(s);
+  case StmtKind::For:
+    return asCountedLoop(s) && all(s);
+  case StmtKind::If: {
+    auto known = truth(model, s.expr, facts, &assume);
+    if (known)
+      return *known ? addsNothing(*s.body[0], facts, assume) : s.body.size() < 2 || addsNothing(*s.body[1], facts, assume);
+    return all(s);
+  }
+  case StmtKind::Decl:
+    return !s.isShared;
+  case StmtKind::Expr:
+    break;
+  default:
+    return false;
+  }
+  if (s.expr->kind != ExprKind::Assign)
+    return false;
+  const ExprRef &target = s.expr->args[0];
+  ExprRef root = target;
+  while (root->kind == ExprKind::Subscript)
+    root = root->args[0];
+  const Stmt *own = root->kind == ExprKind::Var ? model.declaration(root->text) : nullptr;
+  if (!own || own->isShared || own->type.isPointer())
+    return false;
+  ExprRef value = simplified(model, s.expr->args[1], facts, &assume);
+  if (s.expr->text == "+=" || s.expr->text == "-=")
+    return isZero(value);
+  if (s.expr->text != "=")
+    return false;
+  if (value->kind == ExprKind::Binary && value->text == "+")
+    return (equal(value->args[0], target) && isZero(value->args[1])) || (equal(value->args[1], target) && isZero(value->args[0]));
+  bool fma = value->kind == ExprKind::Call && value->isLibrary && value->args.size() == 3 &&
+             (value->text == "fma" || value->text == "fmaf" || value->text == "__fmaf_rn" || value->text == "std::fma");
+  return fma && isZero(value->args[0]) && isZero(value->args[1]) && equal(value->args[2], target);
+}
+
+/// `p` over the original launch.
+std::optional<std::string> StripMerger::launchText(Poly p) const {
+  for (const char *axis : {"x", "y", "z"})
+    p = p.substitute(std::string("gridDim.") + axis, Poly::atom(std::string("grid.") + axis));
+  for (const std::string &atom : p.atoms())
+    if (!atom.starts_with("grid.") && !planText(model, Poly::atom(atom)))
+      return std::nullopt;
+  return p.str();
+}
+
+/// The strips have at least `last` iterations together: proved, or a condition.
+bool StripMerger::reaches(const Poly &last) {
+  Poly length = model.poly(outer.upper) - model.poly(outer.lower);
+  if (outer.step == strip) { // strips until the length is covered
+    if (follows(length - last, {}))
+      return true;
+  } else {
+    std::vector<Poly> facts; // d * (n / d) >= n - (d - 1)
+    for (const std::string &atom : length.atoms())
+      if (ExprRef e = model.atomExpr(atom); e && e->kind == ExprKind::Binary && e->text == "/")
+        if (auto d = constantValue(e->args[1]); d && *d > 0)
+          facts.push_back(Poly(*d) * Poly::atom(atom) - model.poly(e->args[0]) + Poly(*d - 1));
+    length = Poly(strip) * length;
+    if (follows(length - last, facts))
+      return true;
+  }
+  auto all = launchText(length), needed = launchText(last);
+  if (!all || !needed)
+    return false;
+  state.require(*needed + " <= " + *all, "the strips cover the whole loop");
+  return true;
+}
+
+/// The end from which on the body adds nothing but zeros, if there is one and the strips reach it.
+ExprRef StripMerger::endOfContributions(Stmt &body) {
+  if (state.hints.strictFloat)
+    return nullptr;
+  std::vector<Poly> ends;
+  auto candidate = [&](const ExprRef &condition) {
+    std::vector<Poly> says;
+    model.addFacts(condition, true, says);
+    for (const Poly &fact : says) { // end - 1 - k >= 0
+      auto c = fact.coefficient(inner.var);
+      if (!c || !(*c == Poly(-1)))
+        continue;
+      Poly end = fact + Poly::atom(inner.var) + Poly(1);
+      bool fixed = !end.mentions(inner.var) && model.stable(end);
+      for (const std::string &atom : end.atoms())
+        fixed &= isParameter(model, atom);
+      if (fixed && !llvm::is_contained(ends, end))
+        ends.push_back(end);
+    }
+  };
+  walk(body, [&](Stmt &s) {
+    if (s.kind == StmtKind::If)
+      candidate(s.expr);
+  });
+  walkExprs(body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Cond)
+      candidate(e->args[0]);
+  });
+  for (const Poly &end : ends) {
+    std::vector<Poly> beyond = {Poly::atom(inner.var) - end};
+    model.addLoopFacts({}, beyond);
+    Assumptions assume(state, model);
+    if (!addsNothing(body, beyond, assume) || !reaches(end))
+      continue;
+    assume.record(state);
+    return polyExpr(model, end);
+  }
+  return nullptr;
+}
+
+/// The size that the number of strips was made from, when that is a multiple of a strip.
+ExprRef StripMerger::endOfWholeStrips() {
+  Poly length = model.poly(outer.upper) - model.poly(outer.lower), size;
+  bool positive = false; // the size must be
+  if (outer.step == strip) {
+    size = length;
+  } else {
+    std::vector<std::string> quotients;
+    for (const std::string &atom : length.atoms())
+      if (ExprRef e = model.atomExpr(atom); e && e->kind == ExprKind::Binary && e->text == "/" && constantValue(e->args[1]) == strip)
+        quotients.push_back(atom);
+    if (quotients.size() != 1)
+      return nullptr;
+    auto extra = (length - Poly::atom(quotients[0])).constant();
+    Poly numerator = model.poly(model.atomExpr(quotients[0])->args[0]);
+    int64_t rest = numerator.constantTerm(), whole = rest >= 0 ? rest / strip : -((strip - 1 - rest) / strip);
+    if (!extra || *extra != -whole) // (size + rest) / strip + extra is size / strip
+      return nullptr;
+    size = numerator - Poly(rest);
+    positive = rest < 0;
+  }
+  auto text = planText(model, size);
+  if (!text || size.constant())
+    return nullptr;
+  if (auto known = state.hints.scalars.find(*text); known != state.hints.scalars.end() && known->second % strip)
+    return nullptr; // it would never be used
+  state.require("(" + *text + ") % " + std::to_string(strip) + " == 0", "the loop has whole strips");
+  if (positive)
+    state.require(*text + " >= 1", "the loop has whole strips");
+  return polyExpr(model, size);
+}
+
+ExprRef StripMerger::end(Stmt &body) {
+  if (auto trips = outer.tripCount())
+    return intLit(*trips * strip);
+  if (ExprRef e = endOfContributions(body))
+    return e;
+  if (ExprRef e = endOfWholeStrips())
+    return e;
+  if (constantValue(outer.lower) != 0)
+    return nullptr;
+  ExprRef strips = outer.step == 1 ? outer.upper : binary("/", add(outer.upper, intLit(strip - 1)), intLit(strip));
+  return mul(strips, intLit(strip));
+}
+
+StmtRef StripMerger::run() {
+  auto trips = inner.tripCount();
+  if (!trips || *trips < 2 || inner.step != 1 || constantValue(inner.lower) != 0 || mentions(inner.upper, outer.var))
+    return nullptr;
+  strip = *trips;
+  if ((outer.step != 1 && outer.step != strip) || !model.stable(outer.lower) || !model.stable(outer.upper) || outer.type.bytes < 4)
+    return nullptr;
+  bool leaves = hasBarrier(*outer.stmt);
+  walk(*outer.stmt, [&](Stmt &s) { leaves |= s.kind == StmtKind::Break || s.kind == StmtKind::Continue || s.kind == StmtKind::Return; });
+  if (leaves)
+    return nullptr;
+  type = outer.type;
+  type.isConst = false;
+  StmtRef body = clone(inner.stmt->body[0]);
+  if (!flatten(*body))
+    return nullptr;
+  ExprRef last = end(*body);
+  return last ? countedFor(inner.var, type, intLit(0), last, 1, body, NoUnroll) : nullptr;
+}
+
+/// for (…) if (c) body   becomes   if (c) for (…) body,  where c stays what it is.
+static void unswitch(Kernel &kernel, const std::array<int64_t, 3> &block) {
+  forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+    for (StmtRef &s : list) {
+      auto loop = asCountedLoop(*s);
+      if (!loop || s->body[0]->body.size() != 1)
+        continue;
+      StmtRef branch = s->body[0]->body[0];
+      KernelModel model(kernel, block);
+      if (branch->kind != StmtKind::If || branch->body.size() != 1 || mentions(branch->expr, loop->var) || !model.stable(branch->expr))
+        continue;
+      bool inside = false; // its variables are the loop's own
+      walk(*s, [&](Stmt &t) { inside |= t.kind == StmtKind::Decl && mentions(branch->expr, t.text); });
+      if (inside)
+        continue;
+      s->body[0] = branch->body[0];
+      branch->body[0] = optiml::block({s});
+      s = branch;
+    }
+  });
+}
+
+void optiml::mergeStrips(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block) {
+  unswitch(kernel, block);
+  forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+    for (StmtRef &s : list) {
+      auto outer = asCountedLoop(*s);
+      if (!outer || s->body[0]->body.size() != 1)
+        continue;
+      if (auto inner = asCountedLoop(*s->body[0]->body[0]))
+        if (StmtRef merged = StripMerger(state, kernel, block, *outer, *inner).run())
+          s = merged;
+    }
+  });
+}

@@ -1,0 +1,204 @@
+//===- UnstageShared.cpp - a kernel without its tiles ---------------------===//
+//
+// unstage-shared[kernel]: where a programmer has staged tiles in shared memory, every read of a tile becomes what the
+// thread that filled the cell has computed, and the tiles and barriers go. What is left is the kernel as one would write it
+// first, and as other transforms know how to tile it: strip-mined loops are one loop, a guard at the end stands around the
+// work, indices are global ones.
+//
+// Legal: a read finds what one known thread has stored since the last barrier (SharedCells), computed from indices,
+// parameters and memory that the kernel does not write (or recorded: the arrays do not overlap). Barriers serve nothing
+// else, for what the kernel writes it only accesses after the last one. The block shape is recorded.
+//
+//===----------------------------------------------------------------------===//
+#include "Distribute.h"
+#include "Inductions.h"
+#include "KnownConditions.h"
+#include "SharedCells.h"
+#include "StripLoops.h"
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+class UnstageShared : public Transform {
+public:
+  llvm::StringRef name() const override { return "unstage-shared"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override { return kernelSite(*this, state, {{}}); }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override;
+};
+} // namespace
+
+/// Replaces nodes, by identity.
+static void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with) {
+  std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
+    if (auto it = with.find(e.get()); it != with.end())
+      return it->second;
+    std::vector<ExprRef> args;
+    bool changed = false;
+    for (const ExprRef &arg : e->args) {
+      args.push_back(visit(arg));
+      changed |= args.back() != arg;
+    }
+    if (!changed)
+      return e;
+    auto copy = std::make_shared<Expr>(*e);
+    copy->args = args;
+    return copy;
+  };
+  walk(root, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = visit(e); }); });
+}
+
+/// Barriers order nothing but the arrays in shared memory: global memory that the kernel writes it accesses after the last.
+static llvm::Error requireIdleBarriers(Kernel &kernel, const KernelModel &model) {
+  std::map<const Stmt *, unsigned> position;
+  unsigned count = 0, last = 0;
+  std::set<const Stmt *> around; // loops that hold a barrier
+  walk(*kernel.body, [&](Stmt &s) {
+    position[&s] = ++count;
+    if (s.init)
+      position[s.init.get()] = count;
+    if (s.kind == StmtKind::Barrier)
+      last = count;
+    bool loop = s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do;
+    if (loop && hasBarrier(s))
+      around.insert(&s);
+  });
+  for (const Access &access : model.accesses()) {
+    bool ordered = position[access.stmt] < last || llvm::any_of(access.path, [&](const Stmt *s) { return around.count(s) != 0; });
+    if (access.space == Space::Global && model.writesArray(access.array) && ordered)
+      return notApplicable("barriers may order accesses to '{0}' (line {1})", access.array, access.stmt->line);
+  }
+  return llvm::Error::success();
+}
+
+static void removeStatements(Kernel &kernel, const std::set<const Stmt *> &which) {
+  auto without = [&](std::vector<StmtRef> &list) {
+    std::erase_if(list, [&](const StmtRef &s) {
+      bool empty = s->kind == StmtKind::If || asCountedLoop(*s); // only what had nothing but such statements in it
+      for (const StmtRef &child : s->body)
+        empty &= child->body.empty();
+      return which.count(s.get()) || s->kind == StmtKind::Barrier || (s->kind == StmtKind::Decl && s->isShared) || empty;
+    });
+  };
+  std::function<void(Stmt &)> visit = [&](Stmt &s) { // inner lists first
+    for (StmtRef &child : s.body)
+      visit(*child);
+    if (s.kind == StmtKind::Block)
+      without(s.body);
+  };
+  visit(*kernel.body);
+}
+
+/// Writes every index of global memory with global indices where it moves with them, whatever terms it was made of.
+static void useGlobalIndices(Kernel &kernel, const std::array<int64_t, 3> &shape) {
+  normalizeGlobalIndex(kernel, shape);
+  KernelModel model(kernel);
+  std::map<const Expr *, ExprRef> replacement;
+  for (const Access &access : model.accesses()) {
+    if (access.space != Space::Global || access.subscripts.size() != 1)
+      continue;
+    Poly index = access.subscripts[0];
+    bool joined = false;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      std::string suffix = std::string(".") + char('x' + axis);
+      auto perBlock = index.coefficient("blockIdx" + suffix), perThread = index.coefficient("threadIdx" + suffix);
+      if (!perBlock || !perThread || perThread->terms.empty() || !(*perBlock == Poly(shape[axis]) * *perThread))
+        continue;
+      index = index - *perBlock * Poly::atom("blockIdx" + suffix) - *perThread * Poly::atom("threadIdx" + suffix) +
+              *perThread * Poly::atom("globalIdx" + suffix);
+      joined = true;
+    }
+    if (joined)
+      replacement[access.node.get()] = elementExpr(model, access, index);
+  }
+  replaceNodes(*kernel.body, replacement);
+  lowerGlobalIndex(kernel, [](unsigned axis) {
+    return add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
+  });
+  removeUnused(kernel);
+}
+
+llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm::StringRef, const Params &) const {
+  std::array<int64_t, 3> pinned = state.pinnedBlock(), shape = state.hints.block;
+  bool shared = false;
+  walk(*state.tree->body, [&](Stmt &s) { shared |= s.isShared; });
+  if (!shared)
+    return notApplicable("the kernel has no shared memory");
+  if (pinned[0] || pinned[1] || pinned[2])
+    return notApplicable("the block shape is fixed already");
+  if (!shape[0] || !shape[1] || !shape[2])
+    return notApplicable("the shape of the block is not known");
+  auto kernel = state.tree->clone();
+  if (llvm::Error e = removeEarlyReturns(*kernel))
+    return std::move(e);
+  rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
+    bool extent = e->kind == ExprKind::Builtin && e->text.starts_with("blockDim.");
+    return extent ? intLit(shape[size_t(e->text.back() - 'x')], e->type) : nullptr;
+  });
+  inlinePointerLocals(*kernel);
+  replaceInductions(*kernel, shape);
+  if (llvm::Error e = requireConstantParameters(*kernel))
+    return std::move(e);
+
+  std::set<std::string> sources;
+  {
+    KernelModel model(*kernel, shape);
+    if (unsigned line = model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+    SharedCells cells(*kernel, model, shape);
+    if (llvm::Error e = cells.collect())
+      return std::move(e);
+    if (!cells.any())
+      return notApplicable("nothing in shared memory is used");
+    std::map<const Expr *, ExprRef> replacement;
+    for (const Access &access : model.accesses())
+      if (access.space == Space::Shared && access.read) {
+        auto value = cells.valueAt(access);
+        if (!value)
+          return value.takeError();
+        replacement[access.node.get()] = *value;
+      }
+    for (const Access *load : cells.loads()) {
+      if (load->space != Space::Global || model.writesArray(load->array))
+        return notApplicable("what is staged of '{0}' may change before it is used (line {1})", load->array, load->stmt->line);
+      if (!isConstantOfFile(model, *load))
+        sources.insert(load->array);
+    }
+    if (llvm::Error e = requireIdleBarriers(*kernel, model))
+      return std::move(e);
+    std::set<const Stmt *> stores = cells.storeStatements();
+    replaceNodes(*kernel->body, replacement);
+    removeStatements(*kernel, stores);
+  }
+  removeUnused(*kernel);
+
+  KernelState result = state;
+  mergeStrips(result, *kernel, shape);
+  sinkUnderLastGuard(*kernel);
+  simplifyConditions(result, *kernel, shape);
+  useGlobalIndices(*kernel, shape);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]),
+                   "its tiles are written for this block shape");
+  // What the arrays' ranges are is plain from here on only.
+  result.tree = result.original = kernel;
+  KernelModel model(*kernel);
+  std::set<std::string> written;
+  for (const Access &access : model.accesses())
+    if (access.write && access.space == Space::Global)
+      written.insert(access.array);
+  for (const std::string &source : sources)
+    for (const std::string &target : written)
+      if (llvm::Error e = requireDisjoint(result, model, source, target))
+        return std::move(e);
+  return result;
+}
+
+const Transform *optiml::makeUnstageShared() {
+  static const UnstageShared transform;
+  return &transform;
+}
