@@ -217,9 +217,15 @@ private:
     const Type &type = path.back().type;
     return type.isInt() || type.isFloat() ? intLit(0) : nullptr;
   }
+  /// Memory of other elements that is taken for records is accessed as widely as that: its values stay together.
+  static bool recasts(const ExprRef &e) {
+    bool found = false;
+    walk(e, [&](const ExprRef &n) { found |= n->kind == ExprKind::Cast && n->type.isPointer(); });
+    return found;
+  }
   /// Every member of it can be told.
   bool isComposed(const ExprRef &e) const {
-    return shapeOf(e->type) && llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
+    return shapeOf(e->type) && !recasts(e) && llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
   }
 
   //===--------------------------------------------------------------------===//
@@ -288,7 +294,11 @@ private:
         refused.insert(decl->text);
       if (decl && !isChain(value))
         used.insert(decl->text);
-      if (!isComposed(value))
+      if (recasts(value)) {
+        if (decl)
+          refused.insert(decl->text);
+        check(value);
+      } else if (!isComposed(value) || recasts(target))
         check(value);
       else if (!decl && !(shapeOf(target->type)->isAggregate && isChain(value)) && (placeLoads(target) || refersTo(value, target)))
         check(value); // stored member by member, the place must stay the same
@@ -477,7 +487,7 @@ private:
     }
   }
 
-  /// "const float r_re = a + b; sum_re = r_re;" is "sum_re = a + b;", where nothing between changes a or b.
+  /// "const float r_re = a + b; sum_re += r_re;" is "sum_re += a + b;", where nothing between changes a or b.
   void forward() {
     std::map<std::string, unsigned> mentioned;
     walkExprs(*kernel.body, [&](const ExprRef &e) {
@@ -507,13 +517,13 @@ private:
       if (!value || (*value && hasEffects(*value)) || !s.dims.empty())
         return false;
       const Type &type = assigns ? s.expr->args[0]->type : s.type;
-      if (*value && (*value)->kind == ExprKind::Var && (*value)->text == decl.text) {
-        if (type.text != decl.type.text || (assigns && s.expr->text != "="))
+      if (*value && mentions(*value, decl.text)) {
+        // What the variable rounds or cuts off must be the same without it.
+        bool whole = (*value)->kind == ExprKind::Var && type.text == decl.type.text && (!assigns || s.expr->text == "=");
+        if (!whole && (decl.expr->type.text != decl.type.text || (assigns && mentions(s.expr->args[0], decl.text))))
           return false;
-        if (assigns)
-          s.expr = assign("=", s.expr->args[0], decl.expr);
-        else
-          s.expr = decl.expr;
+        ExprRef moved = substitute(*value, {{decl.text, decl.expr}});
+        s.expr = assigns ? assign(s.expr->text, s.expr->args[0], moved) : moved;
         list.erase(list.begin() + long(at));
         return true;
       }
