@@ -438,7 +438,7 @@ void KernelModel::addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
                             const std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, bool atomic,
                             const std::string &op) {
   Access access;
-  access.node = e;
+  access.node = access.place = e;
   access.stmt = stmt;
   std::vector<ExprRef> subscripts;
   access.root = resolve(e, subscripts);
@@ -495,7 +495,13 @@ void KernelModel::visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
       addAccess(e, stmt, path, guards, read, write, false, op);
       return sub(e->args[0]);
     }
-    return visitExpr(e->args[0], stmt, path, guards, read, write, op);
+    {
+      size_t first = allAccesses.size();
+      visitExpr(e->args[0], stmt, path, guards, read, write, op);
+      if (first < allAccesses.size() && allAccesses[first].place == e->args[0])
+        allAccesses[first].place = e;
+    }
+    return;
   case ExprKind::Assign:
     sub(e->args[1]);
     return visitExpr(e->args[0], stmt, path, guards, e->text != "=", true, e->text);
@@ -585,6 +591,32 @@ void KernelModel::collectAccesses() {
 }
 
 bool KernelModel::writesArray(const std::string &array) const { return written.count(array) != 0; }
+
+std::vector<ExprRef> Access::members() const {
+  std::vector<ExprRef> result;
+  for (ExprRef e = place; e != node; e = e->args[0])
+    result.insert(result.begin(), e);
+  return result;
+}
+
+bool optiml::sameMember(const Access &a, const Access &b) {
+  std::vector<ExprRef> x = a.members(), y = b.members();
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i)
+    if (x[i]->text != y[i]->text)
+      return false;
+  return true;
+}
+
+bool KernelModel::writesWhatIsRead(const Access &read) const {
+  bool seen = false;
+  for (const Access &access : allAccesses)
+    if (access.write && access.array == read.array) {
+      if (sameMember(access, read))
+        return true;
+      seen = true;
+    }
+  return !seen && writesArray(read.array);
+}
 
 //===----------------------------------------------------------------------===//
 // Facts

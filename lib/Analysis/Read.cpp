@@ -43,6 +43,7 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
     return llvm::make_error<NotApplicable>(problem, place);
   removeUnusedClosures(*kernel);
   typeDynamicShared(*kernel);
+  splitRecords(*kernel, records, taken);
   normalize(*kernel);
   return kernel;
 }

@@ -63,14 +63,21 @@ const CalleeFacts &Reader::factsOf(const cl::FunctionDecl *definition) {
   return it->second;
 }
 
+bool Reader::takesRecord(const cl::FunctionDecl *fn) {
+  return llvm::any_of(fn->parameters(), [&](const cl::ParmVarDecl *p) {
+    return p->getType()->isRecordType() && describe(p->getType(), typeText(p->getType()));
+  });
+}
+
 const cl::FunctionDecl *Reader::readable(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = x->getDirectCallee();
   if (!fn || inlining.size() >= 8 || fn->isVariadic() || fn->getBuiltinID() || !fn->hasBody(fn) ||
-      sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) || llvm::is_contained(inlining, fn) ||
+      (sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) && !takesRecord(fn)) || llvm::is_contained(inlining, fn) ||
       fn->hasAttr<cl::NoInlineAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>())
     return nullptr;
   auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
-  if (method && (method->isVirtual() || llvm::isa<cl::CXXConstructorDecl, cl::CXXDestructorDecl, cl::CXXConversionDecl>(fn)))
+  bool copies = method && (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) && method->isTrivial();
+  if (method && (copies || method->isVirtual() || llvm::isa<cl::CXXConstructorDecl, cl::CXXDestructorDecl, cl::CXXConversionDecl>(fn)))
     return nullptr;
   // What it names must be declared where the new kernel stands.
   if (!sm.isBeforeInTranslationUnit(sm.getExpansionLoc(fn->getBody()->getBeginLoc()), sm.getExpansionLoc(kernelDecl->getBody()->getEndLoc())))
@@ -350,13 +357,18 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
   std::swap(thisObject, binding->object);
   inlining.push_back(fn);
   std::optional<ExprRef> value;
+  bool lists = false; // c ? {a, b} : {c, d} is no expression
   if (parts.empty())
     value = bodyInPlace(x, fn, made);
   else
     value = valueOfReturns(parts, fn->getReturnType());
+  if (value && *value && parts.size() > 1)
+    walk(*value, [&](const ExprRef &e) { lists |= e->kind == ExprKind::InitList; });
   inlining.pop_back();
   std::swap(thisObject, binding->object);
   arguments = outerArguments;
+  if (lists)
+    return std::nullopt;
   if (value && *value && fn->getReturnType()->isReferenceType() && !isPlace(*value))
     return std::nullopt;
   if (binding->loads && writesOutside(made))
@@ -367,7 +379,7 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
 std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = problem.empty() ? readable(x) : nullptr;
   bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
-  bool computes = fn && purity.isPure(fn) && !method &&
+  bool computes = fn && purity.isPure(fn) && !method && !takesRecord(fn) &&
                   llvm::none_of(fn->parameters(), [](auto *p) { return p->getType()->isReferenceType(); });
   if (!fn || (computes && (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
     return std::nullopt;
@@ -433,7 +445,17 @@ ExprRef Reader::construction(const cl::CXXConstructExpr *x) {
       if (args.back()->kind == ExprKind::InitList)
         return nullptr;
     }
+  describe(x, args.size());
   return make(ExprKind::Call, x, typeText(x->getType()), args);
+}
+
+ExprRef Reader::aggregate(const cl::ExplicitCastExpr *x) {
+  const cl::CXXRecordDecl *record = x->getType()->getAsCXXRecordDecl();
+  auto *list = llvm::dyn_cast<cl::InitListExpr>(strip(x->getSubExpr()));
+  if (!record || !list || !record->isAggregate() || !describe(x->getType(), typeText(x->getType())))
+    return nullptr;
+  ExprRef value = expression(list);
+  return value->kind == ExprKind::InitList ? value : nullptr;
 }
 
 ExprRef Reader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
@@ -441,7 +463,8 @@ ExprRef Reader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
   if (!method || !(method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) || !method->isTrivial())
     return nullptr;
   ExprRef target = expression(x->getArg(0)), value = expression(x->getArg(1));
-  if (!isPlace(target) || value->kind == ExprKind::InitList || value->kind == ExprKind::Opaque)
+  bool list = value->kind == ExprKind::InitList && !method->getParent()->isAggregate();
+  if (!isPlace(target) || list || value->kind == ExprKind::Opaque)
     return nullptr;
   return make(ExprKind::Assign, x, "=", {target, value});
 }
@@ -474,8 +497,11 @@ ExprRef Reader::call(const cl::CallExpr *x) {
     name = nameInKernel(fn, name);
   std::vector<ExprRef> args;
   for (const cl::Expr *arg : x->arguments())
-    if (!llvm::isa<cl::CXXDefaultArgExpr>(arg))
+    if (!llvm::isa<cl::CXXDefaultArgExpr>(arg)) {
       args.push_back(expression(arg));
+      if (args.back()->kind == ExprKind::InitList && llvm::isa<cl::ExplicitCastExpr>(strip(arg))) // it may decide which function
+        return opaque(x);
+    }
   auto e = make(ExprKind::Call, x, name, args);
   e->pure = purity.isPure(fn);
   e->isLibrary = fn->getIdentifier() && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));

@@ -48,6 +48,8 @@ Type Reader::convert(cl::QualType type) {
   } else if (canonical->isRecordType()) {
     result.cls = Type::Class::Record;
     result.isHalf = result.bytes == 2 && isHalf(canonical);
+    if (!result.isHalf)
+      describe(type, result.text);
   }
   return result;
 }
@@ -239,7 +241,11 @@ ExprRef Reader::expression(const cl::Expr *source) {
     return make(x->isAssignmentOp() ? ExprKind::Assign : ExprKind::Binary, e, x->getOpcodeStr().str(), {left, right});
   }
   if (auto *x = llvm::dyn_cast<cl::ConditionalOperator>(e))
-    return make(ExprKind::Cond, e, "", {expression(x->getCond()), inPlace(x->getTrueExpr()), inPlace(x->getFalseExpr())});
+  {
+    std::vector<ExprRef> parts = {expression(x->getCond()), inPlace(x->getTrueExpr()), inPlace(x->getFalseExpr())};
+    bool lists = parts[1]->kind == ExprKind::InitList || parts[2]->kind == ExprKind::InitList; // they say no type
+    return lists ? opaque(e) : make(ExprKind::Cond, e, "", parts);
+  }
   if (auto *x = llvm::dyn_cast<cl::ArraySubscriptExpr>(e)) {
     auto [base, offset] = splitPointer(expression(x->getBase()));
     return make(ExprKind::Subscript, e, "", {base, joinOffsets(offset, expression(x->getIdx()))});
@@ -264,6 +270,8 @@ ExprRef Reader::expression(const cl::Expr *source) {
   if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
     if (ExprRef half = halfCast(x))
       return half;
+    if (ExprRef list = aggregate(x))
+      return list;
     if (x->getType()->isRecordType() || x->getType()->isReferenceType() || x->getSubExpr()->getType()->isRecordType() ||
         llvm::isa<cl::InitListExpr>(strip(x->getSubExpr())))
       return opaque(e);
@@ -280,7 +288,7 @@ ExprRef Reader::expression(const cl::Expr *source) {
         return opaque(e);
       items.push_back(expression(init));
     }
-    return make(ExprKind::InitList, x, "", items);
+    return make(ExprKind::InitList, x->getSemanticForm() ? x->getSemanticForm() : x, "", items);
   }
   if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e))
     if (ExprRef made = construction(x))

@@ -8,6 +8,7 @@
 #define OPTIML_LIB_ANALYSIS_READER_H
 
 #include "Inlining.h"
+#include "SplitRecords.h"
 #include "optiml/Analysis/Purity.h"
 #include "optiml/Analysis/Read.h"
 #include "optiml/Support/Error.h"
@@ -87,6 +88,8 @@ private:
   std::map<const cl::VarDecl *, std::string> nameOf;
   std::set<std::string> taken, closures;
   std::set<std::string> memberPointers; ///< parameters of class type that the kernel does not change: p.data is a name of its own
+  Records records;
+  std::map<std::string, const cl::CXXConstructorDecl *> constructorOf; ///< by key: the one in `records`
   std::string problem, place;
   const cl::FunctionDecl *kernelDecl = nullptr;
   const cl::CompoundStmt *scope = nullptr; ///< what is being read stands in it
@@ -112,6 +115,10 @@ private:
   std::string typeText(cl::QualType type);
   Type convert(cl::QualType type);
   std::vector<Param::Field> fieldsOf(cl::QualType type);
+  /// Notes what the class is made of; false when it is none that can be split.
+  bool describe(cl::QualType type, const std::string &text);
+  /// Notes what the constructor makes of its arguments.
+  void describe(const cl::CXXConstructExpr *x, size_t given);
   std::shared_ptr<Expr> make(ExprKind kind, const cl::Expr *source, std::string text, std::vector<ExprRef> args = {});
   ExprRef opaque(const cl::Expr *source);
   std::set<std::string> opaqueNames(Mentions &mentions, cl::SourceLocation loc);
@@ -149,6 +156,8 @@ private:
   ExprRef hoisted(const cl::Expr *source, std::vector<StmtRef> &out);
   HoistPoint hoistPoint(const cl::Expr *source, std::vector<StmtRef> &out);
   const CalleeFacts &factsOf(const cl::FunctionDecl *definition);
+  /// Records are passed by value: split, they are read in place.
+  bool takesRecord(const cl::FunctionDecl *fn);
   /// The definition that could be read in place of the call, as far as it alone decides; or null.
   const cl::FunctionDecl *readable(const cl::CallExpr *x);
   /// The body as [if (c) return a;]… return b;  with the conditions and values in order. Empty when it is anything else.
@@ -189,6 +198,8 @@ private:
   bool inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out);
   /// T(a, b) of a class that is copied byte by byte and whose constructor only computes, as a call; null for others.
   ExprRef construction(const cl::CXXConstructExpr *x);
+  /// T{a, b} of a class without constructors, as a list; null for others.
+  ExprRef aggregate(const cl::ExplicitCastExpr *x);
   /// a = b of structs that are copied byte by byte.
   ExprRef recordAssignment(const cl::CXXOperatorCallExpr *x);
   /// How the kernel calls a function that one of another scope calls `written`.

@@ -236,16 +236,20 @@ struct Family {
 /// The shapes of all reads of the array (in the strip's loop); they can be told one by one what they read.
 static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip) {
   std::vector<Shape> shapes;
+  auto staged = [&](const Access &access) { return access.read && !access.write && (!strip || insideOf(access, strip->loop)); };
   for (const Access &access : model.accesses()) {
     if (access.array != array)
       continue;
-    if (access.write)
+    if (access.write && llvm::any_of(model.accesses(), [&](const Access &other) {
+          return other.array == array && staged(other) && sameMember(access, other);
+        }))
       return notApplicable("{0} is written (line {1})", array, access.stmt->line);
-    if (strip && !insideOf(access, strip->loop))
+    if (!staged(access))
       continue;
     if (access.space != Space::Global || access.subscripts.size() != 1 || access.root->kind != ExprKind::Var)
       return notApplicable("{0} is not a plain global array (line {1})", array, access.stmt->line);
-    if (!access.node->type.isFloat() && !access.node->type.isInt() && !access.node->type.isHalf)
+    const Type &type = access.place->type;
+    if (!type.isFloat() && !type.isInt() && !type.isHalf)
       return notApplicable("the elements of {0} are not numbers", array);
     if (!model.stable(access.root))
       return notApplicable("'{0}' is moved by the kernel (line {1})", array, access.stmt->line);
@@ -364,14 +368,27 @@ static std::vector<std::vector<Poly>> coordinatesOf(const Family &family, std::v
   return values;
 }
 
+static const TilePart *partOf(const Tile &tile, const Access &access) {
+  std::vector<ExprRef> members = access.members();
+  auto same = [](const ExprRef &a, const ExprRef &b) { return a->text == b->text; };
+  for (const TilePart &part : tile.parts)
+    if (std::equal(part.members.begin(), part.members.end(), members.begin(), members.end(), same))
+      return &part;
+  return nullptr;
+}
+
 static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::string &array, const Strip *strip,
                                        const Family &family, std::vector<Poly> strides) {
   const std::vector<Shape> &shapes = family.shapes;
   const Shape &first = shapes.front();
   Tile tile;
   tile.array = array;
-  tile.element = first.access->node->type;
-  tile.element.isConst = tile.element.isVolatile = false;
+  for (const Shape &shape : shapes)
+    if (!partOf(tile, *shape.access)) {
+      Type type = shape.access->place->type;
+      type.isConst = type.isVolatile = false;
+      tile.parts.push_back({"", shape.access->members(), type});
+    }
   tile.root = first.access->root;
   for (const Shape &shape : shapes)
     tile.wideIndex |= shape.access->wideIndex;
@@ -517,6 +534,13 @@ static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const
       return tile.takeError();
     result.push_back(std::move(*tile));
   }
+  // What each thread reads for itself all the time needs no tile beside what they share.
+  auto shared = [&](const Tile &tile) {
+    bool alongLoop = llvm::any_of(tile.dims, [](const TileDim &d) { return d.alongLoop; });
+    return alongLoop || tile.reads > tile.elements() * int64_t(tile.accesses.size()) * strip->size;
+  };
+  if (strip && llvm::any_of(result, shared))
+    llvm::erase_if(result, [&](const Tile &tile) { return !shared(tile); });
   if (result.empty())
     return notApplicable("{0} is read at one place only", array);
   return result;
@@ -528,6 +552,7 @@ static llvm::Error requireUnwritten(KernelState &state, const KernelModel &model
   for (const Access &access : model.accesses())
     if (access.write && access.space == Space::Global)
       written.insert(access.array);
+  written.erase(array); // in other members
   for (const std::string &other : written)
     if (llvm::Error e = requireDisjoint(state, model, array, other))
       return e;
@@ -548,20 +573,35 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const Ke
   return result;
 }
 
-StmtRef optiml::tileDeclaration(const Tile &tile) {
+void optiml::nameTile(Tile &tile, const std::string &suffix, std::set<std::string> &taken, std::set<std::string> &names) {
+  for (TilePart &part : tile.parts) {
+    std::string wish = tile.array;
+    for (const ExprRef &member : part.members)
+      wish += "_" + member->text;
+    part.name = freshName(taken, wish + suffix);
+    names.insert(part.name);
+  }
+}
+
+std::vector<StmtRef> optiml::tileDeclarations(const Tile &tile) {
   std::vector<ExprRef> dims;
   for (unsigned d : tile.layout)
     dims.push_back(intLit(tile.dims[d].extent + (d == tile.layout.back() ? tile.pad : 0)));
-  StmtRef decl = declStmt(tile.name, tile.element, nullptr, dims);
-  decl->isShared = true;
-  decl->align = 16;
-  return decl;
+  std::vector<StmtRef> result;
+  for (const TilePart &part : tile.parts) {
+    StmtRef decl = declStmt(part.name, part.type, nullptr, dims);
+    decl->isShared = true;
+    decl->align = 16;
+    result.push_back(decl);
+  }
+  return result;
 }
 
 ExprRef optiml::tileElement(const KernelModel &model, const Tile &tile, const Access &access) {
-  ExprRef element = var(tile.name, tile.element);
+  const TilePart &part = *partOf(tile, access);
+  ExprRef element = var(part.name, part.type);
   for (unsigned d : tile.layout)
-    element = subscript(element, polyExpr(model, tile.coordinates.at(&access)[d]), tile.element);
+    element = subscript(element, polyExpr(model, tile.coordinates.at(&access)[d]), part.type);
   return element;
 }
 

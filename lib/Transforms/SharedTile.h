@@ -30,10 +30,18 @@ struct TileDim {
   bool alongLoop = false; ///< varies with the strip-mined loop
 };
 
-/// What a block stages of one array in one strip.
+/// The array in shared memory for a member of the elements (of a plain array: for the elements).
+struct TilePart {
+  std::string name;
+  std::vector<ExprRef> members; ///< from the element to the member, outermost first
+  Type type;
+};
+
+/// What a block stages of one array in one strip. A record's members go to arrays of their own: no bank conflicts between
+/// records, and neighbouring numbers can be read at once.
 struct Tile {
-  std::string array, name;
-  Type element;
+  std::string array;
+  std::vector<TilePart> parts;
   ExprRef root;
   bool wideIndex = false;    ///< the source indexes it with 64 bits
   Poly base;                 ///< linear index of the element with local coordinates 0
@@ -53,8 +61,17 @@ struct Tile {
     return n;
   }
   int64_t bytes() const {
-    int64_t inner = dims[layout.back()].extent;
-    return elements() / inner * (inner + pad) * element.bytes;
+    int64_t inner = dims[layout.back()].extent, element = 0;
+    for (const TilePart &part : parts)
+      element += part.type.bytes;
+    return elements() / inner * (inner + pad) * element;
+  }
+  /// Elements in 16 bytes, of the largest part.
+  int64_t unit() const {
+    unsigned largest = 1;
+    for (const TilePart &part : parts)
+      largest = std::max(largest, part.type.bytes);
+    return 16 / largest;
   }
 };
 
@@ -70,9 +87,11 @@ std::vector<unsigned> bySize(const std::vector<Poly> &strides);
 llvm::Expected<std::vector<Tile>> planTiles(KernelState &state, const KernelModel &model,
                                             llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip);
 
+/// Names the parts after the array, their members and `suffix`; the names join `taken` and `names`.
+void nameTile(Tile &tile, const std::string &suffix, std::set<std::string> &taken, std::set<std::string> &names);
 /// Shared memory for the tile.
-StmtRef tileDeclaration(const Tile &tile);
-/// The element of the tile that an access reads.
+std::vector<StmtRef> tileDeclarations(const Tile &tile);
+/// The element of the tile that an access reads: what replaces its place.
 ExprRef tileElement(const KernelModel &model, const Tile &tile, const Access &access);
 /// threadIdx.x + threadIdx.y * … : the number of a thread in a block of this shape.
 ExprRef linearThread(const std::array<int64_t, 3> &shape);

@@ -96,13 +96,12 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     return planned.takeError();
   std::vector<Tile> tiles = std::move(*planned);
   for (Tile &tile : tiles) {
-    tile.name = freshName(taken, tile.array + "_tile");
-    tileNames.insert(tile.name);
+    nameTile(tile, "_tile", taken, tileNames);
     unsigned innermost = tile.layout.back();
     bool transposed = false; // the array's own fastest dimension is not innermost in shared memory
     for (const TileDim &d : tile.dims)
       transposed |= d.stride.constant() == std::optional<int64_t>(1) && &d != &tile.dims[innermost];
-    tile.pad = paramInt(params, "pad", transposed ? 16 / std::max(1u, tile.element.bytes) : 0);
+    tile.pad = paramInt(params, "pad", transposed ? tile.unit() : 0);
     if (tile.pad < 0 || tile.pad > 64)
       return notApplicable("the padding must be 0 to 64");
     if (wide) {
@@ -144,7 +143,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
       return statements;
     };
     for (TileCopy &copy : copies)
-      before.push_back(copy.registers());
+      llvm::append_range(before, copy.registers());
     StmtRef first = fetch(model.poly(counted->lower));
     if (trips && *trips > 0)
       llvm::append_range(before, first->body);
@@ -167,7 +166,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     std::map<const Expr *, ExprRef> replacement;
     for (const Tile &tile : tiles)
       for (const Access *access : tile.accesses)
-        replacement[access->node.get()] = tileElement(model, tile, *access);
+        replacement[access->place.get()] = tileElement(model, tile, *access);
     std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
       if (auto it = replacement.find(e.get()); it != replacement.end()) {
         return it->second;
@@ -220,7 +219,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
 
   std::vector<StmtRef> head;
   for (const Tile &tile : tiles)
-    head.push_back(tileDeclaration(tile));
+    llvm::append_range(head, tileDeclarations(tile));
   Type constInt = Type::makeInt();
   constInt.isConst = true;
   head.push_back(declStmt(tidName, constInt, linearThread(shape)));
@@ -240,7 +239,7 @@ std::vector<ActionTemplate> StageShared::sites(const KernelState &state) const {
     std::vector<std::string> arrays;
     for (const Access &access : model.accesses())
       if (insideOf(access, loop) && access.read && !access.write && access.space == Space::Global &&
-          !model.writesArray(access.array) && std::find(arrays.begin(), arrays.end(), access.array) == arrays.end())
+          !model.writesWhatIsRead(access) && std::find(arrays.begin(), arrays.end(), access.array) == arrays.end())
         arrays.push_back(access.array);
     std::vector<std::string> usable;
     std::string joint;

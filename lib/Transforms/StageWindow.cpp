@@ -78,7 +78,7 @@ llvm::Error requireKnownBefore(const KernelModel &model, const Kernel &kernel, s
 
 /// Rows start at multiples of 16 bytes, so that neighbouring elements can be read at once.
 int64_t defaultPad(const Tile &tile) {
-  int64_t unit = 16 / std::max(1u, tile.element.bytes);
+  int64_t unit = tile.unit();
   return tile.dims.size() < 2 || unit < 2 ? 0 : (unit - tile.dims[tile.layout.back()].extent % unit) % unit;
 }
 
@@ -119,14 +119,13 @@ llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::A
   for (Tile &tile : tiles) {
     if (tile.reads < leastReuse * tile.elements() || tile.reads <= tile.elements())
       return notApplicable("the block reads hardly an element of {0} more than once", tile.array);
-    tile.name = freshName(taken, tile.array + "_window");
+    nameTile(tile, "_window", taken, tileNames);
     tile.pad = paramInt(params, "pad", defaultPad(tile));
     if (tile.pad < 0 || tile.pad > 64)
       return notApplicable("the padding must be 0 to 64");
     bytes += tile.bytes();
     if (bytes > int64_t(state.hints.maxSharedBytes))
       return notApplicable("{0} bytes of shared memory are too many", bytes);
-    tileNames.insert(tile.name);
   }
   size_t place = firstUse(*kernel, tiles);
   for (const Tile &tile : tiles)
@@ -138,13 +137,13 @@ llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::A
   constInt.isConst = true;
   std::string tid = freshName(taken, "tid");
   for (const Tile &tile : tiles)
-    load.push_back(tileDeclaration(tile));
+    llvm::append_range(load, tileDeclarations(tile));
   load.push_back(declStmt(tid, constInt, linearThread(shape)));
   std::map<const Expr *, ExprRef> staged;
   for (const Tile &tile : tiles) {
     llvm::append_range(load, loadLoop(taken, model, tile, var(tid, Type::makeInt()), threads));
     for (const Access *access : tile.accesses)
-      staged[access->node.get()] = tileElement(model, tile, *access);
+      staged[access->place.get()] = tileElement(model, tile, *access);
   }
   load.push_back(barrierStmt());
 
@@ -176,7 +175,7 @@ std::vector<ActionTemplate> StageWindow::sites(const KernelState &state) const {
   KernelModel model(*state.tree, state.pinnedBlock());
   std::vector<std::string> arrays;
   for (const Access &access : model.accesses())
-    if (access.read && !access.write && access.space == Space::Global && !model.writesArray(access.array) &&
+    if (access.read && !access.write && access.space == Space::Global && !model.writesWhatIsRead(access) &&
         !llvm::is_contained(arrays, access.array))
       arrays.push_back(access.array);
   std::vector<ActionTemplate> result;

@@ -135,9 +135,9 @@ private:
 
 llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model, Tile &tile,
                                    const std::map<std::string, int64_t> &multiples) {
-  if (vectorName(tile.element).empty())
+  if (!tile.parts[0].members.empty() || vectorName(tile.parts[0].type).empty())
     return notApplicable("there is no vector type of 16 bytes for the elements of {0}", tile.array);
-  int64_t width = 16 / tile.element.bytes;
+  int64_t width = tile.unit();
   if (tile.root->kind != ExprKind::Var || !model.param(tile.root->text))
     return notApplicable("{0} is no parameter, so its alignment cannot be tested", tile.array);
   std::optional<size_t> contiguous;
@@ -218,9 +218,10 @@ std::vector<StmtRef> TileCopy::forEachPiece(const std::function<std::vector<Stmt
   return {countedFor(counter, integer, intLit(0), intLit(trips), 1, block(result), FullUnroll)};
 }
 
-Type TileCopy::pieceType() const { return tile.vector > 1 ? vectorType(tile.element) : tile.element; }
+Type TileCopy::pieceType(const TilePart &part) const { return tile.vector > 1 ? vectorType(part.type) : part.type; }
 
-ExprRef TileCopy::load(const std::string &strip, const Poly &start) const {
+std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
+                                    const std::function<std::vector<StmtRef>(const TilePart &, const ExprRef &)> &put) const {
   ExprRef guard;
   for (const std::vector<Poly> &conjunction : tile.guards) {
     ExprRef all;
@@ -236,60 +237,90 @@ ExprRef TileCopy::load(const std::string &strip, const Poly &start) const {
   for (size_t d = 0; d < tile.dims.size(); ++d)
     index = index + tile.dims[d].stride * Poly::atom(coordinate(d));
   ExprRef place = substitute(polyExpr(model, index), coordinates);
-  ExprRef value = subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.element), zero = zeroOf(tile.element);
-  if (tile.vector > 1) {
-    value = reinterpreted(value, pieceType(), true);
-    zero = callOf("make_" + pieceType().text, std::vector<ExprRef>(tile.vector, zero), pieceType(), true);
+  ExprRef element = subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.accesses[0]->node->type);
+  std::vector<StmtRef> loaded, zeros;
+  for (const TilePart &part : tile.parts) {
+    ExprRef value = element, zero = zeroOf(part.type);
+    for (const ExprRef &member : part.members) {
+      auto inner = std::make_shared<Expr>(*member);
+      inner->args = {value};
+      value = inner;
+    }
+    if (tile.vector > 1) {
+      value = reinterpreted(value, pieceType(part), true);
+      zero = callOf("make_" + pieceType(part).text, std::vector<ExprRef>(tile.vector, zero), pieceType(part), true);
+    }
+    bool alone = tile.parts.size() == 1;
+    llvm::append_range(loaded, put(part, alone && guard ? conditional(guard, value, zero) : value));
+    if (!alone && guard)
+      llvm::append_range(zeros, put(part, zero));
   }
-  return guard ? conditional(guard, value, zero) : value;
+  if (zeros.empty())
+    return loaded;
+  return {ifStmt(guard, block(loaded), block(zeros))}; // together, members are loaded at once where they are aligned
 }
 
-std::vector<StmtRef> TileCopy::put(const ExprRef &value) {
+std::vector<StmtRef> TileCopy::put(const TilePart &part, const ExprRef &value) {
   auto target = [&](unsigned along) {
-    ExprRef at = var(tile.name, tile.element);
+    ExprRef at = var(part.name, part.type);
     for (unsigned d : tile.layout) {
       ExprRef c = coordinates[coordinate(d)];
-      at = subscript(at, d == order.back() ? add(c, intLit(along)) : c, tile.element);
+      at = subscript(at, d == order.back() ? add(c, intLit(along)) : c, part.type);
     }
     return at;
   };
   if (tile.vector == 1)
     return {exprStmt(assign("=", target(0), value))};
   if (tile.layout.back() == order.back())
-    return {exprStmt(assign("=", reinterpreted(target(0), pieceType(), false), value))};
+    return {exprStmt(assign("=", reinterpreted(target(0), pieceType(part), false), value))};
   std::vector<StmtRef> result;
   ExprRef piece = value;
   if (value->kind != ExprKind::Var && value->kind != ExprKind::Subscript) {
     std::string name = freshName(taken, "v");
-    Type type = pieceType();
+    Type type = pieceType(part);
     type.isConst = true;
     result.push_back(declStmt(name, type, value));
-    piece = var(name, pieceType());
+    piece = var(name, pieceType(part));
   }
   for (unsigned i = 0; i < tile.vector; ++i)
-    result.push_back(exprStmt(assign("=", target(i), component(piece, i, tile.element))));
+    result.push_back(exprStmt(assign("=", target(i), component(piece, i, part.type))));
   return result;
 }
 
 std::vector<StmtRef> TileCopy::direct() {
-  return forEachPiece([&] { return put(load("", Poly())); });
+  return forEachPiece([&] { return load("", Poly(), [&](const TilePart &part, const ExprRef &value) { return put(part, value); }); });
 }
 
-StmtRef TileCopy::registers() {
-  held = freshName(taken, tile.array + "_next");
-  return declStmt(held, pieceType(), nullptr, {intLit(trips)});
+std::vector<StmtRef> TileCopy::registers() {
+  std::vector<StmtRef> result;
+  for (const TilePart &part : tile.parts) {
+    std::string wish = tile.array;
+    for (const ExprRef &member : part.members)
+      wish += "_" + member->text;
+    held[&part] = freshName(taken, wish + "_next");
+    result.push_back(declStmt(held[&part], pieceType(part), nullptr, {intLit(trips)}));
+  }
+  return result;
 }
 
-ExprRef TileCopy::heldPiece() const {
-  return subscript(var(held, pieceType()), trips == 1 ? intLit(0) : var(counter, Type::makeInt()), pieceType());
+ExprRef TileCopy::heldPiece(const TilePart &part) const {
+  return subscript(var(held.at(&part), pieceType(part)), trips == 1 ? intLit(0) : var(counter, Type::makeInt()), pieceType(part));
 }
 
 std::vector<StmtRef> TileCopy::fetch(const std::string &strip, const Poly &start) {
-  return forEachPiece([&] { return std::vector<StmtRef>{exprStmt(assign("=", heldPiece(), load(strip, start)))}; });
+  auto hold = [&](const TilePart &part, const ExprRef &value) {
+    return std::vector<StmtRef>{exprStmt(assign("=", heldPiece(part), value))};
+  };
+  return forEachPiece([&] { return load(strip, start, hold); });
 }
 
 std::vector<StmtRef> TileCopy::store() {
-  return forEachPiece([&] { return put(heldPiece()); });
+  return forEachPiece([&] {
+    std::vector<StmtRef> result;
+    for (const TilePart &part : tile.parts)
+      llvm::append_range(result, put(part, heldPiece(part)));
+    return result;
+  });
 }
 
 std::vector<StmtRef> optiml::loadLoop(std::set<std::string> &taken, const KernelModel &model, const Tile &tile,

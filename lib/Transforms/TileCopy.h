@@ -26,7 +26,7 @@ public:
   /// Global to shared memory.
   std::vector<StmtRef> direct();
   /// Declares what a thread holds of the tile; fetch and store follow.
-  StmtRef registers();
+  std::vector<StmtRef> registers();
   /// Global memory to registers: the tile of the strip that begins at `start`, `strip` being the name of its start.
   std::vector<StmtRef> fetch(const std::string &strip, const Poly &start);
   /// Registers to shared memory.
@@ -35,10 +35,12 @@ public:
 private:
   /// `body` for each piece of this thread, the pieces' coordinates being declared before it.
   std::vector<StmtRef> forEachPiece(const std::function<std::vector<StmtRef>()> &body);
-  ExprRef load(const std::string &strip, const Poly &start) const;
-  std::vector<StmtRef> put(const ExprRef &value);
-  ExprRef heldPiece() const;
-  Type pieceType() const;
+  /// Takes each part of the piece to where `put` puts it; zeros where the original would not read.
+  std::vector<StmtRef> load(const std::string &strip, const Poly &start,
+                            const std::function<std::vector<StmtRef>(const TilePart &, const ExprRef &)> &put) const;
+  std::vector<StmtRef> put(const TilePart &part, const ExprRef &value);
+  ExprRef heldPiece(const TilePart &part) const;
+  Type pieceType(const TilePart &part) const;
 
   std::set<std::string> &taken;
   const KernelModel &model;
@@ -47,7 +49,8 @@ private:
   int64_t threads, pieces, trips;
   std::vector<unsigned> order; ///< dimensions, the array's fastest last
   std::map<std::string, ExprRef> coordinates;
-  std::string counter, held; ///< the loop's variable; the registers
+  std::string counter; ///< the loop's variable
+  std::map<const TilePart *, std::string> held; ///< the registers
 };
 
 /// In short: the copy straight into shared memory.

@@ -153,12 +153,11 @@ __device__ unsigned next(unsigned &state) {
   state = state * 1664525u + 1013904223u;
   return state >> 8;
 }
-// OWN: Sum sum = {0.0f, 0};
+// OWN: float sum_total = 0.0f;
 // OWN: state = state * 1664525u + 1013904223u;
 // OWN-NEXT: unsigned int r = (state >> 8) % n;
-// OWN-NEXT: const Sum one = {in[r], 1};
-// OWN-NEXT: sum.total += one.total;
-// OWN-NEXT: sum.count += one.count;
+// OWN-NEXT: sum_total += in[r];
+// OWN-NEXT: sum_count += 1;
 __global__ void ownState(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
@@ -195,12 +194,12 @@ struct Vec {
     return *this;
   }
 };
-// MADE: Vec sum = Vec();
-// MADE: Vec object = Vec(in[2 * k], in[2 * k + 1]);
-// MADE-NEXT: Vec d = Vec(object.x - me.x, object.y - me.y);
-// MADE-NEXT: float s = 1.0f / (d.x * d.x + d.y * d.y + 0.5f);
-// MADE-NEXT: const Vec o = Vec(d.x * s, d.y * s);
-// MADE-NEXT: sum.x += o.x;
+// MADE: float sum_x = 0;
+// MADE: float d_x = in[2 * k] - me_x;
+// MADE-NEXT: float d_y = in[2 * k + 1] - me_y;
+// MADE-NEXT: float s = 1.0f / (d_x * d_x + d_y * d_y + 0.5f);
+// MADE-NEXT: sum_x += d_x * s;
+// MADE-NEXT: sum_y += d_y * s;
 __global__ void constructed(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {

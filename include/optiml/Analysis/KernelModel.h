@@ -28,6 +28,7 @@ enum class Space { Global, Shared, Local };
 /// One read or write of an array element.
 struct Access {
   ExprRef node;           ///< the Subscript (outermost)
+  ExprRef place;          ///< all that is accessed: the node, or a member of it (a[i].pos.x)
   Stmt *stmt = nullptr;   ///< the statement whose expression holds it
   std::string array;      ///< root: parameter, shared or local array, file-scope array, or "p.data"
   ExprRef root;
@@ -40,7 +41,11 @@ struct Access {
   std::vector<Stmt *> path; ///< enclosing statements, outermost first, without `stmt`
   /// Conditions under which it runs: (condition, taken?) of enclosing ifs, ?:, && and early exits.
   std::vector<std::pair<ExprRef, bool>> guards;
+  /// The members from `node` to `place`, outermost first; none: the whole element.
+  std::vector<ExprRef> members() const;
 };
+/// Two accesses of one array may meet in an element: neither is of a member that the other is not of.
+bool sameMember(const Access &a, const Access &b);
 
 class KernelModel {
 public:
@@ -69,6 +74,8 @@ public:
 
   const std::vector<Access> &accesses() const { return allAccesses; }
   bool writesArray(const std::string &array) const;
+  /// The array of `read` is written, in the member that is read.
+  bool writesWhatIsRead(const Access &read) const;
   /// Something in the kernel may write memory in ways the model does not see (calls, opaque text); its line, or 0.
   unsigned unknownEffectLine() const { return unknownEffects; }
 
