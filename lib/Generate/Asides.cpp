@@ -88,6 +88,14 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      // "x > 128", "x >= 128"
+      {" >= *([-0-9])", " notless \\1"},
+      {" <= *([-0-9])", " notmore \\1"},
+      {" > *([-0-9])", " above \\1"},
+      {" < *([-0-9])", " below \\1"},
+      // "x W^T + b"
+      {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
+      {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
       // "A.T @ B"
       {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
       {"([])a-z]) *@ *([[(a-z])", "\\1 matmul \\2"},

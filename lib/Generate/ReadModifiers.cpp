@@ -116,6 +116,14 @@ llvm::Error Reader::applyModifiers() {
   auto isAxis = [](const Modifier &modifier) { return modifier.name == "row" || modifier.name == "column"; };
   // What is certain comes before what is one only where nothing else is said ("row sums").
   llvm::stable_sort(modifiers, [](const Modifier &a, const Modifier &b) { return a.soft < b.soft; });
+  bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "vector" || token.text == "1d" || token.text == "array"; });
+  if (isVector && choiceOffers(*heavy.op, "all"))
+    llvm::erase_if(modifiers, [&](const Modifier &modifier) {
+      bool drops = isAxis(modifier) && isOfVector(modifier);
+      if (drops)
+        use(modifier.span);
+      return drops;
+    });
   for (const Modifier &modifier : modifiers)
     if (choiceOffers(*heavy.op, modifier.name) && free(modifier) && (!modifier.soft || chosen.empty()))
       if (llvm::Error error = apply(modifier))

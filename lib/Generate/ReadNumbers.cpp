@@ -337,7 +337,18 @@ llvm::Error Reader::assignNumbers() {
   return checkSizes();
 }
 
+/// "one step of", "an explicit time step", where no number tells how many.
+void Reader::readSingleStep() {
+  static const std::set<StringRef> single = {"step", "iteration", "sweep", "generation", "timestep", "update"};
+  static const std::set<StringRef> many = {"steps", "iterations", "sweeps", "generations", "timesteps", "updates"};
+  auto says = [&](const std::set<StringRef> &words) { return llvm::any_of(tokens, [&](const Token &token) { return words.count(token.raw); }); };
+  for (const Size &size : heavy.op->sizes)
+    if (size.name == "steps" && !given[size.name] && says(single) && !says(many))
+      result.sizes[size.name] = 1;
+}
+
 llvm::Error Reader::checkSizes() {
+  readSingleStep();
   for (const Size &size : heavy.op->sizes) {
     int64_t &value = result.sizes[size.name];
     if (!size.sameAs.empty() && !given[size.name] && given[size.sameAs])

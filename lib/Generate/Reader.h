@@ -127,6 +127,7 @@ private:
   bool appliedAgain(const Span &a, const Span &b) const;
   std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const;
   bool isExcluded(const Span &span) const;
+  unsigned depthAt(size_t where) const;
   bool isAside(const Span &span) const;
   bool namesData(const Match &match) const;
   const Operation *otherMeaning(size_t at) const;
@@ -143,6 +144,7 @@ private:
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
   void assignMissing();
+  void readSingleStep();
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();

@@ -97,15 +97,20 @@ bool Reader::isExcluded(const Span &span) const {
   return false;
 }
 
-/// In parentheses, or the way to compute it: "by direct summation", "using a prefix sum".
-bool Reader::isAside(const Span &span) const {
-  size_t first = *llvm::min_element(span.at);
+/// How many parentheses are open.
+unsigned Reader::depthAt(size_t where) const {
   unsigned depth = 0;
-  for (size_t at = 0; at < first; ++at) {
+  for (size_t at = 0; at < where; ++at) {
     depth += tokens[at].raw == "(";
     depth -= tokens[at].raw == ")" && depth;
   }
-  if (depth)
+  return depth;
+}
+
+/// In parentheses, or the way to compute it: "by direct summation", "using a prefix sum".
+bool Reader::isAside(const Span &span) const {
+  size_t first = *llvm::min_element(span.at);
+  if (depthAt(first) > depthAt(heavy.first()))
     return true;
   for (size_t at = first; at > 0 && at + 4 > first; --at) {
     const std::string &word = tokens[at - 1].raw;
@@ -220,7 +225,7 @@ llvm::Error Reader::chooseOperations() {
           return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
         }))
       continue;
-    if (heavy.op && (namesData(match) || (!match.op->isStage && isAside(match.span)))) {
+    if (heavy.op && match.op != heavy.op && (namesData(match) || (!match.op->isStage && isAside(match.span)))) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
@@ -237,6 +242,10 @@ llvm::Error Reader::chooseOperations() {
     }
     for (size_t at : match.span.at)
       taken[at] = tokens[at].values.empty(); // numbers are read later
+    // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
+    for (Match &part : parts)
+      if (elaborates && part.op == match.op && !part.op->isStage && depthAt(match.first()) > depthAt(part.first()))
+        part.span = match.span;
     if (elaborates)
       continue;
     parts.push_back(match);

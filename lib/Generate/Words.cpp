@@ -249,7 +249,7 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
       token = tokens[at];
       while (at + 2 < tokens.size() && tokens[at + 1].raw == "," && digit(at + 2)) {
         token.values.push_back(tokens[at + 2].values[0]);
-        token.raw += "x" + tokens[at + 2].raw;
+        token.raw += "," + tokens[at + 2].raw;
         at += 2;
       }
       end = at + (at + 1 < tokens.size() && (tokens[at + 1].raw == "]" || tokens[at + 1].raw == ")"));
@@ -284,6 +284,21 @@ static bool isFilter(const std::vector<Token> &tokens, size_t at) {
   return false;
 }
 
+/// "a 1920x1080 image" is so wide and so high, where "(1080, 1920)" and "a 2048x1024 grid" are rows and columns.
+static void readPictures(std::vector<Token> &tokens) {
+  static const std::set<StringRef> pictures = {"image", "images", "picture", "pictures", "photo", "photos", "frame", "frames", "pixel", "pixels", "resolution", "video", "screen"};
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    std::vector<double> &values = tokens[at].values;
+    if (values.size() != 2 || values[0] <= values[1] || values[1] < 32 || StringRef(tokens[at].raw).contains(','))
+      continue;
+    for (size_t other = at > 3 ? at - 3 : 0; other < std::min(at + 4, tokens.size()); ++other)
+      if (pictures.count(tokens[other].raw)) {
+        std::swap(values[0], values[1]);
+        break;
+      }
+  }
+}
+
 /// "the number of zeros" is their count.
 static bool isCount(const std::vector<Token> &tokens, size_t at) {
   return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() && tokens[at + 1].raw == "of";
@@ -300,6 +315,7 @@ std::vector<Token> Vocabulary::tokenize(StringRef request) const {
       tokens[at].text = canonical("count");
     else if ((tokens[at].raw == "kernel" || tokens[at].raw == "kernels") && !isFilter(tokens, at))
       tokens[at].text = canonical("program");
+  readPictures(tokens);
   return tokens;
 }
 
