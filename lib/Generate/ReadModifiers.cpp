@@ -19,6 +19,20 @@ llvm::Error Reader::findType() {
     if (best.empty())
       continue;
     size_t next = span.at.back() + 1;
+    StringRef after = next < tokens.size() ? StringRef(tokens[next].raw) : "";
+    // "one long vector", "half of them" are no types; nor is what is only accumulated in.
+    static const std::set<StringRef> ofLong = {"vector", "array", "list", "sequence", "signal", "row", "rows", "column", "columns", "vectors", "arrays", "series", "time"};
+    static const std::set<StringRef> ofHalf = {"of", "the", "a", "an", "as", "way", "life", "open", "edge", "edges", "million", "width", "size", "plane", "space"};
+    const std::string &word = tokens[at].raw;
+    bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" || tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
+    if (span.at.size() == 1 && ((word == "long" && (ofLong.count(after) || (next < tokens.size() && !tokens[next].values.empty()))) ||
+                                (word == "half" && (other || ofHalf.count(after)))))
+      continue;
+    bool accumulates = after.starts_with("accum") || (at > 1 && StringRef(tokens[at - 2].raw).starts_with("accum"));
+    if (accumulates && best != "int") {
+      use(span);
+      continue;
+    }
     bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" || tokens[next].text == "key");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
@@ -29,7 +43,7 @@ llvm::Error Reader::findType() {
     type = best;
   }
   for (const Token &token : tokens)
-    if (auto named = vocabulary.implied.find(token.text); named != vocabulary.implied.end() && type.empty())
+    if (auto named = vocabulary.implied.find(token.raw); named != vocabulary.implied.end() && type.empty())
       type = named->second; // "saxpy in double" is double
   return llvm::Error::success();
 }
@@ -94,9 +108,22 @@ llvm::Error Reader::applyModifiers() {
   };
   // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
   bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");
+  // "cumsum(x, dim=0)" of a vector.
+  bool hasMatrix = llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "2d"; });
+  auto isOfVector = [&](const Modifier &modifier) {
+    return !hasMatrix && llvm::any_of(modifier.span.at, [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
+  };
   auto isAxis = [](const Modifier &modifier) { return modifier.name == "row" || modifier.name == "column"; };
   // What is certain comes before what is one only where nothing else is said ("row sums").
   llvm::stable_sort(modifiers, [](const Modifier &a, const Modifier &b) { return a.soft < b.soft; });
+  bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "vector" || token.text == "1d" || token.text == "array"; });
+  if (isVector && choiceOffers(*heavy.op, "all"))
+    llvm::erase_if(modifiers, [&](const Modifier &modifier) {
+      bool drops = isAxis(modifier) && isOfVector(modifier);
+      if (drops)
+        use(modifier.span);
+      return drops;
+    });
   for (const Modifier &modifier : modifiers)
     if (choiceOffers(*heavy.op, modifier.name) && free(modifier) && (!modifier.soft || chosen.empty()))
       if (llvm::Error error = apply(modifier))
@@ -108,6 +135,8 @@ llvm::Error Reader::applyModifiers() {
       if (llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
         return refuse((result.before.empty() || !heavy.op->says.empty() ? heavy.op->name : result.before[0].operation->name) +
                       " is not offered with '" + modifier.name + "'");
+    } else if (isOfVector(modifier)) {
+      use(modifier.span);
     } else if (modifier.span.at.size() > 1 && heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) && free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }

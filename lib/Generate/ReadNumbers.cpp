@@ -47,7 +47,8 @@ bool Reader::assignBeside(size_t at) {
   };
   std::optional<Candidate> best;
   auto offer = [&](const std::string &name, const Span &span, int rank) {
-    if (!given[name] && (!best || rank > best->rank))
+    bool fits = llvm::none_of(heavy.op->sizes, [&](const Size &size) { return size.name == name && value < double(size.least); });
+    if (fits && !given[name] && (!best || rank > best->rank))
       best = Candidate{name, span, rank};
   };
   static const std::vector<std::string> between = {"=", "of", "is", "size", "equal", "to", "a", "length", "be", "at", "width", "number", "count", "value"};
@@ -73,7 +74,7 @@ bool Reader::assignBeside(size_t at) {
             equals |= tokens[i].raw == "=";
           }
           if (span->at.back() < at && onlyBetween)
-            offer(wanted.name, *span, (equals ? 10 : 5) - int(at - span->at.back()) + int(phrase.size()));
+            offer(wanted.name, *span, (equals ? 10 : text == "top" ? 8 : 5) - int(at - span->at.back()) + int(phrase.size()));
         }
       }
     }
@@ -244,6 +245,37 @@ llvm::Error Reader::assignShapes() {
   return refuse("the shape " + tokens[open[0]].raw + " does not fit " + heavy.op->name);
 }
 
+/// "batch 16, vocabulary 32000": what is left over are the dimensions that nothing was said about, in their order. A number that the
+/// operation's own description has ("scaled to [0, 1]") says nothing new.
+void Reader::assignMissing() {
+  std::vector<size_t> open;
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
+      continue;
+    if (tokens[at].values[0] < 4 && index.mentions(heavy.op, tokens[at].raw))
+      used[at] = true;
+    else
+      open.push_back(at);
+  }
+  if (open.empty() || llvm::any_of(open, [&](size_t at) { return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]); }))
+    return;
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    auto [choice, value] = StringRef(rule.when).split('=');
+    if (!rule.words.empty() || rule.shapes.size() != 1 || (!rule.when.empty() && result.choices[choice.str()] != value))
+      continue;
+    std::vector<std::string> missing;
+    for (const std::string &name : rule.shapes[0])
+      if (!given[name])
+        missing.push_back(name);
+    bool isPlain = llvm::none_of(rule.shapes[0], [](const std::string &name) { return StringRef(name).contains('='); });
+    if (!isPlain || rule.shapes[0].size() < 2 || missing.size() != open.size())
+      continue;
+    for (size_t i = 0; i < open.size(); ++i)
+      setNumber(missing[i], tokens[open[i]].values[0], open[i]);
+    return;
+  }
+}
+
 llvm::Error Reader::assignNumbers() {
   for (const Size &size : heavy.op->sizes)
     result.sizes[size.name] = size.value;
@@ -274,6 +306,7 @@ llvm::Error Reader::assignNumbers() {
       break;
     }
   }
+  assignMissing();
   // "of 1M floats": the number without a word of its own is the size, where there is one such size; or the constant.
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
@@ -304,7 +337,18 @@ llvm::Error Reader::assignNumbers() {
   return checkSizes();
 }
 
+/// "one step of", "an explicit time step", where no number tells how many.
+void Reader::readSingleStep() {
+  static const std::set<StringRef> single = {"step", "iteration", "sweep", "generation", "timestep", "update"};
+  static const std::set<StringRef> many = {"steps", "iterations", "sweeps", "generations", "timesteps", "updates"};
+  auto says = [&](const std::set<StringRef> &words) { return llvm::any_of(tokens, [&](const Token &token) { return words.count(token.raw); }); };
+  for (const Size &size : heavy.op->sizes)
+    if (size.name == "steps" && !given[size.name] && says(single) && !says(many))
+      result.sizes[size.name] = 1;
+}
+
 llvm::Error Reader::checkSizes() {
+  readSingleStep();
   for (const Size &size : heavy.op->sizes) {
     int64_t &value = result.sizes[size.name];
     if (!size.sameAs.empty() && !given[size.name] && given[size.sameAs])

@@ -29,6 +29,25 @@ static bool isNear(StringRef a, StringRef b) {
          StringRef(left + 2, a.end() - left - 2) == StringRef(right + 2, b.end() - right - 2);
 }
 
+/// "crossentropyloss", "rowwise": the fewest known words of three letters or more that make up `word`; none where there are not two.
+std::vector<std::string> Reader::takeApart(StringRef word) const {
+  constexpr size_t shortest = 3;
+  static const std::set<StringRef> shorter = {"1d", "2d", "3d", "l1", "l2"};
+  std::vector<std::vector<std::string>> best(word.size() + 1); // of the first so many letters
+  for (size_t end = shortest; end <= word.size(); ++end)
+    for (size_t begin = 0; begin < end; ++begin) {
+      StringRef part = word.slice(begin, end);
+      if ((begin > 0 && best[begin].empty()) || !(shorter.count(part) || (part.size() >= shortest && isKnown(part.str()))))
+        continue;
+      if (best[end].empty() || best[begin].size() + 1 < best[end].size()) {
+        std::vector<std::string> parts = best[begin];
+        parts.push_back(part.str());
+        best[end] = std::move(parts);
+      }
+    }
+  return best.back().size() > 1 && best.back().size() < 5 ? best.back() : std::vector<std::string>();
+}
+
 void Reader::correctSpelling() {
   auto isWord = [&](const Token &token) {
     return token.values.empty() && llvm::all_of(token.raw, llvm::isAlnum) && llvm::isAlpha(token.raw[0]);
@@ -55,6 +74,8 @@ void Reader::correctSpelling() {
           (tail == "of" || tail == "by" || tail == "2d" || tail == "3d" || tail == "1d"))
         parts = {head, tail};
     }
+    if (parts.empty() && word.size() >= leastCorrected)
+      parts = takeApart(word);
     std::set<std::string> near; // by what they mean
     if (parts.empty() && word.size() >= leastCorrected) {
       std::string spelling;

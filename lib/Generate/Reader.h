@@ -52,6 +52,8 @@ public:
       Document &document = documents[&op];
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
+        if (document.phrases.back().size() > 2) // "sum of the squares", "sum of squares"
+          llvm::erase_if(document.phrases.back(), [](const std::string &word) { return word == "of" || word == "the" || word == "an"; });
         for (const std::string &word : document.phrases.back()) {
           document.terms[word] += 2;
           nameWords.insert(word);
@@ -116,12 +118,20 @@ public:
 
 private:
   void correctSpelling();
+  std::vector<std::string> takeApart(StringRef word) const;
   bool isKnown(const std::string &word) const;
   llvm::Error findType();
   bool describesNext(const Match &match, const Match &next) const;
   bool joinsOperands(const Span &span) const;
   void findModifiers();
   bool appliedAgain(const Span &a, const Span &b) const;
+  std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const;
+  bool isExcluded(const Span &span) const;
+  unsigned depthAt(size_t where) const;
+  bool isAside(const Span &span) const;
+  bool namesData(const Match &match) const;
+  const Operation *otherMeaning(size_t at) const;
+  bool countsSize(size_t at) const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
   llvm::Error chooseOperations();
@@ -133,6 +143,8 @@ private:
   bool readLeadingDimensions(size_t at);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
+  void assignMissing();
+  void readSingleStep();
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();

@@ -45,11 +45,118 @@ double Reader::offers(const Operation &op) const {
   if (!type.empty() && !llvm::is_contained(op.types, type))
     score -= 1;
   for (const Token &token : tokens)
-    if (token.isShape() && llvm::any_of(op.shapes, [&](const ShapeRule &rule) {
-          return llvm::any_of(rule.shapes, [&](auto &shape) { return shape.size() == token.values.size(); });
-        }))
-      score += 0.3;
+    if (token.isShape() && !op.shapes.empty())
+      score += llvm::any_of(op.shapes, [&](const ShapeRule &rule) {
+        return llvm::any_of(rule.shapes, [&](auto &shape) { return shape.size() == token.values.size(); });
+      }) ? 0.3 : -0.3;
   return score;
+}
+
+/// Words that say nothing by themselves.
+static bool isGrammar(StringRef word) {
+  static const std::set<StringRef> words = {"one", "over", "a", "in", "to", "by", "is", "are", "any", "all", "with", "two", "each", "if", "up", "down",
+                                            "out", "not", "of", "the", "on", "from", "at", "that", "and", "its", "at"};
+  return words.count(word) != 0;
+}
+
+/// The words of a phrase close together, the first of them being any; "a vector times a sparse matrix".
+std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const {
+  Span span;
+  std::vector<bool> found(phrase.size(), false);
+  for (size_t at = start; at < std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6)); ++at) {
+    const Token &token = tokens[at];
+    if (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then")
+      return std::nullopt;
+    size_t which = 0;
+    while (which < phrase.size() && (found[which] || phrase[which] == "#" || token.text != phrase[which]))
+      ++which;
+    if (which == phrase.size() || used[at]) {
+      if (at == start)
+        return std::nullopt;
+      continue;
+    }
+    found[which] = true;
+    span.at.push_back(at);
+    if (span.at.size() == phrase.size())
+      return span;
+  }
+  return std::nullopt;
+}
+
+/// "without bias", "instead of a sum": that one not.
+bool Reader::isExcluded(const Span &span) const {
+  size_t at = *llvm::min_element(span.at);
+  for (unsigned back = 0; back < 3 && at > 0; ++back) {
+    const std::string &word = tokens[--at].raw;
+    if (word == "without" || word == "no" || word == "excluding" || (word == "of" && at > 0 && tokens[at - 1].raw == "instead") ||
+        (word == "than" && at > 0 && tokens[at - 1].raw == "rather"))
+      return true;
+    if (word != "a" && word != "an" && word != "the" && word != "any")
+      return false;
+  }
+  return false;
+}
+
+/// How many parentheses are open.
+unsigned Reader::depthAt(size_t where) const {
+  unsigned depth = 0;
+  for (size_t at = 0; at < where; ++at) {
+    depth += tokens[at].raw == "(";
+    depth -= tokens[at].raw == ")" && depth;
+  }
+  return depth;
+}
+
+/// In parentheses, or the way to compute it: "by direct summation", "using a prefix sum".
+bool Reader::isAside(const Span &span) const {
+  size_t first = *llvm::min_element(span.at);
+  if (depthAt(first) > depthAt(heavy.first()))
+    return true;
+  for (size_t at = first; at > 0 && at + 4 > first; --at) {
+    const std::string &word = tokens[at - 1].raw;
+    static const std::set<StringRef> takesBy = {"multiply", "divide", "followed", "preceded", "scal", "raised", "normaliz", "sort", "group", "shift"};
+    if (word == "by" && at > 1 && (takesBy.count(tokens[at - 2].text) || takesBy.count(tokens[at - 2].raw)))
+      return false;
+    if (word == "by" || word == "via" || word == "using" || word == "through")
+      return true;
+    if (word == "," || word == "." || word == "and" || word == "then" || word == "of" || word == "followed")
+      return false;
+  }
+  return false;
+}
+
+/// "the running total of coverage differences", "of log returns": what the numbers are, not what is to be done with them.
+bool Reader::namesData(const Match &match) const {
+  size_t first = match.span.at.front();
+  if (!match.op->isStage || match.span.at.size() > 1 || !heavy.op || heavy.span.at.front() > first || first < 2)
+    return false;
+  const Token &before = tokens[first - 1];
+  return before.values.empty() && before.raw.size() > 2 && llvm::isAlpha(before.raw[0]) && !vocabulary.isFiller(before.text) &&
+         !index.isKnown(before.text) && !used[first - 1];
+}
+
+/// Another operation that is nearly said by its name if the word at `at` counts: "a matrix times its transpose".
+const Operation *Reader::otherMeaning(size_t at) const {
+  for (const Operation &op : library.operations()) {
+    if (op.isFamily || op.isSnippet || &op == heavy.op || op.definitions.count("suffix"))
+      continue;
+    for (const std::vector<std::string> &phrase : index.phrases(&op)) {
+      if (!llvm::is_contained(phrase, tokens[at].text))
+        continue;
+      size_t content = llvm::count_if(phrase, [&](const std::string &word) { return !isGrammar(word); });
+      bool said = llvm::all_of(phrase, [&](const std::string &word) {
+        if (isGrammar(word))
+          return true;
+        for (size_t other = at > 6 ? at - 6 : 0; other < std::min(at + 7, tokens.size()); ++other)
+          if (tokens[other].text == word)
+            return true;
+        return false;
+      });
+      if (said && content > 1)
+        return &op;
+    }
+  }
+  return nullptr;
 }
 
 std::vector<Match> Reader::allMatches() const {
@@ -70,22 +177,25 @@ std::vector<Match> Reader::allMatches() const {
         llvm::none_of(modifiers, [](const Modifier &m) { return m.name == "row" || m.name == "column"; }))
       continue;
     double fits = offers(op) + 0.05 * index.bm25(&op, tokens);
-    for (std::vector<std::string> phrase : index.phrases(&op))
-      for (bool reversed : {false, true}) {
-        if (reversed && (phrase.size() != 2 || phrase[0] == "#" || phrase[1] == "#"))
-          break;
-        if (reversed)
-          std::reverse(phrase.begin(), phrase.end());
-        for (size_t at = 0; at < tokens.size(); ++at) {
-          std::optional<Span> span = matchPhrase(tokens, at, phrase, 6, used);
-          if (!span)
-            continue;
-          double score = fits - 0.15 * double(span->at.back() - span->at.front() + 1 - phrase.size()) - (reversed ? 0.5 : 0);
-          for (const std::string &word : phrase)
-            score += index.idf(word);
-          result.push_back({&op, *span, score});
-        }
-      }
+    auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
+      size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
+      double score = fits - penalty - 0.15 * double(width - phrase.size());
+      for (const std::string &word : phrase)
+        score += isGrammar(word) ? 0.1 : index.idf(word);
+      if (!isExcluded(span))
+        result.push_back({&op, span, score});
+    };
+    for (const std::vector<std::string> &phrase : index.phrases(&op)) {
+      // Words that say nothing by themselves ("one over", "e to the") must stand together.
+      size_t plain = llvm::count_if(phrase, isGrammar);
+      unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 6;
+      for (size_t at = 0; at < tokens.size(); ++at)
+        if (std::optional<Span> span = matchPhrase(tokens, at, phrase, gap, used))
+          found(phrase, *span, 0);
+        else if (!plain && phrase.size() > 1)
+          if (std::optional<Span> span = matchInAnyOrder(at, phrase))
+            found(phrase, *span, phrase.size() == 2 ? 0.5 : 1);
+    }
   }
   llvm::stable_sort(result, [](const Match &a, const Match &b) { return a.score > b.score; });
   return result;
@@ -115,6 +225,11 @@ llvm::Error Reader::chooseOperations() {
           return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
         }))
       continue;
+    if (heavy.op && match.op != heavy.op && (namesData(match) || (!match.op->isStage && isAside(match.span)))) {
+      for (size_t at : match.span.at)
+        taken[at] = tokens[at].values.empty();
+      continue;
+    }
     bool elaborates = false;
     for (const Match &part : parts)
       elaborates |= part.op == match.op && !(match.op->isStage && appliedAgain(part.span, match.span));
@@ -127,6 +242,10 @@ llvm::Error Reader::chooseOperations() {
     }
     for (size_t at : match.span.at)
       taken[at] = tokens[at].values.empty(); // numbers are read later
+    // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
+    for (Match &part : parts)
+      if (elaborates && part.op == match.op && !part.op->isStage && depthAt(match.first()) > depthAt(part.first()))
+        part.span = match.span;
     if (elaborates)
       continue;
     parts.push_back(match);
@@ -154,15 +273,18 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
   std::vector<std::vector<Match>> segments(1);
   for (size_t i = 0; i < parts.size(); ++i) {
     bool nested = i > 0 && describesNext(parts[i - 1], parts[i]);
+    int calls = 0; // "relu(conv2d(x))"
     if (i > 0)
       for (size_t at = parts[i - 1].span.at.back() + 1; at < parts[i].first(); ++at) {
         const std::string &word = tokens[at].raw;
+        calls += (word == "(") - (word == ")");
         if (word == "of" || word == "to" || word == "on" || word == "after")
           nested = !(word == "after" && at + 1 < tokens.size() && (tokens[at + 1].raw == "that" || tokens[at + 1].raw == "which"));
         else if (word == "then" || word == "and" || word == "with" || word == "followed" || word == "+" || word == "," ||
                  word == "plus" || word == "before" || word == "that" || word == "." || word == ";")
           nested = false;
       }
+    nested |= calls > 0 && tokens[parts[i - 1].span.at.back() + 1].raw == "(";
     if (nested)
       segments.emplace_back();
     segments.back().push_back(parts[i]);
@@ -200,6 +322,14 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
   return llvm::Error::success();
 }
 
+/// "the number of bins is 64" is a size.
+bool Reader::countsSize(size_t at) const {
+  for (size_t next = at + 1; next < std::min(at + 6, tokens.size()); ++next)
+    if (tokens[next].isNumber())
+      return true;
+  return false;
+}
+
 llvm::Error Reader::checkWords() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
@@ -217,6 +347,10 @@ llvm::Error Reader::checkWords() {
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
+    static const std::set<StringRef> counts = {"count", "counts", "counting", "many"};
+    bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    if ((vocabulary.isTelling(token.text) || asksHowMany) && !known)
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;
     for (const Named &wanted : numbersWanted())
@@ -230,9 +364,9 @@ llvm::Error Reader::checkWords() {
       beforeName |= span.at.front() == at + 1;
     if (beforeName)
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
-    // A word of other operations' names that this one has no use for: something else may be meant ("matrix times its transpose").
-    if (index.names(token.text))
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its transpose").
+    if (const Operation *other = otherMeaning(at))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name + "?)");
     result.ignored.push_back(token.raw);
   }
   return llvm::Error::success();
@@ -250,6 +384,10 @@ llvm::Expected<Understood> Reader::read() {
   for (const Token &token : tokens)
     if (vocabulary.isForeign(token.text))
       return refuse("nothing is offered for '" + token.raw + "'");
+  for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
+    for (size_t at = 0; at < tokens.size(); ++at)
+      if (matchPhrase(tokens, at, phrase, 0, used))
+        return refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())
     return std::move(error);

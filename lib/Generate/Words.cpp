@@ -1,5 +1,6 @@
 //===- Words.cpp - plain words to tokens ----------------------------------===//
 #include "optiml/Generate/Words.h"
+#include "Asides.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -149,7 +150,11 @@ static int spelledNumber(StringRef word) {
 static std::string plain(StringRef text) {
   std::string result = text.take_front(2000).lower();
   for (auto [from, to] : std::initializer_list<std::pair<const char *, const char *>>{
-           {"×", "x"}, {"·", "*"}, {"–", "-"}, {"—", " , "}, {"−", "-"}, {"’", "'"}, {"²", "^2"}, {"³", "^3"}, {"â", "a"}, {"element-wise", "elementwise"}, {"element wise", "elementwise"}})
+           {"×", "x"}, {"·", "*"}, {"–", "-"}, {"—", " , "}, {"−", "-"}, {"’", "'"}, {"²", "^2"}, {"³", "^3"}, {"â", "a"}, {"∑", " sum "}, {"Σ", " sum "}, {"√", " sqrt "}, {"→", "->"}, {"≤", "<="}, {"≥", ">="}, {"…", "..."},
+           {"ᵀ", "^t"}, {"α", "alpha"}, {"β", "beta"}, {"⊙", "*"}, {"∘", "*"}, {"“", "\""}, {"”", "\""}, {"‖", " norm "},
+           {"element-wise", "elementwise"}, {"element wise", "elementwise"},
+           {"one dimensional", "1d"}, {"one-dimensional", "1d"}, {"two dimensional", "2d"}, {"two-dimensional", "2d"}, {"three dimensional", "3d"},
+           {"three-dimensional", "3d"}, {"by-element", "by element"}})
     for (size_t at; (at = result.find(from)) != std::string::npos;)
       result.replace(at, strlen(from), to);
   return result;
@@ -200,12 +205,16 @@ static std::vector<Token> split(StringRef text) {
         ++end;
       if (end == i) // the x of "4096x1024"
         end = i + 1;
+      if (end > i + 4 && text[end - 1] == 'd' && StringRef("123").contains(text[end - 2])) // "conv2d"
+        end -= 2;
       std::string word = text.slice(i, end).str();
       Token token{word, word, {}, false};
       if (int value = spelledNumber(word)) {
         token.values = {double(value)};
         token.spelled = true;
       }
+      StringRef rest = text.substr(end);
+      token.qualifies = (rest.starts_with("::") || rest.starts_with(".")) && rest.ltrim(".:").size() && llvm::isAlpha(rest.ltrim(".:")[0]);
       i = end;
       // "one million", "two thousand" are numbers like any other.
       bool isCounted = !result.empty() && (result.back().raw == "a" || result.back().spelled);
@@ -240,7 +249,7 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
       token = tokens[at];
       while (at + 2 < tokens.size() && tokens[at + 1].raw == "," && digit(at + 2)) {
         token.values.push_back(tokens[at + 2].values[0]);
-        token.raw += "x" + tokens[at + 2].raw;
+        token.raw += "," + tokens[at + 2].raw;
         at += 2;
       }
       end = at + (at + 1 < tokens.size() && (tokens[at + 1].raw == "]" || tokens[at + 1].raw == ")"));
@@ -257,23 +266,76 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
   return result;
 }
 
+/// "torch.cumsum", "std::sort": the name counts, not where it is from. A variable ("x.sum()") stays.
+std::vector<Token> Vocabulary::withoutQualifiers(std::vector<Token> tokens) const {
+  llvm::erase_if(tokens, [&](const Token &token) {
+    return token.qualifies && (qualifiers.count(token.raw) || (token.raw.size() > 1 && !isKnown(token.raw)));
+  });
+  return tokens;
+}
+
+/// Whether the kernel at `at` is a filter ("a 5x5 kernel", "kernel size 3") and no program.
+static bool isFilter(const std::vector<Token> &tokens, size_t at) {
+  static const std::set<StringRef> beside = {"size", "sizes", "width", "length", "radius", "gaussian", "smoothing", "convolution", "convolve", "conv",
+                                             "blur", "taps", "sobel", "pooling", "filter", "coefficients", "weights"};
+  for (size_t other = at > 3 ? at - 3 : 0; other < std::min(at + 4, tokens.size()); ++other)
+    if (other != at && (beside.count(tokens[other].raw) || (!tokens[other].values.empty() && tokens[other].values[0] < 64)))
+      return true;
+  return false;
+}
+
+/// "a 1920x1080 image" is so wide and so high, where "(1080, 1920)" and "a 2048x1024 grid" are rows and columns.
+static void readPictures(std::vector<Token> &tokens) {
+  static const std::set<StringRef> pictures = {"image", "images", "picture", "pictures", "photo", "photos", "frame", "frames", "pixel", "pixels", "resolution", "video", "screen"};
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    std::vector<double> &values = tokens[at].values;
+    if (values.size() != 2 || values[0] <= values[1] || values[1] < 32 || StringRef(tokens[at].raw).contains(','))
+      continue;
+    for (size_t other = at > 3 ? at - 3 : 0; other < std::min(at + 4, tokens.size()); ++other)
+      if (pictures.count(tokens[other].raw)) {
+        std::swap(values[0], values[1]);
+        break;
+      }
+  }
+}
+
+/// "the number of zeros" is their count.
+static bool isCount(const std::vector<Token> &tokens, size_t at) {
+  return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() && tokens[at + 1].raw == "of";
+}
+
 std::vector<Token> Vocabulary::tokenize(StringRef request) const {
-  std::string text = plain(request);
-  std::vector<Token> tokens = joinShapes(split(text));
+  std::string text = withoutAsides(plain(request));
+  std::vector<Token> tokens = joinShapes(withoutQualifiers(split(text)));
   for (Token &token : tokens)
     if (token.values.empty() || token.spelled)
       token.text = canonical(token.text);
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (isCount(tokens, at))
+      tokens[at].text = canonical("count");
+    else if ((tokens[at].raw == "kernel" || tokens[at].raw == "kernels") && !isFilter(tokens, at))
+      tokens[at].text = canonical("program");
+  readPictures(tokens);
   return tokens;
 }
 
 std::vector<std::string> Vocabulary::words(StringRef phrase) const {
   std::vector<std::string> result;
-  for (const Token &token : split(plain(phrase)))
-    if (token.text != "#")
-      result.push_back(canonical(token.text));
-    else
-      result.push_back(token.raw);
+  std::vector<Token> tokens = split(plain(phrase));
+  for (size_t at = 0; at < tokens.size(); ++at)
+    result.push_back(tokens[at].text == "#" ? tokens[at].raw : canonical(isCount(tokens, at) ? "count" : tokens[at].text));
   return result;
+}
+
+/// A BLAS or LAPACK routine in its precisions; the complex ones are not offered.
+void Vocabulary::addBlas(const std::string &routine) {
+  for (auto [letter, type] : {std::pair("s", "float"), std::pair("d", "double"), std::pair("h", "half")}) {
+    synonyms[letter + routine] = canonical(routine);
+    implied[letter + routine] = type;
+    spelled.insert(letter + routine);
+  }
+  for (const char *letter : {"c", "z"})
+    foreign.insert(letter + routine);
 }
 
 llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
@@ -292,9 +354,10 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
       if (head.trim().empty() || head.starts_with("#"))
         continue;
       if (kind != "synonym" && kind != "modifier" && kind != "type" && kind != "filler" && kind != "unknown" &&
-          kind != "hint" && kind != "idle" && kind != "implies")
+          kind != "hint" && kind != "idle" && kind != "implies" && kind != "qualifier" && kind != "blas" &&
+          kind != "telling")
         return makeError("words.txt:{0}: unknown kind '{1}'", i + 1, kind);
-      if ((pass == 0) != (kind == "synonym"))
+      if ((pass == 0) != (kind == "synonym" || kind == "blas"))
         continue;
       llvm::SmallVector<StringRef, 0> parts;
       tail.split(parts, ',');
@@ -306,7 +369,13 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
         StringRef(word).split(written, ' ', -1, false);
         for (StringRef one : written)
           result.spelled.insert(one.str());
-        if (kind == "synonym") {
+        if (kind == "blas")
+          result.addBlas(word);
+        else if (kind == "qualifier")
+          result.qualifiers.insert(word);
+        else if (kind == "unknown" && StringRef(word).contains(' '))
+          result.foreignPhrases.push_back(result.words(word));
+        else if (kind == "synonym") {
           result.synonyms[word] = name.str();
           stems.try_emplace(stem(word), name.str());
         } else if (kind == "modifier")
@@ -314,13 +383,13 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
         else if (kind == "type")
           result.types[name.str()].push_back(result.words(word));
         else if (kind == "implies")
-          result.implied[result.canonical(word)] = name.str();
+          result.implied[word] = name.str();
         else if (kind == "idle")
           result.idle.push_back(result.words(word));
         else if (kind == "hint")
           result.hints[name.str()].push_back(result.words(word));
         else
-          (kind == "filler" ? result.fillers : result.foreign).insert(result.canonical(word));
+          (kind == "filler" ? result.fillers : kind == "telling" ? result.telling : result.foreign).insert(result.canonical(word));
       }
     }
   }
@@ -334,15 +403,25 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
   size_t at = start;
   for (size_t w = 0; w < phrase.size(); ++w) {
     bool adjacent = w > 0 && phrase[w - 1] == "#"; // "10 largest"
-    size_t limit = w == 0 ? start : std::min(tokens.size() - 1, at + (adjacent ? 0 : gap));
-    while (at < tokens.size() && at <= limit && (!(tokens[at].text == phrase[w] || (phrase[w] == "#" && tokens[at].spelled) ||
-                                                        (tokens[at].isNumber() && tokens[at].raw == phrase[w])) || used[at])) {
-      if (w && (tokens[at].raw == "," || tokens[at].raw == "." || tokens[at].raw == ";" || tokens[at].raw == "then"))
+    unsigned others = w == 0 || adjacent ? 0 : gap, depth = 0;
+    for (;; ++at) {
+      if (at >= tokens.size())
+        return std::nullopt;
+      const Token &token = tokens[at];
+      bool equal = token.text == phrase[w] || (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
+      if (equal && !used[at])
+        break;
+      if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))
         return std::nullopt; // a phrase does not reach over the end of a clause
-      ++at;
+      bool counts = !depth && token.raw != "(" && token.raw != ")"; // what is in parentheses does not separate
+      if (counts && !others)
+        return std::nullopt;
+      others -= counts;
+      depth += token.raw == "(" && !adjacent && w;
+      depth -= token.raw == ")" && depth;
+      if (!w)
+        return std::nullopt;
     }
-    if (at >= tokens.size() || at > limit)
-      return std::nullopt;
     span.at.push_back(at++);
   }
   return span;

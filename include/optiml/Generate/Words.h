@@ -22,6 +22,7 @@ struct Token {
   std::string raw;
   std::vector<double> values; ///< one for a number, several for a shape
   bool spelled = false;       ///< "eight": a number only where one is wanted
+  bool qualifies = false;     ///< stands before a "." or "::" with a name behind it
   bool isNumber() const { return values.size() == 1; }
   bool isShape() const { return values.size() > 1; }
 };
@@ -33,7 +34,8 @@ struct Span {
 
 class Vocabulary {
 public:
-  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown: …", "idle: phrase, …".
+  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown: phrase, …", "idle: phrase, …",
+  /// "telling: word, …", "qualifier: word, …", "blas: name, …".
   static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
   static const Vocabulary &builtin();
 
@@ -44,8 +46,12 @@ public:
   /// Words of the field that no operation offers ("eigenvalue").
   bool isForeign(const std::string &word) const { return foreign.count(word) != 0 && !isFiller(word); }
 
+  /// Words that cannot be left out without another meaning ("odd", "local").
+  bool isTelling(const std::string &word) const { return telling.count(word) != 0; }
+
   std::map<std::string, std::vector<std::vector<std::string>>> modifiers, types, hints;
   std::map<std::string, std::string> implied; ///< type that the name of an operation has in it (dgemm), by word
+  std::vector<std::vector<std::string>> foreignPhrases; ///< what no operation offers, in several words ("binary cross entropy")
   std::vector<std::vector<std::string>> idle; ///< phrases that say nothing, though their words may
   /// Every word that a line of words.txt mentions, as it is written there.
   bool isKnown(const std::string &word) const { return spelled.count(word) || isFiller(canonical(word)) || isForeign(canonical(word)); }
@@ -53,12 +59,15 @@ public:
   std::string canonical(std::string word) const;
 
 private:
+  void addBlas(const std::string &routine);
+  std::vector<Token> withoutQualifiers(std::vector<Token> tokens) const;
+
   std::map<std::string, std::string> synonyms; ///< stem to canonical
-  std::set<std::string> fillers, foreign, spelled;
+  std::set<std::string> fillers, foreign, telling, spelled, qualifiers;
 };
 
-/// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them and none of them used; nothing
-/// when it is not there.
+/// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them (not counting what is in parentheses)
+/// and none of them used; nothing when it is not there.
 std::optional<Span> matchPhrase(const std::vector<Token> &tokens, size_t start, const std::vector<std::string> &phrase,
                                 unsigned gap, const std::vector<bool> &used);
 

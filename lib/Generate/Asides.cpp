@@ -1,0 +1,120 @@
+//===- Asides.cpp - what a request says beside its point ------------------===//
+//
+// "Example: input [1, 2, 3] output [1, 3, 6]", "in O(n log n)", "for i in 0..n-1", "with CUDA 12": numbers and names that say nothing
+// about what is to be computed, and would be read as sizes and operations.
+//
+//===----------------------------------------------------------------------===//
+#include "Asides.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Regex.h"
+
+using namespace optiml;
+using llvm::StringRef;
+
+/// Replaces every match of `pattern` by `by` (\1 is its first group).
+static std::string replaceAll(std::string text, StringRef pattern, StringRef by) {
+  llvm::Regex regex(pattern);
+  for (unsigned times = 0; times < 20 && regex.match(text); ++times)
+    text = regex.sub(by, text);
+  return text;
+}
+
+/// A sentence ends at a line's end, or at a point with white space behind it.
+static llvm::SmallVector<StringRef, 8> sentences(StringRef text) {
+  llvm::SmallVector<StringRef, 8> result;
+  size_t begin = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool abbreviates = text.take_front(i + 1).ends_with("e.g.") || text.take_front(i + 1).ends_with("i.e.");
+    if (text[i] != '\n' && (text[i] != '.' || abbreviates || (i + 1 < text.size() && text[i + 1] != ' ' && text[i + 1] != '\n')))
+      continue;
+    result.push_back(text.slice(begin, i + 1));
+    begin = i + 1;
+  }
+  result.push_back(text.substr(begin));
+  return result;
+}
+
+static bool showsData(StringRef text) {
+  return text.contains('[') || text.contains('{') || text.contains("->") || text.contains("=>") || text.contains("output") ||
+         text.contains("input") || text.contains("result");
+}
+
+/// Cuts examples off: the rest of their sentence, and the sentences behind it that go on with data.
+static std::string withoutExamples(StringRef text) {
+  static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]"),
+      withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)");
+  std::string result;
+  bool inExample = false;
+  for (StringRef sentence : sentences(text)) {
+    llvm::SmallVector<StringRef, 4> groups;
+    size_t cut = StringRef::npos;
+    if (always.match(sentence, &groups))
+      cut = size_t(groups[0].data() - sentence.data());
+    else if (withData.match(sentence, &groups)) {
+      size_t at = size_t(groups[0].data() - sentence.data());
+      if (showsData(sentence.substr(at)))
+        cut = at;
+    }
+    if (cut != StringRef::npos) {
+      result += sentence.take_front(cut).str() + " ";
+      inExample = true;
+    } else if (!(inExample && showsData(sentence)))
+      result += sentence.str();
+  }
+  return result;
+}
+
+std::string optiml::gen::withoutAsides(StringRef request) {
+  std::string text = withoutExamples(request);
+  struct Rule {
+    StringRef pattern, by;
+  };
+  static const Rule rules[] = {
+      // "[1, 2, 3] -> [1, 3, 6]"
+      {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
+      // "O(n log n)", "O(n^2)"
+      {"(^|[^a-z0-9_])(in )?o\\([^()]*\\)( time| work| steps| memory)?", "\\1 "},
+      // "for (all) i in 0..n-1", "i = 0, ..., n-1", "0 <= i < n"
+      {"(^|[^a-z0-9_])(for )?(all |each |every )?[a-z] *(in|from|=|:) *[[(]? *[01] *(\\.\\.+|to|, *\\.\\.+ *,) *[a-z]+ *(- *1)? *[])]?", "\\1 "},
+      {"(^|[^a-z0-9_.])[01] *<=? *[ijkt] *<=? *[a-z]+( *- *1)?", "\\1 "},
+      {"(^|[^a-z0-9_])[ijk] *<=? *([0-9])", "\\1n = \\2"},
+      {"(^|[^a-z0-9_])[ijk] *<=? *n($|[^a-z0-9_])", "\\1 \\2"},
+      // Versions of tools.
+      {"(^|[^a-z0-9_])(cuda|c\\+\\+|compute capability|pytorch|nvcc) ?[0-9]+(\\.[0-9]+)*", "\\1 "},
+      {"(^|[^a-z0-9_])sm_?[0-9]+a?($|[^a-z0-9_])", "\\1 \\2"},
+      // "(not a power of two)", "(not ...)"
+      {"\\(not [^()]*\\)", " "},
+      // "1 where it is above, else 0"
+      {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
+      {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
+      {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      // "x > 128", "x >= 128"
+      {" >= *([-0-9])", " notless \\1"},
+      {" <= *([-0-9])", " notmore \\1"},
+      {" > *([-0-9])", " above \\1"},
+      {" < *([-0-9])", " below \\1"},
+      // "x W^T + b"
+      {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
+      {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
+      // "A.T @ B"
+      {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
+      {"([])a-z]) *@ *([[(a-z])", "\\1 matmul \\2"},
+      {"(^|[^a-z0-9_])(one|1|single)[- ]dimension(s|al)?($|[^a-z])", "\\1 1d \\4"},
+      {"(^|[^a-z0-9_])1080p", "\\1 1920x1080"},
+      {"(^|[^a-z0-9_])720p", "\\1 1280x720"},
+      {"(^|[^a-z0-9_])full[- ]hd", "\\1 1920x1080"},
+  };
+  for (const Rule &rule : rules)
+    text = replaceAll(std::move(text), rule.pattern, rule.by);
+  // "for b in 0..31" counts 32.
+  static const llvm::Regex counted("(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");
+  llvm::SmallVector<StringRef, 8> groups;
+  unsigned last = 0;
+  if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
+    text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
+  static const llvm::Regex fourK("(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
+      shape("[0-9] ?(x|by) ?[0-9]");
+  if (fourK.match(text))
+    text = fourK.sub(shape.match(text) ? "\\1 \\5" : "\\1 3840x2160 \\5", text);
+  return text;
+}

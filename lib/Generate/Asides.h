@@ -1,0 +1,16 @@
+//===- Asides.h - what a request says beside its point ----------*- C++ -*-===//
+#ifndef OPTIML_LIB_GENERATE_ASIDES_H
+#define OPTIML_LIB_GENERATE_ASIDES_H
+
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace optiml::gen {
+
+/// `text` (lower case) without examples with their inputs and outputs, complexities, ranges of indices and versions, and with the
+/// names of picture formats as sizes.
+std::string withoutAsides(llvm::StringRef text);
+
+} // namespace optiml::gen
+
+#endif
