@@ -622,6 +622,19 @@ bool KernelModel::writesWhatIsRead(const Access &read) const {
 // Facts
 //===----------------------------------------------------------------------===//
 
+/// A sum of thread and block indices and constants that are not negative.
+static bool neverNegative(const Poly &p) {
+  for (const auto &[monomial, c] : p.terms) {
+    if (c < 0)
+      return false;
+    for (const std::string &atom : monomial)
+      if (!llvm::StringRef(atom).starts_with("threadIdx.") && !llvm::StringRef(atom).starts_with("blockIdx.") &&
+          !llvm::StringRef(atom).starts_with("globalIdx.") && !llvm::StringRef(atom).starts_with("blockDim."))
+        return false;
+  }
+  return true;
+}
+
 void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Poly> &into) const {
   if (condition->kind == ExprKind::Unary && condition->text == "!")
     return addFacts(condition->args[0], !taken, into);
@@ -661,6 +674,12 @@ void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Pol
   else if (op == "==") {
     into.push_back(x - y);
     into.push_back(y - x);
+  } else { // != : where one side is known not to be below the other, it is above
+    for (const Poly &distance : {x - y, y - x})
+      if (neverNegative(distance) || llvm::is_contained(into, distance)) {
+        into.push_back(distance - Poly(1));
+        break;
+      }
   }
 }
 

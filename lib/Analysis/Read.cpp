@@ -1,5 +1,6 @@
 //===- Read.cpp - a kernel's tree ----------------------------------------===//
 #include "Reader.h"
+#include "optiml/Analysis/Jumps.h"
 
 using namespace optiml;
 
@@ -43,6 +44,7 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
     return llvm::make_error<NotApplicable>(problem, place);
   removeUnusedClosures(*kernel);
   typeDynamicShared(*kernel);
+  removeContinues(*kernel->body);
   splitRecords(*kernel, records, taken);
   normalize(*kernel);
   return kernel;

@@ -208,6 +208,38 @@ static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel 
   return result;
 }
 
+/// An index that is chosen by conditions (clamp, ?:, min, max): what it is in each case.
+struct IndexCase {
+  Poly index;
+  std::vector<Poly> facts;
+};
+constexpr size_t mostIndexCases = 16;
+
+/// False when there are too many.
+static bool addCases(const KernelModel &model, IndexCase one, std::vector<IndexCase> &into) {
+  for (const std::string &atom : one.index.atoms()) {
+    ExprRef e = model.atomExpr(atom);
+    bool isMin = e && e->kind == ExprKind::Call && e->isLibrary && e->text == "min", isMax = e && e->kind == ExprKind::Call && e->isLibrary && e->text == "max";
+    if (!e || !e->type.isInt() || (e->kind != ExprKind::Cond && !isMin && !isMax))
+      continue;
+    bool isCond = e->kind == ExprKind::Cond;
+    ExprRef first = e->args[isCond ? 1 : 0], second = e->args[isCond ? 2 : 1];
+    Poly a = model.poly(first), b = model.poly(second);
+    IndexCase other{one.index.substitute(atom, b), one.facts};
+    one.index = one.index.substitute(atom, a);
+    if (isCond) {
+      model.addFacts(e->args[0], true, one.facts);
+      model.addFacts(e->args[0], false, other.facts);
+    } else {
+      one.facts.push_back(isMin ? b - a : a - b);
+      other.facts.push_back(isMin ? a - b : b - a);
+    }
+    return addCases(model, std::move(one), into) && addCases(model, std::move(other), into);
+  }
+  into.push_back(std::move(one));
+  return into.size() <= mostIndexCases;
+}
+
 static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::string &array) {
   Range range;
   for (const Access &access : model.accesses()) {
@@ -216,48 +248,51 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     if (access.subscripts.size() != 1)
       return notApplicable("{0} is accessed in a way whose extent is not understood", array);
     range.bytes = std::max(range.bytes, access.bytes);
-    Poly index = access.subscripts[0];
-    std::vector<Poly> facts = model.facts(access);
-    for (std::string axis : {"x", "y", "z"})
-      facts.push_back(Poly::atom("gridDim." + axis) * Poly::atom("blockDim." + axis) - Poly::atom("globalIdx." + axis) - Poly(1));
-    addDivisionFacts(model, index, facts, range.nonNegative);
-    std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
-    for (const auto &[stride, value] : parts)
-      if (auto text = originalPlanText(model, stride))
-        range.nonNegative.insert(*text);
-      else
-        return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array, access.stmt->line);
-    auto dims = delinearize(model, index);
-    for (const Dimension &d : dims.value_or(std::vector<Dimension>())) {
-      Poly stride(1);
-      for (const std::string &atom : d.stride) {
-        stride = stride * Poly::atom(atom);
-        range.nonNegative.insert(atom);
+    std::vector<IndexCase> cases;
+    if (!addCases(model, {access.subscripts[0], model.facts(access)}, cases))
+      return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array, access.stmt->line);
+    for (auto &[index, facts] : cases) {
+      for (std::string axis : {"x", "y", "z"})
+        facts.push_back(Poly::atom("gridDim." + axis) * Poly::atom("blockDim." + axis) - Poly::atom("globalIdx." + axis) - Poly(1));
+      addDivisionFacts(model, index, facts, range.nonNegative);
+      std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
+      for (const auto &[stride, value] : parts)
+        if (auto text = originalPlanText(model, stride))
+          range.nonNegative.insert(*text);
+        else
+          return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array, access.stmt->line);
+      auto dims = delinearize(model, index);
+      for (const Dimension &d : dims.value_or(std::vector<Dimension>())) {
+        Poly stride(1);
+        for (const std::string &atom : d.stride) {
+          stride = stride * Poly::atom(atom);
+          range.nonNegative.insert(atom);
+        }
+        parts.emplace_back(stride, d.value);
       }
-      parts.emplace_back(stride, d.value);
+      Poly low, high;
+      bool ok = dims.has_value();
+      for (size_t i = 0; ok && i < parts.size(); ++i) {
+        const auto &[stride, value] = parts[i];
+        auto up = upperBound(model, value, facts), down = lowerBound(model, value, facts);
+        ok = up && down;
+        if (!ok)
+          break;
+        low = low + stride * *down;
+        high = high + stride * *up;
+      }
+      auto lowText = ok ? originalPlanText(model, low) : std::nullopt;
+      auto endText = ok ? originalPlanText(model, high + Poly(1)) : std::nullopt;
+      if (!lowText || !endText)
+        return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
+                             access.stmt->line);
+      auto note = [](std::vector<std::string> &list, const std::string &text) {
+        if (std::find(list.begin(), list.end(), text) == list.end())
+          list.push_back(text);
+      };
+      note(range.low, *lowText);
+      note(range.end, *endText);
     }
-    Poly low, high;
-    bool ok = dims.has_value();
-    for (size_t i = 0; ok && i < parts.size(); ++i) {
-      const auto &[stride, value] = parts[i];
-      auto up = upperBound(model, value, facts), down = lowerBound(model, value, facts);
-      ok = up && down;
-      if (!ok)
-        break;
-      low = low + stride * *down;
-      high = high + stride * *up;
-    }
-    auto lowText = ok ? originalPlanText(model, low) : std::nullopt;
-    auto endText = ok ? originalPlanText(model, high + Poly(1)) : std::nullopt;
-    if (!lowText || !endText)
-      return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
-                           access.stmt->line);
-    auto note = [](std::vector<std::string> &list, const std::string &text) {
-      if (std::find(list.begin(), list.end(), text) == list.end())
-        list.push_back(text);
-    };
-    note(range.low, *lowText);
-    note(range.end, *endText);
   }
   return range;
 }

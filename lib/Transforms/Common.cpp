@@ -5,55 +5,6 @@
 using namespace optiml;
 
 //===----------------------------------------------------------------------===//
-// Early returns
-//===----------------------------------------------------------------------===//
-
-static bool returns(Stmt &s) {
-  bool found = false;
-  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Return; });
-  return found;
-}
-
-static llvm::Error removeReturns(Stmt &block) {
-  for (size_t i = 0; i < block.body.size(); ++i) {
-    StmtRef s = block.body[i];
-    if (s->kind == StmtKind::Return) {
-      block.body.resize(i); // nothing after it runs
-      return llvm::Error::success();
-    }
-    if (!returns(*s))
-      continue;
-    if (s->kind != StmtKind::If)
-      return notApplicable("it returns from inside a loop (line {0})", s->line);
-    // if (c) A else B; rest   where a branch returns: move `rest` into the branches that go on.
-    std::vector<StmtRef> rest(block.body.begin() + long(i) + 1, block.body.end());
-    if (s->body.size() == 1)
-      s->body.push_back(optiml::block());
-    auto ends = [](const Stmt &branch) { return !branch.body.empty() && branch.body.back()->kind == StmtKind::Return; };
-    bool thenEnds = ends(*s->body[0]), elseEnds = ends(*s->body[1]);
-    if (!thenEnds && !elseEnds)
-      return notApplicable("it returns from a nested place that does not end its branch (line {0})", s->line);
-    StmtRef onward = s->body[thenEnds ? 1 : 0];
-    if (!(thenEnds && elseEnds))
-      onward->body.insert(onward->body.end(), rest.begin(), rest.end());
-    block.body.resize(i + 1);
-    for (StmtRef &branch : s->body)
-      if (llvm::Error e = removeReturns(*branch))
-        return e;
-    if (s->body[1]->body.empty())
-      s->body.pop_back();
-    else if (s->body[0]->body.empty()) {
-      s->expr = logicalNot(s->expr);
-      s->body.erase(s->body.begin());
-    }
-    return llvm::Error::success();
-  }
-  return llvm::Error::success();
-}
-
-llvm::Error optiml::removeEarlyReturns(Kernel &kernel) { return removeReturns(*kernel.body); }
-
-//===----------------------------------------------------------------------===//
 // Trees of polynomials
 //===----------------------------------------------------------------------===//
 

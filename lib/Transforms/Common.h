@@ -2,6 +2,7 @@
 #ifndef OPTIML_LIB_TRANSFORMS_COMMON_H
 #define OPTIML_LIB_TRANSFORMS_COMMON_H
 
+#include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/KernelModel.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/Transform.h"
@@ -62,9 +63,6 @@ std::optional<ScaledBound> scaledUpperBound(const KernelModel &model, unsigned a
 
 /// Text of a polynomial for IntExpr: only integer parameters as atoms; nothing otherwise.
 std::optional<std::string> planText(const KernelModel &model, const Poly &p);
-
-/// Rewrites `if (c) return; rest` to `if (!c) { rest }` at the outermost levels. A return elsewhere is NotApplicable.
-llvm::Error removeEarlyReturns(Kernel &kernel);
 
 /// A linear index split by its parametric strides: index = Σ stride·value, every value affine in what varies within a
 /// launch. Nothing when a product of two varying values remains.

@@ -1,5 +1,6 @@
 //===- Distribute.cpp - from one output a thread to several ---------------===//
 #include "Distribute.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -53,8 +54,16 @@ void Distributor::classifyLocals() {
   });
   // Recomputed ones may build on others: resolve in declaration order.
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind == StmtKind::Decl && indexAtCopy.count(s.text) && !indexAtCopy[s.text])
+    if (s.kind != StmtKind::Decl || !indexAtCopy.count(s.text) || indexAtCopy[s.text])
+      return;
+    // What is made of another value of the copy is a value of the copy, too.
+    bool ofIndices = llvm::all_of(namesIn(s.expr), [&](const std::string &name) {
+      return indexAtCopy.count(name) || !model.declaration(name) || !(model.variesName(name) & allCopies);
+    });
+    if (ofIndices)
       indexAtCopy[s.text] = atCopy(s.expr);
+    else
+      indexAtCopy.erase(s.text);
   });
 }
 
@@ -200,15 +209,17 @@ unsigned Distributor::maskOf(Stmt &s) const {
   return mask & allCopies;
 }
 
-/// May run although its guard is false: it computes private values that only guarded code looks at, and cannot fault.
-bool Distributor::speculatable(Stmt &s) const {
+/// May run although its guard is false: it computes private values that only code under the same guard looks at, and cannot
+/// fault. A variable from outside of the guard must keep its value there.
+bool Distributor::speculatable(Stmt &s, const ExprRef &guard) const {
   ExprRef target, value;
   if (s.kind == StmtKind::Decl && s.dims.empty()) {
     if (!s.expr)
       return true;
     value = s.expr;
   } else if (s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->args[0]->kind == ExprKind::Var) {
-    if (!guardLocal.count(s.expr->args[0]->text))
+    auto local = guardOf.find(s.expr->args[0]->text);
+    if (local == guardOf.end() || local->second != guard)
       return false;
     value = s.expr->args[1];
   } else {
@@ -263,13 +274,12 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
       continue;
     }
     if (s.kind == StmtKind::Decl) {
-      if (guard)
-        guardLocal.insert(s.text);
+      guardOf[s.text] = guard;
       if (s.isShared) {
         out.push_back(clone(stmts[i]));
         continue;
       }
-      if (indexAtCopy.count(s.text) || (copies.empty() && s.expr && model.singleAssignment(s.text) && model.stable(s.expr) && speculatable(s))) {
+      if (indexAtCopy.count(s.text) || (copies.empty() && s.expr && model.singleAssignment(s.text) && model.stable(s.expr) && speculatable(s, guard))) {
         flush(group, guard, out); // keep its place: what it is made from stands before it
         StmtRef base = clone(stmts[i]);
         out.push_back(base);
@@ -290,7 +300,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         walkExprs(*stmts[k], [&](const ExprRef &e) { uses |= (e->kind == ExprKind::Var && e->text == s.text) || e->names.count(s.text); });
         if (uses)
           for (size_t m = i + 1; m <= k; ++m)
-            sameShape &= maskOf(*stmts[m]) == mask && stmts[m]->kind != StmtKind::Barrier && !(guard && speculatable(*stmts[m]) != speculatable(s));
+            sameShape &= maskOf(*stmts[m]) == mask && stmts[m]->kind != StmtKind::Barrier && !(guard && speculatable(*stmts[m], guard) != speculatable(s, guard));
       }
       if (sameShape) {
         groupLocal.insert(s.text);
@@ -305,7 +315,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         storage->dims.insert(storage->dims.begin(), dims.begin(), dims.end());
         if (!axes.empty())
           expanded[s.text] = mask;
-        if (axes.empty() && s.expr && (!guard || speculatable(s))) {
+        if (axes.empty() && s.expr && (!guard || speculatable(s, guard))) {
           flush(group, guard, out);
           storage = clone(stmts[i]);
           out.push_back(storage);
@@ -317,7 +327,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         if (!s.expr)
           continue;
         StmtRef init = exprStmt(assign("=", var(s.text, s.type), s.expr));
-        bool needsGuard = guard && !speculatable(s);
+        bool needsGuard = guard && !speculatable(s, guard);
         atCopy(*init);
         group.push_back({init, mask, needsGuard});
         continue;
@@ -374,7 +384,7 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
     if (uniformAlong && open(s))
       return notApplicable("the loop at line {0} may not run the same for all threads of a block", s.line);
     StmtRef leaf = clone(stmts[i]);
-    bool needsGuard = guard && !speculatable(s);
+    bool needsGuard = guard && !speculatable(s, guard);
     unsigned mask = maskOf(s);
     atCopy(*leaf);
     group.push_back({leaf, mask, needsGuard});

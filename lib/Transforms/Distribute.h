@@ -46,7 +46,7 @@ private:
   llvm::Error list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out);
   unsigned maskOf(Stmt &s) const;
   bool hasEffects(Stmt &s) const;
-  bool speculatable(Stmt &s) const;
+  bool speculatable(Stmt &s, const ExprRef &guard) const;
   void flush(std::vector<Leaf> &group, const ExprRef &guard, std::vector<StmtRef> &out);
   ExprRef atCopy(const ExprRef &e) const;
   void atCopy(Stmt &s) const;
@@ -62,7 +62,7 @@ private:
   std::map<std::string, unsigned> widened;    ///< private local -> copies that would each change it, though all alike
   std::map<std::string, unsigned> expanded;   ///< private local -> axes it is an array over
   std::set<std::string> groupLocal;           ///< declared and used within one group of leaves
-  std::set<std::string> guardLocal;           ///< declared under a guard that was pushed inwards
+  std::map<std::string, ExprRef> guardOf; ///< the guard (null: none) under which a local is declared, pushed inwards
 };
 
 /// Calls f for each list of statements, outermost first.

@@ -185,7 +185,7 @@ llvm::Error Fuser::add(const KernelPart &given) {
     return notApplicable("its launch relies on default arguments");
   if (llvm::Error e = requireConstantParameters(*part))
     return e;
-  if (llvm::Error e = removeEarlyReturns(*part))
+  if (llvm::Error e = removeReturns(*part->body))
     return e;
   if (llvm::Error e = rename(*part, given.arguments))
     return e;

@@ -424,7 +424,7 @@ llvm::Error Mapping::run() {
   endAtContinue(*loop.body[0]);
   Kernel iteration;
   iteration.body = loop.body[0];
-  if (llvm::Error e = removeEarlyReturns(iteration))
+  if (llvm::Error e = removeReturns(*iteration.body))
     return e;
   KernelModel model(kernel, {0, 0, 0});
   if (unsigned line = model.unknownEffectLine())
@@ -478,7 +478,7 @@ public:
       return std::move(e);
     if (threadsWorkTogether(*kernel))
       return notApplicable("the kernel's threads work together, or wait for each other");
-    if (llvm::Error e = removeEarlyReturns(*kernel))
+    if (llvm::Error e = removeReturns(*kernel->body))
       return std::move(e);
     Stmt *loop = findLoop(*kernel, site);
     if (!loop)

@@ -93,7 +93,7 @@ public:
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);
-    if (llvm::Error e = removeEarlyReturns(*kernel))
+    if (llvm::Error e = removeReturns(*kernel->body))
       return std::move(e);
     KernelModel model(*kernel, shape);
     if (!model.param(array))

@@ -17,17 +17,17 @@ std::pair<size_t, int64_t> strideSize(const Poly &stride) {
   return size;
 }
 
-/// Everything `condition` says is among the facts that addFacts gives.
-bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool taken) {
+/// Everything `condition` says is among the facts that addFacts gives beside `facts`, which it joins.
+bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool taken, std::vector<Poly> &facts) {
   if (condition->kind == ExprKind::Unary && condition->text == "!")
-    return fullyUnderstood(model, condition->args[0], !taken);
+    return fullyUnderstood(model, condition->args[0], !taken, facts);
   if (condition->kind == ExprKind::Binary && condition->text == (taken ? "&&" : "||"))
-    return fullyUnderstood(model, condition->args[0], taken) && fullyUnderstood(model, condition->args[1], taken);
-  std::vector<Poly> facts;
+    return fullyUnderstood(model, condition->args[0], taken, facts) && fullyUnderstood(model, condition->args[1], taken, facts);
+  size_t before = facts.size();
   model.addFacts(condition, taken, facts);
-  if (facts.empty())
+  if (facts.size() == before)
     return false;
-  for (const Poly &fact : facts) {
+  for (const Poly &fact : llvm::ArrayRef(facts).drop_front(before)) {
     if (!fact.isAffine())
       return false;
     for (const std::string &atom : fact.atoms())
@@ -39,7 +39,7 @@ bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool ta
 
 /// The runners of an access: thread indices, and the loops of constant trip count between it and the strip-mined loop,
 /// or all of them.
-llvm::Expected<std::vector<Runner>> runnersOf(const KernelModel &model, const Access &access, const Strip *strip) {
+llvm::Expected<std::vector<Runner>> runnersOf(const KernelModel &model, const Access &access, const Poly &index, const Strip *strip) {
   std::vector<Runner> result;
   for (unsigned axis = 0; axis < 3; ++axis)
     if (model.blockExtent(axis) > 1)
@@ -60,7 +60,7 @@ llvm::Expected<std::vector<Runner>> runnersOf(const KernelModel &model, const Ac
     auto trips = inner->tripCount(), lower = constantValue(inner->lower);
     if (trips && lower && (!strip || (*lower == 0 && inner->step == 1)))
       result.push_back({inner->var, *trips, *lower, inner->step});
-    else if (strip || access.subscripts[0].mentions(inner->var))
+    else if (strip || index.mentions(inner->var))
       return notApplicable("an inner loop around {0} has no constant trip count{1} (line {2})", access.array,
                            strip ? " from 0" : "", s->line);
   }
@@ -88,13 +88,13 @@ llvm::Error requireKnownControl(const KernelModel &model, const Access &access) 
 
 /// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides.
 /// Gives for each dimension (stride, varying part); the uniform part of the whole index is what remains.
-llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel &model, const Access &access,
+llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel &model, const Access &access, const Poly &index,
                                                               const std::vector<Runner> &runners, bool backwards) {
   auto runs = [&](const std::string &atom) {
     return std::find_if(runners.begin(), runners.end(), [&](const Runner &r) { return r.atom == atom; });
   };
   std::map<Poly::Monomial, std::map<std::string, int64_t>> byStride; // stride monomial -> runner -> coefficient
-  for (const auto &[monomial, c] : access.subscripts[0].terms) {
+  for (const auto &[monomial, c] : index.terms) {
     Poly::Monomial stride;
     std::string runner;
     for (const std::string &atom : monomial) {
@@ -223,6 +223,7 @@ struct Shape {
   std::vector<std::pair<Poly, Poly>> dims; ///< stride, what varies along it
   Poly uniform;                            ///< the rest of the index
   std::vector<Runner> runners;
+  std::vector<BoundaryRule> rules;
 };
 
 /// Reads whose distances are constant along the strides.
@@ -255,14 +256,19 @@ static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, cons
       return notApplicable("'{0}' is moved by the kernel (line {1})", array, access.stmt->line);
     if (!model.stable(access.subscripts[0]))
       return notApplicable("the index of {0} uses a variable that changes (line {1})", array, access.stmt->line);
+    std::vector<Poly> facts;
     for (const auto &[condition, taken] : access.guards) {
       bool header = false; // loop headers come as bounds
       for (const Stmt *s : access.path)
         header |= s->kind == StmtKind::For && s->expr == condition;
-      if (!header && !fullyUnderstood(model, condition, taken))
+      if (!header && !fullyUnderstood(model, condition, taken, facts))
         return notApplicable("the condition around {0} is not affine (line {1})", array, access.stmt->line);
     }
-    auto runners = runnersOf(model, access, strip);
+    Poly index = access.subscripts[0];
+    std::vector<BoundaryRule> rules;
+    if (!strip)
+      rules = takeBoundaryRules(model, index);
+    auto runners = runnersOf(model, access, index, strip);
     if (!runners)
       return runners.takeError();
     if (!strip)
@@ -273,13 +279,13 @@ static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, cons
       auto around = model.loopOf(r.atom);
       return around && around->type.bytes > 4;
     });
-    auto dims = splitIndex(model, access, *runners, backwards);
+    auto dims = splitIndex(model, access, index, *runners, backwards);
     if (!dims)
       return dims.takeError();
-    Poly uniform = access.subscripts[0];
+    Poly uniform = index;
     for (const auto &[stride, value] : *dims)
       uniform = uniform - stride * value;
-    shapes.push_back({&access, *dims, uniform, *runners});
+    shapes.push_back({&access, *dims, uniform, *runners, std::move(rules)});
   }
   if (shapes.empty())
     return strip ? notApplicable("{0} is not read in the loop", array) : notApplicable("{0} is not read", array);
@@ -314,6 +320,11 @@ static std::optional<std::vector<int64_t>> stepsAlong(const std::vector<Poly> &s
   return result;
 }
 
+static bool sameRules(const Shape &a, const Shape &b) {
+  auto same = [](const BoundaryRule &x, const BoundaryRule &y) { return x.signature() == y.signature(); };
+  return std::equal(a.rules.begin(), a.rules.end(), b.rules.begin(), b.rules.end(), same);
+}
+
 /// Reads at places whose distance is not constant (rows i and j of one matrix) are families of their own.
 static std::vector<Family> familiesOf(std::vector<Shape> shapes, const std::vector<Poly> &strides) {
   std::vector<Family> result;
@@ -321,7 +332,7 @@ static std::vector<Family> familiesOf(std::vector<Shape> shapes, const std::vect
     bool joined = false;
     for (Family &family : result) {
       const Shape &first = family.shapes.front();
-      if (auto steps = stepsAlong(strides, shape.uniform - first.uniform)) {
+      if (auto steps = sameRules(shape, first) ? stepsAlong(strides, shape.uniform - first.uniform) : std::nullopt) {
         family.steps.push_back(*steps);
         family.shapes.push_back(std::move(shape));
         joined = true;
@@ -377,6 +388,39 @@ static const TilePart *partOf(const Tile &tile, const Access &access) {
   return nullptr;
 }
 
+/// How the coordinate of rule `r` of the family's reads follows from the tile's, whose values are given for each read; nothing
+/// when it does not.
+static std::optional<TileBoundary> boundaryOf(const Family &family, size_t r, const Tile &tile, const std::vector<std::vector<Poly>> &values) {
+  TileBoundary result{family.shapes.front().rules[r]};
+  // Along `dim`, the coordinate is the same for all reads but for unit times the tile's.
+  auto follows = [&](unsigned dim, int64_t unit) {
+    std::optional<Poly> rest;
+    for (size_t s = 0; s < family.shapes.size(); ++s) {
+      Poly own = family.shapes[s].rules[r].coordinate - (unit ? Poly(unit) * values[s][dim] : Poly());
+      for (const Runner &runner : family.shapes[s].runners)
+        if (own.mentions(runner.atom))
+          return false;
+      if (rest && !(own == *rest))
+        return false;
+      rest = own;
+    }
+    result.rule.coordinate = unit ? *rest + Poly(unit * tile.dims[dim].low) : *rest;
+    result.dim = dim;
+    result.unit = unit;
+    return true;
+  };
+  if (follows(0, 0))
+    return result;
+  const auto &[monomial, c] = *result.rule.stride.terms.begin();
+  for (unsigned d = 0; d < tile.dims.size(); ++d) {
+    auto it = tile.dims[d].stride.terms.find(monomial);
+    int64_t unit = it == tile.dims[d].stride.terms.end() ? 0 : it->second / c;
+    if (unit && tile.dims[d].stride == Poly(unit) * result.rule.stride && follows(d, unit))
+      return result;
+  }
+  return std::nullopt;
+}
+
 static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::string &array, const Strip *strip,
                                        const Family &family, std::vector<Poly> strides) {
   const std::vector<Shape> &shapes = family.shapes;
@@ -423,6 +467,13 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
   tile.base = first.uniform;
   for (const TileDim &dim : tile.dims)
     tile.base = tile.base + dim.stride * Poly(dim.low);
+  for (size_t r = 0; r < first.rules.size(); ++r) {
+    bool twice = r && first.rules[r].signature() == first.rules[r - 1].signature();
+    auto boundary = twice ? std::nullopt : boundaryOf(family, r, tile, values);
+    if (!boundary)
+      return notApplicable("what the index of {0} does at the edges is not understood (line {1})", array, first.access->stmt->line);
+    tile.boundaries.push_back(*boundary);
+  }
   if (strip) {
     // The linear index counts the loop variable from the strip's start.
     auto alongLoop = [&](size_t s) {

@@ -2,6 +2,7 @@
 #ifndef OPTIML_LIB_TRANSFORMS_SHAREDTILE_H
 #define OPTIML_LIB_TRANSFORMS_SHAREDTILE_H
 
+#include "BoundaryRule.h"
 #include "Common.h"
 #include "optiml/Analysis/KernelModel.h"
 #include <map>
@@ -37,6 +38,13 @@ struct TilePart {
   Type type;
 };
 
+/// A boundary rule of a tile's reads: what an element holds is what the rule finds for its coordinate.
+struct TileBoundary {
+  BoundaryRule rule; ///< its coordinate is that of the element with local coordinates 0
+  unsigned dim = 0;  ///< the dimension along which the coordinate runs
+  int64_t unit = 0;  ///< by so much from one element to the next; 0: it is the same for all
+};
+
 /// What a block stages of one array in one strip. A record's members go to arrays of their own: no bank conflicts between
 /// records, and neighbouring numbers can be read at once.
 struct Tile {
@@ -46,6 +54,7 @@ struct Tile {
   bool wideIndex = false;    ///< the source indexes it with 64 bits
   Poly base;                 ///< linear index of the element with local coordinates 0
   std::vector<TileDim> dims; ///< outermost stride first
+  std::vector<TileBoundary> boundaries; ///< `base` and `dims` are as if the coordinates stood in their places
   std::vector<unsigned> layout; ///< order in shared memory, outermost first
   /// Over the local coordinates "@0", "@1", …: an element is loaded where one of these conjunctions of c >= 0 holds.
   std::vector<std::vector<Poly>> guards;

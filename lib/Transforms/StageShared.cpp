@@ -44,7 +44,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     return notApplicable("the tile must be 1 to 256");
   auto [path, arrayList] = site.rsplit(':');
   auto kernel = state.tree->clone();
-  if (llvm::Error e = removeEarlyReturns(*kernel))
+  if (llvm::Error e = removeReturns(*kernel->body))
     return e;
   Stmt *loop = findLoop(*kernel, path);
   if (!loop)

@@ -9,7 +9,8 @@
 //    reads: the copy stands there, outside of all conditions, so that threads without work of their own take part in it;
 //  - the arrays are only read by the kernel, and do not overlap what it writes (proved, or a recorded condition);
 //  - what the block reads of each array is an affine box of constant extents. Only the elements that the original reads are
-//    loaded, found by projecting guards and loop bounds (isl); the rest of the box is zero.
+//    loaded, found by projecting guards and loop bounds (isl); the rest of the box is zero. Where an index holds a pure
+//    function of an affine coordinate (clamped, mirrored, in a ring), the box is one of coordinates, and the copy applies the function.
 //
 //===----------------------------------------------------------------------===//
 #include "TileCopy.h"
@@ -70,6 +71,13 @@ llvm::Error requireKnownBefore(const KernelModel &model, const Kernel &kernel, s
     needed.push_back(d.stride);
   for (const std::vector<Poly> &guard : tile.guards)
     llvm::append_range(needed, guard);
+  for (const TileBoundary &boundary : tile.boundaries) {
+    needed.push_back(boundary.rule.stride);
+    needed.push_back(boundary.rule.coordinate);
+    for (const std::string &name : namesIn(boundary.rule.rule))
+      if (name != BoundaryRule::name())
+        needed.push_back(Poly::atom(name));
+  }
   for (const Poly &p : needed)
     if (auto name = unknownName(model, kernel, place, p))
       return notApplicable("what the block reads of {0} depends on '{1}', which is not known before", tile.array, *name);
@@ -96,7 +104,7 @@ llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::A
   if (arrays.empty())
     return notApplicable("no array is named");
   auto kernel = state.tree->clone();
-  if (llvm::Error e = removeEarlyReturns(*kernel))
+  if (llvm::Error e = removeReturns(*kernel->body))
     return e;
   unsigned opaqueLine = 0;
   walk(*kernel->body, [&](Stmt &s) {

@@ -69,7 +69,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
     return std::move(e);
   if (threadsWorkTogether(*kernel))
     return notApplicable("the kernel's threads work together, or wait for each other");
-  if (llvm::Error e = removeEarlyReturns(*kernel))
+  if (llvm::Error e = removeReturns(*kernel->body))
     return std::move(e);
   if (axes == 1)
     guardSingleThread(state, *kernel);
@@ -107,7 +107,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
                            uses[axis].otherLine);
   if (!uses[0].global && !uses[1].global && !uses[2].global)
     return notApplicable("the kernel does not use a global index");
-  if (llvm::Error e = removeEarlyReturns(kernel))
+  if (llvm::Error e = removeReturns(*kernel.body))
     return e;
 
   std::vector<CopyAxis> active;

@@ -24,6 +24,11 @@ ExprRef zeroOf(const Type &type) {
   return zero;
 }
 
+/// A polynomial computed in a signed type, thread and block indices too, which are unsigned.
+ExprRef signedExpr(const KernelModel &model, const Poly &p, const Type &type) {
+  return rewrite(polyExpr(model, p), [&](const ExprRef &e) { return e->kind == ExprKind::Builtin ? castTo(type, e) : nullptr; });
+}
+
 /// Condition text of c >= 0, with what is negative moved to the other side: "row + r < M".
 ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
   Poly negative, positive;
@@ -42,18 +47,7 @@ ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
   left = left - Poly(constant);
   right = right - Poly(constant);
   // The indices are unsigned, a bound may be negative: compare as int.
-  auto asInt = [&](const Poly &p) {
-    return rewrite(polyExpr(model, p), [](const ExprRef &e) -> ExprRef {
-      if (e->kind != ExprKind::Builtin)
-        return nullptr;
-      auto cast = std::make_shared<Expr>(*e);
-      cast->kind = ExprKind::Cast;
-      cast->type = Type::makeInt();
-      cast->text = "int";
-      cast->args = {e};
-      return cast;
-    });
-  };
+  auto asInt = [&](const Poly &p) { return signedExpr(model, p, Type::makeInt()); };
   if (left.terms.empty() && right.constantTerm() == 1) // 0 < p + 1
     return binary(">=", asInt(right - Poly(1)), intLit(0));
   return lessThan(asInt(left), asInt(right));
@@ -135,6 +129,8 @@ private:
 
 llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model, Tile &tile,
                                    const std::map<std::string, int64_t> &multiples) {
+  if (!tile.boundaries.empty())
+    return notApplicable("{0} is read by a rule at its edges, not 16 bytes at a time", tile.array);
   if (!tile.parts[0].members.empty() || vectorName(tile.parts[0].type).empty())
     return notApplicable("there is no vector type of 16 bytes for the elements of {0}", tile.array);
   int64_t width = tile.unit();
@@ -186,6 +182,11 @@ TileCopy::TileCopy(std::set<std::string> &taken, const KernelModel &model, const
   taken.erase(counter); // sibling loops share it
 }
 
+/// What a boundary's rule is applied to, over the piece's coordinates.
+static Poly placeOf(const TileBoundary &boundary) {
+  return boundary.rule.coordinate + Poly(boundary.unit) * Poly::atom(coordinate(boundary.dim));
+}
+
 std::vector<StmtRef> TileCopy::forEachPiece(const std::function<std::vector<StmtRef>()> &body) {
   Type integer = Type::makeInt(), constInt = integer;
   constInt.isConst = true;
@@ -204,6 +205,13 @@ std::vector<StmtRef> TileCopy::forEachPiece(const std::function<std::vector<Stmt
     decls.insert(decls.begin(), declStmt(name, constInt, mul(at, intLit(step))));
     coordinates[coordinate(order[i])] = var(name, integer);
     inner *= extent;
+  }
+  places.clear();
+  for (const TileBoundary &boundary : tile.boundaries) {
+    places.push_back(freshName(taken, tile.boundaries.size() == 1 || boundary.unit == 0 ? "at" : boundary.dim == order.back() ? "column" : "row"));
+    Type type = boundary.rule.type;
+    type.isConst = true;
+    decls.push_back(declStmt(places.back(), type, substitute(signedExpr(model, placeOf(boundary), boundary.rule.type), coordinates)));
   }
   llvm::append_range(decls, body());
   std::vector<StmtRef> result;
@@ -236,7 +244,13 @@ std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
   Poly index = tile.base.substitute(strip, start);
   for (size_t d = 0; d < tile.dims.size(); ++d)
     index = index + tile.dims[d].stride * Poly::atom(coordinate(d));
+  for (const TileBoundary &boundary : tile.boundaries)
+    index = index - boundary.rule.stride * placeOf(boundary);
   ExprRef place = substitute(polyExpr(model, index), coordinates);
+  for (size_t i = 0; i < tile.boundaries.size(); ++i) {
+    const BoundaryRule &rule = tile.boundaries[i].rule;
+    place = add(mul(rule.at(var(places[i], rule.type)), polyExpr(model, rule.stride)), place);
+  }
   ExprRef element = subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.accesses[0]->node->type);
   std::vector<StmtRef> loaded, zeros;
   for (const TilePart &part : tile.parts) {

@@ -49,6 +49,7 @@ private:
   int64_t threads, pieces, trips;
   std::vector<unsigned> order; ///< dimensions, the array's fastest last
   std::map<std::string, ExprRef> coordinates;
+  std::vector<std::string> places; ///< what the boundaries' rules are applied to
   std::string counter; ///< the loop's variable
   std::map<const TilePart *, std::string> held; ///< the registers
 };

@@ -133,7 +133,7 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
   if (!shape[0] || !shape[1] || !shape[2])
     return notApplicable("the shape of the block is not known");
   auto kernel = state.tree->clone();
-  if (llvm::Error e = removeEarlyReturns(*kernel))
+  if (llvm::Error e = removeReturns(*kernel->body))
     return std::move(e);
   rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
     bool extent = e->kind == ExprKind::Builtin && e->text.starts_with("blockDim.");
