@@ -54,6 +54,36 @@ llvm::Error SharedCells::collect() {
   return error;
 }
 
+/// The number of the iteration that a counter is in.
+static std::string numberOf(const CountedLoop &loop) { return "@of " + loop.var; }
+
+/// counter == lower + step * number, for the loops around an access whose counters leave values out.
+static std::vector<CountedLoop> addStrides(const Access &access, std::vector<Poly> &facts) {
+  std::vector<CountedLoop> loops;
+  for (Stmt *s : access.path)
+    if (auto loop = asCountedLoop(*s); loop && loop->step > 1 && constantValue(loop->lower)) {
+      Poly exact = Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom(numberOf(*loop));
+      facts.insert(facts.end(), {exact, Poly() - exact});
+      loops.push_back(*loop);
+    }
+  return loops;
+}
+
+/// No row's index reaches into the next row.
+bool SharedCells::staysInRows(const Access &access) const {
+  const Stmt *d = model.declaration(access.array);
+  if (!d || d->dims.size() != access.subscripts.size())
+    return false;
+  std::vector<Poly> facts = model.facts(access);
+  addStrides(access, facts);
+  for (size_t i = 1; i < d->dims.size(); ++i) {
+    auto extent = d->dims[i] ? constantValue(d->dims[i]) : std::nullopt;
+    if (!extent || !follows(access.subscripts[i], facts) || !follows(Poly(*extent - 1) - access.subscripts[i], facts))
+      return false;
+  }
+  return true;
+}
+
 llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const Access *> accesses) {
   // The innermost list around all accesses.
   std::vector<Stmt *> common = accesses[0]->path;
@@ -74,6 +104,8 @@ llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const
     auto at = positionIn(*array.list, *access);
     if (access->node->type.text != accesses[0]->node->type.text)
       return notApplicable("'{0}' is used in a way that hides what is accessed", name);
+    if (!staysInRows(*access))
+      return notApplicable("which cells of '{0}' are accessed is not understood (line {1})", name, access->stmt->line);
     if (!at || access->atomic || (access->read && access->write))
       return notApplicable("'{0}' is updated in place (line {1})", name, access->stmt->line);
     if (access->write) {
@@ -204,13 +236,7 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
   Writer writer;
   std::map<std::string, Poly> solved;
   // The reader's counters by their numbers of the iteration too.
-  std::vector<CountedLoop> reading;
-  for (Stmt *s : read.path)
-    if (auto loop = asCountedLoop(*s); loop && loop->step > 1 && constantValue(loop->lower)) {
-      Poly exact = Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom("@of " + loop->var);
-      writer.facts.insert(writer.facts.end(), {exact, Poly() - exact});
-      reading.push_back(*loop);
-    }
+  std::vector<CountedLoop> reading = addStrides(read, writer.facts);
   for (size_t d = 0; d < cell.size(); ++d) {
     Poly own = cell[d];
     for (const auto &[name, p] : value)
@@ -221,7 +247,7 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
     std::vector<Digit> digits;
     Poly rest = place[d];
     for (const CountedLoop &loop : reading)
-      rest = rest.substitute(loop.var, Poly(*constantValue(loop.lower)) + Poly(loop.step) * Poly::atom("@of " + loop.var));
+      rest = rest.substitute(loop.var, Poly(*constantValue(loop.lower)) + Poly(loop.step) * Poly::atom(numberOf(loop)));
     rest = rest - own;
     for (const auto &[name, count] : counts)
       if (own.mentions(name)) {
@@ -257,7 +283,7 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
     }
     Poly at = p.substitute("@" + name, it->second);
     for (const CountedLoop &loop : reading) {
-      std::string number = "@of " + loop.var;
+      std::string number = numberOf(loop);
       auto c = at.coefficient(number);
       auto constant = c ? c->constant() : std::nullopt;
       if (!constant || *constant % loop.step)
