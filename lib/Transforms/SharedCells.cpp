@@ -85,41 +85,52 @@ bool SharedCells::staysInRows(const Access &access) const {
 }
 
 llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const Access *> accesses) {
-  // The innermost list around all accesses.
-  std::vector<Stmt *> common = accesses[0]->path;
-  for (const Access *access : accesses) {
-    size_t n = 0;
-    while (n < common.size() && n < access->path.size() && common[n] == access->path[n])
-      ++n;
-    common.resize(n);
-  }
-  while (!common.empty() && common.back()->kind != StmtKind::Block)
+  // The innermost list that holds all reads and, before them, stores.
+  auto firstRead = llvm::find_if(accesses, [](const Access *a) { return a->read; });
+  if (firstRead == accesses.end())
+    return llvm::Error::success(); // nobody looks at it
+  std::vector<Stmt *> common = (*firstRead)->path;
+  for (const Access *access : accesses)
+    if (access->read) {
+      size_t n = 0;
+      while (n < common.size() && n < access->path.size() && common[n] == access->path[n])
+        ++n;
+      common.resize(n);
+    }
+  auto storesIn = [&](const Stmt *list) {
+    return llvm::any_of(accesses, [&](const Access *a) { return a->write && positionIn(*list, *a) && *positionIn(*list, *a) < *positionIn(*list, **firstRead); });
+  };
+  while (!common.empty() && (common.back()->kind != StmtKind::Block || !storesIn(common.back())))
     common.pop_back();
   if (common.empty())
-    return notApplicable("'{0}' is accessed all over the kernel", name);
+    return notApplicable("'{0}' is not filled before a barrier and read after it", name);
+  // What is stored elsewhere no read finds: every cell must have been stored in the list.
   Array array;
   array.list = common.back();
-  size_t lastStore = 0, firstRead = array.list->body.size();
+  size_t lastStore = 0, first = array.list->body.size();
   for (const Access *access : accesses) {
     auto at = positionIn(*array.list, *access);
     if (access->node->type.text != accesses[0]->node->type.text)
       return notApplicable("'{0}' is used in a way that hides what is accessed", name);
     if (!staysInRows(*access))
       return notApplicable("which cells of '{0}' are accessed is not understood (line {1})", name, access->stmt->line);
-    if (!at || access->atomic || (access->read && access->write))
+    if ((!at && access->read) || access->atomic || (access->read && access->write))
       return notApplicable("'{0}' is updated in place (line {1})", name, access->stmt->line);
     if (access->write) {
+      written.insert(access->stmt);
+      if (!at)
+        continue;
       lastStore = std::max(lastStore, *at);
       auto store = understood(*access, *array.list);
       if (!store)
         return store.takeError();
       array.stores.push_back(*store);
     } else {
-      firstRead = std::min(firstRead, *at);
+      first = std::min(first, *at);
     }
   }
   bool waits = false;
-  for (size_t i = lastStore + 1; i < firstRead; ++i)
+  for (size_t i = lastStore + 1; i < first; ++i)
     waits |= array.list->body[i]->kind == StmtKind::Barrier;
   // In a loop with several stores an earlier one may come later.
   for (const Store &a : array.stores)
@@ -186,11 +197,7 @@ llvm::Expected<SharedCells::Store> SharedCells::understood(const Access &access,
 }
 
 std::set<const Stmt *> SharedCells::storeStatements() const {
-  std::set<const Stmt *> result;
-  for (const auto &[name, array] : arrays)
-    for (const Store &store : array.stores)
-      result.insert(store.access->stmt);
-  return result;
+  return written;
 }
 
 //===----------------------------------------------------------------------===//

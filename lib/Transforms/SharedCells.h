@@ -62,6 +62,7 @@ private:
   const KernelModel &model;
   std::array<int64_t, 3> shape;
   std::map<std::string, Array> arrays;
+  std::set<const Stmt *> written; ///< statements that store
   mutable std::set<const Access *> sources;
 };
 
