@@ -126,7 +126,8 @@ void optiml::inlinePointerLocals(Kernel &kernel) {
     walk(s.expr, [&](const ExprRef &e) {
       plain &= e->kind != ExprKind::Var || isArray(e) || model.stable(e);
       bool arithmetic = e->kind == ExprKind::Var || e->kind == ExprKind::Builtin || e->kind == ExprKind::IntLit ||
-                        e->kind == ExprKind::Binary || e->kind == ExprKind::Cast;
+                        e->kind == ExprKind::Binary || e->kind == ExprKind::Cast ||
+                        (e->kind == ExprKind::Member && !e->args[0]->type.isPointer());
       plain &= arithmetic && (e->kind != ExprKind::Cast || e->type.isInt());
     });
     if (plain && s.expr->type.isPointer() && s.expr->type.pointee && s.type.pointee &&

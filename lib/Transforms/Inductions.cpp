@@ -194,13 +194,21 @@ bool Inductions::loop(Stmt &s) {
     length = end;
   else if (!type.isSigned || !length->type.isSigned) // where the loop does not run, this would wrap around
     return false;
+  // The counter grows by what its variable does, unless others have no share in that.
+  int64_t stride = *by;
+  for (const auto &[name, e] : step)
+    if (!quotient(model.poly(e), stride))
+      stride = 1;
+  if (stride != *by)
+    length = binary("/", add(length, intLit(*by - 1)), intLit(*by));
   // What each variable is at the beginning of an iteration, and after it has advanced.
-  std::map<std::string, ExprRef> begin, after = values;
+  std::map<std::string, ExprRef> begin, after;
   for (const auto &[name, e] : step) {
-    auto each = quotient(model.poly(e), *by);
-    if (!each || (name != counter && !followed.count(name)))
+    if (name != counter && !followed.count(name))
       return false;
-    begin[name] = name == counter ? add(first, self) : moved(now(name, types[name]), mul(polyExpr(model, *each), self));
+    Poly each = stride == *by ? *quotient(model.poly(e), stride) : model.poly(e);
+    ExprRef offset = mul(polyExpr(model, each), self);
+    begin[name] = name == counter ? add(first, offset) : moved(now(name, types[name]), offset);
     gone.insert(name);
   }
   for (const auto &[name, value] : values)
@@ -216,7 +224,7 @@ bool Inductions::loop(Stmt &s) {
     substitute(*child, after);
     body.push_back(child);
   }
-  StmtRef counted = countedFor(counter, type, intLit(0), length, *by, block(body), s.unroll);
+  StmtRef counted = countedFor(counter, type, intLit(0), length, stride, block(body), s.unroll);
   counted->line = s.line;
   counted->text = s.text;
   s = *counted;

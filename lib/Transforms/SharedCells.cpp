@@ -54,40 +54,83 @@ llvm::Error SharedCells::collect() {
   return error;
 }
 
-llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const Access *> accesses) {
-  // The innermost list around all accesses.
-  std::vector<Stmt *> common = accesses[0]->path;
-  for (const Access *access : accesses) {
-    size_t n = 0;
-    while (n < common.size() && n < access->path.size() && common[n] == access->path[n])
-      ++n;
-    common.resize(n);
+/// The number of the iteration that a counter is in.
+static std::string numberOf(const CountedLoop &loop) { return "@of " + loop.var; }
+
+/// counter == lower + step * number, for the loops around an access whose counters leave values out.
+static std::vector<CountedLoop> addStrides(const Access &access, std::vector<Poly> &facts) {
+  std::vector<CountedLoop> loops;
+  for (Stmt *s : access.path)
+    if (auto loop = asCountedLoop(*s); loop && loop->step > 1 && constantValue(loop->lower)) {
+      Poly exact = Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom(numberOf(*loop));
+      facts.insert(facts.end(), {exact, Poly() - exact});
+      loops.push_back(*loop);
+    }
+  return loops;
+}
+
+/// No row's index reaches into the next row.
+bool SharedCells::staysInRows(const Access &access) const {
+  const Stmt *d = model.declaration(access.array);
+  if (!d || d->dims.size() != access.subscripts.size())
+    return false;
+  std::vector<Poly> facts = model.facts(access);
+  addStrides(access, facts);
+  for (size_t i = 1; i < d->dims.size(); ++i) {
+    auto extent = d->dims[i] ? constantValue(d->dims[i]) : std::nullopt;
+    if (!extent || !follows(access.subscripts[i], facts) || !follows(Poly(*extent - 1) - access.subscripts[i], facts))
+      return false;
   }
-  while (!common.empty() && common.back()->kind != StmtKind::Block)
+  return true;
+}
+
+llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const Access *> accesses) {
+  // The innermost list that holds all reads and, before them, stores.
+  auto firstRead = llvm::find_if(accesses, [](const Access *a) { return a->read; });
+  if (firstRead == accesses.end())
+    return llvm::Error::success(); // nobody looks at it
+  std::vector<Stmt *> common = (*firstRead)->path;
+  for (const Access *access : accesses)
+    if (access->read) {
+      size_t n = 0;
+      while (n < common.size() && n < access->path.size() && common[n] == access->path[n])
+        ++n;
+      common.resize(n);
+    }
+  auto storesIn = [&](const Stmt *list) {
+    return llvm::any_of(accesses, [&](const Access *a) { return a->write && positionIn(*list, *a) && *positionIn(*list, *a) < *positionIn(*list, **firstRead); });
+  };
+  while (!common.empty() && (common.back()->kind != StmtKind::Block || !storesIn(common.back())))
     common.pop_back();
   if (common.empty())
-    return notApplicable("'{0}' is accessed all over the kernel", name);
+    return notApplicable("'{0}' is not filled before a barrier and read after it", name);
+  // What is stored elsewhere no read finds: every cell must have been stored in the list.
   Array array;
   array.list = common.back();
-  size_t lastStore = 0, firstRead = array.list->body.size();
+  size_t lastStore = 0, first = array.list->body.size();
   for (const Access *access : accesses) {
     auto at = positionIn(*array.list, *access);
     if (access->node->type.text != accesses[0]->node->type.text)
       return notApplicable("'{0}' is used in a way that hides what is accessed", name);
-    if (!at || access->atomic || (access->read && access->write))
+    if (!staysInRows(*access))
+      return notApplicable("which cells of '{0}' are accessed is not understood (line {1})", name, access->stmt->line);
+    if ((!at && access->read) || access->atomic || (access->read && access->write))
       return notApplicable("'{0}' is updated in place (line {1})", name, access->stmt->line);
     if (access->write) {
+      written.insert(access->stmt);
+      if (!at)
+        continue;
       lastStore = std::max(lastStore, *at);
       auto store = understood(*access, *array.list);
       if (!store)
         return store.takeError();
       array.stores.push_back(*store);
     } else {
-      firstRead = std::min(firstRead, *at);
+      first = std::min(first, *at);
     }
   }
   bool waits = false;
-  for (size_t i = lastStore + 1; i < firstRead; ++i)
+  for (size_t i = lastStore + 1; i < first; ++i)
     waits |= array.list->body[i]->kind == StmtKind::Barrier;
   // In a loop with several stores an earlier one may come later.
   for (const Store &a : array.stores)
@@ -154,11 +197,7 @@ llvm::Expected<SharedCells::Store> SharedCells::understood(const Access &access,
 }
 
 std::set<const Stmt *> SharedCells::storeStatements() const {
-  std::set<const Stmt *> result;
-  for (const auto &[name, array] : arrays)
-    for (const Store &store : array.stores)
-      result.insert(store.access->stmt);
-  return result;
+  return written;
 }
 
 //===----------------------------------------------------------------------===//
@@ -204,13 +243,7 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
   Writer writer;
   std::map<std::string, Poly> solved;
   // The reader's counters by their numbers of the iteration too.
-  std::vector<CountedLoop> reading;
-  for (Stmt *s : read.path)
-    if (auto loop = asCountedLoop(*s); loop && loop->step > 1 && constantValue(loop->lower)) {
-      Poly exact = Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom("@of " + loop->var);
-      writer.facts.insert(writer.facts.end(), {exact, Poly() - exact});
-      reading.push_back(*loop);
-    }
+  std::vector<CountedLoop> reading = addStrides(read, writer.facts);
   for (size_t d = 0; d < cell.size(); ++d) {
     Poly own = cell[d];
     for (const auto &[name, p] : value)
@@ -221,7 +254,7 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
     std::vector<Digit> digits;
     Poly rest = place[d];
     for (const CountedLoop &loop : reading)
-      rest = rest.substitute(loop.var, Poly(*constantValue(loop.lower)) + Poly(loop.step) * Poly::atom("@of " + loop.var));
+      rest = rest.substitute(loop.var, Poly(*constantValue(loop.lower)) + Poly(loop.step) * Poly::atom(numberOf(loop)));
     rest = rest - own;
     for (const auto &[name, count] : counts)
       if (own.mentions(name)) {
@@ -257,7 +290,7 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
     }
     Poly at = p.substitute("@" + name, it->second);
     for (const CountedLoop &loop : reading) {
-      std::string number = "@of " + loop.var;
+      std::string number = numberOf(loop);
       auto c = at.coefficient(number);
       auto constant = c ? c->constant() : std::nullopt;
       if (!constant || *constant % loop.step)

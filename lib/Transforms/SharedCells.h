@@ -49,6 +49,7 @@ private:
     std::set<std::string> any;           ///< thread indices that the cell does not tell: all of them may store it
   };
 
+  bool staysInRows(const Access &access) const;
   llvm::Error collectArray(const std::string &name, std::vector<const Access *> accesses);
   llvm::Expected<Store> understood(const Access &access, const Stmt &list);
   llvm::Error sameForAll(const Stmt &list) const;
@@ -61,6 +62,7 @@ private:
   const KernelModel &model;
   std::array<int64_t, 3> shape;
   std::map<std::string, Array> arrays;
+  std::set<const Stmt *> written; ///< statements that store
   mutable std::set<const Access *> sources;
 };
 

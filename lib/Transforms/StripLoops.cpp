@@ -17,6 +17,8 @@ public:
 
 private:
   bool flatten(Stmt &body);
+  std::optional<Poly> inWhole(const Poly &p) const;
+  ExprRef flattenedComparison(const ExprRef &e) const;
   ExprRef flattened(const ExprRef &e);
   ExprRef end(Stmt &body);
   ExprRef endOfContributions(Stmt &body);
@@ -24,6 +26,7 @@ private:
   bool addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) const;
   bool isZero(const ExprRef &e) const;
   bool reaches(const Poly &last);
+  std::optional<std::pair<Poly, int64_t>> ceiling(const std::string &atom) const;
   std::optional<std::string> launchText(Poly p) const;
 
   KernelState &state;
@@ -44,6 +47,33 @@ static void sumTerms(const ExprRef &e, std::vector<ExprRef> &terms) {
   terms.push_back(e);
 }
 
+/// A polynomial of both counters in terms of the one, "@whole"; nothing where something else is left of them.
+std::optional<Poly> StripMerger::inWhole(const Poly &p) const {
+  Poly strips = Poly(strip / outer.step) * (Poly::atom(outer.var) - model.poly(outer.lower));
+  Poly whole = p.substitute(inner.var, Poly::atom("@whole") - strips);
+  for (const std::string &atom : whole.atoms())
+    if (ExprRef e = model.atomExpr(atom); atom == outer.var || (e && (mentions(e, outer.var) || mentions(e, inner.var))))
+      return std::nullopt;
+  return whole;
+}
+
+/// k < n - t * 16   as   whole < n
+ExprRef StripMerger::flattenedComparison(const ExprRef &e) const {
+  static const std::set<std::string> comparisons = {"<", "<=", ">", ">=", "==", "!="};
+  if (e->kind != ExprKind::Binary || !comparisons.count(e->text) || !type.isSigned)
+    return nullptr;
+  for (const ExprRef &side : e->args)
+    if (!side->type.isInt() || !side->type.isSigned)
+      return nullptr;
+  auto whole = inWhole(model.poly(e->args[0]) - model.poly(e->args[1]));
+  auto slope = whole ? whole->coefficient("@whole") : std::nullopt;
+  if (!slope || !(*slope == Poly(1) || *slope == Poly(-1)))
+    return nullptr;
+  Poly rest = *whole - *slope * Poly::atom("@whole");
+  ExprRef counter = var(inner.var, type);
+  return *slope == Poly(1) ? binary(e->text, counter, polyExpr(model, Poly() - rest), e->type) : binary(e->text, polyExpr(model, rest), counter, e->type);
+}
+
 /// `e` in terms of the one counter, which has the inner one's name.
 ExprRef StripMerger::flattened(const ExprRef &e) {
   auto concerns = [&](const ExprRef &x) { return mentions(x, outer.var) || mentions(x, inner.var); };
@@ -57,14 +87,8 @@ ExprRef StripMerger::flattened(const ExprRef &e) {
     for (const ExprRef &term : terms)
       if (concerns(term))
         sum = sum + model.poly(term);
-    // inner = whole - outer's strips; @whole stands for the new counter until the old one is gone
-    Poly strips = Poly(strip / outer.step) * (Poly::atom(outer.var) - model.poly(outer.lower));
-    Poly whole = sum.substitute(inner.var, Poly::atom("@whole") - strips);
-    bool done = !whole.mentions(outer.var);
-    for (const std::string &atom : whole.atoms())
-      done &= atom == "@whole" || !model.atomExpr(atom) || !concerns(model.atomExpr(atom));
-    if (done) {
-      ExprRef counter = polyExpr(model, whole.substitute("@whole", Poly::atom(inner.var)));
+    if (auto whole = inWhole(sum)) {
+      ExprRef counter = polyExpr(model, whole->substitute("@whole", Poly::atom(inner.var)));
       counter = rewrite(counter, [&](const ExprRef &n) { return n->kind == ExprKind::Var && n->text == inner.var ? var(inner.var, type) : nullptr; });
       if (llvm::any_of(terms, [&](const ExprRef &term) { return concerns(term) && term->type.bytes == 8; }))
         counter = wideExpr(counter);
@@ -81,6 +105,8 @@ ExprRef StripMerger::flattened(const ExprRef &e) {
       return e->type.isSigned == result->type.isSigned || e->type.bytes != result->type.bytes ? result : castTo(e->type, result);
     }
   }
+  if (ExprRef comparison = flattenedComparison(e))
+    return comparison;
   if (e->kind == ExprKind::Var || e->kind == ExprKind::Opaque)
     failed = true;
   auto copy = std::make_shared<Expr>(*e);
@@ -169,6 +195,34 @@ std::optional<std::string> StripMerger::launchText(Poly p) const {
   return p.str();
 }
 
+/// ceil(n / (float)d): n and d.
+std::optional<std::pair<Poly, int64_t>> StripMerger::ceiling(const std::string &atom) const {
+  ExprRef e = model.atomExpr(atom);
+  while (e && e->kind == ExprKind::Cast && e->type.isInt())
+    e = e->args[0];
+  bool calls = e && e->kind == ExprKind::Call && e->isLibrary && e->args.size() == 1 &&
+               (e->text == "ceil" || e->text == "ceilf" || e->text == "std::ceil");
+  if (!calls)
+    return std::nullopt;
+  ExprRef q = e->args[0];
+  while (q->kind == ExprKind::Cast && q->type.isFloat() && q->args[0]->type.isFloat())
+    q = q->args[0];
+  if (q->kind != ExprKind::Binary || q->text != "/" || !q->type.isFloat() || q->type.bytes < 4)
+    return std::nullopt;
+  auto integer = [](ExprRef x) {
+    while (x->kind == ExprKind::Cast && x->type.isFloat())
+      x = x->args[0];
+    return x;
+  };
+  ExprRef n = integer(q->args[0]), d = integer(q->args[1]);
+  auto divisor = d->kind == ExprKind::FloatLit ? std::optional<int64_t>(int64_t(std::strtod(d->text.c_str(), nullptr))) : constantValue(d);
+  if (d->kind == ExprKind::FloatLit && double(*divisor) != std::strtod(d->text.c_str(), nullptr))
+    return std::nullopt;
+  if (!n->type.isInt() || !divisor || *divisor < 1 || *divisor > 1024)
+    return std::nullopt;
+  return std::pair(model.poly(n), *divisor);
+}
+
 /// The strips have at least `last` iterations together: proved, or a condition.
 bool StripMerger::reaches(const Poly &last) {
   Poly length = model.poly(outer.upper) - model.poly(outer.lower);
@@ -181,9 +235,20 @@ bool StripMerger::reaches(const Poly &last) {
       if (ExprRef e = model.atomExpr(atom); e && e->kind == ExprKind::Binary && e->text == "/")
         if (auto d = constantValue(e->args[1]); d && *d > 0)
           facts.push_back(Poly(*d) * Poly::atom(atom) - model.poly(e->args[0]) + Poly(*d - 1));
+    std::optional<Poly> exact; // float holds such quotients well enough
+    for (const std::string &atom : length.atoms())
+      if (auto quotient = ceiling(atom)) {
+        facts.push_back(Poly(quotient->second) * Poly::atom(atom) - quotient->first);
+        exact = quotient->first;
+      }
     length = Poly(strip) * length;
-    if (follows(length - last, facts))
+    if (follows(length - last, facts)) {
+      if (auto text = exact ? planText(model, *exact) : std::nullopt)
+        state.require(*text + " <= 1048576", "the number of strips is computed in float");
+      else if (exact)
+        return false;
       return true;
+    }
   }
   auto all = launchText(length), needed = launchText(last);
   if (!all || !needed)
@@ -319,12 +384,37 @@ static void unswitch(Kernel &kernel, const std::array<int64_t, 3> &block) {
   });
 }
 
+/// Puts integers that a strip computes once in where they are used, so that nothing stands before its inner loop.
+static void inlineIntegers(Kernel &kernel, Stmt &strip, const std::array<int64_t, 3> &block) {
+  KernelModel model(kernel, block);
+  std::vector<StmtRef> rest;
+  std::map<std::string, ExprRef> values;
+  for (const StmtRef &s : strip.body) {
+    bool same = s->kind == StmtKind::Decl && s->type.isInt() && model.singleAssignment(s->text) && model.stable(s->expr) &&
+                s->expr->type.isInt() && s->expr->type.bytes == s->type.bytes && s->expr->type.isSigned == s->type.isSigned;
+    if (same)
+      values[s->text] = substitute(s->expr, values);
+    else
+      rest.push_back(s);
+  }
+  if (rest.size() != 1 || values.empty() || !asCountedLoop(*rest[0]))
+    return;
+  for (const auto &[name, value] : values)
+    if (opaqueMentions(*rest[0], {name}))
+      return;
+  substitute(*rest[0], values);
+  strip.body = rest;
+}
+
 void optiml::mergeStrips(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block) {
   unswitch(kernel, block);
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
     for (StmtRef &s : list) {
+      if (!asCountedLoop(*s))
+        continue;
+      inlineIntegers(kernel, *s->body[0], block);
       auto outer = asCountedLoop(*s);
-      if (!outer || s->body[0]->body.size() != 1)
+      if (s->body[0]->body.size() != 1)
         continue;
       if (auto inner = asCountedLoop(*s->body[0]->body[0]))
         if (StmtRef merged = StripMerger(state, kernel, block, *outer, *inner).run())

@@ -13,6 +13,7 @@
 #include "Distribute.h"
 #include "Inductions.h"
 #include "KnownConditions.h"
+#include "PlainForm.h"
 #include "SharedCells.h"
 #include "StripLoops.h"
 #include "ThreadMapping.h"
@@ -139,6 +140,7 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
     bool extent = e->kind == ExprKind::Builtin && e->text.starts_with("blockDim.");
     return extent ? intLit(shape[size_t(e->text.back() - 'x')], e->type) : nullptr;
   });
+  bringIntoPlainForm(*kernel);
   inlinePointerLocals(*kernel);
   replaceInductions(*kernel, shape);
   if (llvm::Error e = requireConstantParameters(*kernel))

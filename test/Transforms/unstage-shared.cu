@@ -246,8 +246,8 @@ __global__ void turned(const float *__restrict__ from, float *__restrict__ to, i
 
 __global__ void plain(float *x) { x[threadIdx.x] = 0; }
 
-// With 32 threads along x, rows of 16 are stored twice.
-// WIDE: a cell of 'as' that is read may not have been stored
+// 32 threads along x reach beyond rows of 16.
+// WIDE: which cells of 'as' are accessed is not understood
 
 // UNSTORED: may not have been stored
 __global__ void unguarded(const float *__restrict__ x, float *__restrict__ y, int n) {
