@@ -526,8 +526,12 @@ void KernelModel::visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
       if (atomic && i == 0) {
         ExprRef target = arg->kind == ExprKind::Unary && arg->text == "&" ? arg->args[0] : subscript(arg, intLit(0), arg->type.pointee ? *arg->type.pointee : Type::makeInt());
         if (target->kind == ExprKind::Subscript || target->kind == ExprKind::Member) {
-          addAccess(target, stmt, path, guards, true, true, true, e->text);
-          for (const ExprRef &x : target->args)
+          ExprRef element = target;
+          while (element->kind == ExprKind::Member && !element->args[0]->type.isPointer())
+            element = element->args[0];
+          addAccess(element, stmt, path, guards, true, true, true, e->text);
+          allAccesses.back().place = target;
+          for (const ExprRef &x : element->args)
             if (x->type.isInt())
               sub(x);
           continue;

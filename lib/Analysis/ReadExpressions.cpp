@@ -265,7 +265,9 @@ ExprRef Reader::expression(const cl::Expr *source) {
     const std::string member = x->getMemberDecl()->getNameAsString();
     if (x->getType()->isPointerType() && object->kind == ExprKind::Var && memberPointers.count(object->text))
       return make(ExprKind::Var, e, object->text + "." + member); // an array like a parameter
-    return make(ExprKind::Member, e, member, {object});
+    auto result = make(ExprKind::Member, e, member, {object});
+    result->value = int64_t(ast.getFieldOffset(x->getMemberDecl()) / 8);
+    return result;
   }
   if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
     if (ExprRef half = halfCast(x))

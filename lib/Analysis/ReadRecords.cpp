@@ -20,7 +20,7 @@ bool Reader::describe(cl::QualType type, const std::string &text) {
                  (of->isRecordType() && describe(of, typeText(of)));
     if (hidden || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() || of.isConstQualified())
       return false;
-    shape.fields.push_back({field->getNameAsString(), convert(of)});
+    shape.fields.push_back({field->getNameAsString(), convert(of), unsigned(ast.getFieldOffset(field) / 8)});
   }
   records.shapes[text] = shape;
   return true;

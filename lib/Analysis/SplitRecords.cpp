@@ -173,6 +173,7 @@ private:
       member->kind = ExprKind::Member;
       member->type = path[0].type;
       member->text = path[0].name;
+      member->value = path[0].offset;
       member->args = {e};
       member->line = e->line;
       return memberOf(member, path.drop_front());

@@ -17,6 +17,7 @@ struct RecordShape {
   struct Field {
     std::string name;
     Type type;
+    unsigned offset = 0; ///< bytes
   };
   std::vector<Field> fields;
   bool isAggregate = false; ///< "place = {a, b};" stores one

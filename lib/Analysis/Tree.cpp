@@ -449,7 +449,7 @@ std::string freshName(const Kernel &kernel, const std::string &wish) {
 bool equal(const ExprRef &a, const ExprRef &b) {
   if (!a || !b)
     return a == b;
-  if (a->kind != b->kind || a->text != b->text || a->value != b->value || a->args.size() != b->args.size())
+  if (a->kind != b->kind || a->text != b->text || (a->kind == ExprKind::IntLit && a->value != b->value) || a->args.size() != b->args.size())
     return false;
   for (size_t i = 0; i < a->args.size(); ++i)
     if (!equal(a->args[i], b->args[i]))

@@ -193,7 +193,7 @@ static std::vector<ExpertLine> makeLines() {
   };
   std::vector<ExpertLine> lines = {
       {{"one atomic for a block",
-        {step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
+        {step("thread-per-iteration"), step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
        {"atomic", "l2", "latency", "dram"}},
       shared("a block for each row", {{"threads", "256"}}, true),
       shared("a warp for each row", {{"threads", "32"}, {"rows", "8"}}, true),

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "Reduction.h"
 #include "Transforms.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 
@@ -24,6 +25,9 @@ struct Update {
   std::string fold; ///< + - & | ^ min max
   ExprRef value;
 };
+
+/// Sums of one kernel: more do not stay in registers.
+constexpr size_t mostPlaces = 8;
 
 std::string foldOf(const std::string &atomic) {
   static const std::map<std::string, std::string> folds = {{"atomicAdd", "+"}, {"atomicSub", "-"}, {"atomicAnd", "&"},  {"atomicOr", "|"},
@@ -112,8 +116,18 @@ public:
       if (isPrivate(model, access))
         return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
       updates.push_back({access.stmt, &access, foldOf(access.stmt->expr->text), access.stmt->expr->args.at(1)});
-      if (!sameFold(updates.back().fold, updates.front().fold))
-        return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
+      for (const Update &u : updates)
+        if (!sameFold(updates.back().fold, u.fold) && sameMember(access, *u.access))
+          return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
+      const Type &type = access.place->type;
+      if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
+        return notApplicable("'{0}' holds elements that threads cannot exchange", array);
+      if (type.isFloat() && updates.back().fold != "+" && updates.back().fold != "-")
+        return notApplicable("'{0}' holds floating-point numbers, which have no such atomics", array);
+      if (state.hints.strictFloat && type.isFloat())
+        return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
+      if (bins && access.place->kind != ExprKind::Subscript)
+        return notApplicable("'{0}' holds no plain numbers (line {1})", array, access.stmt->line);
     }
     if (updates.empty())
       return notApplicable("'{0}' is not updated by atomics", array);
@@ -121,18 +135,12 @@ public:
       return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
     Type type = updates.front().access->node->type;
     type.isConst = type.isVolatile = false;
-    if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
-      return notApplicable("'{0}' holds elements that threads cannot exchange", array);
-    if (type.isFloat() && updates.front().fold != "+" && updates.front().fold != "-")
-      return notApplicable("'{0}' holds floating-point numbers, which have no such atomics", array);
-    if (state.hints.strictFloat && type.isFloat())
-      return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
     if (!updatedLast(*state.original, array))
       for (const std::string &other : others)
         if (llvm::Error e = requireDisjoint(result, model, array, other))
           return std::move(e);
     llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, shape[0])
-                         : intoRegister(*kernel, model, updates, array, type, shape[0]);
+                         : intoRegisters(*kernel, model, updates, array, shape[0]);
     if (e)
       return std::move(e);
     result.tree = kernel;
@@ -215,12 +223,41 @@ private:
     list.insert(list.begin() + long(place->index), with.begin(), with.end());
   }
 
+  /// A register for each element (or member of one) that is updated.
+  static llvm::Error intoRegisters(Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
+                                   int64_t threads) {
+    std::vector<std::vector<Update>> places;
+    for (const Update &u : updates) {
+      auto same = llvm::find_if(places, [&](const std::vector<Update> &p) {
+        return p[0].access->subscripts == u.access->subscripts && sameMember(*p[0].access, *u.access) &&
+               p[0].access->place->text == u.access->place->text;
+      });
+      if (same != places.end())
+        same->push_back(u);
+      else
+        places.push_back({u});
+      if (places.size() > mostPlaces)
+        return notApplicable("'{0}' is updated at more than {1} elements (line {2})", array, mostPlaces, u.stmt->line);
+    }
+    std::vector<StmtRef> before, after;
+    std::set<std::string> taken = allNames(kernel);
+    Combiner combiner({threads}, taken);
+    for (const std::vector<Update> &place : places)
+      if (llvm::Error e = intoRegister(kernel, model, place, array, combiner, taken, before, after))
+        return e;
+    std::vector<StmtRef> &body = kernel.body->body;
+    body.insert(body.begin(), before.begin(), before.end());
+    body.insert(body.end(), after.begin(), after.end());
+    return llvm::Error::success();
+  }
+
   static llvm::Error intoRegister(Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
-                                  const Type &type, int64_t threads) {
+                                  Combiner &combiner, std::set<std::string> &taken, std::vector<StmtRef> &before, std::vector<StmtRef> &after) {
+    const ExprRef &place = updates.front().access->place;
+    Type type = place->type;
+    type.isConst = type.isVolatile = false;
     const Poly &index = updates.front().access->subscripts[0];
     for (const Update &u : updates) {
-      if (!(u.access->subscripts[0] == index))
-        return notApplicable("'{0}' is updated at more than one element (line {1})", array, u.stmt->line);
       for (const auto &[monomial, coefficient] : u.access->subscripts[0].terms)
         if (monomial.size() > 1)
           return notApplicable("the element of '{0}' is a product, which may overflow in another type (line {1})", array, u.stmt->line);
@@ -228,29 +265,40 @@ private:
         if (!isParameter(model, atom) && atom.rfind("blockIdx.", 0) != 0)
           return notApplicable("the element of '{0}' differs between threads (line {1})", array, u.stmt->line);
     }
-    std::set<std::string> taken = allNames(kernel);
-    Reduction reduction{freshName(taken, array + "_of_thread"), type, {Fold::Kind::Operator, "+"}};
+    std::string wish = array;
+    for (ExprRef e = place; e->kind == ExprKind::Member; e = e->args[0])
+      wish += "_" + e->text;
+    Reduction reduction{freshName(taken, wish + "_of_thread"), type, {Fold::Kind::Operator, "+"}};
     const std::string &fold = updates.front().fold;
     if (fold == "min" || fold == "max")
       reduction.fold = {Fold::Kind::Compare, fold == "min" ? "<" : ">"};
     else if (fold != "-")
       reduction.fold.op = fold;
     ExprRef sum = var(reduction.variable, type), start = neutral(fold, type);
-    ExprRef element = elementExpr(model, *updates.front().access, index);
+    ExprRef element = place; // of a pointer to a record: parameters alone
+    if (updates.front().access->node->kind == ExprKind::Subscript) {
+      element = elementExpr(model, *updates.front().access, index);
+      for (const ExprRef &member : updates.front().access->members()) {
+        auto inner = std::make_shared<Expr>(*member);
+        inner->args = {element};
+        element = inner;
+      }
+    } else if (place != updates.front().access->node || place->args[0]->kind != ExprKind::Var || !model.param(place->args[0]->text)) {
+      return notApplicable("the place of the update is not understood (line {0})", updates.front().stmt->line);
+    }
     std::string atomic = updates.front().stmt->expr->text;
     if (atomic == "atomicSub")
       atomic = "atomicAdd"; // the sum has the sign already
     for (const Update &u : updates)
       replace(kernel, u, foldInto(u, sum, taken));
-    Combiner combiner({threads}, taken);
-    std::vector<StmtRef> &body = kernel.body->body;
-    body.insert(body.begin(), declStmt(reduction.variable, type, start));
+    before.push_back(declStmt(reduction.variable, type, start));
     for (StmtRef &s : combiner.combine(reduction))
-      body.push_back(std::move(s));
+      after.push_back(std::move(s));
     ExprRef first = binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool());
     ExprRef any = binary("!=", sum, start, Type::makeBool());
-    ExprRef address = constantValue(element->args[1]) == std::optional<int64_t>(0) ? element->args[0] : addressOf(element);
-    body.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, sum}, type, false))})));
+    bool isElement = element->kind == ExprKind::Subscript;
+    ExprRef address = isElement && constantValue(element->args[1]) == std::optional<int64_t>(0) ? element->args[0] : addressOf(element);
+    after.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, sum}, type, false))})));
     return llvm::Error::success();
   }
 

@@ -36,6 +36,7 @@ struct TilePart {
   std::string name;
   std::vector<ExprRef> members; ///< from the element to the member, outermost first
   Type type;
+  unsigned place = 0; ///< of a number in a record that is copied as a vector
 };
 
 /// A boundary rule of a tile's reads: what an element holds is what the rule finds for its coordinate.
@@ -60,6 +61,8 @@ struct Tile {
   std::vector<std::vector<Poly>> guards;
   int64_t pad = 0;
   unsigned vector = 1;       ///< elements that are copied at once along the dimension of stride 1
+  unsigned numbers = 1;      ///< of an element, which are copied at once
+  bool copiesRecords() const { return numbers > 1; }
   std::vector<const Access *> accesses;
   std::map<const Access *, std::vector<Poly>> coordinates;
   int64_t reads = 0; ///< of a block while the tile is in use, as far as trip counts are known

@@ -6,9 +6,11 @@
 //
 // Legal: the loops are the last thing the kernel does, and carry nothing from one iteration to the next but memory. Either
 // iterations write elements that no other iteration touches (recorded: arrays do not overlap), and the new launch has as
-// many threads as iterations; or the launch has so many already, which is recorded.
+// many threads as iterations; or the launch has so many already, which is recorded. What a thread sums up for an atomic update
+// after its loop is added by each iteration: privatize-atomic makes a sum of it again, of a block.
 //
 //===----------------------------------------------------------------------===//
+#include "SinkUpdates.h"
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include <algorithm>
@@ -148,6 +150,7 @@ public:
       return std::move(e);
     if (threadsWorkTogether(*kernel))
       return notApplicable("the kernel's threads work together, or wait for each other");
+    sinkUpdates(*kernel, state.hints.strictFloat);
     normalizeGlobalIndex(*kernel, {0, 0, 0});
     std::vector<Turns> done;
     // The same list takes in the body of each loop, and that of an if around what is left.
@@ -171,6 +174,7 @@ public:
         break;
       }
       done.push_back(*turns);
+      dropOwnExit(*list, *last);
       list->pop_back();
       forEachExit(*last->body[0], [](Stmt &s) { s.kind = StmtKind::Return; }); // what ends an iteration ends a thread now
       Type type = turns->loop.type;
@@ -186,6 +190,25 @@ public:
 private:
   static bool isExit(const Stmt &s) {
     return s.kind == StmtKind::If && s.body.size() == 1 && s.body[0]->body.size() == 1 && s.body[0]->body[0]->kind == StmtKind::Return;
+  }
+
+  /// "if (tid >= n) return;" before "for (i = tid; i < n; …)" says what the loop says, where nothing between loads.
+  static void dropOwnExit(std::vector<StmtRef> &list, const Stmt &loop) {
+    ExprRef entered = substitute(loop.expr, {{loop.init->text, loop.init->expr}});
+    for (size_t i = list.size() - 1; i-- > 0;) {
+      if (isExit(*list[i])) {
+        if (!equal(logicalNot(list[i]->expr), entered))
+          return;
+        list.erase(list.begin() + long(i));
+        continue;
+      }
+      bool loads = false;
+      walkExprs(*list[i], [&](const ExprRef &e) {
+        loads |= !e->pure || e->kind == ExprKind::Subscript || (e->kind == ExprKind::Member && e->args[0]->type.isPointer());
+      });
+      if (loads)
+        return;
+    }
   }
 
   static llvm::Expected<KernelState> end(KernelState &result, const std::shared_ptr<Kernel> &kernel, const std::vector<Turns> &done,

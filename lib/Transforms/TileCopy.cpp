@@ -127,13 +127,34 @@ private:
 
 } // namespace
 
+/// Numbers of one type in a record of 8 or 16 bytes: gives how many, and tells each part its place.
+static llvm::Expected<unsigned> numbersOf(const KernelModel &model, Tile &tile) {
+  unsigned bytes = tile.parts[0].type.bytes, record = tile.accesses[0]->node->type.bytes;
+  if (tile.parts[0].members.empty())
+    return 1;
+  for (TilePart &part : tile.parts) {
+    unsigned offset = 0;
+    for (const ExprRef &member : part.members)
+      offset += unsigned(member->value);
+    part.place = offset / bytes;
+    if (part.type.text != tile.parts[0].type.text || offset % bytes != 0 || record % bytes != 0 || 16 % record != 0)
+      return notApplicable("the elements of {0} are no records that a vector of 16 bytes holds", tile.array);
+  }
+  if (model.writesArray(tile.array))
+    return notApplicable("members of {0} are written", tile.array);
+  return record / bytes;
+}
+
 llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model, Tile &tile,
                                    const std::map<std::string, int64_t> &multiples) {
   if (!tile.boundaries.empty())
     return notApplicable("{0} is read by a rule at its edges, not 16 bytes at a time", tile.array);
-  if (!tile.parts[0].members.empty() || vectorName(tile.parts[0].type).empty())
+  if (vectorName(tile.parts[0].type).empty())
     return notApplicable("there is no vector type of 16 bytes for the elements of {0}", tile.array);
-  int64_t width = tile.unit();
+  auto numbers = numbersOf(model, tile);
+  if (!numbers)
+    return numbers.takeError();
+  int64_t width = tile.unit() / *numbers;
   if (tile.root->kind != ExprKind::Var || !model.param(tile.root->text))
     return notApplicable("{0} is no parameter, so its alignment cannot be tested", tile.array);
   std::optional<size_t> contiguous;
@@ -167,6 +188,7 @@ llvm::Error optiml::requireVectors(KernelState &state, const KernelModel &model,
   for (const std::string &parameter : multiple.parameters)
     state.require(parameter + " % " + std::to_string(width) + " == 0", "rows are read 16 bytes at a time");
   tile.vector = unsigned(width);
+  tile.numbers = *numbers;
   return llvm::Error::success();
 }
 
@@ -226,7 +248,17 @@ std::vector<StmtRef> TileCopy::forEachPiece(const std::function<std::vector<Stmt
   return {countedFor(counter, integer, intLit(0), intLit(trips), 1, block(result), FullUnroll)};
 }
 
-Type TileCopy::pieceType(const TilePart &part) const { return tile.vector > 1 ? vectorType(part.type) : part.type; }
+Type TileCopy::pieceType(const TilePart &part) const {
+  return tile.vector * tile.numbers > 1 ? vectorType(part.type) : part.type;
+}
+
+std::vector<const TilePart *> TileCopy::pieceParts() const {
+  std::vector<const TilePart *> result;
+  for (const TilePart &part : tile.parts)
+    if (result.empty() || !tile.copiesRecords())
+      result.push_back(&part);
+  return result;
+}
 
 std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
                                     const std::function<std::vector<StmtRef>(const TilePart &, const ExprRef &)> &put) const {
@@ -253,21 +285,24 @@ std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
   }
   ExprRef element = subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.accesses[0]->node->type);
   std::vector<StmtRef> loaded, zeros;
-  for (const TilePart &part : tile.parts) {
-    ExprRef value = element, zero = zeroOf(part.type);
-    for (const ExprRef &member : part.members) {
+  std::vector<const TilePart *> pieces = pieceParts();
+  for (const TilePart *part : pieces) {
+    ExprRef value = element, zero = zeroOf(part->type);
+    for (const ExprRef &member : part->members) {
+      if (tile.copiesRecords())
+        break;
       auto inner = std::make_shared<Expr>(*member);
       inner->args = {value};
       value = inner;
     }
-    if (tile.vector > 1) {
-      value = reinterpreted(value, pieceType(part), true);
-      zero = callOf("make_" + pieceType(part).text, std::vector<ExprRef>(tile.vector, zero), pieceType(part), true);
+    if (unsigned numbers = tile.vector * tile.numbers; numbers > 1) {
+      value = reinterpreted(value, pieceType(*part), true);
+      zero = callOf("make_" + pieceType(*part).text, std::vector<ExprRef>(numbers, zero), pieceType(*part), true);
     }
-    bool alone = tile.parts.size() == 1;
-    llvm::append_range(loaded, put(part, alone && guard ? conditional(guard, value, zero) : value));
+    bool alone = pieces.size() == 1;
+    llvm::append_range(loaded, put(*part, alone && guard ? conditional(guard, value, zero) : value));
     if (!alone && guard)
-      llvm::append_range(zeros, put(part, zero));
+      llvm::append_range(zeros, put(*part, zero));
   }
   if (zeros.empty())
     return loaded;
@@ -275,7 +310,7 @@ std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
 }
 
 std::vector<StmtRef> TileCopy::put(const TilePart &part, const ExprRef &value) {
-  auto target = [&](unsigned along) {
+  auto target = [&](unsigned along, const TilePart &part) {
     ExprRef at = var(part.name, part.type);
     for (unsigned d : tile.layout) {
       ExprRef c = coordinates[coordinate(d)];
@@ -283,10 +318,10 @@ std::vector<StmtRef> TileCopy::put(const TilePart &part, const ExprRef &value) {
     }
     return at;
   };
-  if (tile.vector == 1)
-    return {exprStmt(assign("=", target(0), value))};
-  if (tile.layout.back() == order.back())
-    return {exprStmt(assign("=", reinterpreted(target(0), pieceType(part), false), value))};
+  if (tile.vector * tile.numbers == 1)
+    return {exprStmt(assign("=", target(0, part), value))};
+  if (tile.layout.back() == order.back() && !tile.copiesRecords())
+    return {exprStmt(assign("=", reinterpreted(target(0, part), pieceType(part), false), value))};
   std::vector<StmtRef> result;
   ExprRef piece = value;
   if (value->kind != ExprKind::Var && value->kind != ExprKind::Subscript) {
@@ -296,8 +331,13 @@ std::vector<StmtRef> TileCopy::put(const TilePart &part, const ExprRef &value) {
     result.push_back(declStmt(name, type, value));
     piece = var(name, pieceType(part));
   }
-  for (unsigned i = 0; i < tile.vector; ++i)
-    result.push_back(exprStmt(assign("=", target(i), component(piece, i, part.type))));
+  for (unsigned i = 0; i < tile.vector; ++i) {
+    if (!tile.copiesRecords())
+      result.push_back(exprStmt(assign("=", target(i, part), component(piece, i, part.type))));
+    else
+      for (const TilePart &member : tile.parts)
+        result.push_back(exprStmt(assign("=", target(i, member), component(piece, i * tile.numbers + member.place, member.type))));
+  }
   return result;
 }
 
@@ -307,12 +347,13 @@ std::vector<StmtRef> TileCopy::direct() {
 
 std::vector<StmtRef> TileCopy::registers() {
   std::vector<StmtRef> result;
-  for (const TilePart &part : tile.parts) {
+  for (const TilePart *part : pieceParts()) {
     std::string wish = tile.array;
-    for (const ExprRef &member : part.members)
-      wish += "_" + member->text;
-    held[&part] = freshName(taken, wish + "_next");
-    result.push_back(declStmt(held[&part], pieceType(part), nullptr, {intLit(trips)}));
+    for (const ExprRef &member : part->members)
+      if (!tile.copiesRecords())
+        wish += "_" + member->text;
+    held[part] = freshName(taken, wish + "_next");
+    result.push_back(declStmt(held[part], pieceType(*part), nullptr, {intLit(trips)}));
   }
   return result;
 }
@@ -331,8 +372,8 @@ std::vector<StmtRef> TileCopy::fetch(const std::string &strip, const Poly &start
 std::vector<StmtRef> TileCopy::store() {
   return forEachPiece([&] {
     std::vector<StmtRef> result;
-    for (const TilePart &part : tile.parts)
-      llvm::append_range(result, put(part, heldPiece(part)));
+    for (const TilePart *part : pieceParts())
+      llvm::append_range(result, put(*part, heldPiece(*part)));
     return result;
   });
 }

@@ -20,7 +20,7 @@ llvm::Error requireVectors(KernelState &state, const KernelModel &model, Tile &t
 /// Statements that copy one tile by `threads` threads, of which `tid` is one.
 class TileCopy {
 public:
-  /// New names join `taken`.
+  /// New names join `taken`. The tile must stay where it is.
   TileCopy(std::set<std::string> &taken, const KernelModel &model, const Tile &tile, ExprRef tid, int64_t threads);
 
   /// Global to shared memory.
@@ -41,6 +41,8 @@ private:
   std::vector<StmtRef> put(const TilePart &part, const ExprRef &value);
   ExprRef heldPiece(const TilePart &part) const;
   Type pieceType(const TilePart &part) const;
+  /// The parts that come in pieces of their own; for records that are copied at once, one for all.
+  std::vector<const TilePart *> pieceParts() const;
 
   std::set<std::string> &taken;
   const KernelModel &model;

@@ -147,8 +147,7 @@ public:
         std::vector<StmtRef> inner = s->body[0]->body;
         list.erase(list.begin() + long(i));
         list.insert(list.begin() + long(i), inner.begin(), inner.end());
-        i += inner.size();
-        i -= 1 + initialize(list, i - inner.size());
+        i += inner.size() - 1;
       }
     });
   }
@@ -156,22 +155,6 @@ public:
 private:
   Kernel &kernel;
   const std::set<std::string> &tiles;
-
-  /// "float d; d = value;" becomes "float d = value;". Gives the number of statements that went.
-  static size_t initialize(std::vector<StmtRef> &list, size_t i) {
-    if (i == 0 || i >= list.size())
-      return 0;
-    Stmt &declared = *list[i - 1];
-    const Stmt &first = *list[i];
-    if (declared.kind != StmtKind::Decl || declared.expr || !declared.dims.empty() || declared.isShared ||
-        first.kind != StmtKind::Expr || first.expr->kind != ExprKind::Assign || first.expr->text != "=" ||
-        first.expr->args[0]->kind != ExprKind::Var || first.expr->args[0]->text != declared.text ||
-        mentions(first.expr->args[1], declared.text))
-      return 0;
-    declared.expr = first.expr->args[1];
-    list.erase(list.begin() + long(i));
-    return 1;
-  }
 
   bool harmless(const ExprRef &value) {
     bool ok = true;
@@ -297,4 +280,5 @@ private:
 
 void optiml::dropGuards(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles) {
   GuardDropper(kernel, tiles).run(loop);
+  normalize(kernel); // "float d; if (c) d = value;" has become a declaration with a value
 }
