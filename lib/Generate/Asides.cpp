@@ -40,9 +40,9 @@ static bool showsData(StringRef text) {
 }
 
 /// Cuts examples off: the rest of their sentence, and the sentences behind it that go on with data.
-static std::string withoutExamples(StringRef text) {
-  static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]"),
-      withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)");
+std::string optiml::gen::withoutExamples(StringRef text) {
+  static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]", llvm::Regex::IgnoreCase),
+      withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
   std::string result;
   bool inExample = false;
   for (StringRef sentence : sentences(text)) {
@@ -84,6 +84,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])sm_?[0-9]+a?($|[^a-z0-9_])", "\\1 \\2"},
       // "(not a power of two)", "(not ...)"
       {"\\(not [^()]*\\)", " "},
+      // "the second largest"
+      {"(^|[^a-z0-9_])second[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\12nd \\2"},
+      {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\13rd \\2"},
       // "1 where it is above, else 0"
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},

@@ -252,7 +252,7 @@ void Reader::assignMissing() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
       continue;
-    if (tokens[at].values[0] < 4 && index.mentions(heavy.op, tokens[at].raw))
+    if (llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
       used[at] = true;
     else
       open.push_back(at);

@@ -7,6 +7,8 @@
 #ifndef OPTIML_LIB_GENERATE_READER_H
 #define OPTIML_LIB_GENERATE_READER_H
 
+#include "Asides.h"
+#include "Formula.h"
 #include "optiml/Generate/Request.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -108,7 +110,7 @@ private:
 class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
-      : library(library), vocabulary(vocabulary), index(library, vocabulary), tokens(vocabulary.tokenize(request)),
+      : library(library), vocabulary(vocabulary), index(library, vocabulary), tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))),
         used(tokens.size(), false) {
     correctSpelling();
   }

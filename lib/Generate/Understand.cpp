@@ -299,6 +299,8 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
       continue;
     }
     stageSpans.push_back(match.span);
+    if (!heavy.span.at.empty() && match.first() > *llvm::min_element(heavy.span.at) && match.first() < *llvm::max_element(heavy.span.at))
+      return refuse("what '" + tokens[match.first()].raw + "' has to do with " + heavy.op->name + " is not clear");
     Stage stage;
     stage.operation = match.op;
     for (const Real &real : match.op->reals)
@@ -362,6 +364,10 @@ llvm::Error Reader::checkWords() {
     bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1;
     for (const Span &span : stageSpans)
       beforeName |= span.at.front() == at + 1;
+    // So does the name of another process behind it: "histogram equalization".
+    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"}, [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
+    if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
+      return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
     if (beforeName)
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its transpose").
