@@ -85,8 +85,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "(not a power of two)", "(not ...)"
       {"\\(not [^()]*\\)", " "},
       // "the second largest"
-      {"(^|[^a-z0-9_])second[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\12nd \\2"},
-      {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\13rd \\2"},
+      {"(^|[^a-z0-9_])second[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\1 2nd \\2"},
+      {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\1 3rd \\2"},
       // "1 where it is above, else 0"
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
