@@ -99,6 +99,19 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
+      // What layers are made with.
+      {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
+      {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)", "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
+      {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},
+      {"embedding ?\\( *([0-9]+), *([0-9]+)", "embedding ( table of \\1x\\2"},
+      {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
+      // The rows of a sparse matrix.
+      {",? *[ijkp] *(=|in|from) *[a-z_]+\\[[^]]*\\] *(\\.\\.+|to|:) *[a-z_]+\\[[^]]*\\]( *- *1)?", " "},
+      // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
+      {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
+      {"(,|;|and)? *unreachable [^.;,]*", " "},
+      // "x W + bias"
+      {"(^|[^a-z0-9_])x +w($|[^a-z0-9_])", "\\1 matmul \\2"},
       // "A.T @ B"
       {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
       {"([])a-z]) *@ *([[(a-z])", "\\1 matmul \\2"},
@@ -115,6 +128,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   unsigned last = 0;
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
+  static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"), power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
+  if (bias.match(text))
+    text = replaceAll(std::move(text), "\\+ *b($|[^a-z0-9_])", "+ bias\\1");
+  if (StringRef(text).contains("matri"))
+    text = power.sub("\\1 matrix power \\2\\3", text);
   static const llvm::Regex fourK("(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
       shape("[0-9] ?(x|by) ?[0-9]");
   if (fourK.match(text))

@@ -45,15 +45,47 @@ std::string print(const Expr &expr) {
   return text + ")";
 }
 
+/// "a[i*n + j]" is a[i][j], "a[(b*h + i)*w + j]" is a[b][i][j].
+ExprPtr unflattened(ExprPtr one) {
+  if (one->kind != Expr::Kind::Index || one->args.size() != 1)
+    return one;
+  std::vector<ExprPtr> subscripts;
+  ExprPtr rest = one->args[0];
+  auto isCall = [](const ExprPtr &expr, StringRef name) { return expr->kind == Expr::Kind::Call && expr->name == name && expr->args.size() == 2; };
+  auto isSize = [](const ExprPtr &expr) {
+    static const llvm::StringSet<> sizes = {"n", "m", "k", "h", "w", "cols", "width", "height", "stride", "lda", "ldb", "ldc", "ld", "pitch", "rows", "dim", "d", "t", "g", "e"};
+    return expr->kind == Expr::Kind::Name && (expr->name.back() == '\'' || sizes.contains(expr->name));
+  };
+  while (isCall(rest, "+") && isCall(rest->args[0], "*") && isSize(rest->args[0]->args[1])) {
+    subscripts.insert(subscripts.begin(), rest->args[1]);
+    rest = rest->args[0]->args[0];
+  }
+  if (subscripts.empty())
+    return one;
+  subscripts.insert(subscripts.begin(), rest);
+  return make(Expr::Kind::Index, one->name, subscripts);
+}
+
 /// "x" for all its elements becomes x[i], and "sum(x)" a sum over an index of its own. False where nothing tells what is an array.
 bool spellOut(Formula &formula) {
   static const llvm::StringSet<> arrays = {"x", "y", "z", "u", "v", "w", "p", "q", "pred", "target", "targets", "predictions", "input", "in", "data", "logits", "xs", "ys"};
   static const llvm::StringSet<> scalars = {"alpha", "beta", "gamma", "n", "eps", "epsilon", "k", "s", "t", "lambda", "scale", "factor", "low", "high", "lo", "hi", "slope", "pi"};
   static const llvm::StringSet<> reductions = {"sum", "prod", "mean", "max", "min"};
-  bool hasMatrix = false; // "C = A*B" multiplies matrices
-  visit(formula.value, [&](const Expr &one) { hasMatrix |= one.kind == Expr::Kind::Name && one.name.back() == '\''; });
-  if (hasMatrix)
+  formula.value = rewrite(formula.value, unflattened);
+  if (formula.target)
+    formula.target = rewrite(formula.target, unflattened);
+  std::set<std::string> matrices; // "C = A*B" multiplies matrices, "max(C, 0)" takes every element
+  bool multiplies = false;
+  visit(formula.value, [&](const Expr &one) {
+    if (one.kind == Expr::Kind::Name && one.name.back() == '\'')
+      matrices.insert(one.name);
+    multiplies |= one.kind == Expr::Kind::Call && (one.name == "*" || one.name == "^");
+  });
+  if (!matrices.empty() && (matrices.size() > 1 || multiplies || has(formula.value, Expr::Kind::Index)))
     return false;
+  formula.value = rewrite(formula.value, [](ExprPtr one) {
+    return one->kind == Expr::Kind::Name && one->name.back() == '\'' ? index("x") : one;
+  });
   if (!has(formula.value, Expr::Kind::Index)) {
     std::set<std::string> names, own;
     visit(formula.value, [&](const Expr &one) {
@@ -291,6 +323,12 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
   llvm::SmallVector<StringRef, 4> groups;
   if (series.match(text, &groups)) // "x[0] + x[1] + ... + x[n-1]"
     return series.sub(groups[2] == "+" ? "sum of all elements" : groups[2] == "*" ? "product of all elements" : "xor of all elements", text);
+  static const llvm::Regex fourier("x_?\\[?k\\]? *= *sum_?\\{?[a-z][^,;]*(exp\\(|e\\^)[^,;]*(pi|π)[^,;]*", llvm::Regex::IgnoreCase),
+      recurrence("x_?[[{]?n *\\+ *1[]}]? *= *\\(?a *\\*? *x_?[[{]?n[]}]? *\\+ *c\\)? *(mod|%) *(m|2\\^[0-9]+)?", llvm::Regex::IgnoreCase);
+  if (fourier.match(text))
+    return formulasInWords(fourier.sub("discrete fourier transform", text), library);
+  if (recurrence.match(text))
+    return formulasInWords(recurrence.sub("linear congruential generator", text), library);
   std::string result;
   for (size_t at = 0; at < text.size();) {
     char before = at ? text[at - 1] : ' ';

@@ -134,7 +134,7 @@ llvm::Error Reader::readFixedFilter() {
 void Reader::readLeadingFilter() {
   size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back() + 1;
   if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 || tokens[at].values[1] > 15 ||
-      llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2)
+      (llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2 && tokens[at].values[0] > 7))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
@@ -152,6 +152,14 @@ bool Reader::readLeadingDimensions(size_t at) {
   bool byRow = llvm::is_contained(heavy.op->always, "row") ||
                llvm::any_of(result.choices, [](const auto &choice) { return choice.second == "row"; });
   const std::vector<double> &values = tokens[at].values;
+  for (const ShapeRule &rule : heavy.op->shapes) // "[1, 8, 32, 32, 32]" for channels and a volume
+    if (rule.words.empty() && rule.when.empty() && rule.shapes.size() == 1 && rule.shapes[0].size() > 3 && values.size() == rule.shapes[0].size() + 1 &&
+        llvm::all_of(heavy.op->shapes, [&](const ShapeRule &other) { return other.shapes[0].size() <= rule.shapes[0].size(); })) {
+      bool fits = setNumber(rule.shapes[0][0], values[0] * values[1], at);
+      for (size_t d = 1; d < rule.shapes[0].size(); ++d)
+        fits &= setNumber(rule.shapes[0][d], values[d + 1], at);
+      return fits;
+    }
   if (!byRow || values.size() < 3)
     return false;
   for (const ShapeRule &rule : heavy.op->shapes)
@@ -254,6 +262,8 @@ void Reader::assignMissing() {
       continue;
     if (llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
       used[at] = true;
+    else if (llvm::any_of(result.sizes, [&](const auto &size) { return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16; }))
+      used[at] = true; // said again
     else
       open.push_back(at);
   }
@@ -274,6 +284,21 @@ void Reader::assignMissing() {
       setNumber(missing[i], tokens[open[i]].values[0], open[i]);
     return;
   }
+}
+
+/// "topk(x, 5)", "max_pool2d(x, 2)": a small number alone is what the operation is told beside its arrays.
+void Reader::assignPositional() {
+  std::vector<size_t> open;
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (tokens[at].isNumber() && !used[at] && !tokens[at].spelled)
+      open.push_back(at);
+  bool isCall = open.size() == 1 && open[0] > 1 && tokens[open[0] - 1].raw == "," && open[0] + 1 < tokens.size() &&
+                (tokens[open[0] + 1].raw == ")" || tokens[open[0] + 1].raw == ",");
+  for (const Size &size : heavy.op->sizes)
+    if (isCall && size.keep && !given[size.name] && tokens[open[0]].values[0] >= double(size.least) && tokens[open[0]].values[0] <= 64) {
+      setNumber(size.name, tokens[open[0]].values[0], open[0]);
+      return;
+    }
 }
 
 llvm::Error Reader::assignNumbers() {
@@ -306,6 +331,7 @@ llvm::Error Reader::assignNumbers() {
       break;
     }
   }
+  assignPositional();
   assignMissing();
   // "of 1M floats": the number without a word of its own is the size, where there is one such size; or the constant.
   for (size_t at = 0; at < tokens.size(); ++at) {

@@ -132,6 +132,7 @@ private:
   unsigned depthAt(size_t where) const;
   bool isAside(const Span &span) const;
   bool namesData(const Match &match) const;
+  bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
   std::vector<Match> allMatches() const;
@@ -147,6 +148,8 @@ private:
   bool assignBeside(size_t at);
   void assignMissing();
   void readSingleStep();
+  void assignPositional();
+  llvm::Error chooseType();
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();
@@ -168,7 +171,7 @@ private:
   std::vector<Token> tokens;
   std::vector<bool> used;
   std::set<size_t> typeAt; ///< words that name a type
-  std::string type;
+  std::string type, otherType; ///< the other one may be that of indices
   std::vector<Modifier> modifiers;
   Match heavy;
   std::vector<Span> stageSpans;
