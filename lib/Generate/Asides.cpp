@@ -99,14 +99,21 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
+      // "64 -> 128 channels", "x^T y", "norm(x, ord=1)", "softmax(Q K^T / 8) V"
+      {"([0-9]+) *(->|to) *([0-9]+) *(channels|features|filters)", "\\1 input \\4, \\3 output \\4"},
+      {"(^|[^a-z0-9_])([xuv])\\^t *\\*? *([yvx])($|[^a-z0-9_])", "\\1 dot product \\4"},
+      {"(^|[^a-z0-9_])([xuvy]) *\\*? *([yvxu])\\^t($|[^a-z0-9_])", "\\1 outer product \\4"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?1($|[^0-9.])", "l1 norm (\\1 \\3"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?2($|[^0-9.])", "l2 norm (\\1 \\3"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?(float\\()?[\"']?(np\\.|torch\\.|math\\.)?inf[\"']?", "infinity norm (\\1"},
+      {"softmax *\\( *q *[*@]? *k(\\^t|'|\\.t)? */ *[^,;.]*\\) *[*@]? *v", "attention"},
+      {"(^|[^a-z0-9_])g *= *1(\\.0)?($|[^0-9.])", "\\1 \\3"},
       // What layers are made with.
       {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
       {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)", "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
       {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},
       {"embedding ?\\( *([0-9]+), *([0-9]+)", "embedding ( table of \\1x\\2"},
       {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
-      // The rows of a sparse matrix.
-      {",? *[ijkp] *(=|in|from) *[a-z_]+\\[[^]]*\\] *(\\.\\.+|to|:) *[a-z_]+\\[[^]]*\\]( *- *1)?", " "},
       // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
       {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
       {"(,|;|and)? *unreachable [^.;,]*", " "},

@@ -117,7 +117,11 @@ private:
     ExprPtr base = postfix();
     size_t end = at;
     if (base && (eat("**") || eat("^"))) {
-      ExprPtr exponent = unary();
+      bool braced = at < lower.size() && lower[at] == '{';
+      at += braced;
+      ExprPtr exponent = braced ? sum() : unary();
+      if (braced && !eat("}"))
+        exponent = nullptr;
       if (!exponent) {
         at = end;
         return base;

@@ -140,6 +140,7 @@ bool Names::isKnown(const Expr &call) {
 struct Evaluation {
   int places;
   unsigned seed;
+  double range = 20; ///< of the values in half of the runs: beyond the formulas' numbers
   std::map<std::string, unsigned> arrays; ///< which one it is
   std::map<std::string, bool> integral;
   std::map<std::string, double> scalars;
@@ -172,7 +173,8 @@ struct Evaluation {
       double random = mix(at);
       if (integral.at(expr.name))
         return std::floor(random * places);
-      return seed % 2 ? 0.25 + 1.5 * random : 4 * random - 2; // positive for roots, or both signs
+      double most = seed < 2 ? 2 : range;
+      return seed % 2 ? 0.25 + (most - 0.5) * random : most * (2 * random - 1); // positive for roots, or both signs
     }
     case Expr::Kind::Call: {
       if (expr.name == "?:" && expr.args.size() == 3)
@@ -295,7 +297,7 @@ bool isSame(const std::map<std::vector<int>, double> &a, const std::map<std::vec
     double x = left->second, y = right->second;
     if (left->first != right->first || std::isnan(x) != std::isnan(y))
       return false;
-    if (!std::isnan(x)) {
+    if (!std::isnan(x) && !(std::isinf(x) && x == y)) {
       ++compared;
       if (!(std::fabs(x - y) <= 1e-9 * (1 + std::fabs(x))))
         return false;
@@ -321,7 +323,9 @@ std::optional<std::map<std::string, double>> optiml::gen::sameFormula(const Form
     for (double one : {number, -number, 1 / number})
       if (std::isfinite(one) && !llvm::is_contained(numbers, one))
         numbers.push_back(one);
-  Evaluation base{asked.loops.size() + asked.names.bound.size() > 2 ? 4 : 6, 0, {}, {}, {}, {}};
+  Evaluation base{asked.loops.size() + asked.names.bound.size() > 2 ? 4 : 6, 0, 20, {}, {}, {}, {}};
+  for (double number : asked.names.numbers)
+    base.range = std::max(base.range, 2.5 * std::fabs(number));
   Evaluation forKnown = base, forAsked = base;
   unsigned id = 0;
   for (const auto &[name, what] : known.names.arrays)

@@ -278,6 +278,18 @@ std::optional<std::string> meaning(Formula formula, const Library &library) {
       if (one.kind == Expr::Kind::Index && subscripts.empty())
         subscripts = one.args;
     });
+  // "sum_i exp(x[i])"
+  bool isNumber = !formula.target || formula.target->kind == Expr::Kind::Name;
+  if (isNumber && formula.value->kind == Expr::Kind::Reduce && formula.value->args.size() == 2) {
+    Formula inner;
+    std::vector<ExprPtr> element = {formula.value->args[0]};
+    inner.value = formula.value->args[1];
+    inner.target = make(Expr::Kind::Index, "result", element);
+    if (!has(inner.value, Expr::Kind::Reduce))
+      if (std::optional<std::string> before = chainInWords(inner, stagesOver(library, element)))
+        return *before + " then " + (formula.value->name == "prod" ? "product" : formula.value->name) + " of all elements";
+    return std::nullopt;
+  }
   bool isElementwise = !subscripts.empty() && !formula.accumulates && !has(formula.value, Expr::Kind::Reduce) &&
                        llvm::all_of(subscripts, [](const ExprPtr &subscript) { return subscript->kind == Expr::Kind::Name; });
   if (formula.accumulates && !subscripts.empty()) { // "y[i] += a*x[i]"
@@ -304,7 +316,8 @@ bool saysSomething(const Formula &formula) {
     return references || (calls && (functions || calls > 1 || formula.target->kind == Expr::Kind::Index || numbers == 0));
   bool takesTwo = false; // "max(x, 0)"
   visit(formula.value, [&](const Expr &one) { takesTwo |= one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]) && one.args.size() > 1; });
-  return (references && calls) || (calls > 1 && (functions || numbers)) || takesTwo;
+  bool isPower = formula.value->kind == Expr::Kind::Call && formula.value->name == "^" && numbers; // "x^1.5"
+  return (references && calls) || (calls > 1 && (functions || numbers)) || takesTwo || isPower;
 }
 
 /// "C[b] = A[b] * B[b]": one product of matrices for each place of the batch.
@@ -325,6 +338,9 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
     return series.sub(groups[2] == "+" ? "sum of all elements" : groups[2] == "*" ? "product of all elements" : "xor of all elements", text);
   static const llvm::Regex fourier("x_?\\[?k\\]? *= *sum_?\\{?[a-z][^,;]*(exp\\(|e\\^)[^,;]*(pi|π)[^,;]*", llvm::Regex::IgnoreCase),
       recurrence("x_?[[{]?n *\\+ *1[]}]? *= *\\(?a *\\*? *x_?[[{]?n[]}]? *\\+ *c\\)? *(mod|%) *(m|2\\^[0-9]+)?", llvm::Regex::IgnoreCase);
+  static const llvm::Regex rowRange(",? *[ijkp] *(=|in|from) *[a-z_]+\\[[^]]*\\] *(\\.\\.+|to|:) *[a-z_]+\\[[^]]*\\]( *- *1)?", llvm::Regex::IgnoreCase); // of a sparse matrix
+  if (rowRange.match(text))
+    return formulasInWords(rowRange.sub(" ", text), library);
   if (fourier.match(text))
     return formulasInWords(fourier.sub("discrete fourier transform", text), library);
   if (recurrence.match(text))
@@ -348,7 +364,7 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
       }
       bool hasScalars = false; // "y = alpha*A*x + beta*y"
       visit(found->first.value, [&](const Expr &one) { hasScalars |= one.kind == Expr::Kind::Name && (one.name == "alpha" || one.name == "beta"); });
-      if (found->first.target && (hasScalars || found->first.target->kind == Expr::Kind::Index)) { // the words around it must tell
+      if (found->first.target && (hasScalars || found->first.target->kind == Expr::Kind::Index || has(found->first.value, Expr::Kind::Index))) { // the words around it must tell
         result += " formula ";
         at += found->second;
         continue;

@@ -38,6 +38,10 @@ llvm::Error Reader::findType() {
     typeAt.insert(span.at.begin(), span.at.end());
     if (ofIndices)
       continue;
+    if ((type == "int" && best == "unsigned") || (type == "unsigned" && best == "int")) {
+      type = "unsigned"; // "random integers, unsigned"
+      continue;
+    }
     if (!type.empty() && type != best && !otherType.empty() && otherType != best)
       return refuse("it names three types, " + type + ", " + otherType + " and " + best);
     (type.empty() || type == best ? type : otherType) = best;
@@ -68,7 +72,7 @@ void Reader::findModifiers() {
           if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
             best = found;
       // Row-major is what all are, and what has weights need not be weighted.
-      bool isSoft = best && (name == "rowmajor" || (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
+      bool isSoft = best && (name == "rowmajor" || name == "put" || name == "call" || (name == "gradient" && tokens[best->at[0]].raw == "gradients") || (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
       if (best)
         modifiers.push_back({name, *best, isSoft});
     }

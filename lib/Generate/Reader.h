@@ -131,6 +131,7 @@ private:
   bool isExcluded(const Span &span) const;
   unsigned depthAt(size_t where) const;
   bool isAside(const Span &span) const;
+  bool explainsAgain(size_t first, size_t again) const;
   bool namesData(const Match &match) const;
   bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;

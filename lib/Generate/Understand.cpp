@@ -97,6 +97,14 @@ bool Reader::isExcluded(const Span &span) const {
   return false;
 }
 
+/// "temperature softmax: divide by 0.7, then softmax": what is behind a colon tells the order.
+bool Reader::explainsAgain(size_t first, size_t again) const {
+  for (size_t at = first + 1; at <= again; ++at)
+    if (tokens[at].explains)
+      return true;
+  return false;
+}
+
 /// How many parentheses are open.
 unsigned Reader::depthAt(size_t where) const {
   unsigned depth = 0;
@@ -117,7 +125,7 @@ bool Reader::isAside(const Span &span) const {
     static const std::set<StringRef> takesBy = {"multiply", "divide", "followed", "preceded", "scal", "raised", "normaliz", "sort", "group", "shift"};
     if (word == "by" && at > 1 && (takesBy.count(tokens[at - 2].text) || takesBy.count(tokens[at - 2].raw)))
       return false;
-    if (word == "by" || word == "via" || word == "using" || word == "through")
+    if (word == "by" || word == "via" || word == "using" || word == "through" || (word == "into" && at + 1 >= first))
       return true;
     if (word == "," || word == "." || word == "and" || word == "then" || word == "of" || word == "followed")
       return false;
@@ -128,14 +136,20 @@ bool Reader::isAside(const Span &span) const {
 /// "softmax of the attention scores", "normalize every embedding vector": data that is named after an operation.
 bool Reader::isDataName(const Operation &op, const Span &span) const {
   static const std::set<StringRef> data = {"vector", "vectors", "scores", "score", "logits", "table", "weights", "mask", "matrix", "output", "outputs",
-                                           "maps", "features", "coefficients", "file", "bins", "results"};
+                                           "maps", "rows", "features", "coefficients", "file", "bins", "results"};
   size_t next = *llvm::max_element(span.at) + 1;
+  static const std::set<StringRef> behindVerb = {"in", "by", "from", "so", "ascending", "descending", "according", ",", "."};
+  if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() && !behindVerb.count(tokens[next].raw))
+    return true; // "a sorted table"
   return !op.isStage && span.at.size() == 1 && next < tokens.size() && data.count(tokens[next].raw);
 }
 
 /// "the running total of coverage differences", "of log returns": what the numbers are, not what is to be done with them.
 bool Reader::namesData(const Match &match) const {
+  static const std::set<StringRef> plural = {"thresholds", "offsets", "exponents", "fills", "floors"};
   size_t first = match.span.at.front();
+  if (match.op->isStage && plural.count(tokens[first].raw))
+    return true;
   if (!match.op->isStage || match.span.at.size() > 1 || !heavy.op || heavy.span.at.front() > first || first < 2)
     return false;
   const Token &before = tokens[first - 1];
@@ -245,7 +259,7 @@ llvm::Error Reader::chooseOperations() {
     for (const Match &part : parts)
       elaborates |= part.op == match.op && (depthAt(match.first()) > depthAt(part.first()) || !(match.op->isStage && appliedAgain(part.span, match.span)));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
-      elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
+      elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text) || (at != match.first() && vocabulary.isFiller(tokens[at].text)); });
     if (!elaborates && heavy.op && !match.op->isStage) {
       if (second.empty())
         second = match.op->name;
@@ -255,7 +269,8 @@ llvm::Error Reader::chooseOperations() {
       taken[at] = tokens[at].values.empty() || (tokens[at].isNumber() && !tokens[at].spelled && index.mentions(match.op, tokens[at].raw));
     // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
     for (Match &part : parts)
-      if (elaborates && part.op == match.op && !part.op->isStage && depthAt(match.first()) > depthAt(part.first()))
+      if (elaborates && part.op == match.op &&
+          ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) || explainsAgain(part.first(), match.first())))
         part.span = match.span;
     if (elaborates)
       continue;
@@ -358,6 +373,11 @@ llvm::Error Reader::checkWords() {
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
+    bool ofStencil = token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)), [](const Token &next) {
+      return next.text == "neighbor" || next.text == "point" || next.raw == "live" || next.raw == "or"; // "six face neighbours"
+    });
+    if (ofStencil)
+      continue;
     if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
       return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text);
@@ -376,7 +396,8 @@ llvm::Error Reader::checkWords() {
     if (known)
       continue;
     // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
-    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1;
+    // ("matrix" alone is no name: "the scenario matrix times …")
+    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 && (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
     for (const Span &span : stageSpans)
       beforeName |= span.at.front() == at + 1;
     // So does the name of another process behind it: "histogram equalization".

@@ -162,6 +162,7 @@ static std::string plain(StringRef text) {
 
 static std::vector<Token> split(StringRef text) {
   std::vector<Token> result;
+  bool afterColon = false;
   for (size_t i = 0; i < text.size();) {
     char c = text[i];
     bool negative = c == '-' && i + 1 < text.size() && llvm::isDigit(text[i + 1]) &&
@@ -214,6 +215,7 @@ static std::vector<Token> split(StringRef text) {
         token.spelled = true;
       }
       StringRef rest = text.substr(end);
+      token.explains = std::exchange(afterColon, false);
       token.qualifies = (rest.starts_with("::") || rest.starts_with(".")) && rest.ltrim(".:").size() && llvm::isAlpha(rest.ltrim(".:")[0]);
       i = end;
       // "one million", "two thousand" are numbers like any other.
@@ -226,6 +228,7 @@ static std::vector<Token> split(StringRef text) {
       result.push_back(std::move(token));
       i = end;
     } else {
+      afterColon |= c == ':' && i + 1 < text.size() && text[i + 1] == ' ';
       if (StringRef("+*=,[](){};/#").contains(c) || (c == '.' && (i + 1 == text.size() || text[i + 1] == ' ')))
         result.push_back({std::string(1, c), std::string(1, c), {}, false});
       ++i;
@@ -428,7 +431,9 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))
         return std::nullopt; // a phrase does not reach over the end of a clause
-      bool counts = !depth && token.raw != "(" && token.raw != ")"; // what is in parentheses does not separate
+      // What is in parentheses does not separate, nor do articles and the like.
+      static const std::set<StringRef> light = {"(", ")", "the", "a", "an", "of", "x", "that", "are", "is"};
+      bool counts = !depth && !light.count(token.raw);
       if (counts && !others)
         return std::nullopt;
       others -= counts;
