@@ -109,6 +109,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"softmax *\\( *q *[*@]? *k(\\^t|'|\\.t)? */ *[^,;.]*\\) *[*@]? *v", "attention"},
       {"(^|[^a-z0-9_])g *= *1(\\.0)?($|[^0-9.])", "\\1 \\3"},
       // What layers are made with.
+      {"linear ?\\( *([0-9]+), *([0-9]+)", "linear layer ( \\1 input features, \\2 output features"},
       {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
       {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)", "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
       {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},

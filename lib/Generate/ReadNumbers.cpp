@@ -60,9 +60,11 @@ bool Reader::assignBeside(size_t at) {
       if (!wanted.target && wanted.name == "n" && typeAt.count(at + 1))
         offer(wanted.name, Span{{at + 1}}, 8);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d features".
+      static const std::set<std::string> before = {"and", "to", "from", "between", "in", "by", "with", "at", "of", "than", "for"};
+      bool standsBefore = phrase.size() == 1 && before.count(phrase[0]);
       auto isDimension = [&](size_t between) { return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]); };
       for (size_t next : {at + 1, at + 2})
-        if (!(next == at + 2 && next < tokens.size() && isDimension(at + 1)) && next < tokens.size() && (next == at + 1 || (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" && tokens[at + 1].raw != "of" && tokens[at+1].raw != "with")))
+        if (!standsBefore && !(next == at + 2 && next < tokens.size() && isDimension(at + 1)) && next < tokens.size() && (next == at + 1 || (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" && tokens[at + 1].raw != "of" && tokens[at+1].raw != "with")))
           if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none))
             offer(wanted.name, *span, (next == at + 1 ? 6 : 3) + int(phrase.size()));
       // Before it: "k = 16", "window size of 5".

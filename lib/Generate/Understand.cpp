@@ -386,7 +386,7 @@ llvm::Error Reader::checkWords() {
         known |= index.mentions(stage.operation, token.text);
     static const std::set<StringRef> counts = {"count", "counting", "many"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
-    if ((vocabulary.isTelling(token.text) || asksHowMany) && !known)
+    if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;
