@@ -40,9 +40,9 @@ static bool showsData(StringRef text) {
 }
 
 /// Cuts examples off: the rest of their sentence, and the sentences behind it that go on with data.
-static std::string withoutExamples(StringRef text) {
-  static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]"),
-      withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)");
+std::string optiml::gen::withoutExamples(StringRef text) {
+  static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]", llvm::Regex::IgnoreCase),
+      withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
   std::string result;
   bool inExample = false;
   for (StringRef sentence : sentences(text)) {
@@ -84,6 +84,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])sm_?[0-9]+a?($|[^a-z0-9_])", "\\1 \\2"},
       // "(not a power of two)", "(not ...)"
       {"\\(not [^()]*\\)", " "},
+      // "the second largest"
+      {"(^|[^a-z0-9_])second[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\1 2nd \\2"},
+      {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\1 3rd \\2"},
       // "1 where it is above, else 0"
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
@@ -96,6 +99,27 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
+      // "64 -> 128 channels", "x^T y", "norm(x, ord=1)", "softmax(Q K^T / 8) V"
+      {"([0-9]+) *(->|to) *([0-9]+) *(channels|features|filters)", "\\1 input \\4, \\3 output \\4"},
+      {"(^|[^a-z0-9_])([xuv])\\^t *\\*? *([yvx])($|[^a-z0-9_])", "\\1 dot product \\4"},
+      {"(^|[^a-z0-9_])([xuvy]) *\\*? *([yvxu])\\^t($|[^a-z0-9_])", "\\1 outer product \\4"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?1($|[^0-9.])", "l1 norm (\\1 \\3"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?2($|[^0-9.])", "l2 norm (\\1 \\3"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?(float\\()?[\"']?(np\\.|torch\\.|math\\.)?inf[\"']?", "infinity norm (\\1"},
+      {"softmax *\\( *q *[*@]? *k(\\^t|'|\\.t)? */ *[^,;.]*\\) *[*@]? *v", "attention"},
+      {"(^|[^a-z0-9_])g *= *1(\\.0)?($|[^0-9.])", "\\1 \\3"},
+      // What layers are made with.
+      {"linear ?\\( *([0-9]+), *([0-9]+)", "linear layer ( \\1 input features, \\2 output features"},
+      {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
+      {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)", "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
+      {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},
+      {"embedding ?\\( *([0-9]+), *([0-9]+)", "embedding ( table of \\1x\\2"},
+      {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
+      // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
+      {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
+      {"(,|;|and)? *unreachable [^.;,]*", " "},
+      // "x W + bias"
+      {"(^|[^a-z0-9_])x +w($|[^a-z0-9_])", "\\1 matmul \\2"},
       // "A.T @ B"
       {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
       {"([])a-z]) *@ *([[(a-z])", "\\1 matmul \\2"},
@@ -112,6 +136,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   unsigned last = 0;
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
+  static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"), power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
+  if (bias.match(text))
+    text = replaceAll(std::move(text), "\\+ *b($|[^a-z0-9_])", "+ bias\\1");
+  if (StringRef(text).contains("matri"))
+    text = power.sub("\\1 matrix power \\2\\3", text);
   static const llvm::Regex fourK("(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
       shape("[0-9] ?(x|by) ?[0-9]");
   if (fourK.match(text))

@@ -129,6 +129,9 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
   else if (first == "says")
     for (std::string &phrase : list(value, "|"))
       op.says.push_back(std::move(phrase));
+  else if (first == "formula")
+    for (std::string &equation : list(value, ";"))
+      op.formulas.push_back(std::move(equation));
   else if (first == "like")
     op.definitions["like"] = value.str();
   else if (first == "types") {

@@ -38,9 +38,13 @@ llvm::Error Reader::findType() {
     typeAt.insert(span.at.begin(), span.at.end());
     if (ofIndices)
       continue;
-    if (!type.empty() && type != best)
-      return refuse("it names two types, " + type + " and " + best);
-    type = best;
+    if ((type == "int" && best == "unsigned") || (type == "unsigned" && best == "int")) {
+      type = "unsigned"; // "random integers, unsigned"
+      continue;
+    }
+    if (!type.empty() && type != best && !otherType.empty() && otherType != best)
+      return refuse("it names three types, " + type + ", " + otherType + " and " + best);
+    (type.empty() || type == best ? type : otherType) = best;
   }
   for (const Token &token : tokens)
     if (auto named = vocabulary.implied.find(token.raw); named != vocabulary.implied.end() && type.empty())
@@ -67,13 +71,17 @@ void Reader::findModifiers() {
         if (std::optional<Span> found = matchPhrase(tokens, at, phrase, phrase.size() > 1 ? 1 : 0, used))
           if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
             best = found;
+      // Row-major is what all are, and what has weights need not be weighted.
+      bool isSoft = best && (name == "rowmajor" || name == "put" || name == "call" || (name == "gradient" && tokens[best->at[0]].raw == "gradients") || (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
       if (best)
-        modifiers.push_back({name, *best});
+        modifiers.push_back({name, *best, isSoft});
     }
     // "row sums", "the maximum of the columns"; not "300 rows" nor "row vector".
     const Token &token = tokens[at];
     bool counted = at && !tokens[at - 1].values.empty();
     StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].text) : "";
+    if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() && tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
+      modifiers.push_back({"row", Span{{at}}, true}); // "for each of 2000 samples"
     if ((token.text == "row" || token.text == "column") && !counted && next != "vector" && next != "major" &&
         next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
       modifiers.push_back({token.text, Span{{at}}, true});

@@ -7,6 +7,8 @@
 #ifndef OPTIML_LIB_GENERATE_READER_H
 #define OPTIML_LIB_GENERATE_READER_H
 
+#include "Asides.h"
+#include "Formula.h"
 #include "optiml/Generate/Request.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -108,7 +110,7 @@ private:
 class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
-      : library(library), vocabulary(vocabulary), index(library, vocabulary), tokens(vocabulary.tokenize(request)),
+      : library(library), vocabulary(vocabulary), index(library, vocabulary), tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))),
         used(tokens.size(), false) {
     correctSpelling();
   }
@@ -129,7 +131,9 @@ private:
   bool isExcluded(const Span &span) const;
   unsigned depthAt(size_t where) const;
   bool isAside(const Span &span) const;
+  bool explainsAgain(size_t first, size_t again) const;
   bool namesData(const Match &match) const;
+  bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
   std::vector<Match> allMatches() const;
@@ -145,6 +149,8 @@ private:
   bool assignBeside(size_t at);
   void assignMissing();
   void readSingleStep();
+  void assignPositional();
+  llvm::Error chooseType();
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();
@@ -166,7 +172,7 @@ private:
   std::vector<Token> tokens;
   std::vector<bool> used;
   std::set<size_t> typeAt; ///< words that name a type
-  std::string type;
+  std::string type, otherType; ///< the other one may be that of indices
   std::vector<Modifier> modifiers;
   Match heavy;
   std::vector<Span> stageSpans;

@@ -97,6 +97,14 @@ bool Reader::isExcluded(const Span &span) const {
   return false;
 }
 
+/// "temperature softmax: divide by 0.7, then softmax": what is behind a colon tells the order.
+bool Reader::explainsAgain(size_t first, size_t again) const {
+  for (size_t at = first + 1; at <= again; ++at)
+    if (tokens[at].explains)
+      return true;
+  return false;
+}
+
 /// How many parentheses are open.
 unsigned Reader::depthAt(size_t where) const {
   unsigned depth = 0;
@@ -117,7 +125,7 @@ bool Reader::isAside(const Span &span) const {
     static const std::set<StringRef> takesBy = {"multiply", "divide", "followed", "preceded", "scal", "raised", "normaliz", "sort", "group", "shift"};
     if (word == "by" && at > 1 && (takesBy.count(tokens[at - 2].text) || takesBy.count(tokens[at - 2].raw)))
       return false;
-    if (word == "by" || word == "via" || word == "using" || word == "through")
+    if (word == "by" || word == "via" || word == "using" || word == "through" || (word == "into" && at + 1 >= first))
       return true;
     if (word == "," || word == "." || word == "and" || word == "then" || word == "of" || word == "followed")
       return false;
@@ -125,9 +133,23 @@ bool Reader::isAside(const Span &span) const {
   return false;
 }
 
+/// "softmax of the attention scores", "normalize every embedding vector": data that is named after an operation.
+bool Reader::isDataName(const Operation &op, const Span &span) const {
+  static const std::set<StringRef> data = {"vector", "vectors", "scores", "score", "logits", "table", "weights", "mask", "matrix", "output", "outputs",
+                                           "maps", "rows", "features", "coefficients", "file", "bins", "results"};
+  size_t next = *llvm::max_element(span.at) + 1;
+  static const std::set<StringRef> behindVerb = {"in", "by", "from", "so", "ascending", "descending", "according", ",", "."};
+  if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() && !behindVerb.count(tokens[next].raw))
+    return true; // "a sorted table"
+  return !op.isStage && span.at.size() == 1 && next < tokens.size() && data.count(tokens[next].raw);
+}
+
 /// "the running total of coverage differences", "of log returns": what the numbers are, not what is to be done with them.
 bool Reader::namesData(const Match &match) const {
+  static const std::set<StringRef> plural = {"thresholds", "offsets", "exponents", "fills", "floors"};
   size_t first = match.span.at.front();
+  if (match.op->isStage && plural.count(tokens[first].raw))
+    return true;
   if (!match.op->isStage || match.span.at.size() > 1 || !heavy.op || heavy.span.at.front() > first || first < 2)
     return false;
   const Token &before = tokens[first - 1];
@@ -182,7 +204,10 @@ std::vector<Match> Reader::allMatches() const {
       double score = fits - penalty - 0.15 * double(width - phrase.size());
       for (const std::string &word : phrase)
         score += isGrammar(word) ? 0.1 : index.idf(word);
-      if (!isExcluded(span))
+      if (isDataName(op, span))
+        score -= 6;
+      bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) { return tokens[at].spelled && llvm::is_contained(phrase, "#"); });
+      if (!isExcluded(span) && !countsThings)
         result.push_back({&op, span, score});
     };
     for (const std::vector<std::string> &phrase : index.phrases(&op)) {
@@ -225,26 +250,27 @@ llvm::Error Reader::chooseOperations() {
           return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
         }))
       continue;
-    if (heavy.op && match.op != heavy.op && (namesData(match) || (!match.op->isStage && isAside(match.span)))) {
+    if (heavy.op && match.op != heavy.op && (namesData(match) || (!match.op->isStage && (isAside(match.span) || isDataName(*match.op, match.span))))) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
     }
     bool elaborates = false;
     for (const Match &part : parts)
-      elaborates |= part.op == match.op && !(match.op->isStage && appliedAgain(part.span, match.span));
+      elaborates |= part.op == match.op && (depthAt(match.first()) > depthAt(part.first()) || !(match.op->isStage && appliedAgain(part.span, match.span)));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
-      elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
+      elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text) || (at != match.first() && vocabulary.isFiller(tokens[at].text)); });
     if (!elaborates && heavy.op && !match.op->isStage) {
       if (second.empty())
         second = match.op->name;
       continue;
     }
-    for (size_t at : match.span.at)
-      taken[at] = tokens[at].values.empty(); // numbers are read later
+    for (size_t at : match.span.at) // numbers are read later, where they are no part of the name ("1-norm")
+      taken[at] = tokens[at].values.empty() || (tokens[at].isNumber() && !tokens[at].spelled && index.mentions(match.op, tokens[at].raw));
     // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
     for (Match &part : parts)
-      if (elaborates && part.op == match.op && !part.op->isStage && depthAt(match.first()) > depthAt(part.first()))
+      if (elaborates && part.op == match.op &&
+          ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) || explainsAgain(part.first(), match.first())))
         part.span = match.span;
     if (elaborates)
       continue;
@@ -270,28 +296,32 @@ bool Reader::describesNext(const Match &match, const Match &next) const {
 
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
-  std::vector<std::vector<Match>> segments(1);
+  std::vector<std::vector<std::vector<Match>>> groups(1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
   for (size_t i = 0; i < parts.size(); ++i) {
-    bool nested = i > 0 && describesNext(parts[i - 1], parts[i]);
+    bool nested = i > 0 && describesNext(parts[i - 1], parts[i]), goesOn = false;
     int calls = 0; // "relu(conv2d(x))"
     if (i > 0)
       for (size_t at = parts[i - 1].span.at.back() + 1; at < parts[i].first(); ++at) {
         const std::string &word = tokens[at].raw;
         calls += (word == "(") - (word == ")");
-        if (word == "of" || word == "to" || word == "on" || word == "after")
+        if (word == "of" || word == "to" || word == "on" || word == "after" || word == "from")
           nested = !(word == "after" && at + 1 < tokens.size() && (tokens[at + 1].raw == "that" || tokens[at + 1].raw == "which"));
         else if (word == "then" || word == "and" || word == "with" || word == "followed" || word == "+" || word == "," ||
                  word == "plus" || word == "before" || word == "that" || word == "." || word == ";")
           nested = false;
+        goesOn |= word == "then" || word == "followed" || word == "finally" || word == "afterwards";
       }
     nested |= calls > 0 && tokens[parts[i - 1].span.at.back() + 1].raw == "(";
+    if (goesOn && !nested)
+      groups.emplace_back(1);
     if (nested)
-      segments.emplace_back();
-    segments.back().push_back(parts[i]);
+      groups.back().emplace_back();
+    groups.back().back().push_back(parts[i]);
   }
   std::vector<Match> order;
-  for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
-    order.insert(order.end(), segment->begin(), segment->end());
+  for (const auto &segments : groups)
+    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
+      order.insert(order.end(), segment->begin(), segment->end());
   bool seen = false;
   for (const Match &match : order) {
     if (match.op == heavy.op && !match.op->isStage) {
@@ -299,6 +329,8 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
       continue;
     }
     stageSpans.push_back(match.span);
+    if (!heavy.span.at.empty() && match.first() > *llvm::min_element(heavy.span.at) && match.first() < *llvm::max_element(heavy.span.at))
+      return refuse("what '" + tokens[match.first()].raw + "' has to do with " + heavy.op->name + " is not clear");
     Stage stage;
     stage.operation = match.op;
     for (const Real &real : match.op->reals)
@@ -333,7 +365,7 @@ bool Reader::countsSize(size_t at) const {
 llvm::Error Reader::checkWords() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
-    if (used[at] || token.isShape() || (token.isNumber() && !token.spelled))
+    if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))
       continue;
     bool elementwise = token.text == "elementwise" || (token.text == "wise" && at > 0 && tokens[at - 1].text == "element");
     if (elementwise && heavy.op->group == "Reductions" && result.before.empty())
@@ -341,15 +373,20 @@ llvm::Error Reader::checkWords() {
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
+    bool ofStencil = token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)), [](const Token &next) {
+      return next.text == "neighbor" || next.text == "point" || next.raw == "live" || next.raw == "or"; // "six face neighbours"
+    });
+    if (ofStencil)
+      continue;
     if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
       return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text);
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
-    static const std::set<StringRef> counts = {"count", "counts", "counting", "many"};
+    static const std::set<StringRef> counts = {"count", "counting", "many"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
-    if ((vocabulary.isTelling(token.text) || asksHowMany) && !known)
+    if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;
@@ -359,9 +396,14 @@ llvm::Error Reader::checkWords() {
     if (known)
       continue;
     // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
-    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1;
+    // ("matrix" alone is no name: "the scenario matrix times …")
+    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 && (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
     for (const Span &span : stageSpans)
       beforeName |= span.at.front() == at + 1;
+    // So does the name of another process behind it: "histogram equalization".
+    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"}, [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
+    if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
+      return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
     if (beforeName)
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its transpose").
@@ -369,6 +411,31 @@ llvm::Error Reader::checkWords() {
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name + "?)");
     result.ignored.push_back(token.raw);
   }
+  return llvm::Error::success();
+}
+
+/// The type that was named, or the first that all parts are offered for.
+llvm::Error Reader::chooseType() {
+  if (!otherType.empty()) {
+    bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) { return buffer.role == Buffer::Role::In && buffer.type == "int"; });
+    if (!hasIndices || (type != "int" && otherType != "int"))
+      return refuse("it names two types, " + type + " and " + otherType);
+    if (type == "int")
+      type = otherType;
+  }
+  std::vector<std::string> types = heavy.op->types;
+  std::string limiting = heavy.op->name;
+  for (const auto *stages : {&result.before, &result.after})
+    for (const Stage &stage : *stages) {
+      llvm::erase_if(types, [&](const std::string &t) { return !llvm::is_contained(stage.operation->types, t); });
+      if (!llvm::is_contained(stage.operation->types, type))
+        limiting = stage.operation->name;
+    }
+  if (types.empty())
+    return refuse("its parts have no type in common");
+  if (!type.empty() && !llvm::is_contained(types, type))
+    return refuse(limiting + " is not offered for " + type + " (but for " + llvm::join(types, ", ") + ")");
+  result.type = type.empty() ? types.front() : type;
   return llvm::Error::success();
 }
 
@@ -391,19 +458,8 @@ llvm::Expected<Understood> Reader::read() {
   findModifiers();
   if (llvm::Error error = chooseOperations())
     return std::move(error);
-  std::vector<std::string> types = heavy.op->types;
-  std::string limiting = heavy.op->name;
-  for (const auto *stages : {&result.before, &result.after})
-    for (const Stage &stage : *stages) {
-      llvm::erase_if(types, [&](const std::string &t) { return !llvm::is_contained(stage.operation->types, t); });
-      if (!llvm::is_contained(stage.operation->types, type))
-        limiting = stage.operation->name;
-    }
-  if (types.empty())
-    return refuse("its parts have no type in common");
-  if (!type.empty() && !llvm::is_contained(types, type))
-    return refuse(limiting + " is not offered for " + type + " (but for " + llvm::join(types, ", ") + ")");
-  result.type = type.empty() ? types.front() : type;
+  if (llvm::Error error = chooseType())
+    return std::move(error);
   if (llvm::Error error = applyModifiers())
     return std::move(error);
   if (llvm::Error error = assignNumbers())

@@ -120,7 +120,7 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
   double factor = 1;
   size_t length = 0;
   for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{
-           {"thousand", 1e3}, {"million", 1e6}, {"billion", 1e9}, {"mega", 1048576.0}})
+           {"thousand", 1e3}, {"million", 1e6}, {"billion", 1e9}, {"mega", 1048576.0}, {"megapixel", 1e6}, {"megapixels", 1e6}, {"mio", 1e6}, {"bn", 1e9}})
     if (ends(unit))
       factor = scale, length = unit.size() + spaced;
   if (!spaced)
@@ -162,6 +162,7 @@ static std::string plain(StringRef text) {
 
 static std::vector<Token> split(StringRef text) {
   std::vector<Token> result;
+  bool afterColon = false;
   for (size_t i = 0; i < text.size();) {
     char c = text[i];
     bool negative = c == '-' && i + 1 < text.size() && llvm::isDigit(text[i + 1]) &&
@@ -214,18 +215,20 @@ static std::vector<Token> split(StringRef text) {
         token.spelled = true;
       }
       StringRef rest = text.substr(end);
+      token.explains = std::exchange(afterColon, false);
       token.qualifies = (rest.starts_with("::") || rest.starts_with(".")) && rest.ltrim(".:").size() && llvm::isAlpha(rest.ltrim(".:")[0]);
       i = end;
       // "one million", "two thousand" are numbers like any other.
       bool isCounted = !result.empty() && (result.back().raw == "a" || result.back().spelled);
-      if (token.spelled && token.values[0] >= 1000 && isCounted) {
+      if (token.spelled && token.values[0] >= 100 && isCounted) {
         double count = result.back().spelled ? result.back().values[0] : 1;
-        result.back() = {word, word, {count * token.values[0]}, false};
+        result.back() = {word, word, {count * token.values[0]}, token.values[0] == 100}; // "one hundred million"
         continue;
       }
       result.push_back(std::move(token));
       i = end;
     } else {
+      afterColon |= c == ':' && i + 1 < text.size() && text[i + 1] == ' ';
       if (StringRef("+*=,[](){};/#").contains(c) || (c == '.' && (i + 1 == text.size() || text[i + 1] == ' ')))
         result.push_back({std::string(1, c), std::string(1, c), {}, false});
       ++i;
@@ -234,7 +237,14 @@ static std::vector<Token> split(StringRef text) {
   return result;
 }
 
-static bool isTimes(const Token &token) { return token.raw == "x" || token.raw == "by" || token.raw == "*"; }
+static bool isTimes(const Token &token) { return token.raw == "x" || token.raw == "by" || token.raw == "on" || token.raw == "*"; }
+
+/// What a number counts, where that does not tell which dimension it is.
+static bool isThing(const Token &token) {
+  static const std::set<StringRef> dimensions = {"row", "rows", "column", "columns", "cols", "col", "width", "height", "wide", "high", "channels", "pixels", "steps",
+                                                 "heads", "dims", "dimensions", "k", "m", "n"};
+  return token.values.empty() && llvm::isAlpha(token.raw[0]) && token.raw.size() > 1 && !dimensions.count(token.raw);
+}
 
 /// "4096 x 1024", "[4096, 1024]" become one token.
 static std::vector<Token> joinShapes(std::vector<Token> tokens) {
@@ -253,8 +263,16 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
         at += 2;
       }
       end = at + (at + 1 < tokens.size() && (tokens[at + 1].raw == "]" || tokens[at + 1].raw == ")"));
+    } else if (digit(i) && digit(i + 3) && tokens[i].isNumber() && (tokens[i + 2].raw == "x" || tokens[i + 2].raw == "by") && isThing(tokens[i + 1]) &&
+               i + 4 < tokens.size() && isThing(tokens[i + 4])) {
+      // "5000 genes x 48 samples"
+      token.values.push_back(tokens[i + 3].values[0]);
+      token.raw += "x" + tokens[i + 3].raw;
+      end = i + 3;
     } else if (digit(i)) {
-      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && digit(end + 2)) {
+      // "64 on 200", but not "3x3 on 32 channels".
+      auto isOn = [&](size_t at) { return tokens[at].raw == "on" && (at != i + 1 || (i > 0 && isTimes(tokens[i - 1])) || (at + 2 < tokens.size() && isTimes(tokens[at + 2]))); };
+      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && digit(end + 2)) {
         token.values.push_back(tokens[end + 2].values[0]);
         token.raw += "x" + tokens[end + 2].raw;
         end += 2;
@@ -403,20 +421,24 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
   size_t at = start;
   for (size_t w = 0; w < phrase.size(); ++w) {
     bool adjacent = w > 0 && phrase[w - 1] == "#"; // "10 largest"
-    unsigned others = w == 0 || adjacent ? 0 : gap, depth = 0;
+    unsigned others = w == 0 || adjacent ? 0 : phrase[w] == "#" ? std::min(gap, 1u) : gap, depth = 0;
     for (;; ++at) {
       if (at >= tokens.size())
         return std::nullopt;
       const Token &token = tokens[at];
-      bool equal = token.text == phrase[w] || (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
+      bool equal = (token.text == phrase[w] && !token.isShape()) || (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))
         return std::nullopt; // a phrase does not reach over the end of a clause
-      bool counts = !depth && token.raw != "(" && token.raw != ")"; // what is in parentheses does not separate
+      // What is in parentheses does not separate, nor do articles and the like.
+      static const std::set<StringRef> light = {"(", ")", "the", "a", "an", "of", "x", "that", "are", "is"};
+      bool counts = !depth && !light.count(token.raw);
       if (counts && !others)
         return std::nullopt;
       others -= counts;
+      if (token.raw == "(" && phrase[w] == "#")
+        return std::nullopt;
       depth += token.raw == "(" && !adjacent && w;
       depth -= token.raw == ")" && depth;
       if (!w)

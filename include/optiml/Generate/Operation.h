@@ -68,6 +68,7 @@ struct Operation {
   std::string name, title, group, about;
   bool isStage = false, isFamily = false, isSnippet = false;
   std::vector<std::string> says;  ///< phrases that mean it
+  std::vector<std::string> formulas; ///< equations that mean it, each perhaps with " => " and the words to say then
   std::vector<std::string> types; ///< first is the default
   std::vector<Size> sizes;
   std::vector<Real> reals;

@@ -23,6 +23,7 @@ struct Token {
   std::vector<double> values; ///< one for a number, several for a shape
   bool spelled = false;       ///< "eight": a number only where one is wanted
   bool qualifies = false;     ///< stands before a "." or "::" with a name behind it
+  bool explains = false;      ///< the first word behind a colon
   bool isNumber() const { return values.size() == 1; }
   bool isShape() const { return values.size() > 1; }
 };
