@@ -94,8 +94,8 @@ __global__ void passes(float *a, float *norms, int n, int count) {
     float norm = 0;
     for (int j = 0; j < n; ++j)
       norm += a[row * n + j] * a[row * n + j];
-    norms[row * count + p] = norm;
-    norms[row * count + p] += 1;
+    norms[row] = norm;
+    norms[row] += p;
   }
 }
 // PASSES: for (int p = 0; p < count; ++p) {
@@ -103,8 +103,8 @@ __global__ void passes(float *a, float *norms, int n, int count) {
 // PASSES-NEXT: for (int j = threadIdx.x; j < n; j += 64) {
 // PASSES: __syncthreads();
 // PASSES: if (threadIdx.x == 0) {
-// PASSES-NEXT: norms[row * count + p] = norm;
-// PASSES-NEXT: norms[row * count + p] += 1;
+// PASSES-NEXT: norms[row] = norm;
+// PASSES-NEXT: norms[row] += p;
 // PASSES-NEXT: }
 // PASSES-NEXT: __syncthreads();
 // PASSES-NEXT: }

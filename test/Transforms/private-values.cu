@@ -1,9 +1,11 @@
 // What a thread keeps to itself, and when: cases in which a guard or a lane looks superfluous and is not.
-// RUN: optiml-opt --reread --emit --passes='block-shape[movingSum]{x=32,y=1};stage-shared[movingSum/k:a]{tile=8};block-shape[counted]{x=32,y=1};stage-window[counted:a]{};block-shape[before]{x=32,y=1};stage-shared[before/k:c]{tile=8};block-shape[renamed]{x=32,y=1};block-shape[shadowed]{x=32,y=1};block-shape[stored]{x=32,y=1}' %s > %t.cu
+// RUN: optiml-opt --reread --emit --passes='block-shape[movingSum]{x=32,y=1};stage-shared[movingSum/k:a]{tile=8};block-shape[counted]{x=32,y=1};stage-window[counted:a]{};block-shape[before]{x=32,y=1};stage-shared[before/k:c]{tile=8};block-shape[renamed]{x=32,y=1};block-shape[shadowed]{x=32,y=1};block-shape[stored]{x=32,y=1};block-shape[edges]{x=32,y=1};coarsen[edges]{style=blocked,x=4,y=1};block-shape[mirrored]{x=64,y=1};stage-window[mirrored:a];block-shape[ring]{x=64,y=1};stage-window[ring:a]' %s > %t.cu
 // RUN: optiml-run --verify=%t.cu %s | FileCheck %s
 // CHECK: the same results in {{[0-9]+}} runs
+// RUN: optiml-opt --reread --kernels-only --passes='block-shape[mirrored]{x=64,y=1};stage-window[mirrored:a]' %s | FileCheck --check-prefix=MIRROR %s
+// RUN: optiml-opt --reread --kernels-only --passes='block-shape[ring]{x=64,y=1};stage-window[ring:a]' %s | FileCheck --check-prefix=RING %s
 // RUN: not optiml-opt --passes='block-shape[before]{x=32,y=1};vectorize-access[before]{width=4}' %s 2>&1 | FileCheck --check-prefix=LANES %s
-// RUN: not optiml-opt --passes='block-shape[accumulates]{x=64,y=1};stage-shared[accumulates/k:a]{tile=8}' %s 2>&1 | FileCheck --check-prefix=NONE --allow-empty %s
+// RUN: optiml-opt --kernels-only --passes='block-shape[accumulates]{x=64,y=1};stage-shared[accumulates/k:a]{tile=8}' %s 2>&1 | FileCheck --check-prefix=GUARDED %s
 // RUN: not optiml-opt --passes='block-shape[uneven]{x=64,y=1};stage-shared[uneven/k:a]{tile=8}' %s 2>&1 | FileCheck --check-prefix=UNEVEN %s
 // RUN: not optiml-opt --passes='block-shape[changing]{x=64,y=1};stage-shared[changing/k:a+b]{tile=8}' %s 2>&1 | FileCheck --check-prefix=CHANGING %s
 // RUN: not optiml-opt --passes='block-shape[moved]{x=64,y=1};stage-window[moved:a]{}' %s 2>&1 | FileCheck --check-prefix=MOVED %s
@@ -74,7 +76,8 @@ __global__ void stored(const float *a, float *o, int n) {
     o[i] = a[i];
 }
 
-// NONE-NOT: o[(k0 + k) * 64 + i] +=
+// GUARDED: if (k0 + k < n) {
+// GUARDED: o[(k0 + k) * 64 + i] +=
 __global__ void accumulates(const float *a, float *o, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   for (int k = 0; k < n; ++k)
@@ -133,6 +136,55 @@ __global__ void narrow(const float *a, float *o, int n) {
     o[i] = s;
 }
 
+// A sum from outside of the inner condition: a copy must not add where the condition does not hold. And a place that is made
+// of a value of the copy (an element of the histogram) is the copy's own.
+__device__ int binOf(float v, int n) {
+  if (v < 3)
+    return -1;
+  int bin = (int)((v - 3) * 2);
+  return bin < n ? bin : n - 1;
+}
+__global__ void edges(const float *a, float *o, int n, int w) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float s = 0, c = a[i];
+  for (int k = -w; k <= w; ++k) {
+    int j = i + k;
+    if (j < 0 || j >= n)
+      continue;
+    float v = a[j];
+    float d = v - c;
+    s += d * v + 1;
+  }
+  int bin = binOf(c, 9);
+  if (bin >= 0)
+    s += bin;
+  o[i] = s;
+}
+// MIRROR: const int at1 = (int)blockIdx.x * 64 + c - 3;
+// MIRROR: a_window[c] = {{.*}}a[at1 < 0 ? 0 - at1 : at1 >= n ? n * 2 - 2 - at1 : at1] : 0.0f;
+// MIRROR: s += a_window[k + threadIdx.x + 3] * (k + 4);
+__global__ void mirrored(const float *a, float *o, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    float s = 0;
+    for (int k = -3; k <= 3; ++k) {
+      int j = i + k;
+      int at = j < 0 ? -j : (j >= n ? 2 * n - 2 - j : j);
+      s += a[at] * (k + 4);
+    }
+    o[i] = s;
+  }
+}
+// RING: const int at = (int)blockIdx.x * 64 + n + c - 1;
+// RING: a_window[c] = {{.*}}a[at % n] : 0.0f;
+__global__ void ring(const float *__restrict__ a, float *__restrict__ o, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    o[i] = a[(i - 1 + n) % n] + a[(i + 1 + n) % n] + a[(i + n) % n];
+}
+
 int main() {
   const int n = 100, w = 5;
   float host[1200], *a, *o;
@@ -148,6 +200,9 @@ int main() {
   renamed<<<4, 32>>>(a, o, 11, n);
   shadowed<<<4, 32>>>(a, o, n);
   stored<<<4, 32>>>(a, o, n);
+  edges<<<2, 64>>>(a, o + 1500, n, w);
+  mirrored<<<2, 64>>>(a, o + 1700, n);
+  ring<<<2, 64>>>(a, o + 1900, n);
   cudaDeviceSynchronize();
   cudaFree(a);
   cudaFree(o);

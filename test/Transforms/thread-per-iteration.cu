@@ -34,9 +34,7 @@ __global__ void scale(const float *in, float *out, float f, int n) {
 // SCALE-NEXT: if (i >= n) {
 // SCALE-NEXT: return;
 // SCALE-NEXT: }
-// SCALE-NEXT: if (in[i] < 0) {
-// SCALE-NEXT: return;
-// SCALE-NEXT: }
+// SCALE-NEXT: if (!(in[i] < 0)) {
 // SCALE-NEXT: out[i] = in[i] * f;
 
 // Updates commute. Numbers of such different types cannot be the same memory.

@@ -94,7 +94,7 @@ __global__ void inside(const float *A, const float *B, float *C, int M, int N, i
 
 // Tiles of one dimension, counted beside the offset.
 // BODIES: for (int j = 0; j < n; ++j) {
-// BODIES-NEXT: acc = inter(me, pos[j], acc);
+// BODIES-NEXT: float dx = pos[j].x - me_x;
 __device__ float3 inter(float4 a, float4 b, float3 acc) {
   float dx = b.x - a.x, dy = b.y - a.y, dz = b.z - a.z;
   float d = rsqrtf(dx * dx + dy * dy + dz * dz + 1e-3f);
