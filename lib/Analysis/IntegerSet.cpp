@@ -1,5 +1,6 @@
 //===- IntegerSet.cpp - projections of integer sets, by isl ---------------===//
 #include "optiml/Analysis/IntegerSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include <isl/aff.h>
 #include <isl/constraint.h>
 #include <isl/ctx.h>
@@ -8,6 +9,8 @@
 #include <isl/val.h>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 
 using namespace optiml;
 
@@ -42,7 +45,7 @@ using ContextPtr = std::unique_ptr<isl_ctx, decltype(&isl_ctx_free)>;
 ContextPtr makeContext() {
   ContextPtr ctx(isl_ctx_alloc(), isl_ctx_free);
   isl_options_set_on_error(ctx.get(), ISL_ON_ERROR_CONTINUE);
-  isl_ctx_set_max_operations(ctx.get(), 2000000); // give up rather than hang
+  isl_ctx_set_max_operations(ctx.get(), 500000); // some tenths of a second: a search asks this thousands of times
   return ctx;
 }
 
@@ -102,6 +105,53 @@ std::optional<std::vector<Poly>> optiml::projectSet(const std::vector<std::strin
   return sets->empty() ? std::vector<Poly>() : sets->front();
 }
 
+using Projection = std::optional<std::vector<std::vector<Poly>>>;
+
+/// What was projected before: a search asks the same of every variant in which other kernels or loops differ.
+namespace {
+class Projections {
+public:
+  static Projections &get() {
+    static Projections all;
+    return all;
+  }
+  const Projection *find(const std::string &question) {
+    std::lock_guard lock(mutex);
+    auto it = known.find(question);
+    return it == known.end() ? nullptr : it->second.get();
+  }
+  const Projection &add(const std::string &question, Projection answer) {
+    std::lock_guard lock(mutex);
+    return *known.try_emplace(question, std::make_unique<Projection>(std::move(answer))).first->second;
+  }
+
+private:
+  std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Projection>> known;
+};
+} // namespace
+
+/// The set `body` in isl's language over `paramList`, as conjunctions that say no more than what `contextText` leaves open.
+static Projection project(const std::string &paramList, const std::string &dimList, const std::string &body, const std::string &contextText,
+                          const std::vector<std::string> &dimensions, const std::vector<std::string> &params, unsigned most) {
+  ContextPtr ctx = makeContext();
+  SetPtr set(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { " + body + " }").c_str()), isl_set_free);
+  SetPtr known(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { [" + dimList + "] : 0 = 0" + contextText + " }").c_str()), isl_set_free);
+  if (!set || !known)
+    return std::nullopt;
+  set.reset(isl_set_coalesce(isl_set_remove_redundancies(isl_set_coalesce(set.release()))));
+  if (!set || isl_set_n_basic_set(set.get()) < 1 || isl_set_n_basic_set(set.get()) > int(most))
+    return std::nullopt;
+  SetPtr gist(isl_set_gist(isl_set_copy(set.get()), known.release()), isl_set_free);
+  gist.reset(isl_set_remove_redundancies(isl_set_coalesce(gist.release())));
+  if (!gist || isl_set_n_basic_set(gist.get()) > int(most))
+    return std::nullopt;
+  std::vector<std::vector<Poly>> result;
+  if (!readConstraints(gist.get(), dimensions, params, result))
+    return std::nullopt;
+  return result;
+}
+
 std::optional<std::vector<std::vector<Poly>>> optiml::projectSets(const std::vector<std::string> &dimensions,
                                                                   const std::vector<std::string> &hidden,
                                                                   const std::vector<SetPiece> &pieces,
@@ -153,22 +203,10 @@ std::optional<std::vector<std::vector<Poly>>> optiml::projectSets(const std::vec
   for (size_t i = 0; i < names.params.size(); ++i)
     paramList += (i ? ", p" : "p") + std::to_string(i);
 
-  ContextPtr ctx = makeContext();
-  SetPtr set(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { " + body + " }").c_str()), isl_set_free);
-  SetPtr known(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { [" + dimList + "] : 0 = 0" + contextText + " }").c_str()), isl_set_free);
-  if (!set || !known)
-    return std::nullopt;
-  set.reset(isl_set_coalesce(isl_set_remove_redundancies(isl_set_coalesce(set.release()))));
-  if (!set || isl_set_n_basic_set(set.get()) < 1 || isl_set_n_basic_set(set.get()) > int(most))
-    return std::nullopt;
-  SetPtr gist(isl_set_gist(isl_set_copy(set.get()), known.release()), isl_set_free);
-  gist.reset(isl_set_remove_redundancies(isl_set_coalesce(gist.release())));
-  if (!gist || isl_set_n_basic_set(gist.get()) > int(most))
-    return std::nullopt;
-  std::vector<std::vector<Poly>> result;
-  if (!readConstraints(gist.get(), dimensions, names.params, result))
-    return std::nullopt;
-  return result;
+  std::string question = std::to_string(most) + "|" + llvm::join(names.params, ",") + "|" + llvm::join(dimensions, ",") + "|" + body + "|" + contextText;
+  if (const Projection *known = Projections::get().find(question))
+    return *known;
+  return Projections::get().add(question, project(paramList, dimList, body, contextText, dimensions, names.params, most));
 }
 
 bool optiml::isEmptySet(const std::vector<Poly> &facts) {

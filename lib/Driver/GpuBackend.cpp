@@ -20,6 +20,7 @@ static constexpr double leastGain = 1.02;
 static constexpr double programNoise = 1.02;
 static constexpr unsigned programRuns = 5;
 static constexpr double programRunsSeconds = 10; // of wall time, for all of them
+static constexpr double slowRunSeconds = 2; // a program that runs so long is timed once where a search comes after
 // Odd sizes run on the emulator only if that is a matter of seconds.
 static constexpr double otherSizeSeconds = 5;
 // Predictions are beside the point where variants are measured.
@@ -235,6 +236,8 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
     if (rewritten->exitCode != run.exitCode)
       return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode, run.exitCode);
     times.after = i ? std::min(times.after, rewritten->kernelSeconds) : rewritten->kernelSeconds;
+    if (rewritten->seconds > slowRunSeconds)
+      break;
     auto again = timeGpuProgram(task, executable);
     if (!again)
       return again.takeError();
