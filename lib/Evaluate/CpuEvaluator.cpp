@@ -50,6 +50,8 @@ struct CpuEvaluator::Impl {
     llvm::sys::fs::create_directory(path);
     return path;
   }
+  llvm::Expected<std::vector<emu::LaunchTrace>> trace(const std::string &module, unsigned launch, const ConcretePlan &plan,
+                                                      const TracePlan &traced);
   llvm::Expected<LaunchPrediction> predict(const CompiledText &c, const std::string &module, unsigned launch,
                                            const ConcretePlan &plan);
   /// A module of the text, for tracing, beside the compiled text.
@@ -66,9 +68,8 @@ llvm::Expected<std::string> CpuEvaluator::Impl::traceModule(const std::string &t
   return module;
 }
 
-llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText &c, const std::string &module,
-                                                             unsigned launch, const ConcretePlan &plan) {
-  const LaunchImage &image = options.performance.launches[launch];
+llvm::Expected<std::vector<emu::LaunchTrace>> CpuEvaluator::Impl::trace(const std::string &module, unsigned launch, const ConcretePlan &plan,
+                                                                         const TracePlan &traced) {
   std::string work = scratch(), error;
   emu::ReplayJob job;
   job.module = module;
@@ -77,14 +78,6 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
   job.scratch = plan.scratch;
   job.steps = plan.steps;
   job.seconds = options.traceSeconds;
-  double bufferBytes = 0;
-  for (const BufferImage &buffer : image.buffers)
-    bufferBytes += double(buffer.bytes);
-  const emu::ReplayStep &first = plan.steps.front();
-  const Resources *firstResources = c.resourcesOf(first.kernel);
-  if (!firstResources)
-    return makeError("ptxas reports nothing for kernel '{0}'", first.kernel);
-  TracePlan traced = planTrace(*gpu, *firstResources, {first.grid, first.block, first.sharedBytes, bufferBytes, options.warmL2}, options.tracedBlocks);
   job.onlyBlocks = traced.blocks;
   job.l1Bytes = traced.l1Bytes;
   ProcessOptions process;
@@ -102,16 +95,48 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
     return makeError("tracing failed: {0}{1}", child->describe(), child->err.empty() ? "" : ": " + child->err);
   if (!result.ok || result.traces.size() != plan.steps.size())
     return makeError("tracing failed: {0}", result.faults.empty() ? "no trace" : result.faults.front().message);
-  LaunchPrediction prediction;
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const emu::ReplayStep &step = plan.steps[i];
-    const Resources *resources = c.resourcesOf(step.kernel);
-    if (!resources)
+  return std::move(result.traces);
+}
+
+llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText &c, const std::string &module,
+                                                             unsigned launch, const ConcretePlan &plan) {
+  double bufferBytes = 0;
+  for (const BufferImage &buffer : options.performance.launches[launch].buffers)
+    bufferBytes += double(buffer.bytes);
+  auto shapeOf = [&](const emu::ReplayStep &step) {
+    return LaunchShape{step.grid, step.block, step.sharedBytes, bufferBytes, options.warmL2};
+  };
+  std::vector<Resources> resources;
+  for (const emu::ReplayStep &step : plan.steps) {
+    const Resources *own = c.resourcesOf(step.kernel);
+    if (!own)
       return makeError("ptxas reports nothing for kernel '{0}'", step.kernel);
-    LaunchShape shape{step.grid, step.block, step.sharedBytes, bufferBytes, options.warmL2};
-    prediction.steps.push_back(predictLaunch(result.traces[i], *resources, shape, *gpu));
-    prediction.resources.push_back(*resources);
+    resources.push_back(*own);
   }
+  TracePlan traced = planTrace(*gpu, resources.front(), shapeOf(plan.steps.front()), options.tracedBlocks);
+  auto traces = trace(module, launch, plan, traced);
+  if (!traces)
+    return traces.takeError();
+  LaunchPrediction prediction;
+  for (size_t i = 0; i < plan.steps.size(); ++i)
+    prediction.steps.push_back(predictLaunch((*traces)[i], resources[i], shapeOf(plan.steps[i]), *gpu));
+  // Work is not always spread evenly: threads without a share of their own stand in the last blocks. The first block alone
+  // is a lower bound.
+  if (!traced.blocks.empty() && traced.blocks.front() != 0) {
+    auto first = trace(module, launch, plan, {{0}, gpu->l1Bytes});
+    if (!first)
+      return first.takeError();
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      LaunchShape alone = shapeOf(plan.steps[i]);
+      alone.grid = {1, 1, 1};
+      Prediction bound = predictLaunch((*first)[i], resources[i], alone, *gpu);
+      if (bound.seconds > prediction.steps[i].seconds) {
+        prediction.steps[i].seconds = bound.seconds;
+        prediction.steps[i].bottleneck = bound.bottleneck;
+      }
+    }
+  }
+  prediction.resources = std::move(resources);
   return prediction;
 }
 
