@@ -17,6 +17,7 @@
 #include "SharedCells.h"
 #include "StripLoops.h"
 #include "ThreadMapping.h"
+#include "ThreadSplit.h"
 #include "Transforms.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -32,26 +33,6 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override;
 };
 } // namespace
-
-/// Replaces nodes, by identity.
-static void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with) {
-  std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
-    if (auto it = with.find(e.get()); it != with.end())
-      return it->second;
-    std::vector<ExprRef> args;
-    bool changed = false;
-    for (const ExprRef &arg : e->args) {
-      args.push_back(visit(arg));
-      changed |= args.back() != arg;
-    }
-    if (!changed)
-      return e;
-    auto copy = std::make_shared<Expr>(*e);
-    copy->args = args;
-    return copy;
-  };
-  walk(root, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = visit(e); }); });
-}
 
 /// Barriers order nothing but the arrays in shared memory: global memory that the kernel writes it accesses after the last.
 static llvm::Error requireIdleBarriers(Kernel &kernel, const KernelModel &model) {
@@ -123,19 +104,10 @@ static void useGlobalIndices(Kernel &kernel, const std::array<int64_t, 3> &shape
   removeUnused(kernel);
 }
 
-llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm::StringRef, const Params &) const {
-  std::array<int64_t, 3> pinned = state.pinnedBlock(), shape = state.hints.block;
-  bool shared = false;
-  walk(*state.tree->body, [&](Stmt &s) { shared |= s.isShared; });
-  if (!shared)
-    return notApplicable("the kernel has no shared memory");
-  if (pinned[0] || pinned[1] || pinned[2])
-    return notApplicable("the block shape is fixed already");
-  if (!shape[0] || !shape[1] || !shape[2])
-    return notApplicable("the shape of the block is not known");
-  auto kernel = state.tree->clone();
-  if (llvm::Error e = removeEarlyReturns(*kernel))
-    return std::move(e);
+/// `result.tree` without its tiles; the block shape is that of the hints.
+static llvm::Expected<KernelState> unstaged(KernelState result) {
+  const std::array<int64_t, 3> shape = result.hints.block;
+  auto kernel = result.tree->clone();
   rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
     bool extent = e->kind == ExprKind::Builtin && e->text.starts_with("blockDim.");
     return extent ? intLit(shape[size_t(e->text.back() - 'x')], e->type) : nullptr;
@@ -178,14 +150,10 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
   }
   removeUnused(*kernel);
 
-  KernelState result = state;
   mergeStrips(result, *kernel, shape);
   sinkUnderLastGuard(*kernel);
   simplifyConditions(result, *kernel, shape);
   useGlobalIndices(*kernel, shape);
-  for (unsigned axis = 0; axis < 3; ++axis)
-    result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]),
-                   "its tiles are written for this block shape");
   // What the arrays' ranges are is plain from here on only.
   result.tree = result.original = kernel;
   KernelModel model(*kernel);
@@ -198,6 +166,45 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
       if (llvm::Error e = requireDisjoint(result, model, source, target))
         return std::move(e);
   return result;
+}
+
+/// Every axis is used through its global index.
+static bool isGlobal(const KernelState &state) {
+  auto kernel = state.tree->clone();
+  return llvm::none_of(normalizeGlobalIndex(*kernel, {0, 0, 0}), [](const AxisUse &use) { return use.other; });
+}
+
+llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm::StringRef, const Params &) const {
+  std::array<int64_t, 3> pinned = state.pinnedBlock(), shape = state.hints.block;
+  bool shared = false;
+  walk(*state.tree->body, [&](Stmt &s) { shared |= s.isShared; });
+  if (!shared)
+    return notApplicable("the kernel has no shared memory");
+  if (pinned[0] || pinned[1] || pinned[2])
+    return notApplicable("the block shape is fixed already");
+  if (!shape[0] || !shape[1] || !shape[2])
+    return notApplicable("the shape of the block is not known");
+  auto kernel = state.tree->clone();
+  if (llvm::Error e = removeEarlyReturns(*kernel))
+    return std::move(e);
+  if (auto split = findThreadSplit(*kernel, shape))
+    for (bool quotientAlongX : {false, true}) {
+      KernelState trial = state;
+      auto twoAxes = kernel->clone();
+      splitThreads(trial, *twoAxes, *split, quotientAlongX);
+      trial.tree = twoAxes;
+      auto result = unstaged(std::move(trial));
+      if (!result)
+        llvm::consumeError(result.takeError());
+      else if (isGlobal(*result))
+        return result;
+    }
+  KernelState result = state;
+  result.tree = kernel;
+  for (unsigned axis = 0; axis < 3; ++axis)
+    result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]),
+                   "its tiles are written for this block shape");
+  return unstaged(std::move(result));
 }
 
 const Transform *optiml::makeUnstageShared() {
