@@ -52,7 +52,8 @@ std::optional<ThreadSplit> optiml::findThreadSplit(Kernel &kernel, const std::ar
 
 void optiml::splitThreads(KernelState &state, Kernel &kernel, const ThreadSplit &split, bool quotientAlongX) {
   KernelModel model(kernel, {split.divisor * split.quotients, 1, 1});
-  ExprRef quotient = axisBuiltin("threadIdx", quotientAlongX ? 0 : 1), remainder = axisBuiltin("threadIdx", quotientAlongX ? 1 : 0);
+  ExprRef quotient = axisBuiltin("threadIdx", quotientAlongX ? 0 : 1),
+          remainder = axisBuiltin("threadIdx", quotientAlongX ? 1 : 0);
   std::map<const Expr *, ExprRef> replacement;
   std::vector<ExprRef> whole;
   walkExprs(*kernel.body, [&](const ExprRef &e) {
@@ -72,5 +73,6 @@ void optiml::splitThreads(KernelState &state, Kernel &kernel, const ThreadSplit 
   state.extents = {quotientAlongX ? along : across, quotientAlongX ? across : along, state.extents[2]};
   LaunchStep &step = state.rewrite.plan.steps[0];
   step.block = state.originalExtents = state.extents;
-  state.hints.block = {quotientAlongX ? split.quotients : split.divisor, quotientAlongX ? split.divisor : split.quotients, 1};
+  state.hints.block = {quotientAlongX ? split.quotients : split.divisor,
+                       quotientAlongX ? split.divisor : split.quotients, 1};
 }

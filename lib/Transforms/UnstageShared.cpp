@@ -1,9 +1,9 @@
 //===- UnstageShared.cpp - a kernel without its tiles ---------------------===//
 //
 // unstage-shared[kernel]: where a programmer has staged tiles in shared memory, every read of a tile becomes what the
-// thread that filled the cell has computed, and the tiles and barriers go. What is left is the kernel as one would write it
-// first, and as other transforms know how to tile it: strip-mined loops are one loop, a guard at the end stands around the
-// work, indices are global ones.
+// thread that filled the cell has computed, and the tiles and barriers go. What is left is the kernel as one would
+// write it first, and as other transforms know how to tile it: strip-mined loops are one loop, a guard at the end
+// stands around the work, indices are global ones.
 //
 // Legal: a read finds what one known thread has stored since the last barrier (SharedCells), computed from indices,
 // parameters and memory that the kernel does not write (or recorded: the arrays do not overlap). Barriers serve nothing
@@ -34,7 +34,8 @@ public:
 };
 } // namespace
 
-/// Barriers order nothing but the arrays in shared memory: global memory that the kernel writes it accesses after the last.
+/// Barriers order nothing but the arrays in shared memory: global memory that the kernel writes it accesses after the
+/// last.
 static llvm::Error requireIdleBarriers(Kernel &kernel, const KernelModel &model) {
   std::map<const Stmt *, unsigned> position;
   unsigned count = 0, last = 0;
@@ -50,7 +51,8 @@ static llvm::Error requireIdleBarriers(Kernel &kernel, const KernelModel &model)
       around.insert(&s);
   });
   for (const Access &access : model.accesses()) {
-    bool ordered = position[access.stmt] < last || llvm::any_of(access.path, [&](const Stmt *s) { return around.count(s) != 0; });
+    bool ordered =
+        position[access.stmt] < last || llvm::any_of(access.path, [&](const Stmt *s) { return around.count(s) != 0; });
     if (access.space == Space::Global && model.writesArray(access.array) && ordered)
       return notApplicable("barriers may order accesses to '{0}' (line {1})", access.array, access.stmt->line);
   }
@@ -63,7 +65,8 @@ static void removeStatements(Kernel &kernel, const std::set<const Stmt *> &which
       bool empty = s->kind == StmtKind::If || asCountedLoop(*s); // only what had nothing but such statements in it
       for (const StmtRef &child : s->body)
         empty &= child->body.empty();
-      return which.count(s.get()) || s->kind == StmtKind::Barrier || (s->kind == StmtKind::Decl && s->isShared) || empty;
+      return which.count(s.get()) || s->kind == StmtKind::Barrier || (s->kind == StmtKind::Decl && s->isShared) ||
+             empty;
     });
   };
   std::function<void(Stmt &)> visit = [&](Stmt &s) { // inner lists first
@@ -138,7 +141,8 @@ static llvm::Expected<KernelState> unstaged(KernelState result) {
       }
     for (const Access *load : cells.loads()) {
       if (load->space != Space::Global || model.writesArray(load->array))
-        return notApplicable("what is staged of '{0}' may change before it is used (line {1})", load->array, load->stmt->line);
+        return notApplicable("what is staged of '{0}' may change before it is used (line {1})", load->array,
+                             load->stmt->line);
       if (!isConstantOfFile(model, *load))
         sources.insert(load->array);
     }

@@ -13,7 +13,6 @@
 // RUN: optiml-opt --reread --kernels-only --block=16x16x1 --fp=strict --passes='unstage-shared[checked]' %s | FileCheck --check-prefix=STRICT %s
 
 // RUN: optiml-opt --reread --emit --block=16x16x1 --passes='unstage-shared[checked];unstage-shared[branches<16>];unstage-shared[whole];unstage-shared[offsets<16>];unstage-shared[pointers];unstage-shared[dynamic]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s -- 64 32 48 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-run --verify=%t.cu %s -- 48 48 48 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-run --verify=%t.cu %s -- 37 51 29 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-opt --reread --emit --block=64x1x1 --passes='unstage-shared[matvec]' %s > %t.matvec.cu
