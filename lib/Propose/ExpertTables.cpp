@@ -252,14 +252,14 @@ static std::vector<ExpertLine> makeLines() {
        {"issue", "fp64", "fp32", "latency"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
-  // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
-  for (ExpertLine &line : lines)
-    if (llvm::any_of(line.line.steps, [](const OpeningStep &s) { return s.required && (s.transform == "stage-shared" || s.transform == "stage-window"); }))
-      line.line.steps.insert(line.line.steps.begin(), step("unstage-shared"));
   // Threads that take turns come first to have one iteration each, where that is possible, and loops of few threads to be
   // axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is better after it.
   for (ExpertLine &line : lines)
     line.line.steps.insert(line.line.steps.begin(), {step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
+  // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
+  for (ExpertLine &line : lines)
+    if (llvm::any_of(line.line.steps, [](const OpeningStep &s) { return s.required && (s.transform == "stage-shared" || s.transform == "stage-window"); }))
+      line.line.steps.insert(line.line.steps.begin(), step("unstage-shared"));
   return lines;
 }
 

@@ -387,7 +387,10 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   };
   std::string first = a, second = b;
   bool swap = b < a;
-  state.require(IntExpr::of("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " + (swap ? text(a, *ra) : text(b, *rb)) + ")"),
-                (swap ? b : a) + " and " + (swap ? a : b) + " must not overlap");
+  IntExpr condition = IntExpr::of("disjoint(" + (swap ? text(b, *rb) : text(a, *ra)) + ", " + (swap ? text(a, *ra) : text(b, *rb)) + ")");
+  condition = condition.substitute([&](const std::string &name) {
+    return name.starts_with("block.") ? std::optional(state.originalExtents[size_t(name.back() - 'x')]) : std::nullopt;
+  });
+  state.require(condition, (swap ? b : a) + " and " + (swap ? a : b) + " must not overlap");
   return llvm::Error::success();
 }

@@ -187,3 +187,22 @@ ExprRef optiml::elementExpr(const KernelModel &model, const Access &access, cons
   ExprRef place = polyExpr(model, index);
   return subscript(access.root, access.wideIndex ? wideExpr(place) : place, access.node->type);
 }
+
+void optiml::replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with) {
+  std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
+    if (auto it = with.find(e.get()); it != with.end())
+      return it->second;
+    std::vector<ExprRef> args;
+    bool changed = false;
+    for (const ExprRef &arg : e->args) {
+      args.push_back(visit(arg));
+      changed |= args.back() != arg;
+    }
+    if (!changed)
+      return e;
+    auto copy = std::make_shared<Expr>(*e);
+    copy->args = args;
+    return copy;
+  };
+  walk(root, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = visit(e); }); });
+}

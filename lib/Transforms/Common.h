@@ -102,6 +102,9 @@ ExprRef wideExpr(const ExprRef &e);
 /// The element at linear index `index` of the array that `access` accesses.
 ExprRef elementExpr(const KernelModel &model, const Access &access, const Poly &index);
 
+/// Replaces expressions by identity, wherever they stand under `root`.
+void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with);
+
 /// Of the kernel's static shared memory.
 int64_t sharedBytes(const Kernel &kernel);
 

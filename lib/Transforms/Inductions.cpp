@@ -101,7 +101,8 @@ void Inductions::findFollowed() {
         ++advanced[advance.name];
   }
   walkExprs(*kernel.body, [&](const ExprRef &e) {
-    bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    bool changes =
+        e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
     if (changes && e->args[0]->kind == ExprKind::Var)
       ++changed[e->args[0]->text];
   });
@@ -115,8 +116,9 @@ bool Inductions::plain(const ExprRef &e) const {
   bool ok = true;
   walk(e, [&](const ExprRef &n) {
     bool dereference = n->kind == ExprKind::Unary && (n->text == "*" || n->text == "&");
-    ok &= n->kind == ExprKind::IntLit || n->kind == ExprKind::Builtin || n->kind == ExprKind::Binary || n->kind == ExprKind::Cast ||
-          (n->kind == ExprKind::Unary && !dereference) || n->kind == ExprKind::Member || n->kind == ExprKind::Var;
+    ok &= n->kind == ExprKind::IntLit || n->kind == ExprKind::Builtin || n->kind == ExprKind::Binary ||
+          n->kind == ExprKind::Cast || (n->kind == ExprKind::Unary && !dereference) || n->kind == ExprKind::Member ||
+          n->kind == ExprKind::Var;
     if (n->kind == ExprKind::Var && !followed.count(n->text))
       ok &= model.stable(n);
     if (n->kind == ExprKind::Member)
@@ -180,10 +182,12 @@ bool Inductions::loop(Stmt &s) {
   if (!step.count(counter) || !(own ? s.init->text == counter : followed.count(counter) != 0))
     return false;
   Type type = own ? s.init->type : types[counter];
-  ExprRef first = own ? substitute(s.init->expr, values) : now(counter, type), end = substitute(s.expr->args[1], values);
+  ExprRef first = own ? substitute(s.init->expr, values) : now(counter, type),
+          end = substitute(s.expr->args[1], values);
   auto by = model.poly(step[counter]).constant();
   for (const auto &[name, e] : step)
-    if (mentions(end, name) || !plain(e) || llvm::any_of(step, [&, &e = e](const auto &other) { return mentions(e, other.first); }))
+    if (mentions(end, name) || !plain(e) ||
+        llvm::any_of(step, [&, &e = e](const auto &other) { return mentions(e, other.first); }))
       return false;
   if (!by || *by <= 0 || !type.isInt() || type.bytes < 4 || !plain(first) || !plain(end))
     return false;
@@ -237,14 +241,15 @@ bool Inductions::run() {
     return true;
   std::vector<StmtRef> list;
   for (const StmtRef &s : kernel.body->body) {
-    if (mentionsAny(*s, gone) && !(s->kind == StmtKind::For && s->init && s->init->kind == StmtKind::Decl && gone.count(s->init->text) &&
-                                   !followed.count(s->init->text)))
+    if (mentionsAny(*s, gone) && !(s->kind == StmtKind::For && s->init && s->init->kind == StmtKind::Decl &&
+                                   gone.count(s->init->text) && !followed.count(s->init->text)))
       return false;
     if (s->kind == StmtKind::Decl && followed.count(s->text)) {
       values[s->text] = substitute(s->expr, values);
       continue;
     }
-    if (auto advance = s->kind == StmtKind::Expr ? advanceOf(s->expr) : std::nullopt; advance && followed.count(advance->name)) {
+    if (auto advance = s->kind == StmtKind::Expr ? advanceOf(s->expr) : std::nullopt;
+        advance && followed.count(advance->name)) {
       if (!plain(advance->by))
         return false;
       values[advance->name] = moved(now(advance->name, types[advance->name]), substitute(advance->by, values));

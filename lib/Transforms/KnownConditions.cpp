@@ -26,11 +26,13 @@ static std::string relation(const Poly &p) {
 bool Assumptions::complete(const Poly &p, const std::vector<Poly> &facts) {
   for (const Poly &fact : facts) {
     Poly missing = p - fact;
-    bool related = fact.atoms() != std::set<std::string>() && !missing.constant() && planText(model, missing) && !planText(model, p);
+    bool related = fact.atoms() != std::set<std::string>() && !missing.constant() && planText(model, missing) &&
+                   !planText(model, p);
     auto value = related ? IntExpr::of(missing.str()).evaluate([&](const std::string &name) {
       auto it = hints.scalars.find(name);
       return it == hints.scalars.end() ? std::nullopt : std::optional(it->second);
-    }) : std::nullopt;
+    })
+                         : std::nullopt;
     if (!value || *value < 0)
       continue;
     made.insert(relation(missing));
@@ -72,20 +74,24 @@ std::optional<bool> optiml::truth(const KernelModel &model, const ExprRef &condi
 }
 
 /// `condition` without the parts of its conjunctions and disjunctions that are known.
-static ExprRef remaining(const KernelModel &model, const ExprRef &condition, const std::vector<Poly> &facts, Assumptions *assume) {
+static ExprRef remaining(const KernelModel &model, const ExprRef &condition, const std::vector<Poly> &facts,
+                         Assumptions *assume) {
   if (auto known = truth(model, condition, facts, assume))
     return intLit(*known, Type::makeBool());
   if (condition->kind != ExprKind::Binary || (condition->text != "&&" && condition->text != "||"))
     return condition;
-  ExprRef a = remaining(model, condition->args[0], facts, assume), b = remaining(model, condition->args[1], facts, assume);
+  ExprRef a = remaining(model, condition->args[0], facts, assume),
+          b = remaining(model, condition->args[1], facts, assume);
   if (a->kind == ExprKind::IntLit) // a known part does not decide, or the whole would be known
     return b;
   if (b->kind == ExprKind::IntLit)
     return a;
-  return a == condition->args[0] && b == condition->args[1] ? condition : binary(condition->text, a, b, condition->type);
+  return a == condition->args[0] && b == condition->args[1] ? condition
+                                                            : binary(condition->text, a, b, condition->type);
 }
 
-ExprRef optiml::simplified(const KernelModel &model, const ExprRef &e, const std::vector<Poly> &facts, Assumptions *assume) {
+ExprRef optiml::simplified(const KernelModel &model, const ExprRef &e, const std::vector<Poly> &facts,
+                           Assumptions *assume) {
   return rewrite(e, [&](const ExprRef &n) -> ExprRef {
     if (n->kind != ExprKind::Cond)
       return nullptr;
@@ -94,7 +100,8 @@ ExprRef optiml::simplified(const KernelModel &model, const ExprRef &e, const std
     if (!value)
       return condition == n->args[0] ? nullptr : conditional(condition, n->args[1], n->args[2]);
     const ExprRef &taken = n->args[*value ? 1 : 2];
-    bool same = taken->type.cls == n->type.cls && taken->type.bytes == n->type.bytes && taken->type.isSigned == n->type.isSigned;
+    bool same = taken->type.cls == n->type.cls && taken->type.bytes == n->type.bytes &&
+                taken->type.isSigned == n->type.isSigned;
     return same ? taken : castTo(n->type, taken);
   });
 }

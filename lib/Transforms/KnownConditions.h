@@ -9,7 +9,8 @@ namespace optiml {
 /// Whether `p` >= 0 follows from facts >= 0.
 bool follows(const Poly &p, std::vector<Poly> facts);
 
-/// Relations between parameters ("rowsA >= rowsC") that hold for the captured launches, and can be conditions of the kernel.
+/// Relations between parameters ("rowsA >= rowsC") that hold for the captured launches, and can be conditions of the
+/// kernel.
 class Assumptions {
 public:
   Assumptions(const KernelState &state, const KernelModel &model) : hints(state.hints), model(model) {}
@@ -29,8 +30,10 @@ std::optional<bool> truth(const KernelModel &model, const ExprRef &condition, co
                           Assumptions *assume = nullptr);
 
 /// `e` where the facts hold: without conditions that are known, and without what they leave out.
-ExprRef simplified(const KernelModel &model, const ExprRef &e, const std::vector<Poly> &facts, Assumptions *assume = nullptr);
-/// The same for all that is computed in the kernel, guards and loops around it being known. Conditions in `state` may help.
+ExprRef simplified(const KernelModel &model, const ExprRef &e, const std::vector<Poly> &facts,
+                   Assumptions *assume = nullptr);
+/// The same for all that is computed in the kernel, guards and loops around it being known. Conditions in `state` may
+/// help.
 void simplifyConditions(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block);
 
 /// Where the kernel ends with `if (c) { … }`, what stands before it and has no effect but on this goes into it.

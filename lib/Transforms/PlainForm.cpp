@@ -21,8 +21,8 @@ private:
 
   Kernel &kernel;
   std::set<std::string> taken;
-  std::set<std::string> params;                                 ///< structs among them
-  std::map<std::string, std::map<std::string, Type>> structs;   ///< local structs: their members in use
+  std::set<std::string> params;                               ///< structs among them
+  std::map<std::string, std::map<std::string, Type>> structs; ///< local structs: their members in use
   std::map<std::string, std::string> copyOf;
   std::map<std::pair<std::string, std::string>, std::string> names;
 };
@@ -35,7 +35,8 @@ void StructSplitter::findStructs() {
   std::map<std::string, unsigned> uses, members;
   std::map<std::string, std::map<std::string, Type>> fields;
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind != StmtKind::Decl || s.type.cls != Type::Class::Record || s.isShared || !s.dims.empty() || s.type.isVolatile)
+    if (s.kind != StmtKind::Decl || s.type.cls != Type::Class::Record || s.isShared || !s.dims.empty() ||
+        s.type.isVolatile)
       return;
     bool copies = s.expr && s.expr->kind == ExprKind::Var;
     if (!s.expr || copies)
@@ -50,7 +51,8 @@ void StructSplitter::findStructs() {
       ++members[e->args[0]->text];
       fields[e->args[0]->text][e->text] = e->type;
     }
-    if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Member && e->args[0]->args[0]->kind == ExprKind::Var)
+    if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Member &&
+        e->args[0]->args[0]->kind == ExprKind::Var)
       ++uses[e->args[0]->args[0]->text]; // someone else may change it
   });
   for (const auto &[copy, source] : copyOf)
@@ -138,7 +140,8 @@ static ExprRef assignedTo(const Stmt &s, const std::string &name) {
 static void splitValues(Kernel &kernel) {
   std::map<std::string, unsigned> changes;
   walkExprs(*kernel.body, [&](const ExprRef &e) {
-    bool change = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    bool change =
+        e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
     if (change && e->args[0]->kind == ExprKind::Var)
       ++changes[e->args[0]->text];
   });
@@ -183,8 +186,9 @@ static std::optional<std::pair<ExprRef, ExprRef>> lesser(const KernelModel &mode
     return lesser(model, e->args[0]);
   if (e->kind == ExprKind::Call && (e->text == "min" || e->text == "std::min") && e->isLibrary && e->args.size() == 2)
     return std::pair(e->args[0], e->args[1]);
-  if (e->kind == ExprKind::Cond && e->args[0]->kind == ExprKind::Binary && (e->args[0]->text == "<" || e->args[0]->text == "<=") &&
-      equal(e->args[0]->args[0], e->args[1]) && equal(e->args[0]->args[1], e->args[2]))
+  if (e->kind == ExprKind::Cond && e->args[0]->kind == ExprKind::Binary &&
+      (e->args[0]->text == "<" || e->args[0]->text == "<=") && equal(e->args[0]->args[0], e->args[1]) &&
+      equal(e->args[0]->args[1], e->args[2]))
     return std::pair(e->args[1], e->args[2]);
   return std::nullopt;
 }
@@ -193,7 +197,8 @@ static std::optional<std::pair<ExprRef, ExprRef>> lesser(const KernelModel &mode
 static void splitLoopConditions(Kernel &kernel) {
   KernelModel model(kernel);
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind != StmtKind::For || !s.expr || s.expr->kind != ExprKind::Binary || !s.init || s.init->kind != StmtKind::Decl)
+    if (s.kind != StmtKind::For || !s.expr || s.expr->kind != ExprKind::Binary || !s.init ||
+        s.init->kind != StmtKind::Decl)
       return;
     std::string counter = s.init->text;
     ExprRef first, second;
@@ -218,12 +223,17 @@ static void splitLoopConditions(Kernel &kernel) {
       std::swap(first, second);
     // What held no longer does not hold again, as the counter grows.
     std::vector<Poly> says;
-    if (trips(first) && second->kind == ExprKind::Binary && (second->text == "<" || second->text == ">" || second->text == "<=" || second->text == ">=")) {
+    if (trips(first) && second->kind == ExprKind::Binary &&
+        (second->text == "<" || second->text == ">" || second->text == "<=" || second->text == ">=")) {
       bool plain = true; // nothing in the loop changes anything but the counter
-      walk(second, [&](const ExprRef &e) { plain &= e->kind != ExprKind::Subscript && e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec; });
+      walk(second, [&](const ExprRef &e) {
+        plain &=
+            e->kind != ExprKind::Subscript && e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec;
+      });
       for (const std::string &name : namesIn(second))
         plain &= name == counter || model.stable(var(name, Type::makeInt()));
-      Poly low = model.poly(second->args[second->text[0] == '>' ? 1 : 0]), high = model.poly(second->args[second->text[0] == '>' ? 0 : 1]);
+      Poly low = model.poly(second->args[second->text[0] == '>' ? 1 : 0]),
+           high = model.poly(second->args[second->text[0] == '>' ? 0 : 1]);
       if (plain && second->args[0]->type.isInt() && second->args[1]->type.isInt())
         says.push_back(high - low);
     }
@@ -244,8 +254,9 @@ void optiml::bringIntoPlainForm(Kernel &kernel) {
   normalize(kernel); // the members' declarations go to where their values are
   splitValues(kernel);
   rewriteExprs(*kernel.body, [](const ExprRef &e) -> ExprRef {
-    bool address = e->kind == ExprKind::Unary && e->text == "&" && e->type.isPointer() && e->args[0]->kind == ExprKind::Subscript &&
-                   e->args[0]->args[0]->type.isPointer() && e->args[0]->args[0]->kind != ExprKind::Subscript &&
+    bool address = e->kind == ExprKind::Unary && e->text == "&" && e->type.isPointer() &&
+                   e->args[0]->kind == ExprKind::Subscript && e->args[0]->args[0]->type.isPointer() &&
+                   e->args[0]->args[0]->kind != ExprKind::Subscript &&
                    e->args[0]->args[0]->type.text.find('[') == std::string::npos;
     if (!address)
       return nullptr;

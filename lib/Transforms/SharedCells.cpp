@@ -62,7 +62,8 @@ static std::vector<CountedLoop> addStrides(const Access &access, std::vector<Pol
   std::vector<CountedLoop> loops;
   for (Stmt *s : access.path)
     if (auto loop = asCountedLoop(*s); loop && loop->step > 1 && constantValue(loop->lower)) {
-      Poly exact = Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom(numberOf(*loop));
+      Poly exact =
+          Poly::atom(loop->var) - Poly(*constantValue(loop->lower)) - Poly(loop->step) * Poly::atom(numberOf(*loop));
       facts.insert(facts.end(), {exact, Poly() - exact});
       loops.push_back(*loop);
     }
@@ -98,7 +99,9 @@ llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const
       common.resize(n);
     }
   auto storesIn = [&](const Stmt *list) {
-    return llvm::any_of(accesses, [&](const Access *a) { return a->write && positionIn(*list, *a) && *positionIn(*list, *a) < *positionIn(*list, **firstRead); });
+    return llvm::any_of(accesses, [&](const Access *a) {
+      return a->write && positionIn(*list, *a) && *positionIn(*list, *a) < *positionIn(*list, **firstRead);
+    });
   };
   while (!common.empty() && (common.back()->kind != StmtKind::Block || !storesIn(common.back())))
     common.pop_back();
@@ -135,7 +138,8 @@ llvm::Error SharedCells::collectArray(const std::string &name, std::vector<const
   // In a loop with several stores an earlier one may come later.
   for (const Store &a : array.stores)
     for (const Store &b : array.stores)
-      if (!a.loops.empty() && !b.loops.empty() && a.loops[0].stmt == b.loops[0].stmt && a.access->subscripts != b.access->subscripts)
+      if (!a.loops.empty() && !b.loops.empty() && a.loops[0].stmt == b.loops[0].stmt &&
+          a.access->subscripts != b.access->subscripts)
         return notApplicable("a loop stores several cells of '{0}' (line {1})", name, b.access->stmt->line);
   if (array.stores.empty() || !waits)
     return notApplicable("'{0}' is not filled before a barrier and read after it", name);
@@ -164,7 +168,8 @@ llvm::Error SharedCells::sameForAll(const Stmt &list) const {
   if (returns)
     return notApplicable("threads leave the kernel before the others are done");
   for (Stmt *s : around) {
-    bool branch = s->kind == StmtKind::If, loop = s->kind == StmtKind::For || s->kind == StmtKind::While || s->kind == StmtKind::Do;
+    bool branch = s->kind == StmtKind::If,
+         loop = s->kind == StmtKind::For || s->kind == StmtKind::While || s->kind == StmtKind::Do;
     if ((branch || loop) && s->expr && model.varies(s->expr) & (AnyThread | FromMemory))
       return notApplicable("not all threads of a block go the same way (line {0})", s->line);
     if (loop && leavesLoop(*s->body[0]))
@@ -175,7 +180,8 @@ llvm::Error SharedCells::sameForAll(const Stmt &list) const {
 
 llvm::Expected<SharedCells::Store> SharedCells::understood(const Access &access, const Stmt &list) {
   const Stmt &s = *access.stmt;
-  if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign || s.expr->text != "=" || s.expr->args[0] != access.node)
+  if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign || s.expr->text != "=" ||
+      s.expr->args[0] != access.node)
     return notApplicable("'{0}' is written in a way that is not understood (line {1})", access.array, s.line);
   Store store{&access, s.expr->args[1], {}, {}};
   const auto &path = access.path;
@@ -196,9 +202,7 @@ llvm::Expected<SharedCells::Store> SharedCells::understood(const Access &access,
   return store;
 }
 
-std::set<const Stmt *> SharedCells::storeStatements() const {
-  return written;
-}
+std::set<const Stmt *> SharedCells::storeStatements() const { return written; }
 
 //===----------------------------------------------------------------------===//
 // Who has stored it
@@ -223,8 +227,8 @@ static Poly multiples(const Poly &p, int64_t weight) {
   return result;
 }
 
-/// The thread and iterations that store the cell that `read` reads: every dimension of the store's index is a number whose
-/// digits are thread indices and counters; dividing by the weights, the largest first, tells them.
+/// The thread and iterations that store the cell that `read` reads: every dimension of the store's index is a number
+/// whose digits are thread indices and counters; dividing by the weights, the largest first, tells them.
 std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, const Access &read) const {
   const std::vector<Poly> &cell = store.access->subscripts, &place = read.subscripts;
   if (cell.size() != place.size())
@@ -307,8 +311,11 @@ std::optional<SharedCells::Writer> SharedCells::writerOf(const Store &store, con
 
 /// `e` as a value of another type, as few casts as that takes.
 static ExprRef converted(const Type &type, const ExprRef &e) {
-  auto same = [&](const Type &other) { return other.cls == type.cls && other.bytes == type.bytes && other.isSigned == type.isSigned; };
-  bool widens = e->kind == ExprKind::Cast && e->type.isInt() && e->args[0]->type.isInt() && type.isInt() && e->type.bytes >= 4;
+  auto same = [&](const Type &other) {
+    return other.cls == type.cls && other.bytes == type.bytes && other.isSigned == type.isSigned;
+  };
+  bool widens =
+      e->kind == ExprKind::Cast && e->type.isInt() && e->args[0]->type.isInt() && type.isInt() && e->type.bytes >= 4;
   if (widens && same(e->args[0]->type))
     return e->args[0];
   if (same(e->type) || (type.cls != Type::Class::Int && !type.isFloat()))
@@ -321,7 +328,8 @@ static ExprRef converted(const Type &type, const ExprRef &e) {
 }
 
 /// `e` of the store as its writer has computed it.
-llvm::Expected<ExprRef> SharedCells::atWriter(const ExprRef &e, const Store &store, const Writer &writer, const Stmt &list) const {
+llvm::Expected<ExprRef> SharedCells::atWriter(const ExprRef &e, const Store &store, const Writer &writer,
+                                              const Stmt &list) const {
   std::string why;
   auto isOutside = [&](const Stmt *declaration) { // it can be seen from where the array is read
     bool within = false;
@@ -360,7 +368,8 @@ llvm::Expected<ExprRef> SharedCells::atWriter(const ExprRef &e, const Store &sto
       ExprRef value = converted(n->type, visit(d->expr));
       return equal(value, converted(n->type, d->expr)) && isOutside(d) ? n : value;
     }
-    if (!n->pure || n->kind == ExprKind::Assign || n->kind == ExprKind::IncDec || n->kind == ExprKind::Opaque || n->type.isVolatile)
+    if (!n->pure || n->kind == ExprKind::Assign || n->kind == ExprKind::IncDec || n->kind == ExprKind::Opaque ||
+        n->type.isVolatile)
       why = "is computed in a way that is not understood";
     std::vector<ExprRef> args;
     bool changed = false;
@@ -382,15 +391,18 @@ llvm::Expected<ExprRef> SharedCells::atWriter(const ExprRef &e, const Store &sto
 
 /// The value that the first `count` stores leave in the cell that `read` reads.
 llvm::Expected<ExprRef> SharedCells::stored(const Array &array, size_t count, const Access &read,
-                                            std::vector<std::pair<ExprRef, bool>> known, const std::vector<Poly> &facts) const {
+                                            std::vector<std::pair<ExprRef, bool>> known,
+                                            const std::vector<Poly> &facts) const {
   auto none = [&] {
-    return notApplicable("a cell of '{0}' that is read may not have been stored (line {1})", read.array, read.stmt->line);
+    return notApplicable("a cell of '{0}' that is read may not have been stored (line {1})", read.array,
+                         read.stmt->line);
   };
   while (count-- > 0) {
     const Store &store = array.stores[count];
     auto writer = writerOf(store, read);
     if (!writer)
-      return notApplicable("which thread has stored a cell of '{0}' is not understood (line {1})", read.array, read.stmt->line);
+      return notApplicable("which thread has stored a cell of '{0}' is not understood (line {1})", read.array,
+                           read.stmt->line);
     std::vector<Poly> here = facts;
     llvm::append_range(here, writer->facts);
     for (const auto &[condition, taken] : known)
@@ -413,8 +425,8 @@ llvm::Expected<ExprRef> SharedCells::stored(const Array &array, size_t count, co
       if (!guard)
         return guard;
       bool holds = truth(model, *guard, here) == taken || llvm::any_of(known, [&, taken = taken](const auto &k) {
-        return k.second == taken && equal(k.first, *guard);
-      });
+                     return k.second == taken && equal(k.first, *guard);
+                   });
       if (holds)
         continue;
       if (auto sameForAll = atWriter(condition, store, *writer, *array.list); !sameForAll)
@@ -430,7 +442,8 @@ llvm::Expected<ExprRef> SharedCells::stored(const Array &array, size_t count, co
     if (!otherwise)
       return otherwise;
     ExprRef stored = converted(read.node->type, *value);
-    return open[0].second ? conditional(open[0].first, stored, *otherwise) : conditional(open[0].first, *otherwise, stored);
+    return open[0].second ? conditional(open[0].first, stored, *otherwise)
+                          : conditional(open[0].first, *otherwise, stored);
   }
   return none();
 }

@@ -6,14 +6,14 @@
 
 namespace optiml {
 
-/// The arrays that a block fills, waits, and reads: for each read, the value that was stored there, as the thread that reads
-/// would compute it itself.
+/// The arrays that a block fills, waits, and reads: for each read, the value that was stored there, as the thread that
+/// reads would compute it itself.
 ///
-/// An array is understood when all its stores stand before a barrier in some list of statements, and all its reads after it
-/// in the same list: a read then finds what some thread has stored in the same iterations of the loops around. Which thread
-/// that was follows from the cell's index, which has to be an affine function of the thread (and of the loops around the
-/// store) that gives no two threads one cell. What was stored has to be a function of indices, parameters, counters of loops
-/// around the list, and memory that the kernel does not write.
+/// An array is understood when all its stores stand before a barrier in some list of statements, and all its reads
+/// after it in the same list: a read then finds what some thread has stored in the same iterations of the loops around.
+/// Which thread that was follows from the cell's index, which has to be an affine function of the thread (and of the
+/// loops around the store) that gives no two threads one cell. What was stored has to be a function of indices,
+/// parameters, counters of loops around the list, and memory that the kernel does not write.
 class SharedCells {
 public:
   /// `shape`: the block, which `model` was made for.
@@ -38,15 +38,15 @@ private:
     std::vector<CountedLoop> loops;               ///< within the list
   };
   struct Array {
-    const Stmt *list = nullptr;  ///< holds stores, barrier and reads
-    std::vector<Store> stores;   ///< in order
+    const Stmt *list = nullptr; ///< holds stores, barrier and reads
+    std::vector<Store> stores;  ///< in order
   };
   /// A thread, and iterations of the loops around its store.
   struct Writer {
-    std::map<std::string, Poly> at;      ///< by thread index and counter
-    std::vector<Poly> within;            ///< it exists where these are >= 0
-    std::vector<Poly> facts;             ///< of the names that `within` is about
-    std::set<std::string> any;           ///< thread indices that the cell does not tell: all of them may store it
+    std::map<std::string, Poly> at; ///< by thread index and counter
+    std::vector<Poly> within;       ///< it exists where these are >= 0
+    std::vector<Poly> facts;        ///< of the names that `within` is about
+    std::set<std::string> any;      ///< thread indices that the cell does not tell: all of them may store it
   };
 
   bool staysInRows(const Access &access) const;
@@ -54,8 +54,8 @@ private:
   llvm::Expected<Store> understood(const Access &access, const Stmt &list);
   llvm::Error sameForAll(const Stmt &list) const;
   std::optional<Writer> writerOf(const Store &store, const Access &read) const;
-  llvm::Expected<ExprRef> stored(const Array &array, size_t count, const Access &read, std::vector<std::pair<ExprRef, bool>> known,
-                                 const std::vector<Poly> &facts) const;
+  llvm::Expected<ExprRef> stored(const Array &array, size_t count, const Access &read,
+                                 std::vector<std::pair<ExprRef, bool>> known, const std::vector<Poly> &facts) const;
   llvm::Expected<ExprRef> atWriter(const ExprRef &e, const Store &store, const Writer &writer, const Stmt &list) const;
 
   Kernel &kernel;

@@ -10,7 +10,8 @@ using namespace optiml;
 namespace {
 class StripMerger {
 public:
-  StripMerger(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block, CountedLoop outer, CountedLoop inner)
+  StripMerger(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block, CountedLoop outer,
+              CountedLoop inner)
       : state(state), model(kernel, block), outer(std::move(outer)), inner(std::move(inner)) {}
   /// The one loop, or null.
   StmtRef run();
@@ -52,7 +53,8 @@ std::optional<Poly> StripMerger::inWhole(const Poly &p) const {
   Poly strips = Poly(strip / outer.step) * (Poly::atom(outer.var) - model.poly(outer.lower));
   Poly whole = p.substitute(inner.var, Poly::atom("@whole") - strips);
   for (const std::string &atom : whole.atoms())
-    if (ExprRef e = model.atomExpr(atom); atom == outer.var || (e && (mentions(e, outer.var) || mentions(e, inner.var))))
+    if (ExprRef e = model.atomExpr(atom);
+        atom == outer.var || (e && (mentions(e, outer.var) || mentions(e, inner.var))))
       return std::nullopt;
   return whole;
 }
@@ -71,7 +73,8 @@ ExprRef StripMerger::flattenedComparison(const ExprRef &e) const {
     return nullptr;
   Poly rest = *whole - *slope * Poly::atom("@whole");
   ExprRef counter = var(inner.var, type);
-  return *slope == Poly(1) ? binary(e->text, counter, polyExpr(model, Poly() - rest), e->type) : binary(e->text, polyExpr(model, rest), counter, e->type);
+  return *slope == Poly(1) ? binary(e->text, counter, polyExpr(model, Poly() - rest), e->type)
+                           : binary(e->text, polyExpr(model, rest), counter, e->type);
 }
 
 /// `e` in terms of the one counter, which has the inner one's name.
@@ -79,7 +82,8 @@ ExprRef StripMerger::flattened(const ExprRef &e) {
   auto concerns = [&](const ExprRef &x) { return mentions(x, outer.var) || mentions(x, inner.var); };
   if (!concerns(e))
     return e;
-  bool arithmetic = e->type.isInt() && e->type.cls != Type::Class::Bool && (e->kind == ExprKind::Binary || e->kind == ExprKind::Cast);
+  bool arithmetic =
+      e->type.isInt() && e->type.cls != Type::Class::Bool && (e->kind == ExprKind::Binary || e->kind == ExprKind::Cast);
   if (arithmetic) {
     std::vector<ExprRef> terms;
     sumTerms(e, terms);
@@ -89,7 +93,9 @@ ExprRef StripMerger::flattened(const ExprRef &e) {
         sum = sum + model.poly(term);
     if (auto whole = inWhole(sum)) {
       ExprRef counter = polyExpr(model, whole->substitute("@whole", Poly::atom(inner.var)));
-      counter = rewrite(counter, [&](const ExprRef &n) { return n->kind == ExprKind::Var && n->text == inner.var ? var(inner.var, type) : nullptr; });
+      counter = rewrite(counter, [&](const ExprRef &n) {
+        return n->kind == ExprKind::Var && n->text == inner.var ? var(inner.var, type) : nullptr;
+      });
       if (llvm::any_of(terms, [&](const ExprRef &term) { return concerns(term) && term->type.bytes == 8; }))
         counter = wideExpr(counter);
       ExprRef result;
@@ -102,7 +108,8 @@ ExprRef StripMerger::flattened(const ExprRef &e) {
       }
       if (e->type.bytes == 8 && result->type.bytes < 8)
         return wideExpr(result);
-      return e->type.isSigned == result->type.isSigned || e->type.bytes != result->type.bytes ? result : castTo(e->type, result);
+      return e->type.isSigned == result->type.isSigned || e->type.bytes != result->type.bytes ? result
+                                                                                              : castTo(e->type, result);
     }
   }
   if (ExprRef comparison = flattenedComparison(e))
@@ -145,7 +152,9 @@ bool StripMerger::isZero(const ExprRef &e) const {
 
 /// Where the facts hold, `s` only adds zeros to the thread's own variables.
 bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptions &assume) const {
-  auto all = [&](const Stmt &list) { return llvm::all_of(list.body, [&](const StmtRef &c) { return addsNothing(*c, facts, assume); }); };
+  auto all = [&](const Stmt &list) {
+    return llvm::all_of(list.body, [&](const StmtRef &c) { return addsNothing(*c, facts, assume); });
+  };
   switch (s.kind) {
   case StmtKind::Block:
     return all(s);
@@ -154,7 +163,8 @@ bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptio
   case StmtKind::If: {
     auto known = truth(model, s.expr, facts, &assume);
     if (known)
-      return *known ? addsNothing(*s.body[0], facts, assume) : s.body.size() < 2 || addsNothing(*s.body[1], facts, assume);
+      return *known ? addsNothing(*s.body[0], facts, assume)
+                    : s.body.size() < 2 || addsNothing(*s.body[1], facts, assume);
     return all(s);
   }
   case StmtKind::Decl:
@@ -179,7 +189,8 @@ bool StripMerger::addsNothing(Stmt &s, const std::vector<Poly> &facts, Assumptio
   if (s.expr->text != "=")
     return false;
   if (value->kind == ExprKind::Binary && value->text == "+")
-    return (equal(value->args[0], target) && isZero(value->args[1])) || (equal(value->args[1], target) && isZero(value->args[0]));
+    return (equal(value->args[0], target) && isZero(value->args[1])) ||
+           (equal(value->args[1], target) && isZero(value->args[0]));
   bool fma = value->kind == ExprKind::Call && value->isLibrary && value->args.size() == 3 &&
              (value->text == "fma" || value->text == "fmaf" || value->text == "__fmaf_rn" || value->text == "std::fma");
   return fma && isZero(value->args[0]) && isZero(value->args[1]) && equal(value->args[2], target);
@@ -215,7 +226,8 @@ std::optional<std::pair<Poly, int64_t>> StripMerger::ceiling(const std::string &
     return x;
   };
   ExprRef n = integer(q->args[0]), d = integer(q->args[1]);
-  auto divisor = d->kind == ExprKind::FloatLit ? std::optional<int64_t>(int64_t(std::strtod(d->text.c_str(), nullptr))) : constantValue(d);
+  auto divisor = d->kind == ExprKind::FloatLit ? std::optional<int64_t>(int64_t(std::strtod(d->text.c_str(), nullptr)))
+                                               : constantValue(d);
   if (d->kind == ExprKind::FloatLit && double(*divisor) != std::strtod(d->text.c_str(), nullptr))
     return std::nullopt;
   if (!n->type.isInt() || !divisor || *divisor < 1 || *divisor > 1024)
@@ -306,7 +318,8 @@ ExprRef StripMerger::endOfWholeStrips() {
   } else {
     std::vector<std::string> quotients;
     for (const std::string &atom : length.atoms())
-      if (ExprRef e = model.atomExpr(atom); e && e->kind == ExprKind::Binary && e->text == "/" && constantValue(e->args[1]) == strip)
+      if (ExprRef e = model.atomExpr(atom);
+          e && e->kind == ExprKind::Binary && e->text == "/" && constantValue(e->args[1]) == strip)
         quotients.push_back(atom);
     if (quotients.size() != 1)
       return nullptr;
@@ -347,10 +360,13 @@ StmtRef StripMerger::run() {
   if (!trips || *trips < 2 || inner.step != 1 || constantValue(inner.lower) != 0 || mentions(inner.upper, outer.var))
     return nullptr;
   strip = *trips;
-  if ((outer.step != 1 && outer.step != strip) || !model.stable(outer.lower) || !model.stable(outer.upper) || outer.type.bytes < 4)
+  if ((outer.step != 1 && outer.step != strip) || !model.stable(outer.lower) || !model.stable(outer.upper) ||
+      outer.type.bytes < 4)
     return nullptr;
   bool leaves = hasBarrier(*outer.stmt);
-  walk(*outer.stmt, [&](Stmt &s) { leaves |= s.kind == StmtKind::Break || s.kind == StmtKind::Continue || s.kind == StmtKind::Return; });
+  walk(*outer.stmt, [&](Stmt &s) {
+    leaves |= s.kind == StmtKind::Break || s.kind == StmtKind::Continue || s.kind == StmtKind::Return;
+  });
   if (leaves)
     return nullptr;
   type = outer.type;
@@ -371,7 +387,8 @@ static void unswitch(Kernel &kernel, const std::array<int64_t, 3> &block) {
         continue;
       StmtRef branch = s->body[0]->body[0];
       KernelModel model(kernel, block);
-      if (branch->kind != StmtKind::If || branch->body.size() != 1 || mentions(branch->expr, loop->var) || !model.stable(branch->expr))
+      if (branch->kind != StmtKind::If || branch->body.size() != 1 || mentions(branch->expr, loop->var) ||
+          !model.stable(branch->expr))
         continue;
       bool inside = false; // its variables are the loop's own
       walk(*s, [&](Stmt &t) { inside |= t.kind == StmtKind::Decl && mentions(branch->expr, t.text); });
@@ -390,8 +407,9 @@ static void inlineIntegers(Kernel &kernel, Stmt &strip, const std::array<int64_t
   std::vector<StmtRef> rest;
   std::map<std::string, ExprRef> values;
   for (const StmtRef &s : strip.body) {
-    bool same = s->kind == StmtKind::Decl && s->type.isInt() && model.singleAssignment(s->text) && model.stable(s->expr) &&
-                s->expr->type.isInt() && s->expr->type.bytes == s->type.bytes && s->expr->type.isSigned == s->type.isSigned;
+    bool same = s->kind == StmtKind::Decl && s->type.isInt() && model.singleAssignment(s->text) &&
+                model.stable(s->expr) && s->expr->type.isInt() && s->expr->type.bytes == s->type.bytes &&
+                s->expr->type.isSigned == s->type.isSigned;
     if (same)
       values[s->text] = substitute(s->expr, values);
     else

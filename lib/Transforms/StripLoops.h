@@ -12,9 +12,9 @@ namespace optiml {
 ///     for (k = 0; k < 16; ++k)                      s += a[k];
 ///       s += t * 16 + k < n ? a[t * 16 + k] : 0;
 ///
-/// The one loop ends where the last iterations add nothing but zeros, or at the size that the number of strips was made from
-/// (a condition in `state`: it is a multiple of the strip), or after all strips. Nothing in a strip may wait for other
-/// threads. `block`: the block shape.
+/// The one loop ends where the last iterations add nothing but zeros, or at the size that the number of strips was made
+/// from (a condition in `state`: it is a multiple of the strip), or after all strips. Nothing in a strip may wait for
+/// other threads. `block`: the block shape.
 void mergeStrips(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &block);
 
 } // namespace optiml

@@ -35,7 +35,7 @@ public:
     std::array<int64_t, 3> pinned = state.pinnedBlock();
     if (pinned[0] || pinned[1] || pinned[2])
       return notApplicable("the block shape is fixed already");
-    if (!(state.extents[0] == IntExpr::of("block.x")))
+    if (!(state.extents[0] == IntExpr::of("block.x")) && !(state.blocks[0] == IntExpr::of("grid.x")))
       return notApplicable("the axes are swapped already");
     KernelState result = state;
     auto kernel = state.tree->clone();

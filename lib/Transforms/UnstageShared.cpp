@@ -1,9 +1,9 @@
 //===- UnstageShared.cpp - a kernel without its tiles ---------------------===//
 //
 // unstage-shared[kernel]: where a programmer has staged tiles in shared memory, every read of a tile becomes what the
-// thread that filled the cell has computed, and the tiles and barriers go. What is left is the kernel as one would write it
-// first, and as other transforms know how to tile it: strip-mined loops are one loop, a guard at the end stands around the
-// work, indices are global ones.
+// thread that filled the cell has computed, and the tiles and barriers go. What is left is the kernel as one would
+// write it first, and as other transforms know how to tile it: strip-mined loops are one loop, a guard at the end
+// stands around the work, indices are global ones.
 //
 // Legal: a read finds what one known thread has stored since the last barrier (SharedCells), computed from indices,
 // parameters and memory that the kernel does not write (or recorded: the arrays do not overlap). Barriers serve nothing
@@ -17,6 +17,7 @@
 #include "SharedCells.h"
 #include "StripLoops.h"
 #include "ThreadMapping.h"
+#include "ThreadSplit.h"
 #include "Transforms.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -33,27 +34,8 @@ public:
 };
 } // namespace
 
-/// Replaces nodes, by identity.
-static void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with) {
-  std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
-    if (auto it = with.find(e.get()); it != with.end())
-      return it->second;
-    std::vector<ExprRef> args;
-    bool changed = false;
-    for (const ExprRef &arg : e->args) {
-      args.push_back(visit(arg));
-      changed |= args.back() != arg;
-    }
-    if (!changed)
-      return e;
-    auto copy = std::make_shared<Expr>(*e);
-    copy->args = args;
-    return copy;
-  };
-  walk(root, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = visit(e); }); });
-}
-
-/// Barriers order nothing but the arrays in shared memory: global memory that the kernel writes it accesses after the last.
+/// Barriers order nothing but the arrays in shared memory: global memory that the kernel writes it accesses after the
+/// last.
 static llvm::Error requireIdleBarriers(Kernel &kernel, const KernelModel &model) {
   std::map<const Stmt *, unsigned> position;
   unsigned count = 0, last = 0;
@@ -69,7 +51,8 @@ static llvm::Error requireIdleBarriers(Kernel &kernel, const KernelModel &model)
       around.insert(&s);
   });
   for (const Access &access : model.accesses()) {
-    bool ordered = position[access.stmt] < last || llvm::any_of(access.path, [&](const Stmt *s) { return around.count(s) != 0; });
+    bool ordered =
+        position[access.stmt] < last || llvm::any_of(access.path, [&](const Stmt *s) { return around.count(s) != 0; });
     if (access.space == Space::Global && model.writesArray(access.array) && ordered)
       return notApplicable("barriers may order accesses to '{0}' (line {1})", access.array, access.stmt->line);
   }
@@ -82,7 +65,8 @@ static void removeStatements(Kernel &kernel, const std::set<const Stmt *> &which
       bool empty = s->kind == StmtKind::If || asCountedLoop(*s); // only what had nothing but such statements in it
       for (const StmtRef &child : s->body)
         empty &= child->body.empty();
-      return which.count(s.get()) || s->kind == StmtKind::Barrier || (s->kind == StmtKind::Decl && s->isShared) || empty;
+      return which.count(s.get()) || s->kind == StmtKind::Barrier || (s->kind == StmtKind::Decl && s->isShared) ||
+             empty;
     });
   };
   std::function<void(Stmt &)> visit = [&](Stmt &s) { // inner lists first
@@ -123,19 +107,10 @@ static void useGlobalIndices(Kernel &kernel, const std::array<int64_t, 3> &shape
   removeUnused(kernel);
 }
 
-llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm::StringRef, const Params &) const {
-  std::array<int64_t, 3> pinned = state.pinnedBlock(), shape = state.hints.block;
-  bool shared = false;
-  walk(*state.tree->body, [&](Stmt &s) { shared |= s.isShared; });
-  if (!shared)
-    return notApplicable("the kernel has no shared memory");
-  if (pinned[0] || pinned[1] || pinned[2])
-    return notApplicable("the block shape is fixed already");
-  if (!shape[0] || !shape[1] || !shape[2])
-    return notApplicable("the shape of the block is not known");
-  auto kernel = state.tree->clone();
-  if (llvm::Error e = removeReturns(*kernel->body))
-    return std::move(e);
+/// `result.tree` without its tiles; the block shape is that of the hints.
+static llvm::Expected<KernelState> unstaged(KernelState result) {
+  const std::array<int64_t, 3> shape = result.hints.block;
+  auto kernel = result.tree->clone();
   rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
     bool extent = e->kind == ExprKind::Builtin && e->text.starts_with("blockDim.");
     return extent ? intLit(shape[size_t(e->text.back() - 'x')], e->type) : nullptr;
@@ -166,7 +141,8 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
       }
     for (const Access *load : cells.loads()) {
       if (load->space != Space::Global || model.writesArray(load->array))
-        return notApplicable("what is staged of '{0}' may change before it is used (line {1})", load->array, load->stmt->line);
+        return notApplicable("what is staged of '{0}' may change before it is used (line {1})", load->array,
+                             load->stmt->line);
       if (!isConstantOfFile(model, *load))
         sources.insert(load->array);
     }
@@ -178,14 +154,10 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
   }
   removeUnused(*kernel);
 
-  KernelState result = state;
   mergeStrips(result, *kernel, shape);
   sinkUnderLastGuard(*kernel);
   simplifyConditions(result, *kernel, shape);
   useGlobalIndices(*kernel, shape);
-  for (unsigned axis = 0; axis < 3; ++axis)
-    result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]),
-                   "its tiles are written for this block shape");
   // What the arrays' ranges are is plain from here on only.
   result.tree = result.original = kernel;
   KernelModel model(*kernel);
@@ -198,6 +170,45 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
       if (llvm::Error e = requireDisjoint(result, model, source, target))
         return std::move(e);
   return result;
+}
+
+/// Every axis is used through its global index.
+static bool isGlobal(const KernelState &state) {
+  auto kernel = state.tree->clone();
+  return llvm::none_of(normalizeGlobalIndex(*kernel, {0, 0, 0}), [](const AxisUse &use) { return use.other; });
+}
+
+llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm::StringRef, const Params &) const {
+  std::array<int64_t, 3> pinned = state.pinnedBlock(), shape = state.hints.block;
+  bool shared = false;
+  walk(*state.tree->body, [&](Stmt &s) { shared |= s.isShared; });
+  if (!shared)
+    return notApplicable("the kernel has no shared memory");
+  if (pinned[0] || pinned[1] || pinned[2])
+    return notApplicable("the block shape is fixed already");
+  if (!shape[0] || !shape[1] || !shape[2])
+    return notApplicable("the shape of the block is not known");
+  auto kernel = state.tree->clone();
+  if (llvm::Error e = removeReturns(*kernel->body))
+    return std::move(e);
+  if (auto split = findThreadSplit(*kernel, shape))
+    for (bool quotientAlongX : {false, true}) {
+      KernelState trial = state;
+      auto twoAxes = kernel->clone();
+      splitThreads(trial, *twoAxes, *split, quotientAlongX);
+      trial.tree = twoAxes;
+      auto result = unstaged(std::move(trial));
+      if (!result)
+        llvm::consumeError(result.takeError());
+      else if (isGlobal(*result))
+        return result;
+    }
+  KernelState result = state;
+  result.tree = kernel;
+  for (unsigned axis = 0; axis < 3; ++axis)
+    result.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(shape[axis]),
+                   "its tiles are written for this block shape");
+  return unstaged(std::move(result));
 }
 
 const Transform *optiml::makeUnstageShared() {

@@ -8,15 +8,17 @@
 // RUN: optiml-opt --reread --kernels-only --block=16x16x1 --passes='unstage-shared[pointers]' %s | FileCheck --check-prefix=POINTERS %s
 // RUN: optiml-opt --reread --kernels-only --block=16x16x1 --passes='unstage-shared[dynamic]' %s | FileCheck --check-prefix=DYNAMIC %s
 // RUN: optiml-opt --reread --kernels-only --block=64x1x1 --passes='unstage-shared[matvec]' %s | FileCheck --check-prefix=MATVEC %s
+// RUN: optiml-opt --reread --kernels-only --print-plan --block=256x1x1 --passes='unstage-shared[oneAxis]' %s | FileCheck --check-prefix=SPLIT %s
 // RUN: optiml-opt --reread --kernels-only --block=16x4x1 --passes='unstage-shared[turned]' %s | FileCheck --check-prefix=TURNED %s
 // RUN: optiml-opt --reread --kernels-only --block=16x16x1 --fp=strict --passes='unstage-shared[checked]' %s | FileCheck --check-prefix=STRICT %s
 
 // RUN: optiml-opt --reread --emit --block=16x16x1 --passes='unstage-shared[checked];unstage-shared[branches<16>];unstage-shared[whole];unstage-shared[offsets<16>];unstage-shared[pointers];unstage-shared[dynamic]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s -- 64 32 48 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-run --verify=%t.cu %s -- 48 48 48 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-run --verify=%t.cu %s -- 37 51 29 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-opt --reread --emit --block=64x1x1 --passes='unstage-shared[matvec]' %s > %t.matvec.cu
 // RUN: optiml-run --verify=%t.matvec.cu %s -- 37 51 29 | FileCheck --check-prefix=SAME %s
+// RUN: optiml-opt --reread --emit --block=256x1x1 --passes='unstage-shared[oneAxis];swap-thread-axes[oneAxis]{with=y};block-shape[oneAxis]{x=32,y=8}' %s > %t.split.cu
+// RUN: optiml-run --verify=%t.split.cu %s -- 64 32 48 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-opt --reread --emit --block=16x4x1 --passes='unstage-shared[turned]' %s > %t.turned.cu
 // RUN: optiml-run --verify=%t.turned.cu %s -- 37 51 29 | FileCheck --check-prefix=SAME %s
 // RUN: optiml-opt --reread --emit --block=16x16x1 --passes='unstage-shared[checked];block-shape[checked]{x=16,y=8};coarsen[checked]{x=4,y=4};stage-shared[checked/p:a+b]{tile=8}' %s > %t.tiles.cu
@@ -116,8 +118,8 @@ __global__ void branches(const float *__restrict__ a, const float *__restrict__ 
 }
 
 // Without guards the loop covers the whole tiles of n: all of it when that is a multiple.
-// WHOLE: when n % 16 == 0
 // WHOLE: when block.x == 16
+// WHOLE: when n % 16 == 0
 // WHOLE: for (int p = 0; p < n; ++p) {
 // WHOLE-NEXT: sum += a[row * n + p] * b[n * p + col];
 // STRIPS: for (int p = 0; p < n / 16 * 16; ++p) {
@@ -205,6 +207,30 @@ __global__ void dynamic(const float *a, const float *b, float *c, int m, int n, 
   }
   if (row >= m || col >= n)
     return;
+  c[row * n + col] = sum;
+}
+
+// One thread index that is taken apart: two axes, so that each goes with a block index. Those of the block's own shape are kept
+// as expressions, for the shape is still free.
+// SPLIT: plan oneAxis: oneAxis_{{.*}}<<<(grid.x, grid.y, grid.z), (block.x / 16, block.x / 16, block.z), shared>>>
+// SPLIT: when block.x == 256
+// SPLIT: when block.y == 1
+// SPLIT: when disjoint(a, 4 * ({{.*}}block.x / 16{{.*}}grid.x{{.*}}), c, {{.*}})
+// SPLIT: for (int p = 0; p < k; ++p) {
+// SPLIT-NEXT: sum += a[row * k + p] * b[n * p + col];
+__global__ void oneAxis(const float *a, const float *b, float *c, int n, int k) {
+  __shared__ float as[256], bs[256];
+  const unsigned line = threadIdx.x / 16, column = threadIdx.x % 16;
+  int row = blockIdx.x * 16 + line, col = blockIdx.y * 16 + column;
+  float sum = 0.0f;
+  for (int t = 0; t < k; t += 16) {
+    as[line * 16 + column] = a[row * k + t + column];
+    bs[threadIdx.x] = b[(t + line) * n + col];
+    __syncthreads();
+    for (int p = 0; p < 16; ++p)
+      sum += as[line * 16 + p] * bs[p * 16 + column];
+    __syncthreads();
+  }
   c[row * n + col] = sum;
 }
 
@@ -374,6 +400,8 @@ int main(int argc, char **argv) {
     pointers<<<tiles, block>>>(n, k, a, b, c);
   if (m == n && n == k)
     whole<<<tiles, block>>>(a, b, c, n);
+  if (k % 16 == 0)
+    oneAxis<<<dim3(m / 16, n / 16), 256>>>(a, b, c, n, k);
   matvec<<<(m + 63) / 64, 64>>>(a, b, c, m, k);
   turned<<<tiles, dim3(16, 4)>>>(a, c, n, m);
   cudaDeviceSynchronize();

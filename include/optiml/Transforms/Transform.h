@@ -35,7 +35,7 @@ struct LaunchHints {
 /// A kernel on its way through a recipe.
 struct KernelState {
   std::shared_ptr<const Kernel> tree; ///< null when its new text cannot be read: nothing else applies then
-  std::shared_ptr<const Kernel> original; ///< before any rewrite
+  std::shared_ptr<const Kernel> original; ///< before any rewrite, or as plain: it touches the same memory
   KernelRewrite rewrite; ///< plan and conditions; twinText is filled by whoever prints
   LaunchHints hints; ///< of the launch that the tree is written for
   std::string helpers;  ///< device functions that new text brought; stand before the twin
@@ -44,6 +44,8 @@ struct KernelState {
   std::array<IntExpr, 3> blocks = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};
   /// The same for the threads of a block.
   std::array<IntExpr, 3> extents = {IntExpr::of("block.x"), IntExpr::of("block.y"), IntExpr::of("block.z")};
+  /// Those that `original` is written for.
+  std::array<IntExpr, 3> originalExtents = extents;
   /// An expression over the launch that the tree is written for, as one over the original launch.
   IntExpr overOriginal(const std::string &expression) const;
   /// The block shape when the plan fixes it, zeros otherwise.
