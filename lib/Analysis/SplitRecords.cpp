@@ -1,9 +1,9 @@
 //===- SplitRecords.cpp - records as their members ------------------------===//
 //
-// A variable is split where every mention of it names a member that is a number or pointer, or copies the whole record in a
-// statement of its own: from or to a place, from a list of values, from a constructor or make_float2, or from a choice
-// between such. A list of values is stored as it is made; where a member's new value needs the old one of another
-// (z = z * z), the values are computed first.
+// A variable is split where every mention of it names a member that is a number or pointer, or copies the whole record
+// in a statement of its own: from or to a place, from a list of values, from a constructor or make_float2, or from a
+// choice between such. A list of values is stored as it is made; where a member's new value needs the old one of
+// another (z = z * z), the values are computed first.
 //
 //===----------------------------------------------------------------------===//
 #include "SplitRecords.h"
@@ -12,7 +12,9 @@
 
 using namespace optiml;
 
-std::string optiml::constructorKey(const std::string &type, size_t arguments) { return type + "/" + std::to_string(arguments); }
+std::string optiml::constructorKey(const std::string &type, size_t arguments) {
+  return type + "/" + std::to_string(arguments);
+}
 
 namespace {
 
@@ -61,7 +63,7 @@ private:
   const Records &records;
   std::set<std::string> taken;
   std::map<std::string, const Stmt *> candidates;
-  std::set<std::string> refused, used; ///< used: by its members
+  std::set<std::string> refused, used;                             ///< used: by its members
   std::map<std::string, std::map<std::string, std::string>> parts; ///< variable -> ".re" -> its variable
   std::set<std::string> made;
 
@@ -182,7 +184,8 @@ private:
       if (e->args.size() > shape->fields.size())
         return nullptr;
       for (size_t i = 0; i < e->args.size(); ++i) // one that stands for a record is one
-        if ((e->args[i]->type.cls == Type::Class::Record) != (shapeOf(shape->fields[i].type) != nullptr) && !e->args[i]->type.isHalf)
+        if ((e->args[i]->type.cls == Type::Class::Record) != (shapeOf(shape->fields[i].type) != nullptr) &&
+            !e->args[i]->type.isHalf)
           return nullptr;
       return at < e->args.size() ? inItem(e->args[at]) : zeroOf(path);
     case ExprKind::Cond: {
@@ -226,7 +229,8 @@ private:
   }
   /// Every member of it can be told.
   bool isComposed(const ExprRef &e) const {
-    return shapeOf(e->type) && !recasts(e) && llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
+    return shapeOf(e->type) && !recasts(e) &&
+           llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
   }
 
   //===--------------------------------------------------------------------===//
@@ -301,7 +305,8 @@ private:
         check(value);
       } else if (!isComposed(value) || recasts(target))
         check(value);
-      else if (!decl && !(shapeOf(target->type)->isAggregate && isChain(value)) && (placeLoads(target) || refersTo(value, target)))
+      else if (!decl && !(shapeOf(target->type)->isAggregate && isChain(value)) &&
+               (placeLoads(target) || refersTo(value, target)))
         check(value); // stored member by member, the place must stay the same
       else
         checkValue(value);
@@ -317,8 +322,8 @@ private:
       check(*child);
   }
   bool isRecordCopy(const Stmt &s) const {
-    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" && isChain(s.expr->args[0]) &&
-           shapeOf(s.expr->args[0]->type);
+    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" &&
+           isChain(s.expr->args[0]) && shapeOf(s.expr->args[0]->type);
   }
   /// The value of a store member by member may name what it stores to.
   static bool refersTo(const ExprRef &value, const ExprRef &target) {
@@ -366,7 +371,8 @@ private:
     for (const RecordShape::Field &field : shapeOf(type)->fields) {
       Path inner = path;
       inner.push_back(field);
-      list->args.push_back(shapeOf(field.type) ? listOf(record, field.type, inner) : withParts(memberOf(record, inner)));
+      list->args.push_back(shapeOf(field.type) ? listOf(record, field.type, inner)
+                                               : withParts(memberOf(record, inner)));
     }
     return list;
   }
@@ -482,8 +488,8 @@ private:
       walk(*kernel.body, [&](Stmt &block) {
         if (block.kind == StmtKind::Block)
           changed |= std::erase_if(block.body, [&](const StmtRef &s) {
-            return s->kind == StmtKind::Decl && made.count(s->text) && !mentioned.count(s->text);
-          }) > 0;
+                       return s->kind == StmtKind::Decl && made.count(s->text) && !mentioned.count(s->text);
+                     }) > 0;
       });
     }
   }
@@ -504,7 +510,8 @@ private:
   }
   bool forward(std::vector<StmtRef> &list, size_t at) {
     const Stmt &decl = *list[at];
-    if (decl.kind != StmtKind::Decl || !made.count(decl.text) || !decl.expr || !decl.dims.empty() || hasEffects(decl.expr))
+    if (decl.kind != StmtKind::Decl || !made.count(decl.text) || !decl.expr || !decl.dims.empty() ||
+        hasEffects(decl.expr))
       return false;
     bool fromMemory = loads(decl.expr);
     std::set<std::string> names = namesIn(decl.expr);
@@ -520,7 +527,8 @@ private:
       const Type &type = assigns ? s.expr->args[0]->type : s.type;
       if (*value && mentions(*value, decl.text)) {
         // What the variable rounds or cuts off must be the same without it.
-        bool whole = (*value)->kind == ExprKind::Var && type.text == decl.type.text && (!assigns || s.expr->text == "=");
+        bool whole =
+            (*value)->kind == ExprKind::Var && type.text == decl.type.text && (!assigns || s.expr->text == "=");
         if (!whole && (decl.expr->type.text != decl.type.text || (assigns && mentions(s.expr->args[0], decl.text))))
           return false;
         ExprRef moved = substitute(*value, {{decl.text, decl.expr}});
@@ -528,8 +536,9 @@ private:
         list.erase(list.begin() + long(at));
         return true;
       }
-      if (assigns && (s.expr->args[0]->kind == ExprKind::Var ? names.count(s.expr->args[0]->text) != 0
-                                                             : fromMemory || hasEffects(s.expr->args[0]) || names.count(leafRoot(s.expr->args[0]))))
+      if (assigns && (s.expr->args[0]->kind == ExprKind::Var
+                          ? names.count(s.expr->args[0]->text) != 0
+                          : fromMemory || hasEffects(s.expr->args[0]) || names.count(leafRoot(s.expr->args[0]))))
         return false;
       if (assigns ? mentions(s.expr, decl.text) : s.expr && mentions(s.expr, decl.text))
         return false;
@@ -568,7 +577,8 @@ private:
         return false;
       bool leaves = false;
       walk(*list[end], [&](Stmt &t) {
-        leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue || t.kind == StmtKind::Return || t.kind == StmtKind::Opaque;
+        leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue || t.kind == StmtKind::Return ||
+                  t.kind == StmtKind::Opaque;
       });
       if (leaves)
         return false;

@@ -1,7 +1,7 @@
 //===- RescaledSum.cpp - the normalizer of an online softmax --------------===//
 //
-// One iteration is evaluated symbolically, once for x > m and once for x < m (where they are equal both give the same, as
-// exp(0) is 1). It is such an update when it gives
+// One iteration is evaluated symbolically, once for x > m and once for x < m (where they are equal both give the same,
+// as exp(0) is 1). It is such an update when it gives
 //   x > m:  m' = x,  s' = s * exp(m - x) + w
 //   x < m:  m' = m,  s' = s + exp(x - m) * w
 // whatever the statements are: branches, fmaxf, or names for the parts.
@@ -31,7 +31,8 @@ class Case {
 public:
   Case(const std::string &extreme, const ExprRef &x, bool above) : extreme(extreme), x(x), above(above) {}
   SymbolicIteration iteration() const {
-    return {[own = *this](const ExprRef &e) { return own.simplified(e); }, [own = *this](const ExprRef &e) { return own.decide(e); }};
+    return {[own = *this](const ExprRef &e) { return own.simplified(e); },
+            [own = *this](const ExprRef &e) { return own.decide(e); }};
   }
 
 private:
@@ -79,14 +80,17 @@ bool isDistance(const ExprRef &e, const ExprRef &a, const ExprRef &b, const std:
 }
 
 /// What the two cases give is the update above.
-bool isUpdate(const ExprRef &m, const ExprRef &s, const ExprRef &x, const SymbolicIteration &above, const SymbolicIteration &below, const std::string &function) {
+bool isUpdate(const ExprRef &m, const ExprRef &s, const ExprRef &x, const SymbolicIteration &above,
+              const SymbolicIteration &below, const std::string &function) {
   if (!equal(above.value(m->text, m->type), x) || !equal(below.value(m->text, m->type), m))
     return false;
   ExprRef grown = above.value(s->text, s->type), same = below.value(s->text, s->type);
   ExprRef weight, rest;
   bool scales = eitherWay(grown, "+", [&](const ExprRef &scaled, const ExprRef &added) {
     weight = added;
-    return eitherWay(scaled, "*", [&](const ExprRef &sum, const ExprRef &factor) { return equal(sum, s) && isDistance(factor, m, x, function); });
+    return eitherWay(scaled, "*", [&](const ExprRef &sum, const ExprRef &factor) {
+      return equal(sum, s) && isDistance(factor, m, x, function);
+    });
   });
   bool adds = eitherWay(same, "+", [&](const ExprRef &sum, const ExprRef &added) {
     rest = added;
@@ -96,12 +100,14 @@ bool isUpdate(const ExprRef &m, const ExprRef &s, const ExprRef &x, const Symbol
     return false;
   if (numberOf(weight) == 1.0)
     return isDistance(rest, x, m, function);
-  return eitherWay(rest, "*", [&](const ExprRef &e, const ExprRef &w) { return isDistance(e, x, m, function) && equal(w, weight); });
+  return eitherWay(
+      rest, "*", [&](const ExprRef &e, const ExprRef &w) { return isDistance(e, x, m, function) && equal(w, weight); });
 }
 
 } // namespace
 
-static std::optional<RescaledSum> rescaledSum(Stmt &loop, const std::string &extreme, const std::string &sum, const Type &type) {
+static std::optional<RescaledSum> rescaledSum(Stmt &loop, const std::string &extreme, const std::string &sum,
+                                              const Type &type) {
   // Whatever follows from the pair belongs to it: names for parts of the update.
   std::set<std::string> names = {extreme, sum};
   auto statements = updateStatements(loop, names);
@@ -111,7 +117,8 @@ static std::optional<RescaledSum> rescaledSum(Stmt &loop, const std::string &ext
   std::set<std::string> functions;
   for (Stmt *s : *statements)
     walkExprs(*s, [&](const ExprRef &e) {
-      bool compares = isMaximum(e) || (e->kind == ExprKind::Binary && (e->text[0] == '<' || e->text[0] == '>') && e->text != "<<" && e->text != ">>");
+      bool compares = isMaximum(e) || (e->kind == ExprKind::Binary && (e->text[0] == '<' || e->text[0] == '>') &&
+                                       e->text != "<<" && e->text != ">>");
       if (compares && !x && (isVariable(e->args[0], extreme) || isVariable(e->args[1], extreme)))
         x = e->args[isVariable(e->args[0], extreme) ? 1 : 0];
       if (isExponential(e))
@@ -144,7 +151,8 @@ StmtRef optiml::combineRescaled(const RescaledSum &pair, const ExprRef &otherExt
     ExprRef e = callOf(pair.function, {binary("-", from, to, pair.type)}, pair.type, true);
     return binary("*", value, e, pair.type);
   };
-  StmtRef grows = block({exprStmt(assign("=", s, binary("+", scaled(s, m, otherExtreme), otherSum, pair.type))), exprStmt(assign("=", m, otherExtreme))});
+  StmtRef grows = block({exprStmt(assign("=", s, binary("+", scaled(s, m, otherExtreme), otherSum, pair.type))),
+                         exprStmt(assign("=", m, otherExtreme))});
   // Equal ones may both be infinite: a thread that has seen nothing.
   ExprRef same = binary("==", otherExtreme, m, Type::makeBool());
   StmtRef stays = block({exprStmt(assign("+=", s, conditional(same, otherSum, scaled(otherSum, otherExtreme, m))))});

@@ -17,7 +17,8 @@ struct RunningMoments {
   std::vector<Stmt *> statements; ///< of the loop's body: all that mention one of them
 };
 
-/// The triple that the loop updates in every iteration, however it is written; nothing when it does anything else with it.
+/// The triple that the loop updates in every iteration, however it is written; nothing when it does anything else with
+/// it.
 std::optional<RunningMoments> findRunningMoments(Stmt &loop);
 
 /// Takes another thread's triple in, which is in these variables. `taken`: names join it.

@@ -4,7 +4,9 @@
 
 using namespace optiml;
 
-bool optiml::isVariable(const ExprRef &e, const std::string &name) { return e->kind == ExprKind::Var && e->text == name; }
+bool optiml::isVariable(const ExprRef &e, const std::string &name) {
+  return e->kind == ExprKind::Var && e->text == name;
+}
 
 std::optional<double> optiml::numberOf(const ExprRef &e) {
   if (e->kind == ExprKind::FloatLit)
@@ -40,7 +42,8 @@ std::optional<std::vector<Stmt *>> optiml::updateStatements(Stmt &loop, std::set
   bool good = !result.empty();
   for (Stmt *s : result)
     walkExprs(*s, [&](const ExprRef &e) {
-      bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+      bool changes =
+          e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
       if (changes)
         good &= e->kind != ExprKind::Unary && e->args[0]->kind == ExprKind::Var && names.count(e->args[0]->text);
       good &= e->pure && e->kind != ExprKind::Opaque;

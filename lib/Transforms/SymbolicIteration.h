@@ -1,8 +1,8 @@
 //===- SymbolicIteration.h - what one iteration makes of variables -*- C++ -*-===//
 //
-// Reductions over several variables at once (a maximum with a sum in its scale, a mean with a sum of squares) are written in
-// many ways. What counts is what an iteration makes of the variables: here its statements are evaluated to expressions
-// of the values before it.
+// Reductions over several variables at once (a maximum with a sum in its scale, a mean with a sum of squares) are
+// written in many ways. What counts is what an iteration makes of the variables: here its statements are evaluated to
+// expressions of the values before it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_TRANSFORMS_SYMBOLICITERATION_H
@@ -14,9 +14,10 @@ namespace optiml {
 
 class SymbolicIteration {
 public:
-  /// `simplify`: another form of an expression of values (itself where there is none). `decide`: the value of a condition,
-  /// where it is known.
-  SymbolicIteration(std::function<ExprRef(const ExprRef &)> simplify, std::function<std::optional<bool>(const ExprRef &)> decide)
+  /// `simplify`: another form of an expression of values (itself where there is none). `decide`: the value of a
+  /// condition, where it is known.
+  SymbolicIteration(std::function<ExprRef(const ExprRef &)> simplify,
+                    std::function<std::optional<bool>(const ExprRef &)> decide)
       : simplify(std::move(simplify)), decide(std::move(decide)) {}
   /// False when a statement is more than declarations, assignments to variables, and branches that are decided.
   bool run(const std::vector<Stmt *> &statements);
@@ -31,8 +32,8 @@ private:
   std::function<std::optional<bool>(const ExprRef &)> decide;
 };
 
-/// The statements of the loop's body that mention one of `names`, or (joining `names`) a variable that one of them declares.
-/// Nothing when they have other effects than to change these.
+/// The statements of the loop's body that mention one of `names`, or (joining `names`) a variable that one of them
+/// declares. Nothing when they have other effects than to change these.
 std::optional<std::vector<Stmt *>> updateStatements(Stmt &loop, std::set<std::string> &names);
 
 bool isVariable(const ExprRef &e, const std::string &name);
