@@ -18,7 +18,8 @@ bool Reader::describe(cl::QualType type, const std::string &text) {
     bool hidden = field->getAccess() == cl::AS_private || field->getAccess() == cl::AS_protected;
     bool plain = of->isArithmeticType() || of->isObjectPointerType() || isHalf(of) ||
                  (of->isRecordType() && describe(of, typeText(of)));
-    if (hidden || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() || of.isConstQualified())
+    if (hidden || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() ||
+        of.isConstQualified())
       return false;
     shape.fields.push_back({field->getNameAsString(), convert(of), unsigned(ast.getFieldOffset(field) / 8)});
   }
@@ -48,8 +49,12 @@ void Reader::describe(const cl::CXXConstructExpr *x, size_t given) {
   for (const cl::Stmt *s : body->body()) { // { re = a; im = b; }
     auto *e = llvm::dyn_cast<cl::Expr>(s);
     auto *assign = e ? llvm::dyn_cast<cl::BinaryOperator>(strip(e)) : nullptr;
-    auto *member = assign && assign->getOpcode() == cl::BO_Assign ? llvm::dyn_cast<cl::MemberExpr>(strip(assign->getLHS())) : nullptr;
-    auto *field = member && llvm::isa<cl::CXXThisExpr>(strip(member->getBase())) ? llvm::dyn_cast<cl::FieldDecl>(member->getMemberDecl()) : nullptr;
+    auto *member = assign && assign->getOpcode() == cl::BO_Assign
+                       ? llvm::dyn_cast<cl::MemberExpr>(strip(assign->getLHS()))
+                       : nullptr;
+    auto *field = member && llvm::isa<cl::CXXThisExpr>(strip(member->getBase()))
+                      ? llvm::dyn_cast<cl::FieldDecl>(member->getMemberDecl())
+                      : nullptr;
     if (!field)
       return;
     values[field] = assign->getRHS();
@@ -60,9 +65,10 @@ void Reader::describe(const cl::CXXConstructExpr *x, size_t given) {
   for (unsigned i = 0; i < defined->getNumParams(); ++i) {
     const cl::ParmVarDecl *param = defined->getParamDecl(i);
     const cl::ParmVarDecl *declared = constructor->getParamDecl(i);
-    arguments[param] = i < given                      ? var("$" + std::to_string(i), convert(param->getType().getNonReferenceType().getUnqualifiedType()))
-                       : declared->hasDefaultArg() ? inPlace(declared->getDefaultArg())
-                                                   : nullptr;
+    arguments[param] =
+        i < given ? var("$" + std::to_string(i), convert(param->getType().getNonReferenceType().getUnqualifiedType()))
+        : declared->hasDefaultArg() ? inPlace(declared->getDefaultArg())
+                                    : nullptr;
   }
   std::vector<ExprRef> made;
   for (const cl::FieldDecl *field : record->fields()) {

@@ -1,18 +1,21 @@
 //===- SplitRecords.cpp - records as their members ------------------------===//
 //
-// A variable is split where every mention of it names a member that is a number or pointer, or copies the whole record in a
-// statement of its own: from or to a place, from a list of values, from a constructor or make_float2, or from a choice
-// between such. A list of values is stored as it is made; where a member's new value needs the old one of another
-// (z = z * z), the values are computed first.
+// A variable is split where every mention of it names a member that is a number or pointer, or copies the whole record
+// in a statement of its own: from or to a place, from a list of values, from a constructor or make_float2, or from a
+// choice between such. A list of values is stored as it is made; where a member's new value needs the old one of
+// another (z = z * z), the values are computed first.
 //
 //===----------------------------------------------------------------------===//
 #include "SplitRecords.h"
 #include "Inlining.h"
+#include "RecordParts.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 
-std::string optiml::constructorKey(const std::string &type, size_t arguments) { return type + "/" + std::to_string(arguments); }
+std::string optiml::constructorKey(const std::string &type, size_t arguments) {
+  return type + "/" + std::to_string(arguments);
+}
 
 namespace {
 
@@ -50,10 +53,7 @@ public:
         parts[name][pathText(path)] = freshName(taken, wish);
       }
     split(*kernel.body);
-    dropUnused();
-    normalize(kernel);
-    forward();
-    coalesce();
+    tidyParts(kernel, made);
   }
 
 private:
@@ -61,7 +61,7 @@ private:
   const Records &records;
   std::set<std::string> taken;
   std::map<std::string, const Stmt *> candidates;
-  std::set<std::string> refused, used; ///< used: by its members
+  std::set<std::string> refused, used;                             ///< used: by its members
   std::map<std::string, std::map<std::string, std::string>> parts; ///< variable -> ".re" -> its variable
   std::set<std::string> made;
 
@@ -182,7 +182,8 @@ private:
       if (e->args.size() > shape->fields.size())
         return nullptr;
       for (size_t i = 0; i < e->args.size(); ++i) // one that stands for a record is one
-        if ((e->args[i]->type.cls == Type::Class::Record) != (shapeOf(shape->fields[i].type) != nullptr) && !e->args[i]->type.isHalf)
+        if ((e->args[i]->type.cls == Type::Class::Record) != (shapeOf(shape->fields[i].type) != nullptr) &&
+            !e->args[i]->type.isHalf)
           return nullptr;
       return at < e->args.size() ? inItem(e->args[at]) : zeroOf(path);
     case ExprKind::Cond: {
@@ -226,7 +227,8 @@ private:
   }
   /// Every member of it can be told.
   bool isComposed(const ExprRef &e) const {
-    return shapeOf(e->type) && !recasts(e) && llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
+    return shapeOf(e->type) && !recasts(e) &&
+           llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
   }
 
   //===--------------------------------------------------------------------===//
@@ -301,7 +303,8 @@ private:
         check(value);
       } else if (!isComposed(value) || recasts(target))
         check(value);
-      else if (!decl && !(shapeOf(target->type)->isAggregate && isChain(value)) && (placeLoads(target) || refersTo(value, target)))
+      else if (!decl && !(shapeOf(target->type)->isAggregate && isChain(value)) &&
+               (placeLoads(target) || refersTo(value, target)))
         check(value); // stored member by member, the place must stay the same
       else
         checkValue(value);
@@ -317,8 +320,8 @@ private:
       check(*child);
   }
   bool isRecordCopy(const Stmt &s) const {
-    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" && isChain(s.expr->args[0]) &&
-           shapeOf(s.expr->args[0]->type);
+    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" &&
+           isChain(s.expr->args[0]) && shapeOf(s.expr->args[0]->type);
   }
   /// The value of a store member by member may name what it stores to.
   static bool refersTo(const ExprRef &value, const ExprRef &target) {
@@ -366,7 +369,8 @@ private:
     for (const RecordShape::Field &field : shapeOf(type)->fields) {
       Path inner = path;
       inner.push_back(field);
-      list->args.push_back(shapeOf(field.type) ? listOf(record, field.type, inner) : withParts(memberOf(record, inner)));
+      list->args.push_back(shapeOf(field.type) ? listOf(record, field.type, inner)
+                                               : withParts(memberOf(record, inner)));
     }
     return list;
   }
@@ -410,31 +414,19 @@ private:
     bool inMemory = !candidateAt(target);
     for (size_t i = 0; i < targets.size(); ++i) {
       if (llvm::any_of(changed, [&](const std::string &name) { return mentions(values[i], name); }) ||
-          (inMemory && i > 0 && loads(values[i]))) {
+          (inMemory && i > 0 && loadsMemory(values[i]))) {
         Type type = targets[i]->type;
         type.isConst = true;
-        std::string name = freshName(taken, leafRoot(targets[i]) + "_next");
+        std::string name = freshName(taken, placeOf(targets[i]) + "_next");
         StmtRef decl = declStmt(name, type, values[i]);
         decl->line = s.line;
         out.push_back(decl);
         values[i] = var(name, targets[i]->type);
       }
-      changed.insert(leafRoot(targets[i]));
+      changed.insert(placeOf(targets[i]));
     }
     for (size_t i = 0; i < targets.size(); ++i)
       store(targets[i], values[i]);
-  }
-  static bool loads(const ExprRef &e) {
-    bool found = false;
-    walk(e, [&](const ExprRef &n) {
-      found |= n->kind == ExprKind::Subscript || (n->kind == ExprKind::Member && n->args[0]->type.isPointer());
-    });
-    return found;
-  }
-  static std::string leafRoot(ExprRef e) {
-    while (e->kind == ExprKind::Subscript || e->kind == ExprKind::Member)
-      e = e->args[0];
-    return e->kind == ExprKind::Var ? e->text : "";
   }
 
   void split(Stmt &s) {
@@ -466,124 +458,6 @@ private:
   }
   /// A split record is taken as a whole.
   bool mentionsWhole(const ExprRef &e) const { return mentionsSplit(withParts(e)); }
-
-  //===--------------------------------------------------------------------===//
-  // What is left over
-  //===--------------------------------------------------------------------===//
-
-  void dropUnused() {
-    for (bool changed = true; changed;) {
-      changed = false;
-      std::set<std::string> mentioned;
-      walkExprs(*kernel.body, [&](const ExprRef &e) {
-        if (e->kind == ExprKind::Var)
-          mentioned.insert(e->text);
-      });
-      walk(*kernel.body, [&](Stmt &block) {
-        if (block.kind == StmtKind::Block)
-          changed |= std::erase_if(block.body, [&](const StmtRef &s) {
-            return s->kind == StmtKind::Decl && made.count(s->text) && !mentioned.count(s->text);
-          }) > 0;
-      });
-    }
-  }
-
-  /// "const float r_re = a + b; sum_re += r_re;" is "sum_re += a + b;", where nothing between changes a or b.
-  void forward() {
-    std::map<std::string, unsigned> mentioned;
-    walkExprs(*kernel.body, [&](const ExprRef &e) {
-      if (e->kind == ExprKind::Var)
-        ++mentioned[e->text];
-    });
-    walk(*kernel.body, [&](Stmt &block) {
-      if (block.kind != StmtKind::Block)
-        return;
-      for (size_t i = 0; i < block.body.size();)
-        i += !(mentioned[block.body[i]->text] == 1 && forward(block.body, i));
-    });
-  }
-  bool forward(std::vector<StmtRef> &list, size_t at) {
-    const Stmt &decl = *list[at];
-    if (decl.kind != StmtKind::Decl || !made.count(decl.text) || !decl.expr || !decl.dims.empty() || hasEffects(decl.expr))
-      return false;
-    bool fromMemory = loads(decl.expr);
-    std::set<std::string> names = namesIn(decl.expr);
-    for (size_t i = at + 1; i < list.size(); ++i) {
-      Stmt &s = *list[i];
-      bool assigns = s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign;
-      ExprRef *value = s.kind == StmtKind::Decl ? &s.expr : nullptr;
-      ExprRef stored;
-      if (assigns)
-        value = &(stored = s.expr->args[1]);
-      if (!value || (*value && hasEffects(*value)) || !s.dims.empty())
-        return false;
-      const Type &type = assigns ? s.expr->args[0]->type : s.type;
-      if (*value && mentions(*value, decl.text)) {
-        // What the variable rounds or cuts off must be the same without it.
-        bool whole = (*value)->kind == ExprKind::Var && type.text == decl.type.text && (!assigns || s.expr->text == "=");
-        if (!whole && (decl.expr->type.text != decl.type.text || (assigns && mentions(s.expr->args[0], decl.text))))
-          return false;
-        ExprRef moved = substitute(*value, {{decl.text, decl.expr}});
-        s.expr = assigns ? assign(s.expr->text, s.expr->args[0], moved) : moved;
-        list.erase(list.begin() + long(at));
-        return true;
-      }
-      if (assigns && (s.expr->args[0]->kind == ExprKind::Var ? names.count(s.expr->args[0]->text) != 0
-                                                             : fromMemory || hasEffects(s.expr->args[0]) || names.count(leafRoot(s.expr->args[0]))))
-        return false;
-      if (assigns ? mentions(s.expr, decl.text) : s.expr && mentions(s.expr, decl.text))
-        return false;
-    }
-    return false;
-  }
-
-  /// "float r = sum; r += x; sum = r;" is "sum += x;": a function's own copy of what its result replaces.
-  void coalesce() {
-    walk(*kernel.body, [&](Stmt &block) {
-      if (block.kind != StmtKind::Block)
-        return;
-      for (size_t i = 0; i < block.body.size();)
-        i += !coalesce(block.body, i);
-    });
-  }
-  bool coalesce(std::vector<StmtRef> &list, size_t at) {
-    const Stmt &decl = *list[at];
-    if (decl.kind != StmtKind::Decl || !made.count(decl.text) || !decl.expr || decl.expr->kind != ExprKind::Var ||
-        !made.count(decl.expr->text) || decl.type.isConst || decl.expr->type.text != decl.type.text)
-      return false;
-    const std::string copy = decl.text, original = decl.expr->text;
-    auto mentionedIn = [](Stmt &s, const std::string &name) {
-      bool found = false;
-      walkExprs(s, [&](const ExprRef &e) { found |= e->kind == ExprKind::Var && e->text == name; });
-      return found;
-    };
-    size_t end = at + 1;
-    for (; end < list.size(); ++end) {
-      const Stmt &s = *list[end];
-      if (s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" &&
-          s.expr->args[0]->kind == ExprKind::Var && s.expr->args[0]->text == original &&
-          s.expr->args[1]->kind == ExprKind::Var && s.expr->args[1]->text == copy)
-        break;
-      if (mentionedIn(*list[end], original))
-        return false;
-      bool leaves = false;
-      walk(*list[end], [&](Stmt &t) {
-        leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue || t.kind == StmtKind::Return || t.kind == StmtKind::Opaque;
-      });
-      if (leaves)
-        return false;
-    }
-    if (end == list.size())
-      return false;
-    for (size_t i = end + 1; i < list.size(); ++i)
-      if (mentionedIn(*list[i], copy))
-        return false;
-    for (size_t i = at + 1; i < end; ++i)
-      substitute(*list[i], {{copy, decl.expr}});
-    list.erase(list.begin() + long(end));
-    list.erase(list.begin() + long(at));
-    return true;
-  }
 };
 
 } // namespace

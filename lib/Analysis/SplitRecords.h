@@ -1,8 +1,8 @@
 //===- SplitRecords.h - records as their members ----------------*- C++ -*-===//
 //
-// A private variable of a class that is copied byte by byte (a complex number, a float4, a particle) becomes one variable for
-// each of its members, where the kernel looks at members alone: "sum = sum + a * b" of complex numbers is then two sums
-// like any other.
+// A private variable of a class that is copied byte by byte (a complex number, a float4, a particle) becomes one
+// variable for each of its members, where the kernel looks at members alone: "sum = sum + a * b" of complex numbers is
+// then two sums like any other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_ANALYSIS_SPLITRECORDS_H
@@ -26,8 +26,8 @@ struct RecordShape {
 /// What is known of the classes that a kernel names.
 struct Records {
   std::map<std::string, RecordShape> shapes; ///< by the type's text
-  /// What a constructor that only computes makes of its arguments "$0", "$1", …, for each field; by constructorKey. Empty:
-  /// not known, or several.
+  /// What a constructor that only computes makes of its arguments "$0", "$1", …, for each field; by constructorKey.
+  /// Empty: not known, or several.
   std::map<std::string, std::vector<ExprRef>> constructors;
 };
 std::string constructorKey(const std::string &type, size_t arguments);

@@ -364,6 +364,12 @@ private:
     for (const Reduction &r : *reductions)
       if (!r.fold.isIdempotent() && !(!out.empty() && startsAtIdentity(*out.back(), r)))
         resets.push_back(exprStmt(assign("=", var(r.variable, r.type), r.fold.identity(r.type))));
+    for (const Reduction &r : *reductions)
+      for (const auto &[name, type] : r.keepsSums() ? r.kept : decltype(r.kept)()) {
+        Reduction sum{name, type, {Fold::Kind::Operator, "+"}};
+        if (out.empty() || !startsAtIdentity(*out.back(), sum))
+          resets.push_back(exprStmt(assign("=", var(name, type), sum.fold.identity(type))));
+      }
     if (!resets.empty())
       out.push_back(ifStmt(binary("!=", thread, intLit(0), Type::makeBool()), block(resets)));
     stride(*s, *counted);

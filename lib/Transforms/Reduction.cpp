@@ -1,5 +1,7 @@
 //===- Reduction.cpp - sums and extremes over threads ---------------------===//
 #include "Reduction.h"
+#include "RescaledSum.h"
+#include "RunningMoments.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -302,6 +304,24 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
   };
   std::set<const Stmt *> done;
   std::map<std::string, Reduction> places = findPlaces(loop, inside, done, explained);
+  auto together = [&](Reduction r, const std::vector<Stmt *> &statements) {
+    std::set<std::string> names = {r.variable};
+    for (const auto &[name, type] : r.kept)
+      names.insert(name);
+    for (Stmt *s : statements) {
+      walk(*s, [&](Stmt &t) { done.insert(&t); });
+      walkExprs(*s, [&](const ExprRef &e) {
+        if (e->kind == ExprKind::Var && names.count(e->text))
+          ++explained[e->text];
+      });
+    }
+    places[r.variable] = std::move(r);
+  };
+  if (auto pair = findRescaledSum(loop))
+    together({pair->extreme, pair->type, {Fold::Kind::Compare, ">"}, {{pair->sum, pair->type}}, {}, pair->function}, pair->statements);
+  else if (auto moments = findRunningMoments(loop))
+    together({moments->mean, moments->type, {Fold::Kind::Operator, "+"}, {{moments->squares, moments->type}, {moments->count, moments->countType}}, {}, {}, true},
+             moments->statements);
   std::map<std::string, std::string> keptWith;
   for (const auto &[name, r] : places)
     for (const auto &[kept, type] : r.kept)
@@ -336,6 +356,8 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
       continue; // with its extreme
     if (auto place = places.find(name); place != places.end() && explained[name] == mentions[name] && !updates.count(name) &&
                                         !opaqueMentions(loop, {name})) {
+      if (strictFloat && place->second.keepsSums())
+        return notApplicable("the order in which '{0}' is computed may not change (--optiml-fp=strict)", name);
       result.push_back(place->second);
       continue;
     }
@@ -408,6 +430,15 @@ StmtRef Combiner::better(const Reduction &r, const std::vector<ExprRef> &values)
     body.push_back(declStmt(others.back()->text, type, values[i]));
     take.push_back(exprStmt(assign("=", var(name, type), others.back())));
   }
+  if (r.isMean) {
+    RunningMoments own{r.kept[1].first, r.variable, r.kept[0].first, r.kept[1].second, r.type, {}};
+    body.push_back(combineMoments(own, others[2], others[0], others[1], taken));
+    return block(body);
+  }
+  if (!r.exponential.empty()) {
+    body.push_back(combineRescaled({r.variable, r.kept[0].first, r.type, r.exponential, {}}, others[0], others[1]));
+    return block(body);
+  }
   size_t place = 1;
   while (variables[place].first != r.index)
     ++place;
@@ -423,6 +454,9 @@ std::vector<StmtRef> Combiner::combineWithPlace(const Reduction &r) {
   for (const auto &[name, type] : variables)
     shuffled.push_back(callOf("__shfl_xor_sync", {intLit(0xffffffff, Type::makeUnsigned()), var(name, type), var(offset, Type::makeInt())}, type, false));
   std::vector<StmtRef> result = {forOffsets(offset, better(r, shuffled))};
+  if (group.isWarp() && r.isMean) // which part came first decides how it is rounded: the lanes go on with one result
+    for (const auto &[name, type] : variables)
+      result.push_back(exprStmt(assign("=", var(name, type), callOf("__shfl_sync", {intLit(0xffffffff, Type::makeUnsigned()), var(name, type), intLit(0)}, type, false))));
   if (group.isWarp())
     return result;
   const int64_t warps = group.threads / 32;

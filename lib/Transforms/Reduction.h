@@ -48,6 +48,12 @@ struct Reduction {
   /// grows from one iteration to the next.
   std::vector<std::pair<std::string, Type>> kept = {};
   std::string index = {};
+  /// Of an online softmax: the function in whose scale `kept`, one sum, follows the extreme (RescaledSum.h). Else empty.
+  std::string exponential = {};
+  /// The mean of RunningMoments.h; `kept` are the sum of squares and the count.
+  bool isMean = false;
+  /// Sums beside it, of which all threads but the first start at nothing.
+  bool keepsSums() const { return isMean || !exponential.empty(); }
   bool keepsPlace() const { return !kept.empty(); }
 };
 

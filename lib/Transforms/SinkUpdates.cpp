@@ -16,13 +16,15 @@ struct Sink {
 
 unsigned mentionsIn(Stmt &s, const std::string &name) {
   unsigned count = 0;
-  walkExprs(s, [&](const ExprRef &e) { count += (e->kind == ExprKind::Var && e->text == name) + e->names.count(name); });
+  walkExprs(s,
+            [&](const ExprRef &e) { count += (e->kind == ExprKind::Var && e->text == name) + e->names.count(name); });
   walk(s, [&](Stmt &t) { count += t.kind == StmtKind::Opaque && t.names.count(name); });
   return count;
 }
 
 bool isZero(const ExprRef &e) {
-  return constantValue(e) == std::optional<int64_t>(0) || (e->kind == ExprKind::FloatLit && std::strtod(e->text.c_str(), nullptr) == 0);
+  return constantValue(e) == std::optional<int64_t>(0) ||
+         (e->kind == ExprKind::FloatLit && std::strtod(e->text.c_str(), nullptr) == 0);
 }
 
 /// The sum that the update adds: s, or s as a wider number of its kind.
@@ -38,7 +40,8 @@ std::optional<Sink> asSink(Stmt &s) {
   ExprRef value = s.expr->args[1];
   if (value->kind == ExprKind::Cast) {
     const Type &from = value->args[0]->type;
-    if (value->type.cls != from.cls || value->type.bytes < from.bytes || (value->type.bytes > from.bytes && from.isInt() && !from.isSigned))
+    if (value->type.cls != from.cls || value->type.bytes < from.bytes ||
+        (value->type.bytes > from.bytes && from.isInt() && !from.isSigned))
       return std::nullopt;
     value = value->args[0];
   }
@@ -81,7 +84,8 @@ std::optional<FoldedValue> foldOf(const Stmt &s) {
 
 class Sinking {
 public:
-  Sinking(std::vector<StmtRef> &list, size_t at, bool strictFloat) : list(list), loop(*list[at]), at(at), strictFloat(strictFloat) {}
+  Sinking(std::vector<StmtRef> &list, size_t at, bool strictFloat)
+      : list(list), loop(*list[at]), at(at), strictFloat(strictFloat) {}
 
   /// All of the updates after the loop, or none.
   void run() {
@@ -139,7 +143,8 @@ private:
     const ExprRef &place = sink.update->expr->args[0];
     bool fixed = true;
     walk(place, [&](const ExprRef &e) {
-      fixed &= e->kind != ExprKind::Opaque && e->kind != ExprKind::Call && !(e->kind == ExprKind::Var && changed.count(e->text));
+      fixed &= e->kind != ExprKind::Opaque && e->kind != ExprKind::Call &&
+               !(e->kind == ExprKind::Var && changed.count(e->text));
       for (const ExprRef &arg : e->args) // &a[b[i]]
         if (e->kind == ExprKind::Subscript && arg == e->args[1])
           walk(arg, [&](const ExprRef &n) { fixed &= n->kind != ExprKind::Subscript; });
@@ -157,7 +162,8 @@ private:
         ExprRef value = folded->value;
         const Type &type = update.args[1]->type;
         if (value->type.cls != type.cls || value->type.bytes != type.bytes || value->type.isSigned != type.isSigned)
-          value = castTo(update.args[1]->kind == ExprKind::Cast || value->kind != ExprKind::IntLit ? type : folded->type, value);
+          value = castTo(
+              update.args[1]->kind == ExprKind::Cast || value->kind != ExprKind::IntLit ? type : folded->type, value);
         auto call = std::make_shared<Expr>(update);
         call->args[1] = value;
         s = exprStmt(call);
