@@ -388,6 +388,16 @@ void Reader::readSingleStep() {
 
 llvm::Error Reader::checkSizes() {
   readSingleStep();
+  // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || !given["n"])
+      continue;
+    llvm::SmallVector<StringRef, 4> names;
+    StringRef(rule.shapes[0][0]).split(names, '=');
+    if (llvm::is_contained(names, "n") && llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
+      for (StringRef name : names)
+        result.sizes[name.str()] = result.sizes["n"];
+  }
   for (const Size &size : heavy.op->sizes) {
     int64_t &value = result.sizes[size.name];
     // "2 million nonzeros" of a matrix whose rows nobody counted.

@@ -189,8 +189,9 @@ std::vector<Match> Reader::allMatches() const {
     if (llvm::any_of(op.notWith, [&](const std::string &word) {
           std::vector<std::string> phrase = vocabulary.words(word);
           for (size_t at = 0; at < tokens.size(); ++at)
-            if (matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              return true;
+            if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
+              if (!isDataName(op, *span)) // but "the attention scores"
+                return true;
           return false;
         }))
       continue;
@@ -257,7 +258,7 @@ llvm::Error Reader::chooseOperations() {
     }
     bool elaborates = false;
     for (const Match &part : parts)
-      elaborates |= part.op == match.op && (depthAt(match.first()) > depthAt(part.first()) || !(match.op->isStage && appliedAgain(part.span, match.span)));
+      elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) || !(match.op->isStage && appliedAgain(part.span, match.span)));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text) || (at != match.first() && vocabulary.isFiller(tokens[at].text)); });
     if (!elaborates && heavy.op && !match.op->isStage) {

@@ -126,8 +126,12 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
   if (!spaced)
     for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{
              {"k", 1024.0}, {"ki", 1024.0}, {"m", 1048576.0}, {"mi", 1048576.0}, {"g", 1073741824.0}, {"gi", 1073741824.0}})
-      if (ends(unit))
-        factor = scale, length = unit.size();
+      if (ends(unit)) {
+        // "64k" is 64 * 1024, "500k" half a million.
+        bool isBinary = unit.size() > 1 || (value == std::floor(value) && value >= 1 && value < 1e6 && (uint64_t(value) & (uint64_t(value) - 1)) == 0);
+        factor = isBinary ? scale : scale == 1024.0 ? 1e3 : scale == 1048576.0 ? 1e6 : 1e9;
+        length = unit.size();
+      }
   at = i + length;
   return value * factor;
 }
