@@ -1,7 +1,7 @@
 //===- Asides.cpp - what a request says beside its point ------------------===//
 //
-// "Example: input [1, 2, 3] output [1, 3, 6]", "in O(n log n)", "for i in 0..n-1", "with CUDA 12": numbers and names that say nothing
-// about what is to be computed, and would be read as sizes and operations.
+// "Example: input [1, 2, 3] output [1, 3, 6]", "in O(n log n)", "for i in 0..n-1", "with CUDA 12": numbers and names
+// that say nothing about what is to be computed, and would be read as sizes and operations.
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
@@ -25,7 +25,8 @@ static llvm::SmallVector<StringRef, 8> sentences(StringRef text) {
   size_t begin = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     bool abbreviates = text.take_front(i + 1).ends_with("e.g.") || text.take_front(i + 1).ends_with("i.e.");
-    if (text[i] != '\n' && (text[i] != '.' || abbreviates || (i + 1 < text.size() && text[i + 1] != ' ' && text[i + 1] != '\n')))
+    if (text[i] != '\n' &&
+        (text[i] != '.' || abbreviates || (i + 1 < text.size() && text[i + 1] != ' ' && text[i + 1] != '\n')))
       continue;
     result.push_back(text.slice(begin, i + 1));
     begin = i + 1;
@@ -35,8 +36,8 @@ static llvm::SmallVector<StringRef, 8> sentences(StringRef text) {
 }
 
 static bool showsData(StringRef text) {
-  return text.contains('[') || text.contains('{') || text.contains("->") || text.contains("=>") || text.contains("output") ||
-         text.contains("input") || text.contains("result");
+  return text.contains('[') || text.contains('{') || text.contains("->") || text.contains("=>") ||
+         text.contains("output") || text.contains("input") || text.contains("result");
 }
 
 /// Cuts examples off: the rest of their sentence, and the sentences behind it that go on with data.
@@ -75,7 +76,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "O(n log n)", "O(n^2)"
       {"(^|[^a-z0-9_])(in )?o\\([^()]*\\)( time| work| steps| memory)?", "\\1 "},
       // "for (all) i in 0..n-1", "i = 0, ..., n-1", "0 <= i < n"
-      {"(^|[^a-z0-9_])(for )?(all |each |every )?[a-z] *(in|from|=|:) *[[(]? *[01] *(\\.\\.+|to|, *\\.\\.+ *,) *[a-z]+ *(- *1)? *[])]?", "\\1 "},
+      {"(^|[^a-z0-9_])(for )?(all |each |every )?[a-z] *(in|from|=|:) *[[(]? *[01] *(\\.\\.+|to|, *\\.\\.+ *,) *[a-z]+ "
+       "*(- *1)? *[])]?",
+       "\\1 "},
       {"(^|[^a-z0-9_.])[01] *<=? *[ijkt] *<=? *[a-z]+( *- *1)?", "\\1 "},
       {"(^|[^a-z0-9_])[ijk] *<=? *([0-9])", "\\1n = \\2"},
       {"(^|[^a-z0-9_])[ijk] *<=? *n($|[^a-z0-9_])", "\\1 \\2"},
@@ -85,8 +88,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "(not a power of two)", "(not ...)"
       {"\\(not [^()]*\\)", " "},
       // "the second largest"
-      {"(^|[^a-z0-9_])second[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\1 2nd \\2"},
-      {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)", "\\1 3rd \\2"},
+      {"(^|[^a-z0-9_])second[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)",
+       "\\1 2nd \\2"},
+      {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)",
+       "\\1 3rd \\2"},
       // "1 where it is above, else 0"
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
@@ -105,13 +110,17 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])([xuvy]) *\\*? *([yvxu])\\^t($|[^a-z0-9_])", "\\1 outer product \\4"},
       {"norm ?\\(([a-z]), *(ord *= *|p *= *)?1($|[^0-9.])", "l1 norm (\\1 \\3"},
       {"norm ?\\(([a-z]), *(ord *= *|p *= *)?2($|[^0-9.])", "l2 norm (\\1 \\3"},
-      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?(float\\()?[\"']?(np\\.|torch\\.|math\\.)?inf[\"']?", "infinity norm (\\1"},
+      {"norm ?\\(([a-z]), *(ord *= *|p *= *)?(float\\()?[\"']?(np\\.|torch\\.|math\\.)?inf[\"']?",
+       "infinity norm (\\1"},
       {"softmax *\\( *q *[*@]? *k(\\^t|'|\\.t)? */ *[^,;.]*\\) *[*@]? *v", "attention"},
       {"(^|[^a-z0-9_])g *= *1(\\.0)?($|[^0-9.])", "\\1 \\3"},
       // What layers are made with.
+      {"conv([123])d ?\\(([a-z]+), *([a-z]+), *b(ias)?([,)])", "conv\\1d with bias ( \\2, \\3 \\5"},
+      {"adaptive_?(avg|average)_?pool2d ?\\(( *[a-z]+ *,)? *\\(? *1 *(, *1 *\\))?", "global average pool ( "},
       {"linear ?\\( *([0-9]+), *([0-9]+)", "linear layer ( \\1 input features, \\2 output features"},
       {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
-      {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)", "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
+      {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)",
+       "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
       {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},
       {"embedding ?\\( *([0-9]+), *([0-9]+)", "embedding ( table of \\1x\\2"},
       {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
@@ -131,17 +140,20 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   for (const Rule &rule : rules)
     text = replaceAll(std::move(text), rule.pattern, rule.by);
   // "for b in 0..31" counts 32.
-  static const llvm::Regex counted("(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");
+  static const llvm::Regex counted(
+      "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");
   llvm::SmallVector<StringRef, 8> groups;
   unsigned last = 0;
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
-  static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"), power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
+  static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
+      power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
   if (bias.match(text))
     text = replaceAll(std::move(text), "\\+ *b($|[^a-z0-9_])", "+ bias\\1");
   if (StringRef(text).contains("matri"))
     text = power.sub("\\1 matrix power \\2\\3", text);
-  static const llvm::Regex fourK("(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
+  static const llvm::Regex fourK(
+      "(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
       shape("[0-9] ?(x|by) ?[0-9]");
   if (fourK.match(text))
     text = fourK.sub(shape.match(text) ? "\\1 \\5" : "\\1 3840x2160 \\5", text);

@@ -10,8 +10,8 @@ namespace optiml::gen {
 /// `text` without examples with their inputs and outputs.
 std::string withoutExamples(llvm::StringRef text);
 
-/// `text` (lower case) without examples with their inputs and outputs, complexities, ranges of indices and versions, and with the
-/// names of picture formats as sizes.
+/// `text` (lower case) without examples with their inputs and outputs, complexities, ranges of indices and versions,
+/// and with the names of picture formats as sizes.
 std::string withoutAsides(llvm::StringRef text);
 
 } // namespace optiml::gen

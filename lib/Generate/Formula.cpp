@@ -159,7 +159,8 @@ private:
   }
   /// The subscripts of "_i", "_ij", "_{i-1}", "[i][j]", "[i,j]".
   bool subscripts(std::vector<ExprPtr> &result) {
-    while (at < lower.size() && (lower[at] == '[' || (lower[at] == '_' && at + 1 < lower.size() && lower[at + 1] == '{'))) {
+    while (at < lower.size() &&
+           (lower[at] == '[' || (lower[at] == '_' && at + 1 < lower.size() && lower[at + 1] == '{'))) {
       bool bracket = lower[at] == '[';
       at += bracket ? 1 : 2;
       std::optional<std::vector<ExprPtr>> more = list(bracket ? "]" : "}");
@@ -186,9 +187,11 @@ private:
     char c = lower[at];
     if (llvm::isDigit(c) || (c == '.' && at + 1 < lower.size() && llvm::isDigit(lower[at + 1]))) {
       size_t end = at;
-      while (end < lower.size() && (llvm::isDigit(lower[end]) || (lower[end] == '.' && end + 1 < lower.size() && llvm::isDigit(lower[end + 1]))))
+      while (end < lower.size() && (llvm::isDigit(lower[end]) ||
+                                    (lower[end] == '.' && end + 1 < lower.size() && llvm::isDigit(lower[end + 1]))))
         ++end;
-      if (end + 1 < lower.size() && lower[end] == 'e' && (llvm::isDigit(lower[end + 1]) || (lower[end + 1] == '-' && end + 2 < lower.size()))) {
+      if (end + 1 < lower.size() && lower[end] == 'e' &&
+          (llvm::isDigit(lower[end + 1]) || (lower[end + 1] == '-' && end + 2 < lower.size()))) {
         end += 2;
         while (end < lower.size() && llvm::isDigit(lower[end]))
           ++end;
@@ -212,12 +215,14 @@ private:
     if (!llvm::isAlpha(c))
       return nullptr;
     size_t end = at;
-    while (end < lower.size() && (llvm::isAlnum(lower[end]) || (lower[end] == '_' && end + 1 < lower.size() && llvm::isAlnum(lower[end + 1]))))
+    while (end < lower.size() && (llvm::isAlnum(lower[end]) ||
+                                  (lower[end] == '_' && end + 1 < lower.size() && llvm::isAlnum(lower[end + 1]))))
       ++end;
     std::string name = lower.substr(at, end - at);
     bool isCapital = end == at + 1 && StringRef("ABCDLMPQRSUVWXYZ").contains(text[at]);
     at = end;
-    static const llvm::StringSet<> modules = {"np", "torch", "f", "math", "numpy", "jnp", "std", "tf", "nn", "functional", "cp"};
+    static const llvm::StringSet<> modules = {"np",  "torch", "f",  "math",       "numpy", "jnp",
+                                              "std", "tf",    "nn", "functional", "cp"};
     if (at + 1 < lower.size() && lower[at] == '.' && llvm::isAlpha(lower[at + 1])) {
       ++at;
       ExprPtr rest = primary();

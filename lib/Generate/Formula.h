@@ -1,8 +1,8 @@
 //===- Formula.h - formulas of a request ------------------------*- C++ -*-===//
 //
-// "y[i] = a*x[i] + y[i]", "c_ij = sum_k a_ik * b_kj", "exp(x) / sum(exp(x))": a request may say in a formula what it wants. It is
-// parsed, evaluated at random values beside the formulas of the library's operations (keys "expr" and "formula"), and the operation
-// that gives the same values is put into words in its place.
+// "y[i] = a*x[i] + y[i]", "c_ij = sum_k a_ik * b_kj", "exp(x) / sum(exp(x))": a request may say in a formula what it
+// wants. It is parsed, evaluated at random values beside the formulas of the library's operations (keys "expr" and
+// "formula"), and the operation that gives the same values is put into words in its place.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_GENERATE_FORMULA_H
@@ -25,7 +25,8 @@ struct Expr {
     Name,   ///< a scalar, an index, or an array all of whose elements are meant
     Index,  ///< name[args...]
     Call,   ///< name(args...); "+", "-", "*", "/", "^", ">", "?:" … are calls, too
-    Reduce, ///< name ("sum", "prod", "max", "min", "mean") over an index args[0] of args[1], from args[2] to args[3] where they are given
+    Reduce, ///< name ("sum", "prod", "max", "min", "mean") over an index args[0] of args[1], from args[2] to args[3]
+            ///< where they are given
   } kind = Kind::Number;
   std::string name;
   double value = 0;
@@ -42,9 +43,10 @@ struct Formula {
 /// The formula at the beginning of `text` and its length; nothing when there is none. Names are lower case in it.
 std::optional<std::pair<Formula, size_t>> parseFormula(llvm::StringRef text);
 
-/// Whether both give the same values for all arrays; `reals` are the names of `known` that may stand for a number of `asked`,
-/// whose values come back (no entry: a name of `asked` stands for it).
-std::optional<std::map<std::string, double>> sameFormula(const Formula &asked, const Formula &known, const std::vector<std::string> &reals);
+/// Whether both give the same values for all arrays; `reals` are the names of `known` that may stand for a number of
+/// `asked`, whose values come back (no entry: a name of `asked` stands for it).
+std::optional<std::map<std::string, double>> sameFormula(const Formula &asked, const Formula &known,
+                                                         const std::vector<std::string> &reals);
 
 /// `text` with the formulas that mean an operation in that operation's words.
 std::string formulasInWords(llvm::StringRef text, const Library &library);

@@ -1,7 +1,8 @@
 //===- FormulaValue.cpp - formulas are the same when their values are -----===//
 //
-// Indices run over a few places, arrays hold numbers that depend on the place and on which array it is, and what a formula's target then
-// holds is compared. Names do not matter: every way in which the arrays and scalars of both can correspond is tried.
+// Indices run over a few places, arrays hold numbers that depend on the place and on which array it is, and what a
+// formula's target then holds is compared. Names do not matter: every way in which the arrays and scalars of both can
+// correspond is tried.
 //
 //===----------------------------------------------------------------------===//
 #include "Formula.h"
@@ -140,7 +141,7 @@ bool Names::isKnown(const Expr &call) {
 struct Evaluation {
   int places;
   unsigned seed;
-  double range = 20; ///< of the values in half of the runs: beyond the formulas' numbers
+  double range = 20;                      ///< of the values in half of the runs: beyond the formulas' numbers
   std::map<std::string, unsigned> arrays; ///< which one it is
   std::map<std::string, bool> integral;
   std::map<std::string, double> scalars;
@@ -191,7 +192,8 @@ struct Evaluation {
     }
     case Expr::Kind::Reduce: {
       const std::string &name = expr.args[0]->name;
-      double from = expr.args.size() > 2 ? value(*expr.args[2]) : 0, to = expr.args.size() > 3 ? value(*expr.args[3]) : places - 1;
+      double from = expr.args.size() > 2 ? value(*expr.args[2]) : 0,
+             to = expr.args.size() > 3 ? value(*expr.args[3]) : places - 1;
       double result = expr.name == "prod" ? 1 : expr.name == "max" ? -1e300 : expr.name == "min" ? 1e300 : 0;
       auto outer = indices.find(name) == indices.end() ? std::optional<int>() : indices[name];
       for (int i = int(from); i <= int(to); ++i) {
@@ -241,7 +243,8 @@ struct Program {
       own = free;
       free.clear();
     }
-    bool isPlain = llvm::all_of(subscripts, [](const ExprPtr &subscript) { return subscript->kind == Expr::Kind::Name; });
+    bool isPlain =
+        llvm::all_of(subscripts, [](const ExprPtr &subscript) { return subscript->kind == Expr::Kind::Name; });
     if (formula.accumulates && free.empty() && isPlain) {
       formula.value = make(Expr::Kind::Call, "+", {formula.target, formula.value});
       formula.accumulates = false;
@@ -255,9 +258,10 @@ struct Program {
     loops.assign(own.begin(), own.end());
     loops.insert(loops.end(), free.begin(), free.end());
     fromZero = formula.accumulates;
-    bool readsTarget = formula.target && names.arrays.count(formula.target->name); // "d[i][j] = min(d[i][j], d[i][k] + d[k][j])"
-    valid = names.isFormula && (free.empty() || fromZero || readsTarget) && !names.arrays.empty() && names.arrays.size() <= 4 && names.scalars.size() <= 4 &&
-            loops.size() <= 4;
+    bool readsTarget =
+        formula.target && names.arrays.count(formula.target->name); // "d[i][j] = min(d[i][j], d[i][k] + d[k][j])"
+    valid = names.isFormula && (free.empty() || fromZero || readsTarget) && !names.arrays.empty() &&
+            names.arrays.size() <= 4 && names.scalars.size() <= 4 && loops.size() <= 4;
     for (const auto &[name, what] : names.arrays)
       valid &= !names.scalars.count(name) && !names.indices.count(name);
   }
@@ -290,7 +294,8 @@ struct Program {
   }
 };
 
-bool isSame(const std::map<std::vector<int>, double> &a, const std::map<std::vector<int>, double> &b, size_t &compared) {
+bool isSame(const std::map<std::vector<int>, double> &a, const std::map<std::vector<int>, double> &b,
+            size_t &compared) {
   if (a.size() != b.size())
     return false;
   for (auto left = a.begin(), right = b.begin(); left != a.end(); ++left, ++right) {
@@ -308,7 +313,8 @@ bool isSame(const std::map<std::vector<int>, double> &a, const std::map<std::vec
 
 } // namespace
 
-std::optional<std::map<std::string, double>> optiml::gen::sameFormula(const Formula &askedFormula, const Formula &knownFormula,
+std::optional<std::map<std::string, double>> optiml::gen::sameFormula(const Formula &askedFormula,
+                                                                      const Formula &knownFormula,
                                                                       const std::vector<std::string> &reals) {
   Program asked(askedFormula), known(knownFormula);
   if (!asked.valid || !known.valid || asked.subscripts.size() != known.subscripts.size() ||
@@ -317,7 +323,8 @@ std::optional<std::map<std::string, double>> optiml::gen::sameFormula(const Form
   std::vector<std::string> order; // of the asked arrays
   for (const auto &[name, what] : asked.names.arrays)
     order.push_back(name);
-  std::vector<std::string> scalars(known.names.scalars.begin(), known.names.scalars.end()), given(asked.names.scalars.begin(), asked.names.scalars.end());
+  std::vector<std::string> scalars(known.names.scalars.begin(), known.names.scalars.end()),
+      given(asked.names.scalars.begin(), asked.names.scalars.end());
   std::vector<double> numbers;
   for (double number : asked.names.numbers)
     for (double one : {number, -number, 1 / number})

@@ -39,7 +39,8 @@ bool has(const ExprPtr &expr, Expr::Kind kind) {
 }
 
 std::string print(const Expr &expr) {
-  std::string text = std::to_string(int(expr.kind)) + expr.name + (expr.kind == Expr::Kind::Number ? llvm::formatv("{0}", expr.value).str() : "") + "(";
+  std::string text = std::to_string(int(expr.kind)) + expr.name +
+                     (expr.kind == Expr::Kind::Number ? llvm::formatv("{0}", expr.value).str() : "") + "(";
   for (const ExprPtr &arg : expr.args)
     text += print(*arg) + ",";
   return text + ")";
@@ -51,9 +52,13 @@ ExprPtr unflattened(ExprPtr one) {
     return one;
   std::vector<ExprPtr> subscripts;
   ExprPtr rest = one->args[0];
-  auto isCall = [](const ExprPtr &expr, StringRef name) { return expr->kind == Expr::Kind::Call && expr->name == name && expr->args.size() == 2; };
+  auto isCall = [](const ExprPtr &expr, StringRef name) {
+    return expr->kind == Expr::Kind::Call && expr->name == name && expr->args.size() == 2;
+  };
   auto isSize = [](const ExprPtr &expr) {
-    static const llvm::StringSet<> sizes = {"n", "m", "k", "h", "w", "cols", "width", "height", "stride", "lda", "ldb", "ldc", "ld", "pitch", "rows", "dim", "d", "t", "g", "e"};
+    static const llvm::StringSet<> sizes = {"n",      "m",      "k",   "h",   "w",   "cols", "width",
+                                            "height", "stride", "lda", "ldb", "ldc", "ld",   "pitch",
+                                            "rows",   "dim",    "d",   "t",   "g",   "e"};
     return expr->kind == Expr::Kind::Name && (expr->name.back() == '\'' || sizes.contains(expr->name));
   };
   while (isCall(rest, "+") && isCall(rest->args[0], "*") && isSize(rest->args[0]->args[1])) {
@@ -66,10 +71,14 @@ ExprPtr unflattened(ExprPtr one) {
   return make(Expr::Kind::Index, one->name, subscripts);
 }
 
-/// "x" for all its elements becomes x[i], and "sum(x)" a sum over an index of its own. False where nothing tells what is an array.
+/// "x" for all its elements becomes x[i], and "sum(x)" a sum over an index of its own. False where nothing tells what
+/// is an array.
 bool spellOut(Formula &formula) {
-  static const llvm::StringSet<> arrays = {"x", "y", "z", "u", "v", "w", "p", "q", "pred", "target", "targets", "predictions", "input", "in", "data", "logits", "xs", "ys"};
-  static const llvm::StringSet<> scalars = {"alpha", "beta", "gamma", "n", "eps", "epsilon", "k", "s", "t", "lambda", "scale", "factor", "low", "high", "lo", "hi", "slope", "pi"};
+  static const llvm::StringSet<> arrays = {"x",     "y",  "z",    "u",      "v",       "w",
+                                           "p",     "q",  "pred", "target", "targets", "predictions",
+                                           "input", "in", "data", "logits", "xs",      "ys"};
+  static const llvm::StringSet<> scalars = {"alpha",  "beta",  "gamma",  "n",   "eps",  "epsilon", "k",  "s",     "t",
+                                            "lambda", "scale", "factor", "low", "high", "lo",      "hi", "slope", "pi"};
   static const llvm::StringSet<> reductions = {"sum", "prod", "mean", "max", "min"};
   formula.value = rewrite(formula.value, unflattened);
   if (formula.target)
@@ -93,13 +102,16 @@ bool spellOut(Formula &formula) {
         (arrays.contains(one.name) ? own : names).insert(one.name);
     });
     if (own.empty() && formula.target)
-      llvm::copy_if(names, std::inserter(own, own.end()), [](const std::string &name) { return !scalars.contains(name) && name.size() <= 2; });
+      llvm::copy_if(names, std::inserter(own, own.end()),
+                    [](const std::string &name) { return !scalars.contains(name) && name.size() <= 2; });
     if (own.empty())
       return false;
     formula.value = rewrite(formula.value, [&](ExprPtr one) {
-      if (one->kind == Expr::Kind::Name && own.size() == 1 && !own.count(one->name) && (one->name == "mean" || one->name == "std" || one->name == "max" || one->name == "min" || one->name == "sum"))
+      if (one->kind == Expr::Kind::Name && own.size() == 1 && !own.count(one->name) &&
+          (one->name == "mean" || one->name == "std" || one->name == "max" || one->name == "min" || one->name == "sum"))
         return make(Expr::Kind::Call, one->name, {make(Expr::Kind::Index, *own.begin(), {index("i")})});
-      return one->kind == Expr::Kind::Name && own.count(one->name) ? make(Expr::Kind::Index, one->name, {index("i")}) : one;
+      return one->kind == Expr::Kind::Name && own.count(one->name) ? make(Expr::Kind::Index, one->name, {index("i")})
+                                                                   : one;
     });
   }
   std::set<std::string> kept; // of the target
@@ -127,18 +139,23 @@ bool spellOut(Formula &formula) {
         if (bound.count(old))
           continue;
         std::string fresh = "j" + std::to_string(++inner);
-        body = rewrite(body, [&](ExprPtr part) { return part->kind == Expr::Kind::Name && part->name == old ? index(fresh) : part; });
+        body = rewrite(body, [&](ExprPtr part) {
+          return part->kind == Expr::Kind::Name && part->name == old ? index(fresh) : part;
+        });
         body = make(Expr::Kind::Reduce, name, {index(fresh), body});
       }
       return body;
     };
-    auto call = [](const char *name, std::vector<ExprPtr> args) { return make(Expr::Kind::Call, name, std::move(args)); };
+    auto call = [](const char *name, std::vector<ExprPtr> args) {
+      return make(Expr::Kind::Call, name, std::move(args));
+    };
     if (!isSpread)
       return reduce(one->name, one->args[0]);
     ExprPtr square = call("*", {one->args[0], one->args[0]});
     if (one->name == "norm")
       return call("sqrt", {reduce("sum", square)});
-    ExprPtr mean = reduce("mean", one->args[0]), variance = call("-", {reduce("mean", square), call("*", {mean, mean})});
+    ExprPtr mean = reduce("mean", one->args[0]),
+            variance = call("-", {reduce("mean", square), call("*", {mean, mean})});
     return one->name == "var" ? variance : call("sqrt", {variance});
   });
   if (formula.target && formula.target->kind == Expr::Kind::Name) {
@@ -148,7 +165,8 @@ bool spellOut(Formula &formula) {
       if (one.kind == Expr::Kind::Reduce)
         bound.insert(one.args[0]->name);
     });
-    visit(formula.value, [&](const Expr &one) { isArray |= one.kind == Expr::Kind::Name && one.name == "i" && !bound.count("i"); });
+    visit(formula.value,
+          [&](const Expr &one) { isArray |= one.kind == Expr::Kind::Name && one.name == "i" && !bound.count("i"); });
     if (isArray && !formula.accumulates)
       formula.target = make(Expr::Kind::Index, formula.target->name, {index("i")});
   }
@@ -198,7 +216,8 @@ std::vector<Known> stagesOver(const Library &library, const std::vector<ExprPtr>
         return make(Expr::Kind::Index, "v", subscripts);
       for (const Operand &operand : op.operands)
         if (operand.name == one->name)
-          return make(Expr::Kind::Index, one->name, operand.shape == "column" ? std::vector<ExprPtr>{subscripts.back()} : subscripts);
+          return make(Expr::Kind::Index, one->name,
+                      operand.shape == "column" ? std::vector<ExprPtr>{subscripts.back()} : subscripts);
       return one;
     });
     result.push_back({&op, formula, op.says[0]});
@@ -287,11 +306,13 @@ std::optional<std::string> meaning(Formula formula, const Library &library) {
     inner.target = make(Expr::Kind::Index, "result", element);
     if (!has(inner.value, Expr::Kind::Reduce))
       if (std::optional<std::string> before = chainInWords(inner, stagesOver(library, element)))
-        return *before + " then " + (formula.value->name == "prod" ? "product" : formula.value->name) + " of all elements";
+        return *before + " then " + (formula.value->name == "prod" ? "product" : formula.value->name) +
+               " of all elements";
     return std::nullopt;
   }
-  bool isElementwise = !subscripts.empty() && !formula.accumulates && !has(formula.value, Expr::Kind::Reduce) &&
-                       llvm::all_of(subscripts, [](const ExprPtr &subscript) { return subscript->kind == Expr::Kind::Name; });
+  bool isElementwise =
+      !subscripts.empty() && !formula.accumulates && !has(formula.value, Expr::Kind::Reduce) &&
+      llvm::all_of(subscripts, [](const ExprPtr &subscript) { return subscript->kind == Expr::Kind::Name; });
   if (formula.accumulates && !subscripts.empty()) { // "y[i] += a*x[i]"
     formula.value = make(Expr::Kind::Call, "+", {formula.target, formula.value});
     formula.accumulates = false;
@@ -308,14 +329,19 @@ bool saysSomething(const Formula &formula) {
   unsigned calls = 0, references = 0, numbers = 0, functions = 0;
   visit(formula.value, [&](const Expr &one) {
     calls += one.kind == Expr::Kind::Call || one.kind == Expr::Kind::Reduce;
-    functions += one.kind == Expr::Kind::Reduce || (one.kind == Expr::Kind::Name && (one.name == "mean" || one.name == "std")) || (one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]));
+    functions += one.kind == Expr::Kind::Reduce ||
+                 (one.kind == Expr::Kind::Name && (one.name == "mean" || one.name == "std")) ||
+                 (one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]));
     references += one.kind == Expr::Kind::Index;
     numbers += one.kind == Expr::Kind::Number;
   });
   if (formula.target)
-    return references || (calls && (functions || calls > 1 || formula.target->kind == Expr::Kind::Index || numbers == 0));
+    return references ||
+           (calls && (functions || calls > 1 || formula.target->kind == Expr::Kind::Index || numbers == 0));
   bool takesTwo = false; // "max(x, 0)"
-  visit(formula.value, [&](const Expr &one) { takesTwo |= one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]) && one.args.size() > 1; });
+  visit(formula.value, [&](const Expr &one) {
+    takesTwo |= one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]) && one.args.size() > 1;
+  });
   bool isPower = formula.value->kind == Expr::Kind::Call && formula.value->name == "^" && numbers; // "x^1.5"
   return (references && calls) || (calls > 1 && (functions || numbers)) || takesTwo || isPower;
 }
@@ -323,22 +349,32 @@ bool saysSomething(const Formula &formula) {
 /// "C[b] = A[b] * B[b]": one product of matrices for each place of the batch.
 bool isBatchedProduct(const Formula &formula) {
   auto inBatch = [](const ExprPtr &expr) {
-    return expr && expr->kind == Expr::Kind::Index && expr->args.size() == 1 && (expr->args[0]->name == "b" || expr->args[0]->name == "batch");
+    return expr && expr->kind == Expr::Kind::Index && expr->args.size() == 1 &&
+           (expr->args[0]->name == "b" || expr->args[0]->name == "batch");
   };
-  return inBatch(formula.target) && formula.value->kind == Expr::Kind::Call && formula.value->name == "*" && inBatch(formula.value->args[0]) &&
-         inBatch(formula.value->args[1]);
+  return inBatch(formula.target) && formula.value->kind == Expr::Kind::Call && formula.value->name == "*" &&
+         inBatch(formula.value->args[0]) && inBatch(formula.value->args[1]);
 }
 
 } // namespace
 
 std::string optiml::gen::formulasInWords(StringRef text, const Library &library) {
-  static const llvm::Regex series("([a-z])\\[0\\] *([-+*^]) *[a-z]\\[1\\] *[-+*^]? *(\\.\\.+|…)[^a-z]*[a-z]\\[[a-z] *- *1\\]", llvm::Regex::IgnoreCase);
+  static const llvm::Regex series(
+      "([a-z])\\[0\\] *([-+*^]) *[a-z]\\[1\\] *[-+*^]? *(\\.\\.+|…)[^a-z]*[a-z]\\[[a-z] *- *1\\]",
+      llvm::Regex::IgnoreCase);
   llvm::SmallVector<StringRef, 4> groups;
   if (series.match(text, &groups)) // "x[0] + x[1] + ... + x[n-1]"
-    return series.sub(groups[2] == "+" ? "sum of all elements" : groups[2] == "*" ? "product of all elements" : "xor of all elements", text);
-  static const llvm::Regex fourier("x_?\\[?k\\]? *= *sum_?\\{?[a-z][^,;]*(exp\\(|e\\^)[^,;]*(pi|π)[^,;]*", llvm::Regex::IgnoreCase),
-      recurrence("x_?[[{]?n *\\+ *1[]}]? *= *\\(?a *\\*? *x_?[[{]?n[]}]? *\\+ *c\\)? *(mod|%) *(m|2\\^[0-9]+)?", llvm::Regex::IgnoreCase);
-  static const llvm::Regex rowRange(",? *[ijkp] *(=|in|from) *[a-z_]+\\[[^]]*\\] *(\\.\\.+|to|:) *[a-z_]+\\[[^]]*\\]( *- *1)?", llvm::Regex::IgnoreCase); // of a sparse matrix
+    return series.sub(groups[2] == "+"   ? "sum of all elements"
+                      : groups[2] == "*" ? "product of all elements"
+                                         : "xor of all elements",
+                      text);
+  static const llvm::Regex fourier("x_?\\[?k\\]? *= *sum_?\\{?[a-z][^,;]*(exp\\(|e\\^)[^,;]*(pi|π)[^,;]*",
+                                   llvm::Regex::IgnoreCase),
+      recurrence("x_?[[{]?n *\\+ *1[]}]? *= *\\(?a *\\*? *x_?[[{]?n[]}]? *\\+ *c\\)? *(mod|%) *(m|2\\^[0-9]+)?",
+                 llvm::Regex::IgnoreCase);
+  static const llvm::Regex rowRange(
+      ",? *[ijkp] *(=|in|from) *[a-z_]+\\[[^]]*\\] *(\\.\\.+|to|:) *[a-z_]+\\[[^]]*\\]( *- *1)?",
+      llvm::Regex::IgnoreCase); // of a sparse matrix
   if (rowRange.match(text))
     return formulasInWords(rowRange.sub(" ", text), library);
   if (fourier.match(text))
@@ -348,7 +384,8 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
   std::string result;
   for (size_t at = 0; at < text.size();) {
     char before = at ? text[at - 1] : ' ';
-    bool starts = (llvm::isAlpha(text[at]) || text[at] == '(' || text[at] == '|' || llvm::isDigit(text[at])) && !llvm::isAlnum(before) && before != '_' && before != '.';
+    bool starts = (llvm::isAlpha(text[at]) || text[at] == '(' || text[at] == '|' || llvm::isDigit(text[at])) &&
+                  !llvm::isAlnum(before) && before != '_' && before != '.';
     std::optional<std::pair<Formula, size_t>> found = starts ? parseFormula(text.substr(at)) : std::nullopt;
     if (found && isBatchedProduct(found->first)) {
       result += " batched matrix multiply ";
@@ -363,8 +400,11 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
         continue;
       }
       bool hasScalars = false; // "y = alpha*A*x + beta*y"
-      visit(found->first.value, [&](const Expr &one) { hasScalars |= one.kind == Expr::Kind::Name && (one.name == "alpha" || one.name == "beta"); });
-      if (found->first.target && (hasScalars || found->first.target->kind == Expr::Kind::Index || has(found->first.value, Expr::Kind::Index))) { // the words around it must tell
+      visit(found->first.value, [&](const Expr &one) {
+        hasScalars |= one.kind == Expr::Kind::Name && (one.name == "alpha" || one.name == "beta");
+      });
+      if (found->first.target && (hasScalars || found->first.target->kind == Expr::Kind::Index ||
+                                  has(found->first.value, Expr::Kind::Index))) { // the words around it must tell
         result += " formula ";
         at += found->second;
         continue;

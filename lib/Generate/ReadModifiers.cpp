@@ -21,12 +21,16 @@ llvm::Error Reader::findType() {
     size_t next = span.at.back() + 1;
     StringRef after = next < tokens.size() ? StringRef(tokens[next].raw) : "";
     // "one long vector", "half of them" are no types; nor is what is only accumulated in.
-    static const std::set<StringRef> ofLong = {"vector", "array", "list", "sequence", "signal", "row", "rows", "column", "columns", "vectors", "arrays", "series", "time"};
-    static const std::set<StringRef> ofHalf = {"of", "the", "a", "an", "as", "way", "life", "open", "edge", "edges", "million", "width", "size", "plane", "space"};
+    static const std::set<StringRef> ofLong = {"vector", "array",   "list",    "sequence", "signal", "row", "rows",
+                                               "column", "columns", "vectors", "arrays",   "series", "time"};
+    static const std::set<StringRef> ofHalf = {"of",   "the",   "a",       "an",    "as",   "way",   "life", "open",
+                                               "edge", "edges", "million", "width", "size", "plane", "space"};
     const std::string &word = tokens[at].raw;
-    bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" || tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
-    if (span.at.size() == 1 && ((word == "long" && (ofLong.count(after) || (next < tokens.size() && !tokens[next].values.empty()))) ||
-                                (word == "half" && (other || ofHalf.count(after)))))
+    bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" ||
+                            tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
+    if (span.at.size() == 1 &&
+        ((word == "long" && (ofLong.count(after) || (next < tokens.size() && !tokens[next].values.empty()))) ||
+         (word == "half" && (other || ofHalf.count(after)))))
       continue;
     bool accumulates = after.starts_with("accum") || (at > 1 && StringRef(tokens[at - 2].raw).starts_with("accum"));
     if (accumulates && best != "int") {
@@ -72,7 +76,9 @@ void Reader::findModifiers() {
           if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
             best = found;
       // Row-major is what all are, and what has weights need not be weighted.
-      bool isSoft = best && (name == "rowmajor" || name == "put" || name == "call" || (name == "gradient" && tokens[best->at[0]].raw == "gradients") || (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
+      bool isSoft = best && (name == "rowmajor" || name == "put" || name == "call" ||
+                             (name == "gradient" && tokens[best->at[0]].raw == "gradients") ||
+                             (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
       if (best)
         modifiers.push_back({name, *best, isSoft});
     }
@@ -80,7 +86,8 @@ void Reader::findModifiers() {
     const Token &token = tokens[at];
     bool counted = at && !tokens[at - 1].values.empty();
     StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].text) : "";
-    if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() && tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
+    if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() &&
+        tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
       modifiers.push_back({"row", Span{{at}}, true}); // "for each of 2000 samples"
     if ((token.text == "row" || token.text == "column") && !counted && next != "vector" && next != "major" &&
         next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
@@ -117,14 +124,17 @@ llvm::Error Reader::applyModifiers() {
   // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
   bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");
   // "cumsum(x, dim=0)" of a vector.
-  bool hasMatrix = llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "2d"; });
+  bool hasMatrix = llvm::any_of(
+      tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "2d"; });
   auto isOfVector = [&](const Modifier &modifier) {
-    return !hasMatrix && llvm::any_of(modifier.span.at, [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
+    return !hasMatrix && llvm::any_of(modifier.span.at,
+                                      [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
   };
   auto isAxis = [](const Modifier &modifier) { return modifier.name == "row" || modifier.name == "column"; };
   // What is certain comes before what is one only where nothing else is said ("row sums").
   llvm::stable_sort(modifiers, [](const Modifier &a, const Modifier &b) { return a.soft < b.soft; });
-  bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "vector" || token.text == "1d" || token.text == "array"; });
+  bool isVector = llvm::any_of(
+      tokens, [](const Token &token) { return token.text == "vector" || token.text == "1d" || token.text == "array"; });
   if (isVector && choiceOffers(*heavy.op, "all"))
     llvm::erase_if(modifiers, [&](const Modifier &modifier) {
       bool drops = isAxis(modifier) && isOfVector(modifier);
@@ -145,7 +155,8 @@ llvm::Error Reader::applyModifiers() {
                       " is not offered with '" + modifier.name + "'");
     } else if (isOfVector(modifier)) {
       use(modifier.span);
-    } else if (modifier.span.at.size() > 1 && heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) && free(modifier)) {
+    } else if (modifier.span.at.size() > 1 && heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) &&
+               free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
   }

@@ -47,7 +47,8 @@ bool Reader::assignBeside(size_t at) {
   };
   std::optional<Candidate> best;
   auto offer = [&](const std::string &name, const Span &span, int rank) {
-    bool fits = llvm::none_of(heavy.op->sizes, [&](const Size &size) { return size.name == name && value < double(size.least); });
+    bool fits = llvm::none_of(heavy.op->sizes,
+                              [&](const Size &size) { return size.name == name && value < double(size.least); });
     if (fits && !given[name] && (!best || rank > best->rank))
       best = Candidate{name, span, rank};
   };
@@ -59,12 +60,19 @@ bool Reader::assignBeside(size_t at) {
       // "10000 ints": that many elements.
       if (!wanted.target && wanted.name == "n" && typeAt.count(at + 1))
         offer(wanted.name, Span{{at + 1}}, 8);
-      // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d features".
-      static const std::set<std::string> before = {"and", "to", "from", "between", "in", "by", "with", "at", "of", "than", "for"};
+      // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
+      // features".
+      static const std::set<std::string> before = {"and",  "to", "from", "between", "in", "by",
+                                                   "with", "at", "of",   "than",    "for"};
       bool standsBefore = phrase.size() == 1 && before.count(phrase[0]);
-      auto isDimension = [&](size_t between) { return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]); };
+      auto isDimension = [&](size_t between) {
+        return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]);
+      };
       for (size_t next : {at + 1, at + 2})
-        if (!standsBefore && !(next == at + 2 && next < tokens.size() && isDimension(at + 1)) && next < tokens.size() && (next == at + 1 || (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" && tokens[at + 1].raw != "of" && tokens[at+1].raw != "with")))
+        if (!standsBefore && !(next == at + 2 && next < tokens.size() && isDimension(at + 1)) && next < tokens.size() &&
+            (next == at + 1 ||
+             (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" &&
+              tokens[at + 1].raw != "of" && tokens[at + 1].raw != "with")))
           if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none))
             offer(wanted.name, *span, (next == at + 1 ? 6 : 3) + int(phrase.size()));
       // Before it: "k = 16", "window size of 5".
@@ -77,7 +85,11 @@ bool Reader::assignBeside(size_t at) {
             equals |= tokens[i].raw == "=";
           }
           if (span->at.back() < at && onlyBetween)
-            offer(wanted.name, *span, (equals ? 10 : text == "top" ? 8 : 5) - int(at - span->at.back()) + int(phrase.size()));
+            offer(wanted.name, *span,
+                  (equals          ? 10
+                   : text == "top" ? 8
+                                   : 5) -
+                      int(at - span->at.back()) + int(phrase.size()));
         }
       }
     }
@@ -123,7 +135,9 @@ llvm::Error Reader::readFixedFilter() {
     const std::vector<double> &values = tokens[at].values;
     if (used[at] || values.size() != 2 || values[0] != values[1] || values[0] > 11 || int(values[0]) % 2 == 0)
       continue;
-    static const std::set<StringRef> grids = {"grid", "board", "image", "matrix", "field", "cell", "domain", "map", "torus", "array", "picture", "world", "feature", "maps", "input", "activation", "tensor", "plane"};
+    static const std::set<StringRef> grids = {"grid",    "board", "image", "matrix",     "field",   "cell",
+                                              "domain",  "map",   "torus", "array",      "picture", "world",
+                                              "feature", "maps",  "input", "activation", "tensor",  "plane"};
     if (at + 1 < tokens.size() && (grids.count(tokens[at + 1].raw) || grids.count(tokens[at + 1].text)))
       continue; // "a 9x9 board"
     if (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3"))
@@ -136,7 +150,8 @@ llvm::Error Reader::readFixedFilter() {
 /// "avgpool 3x3, batch 4, 28x28": of several shapes a small one right after the name is the window's.
 void Reader::readLeadingFilter() {
   size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back() + 1;
-  if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 || tokens[at].values[1] > 15 ||
+  if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 ||
+      tokens[at].values[1] > 15 ||
       (llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2 && tokens[at].values[0] > 7))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {
@@ -156,8 +171,10 @@ bool Reader::readLeadingDimensions(size_t at) {
                llvm::any_of(result.choices, [](const auto &choice) { return choice.second == "row"; });
   const std::vector<double> &values = tokens[at].values;
   for (const ShapeRule &rule : heavy.op->shapes) // "[1, 8, 32, 32, 32]" for channels and a volume
-    if (rule.words.empty() && rule.when.empty() && rule.shapes.size() == 1 && rule.shapes[0].size() > 3 && values.size() == rule.shapes[0].size() + 1 &&
-        llvm::all_of(heavy.op->shapes, [&](const ShapeRule &other) { return other.shapes[0].size() <= rule.shapes[0].size(); })) {
+    if (rule.words.empty() && rule.when.empty() && rule.shapes.size() == 1 && rule.shapes[0].size() > 3 &&
+        values.size() == rule.shapes[0].size() + 1 && llvm::all_of(heavy.op->shapes, [&](const ShapeRule &other) {
+          return other.shapes[0].size() <= rule.shapes[0].size();
+        })) {
       bool fits = setNumber(rule.shapes[0][0], values[0] * values[1], at);
       for (size_t d = 1; d < rule.shapes[0].size(); ++d)
         fits &= setNumber(rule.shapes[0][d], values[d + 1], at);
@@ -256,8 +273,8 @@ llvm::Error Reader::assignShapes() {
   return refuse("the shape " + tokens[open[0]].raw + " does not fit " + heavy.op->name);
 }
 
-/// "batch 16, vocabulary 32000": what is left over are the dimensions that nothing was said about, in their order. A number that the
-/// operation's own description has ("scaled to [0, 1]") says nothing new.
+/// "batch 16, vocabulary 32000": what is left over are the dimensions that nothing was said about, in their order. A
+/// number that the operation's own description has ("scaled to [0, 1]") says nothing new.
 void Reader::assignMissing() {
   std::vector<size_t> open;
   for (size_t at = 0; at < tokens.size(); ++at) {
@@ -265,12 +282,16 @@ void Reader::assignMissing() {
       continue;
     if (llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
       used[at] = true;
-    else if (llvm::any_of(result.sizes, [&](const auto &size) { return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16; }))
+    else if (llvm::any_of(result.sizes, [&](const auto &size) {
+               return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16;
+             }))
       used[at] = true; // said again
     else
       open.push_back(at);
   }
-  if (open.empty() || llvm::any_of(open, [&](size_t at) { return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]); }))
+  if (open.empty() || llvm::any_of(open, [&](size_t at) {
+        return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]);
+      }))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {
     auto [choice, value] = StringRef(rule.when).split('=');
@@ -297,12 +318,14 @@ void Reader::assignPositional() {
       open.push_back(at);
   bool isCall = open.size() == 1 && open[0] > 1 && tokens[open[0] - 1].raw == "," && open[0] + 1 < tokens.size() &&
                 (tokens[open[0] + 1].raw == ")" || tokens[open[0] + 1].raw == ",");
-  if (isCall && std::fabs(tokens[open[0]].values[0]) <= 1 && tokens[open[0]].values[0] <= 0 && !choiceOffers(*heavy.op, "row")) {
+  if (isCall && std::fabs(tokens[open[0]].values[0]) <= 1 && tokens[open[0]].values[0] <= 0 &&
+      !choiceOffers(*heavy.op, "row")) {
     used[open[0]] = true; // the only axis of a vector
     return;
   }
   for (const Size &size : heavy.op->sizes)
-    if (isCall && size.keep && !given[size.name] && tokens[open[0]].values[0] >= double(size.least) && tokens[open[0]].values[0] <= 64) {
+    if (isCall && size.keep && !given[size.name] && tokens[open[0]].values[0] >= double(size.least) &&
+        tokens[open[0]].values[0] <= 64) {
       setNumber(size.name, tokens[open[0]].values[0], open[0]);
       return;
     }
@@ -321,7 +344,8 @@ llvm::Error Reader::assignNumbers() {
   if (llvm::Error error = assignShapes())
     return error;
   for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
-    if (unsigned dim = 0; !used[at] && !given["dim"] && StringRef(tokens[at].raw).ends_with("d") && !StringRef(tokens[at].raw).drop_back().getAsInteger(10, dim))
+    if (unsigned dim = 0; !used[at] && !given["dim"] && StringRef(tokens[at].raw).ends_with("d") &&
+                          !StringRef(tokens[at].raw).drop_back().getAsInteger(10, dim))
       setNumber("dim", dim, at);
   // "a vector of 300 and a vector of 200 elements"
   std::vector<size_t> open;
@@ -354,7 +378,9 @@ llvm::Error Reader::assignNumbers() {
     for (const ShapeRule &rule : heavy.op->shapes) {
       std::map<std::string, int64_t> values;
       // "one million pixels" of a square picture
-      bool isTotal = rule.shapes.size() == 1 && rule.shapes[0].size() == 1 && StringRef(rule.shapes[0][0]).count('=') == 1 && (counts == "pixel" || counts == "cell" || value > 100000);
+      bool isTotal = rule.shapes.size() == 1 && rule.shapes[0].size() == 1 &&
+                     StringRef(rule.shapes[0][0]).count('=') == 1 &&
+                     (counts == "pixel" || counts == "cell" || value > 100000);
       if (double side = std::round(std::sqrt(value)); isTotal && side * side == value)
         tokens[at].values[0] = side;
       else if (isTotal)
@@ -380,7 +406,9 @@ llvm::Error Reader::assignNumbers() {
 void Reader::readSingleStep() {
   static const std::set<StringRef> single = {"step", "iteration", "sweep", "generation", "timestep", "update"};
   static const std::set<StringRef> many = {"steps", "iterations", "sweeps", "generations", "timesteps", "updates"};
-  auto says = [&](const std::set<StringRef> &words) { return llvm::any_of(tokens, [&](const Token &token) { return words.count(token.raw); }); };
+  auto says = [&](const std::set<StringRef> &words) {
+    return llvm::any_of(tokens, [&](const Token &token) { return words.count(token.raw); });
+  };
   for (const Size &size : heavy.op->sizes)
     if (size.name == "steps" && !given[size.name] && says(single) && !says(many))
       result.sizes[size.name] = 1;
@@ -388,10 +416,21 @@ void Reader::readSingleStep() {
 
 llvm::Error Reader::checkSizes() {
   readSingleStep();
+  // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || !given["n"])
+      continue;
+    llvm::SmallVector<StringRef, 4> names;
+    StringRef(rule.shapes[0][0]).split(names, '=');
+    if (llvm::is_contained(names, "n") && llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
+      for (StringRef name : names)
+        result.sizes[name.str()] = result.sizes["n"];
+  }
   for (const Size &size : heavy.op->sizes) {
     int64_t &value = result.sizes[size.name];
     // "2 million nonzeros" of a matrix whose rows nobody counted.
-    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total]; given[size.name] && !given[size.total] && total > 0 && value >= total / 4 && value % size.value == 0) {
+    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total];
+        given[size.name] && !given[size.total] && total > 0 && value >= total / 4 && value % size.value == 0) {
       result.sizes[size.total] = value / size.value;
       value = size.value;
       given[size.total] = true;
@@ -399,7 +438,8 @@ llvm::Error Reader::checkSizes() {
     // "10000 nodes and 50000 edges" are 5 edges each.
     if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total]; total > 0 && given[size.name] && value >= total) {
       if (value % total)
-        return refuse(heavy.op->name + " takes a number of " + size.words[0] + "s that is a multiple of " + size.total + " (the same number each), not " + std::to_string(value));
+        return refuse(heavy.op->name + " takes a number of " + size.words[0] + "s that is a multiple of " + size.total +
+                      " (the same number each), not " + std::to_string(value));
       value /= total;
     }
   }

@@ -29,7 +29,8 @@ static bool isNear(StringRef a, StringRef b) {
          StringRef(left + 2, a.end() - left - 2) == StringRef(right + 2, b.end() - right - 2);
 }
 
-/// "crossentropyloss", "rowwise": the fewest known words of three letters or more that make up `word`; none where there are not two.
+/// "crossentropyloss", "rowwise": the fewest known words of three letters or more that make up `word`; none where there
+/// are not two.
 std::vector<std::string> Reader::takeApart(StringRef word) const {
   constexpr size_t shortest = 3;
   static const std::set<StringRef> shorter = {"1d", "2d", "3d", "l1", "l2"};
@@ -37,7 +38,8 @@ std::vector<std::string> Reader::takeApart(StringRef word) const {
   for (size_t end = shortest; end <= word.size(); ++end)
     for (size_t begin = 0; begin < end; ++begin) {
       StringRef part = word.slice(begin, end);
-      if ((begin > 0 && best[begin].empty()) || !(shorter.count(part) || (part.size() >= shortest && isKnown(part.str()))))
+      if ((begin > 0 && best[begin].empty()) ||
+          !(shorter.count(part) || (part.size() >= shortest && isKnown(part.str()))))
         continue;
       if (best[end].empty() || best[begin].size() + 1 < best[end].size()) {
         std::vector<std::string> parts = best[begin];
@@ -45,7 +47,9 @@ std::vector<std::string> Reader::takeApart(StringRef word) const {
         best[end] = std::move(parts);
       }
     }
-  return best.back().size() > 1 && best.back().size() < 5 ? best.back() : std::vector<std::string>();
+  // One of them must be a word of an operation's name.
+  bool isName = llvm::any_of(best.back(), [&](const std::string &part) { return index.names(vocabulary.canonical(part)); });
+  return isName && best.back().size() > 1 && best.back().size() < 5 ? best.back() : std::vector<std::string>();
 }
 
 void Reader::correctSpelling() {

@@ -55,7 +55,8 @@ public:
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
         if (document.phrases.back().size() > 2) // "sum of the squares", "sum of squares"
-          llvm::erase_if(document.phrases.back(), [](const std::string &word) { return word == "of" || word == "the" || word == "an"; });
+          llvm::erase_if(document.phrases.back(),
+                         [](const std::string &word) { return word == "of" || word == "the" || word == "an"; });
         for (const std::string &word : document.phrases.back()) {
           document.terms[word] += 2;
           nameWords.insert(word);
@@ -110,8 +111,8 @@ private:
 class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
-      : library(library), vocabulary(vocabulary), index(library, vocabulary), tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))),
-        used(tokens.size(), false) {
+      : library(library), vocabulary(vocabulary), index(library, vocabulary),
+        tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))), used(tokens.size(), false) {
     correctSpelling();
   }
 
@@ -182,6 +183,9 @@ private:
 
 /// Whether an operation comes in this form, always or by choice.
 bool choiceOffers(const Operation &op, const std::string &modifier);
+
+/// Words that say nothing by themselves.
+bool isGrammar(StringRef word);
 
 inline bool overlaps(const Span &a, const Span &b) {
   return llvm::any_of(a.at, [&](size_t at) { return llvm::is_contained(b.at, at); });

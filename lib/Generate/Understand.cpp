@@ -46,139 +46,14 @@ double Reader::offers(const Operation &op) const {
     score -= 1;
   for (const Token &token : tokens)
     if (token.isShape() && !op.shapes.empty())
-      score += llvm::any_of(op.shapes, [&](const ShapeRule &rule) {
-        return llvm::any_of(rule.shapes, [&](auto &shape) { return shape.size() == token.values.size(); });
-      }) ? 0.3 : -0.3;
+      score += llvm::any_of(op.shapes,
+                            [&](const ShapeRule &rule) {
+                              return llvm::any_of(rule.shapes,
+                                                  [&](auto &shape) { return shape.size() == token.values.size(); });
+                            })
+                   ? 0.3
+                   : -0.3;
   return score;
-}
-
-/// Words that say nothing by themselves.
-static bool isGrammar(StringRef word) {
-  static const std::set<StringRef> words = {"one", "over", "a", "in", "to", "by", "is", "are", "any", "all", "with", "two", "each", "if", "up", "down",
-                                            "out", "not", "of", "the", "on", "from", "at", "that", "and", "its", "at"};
-  return words.count(word) != 0;
-}
-
-/// The words of a phrase close together, the first of them being any; "a vector times a sparse matrix".
-std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const {
-  Span span;
-  std::vector<bool> found(phrase.size(), false);
-  for (size_t at = start; at < std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6)); ++at) {
-    const Token &token = tokens[at];
-    if (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then")
-      return std::nullopt;
-    size_t which = 0;
-    while (which < phrase.size() && (found[which] || phrase[which] == "#" || token.text != phrase[which]))
-      ++which;
-    if (which == phrase.size() || used[at]) {
-      if (at == start)
-        return std::nullopt;
-      continue;
-    }
-    found[which] = true;
-    span.at.push_back(at);
-    if (span.at.size() == phrase.size())
-      return span;
-  }
-  return std::nullopt;
-}
-
-/// "without bias", "instead of a sum": that one not.
-bool Reader::isExcluded(const Span &span) const {
-  size_t at = *llvm::min_element(span.at);
-  for (unsigned back = 0; back < 3 && at > 0; ++back) {
-    const std::string &word = tokens[--at].raw;
-    if (word == "without" || word == "no" || word == "excluding" || (word == "of" && at > 0 && tokens[at - 1].raw == "instead") ||
-        (word == "than" && at > 0 && tokens[at - 1].raw == "rather"))
-      return true;
-    if (word != "a" && word != "an" && word != "the" && word != "any")
-      return false;
-  }
-  return false;
-}
-
-/// "temperature softmax: divide by 0.7, then softmax": what is behind a colon tells the order.
-bool Reader::explainsAgain(size_t first, size_t again) const {
-  for (size_t at = first + 1; at <= again; ++at)
-    if (tokens[at].explains)
-      return true;
-  return false;
-}
-
-/// How many parentheses are open.
-unsigned Reader::depthAt(size_t where) const {
-  unsigned depth = 0;
-  for (size_t at = 0; at < where; ++at) {
-    depth += tokens[at].raw == "(";
-    depth -= tokens[at].raw == ")" && depth;
-  }
-  return depth;
-}
-
-/// In parentheses, or the way to compute it: "by direct summation", "using a prefix sum".
-bool Reader::isAside(const Span &span) const {
-  size_t first = *llvm::min_element(span.at);
-  if (depthAt(first) > depthAt(heavy.first()))
-    return true;
-  for (size_t at = first; at > 0 && at + 4 > first; --at) {
-    const std::string &word = tokens[at - 1].raw;
-    static const std::set<StringRef> takesBy = {"multiply", "divide", "followed", "preceded", "scal", "raised", "normaliz", "sort", "group", "shift"};
-    if (word == "by" && at > 1 && (takesBy.count(tokens[at - 2].text) || takesBy.count(tokens[at - 2].raw)))
-      return false;
-    if (word == "by" || word == "via" || word == "using" || word == "through" || (word == "into" && at + 1 >= first))
-      return true;
-    if (word == "," || word == "." || word == "and" || word == "then" || word == "of" || word == "followed")
-      return false;
-  }
-  return false;
-}
-
-/// "softmax of the attention scores", "normalize every embedding vector": data that is named after an operation.
-bool Reader::isDataName(const Operation &op, const Span &span) const {
-  static const std::set<StringRef> data = {"vector", "vectors", "scores", "score", "logits", "table", "weights", "mask", "matrix", "output", "outputs",
-                                           "maps", "rows", "features", "coefficients", "file", "bins", "results"};
-  size_t next = *llvm::max_element(span.at) + 1;
-  static const std::set<StringRef> behindVerb = {"in", "by", "from", "so", "ascending", "descending", "according", ",", "."};
-  if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() && !behindVerb.count(tokens[next].raw))
-    return true; // "a sorted table"
-  return !op.isStage && span.at.size() == 1 && next < tokens.size() && data.count(tokens[next].raw);
-}
-
-/// "the running total of coverage differences", "of log returns": what the numbers are, not what is to be done with them.
-bool Reader::namesData(const Match &match) const {
-  static const std::set<StringRef> plural = {"thresholds", "offsets", "exponents", "fills", "floors"};
-  size_t first = match.span.at.front();
-  if (match.op->isStage && plural.count(tokens[first].raw))
-    return true;
-  if (!match.op->isStage || match.span.at.size() > 1 || !heavy.op || heavy.span.at.front() > first || first < 2)
-    return false;
-  const Token &before = tokens[first - 1];
-  return before.values.empty() && before.raw.size() > 2 && llvm::isAlpha(before.raw[0]) && !vocabulary.isFiller(before.text) &&
-         !index.isKnown(before.text) && !used[first - 1];
-}
-
-/// Another operation that is nearly said by its name if the word at `at` counts: "a matrix times its transpose".
-const Operation *Reader::otherMeaning(size_t at) const {
-  for (const Operation &op : library.operations()) {
-    if (op.isFamily || op.isSnippet || &op == heavy.op || op.definitions.count("suffix"))
-      continue;
-    for (const std::vector<std::string> &phrase : index.phrases(&op)) {
-      if (!llvm::is_contained(phrase, tokens[at].text))
-        continue;
-      size_t content = llvm::count_if(phrase, [&](const std::string &word) { return !isGrammar(word); });
-      bool said = llvm::all_of(phrase, [&](const std::string &word) {
-        if (isGrammar(word))
-          return true;
-        for (size_t other = at > 6 ? at - 6 : 0; other < std::min(at + 7, tokens.size()); ++other)
-          if (tokens[other].text == word)
-            return true;
-        return false;
-      });
-      if (said && content > 1)
-        return &op;
-    }
-  }
-  return nullptr;
 }
 
 std::vector<Match> Reader::allMatches() const {
@@ -189,8 +64,9 @@ std::vector<Match> Reader::allMatches() const {
     if (llvm::any_of(op.notWith, [&](const std::string &word) {
           std::vector<std::string> phrase = vocabulary.words(word);
           for (size_t at = 0; at < tokens.size(); ++at)
-            if (matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              return true;
+            if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
+              if (!isDataName(op, *span)) // but "the attention scores"
+                return true;
           return false;
         }))
       continue;
@@ -206,7 +82,9 @@ std::vector<Match> Reader::allMatches() const {
         score += isGrammar(word) ? 0.1 : index.idf(word);
       if (isDataName(op, span))
         score -= 6;
-      bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) { return tokens[at].spelled && llvm::is_contained(phrase, "#"); });
+      bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) {
+                            return tokens[at].spelled && llvm::is_contained(phrase, "#");
+                          });
       if (!isExcluded(span) && !countsThings)
         result.push_back({&op, span, score});
     };
@@ -250,27 +128,34 @@ llvm::Error Reader::chooseOperations() {
           return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
         }))
       continue;
-    if (heavy.op && match.op != heavy.op && (namesData(match) || (!match.op->isStage && (isAside(match.span) || isDataName(*match.op, match.span))))) {
+    if (heavy.op && match.op != heavy.op &&
+        (namesData(match) || (!match.op->isStage && (isAside(match.span) || isDataName(*match.op, match.span))))) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
     }
     bool elaborates = false;
     for (const Match &part : parts)
-      elaborates |= part.op == match.op && (depthAt(match.first()) > depthAt(part.first()) || !(match.op->isStage && appliedAgain(part.span, match.span)));
+      elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) ||
+                                            !(match.op->isStage && appliedAgain(part.span, match.span)));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
-      elaborates |= llvm::all_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text) || (at != match.first() && vocabulary.isFiller(tokens[at].text)); });
+      elaborates |= llvm::all_of(match.span.at, [&](size_t at) {
+        return index.mentions(heavy.op, tokens[at].text) ||
+               (at != match.first() && vocabulary.isFiller(tokens[at].text));
+      });
     if (!elaborates && heavy.op && !match.op->isStage) {
       if (second.empty())
         second = match.op->name;
       continue;
     }
     for (size_t at : match.span.at) // numbers are read later, where they are no part of the name ("1-norm")
-      taken[at] = tokens[at].values.empty() || (tokens[at].isNumber() && !tokens[at].spelled && index.mentions(match.op, tokens[at].raw));
+      taken[at] = tokens[at].values.empty() ||
+                  (tokens[at].isNumber() && !tokens[at].spelled && index.mentions(match.op, tokens[at].raw));
     // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
     for (Match &part : parts)
       if (elaborates && part.op == match.op &&
-          ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) || explainsAgain(part.first(), match.first())))
+          ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) ||
+           explainsAgain(part.first(), match.first())))
         part.span = match.span;
     if (elaborates)
       continue;
@@ -296,7 +181,8 @@ bool Reader::describesNext(const Match &match, const Match &next) const {
 
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
-  std::vector<std::vector<std::vector<Match>>> groups(1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
+  std::vector<std::vector<std::vector<Match>>> groups(
+      1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
   for (size_t i = 0; i < parts.size(); ++i) {
     bool nested = i > 0 && describesNext(parts[i - 1], parts[i]), goesOn = false;
     int calls = 0; // "relu(conv2d(x))"
@@ -329,7 +215,8 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
       continue;
     }
     stageSpans.push_back(match.span);
-    if (!heavy.span.at.empty() && match.first() > *llvm::min_element(heavy.span.at) && match.first() < *llvm::max_element(heavy.span.at))
+    if (!heavy.span.at.empty() && match.first() > *llvm::min_element(heavy.span.at) &&
+        match.first() < *llvm::max_element(heavy.span.at))
       return refuse("what '" + tokens[match.first()].raw + "' has to do with " + heavy.op->name + " is not clear");
     Stage stage;
     stage.operation = match.op;
@@ -373,9 +260,12 @@ llvm::Error Reader::checkWords() {
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
-    bool ofStencil = token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)), [](const Token &next) {
-      return next.text == "neighbor" || next.text == "point" || next.raw == "live" || next.raw == "or"; // "six face neighbours"
-    });
+    bool ofStencil =
+        token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
+                                      [](const Token &next) {
+                                        return next.text == "neighbor" || next.text == "point" || next.raw == "live" ||
+                                               next.raw == "or"; // "six face neighbours"
+                                      });
     if (ofStencil)
       continue;
     if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
@@ -397,18 +287,22 @@ llvm::Error Reader::checkWords() {
       continue;
     // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
     // ("matrix" alone is no name: "the scenario matrix times …")
-    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 && (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
+    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 &&
+                      (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
     for (const Span &span : stageSpans)
       beforeName |= span.at.front() == at + 1;
     // So does the name of another process behind it: "histogram equalization".
-    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"}, [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
+    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
+                                  [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
     if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
     if (beforeName)
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
-    // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its transpose").
+    // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
+    // transpose").
     if (const Operation *other = otherMeaning(at))
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name + "?)");
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
+                    "?)");
     result.ignored.push_back(token.raw);
   }
   return llvm::Error::success();
@@ -417,7 +311,9 @@ llvm::Error Reader::checkWords() {
 /// The type that was named, or the first that all parts are offered for.
 llvm::Error Reader::chooseType() {
   if (!otherType.empty()) {
-    bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) { return buffer.role == Buffer::Role::In && buffer.type == "int"; });
+    bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) {
+      return buffer.role == Buffer::Role::In && buffer.type == "int";
+    });
     if (!hasIndices || (type != "int" && otherType != "int"))
       return refuse("it names two types, " + type + " and " + otherType);
     if (type == "int")

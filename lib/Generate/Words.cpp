@@ -23,7 +23,7 @@ static bool replaceEnd(std::string &word, StringRef end, StringRef by, size_t le
 }
 
 /// Plural, -ing, -ed, -ise/-isation and -our, in one deterministic order; words.txt lists what is irregular.
-static std::string stem(std::string word) {
+std::string Vocabulary::stem(std::string word) {
   if (word.size() <= 3 || llvm::isDigit(word[0]))
     return word;
   if (!replaceEnd(word, "ies", "y") && !StringRef(word).ends_with("ss") && !StringRef(word).ends_with("us") &&
@@ -119,15 +119,26 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
   };
   double factor = 1;
   size_t length = 0;
-  for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{
-           {"thousand", 1e3}, {"million", 1e6}, {"billion", 1e9}, {"mega", 1048576.0}, {"megapixel", 1e6}, {"megapixels", 1e6}, {"mio", 1e6}, {"bn", 1e9}})
+  for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{{"thousand", 1e3},
+                                                                                {"million", 1e6},
+                                                                                {"billion", 1e9},
+                                                                                {"mega", 1048576.0},
+                                                                                {"megapixel", 1e6},
+                                                                                {"megapixels", 1e6},
+                                                                                {"mio", 1e6},
+                                                                                {"bn", 1e9}})
     if (ends(unit))
       factor = scale, length = unit.size() + spaced;
   if (!spaced)
     for (auto [unit, scale] : std::initializer_list<std::pair<StringRef, double>>{
              {"k", 1024.0}, {"ki", 1024.0}, {"m", 1048576.0}, {"mi", 1048576.0}, {"g", 1073741824.0}, {"gi", 1073741824.0}})
-      if (ends(unit))
-        factor = scale, length = unit.size();
+      if (ends(unit)) {
+        // "64k" is 64 * 1024, "500k" half a million.
+        bool isBinary = unit.size() > 1 || (value == std::floor(value) && value >= 1 && value < 1e6 &&
+                                            (uint64_t(value) & (uint64_t(value) - 1)) == 0);
+        factor = isBinary ? scale : scale == 1024.0 ? 1e3 : scale == 1048576.0 ? 1e6 : 1e9;
+        length = unit.size();
+      }
   at = i + length;
   return value * factor;
 }
@@ -149,12 +160,39 @@ static int spelledNumber(StringRef word) {
 /// Lower case, with the signs of other alphabets in ASCII.
 static std::string plain(StringRef text) {
   std::string result = text.take_front(2000).lower();
-  for (auto [from, to] : std::initializer_list<std::pair<const char *, const char *>>{
-           {"×", "x"}, {"·", "*"}, {"–", "-"}, {"—", " , "}, {"−", "-"}, {"’", "'"}, {"²", "^2"}, {"³", "^3"}, {"â", "a"}, {"∑", " sum "}, {"Σ", " sum "}, {"√", " sqrt "}, {"→", "->"}, {"≤", "<="}, {"≥", ">="}, {"…", "..."},
-           {"ᵀ", "^t"}, {"α", "alpha"}, {"β", "beta"}, {"⊙", "*"}, {"∘", "*"}, {"“", "\""}, {"”", "\""}, {"‖", " norm "},
-           {"element-wise", "elementwise"}, {"element wise", "elementwise"},
-           {"one dimensional", "1d"}, {"one-dimensional", "1d"}, {"two dimensional", "2d"}, {"two-dimensional", "2d"}, {"three dimensional", "3d"},
-           {"three-dimensional", "3d"}, {"by-element", "by element"}})
+  for (auto [from, to] : std::initializer_list<std::pair<const char *, const char *>>{{"×", "x"},
+                                                                                      {"·", "*"},
+                                                                                      {"–", "-"},
+                                                                                      {"—", " , "},
+                                                                                      {"−", "-"},
+                                                                                      {"’", "'"},
+                                                                                      {"²", "^2"},
+                                                                                      {"³", "^3"},
+                                                                                      {"â", "a"},
+                                                                                      {"∑", " sum "},
+                                                                                      {"Σ", " sum "},
+                                                                                      {"√", " sqrt "},
+                                                                                      {"→", "->"},
+                                                                                      {"≤", "<="},
+                                                                                      {"≥", ">="},
+                                                                                      {"…", "..."},
+                                                                                      {"ᵀ", "^t"},
+                                                                                      {"α", "alpha"},
+                                                                                      {"β", "beta"},
+                                                                                      {"⊙", "*"},
+                                                                                      {"∘", "*"},
+                                                                                      {"“", "\""},
+                                                                                      {"”", "\""},
+                                                                                      {"‖", " norm "},
+                                                                                      {"element-wise", "elementwise"},
+                                                                                      {"element wise", "elementwise"},
+                                                                                      {"one dimensional", "1d"},
+                                                                                      {"one-dimensional", "1d"},
+                                                                                      {"two dimensional", "2d"},
+                                                                                      {"two-dimensional", "2d"},
+                                                                                      {"three dimensional", "3d"},
+                                                                                      {"three-dimensional", "3d"},
+                                                                                      {"by-element", "by element"}})
     for (size_t at; (at = result.find(from)) != std::string::npos;)
       result.replace(at, strlen(from), to);
   return result;
@@ -216,7 +254,8 @@ static std::vector<Token> split(StringRef text) {
       }
       StringRef rest = text.substr(end);
       token.explains = std::exchange(afterColon, false);
-      token.qualifies = (rest.starts_with("::") || rest.starts_with(".")) && rest.ltrim(".:").size() && llvm::isAlpha(rest.ltrim(".:")[0]);
+      token.qualifies = (rest.starts_with("::") || rest.starts_with(".")) && rest.ltrim(".:").size() &&
+                        llvm::isAlpha(rest.ltrim(".:")[0]);
       i = end;
       // "one million", "two thousand" are numbers like any other.
       bool isCounted = !result.empty() && (result.back().raw == "a" || result.back().spelled);
@@ -237,12 +276,15 @@ static std::vector<Token> split(StringRef text) {
   return result;
 }
 
-static bool isTimes(const Token &token) { return token.raw == "x" || token.raw == "by" || token.raw == "on" || token.raw == "*"; }
+static bool isTimes(const Token &token) {
+  return token.raw == "x" || token.raw == "by" || token.raw == "on" || token.raw == "*";
+}
 
 /// What a number counts, where that does not tell which dimension it is.
 static bool isThing(const Token &token) {
-  static const std::set<StringRef> dimensions = {"row", "rows", "column", "columns", "cols", "col", "width", "height", "wide", "high", "channels", "pixels", "steps",
-                                                 "heads", "dims", "dimensions", "k", "m", "n"};
+  static const std::set<StringRef> dimensions = {
+      "row",      "rows",   "column", "columns", "cols", "col",        "width", "height", "wide", "high",
+      "channels", "pixels", "steps",  "heads",   "dims", "dimensions", "k",     "m",      "n"};
   return token.values.empty() && llvm::isAlpha(token.raw[0]) && token.raw.size() > 1 && !dimensions.count(token.raw);
 }
 
@@ -263,7 +305,8 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
         at += 2;
       }
       end = at + (at + 1 < tokens.size() && (tokens[at + 1].raw == "]" || tokens[at + 1].raw == ")"));
-    } else if (digit(i) && digit(i + 3) && tokens[i].isNumber() && (tokens[i + 2].raw == "x" || tokens[i + 2].raw == "by") && isThing(tokens[i + 1]) &&
+    } else if (digit(i) && digit(i + 3) && tokens[i].isNumber() &&
+               (tokens[i + 2].raw == "x" || tokens[i + 2].raw == "by") && isThing(tokens[i + 1]) &&
                i + 4 < tokens.size() && isThing(tokens[i + 4])) {
       // "5000 genes x 48 samples"
       token.values.push_back(tokens[i + 3].values[0]);
@@ -271,7 +314,10 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
       end = i + 3;
     } else if (digit(i)) {
       // "64 on 200", but not "3x3 on 32 channels".
-      auto isOn = [&](size_t at) { return tokens[at].raw == "on" && (at != i + 1 || (i > 0 && isTimes(tokens[i - 1])) || (at + 2 < tokens.size() && isTimes(tokens[at + 2]))); };
+      auto isOn = [&](size_t at) {
+        return tokens[at].raw == "on" && (at != i + 1 || (i > 0 && isTimes(tokens[i - 1])) ||
+                                          (at + 2 < tokens.size() && isTimes(tokens[at + 2])));
+      };
       while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && digit(end + 2)) {
         token.values.push_back(tokens[end + 2].values[0]);
         token.raw += "x" + tokens[end + 2].raw;
@@ -294,17 +340,20 @@ std::vector<Token> Vocabulary::withoutQualifiers(std::vector<Token> tokens) cons
 
 /// Whether the kernel at `at` is a filter ("a 5x5 kernel", "kernel size 3") and no program.
 static bool isFilter(const std::vector<Token> &tokens, size_t at) {
-  static const std::set<StringRef> beside = {"size", "sizes", "width", "length", "radius", "gaussian", "smoothing", "convolution", "convolve", "conv",
-                                             "blur", "taps", "sobel", "pooling", "filter", "coefficients", "weights"};
+  static const std::set<StringRef> beside = {
+      "size", "sizes", "width", "length", "radius",  "gaussian", "smoothing",    "convolution", "convolve",
+      "conv", "blur",  "taps",  "sobel",  "pooling", "filter",   "coefficients", "weights"};
   for (size_t other = at > 3 ? at - 3 : 0; other < std::min(at + 4, tokens.size()); ++other)
-    if (other != at && (beside.count(tokens[other].raw) || (!tokens[other].values.empty() && tokens[other].values[0] < 64)))
+    if (other != at &&
+        (beside.count(tokens[other].raw) || (!tokens[other].values.empty() && tokens[other].values[0] < 64)))
       return true;
   return false;
 }
 
 /// "a 1920x1080 image" is so wide and so high, where "(1080, 1920)" and "a 2048x1024 grid" are rows and columns.
 static void readPictures(std::vector<Token> &tokens) {
-  static const std::set<StringRef> pictures = {"image", "images", "picture", "pictures", "photo", "photos", "frame", "frames", "pixel", "pixels", "resolution", "video", "screen"};
+  static const std::set<StringRef> pictures = {"image",  "images", "picture", "pictures",   "photo", "photos", "frame",
+                                               "frames", "pixel",  "pixels",  "resolution", "video", "screen"};
   for (size_t at = 0; at < tokens.size(); ++at) {
     std::vector<double> &values = tokens[at].values;
     if (values.size() != 2 || values[0] <= values[1] || values[1] < 32 || StringRef(tokens[at].raw).contains(','))
@@ -319,7 +368,8 @@ static void readPictures(std::vector<Token> &tokens) {
 
 /// "the number of zeros" is their count.
 static bool isCount(const std::vector<Token> &tokens, size_t at) {
-  return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() && tokens[at + 1].raw == "of";
+  return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() &&
+         tokens[at + 1].raw == "of";
 }
 
 std::vector<Token> Vocabulary::tokenize(StringRef request) const {
@@ -341,76 +391,8 @@ std::vector<std::string> Vocabulary::words(StringRef phrase) const {
   std::vector<std::string> result;
   std::vector<Token> tokens = split(plain(phrase));
   for (size_t at = 0; at < tokens.size(); ++at)
-    result.push_back(tokens[at].text == "#" ? tokens[at].raw : canonical(isCount(tokens, at) ? "count" : tokens[at].text));
-  return result;
-}
-
-/// A BLAS or LAPACK routine in its precisions; the complex ones are not offered.
-void Vocabulary::addBlas(const std::string &routine) {
-  for (auto [letter, type] : {std::pair("s", "float"), std::pair("d", "double"), std::pair("h", "half")}) {
-    synonyms[letter + routine] = canonical(routine);
-    implied[letter + routine] = type;
-    spelled.insert(letter + routine);
-  }
-  for (const char *letter : {"c", "z"})
-    foreign.insert(letter + routine);
-}
-
-llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
-  Vocabulary result;
-  llvm::SmallVector<StringRef, 0> lines;
-  text.split(lines, '\n');
-  // Synonyms first: what stands in phrases is brought to their form.
-  std::map<std::string, std::string> stems; // of synonyms: "run" is one of its own, though "running" has the same stem
-  for (int pass = 0; pass < 2; ++pass) {
-    if (pass == 1)
-      result.synonyms.insert(stems.begin(), stems.end());
-    for (size_t i = 0; i < lines.size(); ++i) {
-      auto [head, tail] = lines[i].split(':');
-      auto [kind, name] = head.split(' ');
-      kind = kind.trim(), name = name.trim();
-      if (head.trim().empty() || head.starts_with("#"))
-        continue;
-      if (kind != "synonym" && kind != "modifier" && kind != "type" && kind != "filler" && kind != "unknown" &&
-          kind != "hint" && kind != "idle" && kind != "implies" && kind != "qualifier" && kind != "blas" &&
-          kind != "telling")
-        return makeError("words.txt:{0}: unknown kind '{1}'", i + 1, kind);
-      if ((pass == 0) != (kind == "synonym" || kind == "blas"))
-        continue;
-      llvm::SmallVector<StringRef, 0> parts;
-      tail.split(parts, ',');
-      for (StringRef part : parts) {
-        std::string word = part.trim().str();
-        if (word.empty())
-          continue;
-        llvm::SmallVector<StringRef, 4> written;
-        StringRef(word).split(written, ' ', -1, false);
-        for (StringRef one : written)
-          result.spelled.insert(one.str());
-        if (kind == "blas")
-          result.addBlas(word);
-        else if (kind == "qualifier")
-          result.qualifiers.insert(word);
-        else if (kind == "unknown" && StringRef(word).contains(' '))
-          result.foreignPhrases.push_back(result.words(word));
-        else if (kind == "synonym") {
-          result.synonyms[word] = name.str();
-          stems.try_emplace(stem(word), name.str());
-        } else if (kind == "modifier")
-          result.modifiers[name.str()].push_back(result.words(word));
-        else if (kind == "type")
-          result.types[name.str()].push_back(result.words(word));
-        else if (kind == "implies")
-          result.implied[word] = name.str();
-        else if (kind == "idle")
-          result.idle.push_back(result.words(word));
-        else if (kind == "hint")
-          result.hints[name.str()].push_back(result.words(word));
-        else
-          (kind == "filler" ? result.fillers : kind == "telling" ? result.telling : result.foreign).insert(result.canonical(word));
-      }
-    }
-  }
+    result.push_back(tokens[at].text == "#" ? tokens[at].raw
+                                            : canonical(isCount(tokens, at) ? "count" : tokens[at].text));
   return result;
 }
 
@@ -426,7 +408,8 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
       if (at >= tokens.size())
         return std::nullopt;
       const Token &token = tokens[at];
-      bool equal = (token.text == phrase[w] && !token.isShape()) || (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
+      bool equal = (token.text == phrase[w] && !token.isShape()) || (phrase[w] == "#" && token.spelled) ||
+                   (token.isNumber() && token.raw == phrase[w]);
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))

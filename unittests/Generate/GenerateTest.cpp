@@ -131,10 +131,58 @@ TEST(Requests, WhatIsSpelledWrongIsReadAndTold) {
   EXPECT_EQ(read("histogramm with 128 bins").notes, std::vector<std::string>{"'histogramm' is read as 'histogram'"});
 }
 
+TEST(Requests, AFormulaMeansWhatHasItsValues) {
+  for (auto [request, operation] :
+       {std::pair("C[i][j] = sum_k A[i][k]*B[k][j]", "gemm"), std::pair("c_ij = sum_k a_ik b_kj", "gemm"), std::pair("s += x[i]*y[i]", "dot"),
+        std::pair("hist[bin(x[i])] += w[i]", "weighted-histogram"), std::pair("out[idx[i]] += v[i]", "scatter-add"),
+        std::pair("y[perm[i]] = x[i]", "scatter"), std::pair("out[i] = x[idx[i]]", "gather"), std::pair("p[i] = p[i-1] + x[i]", "scan"),
+        std::pair("d[i][j] = min(d[i][j], d[i][k] + d[k][j])", "floyd-warshall"), std::pair("exp(x) / sum(exp(x)) for every row", "softmax"),
+        std::pair("u_new[i] = u[i] + r*(u[i-1] - 2*u[i] + u[i+1])", "heat-1d"), std::pair("s[c] = sum_r A[r*C+c]", "sum-by-axis")})
+    EXPECT_EQ(read(request).operation->name, operation) << request;
+  struct Case {
+    const char *request;
+    std::vector<std::string> stages;
+  };
+  for (const Case &c : std::vector<Case>{{"y[i] = a*x[i] + y[i]", {"saxpy"}},
+                                         {"y = 1/(1+exp(-(x*w)))", {"multiply", "sigmoid"}},
+                                         {"torch.where(x > 0, x, 0.01 * x)", {"leaky-relu"}},
+                                         {"c[i] = exp(-(a[i]-b[i])^2)", {"squared-difference", "negate", "exp"}},
+                                         {"y = sin(x)^2", {"sin", "square"}}}) {
+    std::vector<std::string> stages;
+    Understood understood = read(c.request);
+    for (const Stage &stage : understood.before)
+      stages.push_back(stage.operation->name);
+    EXPECT_EQ(stages, c.stages) << c.request;
+  }
+  Understood constants = read("y[i] += 3*x[i] for 1e6 doubles");
+  ASSERT_EQ(constants.before.size(), 1u);
+  EXPECT_EQ(constants.before[0].reals["alpha"], 3);
+  EXPECT_EQ(constants.sizes["n"], 1000000);
+}
+
+TEST(Requests, WhatIsSaidBesideThePointIsNoSize) {
+  EXPECT_EQ(read("sum of an array. Example: input [3, 4] output 7").sizes["n"], read("sum of an array").sizes["n"]);
+  EXPECT_EQ(read("DFT in O(n^2), 500 points").sizes["n"], 500);
+  EXPECT_EQ(read("relu(x[i]) for all i in 0..n-1, n = 4096").sizes["n"], 4096);
+  EXPECT_EQ(read("sum of 500k floats").sizes["n"], 500000);
+  EXPECT_EQ(read("sobel of a 1920x1080 image").sizes["width"], 1920);
+  EXPECT_EQ(read("sobel of a 2048x1024 field").sizes["height"], 2048);
+  EXPECT_EQ(read("sparse matrix-vector product with 32000 nonzeros").sizes["rows"], 2000);
+}
+
+TEST(Requests, NamesOfDataAndOfMeansAreNoOperations) {
+  EXPECT_EQ(read("softmax of the attention scores").operation->name, "softmax");
+  EXPECT_EQ(read("nbody accelerations by direct summation").operation->name, "nbody");
+  EXPECT_TRUE(read("matmul without bias").after.empty());
+  EXPECT_EQ(read("scan of exon differences").before.size(), 0u);
+}
+
 TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
   for (const char *request : {"sort an array of structs", "number of pixels in each bin of width 10", "sparse CSR matrix times a dense matrix with 32 columns",
                               "length of the shortest path from source to dest", "laplace transform of a signal", "bfs with 10000 nodes and 50001 edges",
-                              "gaussian blur 9x9"}) {
+                              "gaussian blur 9x9", "y = alpha*A*x + beta*y", "out[i] = x[i+1] - x[i]", "histogram equalization", "sum of every other element",
+                              "softmax with temperature", "gaussian elimination with pivoting", "k nearest neighbours", "mean of the local maxima",
+                              "sum of the values below 3", "count distinct values", "max unpooling", "geometric mean of an array"}) {
     llvm::Expected<Understood> result = understand(request, Library::builtin(), Vocabulary::builtin());
     EXPECT_FALSE(bool(result)) << request << (result ? " is taken for " + result->operation->name : "");
     llvm::consumeError(result.takeError());

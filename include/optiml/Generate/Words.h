@@ -35,8 +35,8 @@ struct Span {
 
 class Vocabulary {
 public:
-  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown: phrase, …", "idle: phrase, …",
-  /// "telling: word, …", "qualifier: word, …", "blas: name, …".
+  /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown:
+  /// phrase, …", "idle: phrase, …", "telling: word, …", "qualifier: word, …", "blas: name, …".
   static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
   static const Vocabulary &builtin();
 
@@ -52,7 +52,8 @@ public:
 
   std::map<std::string, std::vector<std::vector<std::string>>> modifiers, types, hints;
   std::map<std::string, std::string> implied; ///< type that the name of an operation has in it (dgemm), by word
-  std::vector<std::vector<std::string>> foreignPhrases; ///< what no operation offers, in several words ("binary cross entropy")
+  std::vector<std::vector<std::string>>
+      foreignPhrases;                         ///< what no operation offers, in several words ("binary cross entropy")
   std::vector<std::vector<std::string>> idle; ///< phrases that say nothing, though their words may
   /// Every word that a line of words.txt mentions, as it is written there.
   bool isKnown(const std::string &word) const { return spelled.count(word) || isFiller(canonical(word)) || isForeign(canonical(word)); }
@@ -60,6 +61,7 @@ public:
   std::string canonical(std::string word) const;
 
 private:
+  static std::string stem(std::string word);
   void addBlas(const std::string &routine);
   std::vector<Token> withoutQualifiers(std::vector<Token> tokens) const;
 
@@ -67,8 +69,8 @@ private:
   std::set<std::string> fillers, foreign, telling, spelled, qualifiers;
 };
 
-/// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them (not counting what is in parentheses)
-/// and none of them used; nothing when it is not there.
+/// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them (not counting what
+/// is in parentheses) and none of them used; nothing when it is not there.
 std::optional<Span> matchPhrase(const std::vector<Token> &tokens, size_t start, const std::vector<std::string> &phrase,
                                 unsigned gap, const std::vector<bool> &used);
 

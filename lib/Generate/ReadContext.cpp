@@ -1,0 +1,147 @@
+//===- ReadContext.cpp - what the words around a word make of it ----------===//
+//
+// "softmax of the attention scores" asks for no attention, "without bias" for no bias, "by direct summation" for no sum, and a matrix
+// "times its transpose" is more than a matrix product.
+//
+//===----------------------------------------------------------------------===//
+#include "Reader.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+using namespace optiml::gen;
+
+/// Words that say nothing by themselves.
+bool optiml::gen::isGrammar(StringRef word) {
+  static const std::set<StringRef> words = {"one", "over", "a",   "in",   "to", "by",   "is",   "are", "any",
+                                            "all", "with", "two", "each", "if", "up",   "down", "out", "not",
+                                            "of",  "the",  "on",  "from", "at", "that", "and",  "its", "at"};
+  return words.count(word) != 0;
+}
+
+/// The words of a phrase close together, the first of them being any; "a vector times a sparse matrix".
+std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const {
+  Span span;
+  std::vector<bool> found(phrase.size(), false);
+  for (size_t at = start; at < std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6)); ++at) {
+    const Token &token = tokens[at];
+    if (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then")
+      return std::nullopt;
+    size_t which = 0;
+    while (which < phrase.size() && (found[which] || phrase[which] == "#" || token.text != phrase[which]))
+      ++which;
+    if (which == phrase.size() || used[at]) {
+      if (at == start)
+        return std::nullopt;
+      continue;
+    }
+    found[which] = true;
+    span.at.push_back(at);
+    if (span.at.size() == phrase.size())
+      return span;
+  }
+  return std::nullopt;
+}
+
+/// "without bias", "instead of a sum": that one not.
+bool Reader::isExcluded(const Span &span) const {
+  size_t at = *llvm::min_element(span.at);
+  for (unsigned back = 0; back < 3 && at > 0; ++back) {
+    const std::string &word = tokens[--at].raw;
+    if (word == "without" || word == "no" || word == "excluding" ||
+        (word == "of" && at > 0 && tokens[at - 1].raw == "instead") ||
+        (word == "than" && at > 0 && tokens[at - 1].raw == "rather"))
+      return true;
+    if (word != "a" && word != "an" && word != "the" && word != "any")
+      return false;
+  }
+  return false;
+}
+
+/// "temperature softmax: divide by 0.7, then softmax": what is behind a colon tells the order.
+bool Reader::explainsAgain(size_t first, size_t again) const {
+  for (size_t at = first + 1; at <= again; ++at)
+    if (tokens[at].explains)
+      return true;
+  return false;
+}
+
+/// How many parentheses are open.
+unsigned Reader::depthAt(size_t where) const {
+  unsigned depth = 0;
+  for (size_t at = 0; at < where; ++at) {
+    depth += tokens[at].raw == "(";
+    depth -= tokens[at].raw == ")" && depth;
+  }
+  return depth;
+}
+
+/// In parentheses, or the way to compute it: "by direct summation", "using a prefix sum".
+bool Reader::isAside(const Span &span) const {
+  size_t first = *llvm::min_element(span.at);
+  if (depthAt(first) > depthAt(heavy.first()))
+    return true;
+  for (size_t at = first; at > 0 && at + 4 > first; --at) {
+    const std::string &word = tokens[at - 1].raw;
+    static const std::set<StringRef> takesBy = {"multiply", "divide",   "followed", "preceded", "scal",
+                                                "raised",   "normaliz", "sort",     "group",    "shift"};
+    if (word == "by" && at > 1 && (takesBy.count(tokens[at - 2].text) || takesBy.count(tokens[at - 2].raw)))
+      return false;
+    if (word == "by" || word == "via" || word == "using" || word == "through" || (word == "into" && at + 1 >= first))
+      return true;
+    if (word == "," || word == "." || word == "and" || word == "then" || word == "of" || word == "followed")
+      return false;
+  }
+  return false;
+}
+
+/// "softmax of the attention scores", "normalize every embedding vector": data that is named after an operation.
+bool Reader::isDataName(const Operation &op, const Span &span) const {
+  static const std::set<StringRef> data = {"vector",  "vectors",  "scores",       "score",  "logits",  "table",
+                                           "weights", "mask",     "matrix",       "output", "outputs", "maps",
+                                           "rows",    "features", "coefficients", "file",   "bins",    "results"};
+  size_t next = *llvm::max_element(span.at) + 1;
+  static const std::set<StringRef> behindVerb = {"in",         "by",        "from", "so", "ascending",
+                                                 "descending", "according", ",",    "."};
+  if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() &&
+      !behindVerb.count(tokens[next].raw))
+    return true; // "a sorted table"
+  return !op.isStage && span.at.size() == 1 && next < tokens.size() && data.count(tokens[next].raw);
+}
+
+/// "the running total of coverage differences", "of log returns": what the numbers are, not what is to be done with
+/// them.
+bool Reader::namesData(const Match &match) const {
+  static const std::set<StringRef> plural = {"thresholds", "offsets", "exponents", "fills", "floors"};
+  size_t first = match.span.at.front();
+  if (match.op->isStage && plural.count(tokens[first].raw))
+    return true;
+  if (!match.op->isStage || match.span.at.size() > 1 || !heavy.op || heavy.span.at.front() > first || first < 2)
+    return false;
+  const Token &before = tokens[first - 1];
+  return before.values.empty() && before.raw.size() > 2 && llvm::isAlpha(before.raw[0]) &&
+         !vocabulary.isFiller(before.text) && !index.isKnown(before.text) && !used[first - 1];
+}
+
+/// Another operation that is nearly said by its name if the word at `at` counts: "a matrix times its transpose".
+const Operation *Reader::otherMeaning(size_t at) const {
+  for (const Operation &op : library.operations()) {
+    if (op.isFamily || op.isSnippet || &op == heavy.op || op.definitions.count("suffix"))
+      continue;
+    for (const std::vector<std::string> &phrase : index.phrases(&op)) {
+      if (!llvm::is_contained(phrase, tokens[at].text))
+        continue;
+      size_t content = llvm::count_if(phrase, [&](const std::string &word) { return !isGrammar(word); });
+      bool said = llvm::all_of(phrase, [&](const std::string &word) {
+        if (isGrammar(word))
+          return true;
+        for (size_t other = at > 6 ? at - 6 : 0; other < std::min(at + 7, tokens.size()); ++other)
+          if (tokens[other].text == word)
+            return true;
+        return false;
+      });
+      if (said && content > 1)
+        return &op;
+    }
+  }
+  return nullptr;
+}
