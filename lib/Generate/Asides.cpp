@@ -115,6 +115,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"softmax *\\( *q *[*@]? *k(\\^t|'|\\.t)? */ *[^,;.]*\\) *[*@]? *v", "attention"},
       {"(^|[^a-z0-9_])g *= *1(\\.0)?($|[^0-9.])", "\\1 \\3"},
       // What layers are made with.
+      {"conv([123])d ?\\(([a-z]+), *([a-z]+), *b(ias)?([,)])", "conv\\1d with bias ( \\2, \\3 \\5"},
       {"adaptive_?(avg|average)_?pool2d ?\\(( *[a-z]+ *,)? *\\(? *1 *(, *1 *\\))?", "global average pool ( "},
       {"linear ?\\( *([0-9]+), *([0-9]+)", "linear layer ( \\1 input features, \\2 output features"},
       {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},

@@ -47,7 +47,9 @@ std::vector<std::string> Reader::takeApart(StringRef word) const {
         best[end] = std::move(parts);
       }
     }
-  return best.back().size() > 1 && best.back().size() < 5 ? best.back() : std::vector<std::string>();
+  // One of them must be a word of an operation's name.
+  bool isName = llvm::any_of(best.back(), [&](const std::string &part) { return index.names(vocabulary.canonical(part)); });
+  return isName && best.back().size() > 1 && best.back().size() < 5 ? best.back() : std::vector<std::string>();
 }
 
 void Reader::correctSpelling() {

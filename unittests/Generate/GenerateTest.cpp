@@ -174,7 +174,7 @@ TEST(Requests, NamesOfDataAndOfMeansAreNoOperations) {
   EXPECT_EQ(read("softmax of the attention scores").operation->name, "softmax");
   EXPECT_EQ(read("nbody accelerations by direct summation").operation->name, "nbody");
   EXPECT_TRUE(read("matmul without bias").after.empty());
-  EXPECT_EQ(read("scan of coverage differences").before.size(), 0u);
+  EXPECT_EQ(read("scan of exon differences").before.size(), 0u);
 }
 
 TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
