@@ -44,6 +44,11 @@ double Reader::offers(const Operation &op) const {
     score += choiceOffers(op, modifier.name) ? 1.0 : op.isStage || modifier.soft ? 0 : -0.7;
   if (!type.empty() && !llvm::is_contained(op.types, type))
     score -= 1;
+  // Of two operations of one name ("sort"), the one that needs nothing else to be said.
+  if (llvm::any_of(op.always, [&](const std::string &form) {
+        return llvm::none_of(modifiers, [&](const Modifier &modifier) { return modifier.name == form; });
+      }))
+    score -= 0.05;
   for (const Token &token : tokens)
     if (token.isShape() && !op.shapes.empty())
       score += llvm::any_of(op.shapes,
