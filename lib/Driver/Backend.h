@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace optiml {
 
@@ -28,7 +29,8 @@ struct SearchTask {
   std::string path;                          ///< of the source, absolute
   std::string text;
   std::string folder; ///< for files that live as long as the search
-  const Deadline *deadline; ///< of the whole search
+  const Deadline *deadline;  ///< of the whole search
+  OriginalBuilds *originals; ///< of the file as it is, for one comparison of whole programs at a time
   bool replaced = false; ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// By path, what stands in place of files.
@@ -67,6 +69,9 @@ public:
   virtual std::vector<const Workload *> exercised() const = 0;
   /// Command lines of further runs, with other sizes, for people.
   virtual std::vector<std::string> otherSizes() const = 0;
+
+  /// The share of the time of all kernels that those of this mangled name take; none where it is not known.
+  virtual std::optional<double> timeShare(const std::string &symbol) const = 0;
 
   /// After observe().
   virtual llvm::Expected<Evaluator *> evaluator(const SearchTask &task) = 0;

@@ -11,22 +11,25 @@
 using namespace optiml;
 
 static llvm::Expected<int> runNvcc(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                   std::string *output) {
+                                   std::string *output, const std::atomic<bool> *cancel) {
   std::vector<std::string> argv = {toolchain.nvcc};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   ProcessOptions options;
+  options.cancel = cancel;
   options.inheritOutput = !output;
   auto result = runProcess(argv, options);
   if (!result)
     return result.takeError();
+  if (result->cancelled)
+    return makeError("nvcc was stopped for lack of time");
   if (output)
     *output = result->out + result->err;
   return result->signal ? 128 + result->signal : result->exitCode;
 }
 
 llvm::Expected<int> optiml::compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                            std::string *output) {
-  return runNvcc(toolchain, arguments, output);
+                                            std::string *output, const std::atomic<bool> *cancel) {
+  return runNvcc(toolchain, arguments, output, cancel);
 }
 
 /// The dependency file named by -MF, or by -MD/-MMD beside the output; empty when none is written.
@@ -50,7 +53,8 @@ static std::string dependencyFile(const std::vector<std::string> &arguments, con
 }
 
 llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                            const std::string &path, const std::string &text, std::string *output) {
+                                            const std::string &path, const std::string &text, std::string *output,
+                                            const std::atomic<bool> *cancel) {
   auto dir = TempDir::create("optiml-emit");
   if (!dir)
     return dir.takeError();
@@ -64,7 +68,7 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
   llvm::sys::fs::make_absolute(folder);
   llvm::sys::path::remove_filename(folder);
   args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder.str().str()});
-  auto code = runNvcc(toolchain, args, output);
+  auto code = runNvcc(toolchain, args, output, cancel);
   if (!code || *code != 0)
     return code;
   if (std::string file = dependencyFile(arguments, path); !file.empty() && llvm::sys::fs::exists(file)) {

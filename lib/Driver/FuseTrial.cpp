@@ -5,6 +5,8 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/KernelSpace.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <future>
 #include <regex>
 
 using namespace optiml;
@@ -34,16 +36,35 @@ static std::string partNames(const Fusion &fusion) {
   return result;
 }
 
+/// At most so much of the GPU's time goes with the launches: that of all parts but the longest.
+static double mostSaved(const Fusion &fusion, const Backend &backend) {
+  double sum = 0, longest = 0;
+  for (const KernelState &part : fusion.parts) {
+    std::optional<double> share = backend.timeShare(part.rewrite.originalSymbol);
+    if (!share)
+      return 1;
+    sum += *share;
+    longest = std::max(longest, *share);
+  }
+  return sum - longest;
+}
+
 // Fused kernels that are no slower as they are may still be rewritten better than their parts.
 static constexpr double notSlower = 0.99;
 // Each costs a compilation and some runs of the program.
 static constexpr size_t mostTrials = 6;
+// What cannot save more than this share of the GPU's time is not tried; other kernels may become much faster, and this
+// share larger.
+static constexpr double leastSaved = 0.002;
+// Of the time that is left, at most so much for each way of fusing launches.
+static constexpr double timeShare = 0.25;
 
 namespace {
 
 class Trial {
 public:
-  Trial(const SearchTask &task, Backend &backend, const Program &device) : task(task), backend(backend), device(device) {}
+  Trial(const SearchTask &task, Backend &backend, const Program &device, const Program &host)
+      : task(task), backend(backend), device(device), host(host) {}
   llvm::Expected<FuseTrial> run();
   llvm::Expected<FuseTrial> runOverRows(const FuseTrial &plain);
   std::vector<std::string> notes;
@@ -51,13 +72,12 @@ public:
 private:
   const SearchTask &task;
   Backend &backend;
-  const Program &device;
-  std::unique_ptr<Program> host;
+  const Program &device, &host;
 
-  llvm::Error openHost();
   std::vector<Fusion> candidates(bool overRows);
-  llvm::Expected<FuseTrial> compared(FuseTrial trial);
+  llvm::Expected<FuseTrial> written(const std::vector<Fusion> &fusions);
   llvm::Expected<FuseTrial> timed(const std::vector<Fusion> &fusions);
+  llvm::Expected<FuseTrial> timedAndCompared(const std::vector<Fusion> &fusions, double leastGain);
   std::vector<Fusion> thoseThatPay(std::vector<Fusion> fusions);
 };
 
@@ -68,34 +88,77 @@ std::vector<Fusion> Trial::candidates(bool overRows) {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
-  FoundFusions found = findFusions(device, *host, task.flags.fp.isStrict(),
+  FoundFusions found = findFusions(device, host, task.flags.fp.isStrict(),
                                    [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
   notes = found.notes;
   std::erase_if(found.fusions, [&](const Fusion &fusion) {
-    std::string lost = lostTransform(fusion);
+    std::string lost = lostTransform(fusion), why;
     if (!lost.empty())
-      notes.push_back(partNames(fusion) + " stay apart, for one kernel would have to do without " + lost);
-    return !lost.empty();
+      why = "one kernel would have to do without " + lost;
+    else if (double saved = mostSaved(fusion, backend); saved < leastSaved)
+      why = llvm::formatv("that could save {0:f2} % of the GPU's time at most", 100 * saved);
+    if (!why.empty())
+      notes.push_back(partNames(fusion) + " stay apart, for " + why);
+    return !why.empty();
   });
   return std::move(found.fusions);
 }
 
-/// The program with these fused, and its time.
-llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
-  auto emitted = emitFusions(*host, task.options.inputs.front(), fusions);
+/// The program with these fused.
+llvm::Expected<FuseTrial> Trial::written(const std::vector<Fusion> &fusions) {
+  auto emitted = emitFusions(host, task.options.inputs.front(), fusions);
   if (!emitted)
     return emitted.takeError();
-  auto times = backend.timeProgram(task, emitted->text);
-  if (!times)
-    return times.takeError();
   FuseTrial trial;
   trial.text = emitted->text;
-  trial.times = *times;
   for (const Fusion &fusion : fusions) {
     trial.kernels.push_back(partNames(fusion));
     trial.names.push_back(fusion.kernel.state.rewrite.original);
     trial.launches.insert(fusion.launches.begin(), fusion.launches.end());
   }
+  return std::move(trial);
+}
+
+llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
+  auto trial = written(fusions);
+  if (!trial)
+    return trial;
+  auto times = backend.timeProgram(task, trial->text);
+  if (!times)
+    return times.takeError();
+  trial->times = *times;
+  return trial;
+}
+
+/// The program with these fused when it does what the original does and has the gain. It is run and compared at the same
+/// time: a comparison takes the emulator alone.
+llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<Fusion> &fusions, double leastGain) {
+  auto trial = written(fusions);
+  if (!trial)
+    return trial;
+  Deadline wanted(0, task.cancel());
+  SearchTask comparison = task;
+  comparison.deadline = &wanted;
+  auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, trial->text); });
+  auto times = backend.timeProgram(task, trial->text);
+  bool pays = times && times->before >= leastGain * times->after;
+  if (!pays)
+    wanted.raise();
+  auto verified = compared.get();
+  if (!pays) {
+    llvm::consumeError(verified.takeError()); // it was stopped
+    if (!times)
+      return times.takeError();
+    return makeError("with them fused the program's kernels are {0:f2} times as fast", times->before / times->after);
+  }
+  if (!verified)
+    return verified.takeError();
+  trial->times = *times;
+  trial->verified = *verified;
+  auto fused = Program::parse(device.path(), trial->text, task.options, task.toolchain, View::Device);
+  if (!fused)
+    return fused.takeError();
+  trial->device = std::move(*fused);
   return trial;
 }
 
@@ -113,84 +176,57 @@ std::vector<Fusion> Trial::thoseThatPay(std::vector<Fusion> fusions) {
   return fusions;
 }
 
-llvm::Error Trial::openHost() {
-  auto parsed = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
-  if (!parsed)
-    return parsed.takeError();
-  host = std::move(*parsed);
-  return llvm::Error::success();
-}
-
-/// The trial, when its program does what the original does.
-llvm::Expected<FuseTrial> Trial::compared(FuseTrial trial) {
-  auto verified = compareWholeProgram(task, backend, trial.text);
-  if (!verified)
-    return verified.takeError();
-  trial.verified = *verified;
-  auto fused = Program::parse(device.path(), trial.text, task.options, task.toolchain, View::Device);
-  if (!fused)
-    return fused.takeError();
-  trial.device = std::move(*fused);
-  return std::move(trial);
-}
-
 llvm::Expected<FuseTrial> Trial::run() {
-  if (llvm::Error e = openHost())
-    return std::move(e);
   std::vector<Fusion> fusions = candidates(/*overRows=*/false);
   if (fusions.empty())
     return FuseTrial();
-  auto trial = timed(fusions);
-  if ((!trial || trial->gain() < notSlower) && fusions.size() > 1 && fusions.size() <= mostTrials) {
-    if (!trial)
-      llvm::consumeError(trial.takeError());
-    fusions = thoseThatPay(std::move(fusions));
-    if (fusions.empty())
-      return FuseTrial();
-    trial = timed(fusions);
-  }
-  if (!trial)
-    return trial.takeError();
-  if (trial->gain() < notSlower)
-    return makeError("with them fused the program's kernels are {0:f2} times as fast", trial->gain());
-  return compared(std::move(*trial));
+  auto trial = timedAndCompared(fusions, notSlower);
+  if (trial || fusions.size() == 1 || fusions.size() > mostTrials)
+    return trial;
+  size_t all = fusions.size();
+  fusions = thoseThatPay(std::move(fusions));
+  if (fusions.size() == all)
+    return trial;
+  llvm::consumeError(trial.takeError());
+  return fusions.empty() ? FuseTrial() : timedAndCompared(fusions, notSlower);
 }
 
 llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
-  if (llvm::Error e = openHost())
-    return std::move(e);
   std::vector<Fusion> fusions = candidates(/*overRows=*/true);
   bool any = false;
   std::erase_if(fusions, [&](const Fusion &fusion) {
     any |= !fusion.kernel.launches.empty();
     return fusion.kernel.launches.empty() && !plain.launches.count(fusion.launches.front());
   });
-  if (!any)
-    return FuseTrial();
-  auto trial = timed(fusions);
-  return trial ? compared(std::move(*trial)) : std::move(trial);
+  return any ? timedAndCompared(fusions, 0) : FuseTrial();
 }
 
-static FuseTrial answerOf(llvm::Expected<FuseTrial> result, Trial &trial) {
-  FuseTrial answer;
-  if (result)
-    answer = std::move(*result);
-  else
-    trial.notes.push_back("launches that follow one another stay apart: " + llvm::toString(result.takeError()));
-  answer.notes = std::move(trial.notes);
-  return answer;
-}
-
-FuseTrial optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device) {
+FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows) {
+  FuseTrials result;
   if (device.launches().size() < 2)
-    return FuseTrial();
-  Trial trial(task, backend, device);
-  return answerOf(trial.run(), trial);
-}
-
-FuseTrial optiml::tryRowFusions(const SearchTask &task, Backend &backend, const Program &device, const FuseTrial &plain) {
-  if (device.launches().size() < 2)
-    return FuseTrial();
-  Trial trial(task, backend, device);
-  return answerOf(trial.runOverRows(plain), trial);
+    return result;
+  auto host = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
+  if (!host) {
+    result.plain.notes.push_back("launches that follow one another stay apart: " + llvm::toString(host.takeError()));
+    return result;
+  }
+  auto within = [&](auto attempt) {
+    double left = task.deadline->remaining();
+    Deadline share(std::isfinite(left) ? std::max(1e-3, timeShare * left) : 0, task.cancel());
+    SearchTask limited = task;
+    limited.deadline = &share;
+    Trial trial(limited, backend, device, **host);
+    llvm::Expected<FuseTrial> tried = attempt(trial);
+    FuseTrial answer;
+    if (tried)
+      answer = std::move(*tried);
+    else
+      trial.notes.push_back("launches that follow one another stay apart: " + llvm::toString(tried.takeError()));
+    answer.notes = std::move(trial.notes);
+    return answer;
+  };
+  result.plain = within([](Trial &trial) { return trial.run(); });
+  if (overRows)
+    result.overRows = within([&](Trial &trial) { return trial.runOverRows(result.plain); });
+  return result;
 }

@@ -24,13 +24,16 @@ struct FuseTrial {
   double gain() const { return text.empty() || times.after <= 0 ? 1 : times.before / times.after; }
 };
 
-/// After Backend::observe() of the original, of which `device` is a view.
-FuseTrial tryFusions(const SearchTask &task, Backend &backend, const Program &device);
+struct FuseTrials {
+  /// Without a loss of threads, and no slower.
+  FuseTrial plain;
+  /// The same, and kernels of a thread an element fused into those of a thread a row (fuseOverRows). What comes out has fewer
+  /// threads; how fast it can be made is for a search to say, so that its time is no reason against it here.
+  FuseTrial overRows;
+};
 
-/// The same with kernels of a thread an element fused into those of a thread a row (fuseOverRows), beside what `plain` has
-/// fused. What comes out has fewer threads; how fast it can be made is for a search to say, so that its time is no reason
-/// against it here.
-FuseTrial tryRowFusions(const SearchTask &task, Backend &backend, const Program &device, const FuseTrial &plain);
+/// After Backend::observe() of the original, of which `device` is a view. Takes at most a share of the task's time.
+FuseTrials tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows);
 
 } // namespace optiml
 

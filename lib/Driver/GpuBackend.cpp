@@ -43,6 +43,7 @@ public:
 
   llvm::Error observe(const SearchTask &task) override;
   llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
+  std::optional<double> timeShare(const std::string &symbol) const override;
   double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
   void configure(SearchSettings &settings) const override;
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
@@ -79,6 +80,16 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
     if (asked ? std::regex_search(k.name, filter) : k.seconds >= leastShare * searched.kernelSeconds)
       symbols.push_back(k.symbol);
   return symbols;
+}
+
+std::optional<double> GpuBackend::timeShare(const std::string &symbol) const {
+  if (!(searched.kernelSeconds > 0))
+    return std::nullopt;
+  double seconds = 0;
+  for (const KernelTime &k : searched.kernels)
+    if (k.symbol == symbol)
+      seconds += k.seconds;
+  return seconds / searched.kernelSeconds;
 }
 
 llvm::Error GpuBackend::observe(const SearchTask &task) {

@@ -38,8 +38,8 @@ llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, cons
                                                     const std::string &name) {
   std::string executable = task.folder + "/" + name, output;
   std::vector<std::string> arguments = executableArguments(task.arguments, executable);
-  auto code = text ? compileReplaced(task.toolchain, arguments, task.options.inputs.front(), *text, &output)
-                   : compileOriginal(task.toolchain, arguments, &output);
+  auto code = text ? compileReplaced(task.toolchain, arguments, task.options.inputs.front(), *text, &output, task.cancel())
+                   : compileOriginal(task.toolchain, arguments, &output, task.cancel());
   if (!code)
     return code.takeError();
   if (*code)

@@ -10,26 +10,11 @@
 
 using namespace optiml;
 
-// Of the time that is left, at most so much for each way of fusing launches.
-static constexpr double fuseShare = 0.25;
 // It must be this much faster: its program has fewer threads, and other GPUs may have more of them.
 static constexpr double surelyFaster = 1.02;
 
 /// Seconds for a Deadline, for which 0 is no limit.
 static double secondsOf(double remaining) { return std::isfinite(remaining) ? std::max(1e-3, remaining) : 0; }
-
-void ProgramSearch::findFusions() {
-  auto within = [&](auto attempt) {
-    Deadline share(secondsOf(fuseShare * task.deadline->remaining()), task.cancel());
-    SearchTask limited = task;
-    limited.deadline = &share;
-    return attempt(limited);
-  };
-  fused = within([&](const SearchTask &limited) { return tryFusions(limited, backend, given); });
-  if (limits.evaluations != 1)
-    rows = within([&](const SearchTask &limited) { return tryRowFusions(limited, backend, given, fused); });
-  watch.lap("fuse");
-}
 
 /// Searches a program in which launches are fused, in the place of the original.
 llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial, const std::string &name, const SearchLimits &within,
@@ -50,7 +35,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial,
   });
   if (!launched)
     return notApplicable("the program does not launch them as the fused kernel needs it");
-  SearchKey own{contentHash(key.context + "|" + trial.text), &trial == &fused ? key.search : contentHash(key.search + "|" + name)};
+  SearchKey own{contentHash(key.context + "|" + trial.text), name == "fused" ? key.search : contentHash(key.search + "|" + name)};
   return SearchRun(other, backend, *trial.device, trial, std::move(own), means, within, watch).run();
 }
 
@@ -95,7 +80,10 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   if (llvm::Error e = backend.observe(task))
     return makeError("{0}: {1}", task.options.inputs.front(), llvm::toString(std::move(e)));
   watch.lap("observe");
-  findFusions();
+  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1);
+  fused = std::move(trials.plain);
+  FuseTrial rows = std::move(trials.overRows);
+  watch.lap("fuse");
   if (!rows.device) {
     for (const std::string &note : rows.notes)
       if (!llvm::is_contained(fused.notes, note))

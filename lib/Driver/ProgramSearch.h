@@ -21,7 +21,6 @@ public:
 
 private:
   llvm::Expected<SearchOutcome> search();
-  void findFusions();
   llvm::Expected<SearchOutcome> searchFused(const FuseTrial &fused, const std::string &name, const SearchLimits &within,
                                             const Deadline *deadline);
   llvm::Expected<SearchOutcome> searchApart(const SearchLimits &within, const Deadline *deadline);
@@ -37,7 +36,6 @@ private:
 
   StopWatch watch;
   FuseTrial fused; ///< without a loss of threads
-  FuseTrial rows;  ///< over rows too, with fewer threads
 };
 
 } // namespace optiml

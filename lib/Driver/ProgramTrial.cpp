@@ -23,10 +23,7 @@ llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, 
     for (llvm::StringRef word : words)
       compare.arguments.push_back(word.str());
   }
-  auto originals = OriginalBuilds::create();
-  if (!originals)
-    return originals.takeError();
-  auto report = comparePrograms(*originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
+  auto report = comparePrograms(*task.originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
   if (!report)
     return report.takeError();
   if (report->verdict != Verdict::Correct)

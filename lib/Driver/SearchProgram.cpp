@@ -170,7 +170,11 @@ llvm::Expected<SearchOutcome> Session::search() {
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();
-  SearchTask task{flags, toolchain, options, arguments, (*device)->path(), text, scratch->path(), backend->measures() ? &settled : &budget};
+  auto originals = OriginalBuilds::create();
+  if (!originals)
+    return originals.takeError();
+  SearchTask task{flags, toolchain, options, arguments, (*device)->path(), text, scratch->path(), backend->measures() ? &settled : &budget,
+                  &*originals};
   return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted},
                        {flags.budget.evaluations, budget}).run();
 }

@@ -21,6 +21,8 @@ public:
   Deadline &operator=(const Deadline &) = delete;
 
   const std::atomic<bool> *flag() const { return &raised; }
+  /// What polls the flag is wanted no longer.
+  void raise() { raised = true; }
   bool passed() const { return raised; }
   /// Seconds that are left, never negative; infinity when there is no limit.
   double remaining() const;
