@@ -197,6 +197,7 @@ static std::vector<ExpertLine> makeLines() {
        {"atomic", "l2", "latency", "dram"}},
       shared("a block for each row", {{"threads", "256"}}, true),
       shared("a warp for each row", {{"threads", "32"}, {"rows", "8"}}, true),
+      shared("eight threads for each row", {{"threads", "8"}, {"rows", "32"}}, true),
       shared("a block for each row, not unrolled", {{"threads", "256"}}, false),
       {{"several blocks for each thread's loop", {promote, qualify, required(step("split-reduction")), unrollSome}},
        {"latency", "l1", "l2", "fp64"}},

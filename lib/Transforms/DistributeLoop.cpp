@@ -1,7 +1,7 @@
 //===- DistributeLoop.cpp - the loops of one thread, by many threads ------===//
 //
 // distribute-loop[kernel]{threads=256}: what one thread did (a row, say) becomes the work of a block, or of a warp with
-// threads=32,rows=8: rows of a warp each in a block. Its loops are shared out in strides of the group, scalars that
+// threads=32,rows=8: rows of a warp each in a block, or of fewer lanes with threads=8,rows=32. Its loops are shared out in strides of the group, scalars that
 // they fold values into are combined by shuffles (and shared memory across warps), everything else is done by all threads
 // of the group alike, and what is written outside these loops is written by the first one.
 //
@@ -19,9 +19,6 @@
 using namespace optiml;
 
 namespace {
-
-/// Loops that run less often than a warp has lanes gain nothing.
-constexpr int64_t fewestTrips = 32;
 
 /// Shares the work of one thread out to a group.
 class Sharing {
@@ -52,6 +49,9 @@ private:
       ownWrites.insert(o.ownWrites.begin(), o.ownWrites.end());
     }
   };
+
+  /// Loops that run less often than the group, or a warp of it, has lanes gain nothing.
+  int64_t fewestTrips() const { return std::min<int64_t>(group.threads, 32); }
 
   bool mayMeet(const std::string &a, const std::string &b) const {
     const Param *pa = model.param(a), *pb = model.param(b);
@@ -182,7 +182,7 @@ private:
     if (rest)
       return rest;
     auto counted = asCountedLoop(*s);
-    bool isShort = counted && counted->tripCount().value_or(fewestTrips) < fewestTrips;
+    bool isShort = counted && counted->tripCount().value_or(fewestTrips()) < fewestTrips();
     if (firstReason.empty() || (firstIsShort && !isShort)) {
       firstReason = reason;
       firstIsShort = isShort;
@@ -200,7 +200,7 @@ private:
     // The next iteration must not meet this one's accesses, nor its use of shared memory.
     Arrays bodyReads, bodyWrites;
     accessed(*s, true, bodyReads, bodyWrites);
-    if (!bodyWrites.empty() || (combined && !group.isWarp())) {
+    if (!bodyWrites.empty() || (combined && !group.isWithinWarp())) {
       bool skips = false;
       walk(*s->body[0], [&](Stmt &t) { skips |= t.kind == StmtKind::Continue; });
       if (skips)
@@ -312,7 +312,7 @@ private:
     auto counted = asCountedLoop(*s);
     if (!counted)
       return notApplicable("line {0}: the loop does not count", s->line);
-    if (auto trips = counted->tripCount(); trips && *trips < fewestTrips && readsSorted(*s).empty())
+    if (auto trips = counted->tripCount(); trips && *trips < fewestTrips() && readsSorted(*s).empty())
       return notApplicable("line {0}: the loop has only {1} iterations", s->line, *trips);
     if (leavesEarly(*s->body[0]))
       return notApplicable("line {0}: the loop may be left early", s->line);
@@ -321,6 +321,8 @@ private:
     if (opaque)
       return notApplicable("line {0}: the loop holds text that is not understood", s->line);
     std::vector<SortedFold> folds = findSortedFolds(kernel, model, *s, out);
+    if (!folds.empty() && group.threads < 32)
+      return notApplicable("line {0}: sorted arrays are combined by whole warps", s->line);
     Arrays sorted;
     for (const SortedFold &fold : folds)
       sorted.insert(fold.array);
@@ -377,7 +379,7 @@ private:
     for (const Reduction &r : *reductions) {
       std::vector<StmtRef> combination = combiner.combine(r);
       out.insert(out.end(), combination.begin(), combination.end());
-      if (!group.isWarp())
+      if (!group.isWithinWarp())
         pending = {}; // there is a barrier in it
     }
     for (size_t i = 0; i < folds.size(); ++i) {
@@ -385,7 +387,7 @@ private:
       merger.rewriteThread(kernel, retired);
       std::vector<StmtRef> combination = merger.combine();
       out.insert(out.end(), combination.begin(), combination.end());
-      if (!group.isWarp())
+      if (!group.isWithinWarp())
         pending = {};
       done.push_back({folds[i], std::move(merger)});
     }
@@ -520,7 +522,8 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     static const std::vector<Params> offers = {{{"threads", "256"}}, {{"threads", "32"}, {"rows", "8"}}, {{"threads", "128"}},
                                                {{"threads", "512"}}, {{"threads", "1024"}},              {{"threads", "32"}, {"rows", "4"}},
-                                               {{"threads", "64"}}};
+                                               {{"threads", "64"}},                      {{"threads", "8"}, {"rows", "32"}},
+                                               {{"threads", "16"}, {"rows", "16"}},      {{"threads", "4"}, {"rows", "64"}}};
     int64_t entries = entriesOf(state);
     if (!entries)
       return kernelSite(*this, state, offers);
@@ -548,13 +551,14 @@ public:
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
     int64_t threads = paramInt(params, "threads", 256), rows = paramInt(params, "rows", 1);
-    if (threads < 32 || threads % 32 || rows < 1 || threads * rows > state.hints.maxThreads)
+    bool fills = threads >= 32 ? threads % 32 == 0 : threads >= 2 && !(threads & (threads - 1)) && threads * rows % 32 == 0;
+    if (!fills || rows < 1 || threads * rows > state.hints.maxThreads)
       return notApplicable("a block of {0} groups of {1} threads cannot be launched", rows, threads);
     int64_t entries = paramInt(params, "entries", 0);
     if (entries && (entries < 2 || entries > mostSorted || (entries & (entries - 1))))
       return notApplicable("the number of entries must be a power of two from 2 to {0}", mostSorted);
-    if (rows > 1 && threads != 32)
-      return notApplicable("only warps can share a block");
+    if (rows > 1 && threads > 32)
+      return notApplicable("only groups within warps can share a block");
     for (const Param &p : state.tree->params)
       if (p.type.pointee && p.type.pointee->isVolatile)
         return notApplicable("the kernel reads volatile memory, which may differ between threads");

@@ -398,11 +398,20 @@ StmtRef optiml::groupBarrier(const ThreadGroup &group) {
   Type none;
   none.cls = Type::Class::Void;
   none.text = "void";
-  return group.isWarp() ? exprStmt(callOf("__syncwarp", {}, none, false)) : barrierStmt();
+  if (!group.isWithinWarp())
+    return barrierStmt();
+  return exprStmt(callOf("__syncwarp", group.threads == 32 ? std::vector<ExprRef>{} : std::vector<ExprRef>{group.mask()}, none, false));
 }
 
-static StmtRef forOffsets(const std::string &name, StmtRef body) {
-  StmtRef s = countedFor(name, Type::makeInt(), intLit(16), intLit(0), 1, std::move(body), NoUnroll);
+ExprRef ThreadGroup::mask() const {
+  if (threads >= 32)
+    return intLit(0xffffffff, Type::makeUnsigned());
+  ExprRef place = mul(binary("%", builtin("threadIdx.y"), intLit(32 / threads)), intLit(threads));
+  return binary("<<", intLit((int64_t(1) << threads) - 1, Type::makeUnsigned()), place, Type::makeUnsigned());
+}
+
+static StmtRef forOffsets(const std::string &name, int64_t first, StmtRef body) {
+  StmtRef s = countedFor(name, Type::makeInt(), intLit(first), intLit(0), 1, std::move(body), NoUnroll);
   ExprRef offset = var(name, Type::makeInt());
   s->expr = binary(">", offset, intLit(0), Type::makeBool());
   s->step = assign("/=", offset, intLit(2));
@@ -410,7 +419,7 @@ static StmtRef forOffsets(const std::string &name, StmtRef body) {
 }
 
 Combiner::Combiner(ThreadGroup group, std::set<std::string> &taken)
-    : group(group), taken(taken), offset(freshName(taken, "offset")), warp(group.isWarp() ? "" : freshName(taken, "warp")) {}
+    : group(group), taken(taken), offset(freshName(taken, "offset")), warp(group.isWithinWarp() ? "" : freshName(taken, "warp")) {}
 
 /// m and what is kept with it, in the order of Reduction::kept.
 static std::vector<std::pair<std::string, Type>> variablesOf(const Reduction &r) {
@@ -452,12 +461,18 @@ std::vector<StmtRef> Combiner::combineWithPlace(const Reduction &r) {
   auto variables = variablesOf(r);
   std::vector<ExprRef> shuffled;
   for (const auto &[name, type] : variables)
-    shuffled.push_back(callOf("__shfl_xor_sync", {intLit(0xffffffff, Type::makeUnsigned()), var(name, type), var(offset, Type::makeInt())}, type, false));
-  std::vector<StmtRef> result = {forOffsets(offset, better(r, shuffled))};
-  if (group.isWarp() && r.isMean) // which part came first decides how it is rounded: the lanes go on with one result
+    shuffled.push_back(callOf("__shfl_xor_sync", {group.mask(), var(name, type), var(offset, Type::makeInt())}, type, false));
+  std::vector<StmtRef> result = {forOffsets(offset, group.firstOffset(), better(r, shuffled))};
+  auto firstLane = [&](const ExprRef &value) {
+    std::vector<ExprRef> arguments = {group.mask(), value, intLit(0)};
+    if (group.threads < 32)
+      arguments.push_back(intLit(group.threads));
+    return arguments;
+  };
+  if (group.isWithinWarp() && r.isMean) // which part came first decides how it is rounded: the lanes go on with one result
     for (const auto &[name, type] : variables)
-      result.push_back(exprStmt(assign("=", var(name, type), callOf("__shfl_sync", {intLit(0xffffffff, Type::makeUnsigned()), var(name, type), intLit(0)}, type, false))));
-  if (group.isWarp())
+      result.push_back(exprStmt(assign("=", var(name, type), callOf("__shfl_sync", firstLane(var(name, type)), type, false))));
+  if (group.isWithinWarp())
     return result;
   const int64_t warps = group.threads / 32;
   ExprRef thread = builtin("threadIdx.x");
@@ -486,8 +501,7 @@ std::vector<StmtRef> Combiner::combine(const Reduction &reduction) {
     return combineWithPlace(reduction);
   std::vector<StmtRef> result;
   ExprRef v = var(reduction.variable, reduction.type);
-  ExprRef mask = intLit(0xffffffff, Type::makeUnsigned());
-  ExprRef shuffled = callOf("__shfl_xor_sync", {mask, v, var(offset, Type::makeInt())}, reduction.type, false);
+  ExprRef shuffled = callOf("__shfl_xor_sync", {group.mask(), v, var(offset, Type::makeInt())}, reduction.type, false);
   // The shuffle stands alone: every lane must reach it, and it must not be evaluated twice.
   auto folded = [&](const ExprRef &value, const char *name) {
     if (reduction.fold.kind == Fold::Kind::Operator)
@@ -495,8 +509,8 @@ std::vector<StmtRef> Combiner::combine(const Reduction &reduction) {
     std::string other = freshName(taken, name);
     return block({declStmt(other, reduction.type, value), reduction.fold.into(v, var(other, reduction.type))});
   };
-  result.push_back(forOffsets(offset, folded(shuffled, "other")));
-  if (group.isWarp())
+  result.push_back(forOffsets(offset, group.firstOffset(), folded(shuffled, "other")));
+  if (group.isWithinWarp())
     return result;
   int64_t warps = group.threads / 32;
   llvm::StringRef base = reduction.variable;

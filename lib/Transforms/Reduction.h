@@ -66,10 +66,15 @@ llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFlo
 /// "float s = 0;" right before the loop: every thread starts at nothing already.
 bool startsAtIdentity(const Stmt &s, const Reduction &r);
 
-/// How many threads hold partial results: the lanes of a warp, or a block of `threads` along x (a multiple of 32).
+/// How many threads hold partial results: lanes of a warp side by side (a power of two of them, which is the block's extent
+/// along x where it is less than 32), or a block of `threads` along x (a multiple of 32).
 struct ThreadGroup {
   int64_t threads = 32;
-  bool isWarp() const { return threads == 32; }
+  bool isWithinWarp() const { return threads <= 32; }
+  /// The lanes of the group, which meet in shuffles: the warp's other groups may be elsewhere.
+  ExprRef mask() const;
+  /// For the first shuffle of a butterfly.
+  int64_t firstOffset() const { return isWithinWarp() ? threads / 2 : 16; }
 };
 
 /// Makes statements that combine partial results.
@@ -89,7 +94,7 @@ private:
   std::string offset, warp; ///< loop variables, the same in all combinations
 };
 
-/// __syncthreads(), or __syncwarp() for a warp.
+/// __syncthreads(), or __syncwarp() within a warp.
 StmtRef groupBarrier(const ThreadGroup &group);
 
 } // namespace optiml

@@ -362,7 +362,7 @@ std::vector<StmtRef> SortedCombiner::combine() {
     lanes.push_back(std::move(s));
   StmtRef overLanes = downTo(offset, 16, "/=", 2, block(lanes));
   overLanes->unroll = NoUnroll;
-  if (group.isWarp())
+  if (group.isWithinWarp())
     return {overLanes};
 
   int64_t warps = group.threads / 32;
