@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
+#include "ThreadMapping.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -369,19 +370,6 @@ bool Fuser::sameLoop(const Stmt &a, const Stmt &b) {
   return sameGuard(a.expr, substitute(b.expr, {{b.init->text, var(a.init->text, a.init->type)}}));
 }
 
-/// Drops declarations at the head of the kernel that nothing needs any more.
-static void dropUnused(Kernel &kernel) {
-  KernelModel model(kernel);
-  std::erase_if(kernel.body->body, [&](const StmtRef &s) {
-    if (s->kind != StmtKind::Decl || !s->dims.empty() || !s->expr || !model.stable(s->expr))
-      return false;
-    bool used = false;
-    walk(*kernel.body, [&](Stmt &t) { used |= t.names.count(s->text) != 0; });
-    walkExprs(*kernel.body, [&](const ExprRef &e) { used |= (e->kind == ExprKind::Var && e->text == s->text) || e->names.count(s->text); });
-    return !used;
-  });
-}
-
 llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   for (unsigned i = 0; i < parts.size(); ++i)
     if (llvm::Error e = join(i))
@@ -404,7 +392,7 @@ llvm::Expected<FusedKernel> Fuser::finish(bool strictFloat) {
   mergeLoops(*forwarded, strides, disjoint);
   forwardStores(*forwarded, disjoint);
   showStrides(*forwarded, strides);
-  dropUnused(*forwarded);
+  removeUnused(*forwarded);
   auto original = fused->clone();
   showStrides(*original, strides);
   result.state.original = original;

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
+#include "ThreadMapping.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -117,26 +118,6 @@ bool hasEffectsBeside(const Kernel &kernel, const Stmt &loop) {
   });
 }
 
-/// Declarations without effects that nothing needs.
-void dropUnused(Kernel &kernel) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    std::set<std::string> used;
-    const KernelModel model(kernel);
-    walkExprs(*kernel.body, [&](const ExprRef &e) {
-      if (e->kind == ExprKind::Var)
-        used.insert(e->text);
-      used.insert(e->names.begin(), e->names.end());
-    });
-    walk(*kernel.body, [&](Stmt &s) { used.insert(s.names.begin(), s.names.end()); });
-    walk(*kernel.body, [&](Stmt &s) {
-      changed |= std::erase_if(s.body, [&](const StmtRef &c) {
-        return c->kind == StmtKind::Decl && c->dims.empty() && c->expr && !used.count(c->text) && model.stable(c->expr);
-      }) != 0;
-    });
-  }
-}
-
 bool hidesPlace(const Kernel &kernel) {
   bool hides = false;
   walkExprs(*kernel.body, [&](const ExprRef &e) { hides |= e->kind == ExprKind::Opaque && asksForPlace(e->text); });
@@ -190,7 +171,7 @@ void RowMaker::endTurns() {
   };
   visit(*part.body);
   if (!turns.empty())
-    dropUnused(part); // where a loop began
+    removeUnused(part); // where a loop began
 }
 
 /// The indices that the kernel's threads have, and how many threads there are along each.

@@ -41,7 +41,7 @@ struct Update {
 };
 } // namespace
 
-static bool isMinMax(const std::string &callee) {
+bool optiml::isMinMax(const std::string &callee) {
   static const std::set<std::string> names = {"fmaxf", "fminf", "fmax", "fmin", "max", "min"};
   size_t scope = callee.rfind(':');
   return names.count(scope == std::string::npos ? callee : callee.substr(scope + 1));

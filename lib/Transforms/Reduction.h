@@ -13,6 +13,9 @@
 namespace optiml {
 
 /// An associative and commutative way to fold a value into a variable.
+/// fmaxf, std::min, …
+bool isMinMax(const std::string &callee);
+
 struct Fold {
   enum class Kind {
     Operator, ///< v = v op x: + * & | ^

@@ -1,29 +1,12 @@
 //===- SharedTree.cpp - folds of shared memory by a block -----------------===//
 #include "SharedTree.h"
+#include "ThreadValues.h"
 #include <bitset>
 
 using namespace optiml;
 
 namespace {
-constexpr int64_t mostThreads = 1024;
 constexpr unsigned mostRounds = 64; ///< of one loop
-
-/// Integers as one thread sees them.
-class ThreadValues {
-public:
-  ThreadValues(const KernelModel &model, int64_t threads) : model(model), threads(threads) {}
-
-  std::optional<int64_t> operator()(const ExprRef &e, int64_t thread, unsigned depth = 0) const;
-  /// Variables of the statements that are being run, a value for each thread.
-  std::map<std::string, std::vector<int64_t>> variables;
-
-private:
-  std::optional<int64_t> builtin(const std::string &name, int64_t thread) const;
-  static std::optional<int64_t> apply(const std::string &op, int64_t a, int64_t b, const Type &operands);
-
-  const KernelModel &model;
-  int64_t threads;
-};
 
 /// Runs statements on the sets of elements that each element of an array stands for.
 class TreeRunner {
@@ -31,14 +14,13 @@ public:
   TreeRunner(const KernelModel &model, int64_t threads) : threads(threads), value(model, threads), model(model) {}
 
   /// For all threads; false where it does something else than folding shared arrays.
-  bool run(Stmt &s) { return run(s, std::vector<bool>(size_t(threads), true)); }
+  bool run(Stmt &s) { return run(s, ActiveThreads(size_t(threads), true)); }
   /// Every array that was touched is folded into its first element, completely.
   bool complete() const;
   bool synchronizes() const { return barriers > 0; }
   std::vector<SharedTree> trees() const;
 
 private:
-  using Threads = std::vector<bool>;
   using Elements = std::bitset<mostThreads>;
   struct Array {
     SharedTree tree;
@@ -47,17 +29,14 @@ private:
   };
   static constexpr int64_t nobody = -1, several = -2;
 
-  bool run(Stmt &s, const Threads &active);
-  bool runList(Stmt &block, const Threads &active);
-  bool runLoop(Stmt &s, const Threads &active);
-  bool set(const std::string &name, const Type &type, const ExprRef &e, const Threads &active);
-  bool assign(const ExprRef &e, const Threads &active);
-  bool fold(const Stmt &s, const Threads &active);
+  bool run(Stmt &s, const ActiveThreads &active);
+  bool runList(Stmt &block, const ActiveThreads &active);
+  bool runLoop(Stmt &s, const ActiveThreads &active);
+  bool fold(const Stmt &s, const ActiveThreads &active);
   bool foldElement(Array &array, int64_t to, int64_t from, int64_t thread);
   bool touch(Array &array, int64_t element, int64_t thread, bool writes);
-  std::optional<Threads> where(const ExprRef &condition, const Threads &active) const;
   void meet();
-  bool everybody(const Threads &active) const { return std::find(active.begin(), active.end(), false) == active.end(); }
+  bool everybody(const ActiveThreads &active) const { return std::find(active.begin(), active.end(), false) == active.end(); }
 
   int64_t threads;
   ThreadValues value;
@@ -66,132 +45,6 @@ private:
   unsigned barriers = 0;
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Integers
-//===----------------------------------------------------------------------===//
-
-static int64_t asType(int64_t v, const Type &type) {
-  if (type.cls == Type::Class::Bool)
-    return v != 0;
-  if (type.cls != Type::Class::Int || type.bytes >= 8)
-    return v;
-  unsigned shift = 64 - 8 * type.bytes;
-  return type.isSigned ? int64_t(uint64_t(v) << shift) >> shift : int64_t(uint64_t(v) << shift >> shift);
-}
-
-std::optional<int64_t> ThreadValues::builtin(const std::string &name, int64_t thread) const {
-  if (name == "threadIdx.x")
-    return thread;
-  if (name == "threadIdx.y" || name == "threadIdx.z")
-    return 0;
-  if (name == "blockDim.x")
-    return threads;
-  if (name == "blockDim.y" || name == "blockDim.z")
-    return 1;
-  return std::nullopt;
-}
-
-std::optional<int64_t> ThreadValues::apply(const std::string &op, int64_t a, int64_t b, const Type &operands) {
-  // Beyond this range a product could leave 64 bits; no index into shared memory comes near.
-  constexpr int64_t large = int64_t(1) << 31;
-  if (a > large || b > large || a < -large || b < -large)
-    return std::nullopt;
-  if (op == "+")
-    return a + b;
-  if (op == "-")
-    return a - b;
-  if (op == "*")
-    return a * b;
-  if (op == "/" || op == "%")
-    return b == 0 ? std::nullopt : std::optional<int64_t>(op == "/" ? a / b : a % b);
-  if (op == "<<" || op == ">>")
-    return b < 0 || b > 31 ? std::nullopt : std::optional<int64_t>(op == "<<" ? a * (int64_t(1) << b) : a >> b);
-  if (op == "&")
-    return a & b;
-  if (op == "|")
-    return a | b;
-  if (op == "^")
-    return a ^ b;
-  bool isUnsigned = operands.isInt() && !operands.isSigned && operands.bytes >= 4;
-  if (isUnsigned) { // comparisons of 32 bits or more
-    a = asType(a, operands);
-    b = asType(b, operands);
-  }
-  if (op == "<")
-    return a < b;
-  if (op == "<=")
-    return a <= b;
-  if (op == ">")
-    return a > b;
-  if (op == ">=")
-    return a >= b;
-  if (op == "==")
-    return a == b;
-  if (op == "!=")
-    return a != b;
-  return std::nullopt;
-}
-
-std::optional<int64_t> ThreadValues::operator()(const ExprRef &e, int64_t thread, unsigned depth) const {
-  constexpr unsigned deepest = 64;
-  if (depth > deepest || !e->type.isInt())
-    return std::nullopt;
-  auto of = [&](unsigned i) { return (*this)(e->args[i], thread, depth + 1); };
-  switch (e->kind) {
-  case ExprKind::IntLit:
-    return e->value;
-  case ExprKind::Builtin:
-    return builtin(e->text, thread);
-  case ExprKind::Var: {
-    if (auto it = variables.find(e->text); it != variables.end())
-      return it->second[size_t(thread)];
-    const Stmt *declaration = model.singleAssignment(e->text);
-    if (!declaration || !declaration->expr)
-      return std::nullopt;
-    auto v = (*this)(declaration->expr, thread, depth + 1);
-    return v ? std::optional<int64_t>(asType(*v, declaration->type)) : std::nullopt;
-  }
-  case ExprKind::Cast:
-  case ExprKind::Unary: {
-    auto v = of(0);
-    if (!v)
-      return std::nullopt;
-    if (e->kind == ExprKind::Cast || e->text == "+")
-      return asType(*v, e->type);
-    if (e->text == "-" || e->text == "~")
-      return asType(e->text == "-" ? -*v : ~*v, e->type);
-    return e->text == "!" ? std::optional<int64_t>(*v == 0) : std::nullopt;
-  }
-  case ExprKind::Cond: {
-    auto c = of(0);
-    return c ? of(*c ? 1 : 2) : std::nullopt;
-  }
-  case ExprKind::Binary: {
-    auto a = of(0);
-    if (a && (e->text == "&&" || e->text == "||")) {
-      if ((*a != 0) == (e->text == "||"))
-        return *a != 0;
-      auto b = of(1);
-      return b ? std::optional<int64_t>(*b != 0) : std::nullopt;
-    }
-    auto b = of(1);
-    if (!a || !b)
-      return std::nullopt;
-    // Operands are converted to the wider type, to the unsigned one where both are as wide.
-    const Type &first = e->args[0]->type, &second = e->args[1]->type;
-    bool takesSecond = second.bytes > first.bytes || (second.bytes == first.bytes && !second.isSigned);
-    auto v = apply(e->text, *a, *b, takesSecond ? second : first);
-    return v ? std::optional<int64_t>(asType(*v, e->type)) : std::nullopt;
-  }
-  default:
-    return std::nullopt;
-  }
-}
-
-std::optional<int64_t> optiml::valueInThread(const KernelModel &model, const ExprRef &e, int64_t thread, int64_t threads) {
-  return ThreadValues(model, threads)(e, thread);
-}
 
 //===----------------------------------------------------------------------===//
 // Statements
@@ -203,49 +56,6 @@ void TreeRunner::meet() {
     array.reader.assign(size_t(threads), nobody);
     array.writer.assign(size_t(threads), nobody);
   }
-}
-
-std::optional<TreeRunner::Threads> TreeRunner::where(const ExprRef &condition, const Threads &active) const {
-  Threads result(size_t(threads), false);
-  for (int64_t t = 0; t < threads; ++t)
-    if (active[size_t(t)]) {
-      auto v = value(condition, t);
-      if (!v)
-        return std::nullopt;
-      result[size_t(t)] = *v != 0;
-    }
-  return result;
-}
-
-bool TreeRunner::set(const std::string &name, const Type &type, const ExprRef &e, const Threads &active) {
-  std::vector<int64_t> values(size_t(threads), 0);
-  if (auto it = value.variables.find(name); it != value.variables.end())
-    values = it->second;
-  for (int64_t t = 0; t < threads; ++t)
-    if (active[size_t(t)]) {
-      auto v = value(e, t);
-      if (!v)
-        return false;
-      values[size_t(t)] = asType(*v, type);
-    }
-  value.variables[name] = std::move(values);
-  return true;
-}
-
-/// Of a variable that the statements themselves declare.
-bool TreeRunner::assign(const ExprRef &e, const Threads &active) {
-  if ((e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec) || e->args[0]->kind != ExprKind::Var ||
-      !value.variables.count(e->args[0]->text))
-    return false;
-  const ExprRef &target = e->args[0];
-  ExprRef made;
-  if (e->kind == ExprKind::IncDec)
-    made = binary(e->text.find('+') != std::string::npos ? "+" : "-", target, intLit(1), target->type);
-  else if (e->text == "=")
-    made = e->args[1];
-  else
-    made = binary(e->text.substr(0, e->text.size() - 1), target, e->args[1], target->type);
-  return set(target->text, target->type, made, active);
 }
 
 /// An element of a shared array that is used as a whole, or null.
@@ -290,7 +100,7 @@ bool TreeRunner::foldElement(Array &array, int64_t to, int64_t from, int64_t thr
   return true;
 }
 
-bool TreeRunner::fold(const Stmt &s, const Threads &active) {
+bool TreeRunner::fold(const Stmt &s, const ActiveThreads &active) {
   ExprRef changed = changedBy(s);
   const Expr *to = changed ? elementOf(model, changed) : nullptr;
   if (!to)
@@ -330,8 +140,8 @@ bool TreeRunner::fold(const Stmt &s, const Threads &active) {
   return true;
 }
 
-bool TreeRunner::runList(Stmt &block, const Threads &active) {
-  if (active == Threads(size_t(threads), false))
+bool TreeRunner::runList(Stmt &block, const ActiveThreads &active) {
+  if (active == ActiveThreads(size_t(threads), false))
     return true;
   for (const StmtRef &s : block.body)
     if (!run(*s, active))
@@ -339,27 +149,27 @@ bool TreeRunner::runList(Stmt &block, const Threads &active) {
   return true;
 }
 
-bool TreeRunner::runLoop(Stmt &s, const Threads &active) {
+bool TreeRunner::runLoop(Stmt &s, const ActiveThreads &active) {
   if (!s.expr || (s.init && !run(*s.init, active)))
     return false;
   for (unsigned round = 0; round < mostRounds; ++round) {
-    auto more = where(s.expr, active);
-    if (!more || (*more != active && *more != Threads(size_t(threads), false)))
+    auto more = value.where(s.expr, active);
+    if (!more || (*more != active && *more != ActiveThreads(size_t(threads), false)))
       return false; // a loop that ends sooner for some threads
     if (*more != active)
       return true;
-    if (!runList(*s.body[0], active) || (s.step && !assign(s.step, active)))
+    if (!runList(*s.body[0], active) || (s.step && !value.assign(s.step, active)))
       return false;
   }
   return false;
 }
 
-bool TreeRunner::run(Stmt &s, const Threads &active) {
+bool TreeRunner::run(Stmt &s, const ActiveThreads &active) {
   switch (s.kind) {
   case StmtKind::Block:
     return runList(s, active);
   case StmtKind::Decl:
-    return s.expr && s.dims.empty() && !s.isShared && !s.type.isVolatile && s.type.isInt() && set(s.text, s.type, s.expr, active);
+    return s.expr && s.dims.empty() && !s.isShared && !s.type.isVolatile && s.type.isInt() && value.set(s.text, s.type, s.expr, active);
   case StmtKind::Barrier:
     if (!everybody(active))
       return false;
@@ -369,14 +179,14 @@ bool TreeRunner::run(Stmt &s, const Threads &active) {
   case StmtKind::While:
     return runLoop(s, active);
   case StmtKind::Expr:
-    return assign(s.expr, active) || fold(s, active);
+    return value.assign(s.expr, active) || fold(s, active);
   case StmtKind::If: {
-    auto taken = where(s.expr, active);
+    auto taken = value.where(s.expr, active);
     if (!taken)
       return fold(s, active);
     if (!runList(*s.body[0], *taken))
       return false;
-    Threads others = active;
+    ActiveThreads others = active;
     for (size_t t = 0; t < others.size(); ++t)
       others[t] = others[t] && !(*taken)[t];
     return s.body.size() < 2 || runList(*s.body[1], others);
@@ -411,7 +221,7 @@ static std::optional<TreeRegion> regionAt(const KernelModel &model, Stmt &list, 
   // What it declares may be used later.
   for (size_t i = first; i < list.body.size() && list.body[i]->kind != StmtKind::Decl && runner.run(*list.body[i]); ++i)
     if (runner.complete() && runner.synchronizes())
-      best = TreeRegion{&list, first, i + 1, runner.trees()};
+      best = TreeRegion{{&list, first, i + 1}, runner.trees()};
   return best;
 }
 

@@ -9,6 +9,7 @@
 #define OPTIML_LIB_TRANSFORMS_SHAREDTREE_H
 
 #include "Reduction.h"
+#include "SharedPlaces.h"
 
 namespace optiml {
 
@@ -19,20 +20,14 @@ struct SharedTree {
   Fold fold;
 };
 
-/// Statements [first, end) of a block fold arrays; nothing else is done by them, and they synchronize.
-struct TreeRegion {
-  Stmt *list = nullptr;
-  size_t first = 0, end = 0;
+/// Statements that fold arrays; nothing else is done by them, and they synchronize.
+struct TreeRegion : StatementRange {
   std::vector<SharedTree> trees;
 };
 
 /// The regions of a kernel whose blocks have `threads` threads along x (at most 1024). Every fold is one of elements
 /// 0 to threads - 1 into element 0, with no two threads at one element between barriers.
 std::vector<TreeRegion> findTrees(Kernel &kernel, const KernelModel &model, int64_t threads);
-
-/// The value of an integer expression over the thread index in a block of `threads`; locals that are assigned once are
-/// looked through. Nothing where it depends on anything else.
-std::optional<int64_t> valueInThread(const KernelModel &model, const ExprRef &e, int64_t thread, int64_t threads);
 
 } // namespace optiml
 

@@ -21,7 +21,7 @@ void optiml::removeUnused(Kernel &kernel) {
     });
     forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
       std::erase_if(list, [&](const StmtRef &s) {
-        if (s->kind != StmtKind::Decl || s->isShared || uses.count(s->text))
+        if (s->kind != StmtKind::Decl || s->isExtern || s->type.isVolatile || uses.count(s->text))
           return false;
         bool pure = true;
         if (s->expr)

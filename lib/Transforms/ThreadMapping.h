@@ -21,7 +21,7 @@ llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<in
 /// A kernel without any index is taken for the work of one thread, with a condition in `state`.
 llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads);
 
-/// Removes declarations that nothing uses any more (pure initializers only).
+/// Removes declarations that nothing uses any more (pure initializers only, and no shared memory of dynamic size).
 void removeUnused(Kernel &kernel);
 
 /// Records why threads along `axis` beyond the original ones do no harm when each block covers `tile` of them: all

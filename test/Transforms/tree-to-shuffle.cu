@@ -8,7 +8,6 @@
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[half]' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[races]' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[twice]' %s 2>&1 | FileCheck --check-prefix=NONE %s
-// RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[scan]' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[own]' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[hides]' %s 2>&1 | FileCheck --check-prefix=HIDES %s
 // RUN: not optiml-opt --block=64x1x1 --passes='tree-to-shuffle[others]' %s 2>&1 | FileCheck --check-prefix=OTHERS %s
@@ -199,21 +198,6 @@ __global__ void twice(const int *x, int *sums) {
     __syncthreads();
   }
   sums[0] = part[0];
-}
-
-// Every thread's sum up to its own element is wanted.
-__global__ void scan(const int *x, int *out) {
-  __shared__ int a[64];
-  int t = threadIdx.x;
-  a[t] = x[t];
-  __syncthreads();
-  for (int d = 1; d < 64; d *= 2) {
-    int before = t >= d ? a[t - d] : 0;
-    __syncthreads();
-    a[t] += before;
-    __syncthreads();
-  }
-  out[t] = a[t];
 }
 
 namespace soft {

@@ -1,0 +1,606 @@
+//===- SharedScan.cpp - scans of shared memory by a block -----------------===//
+#include "SharedScan.h"
+#include "llvm/ADT/STLExtras.h"
+#include <bitset>
+
+using namespace optiml;
+
+namespace {
+constexpr unsigned mostRounds = 64; ///< of one loop
+constexpr int64_t mostElements = 4 * mostThreads;
+
+/// Runs statements on the sets of threads whose values each place stands for.
+class ScanRunner {
+public:
+  ScanRunner(const KernelModel &model, int64_t threads, Stmt &list, size_t first);
+
+  /// For all threads; false where it does something else than folding values that threads exchange.
+  bool run(Stmt &s) { return run(s, ActiveThreads(size_t(threads), true)); }
+  /// The scan, where everything that was run so far is one.
+  std::optional<SharedScan> scan() const;
+
+private:
+  using Threads = std::bitset<mostThreads>;
+  using Value = std::optional<Threads>; ///< nothing: not known
+  struct Array {
+    std::vector<Value> holds;
+    std::vector<int64_t> reader, writer; ///< of an element since the last barrier: a thread, nobody, or several
+    std::vector<bool> written;
+  };
+  static constexpr int64_t nobody = -1, several = -2;
+
+  bool run(Stmt &s, const ActiveThreads &active);
+  bool runList(Stmt &block, const ActiveThreads &active);
+  bool runLoop(Stmt &s, const ActiveThreads &active);
+  bool declare(const Stmt &s, const ActiveThreads &active);
+  bool assign(const ExprRef &e, const ActiveThreads &active);
+  bool assignLocal(const ExprRef &target, const ExprRef &value, const ActiveThreads &active);
+  std::vector<Value> *local(const ExprRef &target);
+  Value of(const ExprRef &e, int64_t thread);
+  Value element(const ExprRef &e, int64_t thread);
+  Value folded(const Value &a, const Value &b, Fold by);
+  Array *array(const Stmt &declaration);
+  bool isSource(const std::string &name, int64_t first, const Type &type);
+  bool hasType(const Type &type);
+  bool touch(Array &array, int64_t element, int64_t thread, bool writes);
+  void meet();
+  bool isScan(const std::vector<Value> &values, int64_t first, bool exclusive) const;
+  std::optional<SharedScan::Place> resultOf(const std::string &name, const Array &array) const;
+
+  const KernelModel &model;
+  int64_t threads;
+  Stmt &list;
+  size_t first;
+  ThreadValues value;
+  ThreadValues before; ///< the statements
+  std::map<std::string, std::vector<Value>> locals;   ///< of the scanned type
+  std::set<std::string> inner;                        ///< declared by the statements
+  std::map<std::string, Array> arrays;
+  std::optional<SharedScan::Place> source;
+  std::optional<Type> type;
+  std::optional<Fold> fold;
+  std::set<const Stmt *> stores;
+  bool hasZeros = false;
+  unsigned barriers = 0;
+};
+} // namespace
+
+ScanRunner::ScanRunner(const KernelModel &model, int64_t threads, Stmt &list, size_t first)
+    : model(model), threads(threads), list(list), first(first), value(model, threads), before(model, threads) {
+  const ActiveThreads all(size_t(threads), true);
+  for (size_t i = 0; i < first; ++i) {
+    Stmt &s = *list.body[i];
+    walkExprs(s, [&](const ExprRef &e) {
+      if (e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec)
+        if (e->args[0]->kind == ExprKind::Var)
+          value.variables.erase(e->args[0]->text);
+    });
+    if (s.kind == StmtKind::Decl && s.expr && s.dims.empty() && !s.isShared && s.type.isInt() && !s.type.isVolatile)
+      value.set(s.text, s.type, s.expr, all);
+  }
+  before.variables = value.variables;
+}
+
+void ScanRunner::meet() {
+  ++barriers;
+  for (auto &[name, array] : arrays) {
+    array.reader.assign(array.reader.size(), nobody);
+    array.writer.assign(array.writer.size(), nobody);
+  }
+}
+
+bool ScanRunner::touch(Array &array, int64_t element, int64_t thread, bool writes) {
+  int64_t &reader = array.reader[size_t(element)], &writer = array.writer[size_t(element)];
+  if (writer != nobody && writer != thread)
+    return false;
+  if (!writes) {
+    reader = reader == nobody || reader == thread ? thread : several;
+    return true;
+  }
+  writer = thread;
+  return reader == nobody || reader == thread;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+bool ScanRunner::hasType(const Type &t) {
+  if (!(t.cls == Type::Class::Int || t.isFloat()) || (t.bytes != 4 && t.bytes != 8) || t.isVolatile)
+    return false;
+  if (!type) {
+    type = t;
+    type->isConst = false;
+  }
+  return t.cls == type->cls && t.bytes == type->bytes && t.isSigned == type->isSigned;
+}
+
+/// All values come from one place.
+bool ScanRunner::isSource(const std::string &name, int64_t from, const Type &t) {
+  if (!hasType(t))
+    return false;
+  if (!source)
+    source = SharedScan::Place{name, from, false};
+  return source->name == name;
+}
+
+ScanRunner::Array *ScanRunner::array(const Stmt &declaration) {
+  auto [it, added] = arrays.try_emplace(declaration.text);
+  Array &array = it->second;
+  if (!added)
+    return array.holds.empty() ? nullptr : &array;
+  int64_t elements = 1;
+  for (const ExprRef &dim : declaration.dims)
+    elements = std::min(mostElements + 1, elements * (dim ? constantValue(dim).value_or(mostElements + 1) : mostElements));
+  if (elements > mostElements || elements < threads || !hasType(declaration.type))
+    return nullptr;
+  array.holds.resize(size_t(elements));
+  array.written.resize(size_t(elements));
+  array.reader.assign(size_t(elements), nobody);
+  array.writer.assign(size_t(elements), nobody);
+  if (auto from = findOwnStores(model, before, threads, list, first, declaration.text, stores); from && *from + threads <= elements)
+    if (!source && isSource(declaration.text, *from, declaration.type))
+      for (int64_t t = 0; t < threads; ++t)
+        array.holds[size_t(*from + t)] = Threads().set(size_t(t));
+  return &array;
+}
+
+ScanRunner::Value ScanRunner::element(const ExprRef &e, int64_t thread) {
+  auto place = sharedPlace(model, value, e, thread);
+  Array *from = place ? array(*place->declaration) : nullptr;
+  if (!from || place->element >= int64_t(from->holds.size()) || !touch(*from, place->element, thread, false))
+    return std::nullopt;
+  return from->holds[size_t(place->element)];
+}
+
+ScanRunner::Value ScanRunner::folded(const Value &a, const Value &b, Fold by) {
+  if (!a || !b)
+    return std::nullopt;
+  if (!fold)
+    fold = by;
+  if (!(*fold == by) || (!by.isIdempotent() && (*a & *b).any()))
+    return std::nullopt;
+  return *a | *b;
+}
+
+/// Null unless it is a local of one value; known from here on.
+std::vector<ScanRunner::Value> *ScanRunner::local(const ExprRef &target) {
+  const Stmt *declaration = model.declaration(target->text);
+  if (auto it = locals.find(target->text); it != locals.end())
+    return &it->second;
+  if (!declaration || declaration->isShared || !declaration->dims.empty() || !hasType(declaration->type))
+    return nullptr;
+  std::vector<Value> values(static_cast<size_t>(threads));
+  if (auto it = value.variables.find(target->text); it != value.variables.end()) {
+    if (llvm::any_of(it->second, [](int64_t v) { return v != 0; }))
+      return nullptr;
+    hasZeros = true;
+    values.assign(size_t(threads), Threads());
+    value.variables.erase(it);
+  } else if (declaration->expr && !inner.count(target->text)) {
+    if (!isSource(target->text, -1, declaration->type))
+      return nullptr;
+    for (size_t t = 0; t < values.size(); ++t)
+      values[t] = Threads().set(t);
+  }
+  return &(locals[target->text] = std::move(values));
+}
+
+ScanRunner::Value ScanRunner::of(const ExprRef &e, int64_t thread) {
+  switch (e->kind) {
+  case ExprKind::IntLit:
+    hasZeros = true;
+    return e->value == 0 ? Value(Threads()) : std::nullopt;
+  case ExprKind::FloatLit:
+    hasZeros = true;
+    return std::strtod(e->text.c_str(), nullptr) == 0 ? Value(Threads()) : std::nullopt;
+  case ExprKind::Cast:
+    return hasType(e->type) ? of(e->args[0], thread) : std::nullopt;
+  case ExprKind::Var: {
+    std::vector<Value> *values = local(e);
+    return values ? (*values)[size_t(thread)] : std::nullopt;
+  }
+  case ExprKind::Subscript:
+    return element(e, thread);
+  case ExprKind::Cond: {
+    auto c = value(e->args[0], thread);
+    return c ? of(e->args[*c ? 1 : 2], thread) : std::nullopt;
+  }
+  case ExprKind::Binary:
+    if (e->text != "+" && e->text != "*" && e->text != "&" && e->text != "|" && e->text != "^")
+      return std::nullopt;
+    return hasType(e->type) ? folded(of(e->args[0], thread), of(e->args[1], thread), {Fold::Kind::Operator, e->text}) : std::nullopt;
+  case ExprKind::Call:
+    if (!e->pure || e->args.size() != 2 || !isMinMax(e->text) || !hasType(e->type))
+      return std::nullopt;
+    return folded(of(e->args[0], thread), of(e->args[1], thread), {Fold::Kind::Call, e->text});
+  default:
+    return std::nullopt;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+bool ScanRunner::declare(const Stmt &s, const ActiveThreads &active) {
+  if (!s.dims.empty() || s.isShared || s.type.isVolatile)
+    return false;
+  inner.insert(s.text);
+  locals.erase(s.text);
+  value.variables.erase(s.text);
+  if (!s.expr)
+    return hasType(s.type);
+  if (s.type.isInt() && value.set(s.text, s.type, s.expr, active))
+    return true;
+  ExprRef target = var(s.text, s.type);
+  if (!local(target))
+    return false;
+  return assignLocal(target, s.expr, active);
+}
+
+bool ScanRunner::assignLocal(const ExprRef &target, const ExprRef &from, const ActiveThreads &active) {
+  for (int64_t t = 0; t < threads; ++t)
+    if (active[size_t(t)]) {
+      Value v = of(from, t); // may move what local() points to
+      std::vector<Value> *values = v ? local(target) : nullptr;
+      if (!values)
+        return false;
+      (*values)[size_t(t)] = v;
+    }
+  return true;
+}
+
+bool ScanRunner::assign(const ExprRef &e, const ActiveThreads &active) {
+  if (e->kind != ExprKind::Assign)
+    return false;
+  const ExprRef &target = e->args[0];
+  ExprRef from = e->text == "=" ? e->args[1] : binary(e->text.substr(0, e->text.size() - 1), target, e->args[1], target->type);
+  if (target->kind == ExprKind::Var)
+    return assignLocal(target, from, active);
+  for (int64_t t = 0; t < threads; ++t)
+    if (active[size_t(t)]) {
+      Value v = of(from, t);
+      auto place = sharedPlace(model, value, target, t);
+      Array *into = v && place ? array(*place->declaration) : nullptr;
+      if (!into || place->element >= int64_t(into->holds.size()) || !touch(*into, place->element, t, true))
+        return false;
+      into->holds[size_t(place->element)] = v;
+      into->written[size_t(place->element)] = true;
+    }
+  return true;
+}
+
+bool ScanRunner::runList(Stmt &block, const ActiveThreads &active) {
+  return llvm::is_contained(active, true) ? llvm::all_of(block.body, [&](const StmtRef &s) { return run(*s, active); }) : true;
+}
+
+bool ScanRunner::runLoop(Stmt &s, const ActiveThreads &active) {
+  if (!s.expr || (s.init && !run(*s.init, active)))
+    return false;
+  for (unsigned round = 0; round < mostRounds; ++round) {
+    auto more = value.where(s.expr, active);
+    if (!more || (*more != active && llvm::is_contained(*more, true)))
+      return false; // a loop that ends sooner for some threads
+    if (*more != active)
+      return true;
+    if (!runList(*s.body[0], active) || (s.step && !value.assign(s.step, active)))
+      return false;
+  }
+  return false;
+}
+
+bool ScanRunner::run(Stmt &s, const ActiveThreads &active) {
+  switch (s.kind) {
+  case StmtKind::Block:
+    return runList(s, active);
+  case StmtKind::Decl:
+    return declare(s, active);
+  case StmtKind::Barrier:
+    if (llvm::is_contained(active, false))
+      return false;
+    meet();
+    return true;
+  case StmtKind::For:
+  case StmtKind::While:
+    return runLoop(s, active);
+  case StmtKind::Expr:
+    return value.assign(s.expr, active) || assign(s.expr, active);
+  case StmtKind::If: {
+    auto taken = value.where(s.expr, active);
+    if (!taken || !runList(*s.body[0], *taken))
+      return false;
+    ActiveThreads others = active;
+    for (size_t t = 0; t < others.size(); ++t)
+      others[t] = others[t] && !(*taken)[t];
+    return s.body.size() < 2 || runList(*s.body[1], others);
+  }
+  default:
+    return false;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What came of it
+//===----------------------------------------------------------------------===//
+
+bool ScanRunner::isScan(const std::vector<Value> &values, int64_t from, bool exclusive) const {
+  Threads wanted;
+  for (int64_t t = 0; t < threads; ++t) {
+    if (!exclusive)
+      wanted.set(size_t(t));
+    if (values[size_t(from + t)] != wanted)
+      return false;
+    wanted.set(size_t(t));
+  }
+  return true;
+}
+
+std::optional<SharedScan::Place> ScanRunner::resultOf(const std::string &name, const Array &array) const {
+  for (int64_t from = 0; from + threads <= int64_t(array.holds.size()); ++from)
+    for (bool exclusive : {false, true})
+      if (isScan(array.holds, from, exclusive) && (!exclusive || fold->kind == Fold::Kind::Operator)) // others have no neutral element here
+        return SharedScan::Place{name, from, exclusive};
+  return std::nullopt;
+}
+
+std::optional<SharedScan> ScanRunner::scan() const {
+  if (!source || !fold || !type || !barriers || (hasZeros && fold->op != "+" && fold->op != "|" && fold->op != "^"))
+    return std::nullopt;
+  SharedScan result;
+  result.fold = *fold;
+  result.type = *type;
+  result.source = *source;
+  result.stores = stores;
+  for (const auto &[name, values] : locals) {
+    if (inner.count(name))
+      continue;
+    bool unchanged = name == source->name;
+    for (size_t t = 0; t < values.size(); ++t)
+      unchanged &= values[t] == Threads().set(t);
+    if (unchanged)
+      continue;
+    if (!isScan(values, 0, false))
+      return std::nullopt;
+    result.results.push_back({name, -1, false});
+  }
+  for (const auto &[name, array] : arrays) {
+    if (!llvm::is_contained(array.written, true))
+      continue;
+    auto place = resultOf(name, array);
+    std::set<int64_t> &spoilt = result.spoilt[name];
+    for (size_t i = 0; i < array.written.size(); ++i)
+      if (array.written[i] && !(place && int64_t(i) >= place->first && int64_t(i) < place->first + threads))
+        spoilt.insert(int64_t(i));
+    if (place)
+      result.results.push_back(*place);
+  }
+  for (const auto &[name, values] : value.variables) {
+    auto old = before.variables.find(name);
+    bool isChanged = old == before.variables.end() || old->second != values;
+    bool alike = llvm::all_of(values, [&, &values = values](int64_t v) { return v == values.front(); });
+    if (inner.count(name))
+      continue;
+    if (isChanged && !alike)
+      return std::nullopt;
+    if (alike)
+      result.integers[name] = values.front();
+    if (isChanged)
+      result.changed.insert(name);
+  }
+  if (result.results.empty())
+    return std::nullopt;
+  return result;
+}
+
+/// The longest run of statements from `first` on that is a scan.
+static std::optional<SharedScan> scanAt(const KernelModel &model, Stmt &list, size_t first, int64_t threads) {
+  std::optional<SharedScan> best;
+  ScanRunner runner(model, threads, list, first);
+  // What it declares may be used later.
+  for (size_t i = first; i < list.body.size() && list.body[i]->kind != StmtKind::Decl && runner.run(*list.body[i]); ++i)
+    if (auto scan = runner.scan()) {
+      static_cast<StatementRange &>(*scan) = {&list, first, i + 1};
+      best = std::move(scan);
+    }
+  return best;
+}
+
+/// Whether it stores into shared memory, or may hold the steps of a scan.
+static bool mayStart(const Stmt &s) {
+  return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::If || s.kind == StmtKind::Expr;
+}
+
+std::vector<SharedScan> optiml::findScans(Kernel &kernel, const KernelModel &model, int64_t threads) {
+  std::vector<SharedScan> result;
+  if (threads < 2 || threads > mostThreads)
+    return result;
+  walk(*kernel.body, [&](Stmt &list) {
+    if (list.kind != StmtKind::Block || !hasBarrier(list))
+      return;
+    for (size_t i = 0; i < list.body.size(); ++i)
+      if (mayStart(*list.body[i]))
+        if (auto scan = scanAt(model, list, i, threads)) {
+          i = scan->end - 1;
+          result.push_back(std::move(*scan));
+        }
+  });
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+/// Local integers whose values after the range are still theirs wherever they are read.
+static ThreadValues valuesAfter(const SharedScan &scan, Kernel &kernel, const KernelModel &model, int64_t threads) {
+  ThreadValues value(model, threads);
+  for (const auto &[name, last] : scan.integers)
+    value.variables[name] = std::vector<int64_t>(size_t(threads), last);
+  std::set<const Stmt *> within;
+  for (size_t i = scan.first; i < scan.end; ++i)
+    walk(*scan.list->body[i], [&](Stmt &s) { within.insert(&s); });
+  walk(*kernel.body, [&](Stmt &s) {
+    if (within.count(&s))
+      return;
+    ownExprs(s, [&](ExprRef &own) {
+      walk(own, [&](const ExprRef &e) {
+        if ((e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec) && e->args[0]->kind == ExprKind::Var)
+          value.variables.erase(e->args[0]->text);
+      });
+    });
+  });
+  return value;
+}
+
+/// Whether a read after the range may be of what the original's steps would have left there.
+static bool readsSpoilt(const std::set<int64_t> &spoilt, const ExprRef &node, const KernelModel &model, const ThreadValues &value,
+                        int64_t threads) {
+  if (spoilt.empty())
+    return false;
+  // The column may be anything: all of the row counts.
+  ExprRef row = node;
+  int64_t width = 1;
+  const Stmt *declaration = model.declaration(subscriptedArray(node)->text);
+  if (declaration->dims.size() == 2 && declaration->dims[1] && node->args[0]->kind == ExprKind::Subscript) {
+    row = subscript(node->args[0], intLit(0), node->type);
+    width = constantValue(declaration->dims[1]).value_or(0);
+  }
+  for (int64_t t = 0; t < threads; ++t) {
+    auto at = sharedPlace(model, value, row, t);
+    if (!at)
+      return true;
+    auto next = spoilt.lower_bound(at->element);
+    if (next != spoilt.end() && *next < at->element + width)
+      return true;
+  }
+  return false;
+}
+
+llvm::Error optiml::checkUses(const SharedScan &scan, Kernel &kernel, const KernelModel &model, int64_t threads,
+                              const std::set<const Stmt *> &known) {
+  ThreadValues value = valuesAfter(scan, kernel, model, threads);
+  std::set<const Stmt *> after;
+  for (size_t i = scan.end; i < scan.list->body.size(); ++i)
+    walk(*scan.list->body[i], [&](Stmt &s) { after.insert(&s); });
+  for (const auto &[array, spoilt] : scan.spoilt) {
+    if (!isOpenlyUsed(kernel, model, array))
+      return notApplicable("'{0}' is used in a way that hides what is accessed", array);
+    for (const Access &access : model.accesses())
+      if (access.array == array && !known.count(access.stmt) &&
+          (access.write || !after.count(access.stmt) || readsSpoilt(spoilt, access.node, model, value, threads)))
+        return notApplicable("'{0}' is used for something else than its scan (line {1})", array, access.stmt->line);
+  }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shuffles
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Makes the statements of one scan.
+class ScanWriter {
+public:
+  ScanWriter(const SharedScan &scan, const KernelModel &model, int64_t threads, std::set<std::string> &taken)
+      : scan(scan), model(model), warps(threads / 32), threads(threads), taken(taken), offset(freshName(taken, "offset")) {}
+  std::vector<StmtRef> write();
+
+private:
+  StmtRef withinWarp(const ExprRef &v);
+  void amongWarps(const ExprRef &v, std::vector<StmtRef> &out);
+  void store(const SharedScan::Place &place, const ExprRef &v, std::vector<StmtRef> &out) const;
+  ExprRef at(const SharedScan::Place &place, ExprRef element) const;
+
+  const SharedScan &scan;
+  const KernelModel &model;
+  int64_t warps, threads;
+  std::set<std::string> &taken;
+  std::string offset;
+  const ExprRef thread = builtin("threadIdx.x"), lane = binary("%", thread, intLit(32)), warp = binary("/", thread, intLit(32)),
+                mask = intLit(0xffffffff, Type::makeUnsigned());
+};
+} // namespace
+
+StmtRef ScanWriter::withinWarp(const ExprRef &v) {
+  ExprRef distance = var(offset, Type::makeInt()), other = var(freshName(taken, "other"), scan.type);
+  StmtRef received = declStmt(other->text, scan.type, callOf("__shfl_up_sync", {mask, v, distance}, scan.type, false));
+  StmtRef take = ifStmt(binary(">=", lane, distance, Type::makeBool()), block({scan.fold.into(v, other)}));
+  StmtRef s = countedFor(offset, Type::makeInt(), intLit(1), intLit(32), 1, block({received, take}), NoUnroll);
+  s->step = optiml::assign("*=", distance, intLit(2));
+  return s;
+}
+
+/// What all earlier warps have, folded in.
+void ScanWriter::amongWarps(const ExprRef &v, std::vector<StmtRef> &out) {
+  ExprRef ofWarps = var(freshName(taken, scan.source.name + "_of_warps"), scan.type);
+  StmtRef decl = declStmt(ofWarps->text, scan.type, nullptr, {intLit(warps)});
+  decl->isShared = true;
+  out.insert(out.begin(), decl);
+  out.push_back(ifStmt(binary("==", lane, intLit(31), Type::makeBool()),
+                       block({exprStmt(optiml::assign("=", subscript(ofWarps, warp, scan.type), v))})));
+  out.push_back(barrierStmt());
+  constexpr int64_t fewWarps = 8;
+  if (warps <= fewWarps) {
+    ExprRef earlier = var(freshName(taken, "earlier"), Type::makeInt());
+    out.push_back(countedFor(earlier->text, Type::makeInt(), intLit(0), warp, 1,
+                             block({scan.fold.into(v, subscript(ofWarps, earlier, scan.type))}), NoUnroll));
+    return;
+  }
+  // Every warp scans the warps' values by itself: that takes no barrier.
+  ExprRef total = var(freshName(taken, scan.source.name + "_of_earlier_warps"), scan.type);
+  ExprRef slot = warps == 32 ? lane : callOf("min", {castTo(Type::makeInt(), lane), intLit(warps - 1)}, Type::makeInt(), true);
+  out.push_back(declStmt(total->text, scan.type, subscript(ofWarps, slot, scan.type)));
+  out.push_back(withinWarp(total));
+  ExprRef before = binary("%", add(warp, intLit(31)), intLit(32));
+  out.push_back(exprStmt(optiml::assign("=", total, callOf("__shfl_sync", {mask, total, before}, scan.type, false))));
+  out.push_back(ifStmt(binary(">=", thread, intLit(32), Type::makeBool()), block({scan.fold.into(v, total)})));
+}
+
+ExprRef ScanWriter::at(const SharedScan::Place &place, ExprRef element) const {
+  const Stmt *declaration = model.declaration(place.name);
+  ExprRef e = var(place.name, scan.type);
+  int64_t column = place.first;
+  if (declaration->dims.size() == 2) {
+    int64_t width = *constantValue(declaration->dims[1]);
+    e = subscript(e, intLit(place.first / width), scan.type);
+    column %= width;
+  }
+  return subscript(e, add(std::move(element), intLit(column)), scan.type);
+}
+
+void ScanWriter::store(const SharedScan::Place &place, const ExprRef &v, std::vector<StmtRef> &out) const {
+  if (place.first < 0) {
+    if (place.name != v->text)
+      out.push_back(exprStmt(optiml::assign("=", var(place.name, scan.type), v)));
+    return;
+  }
+  if (!place.isExclusive) {
+    out.push_back(exprStmt(optiml::assign("=", at(place, thread), v)));
+    return;
+  }
+  out.push_back(ifStmt(lessThan(thread, intLit(threads - 1)), block({exprStmt(optiml::assign("=", at(place, add(thread, intLit(1))), v))})));
+  out.push_back(ifStmt(binary("==", thread, intLit(0), Type::makeBool()),
+                       block({exprStmt(optiml::assign("=", at(place, intLit(0)), scan.fold.identity(scan.type)))})));
+}
+
+std::vector<StmtRef> ScanWriter::write() {
+  bool inPlace = scan.source.first < 0 &&
+                 llvm::any_of(scan.results, [&](const SharedScan::Place &place) { return place.first < 0 && place.name == scan.source.name; });
+  std::vector<StmtRef> out;
+  ExprRef v = var(inPlace ? scan.source.name : freshName(taken, scan.source.name + "_scanned"), scan.type);
+  if (!inPlace)
+    out.push_back(declStmt(v->text, scan.type, scan.source.first < 0 ? var(scan.source.name, scan.type) : at(scan.source, thread)));
+  out.push_back(withinWarp(v));
+  if (warps > 1)
+    amongWarps(v, out);
+  for (const SharedScan::Place &place : scan.results)
+    store(place, v, out);
+  for (const std::string &name : scan.changed)
+    out.push_back(exprStmt(optiml::assign("=", var(name, model.declaration(name)->type), intLit(scan.integers.at(name)))));
+  return out;
+}
+
+std::vector<StmtRef> optiml::scanByShuffles(const SharedScan &scan, const KernelModel &model, int64_t threads, std::set<std::string> &taken) {
+  return ScanWriter(scan, model, threads, taken).write();
+}
