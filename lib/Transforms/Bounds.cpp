@@ -100,30 +100,43 @@ static std::optional<Poly> eliminate(const KernelModel &model, const Poly &p, co
   auto coefficient = c ? c->constant() : std::nullopt;
   if (!coefficient)
     return std::nullopt;
-  size_t size = p.terms.size();
-  // Facts that cancel more than they add come first.
-  std::vector<std::pair<size_t, Poly>> candidates;
+  // Facts that cancel more than they add come first; the launch's size, which is rounded up, last.
+  std::vector<std::pair<std::pair<bool, size_t>, Poly>> candidates;
+  auto ofLaunch = [](const Poly &p) { return llvm::any_of(p.atoms(), [](llvm::StringRef atom) { return atom.starts_with("gridDim."); }); };
   for (const Poly &fact : facts) {
     auto f = fact.coefficient(target);
     auto fc = f ? f->constant() : std::nullopt;
     if (!fc || *fc == 0 || (*fc > 0) == (*coefficient > 0) || *coefficient % *fc != 0)
       continue;
     Poly next = p + Poly(-*coefficient / *fc) * fact;
-    candidates.emplace_back(next.terms.size(), next);
+    candidates.emplace_back(std::pair(ofLaunch(fact), next.terms.size()), next);
   }
-  (void)size;
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-  for (const auto &[n, next] : candidates)
+  for (const auto &[order, next] : candidates)
     if (auto result = eliminate(model, next, facts, depth - 1))
       return result;
   return std::nullopt;
 }
 
+/// Without facts that others imply: of "x >= 0" and "x - 1 >= 0" the second.
+static std::vector<Poly> tightest(const std::vector<Poly> &facts) {
+  std::vector<Poly> result;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    bool implied = false;
+    for (size_t k = 0; k < facts.size() && !implied; ++k)
+      if (auto slack = (facts[i] - facts[k]).constant(); slack && k != i)
+        implied = *slack > 0 || (*slack == 0 && k < i);
+    if (!implied)
+      result.push_back(facts[i]);
+  }
+  return result;
+}
+
 std::optional<Poly> optiml::upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts) {
-  return eliminate(model, p, facts, 6);
+  return eliminate(model, p, tightest(facts), 6);
 }
 std::optional<Poly> optiml::lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts) {
-  auto bound = eliminate(model, Poly(0) - p, facts, 6);
+  auto bound = eliminate(model, Poly(0) - p, tightest(facts), 6);
   if (!bound)
     return std::nullopt;
   return Poly(0) - *bound;

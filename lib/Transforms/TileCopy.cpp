@@ -105,7 +105,7 @@ public:
       for (const std::string &atom : monomial) {
         auto it = known.find(atom);
         given |= (it != known.end() && it->second % width == 0) || parameters.count(atom);
-        if (model.param(atom) && isParameter(model, atom))
+        if (planText(model, Poly::atom(atom)))
           candidates.push_back(atom);
       }
       if (given)

@@ -1,8 +1,9 @@
 //===- VectorizeAccess.cpp - neighbouring elements in one access ----------===//
 //
 // vectorize-access[kernel]{width=4}: a thread does the work of `width` threads that follow one another along x. What they
-// load from and store to neighbouring elements becomes one access of 8 or 16 bytes (float4, int2, double2, …); the rest is
-// a loop over the lanes. Where fewer than `width` elements are left, the lanes access them one by one.
+// load from and store to neighbouring elements becomes accesses of 4 to 16 bytes (float4, int2, uchar4, …); the rest is
+// a loop over the lanes. Elements may be records of numbers of one type: four points of three floats are three float4.
+// Where fewer than `width` elements are left, the lanes access them one by one.
 //
 // Legal: threads of a kernel without barriers run in any order, so that loads of one lane may come before stores of
 // another. Within a lane, loads move up and stores move down only past what provably accesses other memory. An array's
@@ -19,16 +20,14 @@ using namespace optiml;
 
 namespace {
 
-/// "float" -> "float" of float4; empty for types that have no vectors.
+/// "float" of float4, whatever the source calls the type; empty for types that have no vectors.
 std::string vectorBase(const Type &type) {
-  static const std::map<std::string, std::string> bases = {
-      {"float", "float"}, {"double", "double"}, {"int", "int"}, {"unsigned int", "uint"}, {"unsigned", "uint"},
-      {"long long", "longlong"}, {"unsigned long long", "ulonglong"}, {"short", "short"}, {"unsigned short", "ushort"},
-      {"char", "char"}, {"signed char", "char"}, {"unsigned char", "uchar"}};
-  llvm::StringRef text = type.text;
-  text.consume_front("const ");
-  auto it = bases.find(text.str());
-  return it == bases.end() ? "" : it->second;
+  if (type.isFloat())
+    return type.bytes == 4 ? "float" : type.bytes == 8 ? "double" : "";
+  if (type.cls != Type::Class::Int)
+    return "";
+  std::string base = type.bytes == 1 ? "char" : type.bytes == 2 ? "short" : type.bytes == 4 ? "int" : type.bytes == 8 ? "longlong" : "";
+  return base.empty() || type.isSigned ? base : "u" + base;
 }
 
 class Vectorizer {
@@ -41,8 +40,11 @@ private:
   /// An array whose elements the lanes access side by side.
   struct Stream {
     std::string array;
-    ExprRef index; ///< in lane 0
-    Type element;
+    ExprRef index;     ///< in lane 0
+    Type element;      ///< of the array
+    Type number;       ///< that element, or each member of it
+    int64_t count = 1; ///< numbers of an element
+    int64_t together = 1; ///< numbers of a vector
     bool reads = false, writes = false;
     size_t lastWrite = 0;
     std::string lanes;
@@ -50,6 +52,10 @@ private:
   llvm::Error findBody();
   llvm::Error findIndices();
   llvm::Expected<std::optional<Stream>> streamOf(const std::string &array);
+  bool describeElement(Stream &stream, const Access &access) const;
+  bool findVectors(Stream &stream) const;
+  /// Every way through `s` stores into that member of the array's element.
+  bool stores(const Stmt &s, const std::string &array, int64_t offset) const;
   llvm::Error requireOrder(const Stream &stream);
   bool always(const Access &access) const {
     return access.path.back() == body && access.guards.size() == guardCount && access.stmt->kind != StmtKind::For;
@@ -63,9 +69,10 @@ private:
   StmtRef laneLoop(std::vector<StmtRef> stmts, int unroll) const {
     return countedFor(laneName, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(stmts)), unroll);
   }
-  ExprRef vectorPlace(const Stream &stream, bool store) const;
+  int64_t vectorsOf(const Stream &stream) const { return width * stream.count / stream.together; }
+  ExprRef vectorPlace(const Stream &stream, int64_t number, bool store) const;
   void load(Stream &stream, std::vector<StmtRef> &out);
-  StmtRef store(const Stream &stream) const;
+  void store(const Stream &stream, std::vector<StmtRef> &out) const;
 
   KernelState &state;
   Kernel &kernel;
@@ -183,7 +190,7 @@ bool Vectorizer::wholeMultiple(const Poly &rest) {
     std::string product = std::to_string(c);
     bool found = false;
     for (const std::string &atom : monomial)
-      if (model.param(atom) && isParameter(model, atom)) {
+      if (planText(model, Poly::atom(atom))) {
         product = c == 1 && !found ? atom : product + " * " + atom;
         found = true;
       }
@@ -199,6 +206,64 @@ bool Vectorizer::wholeMultiple(const Poly &rest) {
   return true;
 }
 
+/// Bytes from the element's begin to what is accessed of it.
+static int64_t offsetOf(const Access &access) {
+  int64_t offset = 0;
+  for (const ExprRef &member : access.members())
+    offset += member->value;
+  return offset;
+}
+
+/// The numbers of "a[i] = {x, y};", or null.
+static const Expr *storedList(const Access &access) {
+  const ExprRef &e = access.stmt->expr;
+  bool isStore = access.stmt->kind == StmtKind::Expr && e->kind == ExprKind::Assign && e->text == "=" && e->args[0] == access.node;
+  return isStore && access.place == access.node && e->args[1]->kind == ExprKind::InitList && !e->args[1]->args.empty() ? e->args[1].get() : nullptr;
+}
+
+/// False unless all accesses are to numbers of one type, or store all numbers of an element.
+bool Vectorizer::describeElement(Stream &stream, const Access &access) const {
+  const Expr *list = storedList(access);
+  Type number = list ? list->args[0]->type : access.place->type;
+  number.isConst = false;
+  if (list && (list->args.size() * number.bytes != access.node->type.bytes || llvm::any_of(list->args, [&](const ExprRef &e) {
+        return e->type.cls != number.cls || e->type.bytes != number.bytes || e->type.isSigned != number.isSigned;
+      })))
+    return false;
+  if (stream.element.bytes == 0) {
+    stream.element = access.node->type;
+    stream.element.isConst = false;
+    stream.number = number;
+    stream.count = number.bytes ? stream.element.bytes / number.bytes : 0;
+  }
+  return !vectorBase(number).empty() && number.cls == stream.number.cls && number.bytes == stream.number.bytes &&
+         number.isSigned == stream.number.isSigned && stream.count * number.bytes == stream.element.bytes && offsetOf(access) % number.bytes == 0;
+}
+
+/// The largest vectors that the lanes' elements are made of.
+bool Vectorizer::findVectors(Stream &stream) const {
+  constexpr int64_t mostNumbers = 8; // of an element: more are too many registers
+  if (stream.count > mostNumbers)
+    return false;
+  for (int64_t together : {4, 2}) {
+    int64_t bytes = together * stream.number.bytes;
+    stream.together = together;
+    if (width * stream.count % together == 0 && bytes >= 4 && bytes <= 16)
+      return true;
+  }
+  return false;
+}
+
+bool Vectorizer::stores(const Stmt &s, const std::string &array, int64_t offset) const {
+  if (s.kind == StmtKind::Block)
+    return llvm::any_of(s.body, [&](const StmtRef &child) { return stores(*child, array, offset); });
+  if (s.kind == StmtKind::If)
+    return s.body.size() == 2 && stores(*s.body[0], array, offset) && stores(*s.body[1], array, offset);
+  return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && llvm::any_of(model.accesses(), [&](const Access &access) {
+    return access.place == s.expr->args[0] && access.array == array && (storedList(access) || offsetOf(access) == offset);
+  });
+}
+
 /// Nothing when the array is to be accessed lane by lane.
 llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std::string &array) {
   const Param *param = model.param(array);
@@ -206,8 +271,8 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
     return std::nullopt;
   Stream stream;
   stream.array = array;
-  const Access *sure = nullptr;
-  bool sureWrite = false, oneElement = true, vectors = true;
+  const Access *sure = nullptr, *any = nullptr;
+  bool oneElement = true, vectors = true;
   std::optional<Poly> place;
   for (size_t i = 0; i < model.accesses().size(); ++i) {
     const Access &access = model.accesses()[i];
@@ -215,26 +280,29 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
       continue;
     vectors &= access.subscripts.size() == 1 && access.root->kind == ExprKind::Var && model.stable(access.subscripts[0]) &&
                access.node->kind == ExprKind::Subscript && access.node->args[0]->kind == ExprKind::Var &&
-               access.node->args[0]->text == array;
+               access.node->args[0]->text == array && describeElement(stream, access);
     if (!vectors)
       return std::nullopt;
-    bool unit = stepAlong(access.subscripts[0]) == std::optional<int64_t>(1);
-    if (unit && always(access) && !sure)
-      place = access.subscripts[0], sure = &access;
+    if (!any)
+      any = &access;
+    if (always(access) && !sure)
+      sure = &access;
     if (!place)
       place = access.subscripts[0];
     oneElement &= *place == access.subscripts[0];
     stream.reads |= access.read;
     stream.writes |= access.write;
-    sureWrite |= access.write && always(access);
     if (access.write)
       stream.lastWrite = i;
   }
-  if (!sure || !oneElement || (stream.writes && !sureWrite))
+  if (!any || !oneElement || stepAlong(*place) != std::optional<int64_t>(1))
     return std::nullopt;
-  stream.index = sure->node->args[1];
-  stream.element = sure->node->type;
-  stream.element.isConst = false;
+  for (int64_t part = 0; stream.writes && part < stream.count; ++part)
+    if (!stores(*body, array, part * stream.number.bytes))
+      return std::nullopt;
+  if (!sure && !stream.writes)
+    return std::nullopt;
+  stream.index = (sure ? sure : any)->node->args[1];
   // The index must be known before the lanes begin.
   for (const std::string &name : namesIn(stream.index)) {
     const Stmt *d = model.declaration(name);
@@ -242,10 +310,9 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
     if (inBody && llvm::none_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; }))
       return std::nullopt;
   }
-  if (vectorBase(stream.element).empty() || stream.element.bytes * width > 16 || stream.element.bytes * width < 4 ||
-      !wholeMultiple(*place - Poly::atom("globalIdx.x")))
+  if (!findVectors(stream) || !wholeMultiple(*place - Poly::atom("globalIdx.x")))
     return std::nullopt;
-  state.require("aligned(" + array + ", " + std::to_string(stream.element.bytes * width) + ")",
+  state.require("aligned(" + array + ", " + std::to_string(stream.number.bytes * stream.together) + ")",
                 array + " is accessed " + std::to_string(width) + " elements at a time");
   return stream;
 }
@@ -262,7 +329,7 @@ llvm::Error Vectorizer::requireOrder(const Stream &stream) {
   bool stored = false;
   bool allStoresSure = llvm::all_of(all, [&](const Access &a) { return a.array != stream.array || !a.write || always(a); });
   for (const Access &access : all) {
-    if (access.space == Space::Local)
+    if (access.space == Space::Local || isConstantOfFile(model, access))
       continue;
     if (access.array == stream.array) {
       if (access.read)
@@ -313,51 +380,56 @@ ExprRef Vectorizer::lastLaneGuard() const {
   return result;
 }
 
-ExprRef Vectorizer::vectorPlace(const Stream &stream, bool store) const {
+ExprRef Vectorizer::vectorPlace(const Stream &stream, int64_t number, bool store) const {
   Type vector;
   vector.cls = Type::Class::Record;
-  vector.text = vectorBase(stream.element) + std::to_string(width);
-  vector.bytes = unsigned(stream.element.bytes * width);
+  vector.text = vectorBase(stream.number) + std::to_string(stream.together);
+  vector.bytes = unsigned(stream.number.bytes * stream.together);
   Type pointer;
   pointer.cls = Type::Class::Pointer;
   pointer.text = (store ? "" : "const ") + vector.text + " *";
   pointer.bytes = 8;
   pointer.pointee = std::make_shared<Type>(vector);
   ExprRef first = addressOf(subscript(var(stream.array, model.param(stream.array)->type), stream.index, stream.element));
-  return subscript(castTo(pointer, first), intLit(0), vector);
+  return subscript(castTo(pointer, first), intLit(number), vector);
 }
 
 void Vectorizer::load(Stream &stream, std::vector<StmtRef> &out) {
   static const char *const parts[] = {"x", "y", "z", "w"};
-  ExprRef place = vectorPlace(stream, /*store=*/false), values;
+  ExprRef values;
   if (stream.reads) {
-    std::string vector = freshName(taken, stream.array + "_vector");
-    Type type = place->type;
-    type.isConst = true;
-    out.push_back(declStmt(vector, type, place));
     auto list = std::make_shared<Expr>();
     list->kind = ExprKind::InitList;
-    for (int64_t lane = 0; lane < width; ++lane) {
-      auto part = std::make_shared<Expr>();
-      part->kind = ExprKind::Member;
-      part->text = parts[lane];
-      part->type = stream.element;
-      part->args = {var(vector, place->type)};
-      list->args.push_back(part);
+    for (int64_t number = 0; number < vectorsOf(stream); ++number) {
+      ExprRef place = vectorPlace(stream, number, /*store=*/false);
+      std::string vector = freshName(taken, stream.array + "_vector");
+      Type type = place->type;
+      type.isConst = true;
+      out.push_back(declStmt(vector, type, place));
+      for (int64_t i = 0; i < stream.together; ++i) {
+        auto part = std::make_shared<Expr>();
+        part->kind = ExprKind::Member;
+        part->text = parts[i];
+        part->type = stream.number;
+        part->args = {var(vector, place->type)};
+        list->args.push_back(part);
+      }
     }
     values = list;
   }
-  Type element = stream.element;
-  element.isConst = !stream.writes;
-  out.push_back(declStmt(stream.lanes, element, values, {intLit(width)}));
+  Type lane = stream.number;
+  lane.isConst = !stream.writes;
+  out.push_back(declStmt(stream.lanes, lane, values, {intLit(width * stream.count)}));
 }
 
-StmtRef Vectorizer::store(const Stream &stream) const {
-  ExprRef place = vectorPlace(stream, /*store=*/true);
-  std::vector<ExprRef> values;
-  for (int64_t lane = 0; lane < width; ++lane)
-    values.push_back(subscript(var(stream.lanes, stream.element), intLit(lane), stream.element));
-  return exprStmt(assign("=", place, callOf("make_" + place->type.text, values, place->type, /*pure=*/true)));
+void Vectorizer::store(const Stream &stream, std::vector<StmtRef> &out) const {
+  for (int64_t number = 0; number < vectorsOf(stream); ++number) {
+    ExprRef place = vectorPlace(stream, number, /*store=*/true);
+    std::vector<ExprRef> values;
+    for (int64_t i = 0; i < stream.together; ++i)
+      values.push_back(subscript(var(stream.lanes, stream.number), intLit(number * stream.together + i), stream.number));
+    out.push_back(exprStmt(assign("=", place, callOf("make_" + place->type.text, values, place->type, /*pure=*/true))));
+  }
 }
 
 llvm::Error Vectorizer::run() {
@@ -431,10 +503,18 @@ llvm::Error Vectorizer::run() {
   }
   // While the nodes are those that the model has seen.
   std::map<const Expr *, ExprRef> replacement;
+  std::map<const Stmt *, const Stream *> lists;
+  auto number = [&](const Stream &stream, int64_t i) {
+    return subscript(var(stream.lanes, stream.number), add(mul(lane, intLit(stream.count)), intLit(i)), stream.number);
+  };
   for (const Access &access : model.accesses())
     for (const Stream &stream : streams)
-      if (access.array == stream.array)
-        replacement[access.node.get()] = subscript(var(stream.lanes, stream.element), lane, stream.element);
+      if (access.array == stream.array) {
+        if (storedList(access))
+          lists[access.stmt] = &stream;
+        else
+          replacement[access.place.get()] = number(stream, offsetOf(access) / stream.number.bytes);
+      }
   std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
     if (auto it = replacement.find(e.get()); it != replacement.end())
       return it->second;
@@ -444,13 +524,32 @@ llvm::Error Vectorizer::run() {
     return copy;
   };
   StmtRef main = block(rest);
+  forEachList(*main, [&](std::vector<StmtRef> &list) {
+    for (size_t at = 0; at < list.size(); ++at) {
+      auto it = lists.find(list[at].get());
+      if (it == lists.end())
+        continue;
+      std::vector<StmtRef> values, stores; // all numbers before any is stored
+      for (const ExprRef &e : list[at]->expr->args[1]->args) {
+        Type type = it->second->number;
+        ExprRef value = var(freshName(taken, it->second->array + "_value"), type);
+        type.isConst = true;
+        values.push_back(declStmt(value->text, type, e));
+        stores.push_back(exprStmt(assign("=", number(*it->second, int64_t(stores.size())), value)));
+      }
+      values.insert(values.end(), stores.begin(), stores.end());
+      list.erase(list.begin() + long(at));
+      list.insert(list.begin() + long(at), values.begin(), values.end());
+      at += values.size() - 1;
+    }
+  });
   walk(*main, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = atLane(replace(e), lane); }); });
   vectors.push_back(laneLoop(main->body, FullUnroll));
   std::vector<Stream> stores;
   llvm::copy_if(streams, std::back_inserter(stores), [](const Stream &s) { return s.writes; });
   llvm::sort(stores, [](const Stream &a, const Stream &b) { return a.lastWrite < b.lastWrite; });
   for (const Stream &stream : stores)
-    vectors.push_back(store(stream));
+    store(stream, vectors);
   StmtRef made = ifStmt(whole ? bounds : lastLaneGuard(), block(vectors), tail);
   auto place = findPlace(*kernel.body, guard);
   place->block->body[place->index] = made;

@@ -12,7 +12,6 @@
 //
 // RUN: not optiml-opt --passes='vectorize-access[scale]{width=4}' %s 2>&1 | FileCheck --check-prefix=SHAPE %s
 // RUN: not optiml-opt --passes='block-shape[scale]{x=128,y=1};vectorize-access[scale]{width=3}' %s 2>&1 | FileCheck --check-prefix=WIDTH %s
-// RUN: not optiml-opt --passes='block-shape[scale]{x=128,y=1};vectorize-access[scale]{width=4}' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --passes='block-shape[apart]{x=128,y=1};vectorize-access[apart]{width=4}' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --passes='block-shape[shifted]{x=128,y=1};vectorize-access[shifted]{width=4}' %s 2>&1 | FileCheck --check-prefix=NONE %s
 // RUN: not optiml-opt --passes='block-shape[perhaps]{x=128,y=1};vectorize-access[perhaps]{width=4}' %s 2>&1 | FileCheck --check-prefix=NONE %s
