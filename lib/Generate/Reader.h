@@ -108,10 +108,19 @@ private:
   double count = 0, total = 0;
 };
 
+/// That of the embedded library is made once.
+inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabulary &vocabulary) {
+  auto make = [&] { return std::make_shared<const Index>(library, vocabulary); };
+  if (&library != &Library::builtin() || &vocabulary != &Vocabulary::builtin())
+    return make();
+  static const std::shared_ptr<const Index> builtin = make();
+  return builtin;
+}
+
 class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
-      : library(library), vocabulary(vocabulary), index(library, vocabulary),
+      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
         tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))), used(tokens.size(), false) {
     correctSpelling();
   }
@@ -169,7 +178,8 @@ private:
 
   const Library &library;
   const Vocabulary &vocabulary;
-  Index index;
+  std::shared_ptr<const Index> ownIndex;
+  const Index &index;
   std::vector<Token> tokens;
   std::vector<bool> used;
   std::set<size_t> typeAt; ///< words that name a type

@@ -29,6 +29,7 @@ fastest that passes is shown.
   -o FILE              where the program goes (default: standard output)
   --optimize[=BUDGET]  then search for faster kernels (optiml-clang -O-search); FILE becomes the optimized source
   --explain            print what was understood, write nothing
+  --explain=FILE       the same for every line of FILE
   --list               the operations and stages of the library; --list=markdown as tables
   --no-nvcc            do not compile with nvcc as well
   --ungated            show the program without compiling or running it
@@ -41,7 +42,7 @@ Exit code: 0 written; 1 an error; 2 not understood or not offered (the nearest o
 )";
 
 struct Invocation {
-  std::string request, output, budget;
+  std::string request, requests, output, budget;
   OwnFlags own;
   std::vector<std::string> searchFlags; ///< own flags that --optimize passes on
   unsigned repairs = 3;
@@ -74,6 +75,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
       result.budget = arg.split('=').second.str();
     } else if (arg == "--explain")
       result.explain = true;
+    else if (arg.starts_with("--explain="))
+      result.requests = arg.split('=').second.str();
     else if (arg == "--list" || arg == "--list=markdown") {
       result.list = true;
       result.markdown = arg != "--list";
@@ -114,6 +117,28 @@ void list(bool markdown) {
     else
       llvm::outs() << "  " << llvm::left_justify(op.name, 24) << op.title << "\n";
   }
+}
+
+std::string explain(const Understood &understood) {
+  return understood.explain() + "gate: " + llvm::join(smallArguments(understood), " ") + "\n";
+}
+
+/// For every line of a file its request, what was understood or why it is refused, and an empty line.
+llvm::Error explainAll(const std::string &file) {
+  llvm::Expected<std::string> text = readFile(file);
+  if (!text)
+    return text.takeError();
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  llvm::StringRef(*text).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines) {
+    llvm::Expected<Understood> understood = understand(line, Library::builtin(), Vocabulary::builtin());
+    llvm::outs() << "request: " << line << "\n";
+    if (understood)
+      llvm::outs() << explain(*understood) << "\n";
+    else
+      llvm::outs() << "refused: " << llvm::toString(understood.takeError()) << "\n\n";
+  }
+  return llvm::Error::success();
 }
 
 /// The search runs as the user would run it; its emitted source takes the program's place.
@@ -231,6 +256,10 @@ int main(int argc, char **argv) {
     list(invocation->markdown);
     return 0;
   }
+  if (!invocation->requests.empty()) {
+    llvm::Error error = explainAll(invocation->requests);
+    return error ? fail(std::move(error), 1) : 0;
+  }
   llvm::Expected<std::unique_ptr<ModelSession>> session = openModels(invocation->own, "optiml-gen", "the request");
   if (!session)
     return fail(session.takeError(), 1);
@@ -239,7 +268,7 @@ int main(int argc, char **argv) {
   if (!understood && !asks)
     return fail(understood.takeError(), 2);
   if (invocation->explain) {
-    llvm::outs() << understood->explain() << "gate: " << llvm::join(smallArguments(*understood), " ") << "\n";
+    llvm::outs() << explain(*understood);
     return 0;
   }
   if (!understood) {
