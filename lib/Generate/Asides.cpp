@@ -96,6 +96,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      // "the sum of x[0] through x[i]", "x[i] + ... + x[n-1]"
+      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[i\\]", "\\1prefix sum"},
+      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]", "\\1suffix sum"},
       // "x > 128", "x >= 128"
       {" >= *([-0-9])", " notless \\1"},
       {" <= *([-0-9])", " notmore \\1"},

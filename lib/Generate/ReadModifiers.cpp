@@ -8,6 +8,7 @@ using namespace optiml::gen;
 
 /// The longest phrase at each place wins.
 llvm::Error Reader::findType() {
+  std::string ofKeys; // counts where there is no other
   for (size_t at = 0; at < tokens.size(); ++at) {
     std::string best;
     Span span;
@@ -40,8 +41,11 @@ llvm::Error Reader::findType() {
     bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" || tokens[next].text == "key");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
-    if (ofIndices)
+    if (ofIndices) {
+      if (tokens[next].text == "key")
+        ofKeys = best;
       continue;
+    }
     if ((type == "int" && best == "unsigned") || (type == "unsigned" && best == "int")) {
       type = "unsigned"; // "random integers, unsigned"
       continue;
@@ -50,6 +54,8 @@ llvm::Error Reader::findType() {
       return refuse("it names three types, " + type + ", " + otherType + " and " + best);
     (type.empty() || type == best ? type : otherType) = best;
   }
+  if (type.empty())
+    type = ofKeys;
   for (const Token &token : tokens)
     if (auto named = vocabulary.implied.find(token.raw); named != vocabulary.implied.end() && type.empty())
       type = named->second; // "saxpy in double" is double

@@ -37,6 +37,12 @@ bool Reader::setNumber(const std::string &name, double value, size_t at) {
   return false;
 }
 
+/// What stands between a number and what it counts: "100 equally wide bins", not "100 floats in bins".
+static bool endsCount(const Token &token, size_t distance) {
+  static const std::set<StringRef> ends = {",", "and", "of", "with"}, far = {".", "in", "to", "by", "for", "on", "from", "x", "(", ")", "="};
+  return token.isNumber() || ends.count(token.raw) || (distance > 1 && (token.isShape() || far.count(token.raw)));
+}
+
 /// "300 rows", "k = 16", "batch of 8", "scale by 2.5".
 bool Reader::assignBeside(size_t at) {
   double value = tokens[at].values[0];
@@ -46,13 +52,22 @@ bool Reader::assignBeside(size_t at) {
     int rank = 0;
   };
   std::optional<Candidate> best;
+  std::map<std::string, int> sides[2]; // ranks by name, behind the number and before it
   auto offer = [&](const std::string &name, const Span &span, int rank) {
     bool fits = llvm::none_of(heavy.op->sizes,
                               [&](const Size &size) { return size.name == name && value < double(size.least); });
-    if (fits && !given[name] && (!best || rank > best->rank))
+    if (!fits || given[name])
+      return;
+    // A name on both sides counts for more: "window of 20 samples".
+    bool isBefore = span.at.back() < at;
+    auto [other, isNew] = sides[isBefore].insert({name, rank});
+    other->second = std::max(other->second, rank);
+    if (auto both = sides[!isBefore].find(name); both != sides[!isBefore].end())
+      rank = std::max(rank, both->second) + 2;
+    if (!best || rank > best->rank)
       best = Candidate{name, span, rank};
   };
-  static const std::vector<std::string> between = {"=", "of", "is", "size", "equal", "to", "a", "length", "be", "at", "width", "number", "count", "value"};
+  static const std::vector<std::string> between = {"=", "of", "is", "size", "equal", "to", "a", "length", "be", "at", "width", "number", "count", "value", "with", "has", "having", "exactly"};
   std::vector<bool> none(tokens.size(), false);
   for (const Named &wanted : numbersWanted())
     for (const std::string &text : *wanted.words) {
@@ -68,13 +83,13 @@ bool Reader::assignBeside(size_t at) {
       auto isDimension = [&](size_t between) {
         return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]);
       };
-      for (size_t next : {at + 1, at + 2})
-        if (!standsBefore && !(next == at + 2 && next < tokens.size() && isDimension(at + 1)) && next < tokens.size() &&
-            (next == at + 1 ||
-             (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" &&
-              tokens[at + 1].raw != "of" && tokens[at + 1].raw != "with")))
-          if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none))
-            offer(wanted.name, *span, (next == at + 1 ? 6 : 3) + int(phrase.size()));
+      for (size_t next = at + 1; !standsBefore && next < std::min(at + 4, tokens.size()); ++next) {
+        if (next > at + 1 && (isDimension(next - 1) || endsCount(tokens[next - 1], next - 1 - at)))
+          break;
+        bool isPlural = wanted.target && tokens[next].text == "element" && tokens[next].raw.back() == 's';
+        if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
+          offer(wanted.name, *span, (next == at + 1 ? 6 : next == at + 2 ? 3 : 1) + int(phrase.size()));
+      }
       // Before it: "k = 16", "window size of 5".
       for (size_t back = 1; back <= 4 && back <= at; ++back) {
         size_t begin = at - back;
@@ -99,7 +114,16 @@ bool Reader::assignBeside(size_t at) {
   if (!setNumber(best->name, value, at))
     return false;
   use(best->span);
+  assignEquals(at, value);
   return true;
+}
+
+/// "M = N = K = 1000"
+void Reader::assignEquals(size_t at, double value) {
+  for (; at > 3 && tokens[at - 1].raw == "=" && tokens[at - 3].raw == "="; at -= 2)
+    for (const Named &wanted : numbersWanted())
+      if (!given[wanted.name] && llvm::is_contained(*wanted.words, tokens[at - 4].raw))
+        setNumber(wanted.name, value, at - 4);
 }
 
 /// Sets the dimensions of `rule` from the shape tokens `at`; false when they contradict each other.
@@ -204,7 +228,7 @@ llvm::Error Reader::assignShapes() {
             bool cut = false; // "a 5x5 kernel", "kernel size of 5x5"; not "a 5x5 kernel on a 64x48 image"
             static const std::set<std::string> between = {"size", "of", "=", "is", "shape", "a"};
             for (size_t i = begin > at ? at + 1 : span->at.back() + 1; i < std::max(at, begin); ++i)
-              cut |= begin > at ? !tokens[i].values.empty() || vocabulary.isFiller(tokens[i].text) : !between.count(tokens[i].raw);
+              cut |= begin > at ? tokens[i].raw == "," || !tokens[i].values.empty() || vocabulary.isFiller(tokens[i].text) : !between.count(tokens[i].raw);
             if (!cut)
               return true;
           }
@@ -238,7 +262,8 @@ llvm::Error Reader::assignShapes() {
     for (const Named &wanted : numbersWanted())
       if (wanted.target && !given[wanted.name])
         reals.push_back(wanted);
-    if (!taken && tokens[at].values.size() == 2 && reals.size() == 2 && tokens[at].values[0] < tokens[at].values[1] && tokens[at].values[0] <= 1 && tokens[at].values[1] < 1024) {
+    if (!taken && tokens[at].values.size() == 2 && reals.size() == 2 && tokens[at].values[0] < tokens[at].values[1] &&
+        (tokens[at].text == "interval" || (tokens[at].values[0] <= 1 && tokens[at].values[1] < 1024))) {
       setNumber(reals[0].name, tokens[at].values[0], at);
       setNumber(reals[1].name, tokens[at].values[1], at);
       taken = true;
@@ -280,7 +305,10 @@ void Reader::assignMissing() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
       continue;
-    if (llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
+    bool isFlag = tokens[at].values[0] == 1 && at > 1 && tokens[at - 1].raw == "is" &&
+                  llvm::any_of(llvm::ArrayRef(tokens).slice(at > 5 ? at - 5 : 0, at > 5 ? 5 : at),
+                               [](const Token &token) { return token.text == "flag"; }); // "where the flag is 1"
+    if (isFlag || llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
                return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16;
@@ -339,8 +367,13 @@ llvm::Error Reader::assignNumbers() {
   readLeadingFilter();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
-      if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled)
+      if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled) {
+        // "500 and 700 points": the name belongs to the first of them.
+        bool isSecond = !spelled && at > 1 && tokens[at - 1].raw == "and" && tokens[at - 2].isNumber() && !tokens[at - 2].spelled && !used[at - 2];
+        if (isSecond)
+          std::swap(tokens[at].values, tokens[at - 2].values);
         assignBeside(at);
+      }
   if (llvm::Error error = assignShapes())
     return error;
   for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
@@ -414,8 +447,20 @@ void Reader::readSingleStep() {
       result.sizes[size.name] = 1;
 }
 
+/// "a 1024x1024 image" is one, of one channel.
+void Reader::readSingleImage() {
+  auto has = [&](const char *name) { return result.sizes.count(name) != 0; };
+  if (!has("batch") || !has("channels") || !given["height"] || !given["width"])
+    return;
+  if (!given["batch"])
+    result.sizes["batch"] = 1;
+  if (!given["batch"] && !given["channels"])
+    result.sizes["channels"] = 1;
+}
+
 llvm::Error Reader::checkSizes() {
   readSingleStep();
+  readSingleImage();
   // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
   for (const ShapeRule &rule : heavy.op->shapes) {
     if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || !given["n"])

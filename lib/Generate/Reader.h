@@ -121,7 +121,7 @@ class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))), used(tokens.size(), false) {
+        tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))), used(tokens.size(), false) {
     correctSpelling();
   }
 
@@ -146,6 +146,7 @@ private:
   bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
+  std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
   llvm::Error chooseOperations();
@@ -157,8 +158,10 @@ private:
   bool readLeadingDimensions(size_t at);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
+  void assignEquals(size_t at, double value);
   void assignMissing();
   void readSingleStep();
+  void readSingleImage();
   void assignPositional();
   llvm::Error chooseType();
   bool setNumber(const std::string &name, double value, size_t at);

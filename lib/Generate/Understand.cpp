@@ -61,8 +61,22 @@ double Reader::offers(const Operation &op) const {
   return score;
 }
 
+/// Words of names of stages that are said as they stand: the vector of "add a bias vector" is none that a matrix is multiplied with.
+std::vector<bool> Reader::wordsOfStages() const {
+  std::vector<bool> result(tokens.size(), false);
+  for (const Operation &op : library.operations())
+    if (op.isStage && !op.operands.empty())
+      for (const std::vector<std::string> &phrase : index.phrases(&op))
+        for (size_t at = 0; at < tokens.size() && phrase.size() > 1; ++at)
+          if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used))
+            for (size_t word : span->at)
+              result[word] = true;
+  return result;
+}
+
 std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
+  std::vector<bool> ofStage = wordsOfStages();
   for (const Operation &op : library.operations()) {
     if (op.isFamily || op.isSnippet)
       continue;
@@ -70,7 +84,7 @@ std::vector<Match> Reader::allMatches() const {
           std::vector<std::string> phrase = vocabulary.words(word);
           for (size_t at = 0; at < tokens.size(); ++at)
             if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              if (!isDataName(op, *span)) // but "the attention scores"
+              if (!isDataName(op, *span) && (op.isStage || !llvm::any_of(span->at, [&](size_t w) { return ofStage[w]; }))) // but "the attention scores"
                 return true;
           return false;
         }))
@@ -305,7 +319,7 @@ llvm::Error Reader::checkWords() {
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
     // transpose").
-    if (const Operation *other = otherMeaning(at))
+    if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
                     "?)");
     result.ignored.push_back(token.raw);
