@@ -1,10 +1,10 @@
 //===- FormulaWords.cpp - the operation that a formula means, in words ----===//
 #include "Asides.h"
 #include "Formula.h"
+#include "optiml/Generate/Words.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 
 using namespace optiml::gen;
@@ -40,7 +40,7 @@ bool has(const ExprPtr &expr, Expr::Kind kind) {
 
 std::string print(const Expr &expr) {
   std::string text = std::to_string(int(expr.kind)) + expr.name +
-                     (expr.kind == Expr::Kind::Number ? llvm::formatv("{0}", expr.value).str() : "") + "(";
+                     (expr.kind == Expr::Kind::Number ? shortestNumber(expr.value) : "") + "(";
   for (const ExprPtr &arg : expr.args)
     text += print(*arg) + ",";
   return text + ")";
@@ -230,7 +230,7 @@ std::string inWords(const Known &known, const std::map<std::string, double> &val
   std::string text = known.words;
   for (const Real &real : known.op->reals)
     if (auto value = values.find(real.name); value != values.end() && !real.words.empty())
-      text += " " + real.words[0] + " = " + llvm::formatv("{0}", value->second).str();
+      text += " " + real.words[0] + " = " + shortestNumber(value->second);
   return text;
 }
 

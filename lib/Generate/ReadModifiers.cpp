@@ -29,6 +29,11 @@ llvm::Error Reader::findType() {
     const std::string &word = tokens[at].raw;
     bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" ||
                             tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
+    static const std::set<StringRef> roundsTo = {"nearest", "next", "closest"};
+    if (at > 0 && roundsTo.count(tokens[at - 1].raw)) {
+      use(span);
+      continue;
+    }
     if (span.at.size() == 1 &&
         ((word == "long" && (ofLong.count(after) || (next < tokens.size() && !tokens[next].values.empty()))) ||
          (word == "half" && (other || ofHalf.count(after)))))

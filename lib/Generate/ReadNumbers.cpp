@@ -73,8 +73,8 @@ bool Reader::assignBeside(size_t at) {
     for (const std::string &text : *wanted.words) {
       std::vector<std::string> phrase = vocabulary.words(text);
       // "10000 ints": that many elements.
-      if (!wanted.target && wanted.name == "n" && typeAt.count(at + 1))
-        offer(wanted.name, Span{{at + 1}}, 8);
+      if (!wanted.target && wanted.name == "n" && heavy.op->sizes[0].name == "n" && typeAt.count(at + 1))
+        offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 8 : 3);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
       // features".
       static const std::set<std::string> before = {"and",  "to", "from", "between", "in", "by",
@@ -109,7 +109,8 @@ bool Reader::assignBeside(size_t at) {
       }
     }
   // "add two vectors" counts the vectors.
-  if (!best || (tokens[at].spelled && best->name == "n"))
+  bool inOne = tokens[at].spelled && value == 1 && at > 0 && (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as");
+  if (!best || inOne || (tokens[at].spelled && best->name == "n"))
     return false;
   if (!setNumber(best->name, value, at))
     return false;
@@ -148,6 +149,16 @@ static bool readShapes(const ShapeRule &rule, const std::vector<Token> &tokens, 
     }
   }
   return true;
+}
+
+/// Whether the choices are those under which the shape is read so.
+bool Reader::isChosen(const ShapeRule &rule) {
+  llvm::SmallVector<StringRef, 2> conditions;
+  StringRef(rule.when).split(conditions, ' ', -1, /*KeepEmpty=*/false);
+  return llvm::all_of(conditions, [&](StringRef condition) {
+    auto [choice, value] = condition.split('=');
+    return result.choices[choice.str()] == value;
+  });
 }
 
 /// "gaussian blur 5x5" tells the size of the filter; an operation whose filter is fixed has one size only.
@@ -229,6 +240,8 @@ llvm::Error Reader::assignShapes() {
             static const std::set<std::string> between = {"size", "of", "=", "is", "shape", "a"};
             for (size_t i = begin > at ? at + 1 : span->at.back() + 1; i < std::max(at, begin); ++i)
               cut |= begin > at ? tokens[i].raw == "," || !tokens[i].values.empty() || vocabulary.isFiller(tokens[i].text) : !between.count(tokens[i].raw);
+            // "pooling of a 32x32 image" tells what is pooled.
+            cut |= begin < at && at > 1 && tokens[at - 1].raw == "a" && tokens[at - 2].raw == "of";
             if (!cut)
               return true;
           }
@@ -240,10 +253,6 @@ llvm::Error Reader::assignShapes() {
       setNumber(name, double(value), at[0]);
     for (size_t i : at)
       used[i] = true;
-  };
-  auto applies = [&](const ShapeRule &rule) {
-    auto [choice, value] = StringRef(rule.when).split('=');
-    return rule.when.empty() || result.choices[choice.str()] == value;
   };
   std::vector<size_t> open;
   for (size_t at = 0; at < tokens.size(); ++at) {
@@ -279,7 +288,7 @@ llvm::Error Reader::assignShapes() {
     return llvm::Error::success();
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
-    if (rule.words.empty() && applies(rule) && readShapes(rule, tokens, open, values)) {
+    if (rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, open, values)) {
       take(open, values);
       return llvm::Error::success();
     }
@@ -308,7 +317,11 @@ void Reader::assignMissing() {
     bool isFlag = tokens[at].values[0] == 1 && at > 1 && tokens[at - 1].raw == "is" &&
                   llvm::any_of(llvm::ArrayRef(tokens).slice(at > 5 ? at - 5 : 0, at > 5 ? 5 : at),
                                [](const Token &token) { return token.text == "flag"; }); // "where the flag is 1"
-    if (isFlag || llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
+    bool inTitle = llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw);
+    for (const auto *stages : {&result.before, &result.after})
+      for (const Stage &stage : *stages)
+        inTitle |= stage.operation->reals.empty() && StringRef(stage.operation->title).contains(tokens[at].raw);
+    if (isFlag || inTitle)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
                return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16;
@@ -322,8 +335,7 @@ void Reader::assignMissing() {
       }))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {
-    auto [choice, value] = StringRef(rule.when).split('=');
-    if (!rule.words.empty() || rule.shapes.size() != 1 || (!rule.when.empty() && result.choices[choice.str()] != value))
+    if (!rule.words.empty() || rule.shapes.size() != 1 || !isChosen(rule))
       continue;
     std::vector<std::string> missing;
     for (const std::string &name : rule.shapes[0])
@@ -427,6 +439,10 @@ llvm::Error Reader::assignNumbers() {
     for (const Named &named : wanted)
       if (!done && named.target && !given[named.name] && (!integral || value < 1024))
         done = setNumber(named.name, value, at);
+    // "100 matrix products of 16x16"
+    auto isOpen = [&](const Size &size) { return !given[size.name] && size.sameAs.empty(); };
+    if (!done && integral && value >= 2 && result.sizes.count("batch") && !given["batch"] && llvm::count_if(heavy.op->sizes, isOpen) == 1)
+      done = setNumber("batch", value, at);
     if (!done && integral && value >= 32 && heavy.op->sizes.size() && !given[heavy.op->sizes[0].name] && heavy.op->sizes[0].name == "n")
       done = setNumber("n", value, at);
     if (!done)
@@ -447,20 +463,28 @@ void Reader::readSingleStep() {
       result.sizes[size.name] = 1;
 }
 
+/// "the variance of a million doubles": one row.
+void Reader::readSingleRow() {
+  auto axis = result.choices.find("axis");
+  if (axis != result.choices.end() && axis->second == "all" && given["cols"] && !given["rows"])
+    result.sizes["rows"] = 1;
+}
+
 /// "a 1024x1024 image" is one, of one channel.
 void Reader::readSingleImage() {
   auto has = [&](const char *name) { return result.sizes.count(name) != 0; };
-  if (!has("batch") || !has("channels") || !given["height"] || !given["width"])
+  if (!has("channels") || !given["height"] || !given["width"])
     return;
-  if (!given["batch"])
-    result.sizes["batch"] = 1;
   if (!given["batch"] && !given["channels"])
     result.sizes["channels"] = 1;
+  if (has("batch") && !given["batch"])
+    result.sizes["batch"] = 1;
 }
 
 llvm::Error Reader::checkSizes() {
   readSingleStep();
   readSingleImage();
+  readSingleRow();
   // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
   for (const ShapeRule &rule : heavy.op->shapes) {
     if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || !given["n"])

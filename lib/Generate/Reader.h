@@ -54,6 +54,12 @@ public:
       Document &document = documents[&op];
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
+        // "matrix multiplication" is as well a "matrix product".
+        std::vector<std::string> product = document.phrases.back();
+        if (llvm::is_contained(product, "matrix") && llvm::is_contained(product, "multiply")) {
+          llvm::replace(product, std::string("multiply"), std::string("product"));
+          document.phrases.insert(document.phrases.end() - 1, product);
+        }
         if (document.phrases.back().size() > 2) // "sum of the squares", "sum of squares"
           llvm::erase_if(document.phrases.back(),
                          [](const std::string &word) { return word == "of" || word == "the" || word == "an"; });
@@ -146,10 +152,12 @@ private:
   bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
+  unsigned countInputs() const;
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
   llvm::Error chooseOperations();
+  void shortenAround(std::vector<Match> &parts);
   llvm::Error orderStages(std::vector<Match> parts);
   llvm::Error applyModifiers();
   llvm::Error assignNumbers();
@@ -162,6 +170,8 @@ private:
   void assignMissing();
   void readSingleStep();
   void readSingleImage();
+  void readSingleRow();
+  bool isChosen(const ShapeRule &rule);
   void assignPositional();
   llvm::Error chooseType();
   bool setNumber(const std::string &name, double value, size_t at);

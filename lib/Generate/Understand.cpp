@@ -65,7 +65,7 @@ double Reader::offers(const Operation &op) const {
 std::vector<bool> Reader::wordsOfStages() const {
   std::vector<bool> result(tokens.size(), false);
   for (const Operation &op : library.operations())
-    if (op.isStage && !op.operands.empty())
+    if (op.isStage && llvm::any_of(op.operands, [](const Operand &operand) { return operand.shape == "column"; }))
       for (const std::vector<std::string> &phrase : index.phrases(&op))
         for (size_t at = 0; at < tokens.size() && phrase.size() > 1; ++at)
           if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used))
@@ -198,15 +198,36 @@ bool Reader::describesNext(const Match &match, const Match &next) const {
   return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore && match.op->group == "Reductions";
 }
 
+/// "sum of the exponentials of an array" names the sum by "sum" alone, not by "sum array" around the exponentials.
+void Reader::shortenAround(std::vector<Match> &parts) {
+  for (Match &part : parts) {
+    Span before;
+    std::vector<std::string> words;
+    for (size_t at : part.span.at)
+      if (llvm::none_of(parts, [&](const Match &inside) {
+            return &inside != &part && inside.first() > part.first() && inside.first() < at;
+          })) {
+        before.at.push_back(at);
+        words.push_back(tokens[at].text);
+      }
+    if (before.at.size() < part.span.at.size() && llvm::is_contained(index.phrases(part.op), words)) {
+      part.span = before;
+      if (part.op == heavy.op)
+        heavy.span = before;
+    }
+  }
+}
+
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
+  shortenAround(parts);
   std::vector<std::vector<std::vector<Match>>> groups(
       1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
   for (size_t i = 0; i < parts.size(); ++i) {
     bool nested = i > 0 && describesNext(parts[i - 1], parts[i]), goesOn = false;
     int calls = 0; // "relu(conv2d(x))"
     if (i > 0)
-      for (size_t at = parts[i - 1].span.at.back() + 1; at < parts[i].first(); ++at) {
+      for (size_t last = parts[i - 1].span.at.back(), at = last + !isGrammar(tokens[last].raw); at < parts[i].first(); ++at) {
         const std::string &word = tokens[at].raw;
         calls += (word == "(") - (word == ")");
         if (word == "of" || word == "to" || word == "on" || word == "after" || word == "from")
@@ -268,6 +289,14 @@ bool Reader::countsSize(size_t at) const {
   return false;
 }
 
+/// Arrays that an element-wise chain reads.
+unsigned Reader::countInputs() const {
+  unsigned count = 1;
+  for (const Stage &stage : result.before)
+    count += stage.operation->operands.size();
+  return heavy.op->says.empty() ? count : 0;
+}
+
 llvm::Error Reader::checkWords() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
@@ -287,6 +316,10 @@ llvm::Error Reader::checkWords() {
                                       });
     if (ofStencil)
       continue;
+    if (token.spelled && token.values[0] == countInputs() && at + 3 < tokens.size() + 2 &&
+        llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
+                     [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
+      continue; // "a*b + c of three arrays"
     if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
       return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text);
@@ -401,14 +434,14 @@ std::string Understood::explain() const {
   for (const Size &size : operation->sizes)
     text += "size: " + size.name + " = " + std::to_string(sizes.at(size.name)) + "\n";
   for (const auto &[name, value] : reals)
-    text += "constant: " + name + " = " + llvm::formatv("{0}", value).str() + "\n";
+    text += "constant: " + name + " = " + shortestNumber(value) + "\n";
   for (const auto &[name, value] : choices)
     text += "choice: " + name + " = " + value + "\n";
   for (const auto &[which, stages] : {std::pair("before", &before), std::pair("after", &after)})
     for (const Stage &stage : *stages) {
       text += std::string("stage ") + which + ": " + stage.operation->name;
       for (const auto &[name, value] : stage.reals)
-        text += " " + name + "=" + llvm::formatv("{0}", value).str();
+        text += " " + name + "=" + shortestNumber(value);
       text += "\n";
     }
   for (const std::string &note : notes)

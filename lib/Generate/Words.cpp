@@ -144,6 +144,16 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
   return value * factor;
 }
 
+std::string optiml::gen::shortestNumber(double value) {
+  char buffer[40];
+  for (int digits = 6; digits <= 17; ++digits) {
+    snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    if (strtod(buffer, nullptr) == value)
+      break;
+  }
+  return buffer;
+}
+
 static int spelledNumber(StringRef word) {
   static const char *const words[] = {"two",   "three", "four",   "five",   "six",      "seven",   "eight", "nine", "ten",
                                       "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen"};

@@ -103,19 +103,25 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
   return result;
 }
 
+/// The operations by their groups, in the order in which the groups come first.
 void list(bool markdown) {
-  std::string group;
+  std::vector<std::pair<std::string, std::vector<const Operation *>>> groups;
   for (const Operation &op : Library::builtin().operations()) {
     if (op.isFamily || op.isSnippet || op.says.empty())
       continue;
-    if (op.group != group)
-      llvm::outs() << (group.empty() ? "" : "\n") << (markdown ? "### " : "") << op.group << "\n\n"
-                   << (markdown ? "| operation | does | types | say for example |\n|---|---|---|---|\n" : "");
-    group = op.group;
-    if (markdown)
-      llvm::outs() << "| " << op.name << " | " << op.title << " | " << llvm::join(op.types, ", ") << " | " << op.says[0] << " |\n";
-    else
-      llvm::outs() << "  " << llvm::left_justify(op.name, 24) << op.title << "\n";
+    auto known = llvm::find_if(groups, [&](const auto &group) { return group.first == op.group; });
+    if (known == groups.end())
+      known = groups.insert(groups.end(), {op.group, {}});
+    known->second.push_back(&op);
+  }
+  for (const auto &[group, operations] : groups) {
+    llvm::outs() << (group == groups[0].first ? "" : "\n") << (markdown ? "### " : "") << group << "\n\n"
+                 << (markdown ? "| operation | does | types | say for example |\n|---|---|---|---|\n" : "");
+    for (const Operation *op : operations)
+      if (markdown)
+        llvm::outs() << "| " << op->name << " | " << op->title << " | " << llvm::join(op->types, ", ") << " | " << op->says[0] << " |\n";
+      else
+        llvm::outs() << "  " << llvm::left_justify(op->name, 24) << op->title << "\n";
   }
 }
 

@@ -17,6 +17,9 @@
 
 namespace optiml::gen {
 
+/// The shortest decimal form that reads back as `value`.
+std::string shortestNumber(double value);
+
 struct Token {
   std::string text; ///< canonical form; "#" for numbers and shapes
   std::string raw;
