@@ -96,6 +96,14 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
+      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) (values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",
+       "\\1 \\3 \\2 \\4"},
+      {"([0-9]+)[- ]?(point|pt|tap|element|sample|day) (simple )?(moving|running|rolling|sliding)", "window \\1 \\4"},
+      {"\\(? *([0-9]+ *x *[0-9]+) *\\) *[*@] *\\(? *([0-9]+ *x *[0-9]+) *\\)?", " matrix multiply \\1 and \\2 "},
+      {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
+      {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
+      {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)", "\\1\\2 \\4 input features, \\6 output features"},
       // "the sum of x[0] through x[i]", "x[i] + ... + x[n-1]"
       {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[i\\]", "\\1prefix sum"},
       {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]", "\\1suffix sum"},

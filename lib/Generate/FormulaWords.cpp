@@ -80,6 +80,12 @@ bool spellOut(Formula &formula) {
   static const llvm::StringSet<> scalars = {"alpha",  "beta",  "gamma",  "n",   "eps",  "epsilon", "k",  "s",     "t",
                                             "lambda", "scale", "factor", "low", "high", "lo",      "hi", "slope", "pi"};
   static const llvm::StringSet<> reductions = {"sum", "prod", "mean", "max", "min"};
+  bool isNamed = false; // "x / 8 + mask": the names of stages say more than the formula
+  visit(formula.value, [&](const Expr &one) {
+    isNamed |= one.kind == Expr::Kind::Name && (one.name == "mask" || one.name == "bias" || one.name == "residual");
+  });
+  if (isNamed)
+    return false;
   formula.value = rewrite(formula.value, unflattened);
   if (formula.target)
     formula.target = rewrite(formula.target, unflattened);

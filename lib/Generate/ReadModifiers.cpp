@@ -43,7 +43,8 @@ llvm::Error Reader::findType() {
       use(span);
       continue;
     }
-    bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" || tokens[next].text == "key");
+    bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" ||
+                      tokens[next].text == "key" || tokens[next].raw == "payload" || tokens[next].raw == "payloads");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
     if (ofIndices) {
@@ -104,6 +105,23 @@ void Reader::findModifiers() {
         next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
       modifiers.push_back({token.text, Span{{at}}, true});
   }
+  dropInnerModifiers();
+}
+
+/// "squared Euclidean distance" is not the Euclidean one as well.
+void Reader::dropInnerModifiers() {
+  std::vector<Modifier> all = modifiers;
+  llvm::erase_if(modifiers, [&](const Modifier &inner) {
+    return llvm::any_of(all, [&](const Modifier &outer) {
+      return !outer.soft && outer.name != inner.name && outer.span.at.size() > inner.span.at.size() &&
+             inner.span.at.front() >= outer.span.at.front() && inner.span.at.back() <= outer.span.at.back() &&
+             llvm::any_of(library.operations(), [&](const Operation &op) {
+               return llvm::any_of(op.choices, [&](const Choice &choice) {
+                 return llvm::is_contained(choice.values, inner.name) && llvm::is_contained(choice.values, outer.name);
+               });
+             });
+    });
+  });
 }
 
 bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier) {

@@ -40,7 +40,7 @@ bool Reader::setNumber(const std::string &name, double value, size_t at) {
 /// What stands between a number and what it counts: "100 equally wide bins", not "100 floats in bins".
 static bool endsCount(const Token &token, size_t distance) {
   static const std::set<StringRef> ends = {",", "and", "of", "with"}, far = {".", "in", "to", "by", "for", "on", "from", "x", "(", ")", "="};
-  return token.isNumber() || ends.count(token.raw) || (distance > 1 && (token.isShape() || far.count(token.raw)));
+  return token.isNumber() || token.text == "each" || ends.count(token.raw) || (distance > 1 && (token.isShape() || far.count(token.raw)));
 }
 
 /// "300 rows", "k = 16", "batch of 8", "scale by 2.5".
@@ -248,9 +248,14 @@ llvm::Error Reader::assignShapes() {
     }
     return false;
   };
+  std::string twice; // a size that is said to be two things
   auto take = [&](const std::vector<size_t> &at, const std::map<std::string, int64_t> &values) {
-    for (const auto &[name, value] : values)
+    for (const auto &[name, value] : values) {
+      bool isOther = llvm::any_of(values, [&](const auto &other) { return other.second == result.sizes[name]; });
+      if (given[name] && result.sizes.count(name) && !isOther)
+        twice = name;
       setNumber(name, double(value), at[0]);
+    }
     for (size_t i : at)
       used[i] = true;
   };
@@ -290,6 +295,8 @@ llvm::Error Reader::assignShapes() {
     std::map<std::string, int64_t> values;
     if (rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, open, values)) {
       take(open, values);
+      if (!twice.empty())
+        return refuse("it gives two values for " + twice);
       return llvm::Error::success();
     }
   }
@@ -350,6 +357,20 @@ void Reader::assignMissing() {
   }
 }
 
+/// "filled with ones", "the first zero"
+void Reader::assignWords() {
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    bool isZero = tokens[at].raw == "zero" || tokens[at].raw == "zeros" || tokens[at].raw == "zeroes", isOne = tokens[at].raw == "ones";
+    if (used[at] || (!isZero && !isOne))
+      continue;
+    for (const Named &wanted : numbersWanted())
+      if (wanted.target && !given[wanted.name] && llvm::is_contained(*wanted.words, "value")) {
+        setNumber(wanted.name, isOne, at);
+        break;
+      }
+  }
+}
+
 /// "topk(x, 5)", "max_pool2d(x, 2)": a small number alone is what the operation is told beside its arrays.
 void Reader::assignPositional() {
   std::vector<size_t> open;
@@ -384,7 +405,8 @@ llvm::Error Reader::assignNumbers() {
         bool isSecond = !spelled && at > 1 && tokens[at - 1].raw == "and" && tokens[at - 2].isNumber() && !tokens[at - 2].spelled && !used[at - 2];
         if (isSecond)
           std::swap(tokens[at].values, tokens[at - 2].values);
-        assignBeside(at);
+        if (!assignBeside(at) && isSecond)
+          std::swap(tokens[at].values, tokens[at - 2].values);
       }
   if (llvm::Error error = assignShapes())
     return error;
@@ -409,6 +431,7 @@ llvm::Error Reader::assignNumbers() {
   }
   assignPositional();
   assignMissing();
+  assignWords();
   // "of 1M floats": the number without a word of its own is the size, where there is one such size; or the constant.
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)

@@ -51,6 +51,7 @@ public:
       for (const ShapeRule &rule : op.shapes)
         know(rule.words);
       know(op.notWith);
+      know(op.needs);
       Document &document = documents[&op];
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
@@ -142,6 +143,7 @@ private:
   bool describesNext(const Match &match, const Match &next) const;
   bool joinsOperands(const Span &span) const;
   void findModifiers();
+  void dropInnerModifiers();
   bool appliedAgain(const Span &a, const Span &b) const;
   std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const;
   bool isExcluded(const Span &span) const;
@@ -173,6 +175,7 @@ private:
   void readSingleRow();
   bool isChosen(const ShapeRule &rule);
   void assignPositional();
+  void assignWords();
   llvm::Error chooseType();
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();

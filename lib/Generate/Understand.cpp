@@ -89,11 +89,19 @@ std::vector<Match> Reader::allMatches() const {
           return false;
         }))
       continue;
+    auto isSaid = [&](const std::string &phrase) {
+      for (size_t at = 0; at < tokens.size(); ++at)
+        if (matchPhrase(tokens, at, vocabulary.words(phrase), 0, std::vector<bool>(tokens.size(), false)))
+          return true;
+      return false;
+    };
+    if (!op.needs.empty() && llvm::none_of(op.needs, isSaid))
+      continue;
     // A reduction along an axis is meant only where one is named.
     if (op.definitions.count("suffix") &&
         llvm::none_of(modifiers, [](const Modifier &m) { return m.name == "row" || m.name == "column"; }))
       continue;
-    double fits = offers(op) + 0.05 * index.bm25(&op, tokens);
+    double fits = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
     auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
       size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
       double score = fits - penalty - 0.15 * double(width - phrase.size());
@@ -329,6 +337,11 @@ llvm::Error Reader::checkWords() {
     static const std::set<StringRef> counts = {"count", "counting", "many"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "…, then multiply it by B": a step of its own that was not understood
+    static const std::set<StringRef> steps = {"multiply", "add",     "subtract",    "divide",   "sort", "sum",    "scan",
+                                              "square",   "transpos", "convolution", "normaliz", "exp",  "revers", "reduc"};
+    if (steps.count(token.text) && at > 0 && tokens[at - 1].raw == "then" && !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;
