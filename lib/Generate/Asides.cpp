@@ -150,6 +150,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   };
   for (const Rule &rule : rules)
     text = replaceAll(std::move(text), rule.pattern, rule.by);
+  // "100x75 times 75x50"
+  static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
+      named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
+  if (product.match(text) && !named.match(text))
+    text = product.sub("matrix multiply \\1 and \\3\\4", text);
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");

@@ -135,10 +135,21 @@ llvm::Error Reader::applyModifiers() {
   for (const Choice &choice : heavy.op->choices)
     result.choices[choice.name] = choice.values.front();
   std::map<std::string, std::string> chosen;
+  std::map<std::string, bool> ofRange; // chosen by what is reduced, which the result's axis overrules
   auto apply = [&](const Modifier &modifier) -> llvm::Error {
     for (const Choice &choice : heavy.op->choices)
       if (llvm::is_contained(choice.values, modifier.name)) {
         auto [it, isNew] = chosen.insert({choice.name, modifier.name});
+        // "over its rows to one sum per column"
+        static const std::set<StringRef> ranges = {"over", "across", "along"};
+        bool isRange = ranges.count(tokens[modifier.span.at[0]].raw), wasRange = ofRange[choice.name];
+        ofRange[choice.name] = isRange && (isNew || wasRange);
+        if (!isNew && isRange && !wasRange) {
+          use(modifier.span);
+          return llvm::Error::success();
+        }
+        if (!isNew && wasRange && !isRange)
+          it->second = modifier.name;
         if (!isNew && it->second != modifier.name)
           return refuse("it asks for both " + it->second + " and " + modifier.name);
         result.choices[choice.name] = modifier.name;

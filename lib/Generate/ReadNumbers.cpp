@@ -109,7 +109,7 @@ bool Reader::assignBeside(size_t at) {
       }
     }
   // "add two vectors" counts the vectors.
-  bool inOne = tokens[at].spelled && value == 1 && at > 0 && (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as");
+  bool inOne = tokens[at].spelled && value == 1 && at > 0 && (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
   if (!best || inOne || (tokens[at].spelled && best->name == "n"))
     return false;
   if (!setNumber(best->name, value, at))
@@ -227,6 +227,26 @@ bool Reader::readLeadingDimensions(size_t at) {
   return false;
 }
 
+/// "2x2 maxpool on 3x224x224": of two shapes the small one is the filter's.
+bool Reader::readFilterBesideInput(const std::vector<size_t> &open) {
+  auto extent = [&](size_t at) { return *llvm::max_element(tokens[at].values); };
+  size_t small = extent(open[0]) < extent(open[1]) ? open[0] : open[1], large = small == open[0] ? open[1] : open[0];
+  if (extent(small) > 15)
+    return false;
+  for (const ShapeRule &filter : heavy.op->shapes)
+    for (const ShapeRule &input : heavy.op->shapes) {
+      std::map<std::string, int64_t> values;
+      if (filter.words.empty() || !input.words.empty() || !isChosen(input) || !readShapes(filter, tokens, {small}, values) ||
+          !readShapes(input, tokens, {large}, values))
+        continue;
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), small);
+      used[large] = true;
+      return true;
+    }
+  return false;
+}
+
 llvm::Error Reader::assignShapes() {
   if (llvm::Error error = readFixedFilter())
     return error;
@@ -266,7 +286,15 @@ llvm::Error Reader::assignShapes() {
     bool taken = false;
     for (const ShapeRule &rule : heavy.op->shapes) {
       std::map<std::string, int64_t> values;
-      if (!taken && !rule.words.empty() && beside(at, rule.words) && readShapes(rule, tokens, {at}, values)) {
+      // "convolve a 100x100 image with a 7x7 kernel": the smaller one
+      auto isFilter = [&](size_t other) {
+        return other != at && tokens[other].values.size() == tokens[at].values.size() && tokens[at].isShape() &&
+               tokens[other].values[0] < tokens[at].values[0] && beside(other, rule.words);
+      };
+      bool isSmaller = false;
+      for (size_t other = 0; other < tokens.size(); ++other)
+        isSmaller |= isFilter(other);
+      if (!taken && !rule.words.empty() && !isSmaller && beside(at, rule.words) && readShapes(rule, tokens, {at}, values)) {
         take({at}, values);
         taken = true;
       }
@@ -300,6 +328,8 @@ llvm::Error Reader::assignShapes() {
       return llvm::Error::success();
     }
   }
+  if (open.size() == 2 && readFilterBesideInput(open))
+    return llvm::Error::success();
   if (open.size() == 1 && readLeadingDimensions(open[0]))
     return llvm::Error::success();
   // An operation on a plain sequence takes a matrix's elements one after the other.

@@ -158,6 +158,7 @@ private:
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
+  bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
   llvm::Error chooseOperations();
   void shortenAround(std::vector<Match> &parts);
   llvm::Error orderStages(std::vector<Match> parts);
@@ -166,6 +167,7 @@ private:
   llvm::Error readFixedFilter();
   void readLeadingFilter();
   bool readLeadingDimensions(size_t at);
+  bool readFilterBesideInput(const std::vector<size_t> &open);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
   void assignEquals(size_t at, double value);

@@ -77,6 +77,11 @@ std::vector<bool> Reader::wordsOfStages() const {
 std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages();
+  auto isName = [&](const std::vector<std::string> &phrase) {
+    return llvm::any_of(library.operations(), [&](const Operation &op) {
+      return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
+    });
+  };
   for (const Operation &op : library.operations()) {
     if (op.isFamily || op.isSnippet)
       continue;
@@ -84,7 +89,7 @@ std::vector<Match> Reader::allMatches() const {
           std::vector<std::string> phrase = vocabulary.words(word);
           for (size_t at = 0; at < tokens.size(); ++at)
             if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              if (!isDataName(op, *span) && (op.isStage || !llvm::any_of(span->at, [&](size_t w) { return ofStage[w]; }))) // but "the attention scores"
+              if (!(isName(phrase) && isDataName(op, *span)) && (op.isStage || !llvm::any_of(span->at, [&](size_t w) { return ofStage[w]; }))) // but "the attention scores"
                 return true;
           return false;
         }))
@@ -139,6 +144,20 @@ bool Reader::appliedAgain(const Span &a, const Span &b) const {
   return false;
 }
 
+/// "matmul with the second matrix transposed": the transposition is a form in which another operation that is named, too, comes.
+bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &matches) const {
+  auto offersForm = [&](const Operation &op) {
+    return llvm::any_of(modifiers, [&](const Modifier &modifier) {
+      return !modifier.soft && overlaps(modifier.span, match.span) &&
+             llvm::any_of(op.choices, [&](const Choice &c) { return llvm::is_contained(c.values, modifier.name); });
+    });
+  };
+  return !match.op->isStage && llvm::any_of(matches, [&](const Match &other) {
+    return !other.op->isStage && other.op != match.op && other.score + 2 > match.score && !overlaps(other.span, match.span) &&
+           offersForm(*other.op);
+  });
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -149,6 +168,8 @@ llvm::Error Reader::chooseOperations() {
   // The heaviest first: a stage that is part of a longer name must not hide it, and the other way round.
   for (const Match &match : matches) {
     if (llvm::any_of(match.span.at, [&](size_t at) { return taken[at]; }))
+      continue;
+    if (!heavy.op && isFormOfAnother(match, matches))
       continue;
     // A modifier that the operation offers ("transposed") is left to applyModifiers.
     if (heavy.op && match.op != heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
