@@ -23,7 +23,7 @@ struct Factor {
 std::string inWords(const Factor &left, const Factor &right) {
   if (left.isMatrix() && right.isMatrix()) {
     if (left.name == right.name)
-      return right.transposed && !left.transposed ? "matrix times its own transpose" : "";
+      return right.transposed && !left.transposed && left.name != "L" ? "matrix times its own transpose" : "";
     return std::string("matmul") + (left.transposed ? " with a transposed" : "") +
            (right.transposed ? (left.transposed ? " and b transposed" : " with b transposed") : "");
   }
@@ -37,7 +37,10 @@ std::string inWords(const Factor &left, const Factor &right) {
 /// "tanh(A B + bias)", "A x B", "A x + b": products that are not assigned.
 static std::string withoutTarget(StringRef text) {
   static const llvm::Regex inParentheses("\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([A-Z])(\\^T|\\.T|')? *(\\)|\\+ *[a-z] *\\)|\\+)"),
-      cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"), affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
+      cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"), 
+      leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
+      rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
+      affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
   llvm::SmallVector<StringRef, 8> groups;
   Factor left, right;
   std::string after;
@@ -45,6 +48,10 @@ static std::string withoutTarget(StringRef text) {
     left = {groups[1], !groups[2].empty()}, right = {groups[3], !groups[4].empty()}, after = groups[5].size() > 2 ? "+ bias )" : groups[5].str();
   else if (cross.match(text, &groups))
     left = {groups[2]}, right = {groups[3]}, after = groups[4].str();
+  else if (leftTransposed.match(text, &groups))
+    left = {groups[2], true}, right = {groups[4]}, after = groups[5].str();
+  else if (rightTransposed.match(text, &groups))
+    left = {groups[2]}, right = {groups[3], true}, after = groups[5].str();
   else if (affine.match(text, &groups))
     left = {groups[2]}, right = {groups[3]}, after = " + bias" + groups[5].str();
   std::string words = groups.empty() ? "" : inWords(left, right);
@@ -61,6 +68,9 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex product("(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
                                    "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
       elementwise("element-? ?wise|pointwise|hadamard|solve|solution", llvm::Regex::IgnoreCase);
+  static const llvm::Regex joined("(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))"); // "C = AB"
+  if (joined.match(text))
+    return matrixProductsInWords(joined.sub("\\1\\2 \\4", text));
   llvm::SmallVector<StringRef, 10> groups;
   if (elementwise.match(text))
     return text.str();

@@ -98,6 +98,9 @@ void Reader::findModifiers() {
     const Token &token = tokens[at];
     bool counted = at && !tokens[at - 1].values.empty();
     StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].text) : "";
+    static const std::set<StringRef> rowsOfData = {"sample", "example", "observation", "query"};
+    if (at > 0 && tokens[at - 1].text == "each" && rowsOfData.count(token.raw))
+      modifiers.push_back({"row", Span{{at}}, true});
     if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() &&
         tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
       modifiers.push_back({"row", Span{{at}}, true}); // "for each of 2000 samples"

@@ -310,6 +310,8 @@ llvm::Error Reader::assignShapes() {
       setNumber(reals[1].name, tokens[at].values[1], at);
       taken = true;
     }
+    if (!taken && tokens[at].text == "interval" && StringRef(heavy.op->title).contains("[" + shortestNumber(tokens[at].values[0]) + ", " + shortestNumber(tokens[at].values[1]) + "]"))
+      used[at] = taken = true; // "scaled to [0, 1]"
     if (!taken && !open.empty() && tokens[at].values == tokens[open.back()].values && heavy.op->shapes.size() && llvm::none_of(heavy.op->shapes, [&](const ShapeRule &r) { return r.words.empty() && r.shapes.size() > 1; })) {
       used[at] = true; // the same shape again: "two 64x64 images"
       continue;
@@ -519,7 +521,12 @@ void Reader::readSingleStep() {
 /// "the variance of a million doubles": one row.
 void Reader::readSingleRow() {
   auto axis = result.choices.find("axis");
-  if (axis != result.choices.end() && axis->second == "all" && given["cols"] && !given["rows"])
+  if (axis == result.choices.end() || axis->second != "all")
+    return;
+  bool isBatch = llvm::any_of(tokens, [](const Token &token) { return token.text == "batch"; });
+  if (isBatch && given["rows"])
+    axis->second = "row"; // "the largest of 10 logits, batch 256"
+  else if (given["cols"] && !given["rows"])
     result.sizes["rows"] = 1;
 }
 
@@ -539,14 +546,18 @@ llvm::Error Reader::checkSizes() {
   readSingleImage();
   readSingleRow();
   // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
+  bool saysOrder = false;
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    saysOrder |= tokens[at].raw == "n" && tokens[at + 1].raw == "=";
   for (const ShapeRule &rule : heavy.op->shapes) {
-    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || !given["n"])
+    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || (!given["n"] && !saysOrder))
       continue;
     llvm::SmallVector<StringRef, 4> names;
     StringRef(rule.shapes[0][0]).split(names, '=');
-    if (llvm::is_contained(names, "n") && llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
+    const StringRef *only = llvm::find_if(names, [&](StringRef name) { return given[name.str()]; });
+    if ((llvm::is_contained(names, "n") || saysOrder) && llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
       for (StringRef name : names)
-        result.sizes[name.str()] = result.sizes["n"];
+        result.sizes[name.str()] = result.sizes[only->str()];
   }
   for (const Size &size : heavy.op->sizes) {
     int64_t &value = result.sizes[size.name];

@@ -182,6 +182,16 @@ llvm::Error Reader::chooseOperations() {
         taken[at] = tokens[at].values.empty();
       continue;
     }
+    // "mandelbrot, max 500 iterations"
+    size_t first = match.first();
+    bool limits = heavy.op && match.span.at.size() == 1 && first + 1 < tokens.size() && tokens[first + 1].isNumber() &&
+                  llvm::any_of(heavy.op->sizes, [&](const Size &size) {
+                    return llvm::any_of(size.words, [&](const std::string &word) { return vocabulary.canonical(word) == tokens[first].text; });
+                  });
+    if (limits) {
+      taken[first] = true;
+      continue;
+    }
     bool elaborates = false;
     for (const Match &part : parts)
       elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) ||
@@ -382,7 +392,7 @@ llvm::Error Reader::checkWords() {
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
     if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
-    if (beforeName)
+    if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
     // transpose").
