@@ -104,6 +104,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)", "\\1\\2 \\4 input features, \\6 output features"},
+      // "3x3/2", "half a million"
+      {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
+      {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},
+      {"(^|[^a-z0-9_])half a? ?billion", "\\1 500 million"},
       // "the sum of x[0] through x[i]", "x[i] + ... + x[n-1]"
       {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[i\\]", "\\1prefix sum"},
       {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]", "\\1suffix sum"},
@@ -162,6 +166,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   unsigned last = 0;
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
+  static const llvm::Regex range("(in |to |between |within )?(the range )?(of )?([0-9]+(\\.[0-9]+)?) *\\.\\.+ *([0-9]+(\\.[0-9]+)?)");
+  text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
   static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
       power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
   if (bias.match(text))

@@ -110,6 +110,9 @@ bool spellOut(Formula &formula) {
     if (own.empty() && formula.target)
       llvm::copy_if(names, std::inserter(own, own.end()),
                     [](const std::string &name) { return !scalars.contains(name) && name.size() <= 2; });
+    if (own.empty()) // "(a - b)^2"
+      llvm::copy_if(names, std::inserter(own, own.end()),
+                    [](const std::string &name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'd'; });
     if (own.empty())
       return false;
     formula.value = rewrite(formula.value, [&](ExprPtr one) {

@@ -70,6 +70,10 @@ llvm::Error Reader::findType() {
 
 /// "A times transposed B" is not "A transposed".
 bool Reader::joinsOperands(const Span &span) const {
+  // "each column of a row-major matrix" is no "each … row".
+  size_t last = span.at.back();
+  if (last + 1 < tokens.size() && tokens[last + 1].text == "major")
+    return true;
   for (size_t at = span.at.front(); at < span.at.back(); ++at) {
     const Token &token = tokens[at];
     if (!llvm::is_contained(span.at, at) && (token.text == "multiply" || token.raw == "by" || token.raw == "and" || token.raw == "with"))
@@ -161,8 +165,8 @@ llvm::Error Reader::applyModifiers() {
     return llvm::Error::success();
   };
   // A modifier may share a word with the name of the operation: "sort … in descending order".
-  auto free = [&](const Modifier &modifier) {
-    return overlaps(modifier.span, heavy.span) || llvm::any_of(modifier.span.at, [&](size_t at) { return !used[at]; });
+  auto free = [&, before = used](const Modifier &modifier) { // "both transposed" is two of them
+    return overlaps(modifier.span, heavy.span) || llvm::any_of(modifier.span.at, [&](size_t at) { return !before[at]; });
   };
   // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
   bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");

@@ -154,6 +154,7 @@ private:
   bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
+  bool isLabel(size_t at) const;
   unsigned countInputs() const;
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;

@@ -328,6 +328,17 @@ bool Reader::countsSize(size_t at) const {
   return false;
 }
 
+/// "invert brightness: multiply by -1 and add 255": what stands before the colon is said again behind it.
+bool Reader::isLabel(size_t at) const {
+  size_t first = heavy.span.at.empty() ? tokens.size() : heavy.first();
+  for (const Span &span : stageSpans)
+    first = std::min(first, span.at.front());
+  for (size_t next = at + 1; next <= first && next < tokens.size(); ++next)
+    if (tokens[next].explains)
+      return true;
+  return false;
+}
+
 /// Arrays that an element-wise chain reads.
 unsigned Reader::countInputs() const {
   unsigned count = 1;
@@ -372,7 +383,8 @@ llvm::Error Reader::checkWords() {
     // "…, then multiply it by B": a step of its own that was not understood
     static const std::set<StringRef> steps = {"multiply", "add",     "subtract",    "divide",   "sort", "sum",    "scan",
                                               "square",   "transpos", "convolution", "normaliz", "exp",  "revers", "reduc"};
-    if (steps.count(token.text) && at > 0 && tokens[at - 1].raw == "then" && !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
+    bool ofStage = llvm::any_of(stageSpans, [&](const Span &span) { return span.at.front() > at && span.at.front() < at + 5; });
+    if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" && !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;
@@ -399,6 +411,14 @@ llvm::Error Reader::checkWords() {
     if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
                     "?)");
+    bool behindName = at > 0 && llvm::is_contained(heavy.span.at, at - 1);
+    for (const Span &span : stageSpans)
+      behindName |= at > 0 && llvm::is_contained(span.at, at - 1);
+    // A word that other operations know, or that stands right behind the name, has a meaning that would be lost: "the sum of the first
+    // half", "N-body with Barnes-Hut".
+    bool isTechnical = index.isKnown(token.text) || vocabulary.isKnown(token.raw);
+    if ((isTechnical || behindName) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
   }
   return llvm::Error::success();
