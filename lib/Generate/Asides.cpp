@@ -44,9 +44,9 @@ static bool showsData(StringRef text) {
 std::string optiml::gen::withoutExamples(StringRef text) {
   static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]", llvm::Regex::IgnoreCase),
       withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
-  std::string result;
+  std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
   bool inExample = false;
-  for (StringRef sentence : sentences(text)) {
+  for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;
     size_t cut = StringRef::npos;
     if (always.match(sentence, &groups))
@@ -112,10 +112,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[i\\]", "\\1prefix sum"},
       {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]", "\\1suffix sum"},
       // "x > 128", "x >= 128"
-      {" >= *([-0-9])", " notless \\1"},
-      {" <= *([-0-9])", " notmore \\1"},
-      {" > *([-0-9])", " above \\1"},
-      {" < *([-0-9])", " below \\1"},
+      {" >= *(-?[0-9])", " notless \\1"},
+      {" <= *(-?[0-9])", " notmore \\1"},
+      {" > *(-?[0-9])", " above \\1"},
+      {" < *(-?[0-9])", " below \\1"},
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},

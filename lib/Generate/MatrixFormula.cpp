@@ -69,8 +69,13 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
                                    "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
       elementwise("element-? ?wise|pointwise|hadamard|solve|solution", llvm::Regex::IgnoreCase);
   static const llvm::Regex joined("(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))"); // "C = AB"
-  if (joined.match(text))
-    return matrixProductsInWords(joined.sub("\\1\\2 \\4", text));
+  static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"),         // "y = Ax"
+      vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])"); // "A^T times a vector"
+  for (const llvm::Regex *tight : {&joined, &applied})
+    if (tight->match(text))
+      return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));
+  if (vector.match(text))
+    return vector.sub("\\1 matrix vector multiply with the matrix transposed \\5", text);
   llvm::SmallVector<StringRef, 10> groups;
   if (elementwise.match(text))
     return text.str();

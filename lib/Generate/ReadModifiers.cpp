@@ -202,7 +202,8 @@ llvm::Error Reader::applyModifiers() {
                       " is not offered with '" + modifier.name + "'");
     } else if (isOfVector(modifier)) {
       use(modifier.span);
-    } else if (modifier.span.at.size() > 1 && heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) &&
+    } else if (modifier.span.at.size() > 1 &&
+               (heavy.op->sizes.size() == 1 || heavy.op->group == "Histograms") && !index.mentions(heavy.op, modifier.name) &&
                free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }

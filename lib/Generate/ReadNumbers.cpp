@@ -39,7 +39,7 @@ bool Reader::setNumber(const std::string &name, double value, size_t at) {
 
 /// What stands between a number and what it counts: "100 equally wide bins", not "100 floats in bins".
 static bool endsCount(const Token &token, size_t distance) {
-  static const std::set<StringRef> ends = {",", "and", "of", "with"}, far = {".", "in", "to", "by", "for", "on", "from", "x", "(", ")", "="};
+  static const std::set<StringRef> ends = {",", "and", "of", "with", "from", "."}, far = {".", "in", "to", "by", "for", "on", "from", "x", "(", ")", "="};
   return token.isNumber() || token.text == "each" || ends.count(token.raw) || (distance > 1 && (token.isShape() || far.count(token.raw)));
 }
 
@@ -74,7 +74,7 @@ bool Reader::assignBeside(size_t at) {
       std::vector<std::string> phrase = vocabulary.words(text);
       // "10000 ints": that many elements.
       if (!wanted.target && wanted.name == "n" && heavy.op->sizes[0].name == "n" && typeAt.count(at + 1))
-        offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 8 : 3);
+        offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 7 : 3);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
       // features".
       static const std::set<std::string> before = {"and",  "to", "from", "between", "in", "by",
@@ -83,6 +83,8 @@ bool Reader::assignBeside(size_t at) {
       auto isDimension = [&](size_t between) {
         return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]);
       };
+      // "16 filters of size 3x3" are 16 filters.
+      standsBefore |= phrase.size() > 1 && (phrase.back() == vocabulary.canonical("size") || phrase.back() == "length");
       for (size_t next = at + 1; !standsBefore && next < std::min(at + 4, tokens.size()); ++next) {
         if (next > at + 1 && (isDimension(next - 1) || endsCount(tokens[next - 1], next - 1 - at)))
           break;
