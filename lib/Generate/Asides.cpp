@@ -97,20 +97,26 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
-      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) (values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",
+      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) "
+       "(values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",
        "\\1 \\3 \\2 \\4"},
       {"([0-9]+)[- ]?(point|pt|tap|element|sample|day) (simple )?(moving|running|rolling|sliding)", "window \\1 \\4"},
       {"\\(? *([0-9]+ *x *[0-9]+) *\\) *[*@] *\\(? *([0-9]+ *x *[0-9]+) *\\)?", " matrix multiply \\1 and \\2 "},
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
-      {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)", "\\1\\2 \\4 input features, \\6 output features"},
+      {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
+       "\\1\\2 \\4 input features, \\6 output features"},
       // "3x3/2", "half a million"
       {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
       {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},
       {"(^|[^a-z0-9_])half a? ?billion", "\\1 500 million"},
       // "the sum of x[0] through x[i]", "x[i] + ... + x[n-1]"
-      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[i\\]", "\\1prefix sum"},
-      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? *\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]", "\\1suffix sum"},
+      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? "
+       "*\\.\\.+,?) *[a-z]\\[i\\]",
+       "\\1prefix sum"},
+      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? "
+       "*\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]",
+       "\\1suffix sum"},
       // "x > 128", "x >= 128"
       {" >= *(-?[0-9])", " notless \\1"},
       {" <= *(-?[0-9])", " notmore \\1"},
@@ -166,7 +172,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   unsigned last = 0;
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
-  static const llvm::Regex range("(in |to |between |within )?(the range )?(of )?([0-9]+(\\.[0-9]+)?) *\\.\\.+ *([0-9]+(\\.[0-9]+)?)");
+  static const llvm::Regex range(
+      "(in |to |between |within )?(the range )?(of )?([0-9]+(\\.[0-9]+)?) *\\.\\.+ *([0-9]+(\\.[0-9]+)?)");
   text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
   static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
       power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");

@@ -1,7 +1,7 @@
 //===- MatrixFormula.cpp - products of matrices and vectors in words ------===//
 //
-// "C = A B^T", "y = A^T x", "S = Q @ K.T": capital letters are matrices, small ones vectors. Only a product of two, perhaps
-// with a vector added to a matrix; anything else is left as it stands.
+// "C = A B^T", "y = A^T x", "S = Q @ K.T": capital letters are matrices, small ones vectors. Only a product of two,
+// perhaps with a vector added to a matrix; anything else is left as it stands.
 //
 //===----------------------------------------------------------------------===//
 #include "Formula.h"
@@ -36,8 +36,9 @@ std::string inWords(const Factor &left, const Factor &right) {
 
 /// "tanh(A B + bias)", "A x B", "A x + b": products that are not assigned.
 static std::string withoutTarget(StringRef text) {
-  static const llvm::Regex inParentheses("\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([A-Z])(\\^T|\\.T|')? *(\\)|\\+ *[a-z] *\\)|\\+)"),
-      cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"), 
+  static const llvm::Regex inParentheses(
+      "\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([A-Z])(\\^T|\\.T|')? *(\\)|\\+ *[a-z] *\\)|\\+)"),
+      cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"),
       leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
       rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
       affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
@@ -45,7 +46,8 @@ static std::string withoutTarget(StringRef text) {
   Factor left, right;
   std::string after;
   if (inParentheses.match(text, &groups))
-    left = {groups[1], !groups[2].empty()}, right = {groups[3], !groups[4].empty()}, after = groups[5].size() > 2 ? "+ bias )" : groups[5].str();
+    left = {groups[1], !groups[2].empty()}, right = {groups[3], !groups[4].empty()},
+    after = groups[5].size() > 2 ? "+ bias )" : groups[5].str();
   else if (cross.match(text, &groups))
     left = {groups[2]}, right = {groups[3]}, after = groups[4].str();
   else if (leftTransposed.match(text, &groups))
@@ -59,18 +61,22 @@ static std::string withoutTarget(StringRef text) {
     words = "gemv";
   if (words.empty())
     return text.str();
-  size_t begin = size_t(left.name.data() - text.data()), end = size_t(groups.back().data() + groups.back().size() - text.data());
+  size_t begin = size_t(left.name.data() - text.data()),
+         end = size_t(groups.back().data() + groups.back().size() - text.data());
   return text.take_front(begin).str() + " " + words + " " + after + text.substr(end).str();
 }
 
 std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
-  static const llvm::Regex product("(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
-                                   "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
+  static const llvm::Regex product(
+      "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
+      "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
       elementwise("element-? ?wise|pointwise|hadamard|solve|solution", llvm::Regex::IgnoreCase);
-  static const llvm::Regex joined("(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))"); // "C = AB"
-  static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"),         // "y = Ax"
-      vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])"); // "A^T times a vector"
+  static const llvm::Regex joined(
+      "(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))");                       // "C = AB"
+  static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
+      vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
+                                                                                                         // vector"
   for (const llvm::Regex *tight : {&joined, &applied})
     if (tight->match(text))
       return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));

@@ -29,7 +29,8 @@ std::string Writer::reference() {
   std::string own = section("reference-functions", Place::Reference);
   return "// What the kernels must compute, one value after the other" +
          std::string(renderer.isFloating() ? ", in double precision.\n" : ".\n") + own + stages +
-         wrapLines("static void reference(" + parameters + ") {", 22) + "\n" + section("reference", Place::Reference) + "}\n\n";
+         wrapLines("static void reference(" + parameters + ") {", 22) + "\n" + section("reference", Place::Reference) +
+         "}\n\n";
 }
 
 std::string Writer::arguments() {
@@ -37,8 +38,8 @@ std::string Writer::arguments() {
   int index = 1;
   for (const Size &size : op.sizes) {
     std::string i = std::to_string(index++);
-    result += "  int " + size.name + " = argc > " + i + " ? atoi(argv[" + i + "]) : " +
-              std::to_string(request.sizes.at(size.name)) + ";\n";
+    result += "  int " + size.name + " = argc > " + i + " ? atoi(argv[" + i +
+              "]) : " + std::to_string(request.sizes.at(size.name)) + ";\n";
     condition += " || " + size.name + " < " + std::to_string(size.least) +
                  (size.most < (1 << 30) ? " || " + size.name + " > " + std::to_string(size.most) : "");
     if (size.powerOfTwo)
@@ -57,7 +58,8 @@ std::string Writer::arguments() {
       rules += "; " + size.name + " a power of two";
   }
   result += wrapLines("  if (argc > " + std::to_string(index) + condition + ") {", 6) + "\n";
-  result += "    fprintf(stderr, \"usage: %s [" + StringRef(usage).ltrim().str() + "]" + rules + "\\n\", argv[0]);\n    return EXIT_FAILURE;\n  }\n";
+  result += "    fprintf(stderr, \"usage: %s [" + StringRef(usage).ltrim().str() + "]" + rules +
+            "\\n\", argv[0]);\n    return EXIT_FAILURE;\n  }\n";
   return result;
 }
 
@@ -102,7 +104,8 @@ std::string Writer::inputs() {
     std::string source = text(init, Place::Host), number = std::to_string(seed++);
     for (size_t at; (at = source.find("SEED")) != std::string::npos;)
       source.replace(at, 4, number);
-    result += "  for (size_t i = 0; i < " + name + ".size(); i++)\n    " + name + "[i] = " + value(like, source) + ";\n";
+    result +=
+        "  for (size_t i = 0; i < " + name + ".size(); i++)\n    " + name + "[i] = " + value(like, source) + ";\n";
   };
   for (const Buffer &buffer : op.buffers) {
     if (buffer.role == Role::In || buffer.role == Role::InOut) {
@@ -131,7 +134,8 @@ std::string Writer::allocate() {
       bytes = name + ".size() * sizeof(" + type + ")";
     result += "  " + type + " *" + device + ";\n  CUDA_CHECK(cudaMalloc(&" + device + ", " + bytes + "));\n";
     if (role == Role::In || role == Role::InOut)
-      copies += "  CUDA_CHECK(cudaMemcpy(" + device + ", " + name + ".data(), " + bytes + ", cudaMemcpyHostToDevice));\n";
+      copies +=
+          "  CUDA_CHECK(cudaMemcpy(" + device + ", " + name + ".data(), " + bytes + ", cudaMemcpyHostToDevice));\n";
     else
       copies += "  CUDA_CHECK(cudaMemset(" + device + ", 0xff, " + bytes + ")); // so that what is not written shows\n";
   };
@@ -151,15 +155,16 @@ std::string Writer::results() {
       std::string got = prefixed("got", buffer.name);
       if (buffer.type == "T" && request.type == "half") {
         std::string raw = prefixed("raw", buffer.name);
-        result += "  std::vector<__half> " + raw + "(" + wide(buffer.count) + ");\n  CUDA_CHECK(cudaMemcpy(" + raw + ".data(), " +
-                  deviceName(buffer.name) + ", " + raw + ".size() * sizeof(__half), cudaMemcpyDeviceToHost));\n  std::vector<float> " +
-                  got + "(" + raw + ".size());\n  for (size_t i = 0; i < " + raw + ".size(); i++)\n    " + got +
-                  "[i] = __half2float(" + raw + "[i]);\n";
+        result += "  std::vector<__half> " + raw + "(" + wide(buffer.count) + ");\n  CUDA_CHECK(cudaMemcpy(" + raw +
+                  ".data(), " + deviceName(buffer.name) + ", " + raw +
+                  ".size() * sizeof(__half), cudaMemcpyDeviceToHost));\n  std::vector<float> " + got + "(" + raw +
+                  ".size());\n  for (size_t i = 0; i < " + raw + ".size(); i++)\n    " + got + "[i] = __half2float(" +
+                  raw + "[i]);\n";
         continue;
       }
-      result += "  std::vector<" + elementType(buffer) + "> " + got + "(" + wide(buffer.count) + ");\n  CUDA_CHECK(cudaMemcpy(" +
-                got + ".data(), " + deviceName(buffer.name) + ", " + got + ".size() * sizeof(" + elementType(buffer) +
-                "), cudaMemcpyDeviceToHost));\n";
+      result += "  std::vector<" + elementType(buffer) + "> " + got + "(" + wide(buffer.count) +
+                ");\n  CUDA_CHECK(cudaMemcpy(" + got + ".data(), " + deviceName(buffer.name) + ", " + got +
+                ".size() * sizeof(" + elementType(buffer) + "), cudaMemcpyDeviceToHost));\n";
     }
   for (const Buffer &buffer : op.buffers)
     if (ownTemporaries || buffer.role != Role::Temporary)
@@ -190,11 +195,13 @@ std::string Writer::check(StringRef verdict) {
     if (buffer.role == Role::Out)
       result += "  std::vector<" + wantType(buffer) + "> " + want + "(" + wide(buffer.count) + ");\n";
     else if (buffer.type == "T" && request.type == "half")
-      result += "  std::vector<double> " + want + "(" + buffer.name + ".size());\n  for (size_t i = 0; i < " + want + ".size(); i++)\n    " + want +
-                "[i] = __half2float(" + buffer.name + "[i]);\n";
+      result += "  std::vector<double> " + want + "(" + buffer.name + ".size());\n  for (size_t i = 0; i < " + want +
+                ".size(); i++)\n    " + want + "[i] = __half2float(" + buffer.name + "[i]);\n";
     else
-      result += "  std::vector<" + wantType(buffer) + "> " + want + "(" + buffer.name + ".begin(), " + buffer.name + ".end());\n";
-    bool exact = buffer.type != "A" && buffer.type != "T" && buffer.type != "C" && buffer.type != "float" && buffer.type != "double";
+      result += "  std::vector<" + wantType(buffer) + "> " + want + "(" + buffer.name + ".begin(), " + buffer.name +
+                ".end());\n";
+    bool exact = buffer.type != "A" && buffer.type != "T" && buffer.type != "C" && buffer.type != "float" &&
+                 buffer.type != "double";
     exact |= !renderer.isFloating() && (buffer.type == "T" || buffer.type == "A");
     compare += "  wrong += compare(\"" + buffer.name + "\", " + prefixed("got", buffer.name) + ", " + want + ", " +
                (exact ? "0.0" : "tolerance") + ");\n";
@@ -216,6 +223,7 @@ std::string Writer::check(StringRef verdict) {
     for (const Stage &stage : request.before)
       name += (name.empty() ? "" : "+") + stage.operation->name;
   }
-  result += "  printf(\"%s " + name + format + "\\n\", wrong ? \"FAILED\" : \"" + verdict.str() + "\"" + values + ");\n";
+  result +=
+      "  printf(\"%s " + name + format + "\\n\", wrong ? \"FAILED\" : \"" + verdict.str() + "\"" + values + ");\n";
   return result + "  return wrong ? EXIT_FAILURE : EXIT_SUCCESS;\n";
 }

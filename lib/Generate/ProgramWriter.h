@@ -1,7 +1,7 @@
 //===- ProgramWriter.h - the parts of a generated program -------*- C++ -*-===//
 //
-// ProgramText.cpp puts the whole together and has what runs on the device; ProgramHost.cpp has the host's parts: arguments,
-// inputs, buffers, reference, check.
+// ProgramText.cpp puts the whole together and has what runs on the device; ProgramHost.cpp has the host's parts:
+// arguments, inputs, buffers, reference, check.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_GENERATE_PROGRAMWRITER_H
@@ -16,7 +16,9 @@ namespace optiml::gen {
 using llvm::StringRef;
 using Role = Buffer::Role;
 
-inline std::string deviceName(const std::string &name) { return "d" + std::string(1, llvm::toUpper(name[0])) + name.substr(1); }
+inline std::string deviceName(const std::string &name) {
+  return "d" + std::string(1, llvm::toUpper(name[0])) + name.substr(1);
+}
 inline std::string prefixed(const char *prefix, const std::string &name) {
   return prefix + std::string(1, llvm::toUpper(name[0])) + name.substr(1);
 }
@@ -48,7 +50,8 @@ private:
   }
   std::string elementType(const Buffer &buffer) { return renderer.cType(buffer.type, Place::Host); }
   std::string wantType(const Buffer &buffer) {
-    return buffer.type == "T" || buffer.type == "A" || buffer.type == "C" ? renderer.computeType(Place::Reference) : buffer.type;
+    return buffer.type == "T" || buffer.type == "A" || buffer.type == "C" ? renderer.computeType(Place::Reference)
+                                                                          : buffer.type;
   }
   std::string wrapLines(std::string text, unsigned indent);
   std::string countOf(const Extra &extra);

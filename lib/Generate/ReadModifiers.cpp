@@ -43,7 +43,8 @@ llvm::Error Reader::findType() {
       use(span);
       continue;
     }
-    bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" ||
+    bool ofIndices = next < tokens.size() &&
+                     (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" ||
                       tokens[next].text == "key" || tokens[next].raw == "payload" || tokens[next].raw == "payloads");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
@@ -166,7 +167,8 @@ llvm::Error Reader::applyModifiers() {
   };
   // A modifier may share a word with the name of the operation: "sort … in descending order".
   auto free = [&, before = used](const Modifier &modifier) { // "both transposed" is two of them
-    return overlaps(modifier.span, heavy.span) || llvm::any_of(modifier.span.at, [&](size_t at) { return !before[at]; });
+    return overlaps(modifier.span, heavy.span) ||
+           llvm::any_of(modifier.span.at, [&](size_t at) { return !before[at]; });
   };
   // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
   bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");
@@ -202,9 +204,8 @@ llvm::Error Reader::applyModifiers() {
                       " is not offered with '" + modifier.name + "'");
     } else if (isOfVector(modifier)) {
       use(modifier.span);
-    } else if (modifier.span.at.size() > 1 &&
-               (heavy.op->sizes.size() == 1 || heavy.op->group == "Histograms") && !index.mentions(heavy.op, modifier.name) &&
-               free(modifier)) {
+    } else if (modifier.span.at.size() > 1 && (heavy.op->sizes.size() == 1 || heavy.op->group == "Histograms") &&
+               !index.mentions(heavy.op, modifier.name) && free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
   }

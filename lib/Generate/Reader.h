@@ -1,7 +1,8 @@
 //===- Reader.h - one request being read ------------------------*- C++ -*-===//
 //
-// Words are marked as used when something has been made of them; what is left over at the end must be harmless, or the request
-// is refused. Understand.cpp chooses the operations, ReadModifiers.cpp their properties, ReadNumbers.cpp sizes and constants.
+// Words are marked as used when something has been made of them; what is left over at the end must be harmless, or the
+// request is refused. Understand.cpp chooses the operations, ReadModifiers.cpp their properties, ReadShapes.cpp and
+// ReadNumbers.cpp sizes and constants, and CheckWords.cpp looks at the rest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_GENERATE_READER_H
@@ -128,7 +129,8 @@ class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))), used(tokens.size(), false) {
+        tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
+        used(tokens.size(), false) {
     correctSpelling();
   }
 
@@ -212,6 +214,10 @@ private:
 
 /// Whether an operation comes in this form, always or by choice.
 bool choiceOffers(const Operation &op, const std::string &modifier);
+
+/// Sets the dimensions of `rule` from the shape tokens `at`; false when they contradict each other.
+bool readShapes(const ShapeRule &rule, const std::vector<Token> &tokens, const std::vector<size_t> &at,
+                std::map<std::string, int64_t> &out);
 
 /// Words that say nothing by themselves.
 bool isGrammar(StringRef word);

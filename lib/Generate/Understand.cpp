@@ -61,7 +61,8 @@ double Reader::offers(const Operation &op) const {
   return score;
 }
 
-/// Words of names of stages that are said as they stand: the vector of "add a bias vector" is none that a matrix is multiplied with.
+/// Words of names of stages that are said as they stand: the vector of "add a bias vector" is none that a matrix is
+/// multiplied with.
 std::vector<bool> Reader::wordsOfStages() const {
   std::vector<bool> result(tokens.size(), false);
   for (const Operation &op : library.operations())
@@ -89,7 +90,9 @@ std::vector<Match> Reader::allMatches() const {
           std::vector<std::string> phrase = vocabulary.words(word);
           for (size_t at = 0; at < tokens.size(); ++at)
             if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              if (!(isName(phrase) && isDataName(op, *span)) && (op.isStage || !llvm::any_of(span->at, [&](size_t w) { return ofStage[w]; }))) // but "the attention scores"
+              if (!(isName(phrase) && isDataName(op, *span)) && (op.isStage || !llvm::any_of(span->at, [&](size_t w) {
+                                                                   return ofStage[w];
+                                                                 }))) // but "the attention scores"
                 return true;
           return false;
         }))
@@ -144,7 +147,8 @@ bool Reader::appliedAgain(const Span &a, const Span &b) const {
   return false;
 }
 
-/// "matmul with the second matrix transposed": the transposition is a form in which another operation that is named, too, comes.
+/// "matmul with the second matrix transposed": the transposition is a form in which another operation that is named,
+/// too, comes.
 bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &matches) const {
   auto offersForm = [&](const Operation &op) {
     return llvm::any_of(modifiers, [&](const Modifier &modifier) {
@@ -153,8 +157,8 @@ bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &match
     });
   };
   return !match.op->isStage && llvm::any_of(matches, [&](const Match &other) {
-    return !other.op->isStage && other.op != match.op && other.score + 2 > match.score && !overlaps(other.span, match.span) &&
-           offersForm(*other.op);
+    return !other.op->isStage && other.op != match.op && other.score + 2 > match.score &&
+           !overlaps(other.span, match.span) && offersForm(*other.op);
   });
 }
 
@@ -186,7 +190,9 @@ llvm::Error Reader::chooseOperations() {
     size_t first = match.first();
     bool limits = heavy.op && match.span.at.size() == 1 && first + 1 < tokens.size() && tokens[first + 1].isNumber() &&
                   llvm::any_of(heavy.op->sizes, [&](const Size &size) {
-                    return llvm::any_of(size.words, [&](const std::string &word) { return vocabulary.canonical(word) == tokens[first].text; });
+                    return llvm::any_of(size.words, [&](const std::string &word) {
+                      return vocabulary.canonical(word) == tokens[first].text;
+                    });
                   });
     if (limits) {
       taken[first] = true;
@@ -266,7 +272,8 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     bool nested = i > 0 && describesNext(parts[i - 1], parts[i]), goesOn = false;
     int calls = 0; // "relu(conv2d(x))"
     if (i > 0)
-      for (size_t last = parts[i - 1].span.at.back(), at = last + !isGrammar(tokens[last].raw); at < parts[i].first(); ++at) {
+      for (size_t last = parts[i - 1].span.at.back(), at = last + !isGrammar(tokens[last].raw); at < parts[i].first();
+           ++at) {
         const std::string &word = tokens[at].raw;
         calls += (word == "(") - (word == ")");
         if (word == "of" || word == "to" || word == "on" || word == "after" || word == "from")
@@ -317,110 +324,6 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     for (const Stage &stage : *stages)
       if (perColumn(stage) && heavy.op->columnIndex.empty())
         return refuse(heavy.op->name + " has no columns for " + stage.operation->name);
-  return llvm::Error::success();
-}
-
-/// "the number of bins is 64" is a size.
-bool Reader::countsSize(size_t at) const {
-  for (size_t next = at + 1; next < std::min(at + 6, tokens.size()); ++next)
-    if (tokens[next].isNumber())
-      return true;
-  return false;
-}
-
-/// "invert brightness: multiply by -1 and add 255": what stands before the colon is said again behind it.
-bool Reader::isLabel(size_t at) const {
-  size_t first = heavy.span.at.empty() ? tokens.size() : heavy.first();
-  for (const Span &span : stageSpans)
-    first = std::min(first, span.at.front());
-  for (size_t next = at + 1; next <= first && next < tokens.size(); ++next)
-    if (tokens[next].explains)
-      return true;
-  return false;
-}
-
-/// Arrays that an element-wise chain reads.
-unsigned Reader::countInputs() const {
-  unsigned count = 1;
-  for (const Stage &stage : result.before)
-    count += stage.operation->operands.size();
-  return heavy.op->says.empty() ? count : 0;
-}
-
-llvm::Error Reader::checkWords() {
-  for (size_t at = 0; at < tokens.size(); ++at) {
-    const Token &token = tokens[at];
-    if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))
-      continue;
-    bool elementwise = token.text == "elementwise" || (token.text == "wise" && at > 0 && tokens[at - 1].text == "element");
-    if (elementwise && heavy.op->group == "Reductions" && result.before.empty())
-      return refuse("an element-wise " + heavy.op->name + " is none of its forms");
-    if (vocabulary.isForeign(token.text))
-      return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
-    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
-    bool ofStencil =
-        token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
-                                      [](const Token &next) {
-                                        return next.text == "neighbor" || next.text == "point" || next.raw == "live" ||
-                                               next.raw == "or"; // "six face neighbours"
-                                      });
-    if (ofStencil)
-      continue;
-    if (token.spelled && token.values[0] == countInputs() && at + 3 < tokens.size() + 2 &&
-        llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
-                     [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
-      continue; // "a*b + c of three arrays"
-    if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
-      return refuse("what '" + token.raw + "' counts is not clear");
-    bool known = index.mentions(heavy.op, token.text);
-    for (const auto *stages : {&result.before, &result.after})
-      for (const Stage &stage : *stages)
-        known |= index.mentions(stage.operation, token.text);
-    static const std::set<StringRef> counts = {"count", "counting", "many"};
-    bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
-    if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
-    // "…, then multiply it by B": a step of its own that was not understood
-    static const std::set<StringRef> steps = {"multiply", "add",     "subtract",    "divide",   "sort", "sum",    "scan",
-                                              "square",   "transpos", "convolution", "normaliz", "exp",  "revers", "reduc"};
-    bool ofStage = llvm::any_of(stageSpans, [&](const Span &span) { return span.at.front() > at && span.at.front() < at + 5; });
-    if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" && !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
-    if (filler || known)
-      continue;
-    for (const Named &wanted : numbersWanted())
-      for (const std::string &words : *wanted.words)
-        known |= llvm::is_contained(vocabulary.words(words), token.text);
-    if (known)
-      continue;
-    // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
-    // ("matrix" alone is no name: "the scenario matrix times …")
-    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 &&
-                      (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
-    for (const Span &span : stageSpans)
-      beforeName |= span.at.front() == at + 1;
-    // So does the name of another process behind it: "histogram equalization".
-    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
-                                  [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
-    if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
-      return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
-    if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
-      return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
-    // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
-    // transpose").
-    if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
-                    "?)");
-    bool behindName = at > 0 && llvm::is_contained(heavy.span.at, at - 1);
-    for (const Span &span : stageSpans)
-      behindName |= at > 0 && llvm::is_contained(span.at, at - 1);
-    // A word that other operations know, or that stands right behind the name, has a meaning that would be lost: "the sum of the first
-    // half", "N-body with Barnes-Hut".
-    bool isTechnical = index.isKnown(token.text) || vocabulary.isKnown(token.raw);
-    if ((isTechnical || behindName) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
-    result.ignored.push_back(token.raw);
-  }
   return llvm::Error::success();
 }
 

@@ -336,7 +336,8 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
       };
       // "128x64 by 64x32" are two.
       auto isOther = [&](size_t at) { return tokens[at].raw != tokens[i + 1].raw && tokens[i + 1].raw == "x"; };
-      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && !isOther(end + 1) && digit(end + 2)) {
+      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && !isOther(end + 1) &&
+             digit(end + 2)) {
         token.values.push_back(tokens[end + 2].values[0]);
         token.raw += "x" + tokens[end + 2].raw;
         end += 2;
@@ -426,8 +427,8 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
       if (at >= tokens.size())
         return std::nullopt;
       const Token &token = tokens[at];
-      bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) || (phrase[w] == "#" && token.spelled) ||
-                   (token.isNumber() && token.raw == phrase[w]);
+      bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) ||
+                   (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))

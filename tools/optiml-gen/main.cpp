@@ -119,7 +119,8 @@ void list(bool markdown) {
                  << (markdown ? "| operation | does | types | say for example |\n|---|---|---|---|\n" : "");
     for (const Operation *op : operations)
       if (markdown)
-        llvm::outs() << "| " << op->name << " | " << op->title << " | " << llvm::join(op->types, ", ") << " | " << op->says[0] << " |\n";
+        llvm::outs() << "| " << op->name << " | " << op->title << " | " << llvm::join(op->types, ", ") << " | "
+                     << op->says[0] << " |\n";
       else
         llvm::outs() << "  " << llvm::left_justify(op->name, 24) << op->title << "\n";
   }

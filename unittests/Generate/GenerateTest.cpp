@@ -204,12 +204,27 @@ TEST(Requests, NamesOfDataAndOfMeansAreNoOperations) {
 }
 
 TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
-  for (const char *request : {"sort an array of structs", "number of pixels in each bin of width 10", "sparse CSR matrix times a sparse matrix", "bilinearly interpolate two arrays",
+  for (const char *request : {"sort an array of structs",
+                              "number of pixels in each bin of width 10",
+                              "sparse CSR matrix times a sparse matrix",
+                              "bilinearly interpolate two arrays",
                               "sum of each diagonal of a matrix",
-                              "length of the shortest path from source to dest", "laplace transform of a signal", "bfs with 10000 nodes and 50001 edges",
-                              "gaussian blur 9x9", "y = alpha*A*x + beta*y", "out[i] = x[i+1] - x[i]", "histogram equalization", "sum of every other element",
-                              "softmax with temperature", "gaussian elimination with pivoting", "k nearest neighbours", "mean of the local maxima",
-                              "sum of the values below 3", "count distinct values", "max unpooling", "geometric mean of an array"}) {
+                              "length of the shortest path from source to dest",
+                              "laplace transform of a signal",
+                              "bfs with 10000 nodes and 50001 edges",
+                              "gaussian blur 9x9",
+                              "y = alpha*A*x + beta*y",
+                              "out[i] = x[i+1] - x[i]",
+                              "histogram equalization",
+                              "sum of every other element",
+                              "softmax with temperature",
+                              "gaussian elimination with pivoting",
+                              "k nearest neighbours",
+                              "mean of the local maxima",
+                              "sum of the values below 3",
+                              "count distinct values",
+                              "max unpooling",
+                              "geometric mean of an array"}) {
     llvm::Expected<Understood> result = understand(request, Library::builtin(), Vocabulary::builtin());
     EXPECT_FALSE(bool(result)) << request << (result ? " is taken for " + result->operation->name : "");
     llvm::consumeError(result.takeError());

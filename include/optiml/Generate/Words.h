@@ -47,7 +47,8 @@ public:
   /// A phrase's canonical words.
   std::vector<std::string> words(llvm::StringRef phrase) const;
   bool isFiller(const std::string &word) const { return fillers.count(word) != 0; }
-  /// What numbers are of ("offsets", "losses"): says nothing where it is no part of a name, though other operations know it.
+  /// What numbers are of ("offsets", "losses"): says nothing where it is no part of a name, though other operations
+  /// know it.
   bool isData(const std::string &raw) const { return data.count(raw) != 0; }
   /// Words of the field that no operation offers ("eigenvalue").
   bool isForeign(const std::string &word) const { return foreign.count(word) != 0 && !isFiller(word); }
