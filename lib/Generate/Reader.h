@@ -54,6 +54,10 @@ public:
       know(op.notWith);
       know(op.needs);
       Document &document = documents[&op];
+      for (const std::string &phrase : op.notWith)
+        document.notWith.push_back(vocabulary.words(phrase));
+      for (const std::string &phrase : op.needs)
+        document.needs.push_back(vocabulary.words(phrase));
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
         // "matrix multiplication" is as well a "matrix product".
@@ -98,6 +102,8 @@ public:
     return score;
   }
   const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
+  const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
+  const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
   bool mentions(const Operation *op, const std::string &word) const { return documents.at(op).terms.count(word) != 0; }
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
   const std::set<std::string> &allNames() const { return nameWords; }
@@ -106,7 +112,7 @@ public:
 
 private:
   struct Document {
-    std::vector<std::vector<std::string>> phrases;
+    std::vector<std::vector<std::string>> phrases, notWith, needs;
     std::map<std::string, double> terms;
     double length = 0;
   };

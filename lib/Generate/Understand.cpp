@@ -77,7 +77,7 @@ std::vector<bool> Reader::wordsOfStages() const {
 
 std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
-  std::vector<bool> ofStage = wordsOfStages();
+  std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
   auto isName = [&](const std::vector<std::string> &phrase) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
       return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
@@ -86,24 +86,22 @@ std::vector<Match> Reader::allMatches() const {
   for (const Operation &op : library.operations()) {
     if (op.isFamily || op.isSnippet)
       continue;
-    if (llvm::any_of(op.notWith, [&](const std::string &word) {
-          std::vector<std::string> phrase = vocabulary.words(word);
-          for (size_t at = 0; at < tokens.size(); ++at)
-            if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              if (!(isName(phrase) && isDataName(op, *span)) && (op.isStage || !llvm::any_of(span->at, [&](size_t w) {
-                                                                   return ofStage[w];
-                                                                 }))) // but "the attention scores"
-                return true;
-          return false;
-        }))
-      continue;
-    auto isSaid = [&](const std::string &phrase) {
+    auto forbids = [&](const std::vector<std::string> &phrase) {
       for (size_t at = 0; at < tokens.size(); ++at)
-        if (matchPhrase(tokens, at, vocabulary.words(phrase), 0, std::vector<bool>(tokens.size(), false)))
+        if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
+          bool isData = isName(phrase) && isDataName(op, *span); // "the attention scores"
+          if (!isData && (op.isStage || llvm::none_of(span->at, [&](size_t word) { return ofStage[word]; })))
+            return true;
+        }
+      return false;
+    };
+    auto isSaid = [&](const std::vector<std::string> &phrase) {
+      for (size_t at = 0; at < tokens.size(); ++at)
+        if (matchPhrase(tokens, at, phrase, 0, none))
           return true;
       return false;
     };
-    if (!op.needs.empty() && llvm::none_of(op.needs, isSaid))
+    if (llvm::any_of(index.notWith(&op), forbids) || (!op.needs.empty() && llvm::none_of(index.needs(&op), isSaid)))
       continue;
     // A reduction along an axis is meant only where one is named.
     if (op.definitions.count("suffix") &&
