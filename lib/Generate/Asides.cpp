@@ -44,9 +44,9 @@ static bool showsData(StringRef text) {
 std::string optiml::gen::withoutExamples(StringRef text) {
   static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]", llvm::Regex::IgnoreCase),
       withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
-  std::string result;
+  std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
   bool inExample = false;
-  for (StringRef sentence : sentences(text)) {
+  for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;
     size_t cut = StringRef::npos;
     if (always.match(sentence, &groups))
@@ -96,11 +96,32 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
+      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) "
+       "(values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",
+       "\\1 \\3 \\2 \\4"},
+      {"([0-9]+)[- ]?(point|pt|tap|element|sample|day) (simple )?(moving|running|rolling|sliding)", "window \\1 \\4"},
+      {"\\(? *([0-9]+ *x *[0-9]+) *\\) *[*@] *\\(? *([0-9]+ *x *[0-9]+) *\\)?", " matrix multiply \\1 and \\2 "},
+      {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
+      {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
+      {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
+       "\\1\\2 \\4 input features, \\6 output features"},
+      // "3x3/2", "half a million"
+      {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
+      {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},
+      {"(^|[^a-z0-9_])half a? ?billion", "\\1 500 million"},
+      // "the sum of x[0] through x[i]", "x[i] + ... + x[n-1]"
+      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[[01]\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? "
+       "*\\.\\.+,?) *[a-z]\\[i\\]",
+       "\\1prefix sum"},
+      {"(^|[^a-z0-9_])sum of (all )?[a-z]\\[i\\] *(through|to|up to|until|and so on to|\\+ *\\.\\.+ *\\+|,? "
+       "*\\.\\.+,?) *[a-z]\\[n *(- *1)?\\]",
+       "\\1suffix sum"},
       // "x > 128", "x >= 128"
-      {" >= *([-0-9])", " notless \\1"},
-      {" <= *([-0-9])", " notmore \\1"},
-      {" > *([-0-9])", " above \\1"},
-      {" < *([-0-9])", " below \\1"},
+      {" >= *(-?[0-9])", " notless \\1"},
+      {" <= *(-?[0-9])", " notmore \\1"},
+      {" > *(-?[0-9])", " above \\1"},
+      {" < *(-?[0-9])", " below \\1"},
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
@@ -139,6 +160,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   };
   for (const Rule &rule : rules)
     text = replaceAll(std::move(text), rule.pattern, rule.by);
+  // "100x75 times 75x50"
+  static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
+      named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
+  if (product.match(text) && !named.match(text))
+    text = product.sub("matrix multiply \\1 and \\3\\4", text);
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");
@@ -146,6 +172,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   unsigned last = 0;
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
+  static const llvm::Regex range(
+      "(in |to |between |within )?(the range )?(of )?([0-9]+(\\.[0-9]+)?) *\\.\\.+ *([0-9]+(\\.[0-9]+)?)");
+  text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
   static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
       power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
   if (bias.match(text))

@@ -48,6 +48,9 @@ std::optional<std::pair<Formula, size_t>> parseFormula(llvm::StringRef text);
 std::optional<std::map<std::string, double>> sameFormula(const Formula &asked, const Formula &known,
                                                          const std::vector<std::string> &reals);
 
+/// `text` with a product of matrices or of a matrix and a vector ("C = A B^T", "y = A x") in words.
+std::string matrixProductsInWords(llvm::StringRef text);
+
 /// `text` with the formulas that mean an operation in that operation's words.
 std::string formulasInWords(llvm::StringRef text, const Library &library);
 

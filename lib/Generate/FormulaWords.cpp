@@ -1,10 +1,10 @@
 //===- FormulaWords.cpp - the operation that a formula means, in words ----===//
 #include "Asides.h"
 #include "Formula.h"
+#include "optiml/Generate/Words.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 
 using namespace optiml::gen;
@@ -40,7 +40,7 @@ bool has(const ExprPtr &expr, Expr::Kind kind) {
 
 std::string print(const Expr &expr) {
   std::string text = std::to_string(int(expr.kind)) + expr.name +
-                     (expr.kind == Expr::Kind::Number ? llvm::formatv("{0}", expr.value).str() : "") + "(";
+                     (expr.kind == Expr::Kind::Number ? shortestNumber(expr.value) : "") + "(";
   for (const ExprPtr &arg : expr.args)
     text += print(*arg) + ",";
   return text + ")";
@@ -80,6 +80,12 @@ bool spellOut(Formula &formula) {
   static const llvm::StringSet<> scalars = {"alpha",  "beta",  "gamma",  "n",   "eps",  "epsilon", "k",  "s",     "t",
                                             "lambda", "scale", "factor", "low", "high", "lo",      "hi", "slope", "pi"};
   static const llvm::StringSet<> reductions = {"sum", "prod", "mean", "max", "min"};
+  bool isNamed = false; // "x / 8 + mask": the names of stages say more than the formula
+  visit(formula.value, [&](const Expr &one) {
+    isNamed |= one.kind == Expr::Kind::Name && (one.name == "mask" || one.name == "bias" || one.name == "residual");
+  });
+  if (isNamed)
+    return false;
   formula.value = rewrite(formula.value, unflattened);
   if (formula.target)
     formula.target = rewrite(formula.target, unflattened);
@@ -104,6 +110,9 @@ bool spellOut(Formula &formula) {
     if (own.empty() && formula.target)
       llvm::copy_if(names, std::inserter(own, own.end()),
                     [](const std::string &name) { return !scalars.contains(name) && name.size() <= 2; });
+    if (own.empty()) // "(a - b)^2"
+      llvm::copy_if(names, std::inserter(own, own.end()),
+                    [](const std::string &name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'd'; });
     if (own.empty())
       return false;
     formula.value = rewrite(formula.value, [&](ExprPtr one) {
@@ -230,7 +239,7 @@ std::string inWords(const Known &known, const std::map<std::string, double> &val
   std::string text = known.words;
   for (const Real &real : known.op->reals)
     if (auto value = values.find(real.name); value != values.end() && !real.words.empty())
-      text += " " + real.words[0] + " = " + llvm::formatv("{0}", value->second).str();
+      text += " " + real.words[0] + " = " + shortestNumber(value->second);
   return text;
 }
 

@@ -140,6 +140,8 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
       std::replace(type.begin(), type.end(), '_', ' ');
   } else if (first == "not")
     op.notWith = list(value, ",");
+  else if (first == "needs")
+    op.needs = list(value, ",");
   else if (first == "size")
     return parseSize(rest, value, op);
   else if (first == "real")

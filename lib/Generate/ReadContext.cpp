@@ -100,6 +100,8 @@ bool Reader::isDataName(const Operation &op, const Span &span) const {
                                            "weights", "mask",     "matrix",       "output", "outputs", "maps",
                                            "rows",    "features", "coefficients", "file",   "bins",    "results"};
   size_t next = *llvm::max_element(span.at) + 1;
+  if (span.at.size() == 1 && tokens[span.at[0]].raw == "embeddings")
+    return true;
   static const std::set<StringRef> behindVerb = {"in",         "by",        "from", "so", "ascending",
                                                  "descending", "according", ",",    "."};
   if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() &&

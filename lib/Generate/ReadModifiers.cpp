@@ -8,6 +8,7 @@ using namespace optiml::gen;
 
 /// The longest phrase at each place wins.
 llvm::Error Reader::findType() {
+  std::string ofKeys; // counts where there is no other
   for (size_t at = 0; at < tokens.size(); ++at) {
     std::string best;
     Span span;
@@ -28,6 +29,11 @@ llvm::Error Reader::findType() {
     const std::string &word = tokens[at].raw;
     bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" ||
                             tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
+    static const std::set<StringRef> roundsTo = {"nearest", "next", "closest"};
+    if (at > 0 && roundsTo.count(tokens[at - 1].raw)) {
+      use(span);
+      continue;
+    }
     if (span.at.size() == 1 &&
         ((word == "long" && (ofLong.count(after) || (next < tokens.size() && !tokens[next].values.empty()))) ||
          (word == "half" && (other || ofHalf.count(after)))))
@@ -37,11 +43,16 @@ llvm::Error Reader::findType() {
       use(span);
       continue;
     }
-    bool ofIndices = next < tokens.size() && (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" || tokens[next].text == "key");
+    bool ofIndices = next < tokens.size() &&
+                     (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" ||
+                      tokens[next].text == "key" || tokens[next].raw == "payload" || tokens[next].raw == "payloads");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
-    if (ofIndices)
+    if (ofIndices) {
+      if (tokens[next].text == "key")
+        ofKeys = best;
       continue;
+    }
     if ((type == "int" && best == "unsigned") || (type == "unsigned" && best == "int")) {
       type = "unsigned"; // "random integers, unsigned"
       continue;
@@ -50,6 +61,8 @@ llvm::Error Reader::findType() {
       return refuse("it names three types, " + type + ", " + otherType + " and " + best);
     (type.empty() || type == best ? type : otherType) = best;
   }
+  if (type.empty())
+    type = ofKeys;
   for (const Token &token : tokens)
     if (auto named = vocabulary.implied.find(token.raw); named != vocabulary.implied.end() && type.empty())
       type = named->second; // "saxpy in double" is double
@@ -58,6 +71,10 @@ llvm::Error Reader::findType() {
 
 /// "A times transposed B" is not "A transposed".
 bool Reader::joinsOperands(const Span &span) const {
+  // "each column of a row-major matrix" is no "each … row".
+  size_t last = span.at.back();
+  if (last + 1 < tokens.size() && tokens[last + 1].text == "major")
+    return true;
   for (size_t at = span.at.front(); at < span.at.back(); ++at) {
     const Token &token = tokens[at];
     if (!llvm::is_contained(span.at, at) && (token.text == "multiply" || token.raw == "by" || token.raw == "and" || token.raw == "with"))
@@ -86,6 +103,9 @@ void Reader::findModifiers() {
     const Token &token = tokens[at];
     bool counted = at && !tokens[at - 1].values.empty();
     StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].text) : "";
+    static const std::set<StringRef> rowsOfData = {"sample", "example", "observation", "query"};
+    if (at > 0 && tokens[at - 1].text == "each" && rowsOfData.count(token.raw))
+      modifiers.push_back({"row", Span{{at}}, true});
     if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() &&
         tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
       modifiers.push_back({"row", Span{{at}}, true}); // "for each of 2000 samples"
@@ -93,6 +113,23 @@ void Reader::findModifiers() {
         next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
       modifiers.push_back({token.text, Span{{at}}, true});
   }
+  dropInnerModifiers();
+}
+
+/// "squared Euclidean distance" is not the Euclidean one as well.
+void Reader::dropInnerModifiers() {
+  std::vector<Modifier> all = modifiers;
+  llvm::erase_if(modifiers, [&](const Modifier &inner) {
+    return llvm::any_of(all, [&](const Modifier &outer) {
+      return !outer.soft && outer.name != inner.name && outer.span.at.size() > inner.span.at.size() &&
+             inner.span.at.front() >= outer.span.at.front() && inner.span.at.back() <= outer.span.at.back() &&
+             llvm::any_of(library.operations(), [&](const Operation &op) {
+               return llvm::any_of(op.choices, [&](const Choice &choice) {
+                 return llvm::is_contained(choice.values, inner.name) && llvm::is_contained(choice.values, outer.name);
+               });
+             });
+    });
+  });
 }
 
 bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier) {
@@ -106,10 +143,21 @@ llvm::Error Reader::applyModifiers() {
   for (const Choice &choice : heavy.op->choices)
     result.choices[choice.name] = choice.values.front();
   std::map<std::string, std::string> chosen;
+  std::map<std::string, bool> ofRange; // chosen by what is reduced, which the result's axis overrules
   auto apply = [&](const Modifier &modifier) -> llvm::Error {
     for (const Choice &choice : heavy.op->choices)
       if (llvm::is_contained(choice.values, modifier.name)) {
         auto [it, isNew] = chosen.insert({choice.name, modifier.name});
+        // "over its rows to one sum per column"
+        static const std::set<StringRef> ranges = {"over", "across", "along"};
+        bool isRange = ranges.count(tokens[modifier.span.at[0]].raw), wasRange = ofRange[choice.name];
+        ofRange[choice.name] = isRange && (isNew || wasRange);
+        if (!isNew && isRange && !wasRange) {
+          use(modifier.span);
+          return llvm::Error::success();
+        }
+        if (!isNew && wasRange && !isRange)
+          it->second = modifier.name;
         if (!isNew && it->second != modifier.name)
           return refuse("it asks for both " + it->second + " and " + modifier.name);
         result.choices[choice.name] = modifier.name;
@@ -118,8 +166,9 @@ llvm::Error Reader::applyModifiers() {
     return llvm::Error::success();
   };
   // A modifier may share a word with the name of the operation: "sort … in descending order".
-  auto free = [&](const Modifier &modifier) {
-    return overlaps(modifier.span, heavy.span) || llvm::any_of(modifier.span.at, [&](size_t at) { return !used[at]; });
+  auto free = [&, before = used](const Modifier &modifier) { // "both transposed" is two of them
+    return overlaps(modifier.span, heavy.span) ||
+           llvm::any_of(modifier.span.at, [&](size_t at) { return !before[at]; });
   };
   // "12 nonzeros per row" of an operation that knows no axes says nothing about one.
   bool hasAxis = choiceOffers(*heavy.op, "row") || choiceOffers(*heavy.op, "column");
@@ -155,8 +204,8 @@ llvm::Error Reader::applyModifiers() {
                       " is not offered with '" + modifier.name + "'");
     } else if (isOfVector(modifier)) {
       use(modifier.span);
-    } else if (modifier.span.at.size() > 1 && heavy.op->sizes.size() == 1 && !index.mentions(heavy.op, modifier.name) &&
-               free(modifier)) {
+    } else if (modifier.span.at.size() > 1 && (heavy.op->sizes.size() == 1 || heavy.op->group == "Histograms") &&
+               !index.mentions(heavy.op, modifier.name) && free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
   }

@@ -1,4 +1,4 @@
-//===- ReadNumbers.cpp - sizes, shapes and constants of a request ---------===//
+//===- ReadNumbers.cpp - sizes and constants of a request -----------------===//
 #include "Reader.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,6 +37,14 @@ bool Reader::setNumber(const std::string &name, double value, size_t at) {
   return false;
 }
 
+/// What stands between a number and what it counts: "100 equally wide bins", not "100 floats in bins".
+static bool endsCount(const Token &token, size_t distance) {
+  static const std::set<StringRef> ends = {",", "and", "of", "with", "from", "."},
+                                   far = {".", "in", "to", "by", "for", "on", "from", "x", "(", ")", "="};
+  return token.isNumber() || token.text == "each" || ends.count(token.raw) ||
+         (distance > 1 && (token.isShape() || far.count(token.raw)));
+}
+
 /// "300 rows", "k = 16", "batch of 8", "scale by 2.5".
 bool Reader::assignBeside(size_t at) {
   double value = tokens[at].values[0];
@@ -46,20 +54,31 @@ bool Reader::assignBeside(size_t at) {
     int rank = 0;
   };
   std::optional<Candidate> best;
+  std::map<std::string, int> sides[2]; // ranks by name, behind the number and before it
   auto offer = [&](const std::string &name, const Span &span, int rank) {
     bool fits = llvm::none_of(heavy.op->sizes,
                               [&](const Size &size) { return size.name == name && value < double(size.least); });
-    if (fits && !given[name] && (!best || rank > best->rank))
+    if (!fits || given[name])
+      return;
+    // A name on both sides counts for more: "window of 20 samples".
+    bool isBefore = span.at.back() < at;
+    auto [other, isNew] = sides[isBefore].insert({name, rank});
+    other->second = std::max(other->second, rank);
+    if (auto both = sides[!isBefore].find(name); both != sides[!isBefore].end())
+      rank = std::max(rank, both->second) + 2;
+    if (!best || rank > best->rank)
       best = Candidate{name, span, rank};
   };
-  static const std::vector<std::string> between = {"=", "of", "is", "size", "equal", "to", "a", "length", "be", "at", "width", "number", "count", "value"};
+  static const std::vector<std::string> between = {"=",     "of",     "is",   "size", "equal",  "to",
+                                                   "a",     "length", "be",   "at",   "width",  "number",
+                                                   "count", "value",  "with", "has",  "having", "exactly"};
   std::vector<bool> none(tokens.size(), false);
   for (const Named &wanted : numbersWanted())
     for (const std::string &text : *wanted.words) {
       std::vector<std::string> phrase = vocabulary.words(text);
       // "10000 ints": that many elements.
-      if (!wanted.target && wanted.name == "n" && typeAt.count(at + 1))
-        offer(wanted.name, Span{{at + 1}}, 8);
+      if (!wanted.target && wanted.name == "n" && heavy.op->sizes[0].name == "n" && typeAt.count(at + 1))
+        offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 7 : 3);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
       // features".
       static const std::set<std::string> before = {"and",  "to", "from", "between", "in", "by",
@@ -68,13 +87,15 @@ bool Reader::assignBeside(size_t at) {
       auto isDimension = [&](size_t between) {
         return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]);
       };
-      for (size_t next : {at + 1, at + 2})
-        if (!standsBefore && !(next == at + 2 && next < tokens.size() && isDimension(at + 1)) && next < tokens.size() &&
-            (next == at + 1 ||
-             (!tokens[at + 1].isNumber() && tokens[at + 1].raw != "," && tokens[at + 1].raw != "and" &&
-              tokens[at + 1].raw != "of" && tokens[at + 1].raw != "with")))
-          if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none))
-            offer(wanted.name, *span, (next == at + 1 ? 6 : 3) + int(phrase.size()));
+      // "16 filters of size 3x3" are 16 filters.
+      standsBefore |= phrase.size() > 1 && (phrase.back() == vocabulary.canonical("size") || phrase.back() == "length");
+      for (size_t next = at + 1; !standsBefore && next < std::min(at + 4, tokens.size()); ++next) {
+        if (next > at + 1 && (isDimension(next - 1) || endsCount(tokens[next - 1], next - 1 - at)))
+          break;
+        bool isPlural = wanted.target && tokens[next].text == "element" && tokens[next].raw.back() == 's';
+        if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
+          offer(wanted.name, *span, (next == at + 1 ? 6 : next == at + 2 ? 3 : 1) + int(phrase.size()));
+      }
       // Before it: "k = 16", "window size of 5".
       for (size_t back = 1; back <= 4 && back <= at; ++back) {
         size_t begin = at - back;
@@ -94,183 +115,23 @@ bool Reader::assignBeside(size_t at) {
       }
     }
   // "add two vectors" counts the vectors.
-  if (!best || (tokens[at].spelled && best->name == "n"))
+  bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
+               (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
+  if (!best || inOne || (tokens[at].spelled && best->name == "n"))
     return false;
   if (!setNumber(best->name, value, at))
     return false;
   use(best->span);
+  assignEquals(at, value);
   return true;
 }
 
-/// Sets the dimensions of `rule` from the shape tokens `at`; false when they contradict each other.
-static bool readShapes(const ShapeRule &rule, const std::vector<Token> &tokens, const std::vector<size_t> &at,
-                       std::map<std::string, int64_t> &out) {
-  if (rule.shapes.size() != at.size())
-    return false;
-  for (size_t s = 0; s < at.size(); ++s) {
-    const std::vector<double> &values = tokens[at[s]].values;
-    if (values.size() != rule.shapes[s].size())
-      return false;
-    for (size_t d = 0; d < values.size(); ++d) {
-      if (values[d] != std::floor(values[d]))
-        return false;
-      llvm::SmallVector<StringRef, 4> names;
-      StringRef(rule.shapes[s][d]).split(names, '=');
-      for (StringRef name : names) {
-        auto [it, isNew] = out.insert({name.str(), int64_t(values[d])});
-        if (!isNew && it->second != int64_t(values[d]))
-          return false;
-      }
-    }
-  }
-  return true;
-}
-
-/// "gaussian blur 5x5" tells the size of the filter; an operation whose filter is fixed has one size only.
-llvm::Error Reader::readFixedFilter() {
-  auto hasSize = [&](StringRef name) { return llvm::any_of(heavy.op->sizes, [&](const Size &s) { return s.name == name; }); };
-  if (!hasSize("height") || !hasSize("width") || hasSize("window") || hasSize("kh") || hasSize("filter"))
-    return llvm::Error::success();
-  for (size_t at = 0; at < tokens.size(); ++at) {
-    const std::vector<double> &values = tokens[at].values;
-    if (used[at] || values.size() != 2 || values[0] != values[1] || values[0] > 11 || int(values[0]) % 2 == 0)
-      continue;
-    static const std::set<StringRef> grids = {"grid",    "board", "image", "matrix",     "field",   "cell",
-                                              "domain",  "map",   "torus", "array",      "picture", "world",
-                                              "feature", "maps",  "input", "activation", "tensor",  "plane"};
-    if (at + 1 < tokens.size() && (grids.count(tokens[at + 1].raw) || grids.count(tokens[at + 1].text)))
-      continue; // "a 9x9 board"
-    if (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3"))
-      return refuse("a filter of " + tokens[at].raw + " is not offered for " + heavy.op->name);
-    used[at] = true;
-  }
-  return llvm::Error::success();
-}
-
-/// "avgpool 3x3, batch 4, 28x28": of several shapes a small one right after the name is the window's.
-void Reader::readLeadingFilter() {
-  size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back() + 1;
-  if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 ||
-      tokens[at].values[1] > 15 ||
-      (llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2 && tokens[at].values[0] > 7))
-    return;
-  for (const ShapeRule &rule : heavy.op->shapes) {
-    std::map<std::string, int64_t> values;
-    if (rule.words.empty() || !llvm::is_contained(rule.words, "window") || !readShapes(rule, tokens, {at}, values))
-      continue;
-    for (const auto &[name, value] : values)
-      setNumber(name, double(value), at);
-    used[at] = true;
-    return;
-  }
-}
-
-/// A tensor whose last dimension is worked on is a matrix of all that stands before it: "layer norm of (32, 128, 768)".
-bool Reader::readLeadingDimensions(size_t at) {
-  bool byRow = llvm::is_contained(heavy.op->always, "row") ||
-               llvm::any_of(result.choices, [](const auto &choice) { return choice.second == "row"; });
-  const std::vector<double> &values = tokens[at].values;
-  for (const ShapeRule &rule : heavy.op->shapes) // "[1, 8, 32, 32, 32]" for channels and a volume
-    if (rule.words.empty() && rule.when.empty() && rule.shapes.size() == 1 && rule.shapes[0].size() > 3 &&
-        values.size() == rule.shapes[0].size() + 1 && llvm::all_of(heavy.op->shapes, [&](const ShapeRule &other) {
-          return other.shapes[0].size() <= rule.shapes[0].size();
-        })) {
-      bool fits = setNumber(rule.shapes[0][0], values[0] * values[1], at);
-      for (size_t d = 1; d < rule.shapes[0].size(); ++d)
-        fits &= setNumber(rule.shapes[0][d], values[d + 1], at);
-      return fits;
-    }
-  if (!byRow || values.size() < 3)
-    return false;
-  for (const ShapeRule &rule : heavy.op->shapes)
-    if (rule.words.empty() && rule.shapes.size() == 1 && rule.shapes[0].size() == 2) {
-      double rows = 1;
-      for (double v : llvm::ArrayRef(values).drop_back())
-        rows *= v;
-      return setNumber(rule.shapes[0][0], rows, at) && setNumber(rule.shapes[0][1], values.back(), at);
-    }
-  return false;
-}
-
-llvm::Error Reader::assignShapes() {
-  if (llvm::Error error = readFixedFilter())
-    return error;
-  auto beside = [&](size_t at, const std::vector<std::string> &words) {
-    for (const std::string &text : words) {
-      std::vector<std::string> phrase = vocabulary.words(text);
-      for (size_t begin = at > 4 ? at - 4 : 0; begin <= std::min(at + 2, tokens.size() - 1); ++begin)
-        if (begin != at)
-          if (std::optional<Span> span = matchPhrase(tokens, begin, phrase, 0, std::vector<bool>(tokens.size(), false))) {
-            bool cut = false; // "a 5x5 kernel", "kernel size of 5x5"; not "a 5x5 kernel on a 64x48 image"
-            static const std::set<std::string> between = {"size", "of", "=", "is", "shape", "a"};
-            for (size_t i = begin > at ? at + 1 : span->at.back() + 1; i < std::max(at, begin); ++i)
-              cut |= begin > at ? !tokens[i].values.empty() || vocabulary.isFiller(tokens[i].text) : !between.count(tokens[i].raw);
-            if (!cut)
-              return true;
-          }
-    }
-    return false;
-  };
-  auto take = [&](const std::vector<size_t> &at, const std::map<std::string, int64_t> &values) {
-    for (const auto &[name, value] : values)
-      setNumber(name, double(value), at[0]);
-    for (size_t i : at)
-      used[i] = true;
-  };
-  auto applies = [&](const ShapeRule &rule) {
-    auto [choice, value] = StringRef(rule.when).split('=');
-    return rule.when.empty() || result.choices[choice.str()] == value;
-  };
-  std::vector<size_t> open;
-  for (size_t at = 0; at < tokens.size(); ++at) {
-    if (!tokens[at].isShape() || used[at])
-      continue;
-    bool taken = false;
-    for (const ShapeRule &rule : heavy.op->shapes) {
-      std::map<std::string, int64_t> values;
-      if (!taken && !rule.words.empty() && beside(at, rule.words) && readShapes(rule, tokens, {at}, values)) {
-        take({at}, values);
-        taken = true;
-      }
-    }
-    // "clamp to [0, 6]"
-    std::vector<Named> reals;
+/// "M = N = K = 1000"
+void Reader::assignEquals(size_t at, double value) {
+  for (; at > 3 && tokens[at - 1].raw == "=" && tokens[at - 3].raw == "="; at -= 2)
     for (const Named &wanted : numbersWanted())
-      if (wanted.target && !given[wanted.name])
-        reals.push_back(wanted);
-    if (!taken && tokens[at].values.size() == 2 && reals.size() == 2 && tokens[at].values[0] < tokens[at].values[1] && tokens[at].values[0] <= 1 && tokens[at].values[1] < 1024) {
-      setNumber(reals[0].name, tokens[at].values[0], at);
-      setNumber(reals[1].name, tokens[at].values[1], at);
-      taken = true;
-    }
-    if (!taken && !open.empty() && tokens[at].values == tokens[open.back()].values && heavy.op->shapes.size() && llvm::none_of(heavy.op->shapes, [&](const ShapeRule &r) { return r.words.empty() && r.shapes.size() > 1; })) {
-      used[at] = true; // the same shape again: "two 64x64 images"
-      continue;
-    }
-    if (!taken)
-      open.push_back(at);
-  }
-  if (open.empty())
-    return llvm::Error::success();
-  for (const ShapeRule &rule : heavy.op->shapes) {
-    std::map<std::string, int64_t> values;
-    if (rule.words.empty() && applies(rule) && readShapes(rule, tokens, open, values)) {
-      take(open, values);
-      return llvm::Error::success();
-    }
-  }
-  if (open.size() == 1 && readLeadingDimensions(open[0]))
-    return llvm::Error::success();
-  // An operation on a plain sequence takes a matrix's elements one after the other.
-  if (open.size() == 1 && !heavy.op->sizes.empty() && heavy.op->sizes[0].name == "n" &&
-      llvm::none_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.words.empty() && rule.shapes[0].size() > 1; })) {
-    double product = 1;
-    for (double v : tokens[open[0]].values)
-      product *= v;
-    if (setNumber("n", product, open[0]))
-      return llvm::Error::success();
-  }
-  return refuse("the shape " + tokens[open[0]].raw + " does not fit " + heavy.op->name);
+      if (!given[wanted.name] && llvm::is_contained(*wanted.words, tokens[at - 4].raw))
+        setNumber(wanted.name, value, at - 4);
 }
 
 /// "batch 16, vocabulary 32000": what is left over are the dimensions that nothing was said about, in their order. A
@@ -280,7 +141,14 @@ void Reader::assignMissing() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
       continue;
-    if (llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw))
+    bool isFlag = tokens[at].values[0] == 1 && at > 1 && tokens[at - 1].raw == "is" &&
+                  llvm::any_of(llvm::ArrayRef(tokens).slice(at > 5 ? at - 5 : 0, at > 5 ? 5 : at),
+                               [](const Token &token) { return token.text == "flag"; }); // "where the flag is 1"
+    bool inTitle = llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw);
+    for (const auto *stages : {&result.before, &result.after})
+      for (const Stage &stage : *stages)
+        inTitle |= stage.operation->reals.empty() && StringRef(stage.operation->title).contains(tokens[at].raw);
+    if (isFlag || inTitle)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
                return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16;
@@ -294,8 +162,7 @@ void Reader::assignMissing() {
       }))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {
-    auto [choice, value] = StringRef(rule.when).split('=');
-    if (!rule.words.empty() || rule.shapes.size() != 1 || (!rule.when.empty() && result.choices[choice.str()] != value))
+    if (!rule.words.empty() || rule.shapes.size() != 1 || !isChosen(rule))
       continue;
     std::vector<std::string> missing;
     for (const std::string &name : rule.shapes[0])
@@ -307,6 +174,21 @@ void Reader::assignMissing() {
     for (size_t i = 0; i < open.size(); ++i)
       setNumber(missing[i], tokens[open[i]].values[0], open[i]);
     return;
+  }
+}
+
+/// "filled with ones", "the first zero"
+void Reader::assignWords() {
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    bool isZero = tokens[at].raw == "zero" || tokens[at].raw == "zeros" || tokens[at].raw == "zeroes",
+         isOne = tokens[at].raw == "ones";
+    if (used[at] || (!isZero && !isOne))
+      continue;
+    for (const Named &wanted : numbersWanted())
+      if (wanted.target && !given[wanted.name] && llvm::is_contained(*wanted.words, "value")) {
+        setNumber(wanted.name, isOne, at);
+        break;
+      }
   }
 }
 
@@ -339,8 +221,15 @@ llvm::Error Reader::assignNumbers() {
   readLeadingFilter();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
-      if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled)
-        assignBeside(at);
+      if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled) {
+        // "500 and 700 points": the name belongs to the first of them.
+        bool isSecond = !spelled && at > 1 && tokens[at - 1].raw == "and" && tokens[at - 2].isNumber() &&
+                        !tokens[at - 2].spelled && !used[at - 2];
+        if (isSecond)
+          std::swap(tokens[at].values, tokens[at - 2].values);
+        if (!assignBeside(at) && isSecond)
+          std::swap(tokens[at].values, tokens[at - 2].values);
+      }
   if (llvm::Error error = assignShapes())
     return error;
   for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
@@ -364,6 +253,7 @@ llvm::Error Reader::assignNumbers() {
   }
   assignPositional();
   assignMissing();
+  assignWords();
   // "of 1M floats": the number without a word of its own is the size, where there is one such size; or the constant.
   for (size_t at = 0; at < tokens.size(); ++at) {
     if (!tokens[at].isNumber() || used[at] || tokens[at].spelled)
@@ -394,6 +284,11 @@ llvm::Error Reader::assignNumbers() {
     for (const Named &named : wanted)
       if (!done && named.target && !given[named.name] && (!integral || value < 1024))
         done = setNumber(named.name, value, at);
+    // "100 matrix products of 16x16"
+    auto isOpen = [&](const Size &size) { return !given[size.name] && size.sameAs.empty(); };
+    if (!done && integral && value >= 2 && result.sizes.count("batch") && !given["batch"] &&
+        llvm::count_if(heavy.op->sizes, isOpen) == 1)
+      done = setNumber("batch", value, at);
     if (!done && integral && value >= 32 && heavy.op->sizes.size() && !given[heavy.op->sizes[0].name] && heavy.op->sizes[0].name == "n")
       done = setNumber("n", value, at);
     if (!done)
@@ -414,17 +309,47 @@ void Reader::readSingleStep() {
       result.sizes[size.name] = 1;
 }
 
+/// "the variance of a million doubles": one row.
+void Reader::readSingleRow() {
+  auto axis = result.choices.find("axis");
+  if (axis == result.choices.end() || axis->second != "all")
+    return;
+  bool isBatch = llvm::any_of(tokens, [](const Token &token) { return token.text == "batch"; });
+  if (isBatch && given["rows"])
+    axis->second = "row"; // "the largest of 10 logits, batch 256"
+  else if (given["cols"] && !given["rows"])
+    result.sizes["rows"] = 1;
+}
+
+/// "a 1024x1024 image" is one, of one channel.
+void Reader::readSingleImage() {
+  auto has = [&](const char *name) { return result.sizes.count(name) != 0; };
+  if (!has("channels") || !given["height"] || !given["width"])
+    return;
+  if (!given["batch"] && !given["channels"])
+    result.sizes["channels"] = 1;
+  if (has("batch") && !given["batch"])
+    result.sizes["batch"] = 1;
+}
+
 llvm::Error Reader::checkSizes() {
   readSingleStep();
+  readSingleImage();
+  readSingleRow();
   // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
+  bool saysOrder = false;
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    saysOrder |= tokens[at].raw == "n" && tokens[at + 1].raw == "=";
   for (const ShapeRule &rule : heavy.op->shapes) {
-    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || !given["n"])
+    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || (!given["n"] && !saysOrder))
       continue;
     llvm::SmallVector<StringRef, 4> names;
     StringRef(rule.shapes[0][0]).split(names, '=');
-    if (llvm::is_contained(names, "n") && llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
+    const StringRef *only = llvm::find_if(names, [&](StringRef name) { return given[name.str()]; });
+    if ((llvm::is_contained(names, "n") || saysOrder) &&
+        llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
       for (StringRef name : names)
-        result.sizes[name.str()] = result.sizes["n"];
+        result.sizes[name.str()] = result.sizes[only->str()];
   }
   for (const Size &size : heavy.op->sizes) {
     int64_t &value = result.sizes[size.name];

@@ -1,7 +1,8 @@
 //===- Reader.h - one request being read ------------------------*- C++ -*-===//
 //
-// Words are marked as used when something has been made of them; what is left over at the end must be harmless, or the request
-// is refused. Understand.cpp chooses the operations, ReadModifiers.cpp their properties, ReadNumbers.cpp sizes and constants.
+// Words are marked as used when something has been made of them; what is left over at the end must be harmless, or the
+// request is refused. Understand.cpp chooses the operations, ReadModifiers.cpp their properties, ReadShapes.cpp and
+// ReadNumbers.cpp sizes and constants, and CheckWords.cpp looks at the rest.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_GENERATE_READER_H
@@ -51,9 +52,20 @@ public:
       for (const ShapeRule &rule : op.shapes)
         know(rule.words);
       know(op.notWith);
+      know(op.needs);
       Document &document = documents[&op];
+      for (const std::string &phrase : op.notWith)
+        document.notWith.push_back(vocabulary.words(phrase));
+      for (const std::string &phrase : op.needs)
+        document.needs.push_back(vocabulary.words(phrase));
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
+        // "matrix multiplication" is as well a "matrix product".
+        std::vector<std::string> product = document.phrases.back();
+        if (llvm::is_contained(product, "matrix") && llvm::is_contained(product, "multiply")) {
+          llvm::replace(product, std::string("multiply"), std::string("product"));
+          document.phrases.insert(document.phrases.end() - 1, product);
+        }
         if (document.phrases.back().size() > 2) // "sum of the squares", "sum of squares"
           llvm::erase_if(document.phrases.back(),
                          [](const std::string &word) { return word == "of" || word == "the" || word == "an"; });
@@ -90,6 +102,8 @@ public:
     return score;
   }
   const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
+  const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
+  const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
   bool mentions(const Operation *op, const std::string &word) const { return documents.at(op).terms.count(word) != 0; }
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
   const std::set<std::string> &allNames() const { return nameWords; }
@@ -98,7 +112,7 @@ public:
 
 private:
   struct Document {
-    std::vector<std::vector<std::string>> phrases;
+    std::vector<std::vector<std::string>> phrases, notWith, needs;
     std::map<std::string, double> terms;
     double length = 0;
   };
@@ -108,11 +122,21 @@ private:
   double count = 0, total = 0;
 };
 
+/// That of the embedded library is made once.
+inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabulary &vocabulary) {
+  auto make = [&] { return std::make_shared<const Index>(library, vocabulary); };
+  if (&library != &Library::builtin() || &vocabulary != &Vocabulary::builtin())
+    return make();
+  static const std::shared_ptr<const Index> builtin = make();
+  return builtin;
+}
+
 class Reader {
 public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
-      : library(library), vocabulary(vocabulary), index(library, vocabulary),
-        tokens(vocabulary.tokenize(formulasInWords(withoutExamples(request), library))), used(tokens.size(), false) {
+      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
+        tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
+        used(tokens.size(), false) {
     correctSpelling();
   }
 
@@ -127,6 +151,7 @@ private:
   bool describesNext(const Match &match, const Match &next) const;
   bool joinsOperands(const Span &span) const;
   void findModifiers();
+  void dropInnerModifiers();
   bool appliedAgain(const Span &a, const Span &b) const;
   std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const;
   bool isExcluded(const Span &span) const;
@@ -137,20 +162,31 @@ private:
   bool isDataName(const Operation &op, const Span &span) const;
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
+  bool isLabel(size_t at) const;
+  unsigned countInputs() const;
+  std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
+  bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
   llvm::Error chooseOperations();
+  void shortenAround(std::vector<Match> &parts);
   llvm::Error orderStages(std::vector<Match> parts);
   llvm::Error applyModifiers();
   llvm::Error assignNumbers();
   llvm::Error readFixedFilter();
   void readLeadingFilter();
   bool readLeadingDimensions(size_t at);
+  bool readFilterBesideInput(const std::vector<size_t> &open);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
+  void assignEquals(size_t at, double value);
   void assignMissing();
   void readSingleStep();
+  void readSingleImage();
+  void readSingleRow();
+  bool isChosen(const ShapeRule &rule);
   void assignPositional();
+  void assignWords();
   llvm::Error chooseType();
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
@@ -169,7 +205,8 @@ private:
 
   const Library &library;
   const Vocabulary &vocabulary;
-  Index index;
+  std::shared_ptr<const Index> ownIndex;
+  const Index &index;
   std::vector<Token> tokens;
   std::vector<bool> used;
   std::set<size_t> typeAt; ///< words that name a type
@@ -183,6 +220,10 @@ private:
 
 /// Whether an operation comes in this form, always or by choice.
 bool choiceOffers(const Operation &op, const std::string &modifier);
+
+/// Sets the dimensions of `rule` from the shape tokens `at`; false when they contradict each other.
+bool readShapes(const ShapeRule &rule, const std::vector<Token> &tokens, const std::vector<size_t> &at,
+                std::map<std::string, int64_t> &out);
 
 /// Words that say nothing by themselves.
 bool isGrammar(StringRef word);

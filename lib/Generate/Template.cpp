@@ -349,6 +349,14 @@ llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, 
   return makeError("operation {0}: nothing is known of ${{{1}}", request.operation->name, inner);
 }
 
+/// Whether a value between these texts needs parentheses where it has operators of its own.
+static bool isOperand(StringRef before, StringRef after) {
+  before = before.rtrim(), after = after.ltrim();
+  bool begins = before.empty() || StringRef("(,=").contains(before.back()) || before.ends_with("return");
+  bool ends = after.empty() || StringRef(";,)").contains(after.front());
+  return !begins || !ends;
+}
+
 llvm::Expected<std::string> Renderer::expand(StringRef text, Place place, unsigned depth) {
   if (depth > 16)
     return makeError("operation {0}: definitions that hold themselves", request.operation->name);
@@ -372,7 +380,9 @@ llvm::Expected<std::string> Renderer::expand(StringRef text, Place place, unsign
     llvm::Expected<std::string> value = placeholder(*inner, place, depth + 1);
     if (!value)
       return value;
-    result += *value;
+    bool isFused = StringRef(*inner).starts_with("fget ") && !before.empty() && before.back().function.empty();
+    bool wraps = isFused && StringRef(*value).contains(' ') && isOperand(text.take_front(i), text.substr(end + 1));
+    result += wraps ? "(" + *value + ")" : *value;
     i = end + 1;
   }
   return result;

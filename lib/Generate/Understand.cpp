@@ -61,25 +61,53 @@ double Reader::offers(const Operation &op) const {
   return score;
 }
 
+/// Words of names of stages that are said as they stand: the vector of "add a bias vector" is none that a matrix is
+/// multiplied with.
+std::vector<bool> Reader::wordsOfStages() const {
+  std::vector<bool> result(tokens.size(), false);
+  for (const Operation &op : library.operations())
+    if (op.isStage && llvm::any_of(op.operands, [](const Operand &operand) { return operand.shape == "column"; }))
+      for (const std::vector<std::string> &phrase : index.phrases(&op))
+        for (size_t at = 0; at < tokens.size() && phrase.size() > 1; ++at)
+          if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used))
+            for (size_t word : span->at)
+              result[word] = true;
+  return result;
+}
+
 std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
+  std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
+  auto isName = [&](const std::vector<std::string> &phrase) {
+    return llvm::any_of(library.operations(), [&](const Operation &op) {
+      return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
+    });
+  };
   for (const Operation &op : library.operations()) {
     if (op.isFamily || op.isSnippet)
       continue;
-    if (llvm::any_of(op.notWith, [&](const std::string &word) {
-          std::vector<std::string> phrase = vocabulary.words(word);
-          for (size_t at = 0; at < tokens.size(); ++at)
-            if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, std::vector<bool>(tokens.size(), false)))
-              if (!isDataName(op, *span)) // but "the attention scores"
-                return true;
-          return false;
-        }))
+    auto forbids = [&](const std::vector<std::string> &phrase) {
+      for (size_t at = 0; at < tokens.size(); ++at)
+        if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
+          bool isData = isName(phrase) && isDataName(op, *span); // "the attention scores"
+          if (!isData && (op.isStage || llvm::none_of(span->at, [&](size_t word) { return ofStage[word]; })))
+            return true;
+        }
+      return false;
+    };
+    auto isSaid = [&](const std::vector<std::string> &phrase) {
+      for (size_t at = 0; at < tokens.size(); ++at)
+        if (matchPhrase(tokens, at, phrase, 0, none))
+          return true;
+      return false;
+    };
+    if (llvm::any_of(index.notWith(&op), forbids) || (!op.needs.empty() && llvm::none_of(index.needs(&op), isSaid)))
       continue;
     // A reduction along an axis is meant only where one is named.
     if (op.definitions.count("suffix") &&
         llvm::none_of(modifiers, [](const Modifier &m) { return m.name == "row" || m.name == "column"; }))
       continue;
-    double fits = offers(op) + 0.05 * index.bm25(&op, tokens);
+    double fits = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
     auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
       size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
       double score = fits - penalty - 0.15 * double(width - phrase.size());
@@ -117,6 +145,21 @@ bool Reader::appliedAgain(const Span &a, const Span &b) const {
   return false;
 }
 
+/// "matmul with the second matrix transposed": the transposition is a form in which another operation that is named,
+/// too, comes.
+bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &matches) const {
+  auto offersForm = [&](const Operation &op) {
+    return llvm::any_of(modifiers, [&](const Modifier &modifier) {
+      return !modifier.soft && overlaps(modifier.span, match.span) &&
+             llvm::any_of(op.choices, [&](const Choice &c) { return llvm::is_contained(c.values, modifier.name); });
+    });
+  };
+  return !match.op->isStage && llvm::any_of(matches, [&](const Match &other) {
+    return !other.op->isStage && other.op != match.op && other.score + 2 > match.score &&
+           !overlaps(other.span, match.span) && offersForm(*other.op);
+  });
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -128,6 +171,8 @@ llvm::Error Reader::chooseOperations() {
   for (const Match &match : matches) {
     if (llvm::any_of(match.span.at, [&](size_t at) { return taken[at]; }))
       continue;
+    if (!heavy.op && isFormOfAnother(match, matches))
+      continue;
     // A modifier that the operation offers ("transposed") is left to applyModifiers.
     if (heavy.op && match.op != heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
           return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
@@ -137,6 +182,18 @@ llvm::Error Reader::chooseOperations() {
         (namesData(match) || (!match.op->isStage && (isAside(match.span) || isDataName(*match.op, match.span))))) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
+      continue;
+    }
+    // "mandelbrot, max 500 iterations"
+    size_t first = match.first();
+    bool limits = heavy.op && match.span.at.size() == 1 && first + 1 < tokens.size() && tokens[first + 1].isNumber() &&
+                  llvm::any_of(heavy.op->sizes, [&](const Size &size) {
+                    return llvm::any_of(size.words, [&](const std::string &word) {
+                      return vocabulary.canonical(word) == tokens[first].text;
+                    });
+                  });
+    if (limits) {
+      taken[first] = true;
       continue;
     }
     bool elaborates = false;
@@ -184,15 +241,37 @@ bool Reader::describesNext(const Match &match, const Match &next) const {
   return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore && match.op->group == "Reductions";
 }
 
+/// "sum of the exponentials of an array" names the sum by "sum" alone, not by "sum array" around the exponentials.
+void Reader::shortenAround(std::vector<Match> &parts) {
+  for (Match &part : parts) {
+    Span before;
+    std::vector<std::string> words;
+    for (size_t at : part.span.at)
+      if (llvm::none_of(parts, [&](const Match &inside) {
+            return &inside != &part && inside.first() > part.first() && inside.first() < at;
+          })) {
+        before.at.push_back(at);
+        words.push_back(tokens[at].text);
+      }
+    if (before.at.size() < part.span.at.size() && llvm::is_contained(index.phrases(part.op), words)) {
+      part.span = before;
+      if (part.op == heavy.op)
+        heavy.span = before;
+    }
+  }
+}
+
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
+  shortenAround(parts);
   std::vector<std::vector<std::vector<Match>>> groups(
       1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
   for (size_t i = 0; i < parts.size(); ++i) {
     bool nested = i > 0 && describesNext(parts[i - 1], parts[i]), goesOn = false;
     int calls = 0; // "relu(conv2d(x))"
     if (i > 0)
-      for (size_t at = parts[i - 1].span.at.back() + 1; at < parts[i].first(); ++at) {
+      for (size_t last = parts[i - 1].span.at.back(), at = last + !isGrammar(tokens[last].raw); at < parts[i].first();
+           ++at) {
         const std::string &word = tokens[at].raw;
         calls += (word == "(") - (word == ")");
         if (word == "of" || word == "to" || word == "on" || word == "after" || word == "from")
@@ -243,73 +322,6 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     for (const Stage &stage : *stages)
       if (perColumn(stage) && heavy.op->columnIndex.empty())
         return refuse(heavy.op->name + " has no columns for " + stage.operation->name);
-  return llvm::Error::success();
-}
-
-/// "the number of bins is 64" is a size.
-bool Reader::countsSize(size_t at) const {
-  for (size_t next = at + 1; next < std::min(at + 6, tokens.size()); ++next)
-    if (tokens[next].isNumber())
-      return true;
-  return false;
-}
-
-llvm::Error Reader::checkWords() {
-  for (size_t at = 0; at < tokens.size(); ++at) {
-    const Token &token = tokens[at];
-    if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))
-      continue;
-    bool elementwise = token.text == "elementwise" || (token.text == "wise" && at > 0 && tokens[at - 1].text == "element");
-    if (elementwise && heavy.op->group == "Reductions" && result.before.empty())
-      return refuse("an element-wise " + heavy.op->name + " is none of its forms");
-    if (vocabulary.isForeign(token.text))
-      return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
-    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
-    bool ofStencil =
-        token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
-                                      [](const Token &next) {
-                                        return next.text == "neighbor" || next.text == "point" || next.raw == "live" ||
-                                               next.raw == "or"; // "six face neighbours"
-                                      });
-    if (ofStencil)
-      continue;
-    if (token.spelled && !filler && !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
-      return refuse("what '" + token.raw + "' counts is not clear");
-    bool known = index.mentions(heavy.op, token.text);
-    for (const auto *stages : {&result.before, &result.after})
-      for (const Stage &stage : *stages)
-        known |= index.mentions(stage.operation, token.text);
-    static const std::set<StringRef> counts = {"count", "counting", "many"};
-    bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
-    if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
-    if (filler || known)
-      continue;
-    for (const Named &wanted : numbersWanted())
-      for (const std::string &words : *wanted.words)
-        known |= llvm::is_contained(vocabulary.words(words), token.text);
-    if (known)
-      continue;
-    // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
-    // ("matrix" alone is no name: "the scenario matrix times …")
-    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 &&
-                      (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
-    for (const Span &span : stageSpans)
-      beforeName |= span.at.front() == at + 1;
-    // So does the name of another process behind it: "histogram equalization".
-    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
-                                  [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
-    if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
-      return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
-    if (beforeName)
-      return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
-    // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
-    // transpose").
-    if (const Operation *other = otherMeaning(at))
-      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
-                    "?)");
-    result.ignored.push_back(token.raw);
-  }
   return llvm::Error::success();
 }
 
@@ -387,14 +399,14 @@ std::string Understood::explain() const {
   for (const Size &size : operation->sizes)
     text += "size: " + size.name + " = " + std::to_string(sizes.at(size.name)) + "\n";
   for (const auto &[name, value] : reals)
-    text += "constant: " + name + " = " + llvm::formatv("{0}", value).str() + "\n";
+    text += "constant: " + name + " = " + shortestNumber(value) + "\n";
   for (const auto &[name, value] : choices)
     text += "choice: " + name + " = " + value + "\n";
   for (const auto &[which, stages] : {std::pair("before", &before), std::pair("after", &after)})
     for (const Stage &stage : *stages) {
       text += std::string("stage ") + which + ": " + stage.operation->name;
       for (const auto &[name, value] : stage.reals)
-        text += " " + name + "=" + llvm::formatv("{0}", value).str();
+        text += " " + name + "=" + shortestNumber(value);
       text += "\n";
     }
   for (const std::string &note : notes)

@@ -35,7 +35,7 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
         continue;
       if (kind != "synonym" && kind != "modifier" && kind != "type" && kind != "filler" && kind != "unknown" &&
           kind != "hint" && kind != "idle" && kind != "implies" && kind != "qualifier" && kind != "blas" &&
-          kind != "telling")
+          kind != "telling" && kind != "data")
         return makeError("words.txt:{0}: unknown kind '{1}'", i + 1, kind);
       if ((pass == 0) != (kind == "synonym" || kind == "blas"))
         continue;
@@ -51,6 +51,8 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
           result.spelled.insert(one.str());
         if (kind == "blas")
           result.addBlas(word);
+        else if (kind == "data")
+          result.data.insert(word);
         else if (kind == "qualifier")
           result.qualifiers.insert(word);
         else if (kind == "unknown" && StringRef(word).contains(' '))

@@ -38,6 +38,7 @@ std::string Vocabulary::stem(std::string word) {
   size_t n = word.size();
   if (verb && n > 3 && word[n - 1] == word[n - 2] && !StringRef("lsz").contains(word[n - 1]))
     word.pop_back(); // summing, clamped
+  replaceEnd(word, "ly", "", 5); // linearly, independently
   replaceEnd(word, "e", "", 3);
   if (replaceEnd(word, "our", "or", 3))
     return word;
@@ -141,6 +142,16 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
       }
   at = i + length;
   return value * factor;
+}
+
+std::string optiml::gen::shortestNumber(double value) {
+  char buffer[40];
+  for (int digits = 6; digits <= 17; ++digits) {
+    snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    if (strtod(buffer, nullptr) == value)
+      break;
+  }
+  return buffer;
 }
 
 static int spelledNumber(StringRef word) {
@@ -305,6 +316,11 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
         at += 2;
       }
       end = at + (at + 1 < tokens.size() && (tokens[at + 1].raw == "]" || tokens[at + 1].raw == ")"));
+      bool isMixed = (tokens[i].raw == "[") != (tokens[end].raw == "]");
+      bool isRange = token.values.size() == 2 && token.values[0] < token.values[1] &&
+                     (isMixed || token.values[0] <= 0 || token.values[0] != std::floor(token.values[0]));
+      if (isRange)
+        token.text = "interval";
     } else if (digit(i) && digit(i + 3) && tokens[i].isNumber() &&
                (tokens[i + 2].raw == "x" || tokens[i + 2].raw == "by") && isThing(tokens[i + 1]) &&
                i + 4 < tokens.size() && isThing(tokens[i + 4])) {
@@ -318,7 +334,10 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
         return tokens[at].raw == "on" && (at != i + 1 || (i > 0 && isTimes(tokens[i - 1])) ||
                                           (at + 2 < tokens.size() && isTimes(tokens[at + 2])));
       };
-      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && digit(end + 2)) {
+      // "128x64 by 64x32" are two.
+      auto isOther = [&](size_t at) { return tokens[at].raw != tokens[i + 1].raw && tokens[i + 1].raw == "x"; };
+      while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && !isOther(end + 1) &&
+             digit(end + 2)) {
         token.values.push_back(tokens[end + 2].values[0]);
         token.raw += "x" + tokens[end + 2].raw;
         end += 2;
@@ -408,8 +427,8 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
       if (at >= tokens.size())
         return std::nullopt;
       const Token &token = tokens[at];
-      bool equal = (token.text == phrase[w] && !token.isShape()) || (phrase[w] == "#" && token.spelled) ||
-                   (token.isNumber() && token.raw == phrase[w]);
+      bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) ||
+                   (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))

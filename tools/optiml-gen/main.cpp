@@ -29,6 +29,7 @@ fastest that passes is shown.
   -o FILE              where the program goes (default: standard output)
   --optimize[=BUDGET]  then search for faster kernels (optiml-clang -O-search); FILE becomes the optimized source
   --explain            print what was understood, write nothing
+  --explain=FILE       the same for every line of FILE
   --list               the operations and stages of the library; --list=markdown as tables
   --no-nvcc            do not compile with nvcc as well
   --ungated            show the program without compiling or running it
@@ -41,7 +42,7 @@ Exit code: 0 written; 1 an error; 2 not understood or not offered (the nearest o
 )";
 
 struct Invocation {
-  std::string request, output, budget;
+  std::string request, requests, output, budget;
   OwnFlags own;
   std::vector<std::string> searchFlags; ///< own flags that --optimize passes on
   unsigned repairs = 3;
@@ -74,6 +75,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
       result.budget = arg.split('=').second.str();
     } else if (arg == "--explain")
       result.explain = true;
+    else if (arg.starts_with("--explain="))
+      result.requests = arg.split('=').second.str();
     else if (arg == "--list" || arg == "--list=markdown") {
       result.list = true;
       result.markdown = arg != "--list";
@@ -100,20 +103,49 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
   return result;
 }
 
+/// The operations by their groups, in the order in which the groups come first.
 void list(bool markdown) {
-  std::string group;
+  std::vector<std::pair<std::string, std::vector<const Operation *>>> groups;
   for (const Operation &op : Library::builtin().operations()) {
     if (op.isFamily || op.isSnippet || op.says.empty())
       continue;
-    if (op.group != group)
-      llvm::outs() << (group.empty() ? "" : "\n") << (markdown ? "### " : "") << op.group << "\n\n"
-                   << (markdown ? "| operation | does | types | say for example |\n|---|---|---|---|\n" : "");
-    group = op.group;
-    if (markdown)
-      llvm::outs() << "| " << op.name << " | " << op.title << " | " << llvm::join(op.types, ", ") << " | " << op.says[0] << " |\n";
-    else
-      llvm::outs() << "  " << llvm::left_justify(op.name, 24) << op.title << "\n";
+    auto known = llvm::find_if(groups, [&](const auto &group) { return group.first == op.group; });
+    if (known == groups.end())
+      known = groups.insert(groups.end(), {op.group, {}});
+    known->second.push_back(&op);
   }
+  for (const auto &[group, operations] : groups) {
+    llvm::outs() << (group == groups[0].first ? "" : "\n") << (markdown ? "### " : "") << group << "\n\n"
+                 << (markdown ? "| operation | does | types | say for example |\n|---|---|---|---|\n" : "");
+    for (const Operation *op : operations)
+      if (markdown)
+        llvm::outs() << "| " << op->name << " | " << op->title << " | " << llvm::join(op->types, ", ") << " | "
+                     << op->says[0] << " |\n";
+      else
+        llvm::outs() << "  " << llvm::left_justify(op->name, 24) << op->title << "\n";
+  }
+}
+
+std::string explain(const Understood &understood) {
+  return understood.explain() + "gate: " + llvm::join(smallArguments(understood), " ") + "\n";
+}
+
+/// For every line of a file its request, what was understood or why it is refused, and an empty line.
+llvm::Error explainAll(const std::string &file) {
+  llvm::Expected<std::string> text = readFile(file);
+  if (!text)
+    return text.takeError();
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  llvm::StringRef(*text).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines) {
+    llvm::Expected<Understood> understood = understand(line, Library::builtin(), Vocabulary::builtin());
+    llvm::outs() << "request: " << line << "\n";
+    if (understood)
+      llvm::outs() << explain(*understood) << "\n";
+    else
+      llvm::outs() << "refused: " << llvm::toString(understood.takeError()) << "\n\n";
+  }
+  return llvm::Error::success();
 }
 
 /// The search runs as the user would run it; its emitted source takes the program's place.
@@ -231,6 +263,10 @@ int main(int argc, char **argv) {
     list(invocation->markdown);
     return 0;
   }
+  if (!invocation->requests.empty()) {
+    llvm::Error error = explainAll(invocation->requests);
+    return error ? fail(std::move(error), 1) : 0;
+  }
   llvm::Expected<std::unique_ptr<ModelSession>> session = openModels(invocation->own, "optiml-gen", "the request");
   if (!session)
     return fail(session.takeError(), 1);
@@ -239,7 +275,7 @@ int main(int argc, char **argv) {
   if (!understood && !asks)
     return fail(understood.takeError(), 2);
   if (invocation->explain) {
-    llvm::outs() << understood->explain() << "gate: " << llvm::join(smallArguments(*understood), " ") << "\n";
+    llvm::outs() << explain(*understood);
     return 0;
   }
   if (!understood) {

@@ -170,6 +170,32 @@ TEST(Requests, WhatIsSaidBesideThePointIsNoSize) {
   EXPECT_EQ(read("sparse matrix-vector product with 32000 nonzeros").sizes["rows"], 2000);
 }
 
+TEST(Requests, NumbersFindWhatTheyCount) {
+  EXPECT_EQ(read("DGEMM with M=N=K=1000").sizes["m"], 1000);
+  EXPECT_EQ(read("maximum over a sliding window of 8 elements").sizes["window"], 8);
+  EXPECT_EQ(read("distance matrix between 500 and 700 points").sizes["m"], 500);
+  EXPECT_EQ(read("100 matrix products of 16x16 in one batch").sizes["batch"], 100);
+  EXPECT_EQ(read("variance of a million doubles").sizes["rows"], 1);
+  EXPECT_EQ(read("max pooling of a 32x32 image, window 2").sizes["window"], 2);
+  EXPECT_EQ(read("batched matmul, batch 96, 128x64 by 64x32").sizes["n"], 32);
+  EXPECT_EQ(read("C = A^T B^T, A is 300x400, B is 500x300").sizes["m"], 400);
+  EXPECT_EQ(read("histogram of floats in [-5, 5)").reals["low"], -5);
+}
+
+TEST(Requests, ConstantsOfFormulasAreExact) {
+  EXPECT_EQ(read("y[i] = 0.0625*x[i]").before.at(0).reals.at("factor"), 0.0625);
+  EXPECT_EQ(shortestNumber(0.1), "0.1");
+  EXPECT_EQ(shortestNumber(1e-5), "1e-05");
+  EXPECT_EQ(shortestNumber(1.0 / 3), "0.3333333333333333");
+}
+
+TEST(Requests, ProductsInNotationAreProducts) {
+  EXPECT_EQ(read("y = A^T x").choices["op"], "transposed");
+  EXPECT_EQ(read("C = A B^T").choices["b"], "transposeb");
+  EXPECT_EQ(read("Y = X W + b").after.at(0).operation->name, "bias");
+  EXPECT_EQ(read("y = A x where A is sparse, CSR format").operation->name, "spmv-csr");
+}
+
 TEST(Requests, NamesOfDataAndOfMeansAreNoOperations) {
   EXPECT_EQ(read("softmax of the attention scores").operation->name, "softmax");
   EXPECT_EQ(read("nbody accelerations by direct summation").operation->name, "nbody");
@@ -178,11 +204,27 @@ TEST(Requests, NamesOfDataAndOfMeansAreNoOperations) {
 }
 
 TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
-  for (const char *request : {"sort an array of structs", "number of pixels in each bin of width 10", "sparse CSR matrix times a dense matrix with 32 columns",
-                              "length of the shortest path from source to dest", "laplace transform of a signal", "bfs with 10000 nodes and 50001 edges",
-                              "gaussian blur 9x9", "y = alpha*A*x + beta*y", "out[i] = x[i+1] - x[i]", "histogram equalization", "sum of every other element",
-                              "softmax with temperature", "gaussian elimination with pivoting", "k nearest neighbours", "mean of the local maxima",
-                              "sum of the values below 3", "count distinct values", "max unpooling", "geometric mean of an array"}) {
+  for (const char *request : {"sort an array of structs",
+                              "number of pixels in each bin of width 10",
+                              "sparse CSR matrix times a sparse matrix",
+                              "bilinearly interpolate two arrays",
+                              "sum of each diagonal of a matrix",
+                              "length of the shortest path from source to dest",
+                              "laplace transform of a signal",
+                              "bfs with 10000 nodes and 50001 edges",
+                              "gaussian blur 9x9",
+                              "y = alpha*A*x + beta*y",
+                              "out[i] = x[i+1] - x[i]",
+                              "histogram equalization",
+                              "sum of every other element",
+                              "softmax with temperature",
+                              "gaussian elimination with pivoting",
+                              "k nearest neighbours",
+                              "mean of the local maxima",
+                              "sum of the values below 3",
+                              "count distinct values",
+                              "max unpooling",
+                              "geometric mean of an array"}) {
     llvm::Expected<Understood> result = understand(request, Library::builtin(), Vocabulary::builtin());
     EXPECT_FALSE(bool(result)) << request << (result ? " is taken for " + result->operation->name : "");
     llvm::consumeError(result.takeError());

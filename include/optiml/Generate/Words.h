@@ -17,6 +17,9 @@
 
 namespace optiml::gen {
 
+/// The shortest decimal form that reads back as `value`.
+std::string shortestNumber(double value);
+
 struct Token {
   std::string text; ///< canonical form; "#" for numbers and shapes
   std::string raw;
@@ -36,7 +39,7 @@ struct Span {
 class Vocabulary {
 public:
   /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown:
-  /// phrase, …", "idle: phrase, …", "telling: word, …", "qualifier: word, …", "blas: name, …".
+  /// phrase, …", "idle: phrase, …", "telling: word, …", "data: word, …", "qualifier: word, …", "blas: name, …".
   static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
   static const Vocabulary &builtin();
 
@@ -44,6 +47,9 @@ public:
   /// A phrase's canonical words.
   std::vector<std::string> words(llvm::StringRef phrase) const;
   bool isFiller(const std::string &word) const { return fillers.count(word) != 0; }
+  /// What numbers are of ("offsets", "losses"): says nothing where it is no part of a name, though other operations
+  /// know it.
+  bool isData(const std::string &raw) const { return data.count(raw) != 0; }
   /// Words of the field that no operation offers ("eigenvalue").
   bool isForeign(const std::string &word) const { return foreign.count(word) != 0 && !isFiller(word); }
 
@@ -66,7 +72,7 @@ private:
   std::vector<Token> withoutQualifiers(std::vector<Token> tokens) const;
 
   std::map<std::string, std::string> synonyms; ///< stem to canonical
-  std::set<std::string> fillers, foreign, telling, spelled, qualifiers;
+  std::set<std::string> fillers, foreign, telling, spelled, qualifiers, data;
 };
 
 /// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them (not counting what

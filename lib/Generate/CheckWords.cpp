@@ -1,0 +1,116 @@
+//===- CheckWords.cpp - what is left of a request must be harmless --------===//
+#include "Reader.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+using namespace optiml::gen;
+
+/// "the number of bins is 64" is a size.
+bool Reader::countsSize(size_t at) const {
+  for (size_t next = at + 1; next < std::min(at + 6, tokens.size()); ++next)
+    if (tokens[next].isNumber())
+      return true;
+  return false;
+}
+
+/// "invert brightness: multiply by -1 and add 255": what stands before the colon is said again behind it.
+bool Reader::isLabel(size_t at) const {
+  size_t first = heavy.span.at.empty() ? tokens.size() : heavy.first();
+  for (const Span &span : stageSpans)
+    first = std::min(first, span.at.front());
+  for (size_t next = at + 1; next <= first && next < tokens.size(); ++next)
+    if (tokens[next].explains)
+      return true;
+  return false;
+}
+
+/// Arrays that an element-wise chain reads.
+unsigned Reader::countInputs() const {
+  unsigned count = 1;
+  for (const Stage &stage : result.before)
+    count += stage.operation->operands.size();
+  return heavy.op->says.empty() ? count : 0;
+}
+
+llvm::Error Reader::checkWords() {
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    const Token &token = tokens[at];
+    if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))
+      continue;
+    bool elementwise =
+        token.text == "elementwise" || (token.text == "wise" && at > 0 && tokens[at - 1].text == "element");
+    if (elementwise && heavy.op->group == "Reductions" && result.before.empty())
+      return refuse("an element-wise " + heavy.op->name + " is none of its forms");
+    if (vocabulary.isForeign(token.text))
+      return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
+    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
+    bool ofStencil =
+        token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
+                                      [](const Token &next) {
+                                        return next.text == "neighbor" || next.text == "point" || next.raw == "live" ||
+                                               next.raw == "or"; // "six face neighbours"
+                                      });
+    if (ofStencil)
+      continue;
+    if (token.spelled && token.values[0] == countInputs() && at + 3 < tokens.size() + 2 &&
+        llvm::any_of(
+            llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
+            [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
+      continue; // "a*b + c of three arrays"
+    if (token.spelled && !filler &&
+        !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
+      return refuse("what '" + token.raw + "' counts is not clear");
+    bool known = index.mentions(heavy.op, token.text);
+    for (const auto *stages : {&result.before, &result.after})
+      for (const Stage &stage : *stages)
+        known |= index.mentions(stage.operation, token.text);
+    static const std::set<StringRef> counts = {"count", "counting", "many"};
+    bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "…, then multiply it by B": a step of its own that was not understood
+    static const std::set<StringRef> steps = {"multiply", "add",  "subtract", "divide",   "sort",
+                                              "sum",      "scan", "square",   "transpos", "convolution",
+                                              "normaliz", "exp",  "revers",   "reduc"};
+    bool ofStage =
+        llvm::any_of(stageSpans, [&](const Span &span) { return span.at.front() > at && span.at.front() < at + 5; });
+    if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" &&
+        !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    if (filler || known)
+      continue;
+    for (const Named &wanted : numbersWanted())
+      for (const std::string &words : *wanted.words)
+        known |= llvm::is_contained(vocabulary.words(words), token.text);
+    if (known)
+      continue;
+    // An unknown word right before the name changes what is meant: "wavelet transform", "topological sort".
+    // ("matrix" alone is no name: "the scenario matrix times …")
+    bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 &&
+                      (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
+    for (const Span &span : stageSpans)
+      beforeName |= span.at.front() == at + 1;
+    // So does the name of another process behind it: "histogram equalization".
+    bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
+                                  [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
+    if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
+      return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
+    if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
+      return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
+    // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
+    // transpose").
+    if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
+                    "?)");
+    bool behindName = at > 0 && llvm::is_contained(heavy.span.at, at - 1);
+    for (const Span &span : stageSpans)
+      behindName |= at > 0 && llvm::is_contained(span.at, at - 1);
+    // A word that other operations know, or that stands right behind the name, has a meaning that would be lost: "the
+    // sum of the first half", "N-body with Barnes-Hut".
+    bool isTechnical = index.isKnown(token.text) || vocabulary.isKnown(token.raw);
+    if ((isTechnical || behindName) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    result.ignored.push_back(token.raw);
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,98 @@
+//===- MatrixFormula.cpp - products of matrices and vectors in words ------===//
+//
+// "C = A B^T", "y = A^T x", "S = Q @ K.T": capital letters are matrices, small ones vectors. Only a product of two,
+// perhaps with a vector added to a matrix; anything else is left as it stands.
+//
+//===----------------------------------------------------------------------===//
+#include "Formula.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Regex.h"
+
+using namespace optiml::gen;
+using llvm::StringRef;
+
+namespace {
+
+struct Factor {
+  StringRef name;
+  bool transposed = false;
+  bool isMatrix() const { return name[0] >= 'A' && name[0] <= 'Z'; }
+};
+
+/// Nothing where it is no product of two that an operation could mean.
+std::string inWords(const Factor &left, const Factor &right) {
+  if (left.isMatrix() && right.isMatrix()) {
+    if (left.name == right.name)
+      return right.transposed && !left.transposed && left.name != "L" ? "matrix times its own transpose" : "";
+    return std::string("matmul") + (left.transposed ? " with a transposed" : "") +
+           (right.transposed ? (left.transposed ? " and b transposed" : " with b transposed") : "");
+  }
+  if (left.isMatrix() && !right.transposed)
+    return left.transposed ? "matrix vector multiply with the matrix transposed" : "matrix vector multiply";
+  return "";
+}
+
+} // namespace
+
+/// "tanh(A B + bias)", "A x B", "A x + b": products that are not assigned.
+static std::string withoutTarget(StringRef text) {
+  static const llvm::Regex inParentheses(
+      "\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([A-Z])(\\^T|\\.T|')? *(\\)|\\+ *[a-z] *\\)|\\+)"),
+      cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"),
+      leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
+      rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
+      affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
+  llvm::SmallVector<StringRef, 8> groups;
+  Factor left, right;
+  std::string after;
+  if (inParentheses.match(text, &groups))
+    left = {groups[1], !groups[2].empty()}, right = {groups[3], !groups[4].empty()},
+    after = groups[5].size() > 2 ? "+ bias )" : groups[5].str();
+  else if (cross.match(text, &groups))
+    left = {groups[2]}, right = {groups[3]}, after = groups[4].str();
+  else if (leftTransposed.match(text, &groups))
+    left = {groups[2], true}, right = {groups[4]}, after = groups[5].str();
+  else if (rightTransposed.match(text, &groups))
+    left = {groups[2]}, right = {groups[3], true}, after = groups[5].str();
+  else if (affine.match(text, &groups))
+    left = {groups[2]}, right = {groups[3]}, after = " + bias" + groups[5].str();
+  std::string words = groups.empty() ? "" : inWords(left, right);
+  if (StringRef(after).starts_with(" + bias")) // a "vector + bias" would be read otherwise
+    words = "gemv";
+  if (words.empty())
+    return text.str();
+  size_t begin = size_t(left.name.data() - text.data()),
+         end = size_t(groups.back().data() + groups.back().size() - text.data());
+  return text.take_front(begin).str() + " " + words + " " + after + text.substr(end).str();
+}
+
+std::string optiml::gen::matrixProductsInWords(StringRef text) {
+  static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
+  static const llvm::Regex product(
+      "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
+      "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
+      elementwise("element-? ?wise|pointwise|hadamard|solve|solution", llvm::Regex::IgnoreCase);
+  static const llvm::Regex joined(
+      "(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))");                       // "C = AB"
+  static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
+      vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
+                                                                                                         // vector"
+  for (const llvm::Regex *tight : {&joined, &applied})
+    if (tight->match(text))
+      return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));
+  if (vector.match(text))
+    return vector.sub("\\1 matrix vector multiply with the matrix transposed \\5", text);
+  llvm::SmallVector<StringRef, 10> groups;
+  if (elementwise.match(text))
+    return text.str();
+  if (!product.match(text, &groups))
+    return withoutTarget(text);
+  Factor left{groups[3], !groups[4].empty()}, right{groups[6], !groups[7].empty()};
+  std::string words = inWords(left, right);
+  bool isMatrix = groups[2][0] >= 'A' && groups[2][0] <= 'Z', adds = !groups[8].empty();
+  std::string added = !adds ? " " : llvm::isUpper(groups[8].back()) ? ", then add another matrix " : " + bias ";
+  if (words.empty() || isMatrix != right.isMatrix() || (adds && !isMatrix))
+    return text.str();
+  size_t begin = size_t(groups[2].data() - text.data()), end = size_t(groups[9].data() - text.data());
+  return text.take_front(begin).str() + " " + words + added + text.substr(end).str();
+}
