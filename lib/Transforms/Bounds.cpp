@@ -366,7 +366,8 @@ std::set<std::string> optiml::changedParameters(const Kernel &kernel) {
     if (!changes)
       return;
     const Expr *target = e->args[0].get();
-    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && !target->args[0]->type.isPointer())
+    auto within = [](const Type &base) { return !base.isPointer() || llvm::StringRef(base.text).ends_with("]"); };
+    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && within(target->args[0]->type))
       target = target->args[0].get();
     for (const Param &param : kernel.params)
       if (target->kind == ExprKind::Var && target->text == param.name)

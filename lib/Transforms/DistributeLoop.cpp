@@ -323,7 +323,8 @@ private:
     std::vector<SortedFold> folds = findSortedFolds(kernel, model, *s, out);
     Arrays sorted;
     for (const SortedFold &fold : folds)
-      sorted.insert(fold.array);
+      for (const std::string &array : fold.arrays())
+        sorted.insert(array);
     auto reductions = findReductions(*s, state.hints.strictFloat, sorted);
     if (!reductions)
       return reductions.takeError();
@@ -396,7 +397,7 @@ private:
 
   /// How many elements of a sorted array are kept, which the array's extent or a condition bounds.
   llvm::Expected<int64_t> sizeOf(const SortedFold &fold) {
-    if (state.hints.strictFloat && fold.type.isFloat())
+    if (state.hints.strictFloat && fold.type.isFloat() && !fold.places)
       return notApplicable("zeros of different signs in '{0}' may change places (--optiml-fp=strict)", fold.array);
     int64_t extent = fold.extent(), most = sortedSize(extent);
     int64_t size = entries && entries < most ? entries : most;
@@ -413,22 +414,22 @@ private:
     return size;
   }
 
-  /// The sorted arrays of which iteration i of a loop over them reads element i.
-  std::vector<size_t> readsSorted(Stmt &loop) const {
-    std::vector<size_t> result;
+  /// The sorted arrays of which iteration i of a loop over them reads element i: which of `done`, and their names.
+  std::vector<std::pair<size_t, std::string>> readsSorted(Stmt &loop) const {
+    std::vector<std::pair<size_t, std::string>> result;
     auto counted = asCountedLoop(loop);
     if (!counted || counted->step != 1 || constantValue(counted->lower) != std::optional<int64_t>(0))
       return result;
-    for (size_t k = 0; k < done.size(); ++k) {
-      const SortedFold &fold = done[k].first;
-      unsigned mentioned = 0, own = 0;
-      walkExprs(loop, [&](const ExprRef &e) {
-        mentioned += e->kind == ExprKind::Var && e->text == fold.array;
-        own += isElement(e, fold.array, counted->var);
-      });
-      if (mentioned && mentioned == own && model.poly(counted->upper) == fold.count)
-        result.push_back(k);
-    }
+    for (size_t k = 0; k < done.size(); ++k)
+      for (const std::string &array : done[k].first.arrays()) {
+        unsigned mentioned = 0, own = 0;
+        walkExprs(loop, [&](const ExprRef &e) {
+          mentioned += e->kind == ExprKind::Var && e->text == array;
+          own += isElement(e, array, counted->var);
+        });
+        if (mentioned && mentioned == own && model.poly(counted->upper) == done[k].first.count)
+          result.emplace_back(k, array);
+      }
     return result;
   }
   static bool isElement(const ExprRef &e, const std::string &array, const std::string &index) {
@@ -438,12 +439,12 @@ private:
 
   /// A thread that takes at most one iteration reads one element: constant indices find it, and the array stays in registers.
   void readOwnElements(Stmt &loop, const CountedLoop &counted, std::vector<StmtRef> &out) {
-    for (size_t k : readsSorted(loop)) {
-      auto &[fold, merger] = done[k];
-      ExprRef own = var(freshName(taken, fold.array + "_of_thread"), fold.type);
-      for (StmtRef &s : merger.ownElement(own->text))
+    for (const auto &[k, array] : readsSorted(loop)) {
+      const SortedFold &fold = done[k].first;
+      ExprRef own = var(freshName(taken, array + "_of_thread"), array == fold.array ? fold.type : fold.places->type);
+      for (StmtRef &s : done[k].second.ownElement(array, own->text))
         out.push_back(std::move(s));
-      rewriteExprs(*loop.body[0], [&](const ExprRef &e) -> ExprRef { return isElement(e, fold.array, counted.var) ? own : nullptr; });
+      rewriteExprs(*loop.body[0], [&, name = array](const ExprRef &e) -> ExprRef { return isElement(e, name, counted.var) ? own : nullptr; });
     }
   }
 
