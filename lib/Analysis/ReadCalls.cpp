@@ -6,6 +6,7 @@
 // helper itself writes must be all that the statement evaluates.
 //
 //===----------------------------------------------------------------------===//
+#include "Choices.h"
 #include "Reader.h"
 
 using namespace optiml;
@@ -387,12 +388,13 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   auto claimed = taken;
   std::vector<StmtRef> made;
   HoistPoint outer = std::exchange(hoist, {});
-  if (outer.before && !computes)
+  bool chooses = computes && returnedValues(fn).empty(); // clamps its argument step by step, say
+  if (outer.before && (!computes || chooses))
     hoist.before = &made;
   std::set<std::string> changed;
   auto value = readInPlace(x, fn, made, changed);
   hoist = outer;
-  bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value));
+  bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value)) && (!chooses || foldChoices(made));
   // A helper that writes stays a call, unless it is a variable that nothing else in the statement names: its arguments may
   // be what it writes, or depend on it.
   if (!outer.before || !outer.statement ||
