@@ -36,7 +36,7 @@ public:
   bool VisitStmt(cl::Stmt *s) {
     if (llvm::isa<cl::GCCAsmStmt, cl::MSAsmStmt>(s))
       refuse("it contains inline assembly");
-    if (llvm::isa<cl::GotoStmt, cl::IndirectGotoStmt, cl::LabelStmt, cl::SwitchStmt, cl::CXXTryStmt, cl::CXXForRangeStmt>(s))
+    if (llvm::isa<cl::GotoStmt, cl::IndirectGotoStmt, cl::LabelStmt, cl::CXXTryStmt, cl::CXXForRangeStmt>(s))
       refuse("its control flow is not structured");
     if (llvm::isa<cl::LambdaExpr, cl::VAArgExpr, cl::CXXNewExpr, cl::CXXDeleteExpr, cl::CXXThrowExpr>(s))
       refuse("it contains a construct that is kept verbatim");

@@ -262,6 +262,9 @@ unsigned KernelModel::variesName(const std::string &name) const {
   return it == variance.end() ? 0 : it->second;
 }
 
+/// An array itself, where `isPointer` tells of arrays and pointers alike.
+static bool isArray(const Type &type) { return type.isPointer() && (llvm::StringRef(type.text).ends_with("]") || type.bytes > 8); }
+
 unsigned KernelModel::varies(const ExprRef &e) const {
   unsigned result = 0;
   walk(e, [&](const ExprRef &n) {
@@ -369,7 +372,8 @@ void KernelModel::collectVariance() {
 
 ExprRef KernelModel::resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const {
   ExprRef root = e;
-  while (root->kind == ExprKind::Subscript) {
+  // What the pointers in an array lead to is not the array.
+  while (root->kind == ExprKind::Subscript && (subscripts.empty() || !root->type.isPointer() || isArray(root->type))) {
     subscripts.insert(subscripts.begin(), root->args[1]);
     root = root->args[0];
   }
@@ -416,7 +420,8 @@ ExprRef KernelModel::resolve(const ExprRef &e, std::vector<ExprRef> &subscripts)
 bool KernelModel::isPrivate(ExprRef root) const {
   bool own = false;
   while (true) {
-    if (root->kind == ExprKind::Member && !root->args[0]->type.isPointer() && !root->type.isPointer()) {
+    if (root->kind == ExprKind::Member && !root->args[0]->type.isPointer() &&
+        (!root->type.isPointer() || isArray(root->type))) {
       own = true;
       root = root->args[0];
     } else if (root->kind == ExprKind::Unary && root->text == "&") {
@@ -476,17 +481,19 @@ void KernelModel::visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
   switch (e->kind) {
   case ExprKind::Subscript: {
     bool element = !e->type.isPointer() || e->args[0]->type.cls == Type::Class::Pointer;
-    const Expr *root = e.get();
+    ExprRef root = e;
     std::vector<ExprRef> indices;
-    while (root->kind == ExprKind::Subscript) {
+    while (root->kind == ExprKind::Subscript && (indices.empty() || !root->type.isPointer() || isArray(root->type))) {
       indices.push_back(root->args[1]);
-      root = root->args[0].get();
+      root = root->args[0];
     }
     if (element)
       addAccess(e, stmt, path, guards, read, write, false, op);
     for (const ExprRef &index : indices)
       sub(index);
-    if (root->kind != ExprKind::Var)
+    if (root->kind == ExprKind::Subscript) // a pointer in an array of pointers
+      sub(root);
+    else if (root->kind != ExprKind::Var)
       sub(e->args[0]->kind == ExprKind::Subscript ? intLit(0) : e->args[0]);
     return;
   }

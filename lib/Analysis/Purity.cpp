@@ -10,7 +10,8 @@ using namespace clang;
 namespace {
 class BodyCheck : public RecursiveASTVisitor<BodyCheck> {
 public:
-  BodyCheck(PurityAnalysis &purity) : purity(purity) {}
+  /// `makesObject`: of a constructor, whose object is its value.
+  BodyCheck(PurityAnalysis &purity, bool makesObject) : purity(purity), makesObject(makesObject) {}
   bool pure = true;
   bool stop() {
     pure = false;
@@ -35,12 +36,18 @@ public:
   }
 
 private:
-  static bool isLocalArray(const Expr *base) {
-    auto *ref = dyn_cast<DeclRefExpr>(base->IgnoreParenImpCasts());
+  bool isLocalArray(const Expr *base) const {
+    base = base->IgnoreParenImpCasts();
+    if (auto *element = dyn_cast<ArraySubscriptExpr>(base); element && element->getType()->isArrayType())
+      return isLocalArray(element->getBase());
+    if (auto *member = dyn_cast<MemberExpr>(base))
+      return makesObject && member->getType()->isArrayType() && isa<CXXThisExpr>(member->getBase()->IgnoreParenImpCasts());
+    auto *ref = dyn_cast<DeclRefExpr>(base);
     auto *v = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
     return v && v->isLocalVarDecl() && v->getType()->isArrayType() && !v->hasAttr<CUDASharedAttr>();
   }
   PurityAnalysis &purity;
+  bool makesObject;
 };
 } // namespace
 
@@ -70,7 +77,7 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
   } else if (unsigned id = function->getBuiltinID()) {
     result = ast.BuiltinInfo.isConst(id);
   } else if (function->hasBody(definition)) {
-    BodyCheck check(*this);
+    BodyCheck check(*this, isa<CXXConstructorDecl>(definition));
     check.TraverseStmt(definition->getBody());
     result = check.pure;
     if (auto *constructor = dyn_cast<CXXConstructorDecl>(definition)) {

@@ -1,4 +1,5 @@
 //===- Read.cpp - a kernel's tree ----------------------------------------===//
+#include "Choices.h"
 #include "Reader.h"
 #include "optiml/Analysis/Jumps.h"
 
@@ -47,6 +48,7 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
   removeContinues(*kernel->body);
   splitRecords(*kernel, records, taken);
   normalize(*kernel);
+  foldChoices(*kernel);
   return kernel;
 }
 

@@ -6,6 +6,7 @@
 // helper itself writes must be all that the statement evaluates.
 //
 //===----------------------------------------------------------------------===//
+#include "Choices.h"
 #include "Reader.h"
 
 using namespace optiml;
@@ -387,12 +388,13 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   auto claimed = taken;
   std::vector<StmtRef> made;
   HoistPoint outer = std::exchange(hoist, {});
-  if (outer.before && !computes)
+  bool chooses = computes && returnedValues(fn).empty(); // clamps its argument step by step, say
+  if (outer.before && (!computes || chooses))
     hoist.before = &made;
   std::set<std::string> changed;
   auto value = readInPlace(x, fn, made, changed);
   hoist = outer;
-  bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value));
+  bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value)) && (!chooses || foldChoices(made));
   // A helper that writes stays a call, unless it is a variable that nothing else in the statement names: its arguments may
   // be what it writes, or depend on it.
   if (!outer.before || !outer.statement ||
@@ -510,4 +512,54 @@ ExprRef Reader::call(const cl::CallExpr *x) {
     if (ExprRef place = pointedTo(e->args[0]); place->kind == ExprKind::Subscript && place != e->args[0])
       e->args[0] = addressOf(place);
   return e;
+}
+
+/// A variable, an element whose index is computed from variables alone, or a member of one: the same before and after a store.
+static bool isSteady(const ExprRef &place) {
+  if (place->kind == ExprKind::Member)
+    return !place->args[0]->type.isPointer() && isSteady(place->args[0]);
+  bool loads = place->kind == ExprKind::Subscript && (place->args[0]->kind != ExprKind::Var || hasEffects(place->args[1]));
+  if (place->kind == ExprKind::Subscript)
+    walk(place->args[1], [&](const ExprRef &e) { loads |= e->kind == ExprKind::Subscript || e->kind == ExprKind::Member; });
+  return !loads && (place->kind == ExprKind::Var || place->kind == ExprKind::Subscript);
+}
+
+bool Reader::sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out) {
+  static const std::map<llvm::StringRef, std::pair<const char *, const char *>> known = {
+      {"sincosf", {"sinf", "cosf"}},       {"sincos", {"sin", "cos"}},           {"__sincosf", {"__sinf", "__cosf"}},
+      {"sincospif", {"sinpif", "cospif"}}, {"sincospi", {"sinpi", "cospi"}}};
+  const cl::FunctionDecl *fn = x->getDirectCallee();
+  if (!fn || !fn->getIdentifier() || !sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) || fn->getNumParams() != 3)
+    return false;
+  auto functions = known.find(fn->getName());
+  if (functions == known.end())
+    return false;
+  auto [sine, cosine] = functions->second;
+  cl::QualType type = fn->getParamDecl(0)->getType();
+  if (ast.hasSameUnqualifiedType(type, ast.FloatTy) && fn->getName() == "sincos")
+    std::tie(sine, cosine) = std::pair("sinf", "cosf"); // the overload for float
+  std::vector<StmtRef> before;
+  ExprRef angle = converted(hoisted(x->getArg(0), before), type), places[2];
+  for (unsigned i : {0, 1}) {
+    ExprRef pointer = inPlace(x->getArg(i + 1));
+    places[i] = pointedTo(pointer);
+    if (places[i] == pointer && pointer->type.pointee)
+      places[i] = subscript(pointer, intLit(0), *pointer->type.pointee);
+    if (!isSteady(places[i]) || !wholeTree(places[i]) ||
+        !ast.hasSameUnqualifiedType(x->getArg(i + 1)->getType()->getPointeeType(), type))
+      return false;
+  }
+  if (hasEffects(angle) || !wholeTree(angle))
+    return false;
+  out.insert(out.end(), before.begin(), before.end());
+  bool stays = angle->kind == ExprKind::FloatLit || (angle->kind == ExprKind::Var && !mentions(places[0], angle->text));
+  if (!stays) {
+    out.push_back(local(uniqueName("angle"), type.getUnqualifiedType(), angle, x));
+    angle = var(out.back()->text, out.back()->type);
+  }
+  for (unsigned i : {0, 1}) {
+    out.push_back(newStmt(StmtKind::Expr, x));
+    out.back()->expr = assign("=", places[i], callOf(i ? cosine : sine, {angle}, convert(type.getUnqualifiedType()), true));
+  }
+  return true;
 }

@@ -320,6 +320,8 @@ void Reader::statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool f
     out.push_back(s);
     return;
   }
+  if (auto *x = llvm::dyn_cast<cl::SwitchStmt>(source))
+    return readSwitch(x, out) ? void() : opaqueStmt(source, out);
   if (auto *x = llvm::dyn_cast<cl::ReturnStmt>(source)) {
     if (!inlining.empty() && x->getRetValue())
       return returnValue(x, out);
@@ -345,7 +347,7 @@ void Reader::statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool f
       }
     StmtRef s = newStmt(StmtKind::Expr, source);
     if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
-      if (inlinedStatement(c, s, out))
+      if (inlinedStatement(c, s, out) || sineAndCosine(c, out))
         return;
     }
     s->expr = hoisted(e, out);

@@ -221,6 +221,10 @@ private:
   static int unrollHint(const cl::AttributedStmt *attributed);
   void loop(const cl::ForStmt *source, std::vector<StmtRef> &out, int unroll);
   void statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool flatten);
+  /// A switch whose cases neither fall through nor are left from within, as an if; false for others.
+  bool readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out);
+  /// sincosf(x, &a, &b) as two assignments; false for other calls.
+  bool sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out);
   /// A declaration that `declaration` keeps as a tree (so that one of several in a statement can stand alone).
   bool simple(const cl::VarDecl *v);
 };

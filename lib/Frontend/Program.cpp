@@ -127,7 +127,7 @@ public:
     if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
       for (const TemplateArgument &argument : list->asArray())
         kernel.argumentsAreBuiltin &= isBuiltin(argument);
-    SourceLocation end = sm.getExpansionLoc(fn->getEndLoc());
+    SourceLocation end = sm.getExpansionRange(fn->getEndLoc()).getEnd(); // of a macro that makes the kernel: behind its arguments
     kernel.inMainFile = sm.isInMainFile(end);
     if (kernel.inMainFile)
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));

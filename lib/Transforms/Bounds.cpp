@@ -161,6 +161,52 @@ static std::optional<Poly> greatestQuotient(const Poly &p, const Poly::Monomial 
   return result - Poly(1);
 }
 
+/// What an integer can be by its type, where that is narrow, and by masks and shifts.
+static std::optional<std::pair<int64_t, int64_t>> rangeByType(const ExprRef &e) {
+  if (e->type.cls == Type::Class::Bool)
+    return {{0, 1}};
+  if (!e->type.isInt())
+    return std::nullopt;
+  std::optional<std::pair<int64_t, int64_t>> result;
+  if (e->type.bytes <= 2) {
+    int64_t values = int64_t(1) << 8 * e->type.bytes;
+    result = e->type.isSigned ? std::pair(-values / 2, values / 2 - 1) : std::pair(int64_t(0), values - 1);
+  }
+  auto constant = e->args.size() == 2 ? constantValue(e->args[1]) : std::nullopt;
+  if (e->kind == ExprKind::Cast && e->type.bytes >= 4) {
+    auto inner = rangeByType(e->args[0]);
+    return inner && (e->type.isSigned || inner->first >= 0) ? inner : std::nullopt;
+  }
+  if (e->kind != ExprKind::Binary || !constant || *constant < 0)
+    return result;
+  auto inner = rangeByType(e->args[0]);
+  bool positive = inner && inner->first >= 0, isUnsigned = !e->args[0]->type.isSigned && e->args[0]->type.bytes >= 4;
+  if (e->text == "&")
+    return {{0, *constant}};
+  if (e->text == ">>" && positive && *constant < 63)
+    return {{inner->first >> *constant, inner->second >> *constant}};
+  if (e->text == ">>" && isUnsigned && *constant > 0 && *constant < 8 * e->type.bytes)
+    return {{0, int64_t((e->type.bytes == 8 ? ~uint64_t(0) : uint64_t(UINT32_MAX)) >> *constant)}};
+  if (e->text == "/" && positive && *constant > 0)
+    return {{inner->first / *constant, inner->second / *constant}};
+  if (e->text == "%" && *constant > 0 && (positive || isUnsigned))
+    return {{0, *constant - 1}};
+  return result;
+}
+
+static void addTypeFacts(const KernelModel &model, const Poly &p, std::vector<Poly> &facts) {
+  for (const std::string &atom : p.atoms()) {
+    ExprRef e = model.atomExpr(atom);
+    if (const Stmt *d = model.declaration(atom); d && !e && d->dims.empty())
+      e = d->expr && model.singleAssignment(atom) && rangeByType(d->expr) ? castTo(d->type, d->expr) : var(atom, d->type);
+    auto range = e ? rangeByType(e) : std::nullopt;
+    if (!range)
+      continue;
+    facts.push_back(Poly::atom(atom) - Poly(range->first));
+    facts.push_back(Poly(range->second) - Poly::atom(atom));
+  }
+}
+
 /// Adds what is known of quotients and remainders of non-negative values by constants and by products of parameters that
 /// occur in `p`. The parameters go into `divisors`: the facts hold when they are not negative (a thread that divides by 0
 /// has no result).
@@ -179,7 +225,9 @@ static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vecto
     Poly value = model.poly(e->args[0]);
     addDivisionFacts(model, value, facts, divisors);
     auto low = lowerBound(model, value, facts), high = upperBound(model, value, facts);
-    if (!low || !low->constant() || *low->constant() < 0)
+    // An unsigned value may have wrapped around: it has a remainder all the same.
+    bool remainder = e->text == "%" && !e->args[0]->type.isSigned && e->args[0]->type.bytes >= 4;
+    if (!remainder && (!low || !low->constant() || *low->constant() < 0))
       continue;
     if (product)
       for (const std::string &factor : by.atoms())
@@ -267,6 +315,7 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
     for (auto &[index, facts] : cases) {
       for (std::string axis : {"x", "y", "z"})
         facts.push_back(Poly::atom("gridDim." + axis) * Poly::atom("blockDim." + axis) - Poly::atom("globalIdx." + axis) - Poly(1));
+      addTypeFacts(model, index, facts);
       addDivisionFacts(model, index, facts, range.nonNegative);
       std::vector<std::pair<Poly, Poly>> parts = takeCompoundStrides(model, index);
       for (const auto &[stride, value] : parts)
@@ -330,7 +379,8 @@ std::set<std::string> optiml::changedParameters(const Kernel &kernel) {
     if (!changes)
       return;
     const Expr *target = e->args[0].get();
-    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && !target->args[0]->type.isPointer())
+    auto within = [](const Type &base) { return !base.isPointer() || llvm::StringRef(base.text).ends_with("]"); };
+    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && within(target->args[0]->type))
       target = target->args[0].get();
     for (const Param &param : kernel.params)
       if (target->kind == ExprKind::Var && target->text == param.name)

@@ -5,8 +5,8 @@
 // they fold values into are combined by shuffles (and shared memory across warps), everything else is done by all threads
 // of the group alike, and what is written outside these loops is written by the first one.
 //
-// Legal: the kernel uses one axis, through its global index alone, and does not synchronize, so its threads may be
-// anywhere. Within a group all threads compute the same values outside distributed loops. A loop is distributed when its
+// Legal: the kernel uses x, and y and z if it likes (batches, heads: they stay axes of the grid), through their global indices
+// alone, and does not synchronize, so its threads may be anywhere. Within a group all threads compute the same values outside distributed loops. A loop is distributed when its
 // iterations touch each other only through recognized reductions: what they write is a different element in each, in
 // arrays that overlap nothing else the loop accesses (recorded as conditions). Between the regions, barriers keep
 // the order of accesses that may meet. Reductions of floating-point numbers change their order of evaluation.
@@ -325,7 +325,8 @@ private:
       return notApplicable("line {0}: sorted arrays are combined by whole warps", s->line);
     Arrays sorted;
     for (const SortedFold &fold : folds)
-      sorted.insert(fold.array);
+      for (const std::string &array : fold.arrays())
+        sorted.insert(array);
     auto reductions = findReductions(*s, state.hints.strictFloat, sorted);
     if (!reductions)
       return reductions.takeError();
@@ -398,7 +399,7 @@ private:
 
   /// How many elements of a sorted array are kept, which the array's extent or a condition bounds.
   llvm::Expected<int64_t> sizeOf(const SortedFold &fold) {
-    if (state.hints.strictFloat && fold.type.isFloat())
+    if (state.hints.strictFloat && fold.type.isFloat() && !fold.places)
       return notApplicable("zeros of different signs in '{0}' may change places (--optiml-fp=strict)", fold.array);
     int64_t extent = fold.extent(), most = sortedSize(extent);
     int64_t size = entries && entries < most ? entries : most;
@@ -415,22 +416,22 @@ private:
     return size;
   }
 
-  /// The sorted arrays of which iteration i of a loop over them reads element i.
-  std::vector<size_t> readsSorted(Stmt &loop) const {
-    std::vector<size_t> result;
+  /// The sorted arrays of which iteration i of a loop over them reads element i: which of `done`, and their names.
+  std::vector<std::pair<size_t, std::string>> readsSorted(Stmt &loop) const {
+    std::vector<std::pair<size_t, std::string>> result;
     auto counted = asCountedLoop(loop);
     if (!counted || counted->step != 1 || constantValue(counted->lower) != std::optional<int64_t>(0))
       return result;
-    for (size_t k = 0; k < done.size(); ++k) {
-      const SortedFold &fold = done[k].first;
-      unsigned mentioned = 0, own = 0;
-      walkExprs(loop, [&](const ExprRef &e) {
-        mentioned += e->kind == ExprKind::Var && e->text == fold.array;
-        own += isElement(e, fold.array, counted->var);
-      });
-      if (mentioned && mentioned == own && model.poly(counted->upper) == fold.count)
-        result.push_back(k);
-    }
+    for (size_t k = 0; k < done.size(); ++k)
+      for (const std::string &array : done[k].first.arrays()) {
+        unsigned mentioned = 0, own = 0;
+        walkExprs(loop, [&](const ExprRef &e) {
+          mentioned += e->kind == ExprKind::Var && e->text == array;
+          own += isElement(e, array, counted->var);
+        });
+        if (mentioned && mentioned == own && model.poly(counted->upper) == done[k].first.count)
+          result.emplace_back(k, array);
+      }
     return result;
   }
   static bool isElement(const ExprRef &e, const std::string &array, const std::string &index) {
@@ -440,12 +441,12 @@ private:
 
   /// A thread that takes at most one iteration reads one element: constant indices find it, and the array stays in registers.
   void readOwnElements(Stmt &loop, const CountedLoop &counted, std::vector<StmtRef> &out) {
-    for (size_t k : readsSorted(loop)) {
-      auto &[fold, merger] = done[k];
-      ExprRef own = var(freshName(taken, fold.array + "_of_thread"), fold.type);
-      for (StmtRef &s : merger.ownElement(own->text))
+    for (const auto &[k, array] : readsSorted(loop)) {
+      const SortedFold &fold = done[k].first;
+      ExprRef own = var(freshName(taken, array + "_of_thread"), array == fold.array ? fold.type : fold.places->type);
+      for (StmtRef &s : done[k].second.ownElement(array, own->text))
         out.push_back(std::move(s));
-      rewriteExprs(*loop.body[0], [&](const ExprRef &e) -> ExprRef { return isElement(e, fold.array, counted.var) ? own : nullptr; });
+      rewriteExprs(*loop.body[0], [&, name = array](const ExprRef &e) -> ExprRef { return isElement(e, name, counted.var) ? own : nullptr; });
     }
   }
 
@@ -524,6 +525,8 @@ public:
                                                {{"threads", "512"}}, {{"threads", "1024"}},              {{"threads", "32"}, {"rows", "4"}},
                                                {{"threads", "64"}},                      {{"threads", "8"}, {"rows", "32"}},
                                                {{"threads", "16"}, {"rows", "16"}},      {{"threads", "4"}, {"rows", "64"}}};
+    if (!pays(state))
+      return {};
     int64_t entries = entriesOf(state);
     if (!entries)
       return kernelSite(*this, state, offers);
@@ -532,6 +535,28 @@ public:
       params["entries"] = std::to_string(entries);
     std::vector<ActionTemplate> sites = kernelSite(*this, state, withEntries);
     return sites.empty() ? kernelSite(*this, state, offers) : sites;
+  }
+
+  /// Threads of two axes are mostly neighbours along x already, and many: only where loops run along rows instead, or the
+  /// launch has few threads, are they worth a group each.
+  static bool pays(const KernelState &state) {
+    KernelState trial = state;
+    auto kernel = remappable(trial, 1, 32, /*batches=*/true);
+    if (!kernel) {
+      llvm::consumeError(kernel.takeError());
+      return false;
+    }
+    if (!usesGlobalIndex(**kernel, 1) && !usesGlobalIndex(**kernel, 2))
+      return true;
+    if (fewThreads(state.hints))
+      return true;
+    KernelModel model(**kernel, {0, 0, 0});
+    int balance = 0;
+    for (const auto &[path, loop] : countedLoops(**kernel))
+      for (const Access &access : model.accesses())
+        if (insideOf(access, loop))
+          balance += int(accessesNeighbours(access, loop->init->text)) - int(accessesNeighbours(access, "globalIdx.x"));
+    return balance > 0;
   }
 
   /// How many entries of sorted arrays are enough for the launch that is known; 0: that is not known, or there are none.
@@ -563,7 +588,7 @@ public:
       if (p.type.pointee && p.type.pointee->isVolatile)
         return notApplicable("the kernel reads volatile memory, which may differ between threads");
     KernelState result = state;
-    auto made = remappable(result, 1, threads * rows);
+    auto made = remappable(result, 1, threads * rows, /*batches=*/true);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
@@ -575,18 +600,22 @@ public:
     if (llvm::Error e = Sharing(result, *kernel, model, {threads}, entries).run())
       return std::move(e);
 
-    for (unsigned axis : {1, 2})
-      requireOneCopy(result, axis);
     LaunchStep &step = result.rewrite.plan.steps[0];
+    for (unsigned axis : {1, 2}) {
+      bool batch = usesGlobalIndex(*kernel, axis);
+      step.grid[axis] = batch ? result.overOriginal(threadsAlong(axis)) : IntExpr::literal(1);
+      if (batch)
+        result.require(IntExpr::of(step.grid[axis].str() + " <= 65535"), "a grid cannot be larger");
+      else
+        requireOneCopy(result, axis);
+    }
     std::string work = threadsAlong(0);
-    step.grid = {result.overOriginal("ceildiv(" + work + ", " + std::to_string(rows) + ")"), IntExpr::literal(1), IntExpr::literal(1)};
-    if (rows == 1)
-      step.grid[0] = result.overOriginal(work);
+    step.grid[0] = result.overOriginal(rows == 1 ? work : "ceildiv(" + work + ", " + std::to_string(rows) + ")");
     result.require(IntExpr::of(step.grid[0].str() + " <= 2147483647"), "a grid cannot be larger");
     step.block = {IntExpr::literal(threads), IntExpr::literal(rows), IntExpr::literal(1)};
-    lowerGlobalIndex(*kernel, [&](unsigned) -> ExprRef {
-      ExprRef block = builtin("blockIdx.x");
-      return rows == 1 ? block : add(mul(block, intLit(rows)), builtin("threadIdx.y"));
+    lowerGlobalIndex(*kernel, [&](unsigned axis) -> ExprRef {
+      ExprRef block = axisBuiltin("blockIdx", axis);
+      return rows == 1 || axis ? block : add(mul(block, intLit(rows)), builtin("threadIdx.y"));
     });
     kernel->maxThreads = unsigned(threads * rows);
     result.tree = kernel;

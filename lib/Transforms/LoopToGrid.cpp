@@ -24,8 +24,6 @@ namespace {
 
 /// Other loops of the thread are run again by every iteration's thread: with more iterations than this, better not.
 constexpr int64_t mostRepeated = 16;
-/// A launch with fewer threads than this for each multiprocessor leaves some of the GPU idle.
-constexpr int64_t threadsToFill = 2048;
 
 bool contains(const Stmt &s, const Stmt *wanted) {
   return &s == wanted || llvm::any_of(s.body, [&](const StmtRef &child) { return contains(*child, wanted); });
@@ -507,22 +505,13 @@ private:
 
   /// The launch does not fill the GPU, or neighbouring iterations access neighbours where neighbouring threads do not.
   static bool pays(const KernelState &state, Stmt &loop) {
-    const LaunchHints &hints = state.hints;
-    double threads = 1;
-    for (unsigned a = 0; a < 3; ++a)
-      threads *= double(hints.grid[a]) * double(hints.block[a]);
-    if (threads < double(threadsToFill) * hints.multiprocessors)
+    if (fewThreads(state.hints))
       return true;
     KernelModel model(*state.tree, {0, 0, 0});
-    auto isUnit = [&](const Access &access, const std::string &atom) {
-      auto factor = access.subscripts.back().coefficient(atom);
-      auto c = factor ? factor->constant() : std::nullopt;
-      return c && *c != 0 && std::abs(*c) <= 4;
-    };
     int balance = 0;
     for (const Access &access : model.accesses())
-      if (access.space == Space::Global && !access.subscripts.empty() && insideOf(access, &loop))
-        balance += int(isUnit(access, loop.init->text)) - int(isUnit(access, "globalIdx.x"));
+      if (insideOf(access, &loop))
+        balance += int(accessesNeighbours(access, loop.init->text)) - int(accessesNeighbours(access, "globalIdx.x"));
     return balance > 0;
   }
 };

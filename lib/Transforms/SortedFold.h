@@ -16,15 +16,26 @@ namespace optiml {
 struct SortedFold {
   struct Insertion {
     Stmt *stmt;
-    ExprRef value;
+    ExprRef value, place; ///< place: what comes into `places`, null without
+  };
+  /// An array of what belongs to each value: a number that grows from one iteration to the next, so that of equal values
+  /// the one with the lesser number comes first.
+  struct Places {
+    std::string array;
+    Type type;
+    Stmt *declaration = nullptr;
   };
   std::string array;
   Type type;               ///< of an element
+  std::optional<Places> places;
   bool descending = true;  ///< the largest values, else the smallest
   Poly count;              ///< how many values are kept
   Stmt *declaration = nullptr;
-  Stmt *fill = nullptr;    ///< the loop before that gives all `count` elements one value
+  std::vector<Stmt *> fills; ///< the loops before that give all `count` elements one value
   std::vector<Insertion> insertions;
+  std::vector<std::string> arrays() const {
+    return places ? std::vector{array, places->array} : std::vector{array};
+  }
   int64_t extent() const { return *constantValue(declaration->dims[0]); }
 };
 
@@ -50,8 +61,8 @@ public:
   /// After these statements every thread of the group has the best of all its threads' values. For a block they hold a
   /// barrier; before they run again there must be another one.
   std::vector<StmtRef> combine();
-  /// Declares `name` with the value of element threadIdx.x, for threads that have one.
-  std::vector<StmtRef> ownElement(const std::string &name);
+  /// Declares `name` with the value of element threadIdx.x of one of the arrays, for threads that have one.
+  std::vector<StmtRef> ownElement(const std::string &array, const std::string &name);
 
 private:
   ExprRef element(const ExprRef &index) const { return subscript(var(fold.array, fold.type), index, fold.type); }
@@ -59,9 +70,19 @@ private:
   ExprRef worse(const ExprRef &a, const ExprRef &b) const { return extreme(!fold.descending, a, b); }
   ExprRef extreme(bool most, const ExprRef &a, const ExprRef &b) const;
   StmtRef everyElement(const std::function<StmtRef(const ExprRef &)> &make, int64_t first = 0) const;
-  StmtRef inserted(const ExprRef &value);
+  /// The place of element `index`.
+  ExprRef placeAt(const ExprRef &index) const { return subscript(var(fold.places->array, fold.places->type), index, fold.places->type); }
+  /// A value and its place.
+  struct Entry {
+    ExprRef value, place;
+  };
+  Entry entryAt(const ExprRef &index) const { return {element(index), fold.places ? placeAt(index) : nullptr}; }
+  ExprRef comesBefore(const Entry &a, const Entry &b) const;
+  StmtRef put(const ExprRef &index, const Entry &from) const;
+  StmtRef inserted(const Entry &added);
   StmtRef sorted();
-  std::vector<StmtRef> merged(const std::function<ExprRef(const ExprRef &)> &other);
+  /// `other`: element i of the other sorted array, counted from its end.
+  std::vector<StmtRef> merged(const std::function<Entry(const ExprRef &)> &other);
 
   SortedFold fold;
   int64_t size;

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Common.h"
+#include "ThreadMapping.h"
 #include "Transforms.h"
 
 using namespace optiml;
@@ -84,15 +85,10 @@ private:
       return false;
     }
     KernelModel model(*kernel, {0, 0, 0});
-    auto isUnit = [&](const Access &access, unsigned axis) {
-      auto factor = access.subscripts.back().coefficient(std::string("globalIdx.") + char('x' + axis));
-      auto c = factor ? factor->constant() : std::nullopt;
-      return c && *c != 0 && std::abs(*c) <= 4; // a few: the fields of a struct
-    };
     int balance = 0;
     for (const Access &access : model.accesses())
-      if (access.space == Space::Global && !access.subscripts.empty())
-        balance += int(isUnit(access, with)) - int(isUnit(access, 0));
+      balance += int(accessesNeighbours(access, std::string("globalIdx.") + char('x' + with))) -
+                 int(accessesNeighbours(access, "globalIdx.x"));
     return balance > 0;
   }
 };

@@ -58,7 +58,31 @@ static void guardSingleThread(KernelState &state, Kernel &kernel) {
   kernel.body = block({ifStmt(lessThan(axisBuiltin("globalIdx", 0), intLit(1)), kernel.body)});
 }
 
-llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads) {
+bool optiml::accessesNeighbours(const Access &access, const std::string &index) {
+  if (access.space != Space::Global || access.subscripts.empty())
+    return false;
+  auto factor = access.subscripts.back().coefficient(index);
+  auto c = factor ? factor->constant() : std::nullopt;
+  return c && *c != 0 && std::abs(*c) <= 4;
+}
+
+bool optiml::fewThreads(const LaunchHints &hints) {
+  double threads = 1, ofMultiprocessor = 2048;
+  for (unsigned a = 0; a < 3; ++a)
+    threads *= double(hints.grid[a]) * double(hints.block[a]);
+  return threads < ofMultiprocessor * hints.multiprocessors;
+}
+
+bool optiml::usesGlobalIndex(const Kernel &kernel, unsigned axis) {
+  bool used = false;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    used |= e->kind == ExprKind::Builtin && e->text == std::string("globalIdx.") + char('x' + axis);
+  });
+  return used;
+}
+
+llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads,
+                                                           bool batches) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
   if (pinned[0] || pinned[1] || pinned[2])
     return notApplicable("the block shape is fixed already");
@@ -73,9 +97,10 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
     return std::move(e);
   if (axes == 1)
     guardSingleThread(state, *kernel);
+  adoptPlainIndices(state, *kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
   for (unsigned axis = 0; axis < 3; ++axis)
-    if (uses[axis].other || uses[axis].global != (axis < axes))
+    if (uses[axis].other || (axis < axes ? !uses[axis].global : uses[axis].global && !batches))
       return axes == 1 ? notApplicable("the kernel uses more than its global index along x")
                        : notApplicable("the kernel does not use x and y through their global indices alone");
   return kernel;

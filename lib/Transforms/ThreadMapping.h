@@ -16,10 +16,21 @@ llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<in
                          const std::array<CopyAxis, 3> &copies, const MergeCopies &merge = nullptr);
 
 /// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses its
-/// first `axes` axes through their global indices (globalIdx.a in the copy) and no others, does not synchronize, changes
-/// no parameters, has no block shape yet, and may be launched with blocks of `threads` threads. Early returns are guards.
-/// A kernel without any index is taken for the work of one thread, with a condition in `state`.
-llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads);
+/// first `axes` axes through their global indices (globalIdx.a in the copy) and no others (with `batches`, others so too, if
+/// it likes), does not synchronize, changes no parameters, has no block shape yet, and may be launched with blocks of
+/// `threads` threads. Early returns are guards. A kernel without any index is taken for the work of one thread, with a
+/// condition in `state`.
+llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads,
+                                                   bool batches = false);
+
+/// Neighbours along `index` (a loop's variable, globalIdx.a) access neighbouring elements, or records of a few numbers.
+bool accessesNeighbours(const Access &access, const std::string &index);
+
+/// The captured launch has fewer threads than the GPU holds at once.
+bool fewThreads(const LaunchHints &hints);
+
+/// The kernel's work differs along `axis`; of a kernel in terms of global indices.
+bool usesGlobalIndex(const Kernel &kernel, unsigned axis);
 
 /// Removes declarations that nothing uses any more (pure initializers only, and no shared memory of dynamic size).
 void removeUnused(Kernel &kernel);

@@ -2,10 +2,10 @@
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[largest]{threads=32,rows=8,entries=16}' %s | FileCheck %s --check-prefix=WARP
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[largest]{threads=128}' %s | FileCheck %s --check-prefix=BLOCK
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[smallest]{threads=64}' %s | FileCheck %s --check-prefix=SMALLEST
-// RUN: optiml-opt --reread --emit --passes='distribute-loop[largest]{threads=32,rows=8,entries=8};distribute-loop[smallest]{threads=64}' %s > %t.cu
+// RUN: optiml-opt --reread --emit --passes='distribute-loop[largest]{threads=32,rows=8,entries=8};distribute-loop[smallest]{threads=64};distribute-loop[ranked]{threads=32,rows=8};distribute-loop[where]{threads=32,rows=2}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: optiml-run --verify=%t.cu %s | FileCheck %s --check-prefix=SAME
-// RUN: optiml-opt --emit --passes='distribute-loop[largest]{threads=96}' %s > %t.block.cu
+// RUN: optiml-opt --emit --passes='distribute-loop[largest]{threads=96};distribute-loop[ranked]{threads=128};distribute-loop[where]{threads=64}' %s > %t.block.cu
 // RUN: optiml-run --verify=%t.block.cu %s | FileCheck %s --check-prefix=SAME
 // SAME: the same results
 // RUN: not optiml-opt --passes='distribute-loop[largest]{threads=32,entries=12}' %s 2>&1 | FileCheck %s --check-prefix=POWER
@@ -14,7 +14,10 @@
 // FEW: 'least' may keep more than 4 elements
 // RUN: not optiml-opt --passes='distribute-loop[sum]{threads=32,entries=4}' %s 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: it keeps no sorted array whose entries could be bounded
-// RUN: not optiml-opt --passes='distribute-loop[where]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: optiml-opt --reread --kernels-only --passes='distribute-loop[where]{threads=32,rows=2}' %s | FileCheck %s --check-prefix=WHERE
+// RUN: not optiml-opt --passes='distribute-loop[later]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[backwards]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='distribute-loop[twice]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not optiml-opt --passes='distribute-loop[beyond]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not optiml-opt --passes='distribute-loop[again]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not optiml-opt --passes='distribute-loop[halves]' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
@@ -131,12 +134,27 @@ __global__ void sum(const float *x, float *y, int n) {
   }
 
 // Where the values are counts too: among equal values the first column is kept.
-__global__ void where(const float *x, int *y, int cols, int k) {
+// WHERE: best[i] = -
+// WHERE-NEXT: column[i] = 0;
+// WHERE: if (v > best[15]) {
+// WHERE: if (v > best[entry - 1]) {
+// WHERE-NEXT: best[entry] = best[entry - 1];
+// WHERE-NEXT: column[entry] = column[entry - 1];
+// WHERE-NEXT: } else {
+// WHERE-NEXT: if (v > best[entry]) {
+// WHERE-NEXT: best[entry] = v;
+// WHERE-NEXT: column[entry] = j;
+// WHERE: if (v > best[0]) {
+// WHERE: column_of_lane[entry] = __shfl_xor_sync(0xffffffff, column[15 - entry], lane_offset);
+// WHERE: if (best_of_lane[entry] > best[entry] || best_of_lane[entry] == best[entry] && column_of_lane[entry] < column[entry]) {
+__global__ void where(const float *x, int *y, int rows, int cols, int k) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
   float best[16];
   int column[16];
   for (int i = 0; i < k; ++i)
-    best[i] = -INFINITY;
+    best[i] = -3e38f;
   for (int j = 0; j < cols; ++j) {
     float v = x[row * cols + j];
     if (v > best[k - 1]) {
@@ -150,6 +168,85 @@ __global__ void where(const float *x, int *y, int cols, int k) {
       column[place] = j;
     }
   }
+  y[row] = best[0] > -3e38f ? column[0] : -1;
+}
+
+// The smallest, and where they are; both arrays are written.
+__global__ void ranked(const unsigned *x, unsigned *y, long long *z, int rows, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows)
+    return;
+  unsigned least[12];
+  long long at[12];
+  for (int i = 0; i < k; ++i) {
+    at[i] = -1;
+    least[i] = 0xffffffff;
+  }
+  for (int j = 0; j < cols; ++j) {
+    unsigned v = x[row * cols + j] % 50;
+    if (v < least[k - 1]) {
+      int place = k - 1;
+      for (; place > 0 && least[place - 1] > v; --place) {
+        at[place] = at[place - 1];
+        least[place] = least[place - 1];
+      }
+      at[place] = 2 * (row * cols + j);
+      least[place] = v;
+    }
+  }
+  for (int i = 0; i < k; ++i) {
+    y[row * k + i] = least[i];
+    z[row * k + i] = at[i];
+  }
+}
+
+#define INSERT_AT(COMPARE, VALUE, PLACE)                                                                               \
+  if ((VALUE) COMPARE best[k - 1]) {                                                                                   \
+    int place = k - 1;                                                                                                 \
+    while (place > 0 && (VALUE) COMPARE best[place - 1]) {                                                             \
+      best[place] = best[place - 1];                                                                                   \
+      column[place] = column[place - 1];                                                                               \
+      place--;                                                                                                         \
+    }                                                                                                                  \
+    best[place] = VALUE;                                                                                               \
+    column[place] = PLACE;                                                                                             \
+  }
+
+// Among equal values the last one comes first.
+__global__ void later(const float *x, int *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  int column[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j) {
+    INSERT_AT(>=, x[row * cols + j], j)
+  }
+  y[row] = column[0];
+}
+
+__global__ void backwards(const float *x, int *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  int column[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j) {
+    INSERT_AT(>, x[row * cols + j], cols - j)
+  }
+  y[row] = column[0];
+}
+
+__global__ void twice(const float *x, int *y, int cols, int k) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  float best[16];
+  int column[16];
+  for (int i = 0; i < k; ++i)
+    best[i] = 0;
+  for (int j = 0; j < cols; ++j)
+    for (int h = 0; h < 2; ++h) {
+      INSERT_AT(>, x[row * cols + j] * h, j)
+    }
   y[row] = column[0];
 }
 
@@ -234,6 +331,21 @@ int main() {
   cudaMemcpy(dn, n, sizeof n, cudaMemcpyHostToDevice);
   largest<<<1, 32>>>(dx, dy, rows, cols, k);
   smallest<<<1, 32>>>(dn, dl, dl + rows, rows, cols);
+  int *dw, w[rows];
+  long long *dz, z[rows * k];
+  unsigned *dr, r[rows * k];
+  cudaMalloc(&dw, sizeof w);
+  cudaMalloc(&dz, sizeof z);
+  cudaMalloc(&dr, sizeof r);
+  where<<<1, 32>>>(dx, dw, rows, cols, k);
+  ranked<<<1, 32>>>(dn, dr, dz, rows, cols, k);
+  cudaMemcpy(w, dw, sizeof w, cudaMemcpyDeviceToHost);
+  cudaMemcpy(z, dz, sizeof z, cudaMemcpyDeviceToHost);
+  cudaMemcpy(r, dr, sizeof r, cudaMemcpyDeviceToHost);
+  for (int v : w)
+    printf("%d\n", v);
+  for (int i = 0; i < rows * k; ++i)
+    printf("%u %lld\n", r[i], z[i]);
   cudaMemcpy(y, dy, sizeof y, cudaMemcpyDeviceToHost);
   cudaMemcpy(least, dl, sizeof least, cudaMemcpyDeviceToHost);
   for (float v : y)

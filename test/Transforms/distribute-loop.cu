@@ -146,7 +146,7 @@ __global__ void find(const float *x, int *y, int n) {
 // FIND: the loop may be left early
 
 __global__ void plane(const float *x, float *y, int n) {
-  int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+  int row = blockIdx.y * 4 + threadIdx.y % 4, col = blockIdx.x * blockDim.x + threadIdx.x;
   float s = 0;
   for (int j = 0; j < n; ++j)
     s += x[row * n + j] * x[j * n + col];
