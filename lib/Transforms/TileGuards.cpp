@@ -204,20 +204,23 @@ private:
     KernelModel model(kernel); // it changes with every guard that goes
     if (!sameEverywhere(model, branch.expr))
       return false;
-    for (StmtRef &s : branch.body[0]->body) {
-      if (s->kind != StmtKind::Expr || s->expr->kind != ExprKind::Assign)
-        return false;
-      std::string target = rootName(s->expr->args[0]);
-      const Stmt *d = declarationOf(kernel, target);
-      if (target.empty() || !d || d->isShared || !harmless(s->expr->args[1]))
-        return false;
-      const ExprRef &place = s->expr->args[0];
-      if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
-        return false;
-      if (!elementOfItsLoops(model, place, branch.expr) || !onlyUsedUnder(model, place, branch.expr))
-        return false;
-    }
-    return true;
+    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(model, *s, branch.expr); });
+  }
+
+  /// All that it does is to change private values that only matter where `guard` holds.
+  bool onlyMakesWorthless(const KernelModel &model, Stmt &s, const ExprRef &guard) {
+    if (auto loop = asCountedLoop(s); loop && loop->tripCount())
+      return llvm::all_of(s.body[0]->body, [&](const StmtRef &inner) { return onlyMakesWorthless(model, *inner, guard); });
+    if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign)
+      return false;
+    std::string target = rootName(s.expr->args[0]);
+    const Stmt *d = declarationOf(kernel, target);
+    if (target.empty() || !d || d->isShared || !harmless(s.expr->args[1]))
+      return false;
+    const ExprRef &place = s.expr->args[0];
+    if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
+      return false;
+    return elementOfItsLoops(model, place, guard) && onlyUsedUnder(model, place, guard);
   }
 
   /// Outside of statements that only update the variable itself, or others of which the same holds, it is used under
