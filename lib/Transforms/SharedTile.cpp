@@ -86,10 +86,11 @@ llvm::Error requireKnownControl(const KernelModel &model, const Access &access) 
   return llvm::Error::success();
 }
 
-/// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides.
+/// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides, or
+/// (`apart`) also where one just continues the other, as rows without padding do.
 /// Gives for each dimension (stride, varying part); the uniform part of the whole index is what remains.
 llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel &model, const Access &access, const Poly &index,
-                                                              const std::vector<Runner> &runners, bool backwards) {
+                                                              const std::vector<Runner> &runners, bool backwards, bool apart) {
   auto runs = [&](const std::string &atom) {
     return std::find_if(runners.begin(), runners.end(), [&](const Runner &r) { return r.atom == atom; });
   };
@@ -131,7 +132,7 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
       auto [c, atom] = sorted[i];
       auto runner = runs(atom);
       bool divides = std::all_of(sorted.begin() + long(i), sorted.end(), [&](const auto &s) { return s.first % c == 0; });
-      if (c > span + unit && span > 0 && divides) {
+      if (c + apart > span + unit && span > 0 && divides) {
         dims.emplace_back(factor * Poly(unit), value);
         value = Poly();
         unit = c;
@@ -235,7 +236,7 @@ struct Family {
 } // namespace
 
 /// The shapes of all reads of the array (in the strip's loop); they can be told one by one what they read.
-static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip) {
+static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
   std::vector<Shape> shapes;
   auto staged = [&](const Access &access) { return access.read && !access.write && (!strip || insideOf(access, strip->loop)); };
   for (const Access &access : model.accesses()) {
@@ -279,7 +280,7 @@ static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, cons
       auto around = model.loopOf(r.atom);
       return around && around->type.bytes > 4;
     });
-    auto dims = splitIndex(model, access, index, *runners, backwards);
+    auto dims = splitIndex(model, access, index, *runners, backwards, apart);
     if (!dims)
       return dims.takeError();
     Poly uniform = index;
@@ -421,6 +422,21 @@ static std::optional<TileBoundary> boundaryOf(const Family &family, size_t r, co
   return std::nullopt;
 }
 
+/// The statement of the access has a private array with the loop's variable as an index: one for each copy of a thread.
+static bool indexesRegisters(const KernelModel &model, const Access &access, const std::string &variable) {
+  bool found = false;
+  walkExprs(*access.stmt, [&](const ExprRef &e) {
+    if (e->kind != ExprKind::Subscript || e->args[1]->kind != ExprKind::Var || e->args[1]->text != variable)
+      return;
+    ExprRef root = e;
+    while (root->kind == ExprKind::Subscript)
+      root = root->args[0];
+    const Stmt *d = root->kind == ExprKind::Var ? model.declaration(root->text) : nullptr;
+    found |= d && !d->isShared && !d->dims.empty();
+  });
+  return found;
+}
+
 static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::string &array, const Strip *strip,
                                        const Family &family, std::vector<Poly> strides) {
   const std::vector<Shape> &shapes = family.shapes;
@@ -559,17 +575,25 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
     return notApplicable("no element of {0} is read", array);
   tile.guards = *guards;
 
-  // Largest stride first; parametric strides count as large. In shared memory the strip's own dimension goes outermost, so
-  // that what a thread reads for one step lies together.
+  // Largest stride first; parametric strides count as large. In shared memory the strip's own dimension goes outermost, then
+  // those of loops within it, so that what the threads read for one step lies together, and what one of them does.
   std::vector<unsigned> order = bySize(strides);
-  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return tile.dims[a].alongLoop > tile.dims[b].alongLoop; });
+  auto steps = [&](unsigned d) {
+    return llvm::all_of(llvm::enumerate(shapes), [&](const auto &s) {
+      return llvm::none_of(values[s.index()][d].atoms(), [&](const std::string &atom) {
+        return !model.loopOf(atom) || indexesRegisters(model, *s.value().access, atom);
+      });
+    });
+  };
+  auto rank = [&](unsigned d) { return tile.dims[d].alongLoop ? 0 : steps(d) ? 1 : 2; };
+  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
   tile.layout = order;
   return tile;
 }
 
 /// One for each family of reads.
-static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const std::string &array, const Strip *strip) {
-  auto shapes = readsOf(model, array, strip);
+static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
+  auto shapes = readsOf(model, array, strip, apart);
   if (!shapes)
     return shapes.takeError();
   std::vector<Poly> strides = stridesOf(*shapes);
@@ -614,7 +638,14 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const Ke
                                                     llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip) {
   std::vector<Tile> result;
   for (llvm::StringRef array : arrays) {
-    auto tiles = tilesOf(model, array.str(), strip);
+    auto tiles = tilesOf(model, array.str(), strip, /*apart=*/false);
+    if (!tiles) // conditions on rows and on columns are convex where these are dimensions of their own
+      if (auto others = tilesOf(model, array.str(), strip, /*apart=*/true)) {
+        llvm::consumeError(tiles.takeError());
+        tiles = std::move(others);
+      } else {
+        llvm::consumeError(others.takeError());
+      }
     if (!tiles)
       return tiles.takeError();
     if (llvm::Error e = requireUnwritten(state, model, array.str()))

@@ -142,8 +142,12 @@ public:
     forEachList(loop, [&](std::vector<StmtRef> &list) {
       for (size_t i = 0; i < list.size(); ++i) {
         StmtRef s = list[i];
-        if (s->kind != StmtKind::If || s->body.size() != 1 || !removable(*s))
+        if (s->kind != StmtKind::If || s->body.size() != 1)
           continue;
+        if (ExprRef rest = needed(*s, s->expr)) {
+          s->expr = rest;
+          continue;
+        }
         std::vector<StmtRef> inner = s->body[0]->body;
         list.erase(list.begin() + long(i));
         list.insert(list.begin() + long(i), inner.begin(), inner.end());
@@ -200,11 +204,21 @@ private:
     return true;
   }
 
-  bool removable(Stmt &branch) {
+  /// What has to be left of `condition`, which is the branch's or a part of it; null: nothing.
+  ExprRef needed(Stmt &branch, const ExprRef &condition) {
+    if (removable(branch, condition))
+      return nullptr;
+    if (condition->kind != ExprKind::Binary || condition->text != "&&")
+      return condition;
+    ExprRef left = needed(branch, condition->args[0]), right = needed(branch, condition->args[1]);
+    return left == condition->args[0] && right == condition->args[1] ? condition : logicalAnd(left, right);
+  }
+
+  bool removable(Stmt &branch, const ExprRef &guard) {
     KernelModel model(kernel); // it changes with every guard that goes
-    if (!sameEverywhere(model, branch.expr))
+    if (!sameEverywhere(model, guard))
       return false;
-    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(model, *s, branch.expr); });
+    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(model, *s, guard); });
   }
 
   /// All that it does is to change private values that only matter where `guard` holds.
