@@ -1,5 +1,6 @@
 //===- SharedTile.cpp - what a block stages of one array ------------------===//
 #include "SharedTile.h"
+#include "TileReaders.h"
 #include "optiml/Analysis/IntegerSet.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -437,7 +438,7 @@ static bool indexesRegisters(const KernelModel &model, const Access &access, con
   return found;
 }
 
-static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::string &array, const Strip *strip,
+static llvm::Expected<Tile> planFamily(KernelState &state, const KernelModel &model, const std::string &array, const Strip *strip,
                                        const Family &family, std::vector<Poly> strides) {
   const std::vector<Shape> &shapes = family.shapes;
   const Shape &first = shapes.front();
@@ -530,6 +531,9 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
     for (const Poly &fact : model.facts(*shapes[s].access))
       if (fact.isAffine()) // the loop variable is strip start + offset
         piece.facts.push_back(!strip ? fact : fact.substitute(strip->counted.var, start + Poly::atom(strip->counted.var)));
+    std::vector<Poly> places = local;
+    places.push_back(tile.base);
+    dropFactsOfReaders(state, model, places, shapes[s].runners, piece.facts);
     int64_t reads = 1;
     for (const Runner &r : shapes[s].runners) {
       hidden.insert(r.atom);
@@ -592,7 +596,7 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
 }
 
 /// One for each family of reads.
-static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
+static llvm::Expected<std::vector<Tile>> tilesOf(KernelState &state, const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
   auto shapes = readsOf(model, array, strip, apart);
   if (!shapes)
     return shapes.takeError();
@@ -604,7 +608,7 @@ static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const
     if (result.size() == mostFamilies)
       return notApplicable("{0} is read at more than {1} places whose distance is not constant (line {2})", array,
                            mostFamilies, family.shapes.front().access->stmt->line);
-    auto tile = planFamily(model, array, strip, family, strides);
+    auto tile = planFamily(state, model, array, strip, family, strides);
     if (!tile)
       return tile.takeError();
     result.push_back(std::move(*tile));
@@ -638,9 +642,9 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const Ke
                                                     llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip) {
   std::vector<Tile> result;
   for (llvm::StringRef array : arrays) {
-    auto tiles = tilesOf(model, array.str(), strip, /*apart=*/false);
+    auto tiles = tilesOf(state, model, array.str(), strip, /*apart=*/false);
     if (!tiles) // conditions on rows and on columns are convex where these are dimensions of their own
-      if (auto others = tilesOf(model, array.str(), strip, /*apart=*/true)) {
+      if (auto others = tilesOf(state, model, array.str(), strip, /*apart=*/true)) {
         llvm::consumeError(tiles.takeError());
         tiles = std::move(others);
       } else {
