@@ -193,6 +193,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   // Private accumulators of guarded sums need no guard any more: the tiles hold zeros where nothing may be read.
   loop->body = {body}; // so that uses are seen in the new form
   dropGuards(*kernel, *loop, tileNames);
+  holdSharedReads(*kernel, *loop, tileNames);
   body = loop->body[0];
   auto place = findPlace(*kernel->body, loop);
   // Beyond the loop's end a tile is zero where its elements end with the loop: at one coordinate that is the loop's own.
