@@ -247,7 +247,7 @@ std::vector<ActionTemplate> StageShared::sites(const KernelState &state) const {
     auto offer = [&](const std::string &list) {
       ActionTemplate site{"stage-shared", state.rewrite.original + path + ":" + list, {}};
       std::vector<Params> values;
-      for (const char *tile : {"8", "16", "32", "4"})
+      for (const char *tile : {"8", "16", "32", "4", "2"})
         values.push_back({{"tile", tile}});
       for (const char *tile : {"16", "8", "32"})
         values.push_back({{"tile", tile}, {"wide", "1"}, {"prefetch", "1"}});
