@@ -353,9 +353,10 @@ static std::optional<Countdown> asCountdown(const Stmt &loop) {
   return std::nullopt;
 }
 
-/// for (int k = a; k > 0; --k) { … k … }   becomes   for (int k = 0; k < a; ++k) { … a - k … }.
+/// for (int k = a; k > 0; --k) { … k … }   becomes   for (int k = 0; k < a; ++k) { … a - k … }. A loop with an unroll pragma
+/// stays: it is one over registers.
 static void countUpwards(Stmt &loop, const std::set<std::string> &own) {
-  if (loop.kind != StmtKind::For || !loop.init || loop.init->kind != StmtKind::Decl || !loop.init->expr || !loop.expr ||
+  if (loop.kind != StmtKind::For || loop.unroll != NoUnroll || !loop.init || loop.init->kind != StmtKind::Decl || !loop.init->expr || !loop.expr ||
       !loop.init->type.isInt() || loop.init->type.bytes < 4 || !loop.init->dims.empty())
     return;
   auto countdown = asCountdown(loop);
