@@ -47,7 +47,9 @@ void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned a
       return nullptr;
     const ExprRef &divisor = e->args[1];
     Poly value = model.poly(divisor);
-    bool block = divides(state, model, ofBlock, value);
+    // Where nothing is known of the launches, the condition that more of them fulfil.
+    bool tryBlock = ofThread < 2 || ofThread == ofBlock || value.constant() || !state.hints.arguments.empty();
+    bool block = tryBlock && divides(state, model, ofBlock, value);
     if (!block && (ofThread < 2 || !divides(state, model, ofThread, value)))
       return nullptr;
     bool wide = e->type.bytes == 8;
