@@ -1,6 +1,6 @@
 //===- HeldReads.cpp - elements of a tile that copies share ---------------===//
-#include "TileGuards.h"
 #include "Distribute.h"
+#include "TileGuards.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -8,7 +8,8 @@ using namespace optiml;
 /// One of the loops over a thread's copies, or a loop that is unrolled like these.
 static std::optional<CountedLoop> asCopies(Stmt &s) {
   auto loop = asCountedLoop(s);
-  bool unrolled = loop && s.unroll == FullUnroll && loop->tripCount() && loop->step == 1 && constantValue(loop->lower) == 0;
+  bool unrolled =
+      loop && s.unroll == FullUnroll && loop->tripCount() && loop->step == 1 && constantValue(loop->lower) == 0;
   return unrolled ? loop : std::nullopt;
 }
 

@@ -1,7 +1,7 @@
 //===- QuotientIndex.cpp - indices that are taken apart by / and % --------===//
 //
-// k = blockIdx.z % K, n = blockIdx.z / K: where K is a multiple of the number of indices that a block (or a thread) does the
-// work of, their quotient is that of the first of them, and the remainder grows by one with the index.
+// k = blockIdx.z % K, n = blockIdx.z / K: where K is a multiple of the number of indices that a block (or a thread)
+// does the work of, their quotient is that of the first of them, and the remainder grows by one with the index.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
@@ -38,7 +38,8 @@ static bool divides(KernelState &state, const KernelModel &model, int64_t group,
   return true;
 }
 
-void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock, int64_t ofThread) {
+void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock,
+                                  int64_t ofThread) {
   KernelModel model(kernel);
   const ExprRef global = axisBuiltin("globalIdx", axis);
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {

@@ -11,11 +11,12 @@ constexpr int64_t mostThreads = 16;
 namespace {
 class Readers {
 public:
-  Readers(const KernelState &state, const KernelModel &model, const std::vector<Poly> &places, const std::vector<Runner> &runners)
+  Readers(const KernelState &state, const KernelModel &model, const std::vector<Poly> &places,
+          const std::vector<Runner> &runners)
       : state(state), model(model), places(places), runners(runners) {}
 
-  /// What must hold at the launch, each >= 0, so that a thread of the first block along `axis` reads whatever the loops'
-  /// variables are, as far as `facts` decide; nothing when there is none.
+  /// What must hold at the launch, each >= 0, so that a thread of the first block along `axis` reads whatever the
+  /// loops' variables are, as far as `facts` decide; nothing when there is none.
   std::optional<std::vector<Poly>> find(unsigned axis, const std::vector<Poly> &facts) const;
   bool decidesPlace(const std::string &atom) const {
     return llvm::any_of(places, [&](const Poly &p) { return p.mentions(atom); });
@@ -62,7 +63,8 @@ std::optional<std::vector<Poly>> Readers::find(unsigned axis, const std::vector<
     std::vector<Poly> needed;
     bool reads = true;
     for (const Poly &fact : facts) {
-      auto left = worst(fact.substitute(onAxis("threadIdx.", axis), Poly(thread)).substitute(onAxis("blockIdx.", axis), Poly(0)));
+      auto left = worst(
+          fact.substitute(onAxis("threadIdx.", axis), Poly(thread)).substitute(onAxis("blockIdx.", axis), Poly(0)));
       if (left && *left == Poly::atom(onAxis("gridDim.", axis)) - Poly(1))
         continue; // there is a block
       auto constant = left ? left->constant() : std::nullopt;
@@ -98,13 +100,15 @@ void optiml::dropFactsOfReaders(KernelState &state, const KernelModel &model, co
       own.push_back(fact);
       for (unsigned other = 0; other < 3; ++other)
         alone &= other == axis || !says(fact, other);
-      ofLoops |= llvm::any_of(loops, [&](const Runner &r) { return fact.mentions(r.atom) && readers.decidesPlace(r.atom); });
+      ofLoops |=
+          llvm::any_of(loops, [&](const Runner &r) { return fact.mentions(r.atom) && readers.decidesPlace(r.atom); });
     }
     auto needed = ofLoops && alone ? readers.find(axis, own) : std::nullopt;
     if (!needed)
       continue;
     for (const Poly &p : *needed)
-      state.require((p - Poly(p.constantTerm())).str() + " >= " + std::to_string(-p.constantTerm()), "one thread reads all that is copied");
+      state.require((p - Poly(p.constantTerm())).str() + " >= " + std::to_string(-p.constantTerm()),
+                    "one thread reads all that is copied");
     llvm::erase_if(facts, [&](const Poly &fact) { return says(fact, axis); });
   }
 }
