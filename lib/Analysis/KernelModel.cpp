@@ -331,7 +331,13 @@ void KernelModel::collectVariance() {
       for (const std::string &name : s.names)
         if (declaration(name))
           raise(name, AnyThread | AnyBlock | FromMemory);
-    ownExprs(s, effects);
+    if (asCountedLoop(s)) // an iteration has its number, whoever makes it
+      ownExprs(s, [&](ExprRef &e) {
+        if (e != s.step)
+          effects(e);
+      });
+    else
+      ownExprs(s, effects);
     if (s.init)
       visit(*s.init, control);
     unsigned inner = control;

@@ -203,18 +203,9 @@ static bool continues(Stmt &s) {
   return false;
 }
 
-/// int k = a; … while (k < n) { …; k += c; }   becomes   for (int k = a; k < n; k += c) { … },  where nothing in between or
-/// after the loop mentions k.
-/// `own`: variables that nobody but the thread changes.
-static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &own) {
-  Stmt &loop = *block.body[at];
-  if (loop.kind != StmtKind::While || loop.body[0]->body.empty() || continues(*loop.body[0]))
-    return;
-  StmtRef last = loop.body[0]->body.back();
-  if (last->kind != StmtKind::Expr || (last->expr->kind != ExprKind::Assign && last->expr->kind != ExprKind::IncDec) ||
-      last->expr->args[0]->kind != ExprKind::Var || !mentions(loop.expr, last->expr->args[0]->text))
-    return;
-  const std::string name = last->expr->args[0]->text;
+/// The place in the block of "int k = a;" before statement `at`, where nothing else in the block mentions k and the value is
+/// the same when it is computed at `at`. `own`: variables that nobody but the thread changes.
+static std::optional<size_t> movableDeclaration(Stmt &block, size_t at, const std::string &name, const std::set<std::string> &own) {
   size_t declared = at;
   for (size_t i = 0; i < at; ++i) {
     const Stmt &s = *block.body[i];
@@ -223,10 +214,9 @@ static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &o
   }
   for (size_t i = declared + 1; i < block.body.size(); ++i) // what stands before it means another variable of the name
     if (i != at && mentionedIn(*block.body[i], name))
-      return;
+      return std::nullopt;
   if (declared >= at)
-    return;
-  // The value must be the same when it is computed later.
+    return std::nullopt;
   const StmtRef declaration = block.body[declared];
   std::set<std::string> needs = namesIn(declaration->expr);
   bool movable = true;
@@ -237,7 +227,22 @@ static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &o
   for (size_t i = declared + 1; i < at; ++i)
     for (const std::string &need : needs)
       movable &= !assigned(*block.body[i], need);
-  if (!movable)
+  return movable ? std::optional(declared) : std::nullopt;
+}
+
+/// int k = a; … while (k < n) { …; k += c; }   becomes   for (int k = a; k < n; k += c) { … },  where nothing in between or
+/// after the loop mentions k.
+static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &own) {
+  Stmt &loop = *block.body[at];
+  if (loop.kind != StmtKind::While || loop.body[0]->body.empty() || continues(*loop.body[0]))
+    return;
+  StmtRef last = loop.body[0]->body.back();
+  if (last->kind != StmtKind::Expr || (last->expr->kind != ExprKind::Assign && last->expr->kind != ExprKind::IncDec) ||
+      last->expr->args[0]->kind != ExprKind::Var || !mentions(loop.expr, last->expr->args[0]->text))
+    return;
+  const std::string name = last->expr->args[0]->text;
+  auto declared = movableDeclaration(block, at, name, own);
+  if (!declared)
     return;
   loop.body[0]->body.pop_back();
   if (assigned(*loop.body[0], name)) {
@@ -245,9 +250,9 @@ static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &o
     return;
   }
   loop.kind = StmtKind::For;
-  loop.init = declaration;
+  loop.init = block.body[*declared];
   loop.step = last->expr;
-  block.body.erase(block.body.begin() + ptrdiff_t(declared));
+  block.body.erase(block.body.begin() + ptrdiff_t(*declared));
 }
 
 /// Computed from variables alone, of which nothing under `s` changes any.
@@ -272,6 +277,127 @@ static bool keepsItsValue(const ExprRef &e, Stmt &s) {
     plain &= target->kind != ExprKind::Var || !mentions(e, target->text);
   });
   return plain;
+}
+
+/// int k = a; … while (k-- > 0) { … }   becomes   for (int k = a; k-- > 0;) { … },  as above.
+static void countingDownWhile(Stmt &block, size_t at, const std::set<std::string> &own) {
+  Stmt &loop = *block.body[at];
+  if (loop.kind != StmtKind::While)
+    return;
+  const Expr *test = loop.expr.get();
+  if (test->kind == ExprKind::Binary)
+    test = test->args[0].get();
+  if (test->kind != ExprKind::IncDec || test->args[0]->kind != ExprKind::Var)
+    return;
+  auto declared = movableDeclaration(block, at, test->args[0]->text, own);
+  if (!declared)
+    return;
+  loop.kind = StmtKind::For;
+  loop.init = block.body[*declared];
+  block.body.erase(block.body.begin() + ptrdiff_t(*declared));
+}
+
+namespace {
+/// A loop that counts down by one from `start`: in its first iteration the counter is start - skipped, and it has
+/// start + extra iterations, if that is more than none.
+struct Countdown {
+  std::string var;
+  int64_t skipped = 0, extra = 0;
+  bool mayOverflow = false; ///< from a negative start it would only end by an overflow
+};
+} // namespace
+
+/// The forms of `for (T k = start; …; …)` that are understood.
+static std::optional<Countdown> asCountdown(const Stmt &loop) {
+  Countdown result{loop.init->text};
+  auto isVar = [&](const ExprRef &e) { return e->kind == ExprKind::Var && e->text == result.var; };
+  auto decrement = [&](const ExprRef &e) -> std::string {
+    if (e->kind == ExprKind::IncDec && isVar(e->args[0]) && (e->text == "x--" || e->text == "--x"))
+      return e->text;
+    bool minus = e->kind == ExprKind::Assign && e->text == "-=" && isVar(e->args[0]) && constantValue(e->args[1]) == 1;
+    return minus ? "--x" : "";
+  };
+  ExprRef tested = loop.expr;
+  std::string op = "!=";
+  int64_t end = 0;
+  if (tested->kind == ExprKind::Binary) {
+    auto constant = constantValue(tested->args[1]);
+    if (!constant)
+      return std::nullopt;
+    op = tested->text;
+    end = *constant;
+    tested = tested->args[0];
+  }
+  bool isSigned = loop.init->type.isSigned;
+  if (op == ">=" && isSigned) { // k >= 1  as  k > 0
+    op = ">";
+    --end;
+  }
+  if ((op != ">" && op != "!=") || end < -1 || end > 0 || (end == -1 && (!isSigned || op == "!=")))
+    return std::nullopt;
+  result.mayOverflow = op == "!=" && isSigned;
+  if (loop.step) { // for (k = a; k > end; --k): the values a to end + 1
+    if (!isVar(tested) || decrement(loop.step).empty())
+      return std::nullopt;
+    result.extra = -end;
+    return result;
+  }
+  std::string how = decrement(tested);
+  result.skipped = 1;
+  if (how == "x--" && end == 0) // while (k-- > 0): a - 1 to 0
+    return result;
+  if (how == "--x" && isSigned) { // while (--k > end): a - 1 to end + 1
+    result.extra = -1 - end;
+    return result;
+  }
+  return std::nullopt;
+}
+
+/// for (int k = a; k > 0; --k) { … k … }   becomes   for (int k = 0; k < a; ++k) { … a - k … }. A loop with an unroll pragma
+/// stays: it is one over registers.
+static void countUpwards(Stmt &loop, const std::set<std::string> &own) {
+  if (loop.kind != StmtKind::For || loop.unroll != NoUnroll || !loop.init || loop.init->kind != StmtKind::Decl || !loop.init->expr || !loop.expr ||
+      !loop.init->type.isInt() || loop.init->type.bytes < 4 || !loop.init->dims.empty())
+    return;
+  auto countdown = asCountdown(loop);
+  Stmt &body = *loop.body[0];
+  const Type &type = loop.init->type;
+  ExprRef start = loop.init->expr;
+  if (!countdown || assigned(body, countdown->var) || opaqueMentions(body, {countdown->var}) || !start->type.isInt() ||
+      !keepsItsValue(start, body))
+    return;
+  bool leaves = false;
+  walk(body, [&](Stmt &t) {
+    leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Return || t.kind == StmtKind::Opaque;
+  });
+  if (countdown->mayOverflow && leaves)
+    return;
+  bool ours = true; // a start that others change is computed once
+  walk(start, [&](const ExprRef &e) { ours &= e->kind != ExprKind::Var || own.count(e->text); });
+  if (!ours)
+    return;
+  if (start->type.text != type.text && !(start->kind == ExprKind::IntLit && type.text == "int"))
+    start = castTo(type, start);
+  // n - 1 + 1 is n
+  auto plus = [&](int64_t constant) {
+    int64_t sum = constant;
+    ExprRef base = start;
+    if (start->kind == ExprKind::Binary && (start->text == "-" || start->text == "+"))
+      if (auto c = constantValue(start->args[1])) {
+        sum += start->text == "-" ? -*c : *c;
+        base = start->args[0];
+      }
+    return sum < 0 ? sub(base, intLit(-sum)) : add(base, intLit(sum));
+  };
+  Type plain = type;
+  plain.isConst = false;
+  substitute(body, {{countdown->var, sub(plus(-countdown->skipped), var(countdown->var, plain))}});
+  ExprRef upper = plus(countdown->extra);
+  StmtRef upwards = countedFor(countdown->var, plain, intLit(0), upper, 1, loop.body[0], loop.unroll);
+  upwards->line = loop.line;
+  upwards->text = loop.text;
+  upwards->init->line = loop.init->line;
+  loop = *upwards;
 }
 
 /// for (int k = a; k != n; ++k)   becomes   for (int k = a; k < n; ++k):  where k starts beyond n it would have to overflow
@@ -316,5 +442,10 @@ void optiml::normalize(Kernel &kernel) {
     for (size_t i = s.body.size(); i-- > 0;)
       if (i < s.body.size())
         countingWhile(s, i, own);
+    for (size_t i = s.body.size(); i-- > 0;)
+      if (i < s.body.size())
+        countingDownWhile(s, i, own);
+    for (const StmtRef &child : s.body)
+      countUpwards(*child, own);
   });
 }

@@ -123,11 +123,9 @@ public:
     kernel.line = place.getLine();
     kernel.file = place.getFilename();
     kernel.isTemplate = fn->isTemplateInstantiation();
-    kernel.argumentsAreBuiltin = true;
-    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
-      for (const TemplateArgument &argument : list->asArray())
-        kernel.argumentsAreBuiltin &= isBuiltin(argument);
     SourceLocation end = sm.getExpansionRange(fn->getEndLoc()).getEnd(); // of a macro that makes the kernel: behind its arguments
+    if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
+      kernel.argumentsAreKnown = llvm::all_of(list->asArray(), [&](const TemplateArgument &a) { return isKnownAt(a, end); });
     kernel.inMainFile = sm.isInMainFile(end);
     if (kernel.inMainFile)
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
@@ -220,7 +218,8 @@ private:
   std::unique_ptr<MangleContext> mangler;
   std::vector<KernelDecl> &kernels;
   std::vector<LaunchSite> &launches;
-  static bool isBuiltin(const TemplateArgument &argument) {
+  /// A number, a built-in type, or a class with a name that is defined before `place`.
+  bool isKnownAt(const TemplateArgument &argument, SourceLocation place) const {
     if (argument.getKind() == TemplateArgument::Integral)
       return true;
     if (argument.getKind() != TemplateArgument::Type)
@@ -228,7 +227,19 @@ private:
     QualType type = argument.getAsType().getCanonicalType();
     while (type->isPointerType())
       type = type->getPointeeType();
-    return type->isBuiltinType();
+    if (type->isBuiltinType())
+      return true;
+    const TagDecl *tag = type->getAsTagDecl();
+    const TagDecl *definition = tag ? tag->getDefinition() : nullptr;
+    if (!definition || definition->getName().empty() || definition->getParentFunctionOrMethod() ||
+        !sm.isBeforeInTranslationUnit(sm.getExpansionLoc(definition->getLocation()), place))
+      return false;
+    for (const DeclContext *around = definition->getDeclContext(); around; around = around->getParent())
+      if (isa<ClassTemplateSpecializationDecl>(around))
+        return false;
+    auto *specialization = dyn_cast<ClassTemplateSpecializationDecl>(definition);
+    return !specialization || llvm::all_of(specialization->getTemplateArgs().asArray(),
+                                           [&](const TemplateArgument &a) { return isKnownAt(a, place); });
   }
 
   Decl *topLevel = nullptr, *outermost = nullptr;

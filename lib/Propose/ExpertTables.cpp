@@ -157,6 +157,7 @@ OpeningStep onlyPreferred(OpeningStep s) {
 }
 Params shape(const char *x, const char *y) { return {{"x", x}, {"y", y}}; }
 Params outputs(const char *x, const char *y, const char *style) { return {{"x", x}, {"y", y}, {"style", style}}; }
+Params deep(const char *y, const char *z) { return {{"x", "1"}, {"y", y}, {"z", z}, {"style", "strided"}}; }
 Params tile(const char *k) { return {{"tile", k}}; }
 Params pipelined(const char *k) { return {{"tile", k}, {"wide", "1"}, {"prefetch", "1"}}; }
 } // namespace
@@ -222,6 +223,15 @@ static std::vector<ExpertLine> makeLines() {
       tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", tile("8")),
       tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", tile("16")),
       tiled("register tile 4x8 over shared memory", shape("16", "16"), "4", "8", tile("8")),
+      {{"channels in registers over image and filters in shared memory",
+        {promote, step("block-shape", {shape("32", "4"), shape("16", "8")}),
+         required(onlyPreferred(step("coarsen", {deep("2", "16"), deep("2", "8"), deep("1", "8"), deep("1", "4")}))),
+         required(step("stage-shared", {tile("2"), tile("4"), tile("8")})), qualify}},
+       {"l1", "l2", "latency", "issue", "fp32"}},
+      {{"channels in registers",
+        {promote, step("block-shape", {shape("32", "4"), shape("16", "8")}),
+         required(onlyPreferred(step("coarsen", {deep("1", "8"), deep("1", "4"), deep("1", "2")}))), unrollFully, qualify}},
+       {"l1", "l2", "latency", "issue", "fp32", "int32"}},
       {{"tile in shared memory",
         {promote, step("block-shape"), required(step("stage-shared", {tile("16"), tile("32")})), unrollFully, qualify}},
        {"l1", "l2", "dram"}},

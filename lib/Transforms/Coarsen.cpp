@@ -25,8 +25,10 @@ public:
     auto kernel = state.tree->clone();
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, shape);
     ActionTemplate site{"coarsen", state.rewrite.original, {}};
-    auto offer = [&](int x, int y, const char *style) {
+    auto offer = [&](int x, int y, const char *style, int z = 1) {
       Params params = {{"x", std::to_string(x)}, {"y", std::to_string(y)}, {"style", style}};
+      if (z > 1)
+        params["z"] = std::to_string(z);
       auto applied = apply(state, "", params);
       if (applied)
         site.values.push_back(params);
@@ -35,7 +37,12 @@ public:
     };
     static const std::vector<std::array<int, 2>> pairs = {{8, 8}, {4, 4}, {4, 8}, {8, 4}, {1, 4}, {1, 8}, {2, 4}, {4, 2}, {2, 2}, {4, 1}, {2, 1}, {1, 2}, {8, 16}};
     static const std::vector<std::array<int, 2>> singles = {{4, 1}, {2, 1}, {8, 1}};
+    // Outputs along z, as channels of a convolution, share what lies along x and y.
+    static const std::vector<std::array<int, 2>> deep = {{1, 8}, {1, 4}, {2, 16}, {2, 8}, {4, 8}, {1, 2}};
     bool two = uses[1].global && !uses[1].other;
+    if (uses[2].global && !uses[2].other)
+      for (const auto &[y, z] : deep)
+        offer(1, two ? y : 1, "strided", z);
     for (const auto &[x, y] : two ? pairs : singles) {
       offer(x, y, two ? "blocked" : "strided");
       offer(x, y, two ? "strided" : "blocked");

@@ -49,7 +49,7 @@ static ExprRef sumExpr(const KernelModel &model, const Poly &p) {
     ExprRef product;
     for (const std::string &atom : monomial)
       product = product ? mul(product, atomTree(model, atom)) : atomTree(model, atom);
-    product = mul(product, intLit(magnitude));
+    product = mul(product, magnitude < 0 ? unary("-", intLit(-magnitude), Type::makeInt()) : intLit(magnitude));
     sum = !sum ? product : coefficient < 0 ? sub(sum, product) : add(sum, product);
   }
   return sum ? add(sum, intLit(constant)) : intLit(constant);

@@ -42,6 +42,8 @@ void adoptPlainIndices(KernelState &state, Kernel &kernel);
 
 /// Replaces globalIdx.a by `make(axis)`.
 void lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned axis)> &make);
+/// block * extent + thread computed in `type`, which has 64 bits.
+ExprRef widenedIndex(const ExprRef &index, const Type &type);
 /// blockIdx.a * extent + threadIdx.a
 ExprRef globalIndexExpr(unsigned axis, int64_t extent);
 ExprRef axisBuiltin(const char *base, unsigned axis);

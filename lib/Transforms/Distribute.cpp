@@ -241,17 +241,22 @@ void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vec
     size_t end = i;
     while (end < group.size() && group[end].mask == group[i].mask && group[end].guarded == group[i].guarded)
       ++end;
-    unsigned mask = group[i].mask;
-    if (group[i].guarded)
-      mask |= varies(guard) & allCopies;
+    unsigned mask = group[i].mask, ofGuard = group[i].guarded ? varies(guard) & allCopies : 0;
     std::vector<StmtRef> inner;
     for (size_t k = i; k < end; ++k)
       inner.push_back(group[k].stmt);
-    if (group[i].guarded)
+    auto forCopies = [&](unsigned along) {
+      std::vector<const CopyAxis *> axes = axesIn(along);
+      for (size_t k = axes.size(); k-- > 0;)
+        inner = {countedFor(axes[k]->var, Type::makeInt(), intLit(0), intLit(axes[k]->factor), 1, block(inner), FullUnroll)};
+    };
+    if (group[i].guarded) {
+      forCopies(mask & ~ofGuard); // which share the guard
       inner = {ifStmt(atCopy(guard), block(inner))};
-    std::vector<const CopyAxis *> axes = axesIn(mask);
-    for (size_t k = axes.size(); k-- > 0;)
-      inner = {countedFor(axes[k]->var, Type::makeInt(), intLit(0), intLit(axes[k]->factor), 1, block(inner), FullUnroll)};
+      forCopies(ofGuard);
+    } else {
+      forCopies(mask);
+    }
     out.insert(out.end(), inner.begin(), inner.end());
     i = end;
   }

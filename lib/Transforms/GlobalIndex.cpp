@@ -259,12 +259,12 @@ std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::a
   return uses;
 }
 
-/// block * extent + thread with the first factor cast.
-static ExprRef widened(const ExprRef &index, const Type &type) {
+/// The first factor is cast.
+ExprRef optiml::widenedIndex(const ExprRef &index, const Type &type) {
   if (index->kind == ExprKind::Binary && index->text == "+")
-    return binary("+", widened(index->args[0], type), index->args[1]);
+    return binary("+", widenedIndex(index->args[0], type), index->args[1]);
   if (index->kind == ExprKind::Binary && index->text == "*")
-    return binary("*", widened(index->args[0], type), index->args[1]);
+    return binary("*", widenedIndex(index->args[0], type), index->args[1]);
   return castTo(type, index);
 }
 
@@ -281,7 +281,7 @@ void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsign
     ExprRef index = make(unsigned(e->text.back() - 'x'));
     if (e->type.bytes != 8)
       return index;
-    return widened(index, e->type); // a 64-bit global index stays one
+    return widenedIndex(index, e->type); // a 64-bit global index stays one
   });
 }
 

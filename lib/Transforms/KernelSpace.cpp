@@ -33,7 +33,7 @@ static std::string twinName(const std::string &kernel, const std::string &text) 
 /// Where the twin goes. Directly after the kernel's definition, but that of a template instantiation whose arguments may
 /// be declared later, and of a kernel from a header, before the first function that launches it.
 static bool goesBesideOriginal(const KernelDecl &kernel) {
-  return kernel.inMainFile && (!kernel.isTemplate || kernel.argumentsAreBuiltin);
+  return kernel.inMainFile && (!kernel.isTemplate || kernel.argumentsAreKnown);
 }
 static unsigned insertionPoint(const Program &program, const KernelDecl &kernel) {
   if (goesBesideOriginal(kernel))

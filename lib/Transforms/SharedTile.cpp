@@ -1,5 +1,6 @@
 //===- SharedTile.cpp - what a block stages of one array ------------------===//
 #include "SharedTile.h"
+#include "TileReaders.h"
 #include "optiml/Analysis/IntegerSet.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -86,10 +87,11 @@ llvm::Error requireKnownControl(const KernelModel &model, const Access &access) 
   return llvm::Error::success();
 }
 
-/// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides.
+/// Splits a linear index into dimensions: first by parametric strides, then the rest by gaps between constant strides, or
+/// (`apart`) also where one just continues the other, as rows without padding do.
 /// Gives for each dimension (stride, varying part); the uniform part of the whole index is what remains.
 llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel &model, const Access &access, const Poly &index,
-                                                              const std::vector<Runner> &runners, bool backwards) {
+                                                              const std::vector<Runner> &runners, bool backwards, bool apart) {
   auto runs = [&](const std::string &atom) {
     return std::find_if(runners.begin(), runners.end(), [&](const Runner &r) { return r.atom == atom; });
   };
@@ -131,7 +133,7 @@ llvm::Expected<std::vector<std::pair<Poly, Poly>>> splitIndex(const KernelModel 
       auto [c, atom] = sorted[i];
       auto runner = runs(atom);
       bool divides = std::all_of(sorted.begin() + long(i), sorted.end(), [&](const auto &s) { return s.first % c == 0; });
-      if (c > span + unit && span > 0 && divides) {
+      if (c + apart > span + unit && span > 0 && divides) {
         dims.emplace_back(factor * Poly(unit), value);
         value = Poly();
         unit = c;
@@ -235,7 +237,7 @@ struct Family {
 } // namespace
 
 /// The shapes of all reads of the array (in the strip's loop); they can be told one by one what they read.
-static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip) {
+static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
   std::vector<Shape> shapes;
   auto staged = [&](const Access &access) { return access.read && !access.write && (!strip || insideOf(access, strip->loop)); };
   for (const Access &access : model.accesses()) {
@@ -279,7 +281,7 @@ static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, cons
       auto around = model.loopOf(r.atom);
       return around && around->type.bytes > 4;
     });
-    auto dims = splitIndex(model, access, index, *runners, backwards);
+    auto dims = splitIndex(model, access, index, *runners, backwards, apart);
     if (!dims)
       return dims.takeError();
     Poly uniform = index;
@@ -421,7 +423,22 @@ static std::optional<TileBoundary> boundaryOf(const Family &family, size_t r, co
   return std::nullopt;
 }
 
-static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::string &array, const Strip *strip,
+/// The statement of the access has a private array with the loop's variable as an index: one for each copy of a thread.
+static bool indexesRegisters(const KernelModel &model, const Access &access, const std::string &variable) {
+  bool found = false;
+  walkExprs(*access.stmt, [&](const ExprRef &e) {
+    if (e->kind != ExprKind::Subscript || e->args[1]->kind != ExprKind::Var || e->args[1]->text != variable)
+      return;
+    ExprRef root = e;
+    while (root->kind == ExprKind::Subscript)
+      root = root->args[0];
+    const Stmt *d = root->kind == ExprKind::Var ? model.declaration(root->text) : nullptr;
+    found |= d && !d->isShared && !d->dims.empty();
+  });
+  return found;
+}
+
+static llvm::Expected<Tile> planFamily(KernelState &state, const KernelModel &model, const std::string &array, const Strip *strip,
                                        const Family &family, std::vector<Poly> strides) {
   const std::vector<Shape> &shapes = family.shapes;
   const Shape &first = shapes.front();
@@ -514,6 +531,9 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
     for (const Poly &fact : model.facts(*shapes[s].access))
       if (fact.isAffine()) // the loop variable is strip start + offset
         piece.facts.push_back(!strip ? fact : fact.substitute(strip->counted.var, start + Poly::atom(strip->counted.var)));
+    std::vector<Poly> places = local;
+    places.push_back(tile.base);
+    dropFactsOfReaders(state, model, places, shapes[s].runners, piece.facts);
     int64_t reads = 1;
     for (const Runner &r : shapes[s].runners) {
       hidden.insert(r.atom);
@@ -559,17 +579,25 @@ static llvm::Expected<Tile> planFamily(const KernelModel &model, const std::stri
     return notApplicable("no element of {0} is read", array);
   tile.guards = *guards;
 
-  // Largest stride first; parametric strides count as large. In shared memory the strip's own dimension goes outermost, so
-  // that what a thread reads for one step lies together.
+  // Largest stride first; parametric strides count as large. In shared memory the strip's own dimension goes outermost, then
+  // those of loops within it, so that what the threads read for one step lies together, and what one of them does.
   std::vector<unsigned> order = bySize(strides);
-  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return tile.dims[a].alongLoop > tile.dims[b].alongLoop; });
+  auto steps = [&](unsigned d) {
+    return llvm::all_of(llvm::enumerate(shapes), [&](const auto &s) {
+      return llvm::none_of(values[s.index()][d].atoms(), [&](const std::string &atom) {
+        return !model.loopOf(atom) || indexesRegisters(model, *s.value().access, atom);
+      });
+    });
+  };
+  auto rank = [&](unsigned d) { return tile.dims[d].alongLoop ? 0 : steps(d) ? 1 : 2; };
+  std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
   tile.layout = order;
   return tile;
 }
 
 /// One for each family of reads.
-static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const std::string &array, const Strip *strip) {
-  auto shapes = readsOf(model, array, strip);
+static llvm::Expected<std::vector<Tile>> tilesOf(KernelState &state, const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
+  auto shapes = readsOf(model, array, strip, apart);
   if (!shapes)
     return shapes.takeError();
   std::vector<Poly> strides = stridesOf(*shapes);
@@ -580,7 +608,7 @@ static llvm::Expected<std::vector<Tile>> tilesOf(const KernelModel &model, const
     if (result.size() == mostFamilies)
       return notApplicable("{0} is read at more than {1} places whose distance is not constant (line {2})", array,
                            mostFamilies, family.shapes.front().access->stmt->line);
-    auto tile = planFamily(model, array, strip, family, strides);
+    auto tile = planFamily(state, model, array, strip, family, strides);
     if (!tile)
       return tile.takeError();
     result.push_back(std::move(*tile));
@@ -614,7 +642,14 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const Ke
                                                     llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip) {
   std::vector<Tile> result;
   for (llvm::StringRef array : arrays) {
-    auto tiles = tilesOf(model, array.str(), strip);
+    auto tiles = tilesOf(state, model, array.str(), strip, /*apart=*/false);
+    if (!tiles) // conditions on rows and on columns are convex where these are dimensions of their own
+      if (auto others = tilesOf(state, model, array.str(), strip, /*apart=*/true)) {
+        llvm::consumeError(tiles.takeError());
+        tiles = std::move(others);
+      } else {
+        llvm::consumeError(others.takeError());
+      }
     if (!tiles)
       return tiles.takeError();
     if (llvm::Error e = requireUnwritten(state, model, array.str()))

@@ -193,6 +193,7 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   // Private accumulators of guarded sums need no guard any more: the tiles hold zeros where nothing may be read.
   loop->body = {body}; // so that uses are seen in the new form
   dropGuards(*kernel, *loop, tileNames);
+  holdSharedReads(*kernel, *loop, tileNames);
   body = loop->body[0];
   auto place = findPlace(*kernel->body, loop);
   // Beyond the loop's end a tile is zero where its elements end with the loop: at one coordinate that is the loop's own.
@@ -246,7 +247,7 @@ std::vector<ActionTemplate> StageShared::sites(const KernelState &state) const {
     auto offer = [&](const std::string &list) {
       ActionTemplate site{"stage-shared", state.rewrite.original + path + ":" + list, {}};
       std::vector<Params> values;
-      for (const char *tile : {"8", "16", "32", "4"})
+      for (const char *tile : {"8", "16", "32", "4", "2"})
         values.push_back({{"tile", tile}});
       for (const char *tile : {"16", "8", "32"})
         values.push_back({{"tile", tile}, {"wide", "1"}, {"prefetch", "1"}});

@@ -173,6 +173,7 @@ llvm::Expected<KernelState> StageWindow::stage(const KernelState &state, llvm::A
   list.insert(list.begin() + long(place), load.begin(), load.end());
   // Threads without a result of their own may compute one from zeros.
   dropGuards(*kernel, *kernel->body, tileNames);
+  holdSharedReads(*kernel, *kernel->body, tileNames);
   result.tree = kernel;
   return result;
 }

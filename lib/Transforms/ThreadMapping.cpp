@@ -146,6 +146,9 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     }
   if (!active.empty())
     inlinePointerLocals(kernel);
+  if (!merge)
+    for (const CopyAxis &c : active)
+      takeQuotientsOfFirst(state, kernel, c.axis, shape[c.axis] * c.factor, c.distance == 1 ? c.factor : 1);
   KernelModel model(kernel, {0, 0, 0});
 
   // The new geometry, and why the threads beyond the original ones are harmless.
@@ -183,15 +186,17 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       return body.takeError();
     kernel.body = *body;
   }
-  lowerGlobalIndex(kernel, [&](unsigned axis) {
+  auto firstIndex = [&](unsigned axis, bool ofThread) {
     int64_t tile = shape[axis] * copies[axis].factor;
     ExprRef thread = axisBuiltin("threadIdx", axis);
     ExprRef block = mul(axisBuiltin("blockIdx", axis), intLit(tile));
-    if (shape[axis] == 1)
+    if (shape[axis] == 1 || !ofThread)
       return block;
     bool adjacent = copies[axis].factor > 1 && copies[axis].distance == 1;
     return add(block, adjacent ? mul(thread, intLit(copies[axis].factor)) : thread);
-  });
+  };
+  lowerGlobalIndex(kernel, [&](unsigned axis) { return firstIndex(axis, /*ofThread=*/true); });
+  lowerFirstIndices(kernel, firstIndex);
   removeUnused(kernel);
   return llvm::Error::success();
 }

@@ -32,6 +32,14 @@ bool fewThreads(const LaunchHints &hints);
 /// The kernel's work differs along `axis`; of a kernel in terms of global indices.
 bool usesGlobalIndex(const Kernel &kernel, unsigned axis);
 
+/// Writes quotients and remainders of globalIdx.a by what does not change during a launch with the quotient of the first
+/// index that a block covers, which all of the block share, where the divisor is a multiple of `ofBlock`, the number of
+/// these; else, in the same way, of the first of the `ofThread` adjacent ones that a thread has (1: they are not adjacent).
+/// The conditions go to `state`. The first indices are pseudo indices, until they are lowered.
+void takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock, int64_t ofThread);
+/// Replaces these by `make(axis, ofThread)`.
+void lowerFirstIndices(Kernel &kernel, const std::function<ExprRef(unsigned axis, bool ofThread)> &make);
+
 /// Removes declarations that nothing uses any more (pure initializers only, and no shared memory of dynamic size).
 void removeUnused(Kernel &kernel);
 

@@ -142,8 +142,12 @@ public:
     forEachList(loop, [&](std::vector<StmtRef> &list) {
       for (size_t i = 0; i < list.size(); ++i) {
         StmtRef s = list[i];
-        if (s->kind != StmtKind::If || s->body.size() != 1 || !removable(*s))
+        if (s->kind != StmtKind::If || s->body.size() != 1)
           continue;
+        if (ExprRef rest = needed(*s, s->expr)) {
+          s->expr = rest;
+          continue;
+        }
         std::vector<StmtRef> inner = s->body[0]->body;
         list.erase(list.begin() + long(i));
         list.insert(list.begin() + long(i), inner.begin(), inner.end());
@@ -200,24 +204,37 @@ private:
     return true;
   }
 
-  bool removable(Stmt &branch) {
+  /// What has to be left of `condition`, which is the branch's or a part of it; null: nothing.
+  ExprRef needed(Stmt &branch, const ExprRef &condition) {
+    if (removable(branch, condition))
+      return nullptr;
+    if (condition->kind != ExprKind::Binary || condition->text != "&&")
+      return condition;
+    ExprRef left = needed(branch, condition->args[0]), right = needed(branch, condition->args[1]);
+    return left == condition->args[0] && right == condition->args[1] ? condition : logicalAnd(left, right);
+  }
+
+  bool removable(Stmt &branch, const ExprRef &guard) {
     KernelModel model(kernel); // it changes with every guard that goes
-    if (!sameEverywhere(model, branch.expr))
+    if (!sameEverywhere(model, guard))
       return false;
-    for (StmtRef &s : branch.body[0]->body) {
-      if (s->kind != StmtKind::Expr || s->expr->kind != ExprKind::Assign)
-        return false;
-      std::string target = rootName(s->expr->args[0]);
-      const Stmt *d = declarationOf(kernel, target);
-      if (target.empty() || !d || d->isShared || !harmless(s->expr->args[1]))
-        return false;
-      const ExprRef &place = s->expr->args[0];
-      if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
-        return false;
-      if (!elementOfItsLoops(model, place, branch.expr) || !onlyUsedUnder(model, place, branch.expr))
-        return false;
-    }
-    return true;
+    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(model, *s, guard); });
+  }
+
+  /// All that it does is to change private values that only matter where `guard` holds.
+  bool onlyMakesWorthless(const KernelModel &model, Stmt &s, const ExprRef &guard) {
+    if (auto loop = asCountedLoop(s); loop && loop->tripCount())
+      return llvm::all_of(s.body[0]->body, [&](const StmtRef &inner) { return onlyMakesWorthless(model, *inner, guard); });
+    if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign)
+      return false;
+    std::string target = rootName(s.expr->args[0]);
+    const Stmt *d = declarationOf(kernel, target);
+    if (target.empty() || !d || d->isShared || !harmless(s.expr->args[1]))
+      return false;
+    const ExprRef &place = s.expr->args[0];
+    if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
+      return false;
+    return elementOfItsLoops(model, place, guard) && onlyUsedUnder(model, place, guard);
   }
 
   /// Outside of statements that only update the variable itself, or others of which the same holds, it is used under

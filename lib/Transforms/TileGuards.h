@@ -16,6 +16,11 @@ bool addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::strin
 /// guard. `tiles` are the names of the staged arrays.
 void dropGuards(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles);
 
+/// Where a thread's copies share an element of a tile, but do what they do with it under guards of their own, the compiler
+/// would load it for each of them: loads it into a variable before the loops over the copies. The reads stay inside of the
+/// tiles whatever the guards say.
+void holdSharedReads(Kernel &kernel, Stmt &root, const std::set<std::string> &tiles);
+
 } // namespace optiml
 
 #endif

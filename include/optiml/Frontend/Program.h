@@ -23,7 +23,7 @@ struct KernelDecl {
   unsigned line = 0;
   std::string file;
   bool isTemplate = false;
-  bool argumentsAreBuiltin = true; ///< template arguments are numbers and built-in types: nothing that is declared later
+  bool argumentsAreKnown = true; ///< template arguments are numbers and types that are defined before the kernel
   bool inMainFile = false;
   /// Byte offset in the main file just after the definition's closing brace (of the template, for an instantiation).
   unsigned endOffset = 0;
