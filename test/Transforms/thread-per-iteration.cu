@@ -2,6 +2,7 @@
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[scale]' %s | FileCheck %s --check-prefix=SCALE
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[count]' %s | FileCheck %s --check-prefix=COUNT
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[text]' %s | FileCheck %s --check-prefix=TEXT
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[scaled]' %s | FileCheck %s --check-prefix=SCALED
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[rows]' %s | FileCheck %s --check-prefix=ROWS
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[product];block-shape[product]{x=16,y=16};coarsen[product]{x=2,y=2};stage-shared[product/k:a+b]{tile=16}' %s | FileCheck %s --check-prefix=PRODUCT
 // RUN: optiml-opt --emit --passes='thread-per-iteration[scale];block-shape[scale]{x=128};vectorize-access[scale]{width=4};thread-per-iteration[count];grid-stride[count]{x=64,blocks=3};privatize-atomic[count:bins]{bins=64};thread-per-iteration[text];thread-per-iteration[rows];distribute-loop[rows]{threads=64};thread-per-iteration[product];block-shape[product]{x=16,y=16};coarsen[product]{x=2,y=2};stage-shared[product/k:a+b]{tile=16}' %s > %t.cu
@@ -51,13 +52,22 @@ __global__ void count(const float *values, size_t n, int *bins) {
 // COUNT: size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
 // COUNT: atomicAdd(&bins[(int)values[i]], 1);
 
-// Bytes may be those of the counters: each thread must have had one iteration already.
+// Bytes may be those of the counters.
 __global__ void text(const unsigned char *letters, int n, int *bins) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
     atomicAdd(&bins[letters[i]], 1);
 }
-// TEXT: <<<(grid.x, grid.y, grid.z)
-// TEXT: when n <= grid.x * block.x
+// A byte is below 256, so that it can be tested whether they are the same memory.
+// TEXT: (max(1, ceildiv(n, block.x)), grid.y, grid.z)
+// TEXT: when disjoint(bins, 4 * 256, letters, 1 * n)
+
+// Where nothing bounds the counters, each thread must have had one iteration already.
+__global__ void scaled(const unsigned char *letters, int n, int *bins) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+    atomicAdd(&bins[letters[i] * letters[0]], 1);
+}
+// SCALED: <<<(grid.x, grid.y, grid.z)
+// SCALED: when n <= grid.x * block.x
 
 // A row of its own for each iteration.
 __global__ void rows(const float *m, float *out, int rows, int cols) {
