@@ -13,22 +13,13 @@
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
 #include "Transforms.h"
+#include "VectorStream.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
 
 namespace {
-
-/// "float" of float4, whatever the source calls the type; empty for types that have no vectors.
-std::string vectorBase(const Type &type) {
-  if (type.isFloat())
-    return type.bytes == 4 ? "float" : type.bytes == 8 ? "double" : "";
-  if (type.cls != Type::Class::Int)
-    return "";
-  std::string base = type.bytes == 1 ? "char" : type.bytes == 2 ? "short" : type.bytes == 4 ? "int" : type.bytes == 8 ? "longlong" : "";
-  return base.empty() || type.isSigned ? base : "u" + base;
-}
 
 class Vectorizer {
 public:
@@ -37,26 +28,12 @@ public:
   llvm::Error run();
 
 private:
-  /// An array whose elements the lanes access side by side.
-  struct Stream {
-    std::string array;
-    ExprRef index;     ///< in lane 0
-    Type element;      ///< of the array
-    Type number;       ///< that element, or each member of it
-    int64_t count = 1; ///< numbers of an element
-    int64_t together = 1; ///< numbers of a vector
-    bool reads = false, writes = false;
-    size_t lastWrite = 0;
-    std::string lanes;
-  };
   llvm::Error findBody();
   llvm::Error findIndices();
-  llvm::Expected<std::optional<Stream>> streamOf(const std::string &array);
-  bool describeElement(Stream &stream, const Access &access) const;
-  bool findVectors(Stream &stream) const;
+  llvm::Expected<std::optional<VectorStream>> streamOf(const std::string &array);
   /// Every way through `s` stores into that member of the array's element.
   bool stores(const Stmt &s, const std::string &array, int64_t offset) const;
-  llvm::Error requireOrder(const Stream &stream);
+  llvm::Error requireOrder(const VectorStream &stream);
   bool always(const Access &access) const {
     return access.path.back() == body && access.guards.size() == guardCount && access.stmt->kind != StmtKind::For;
   }
@@ -69,10 +46,10 @@ private:
   StmtRef laneLoop(std::vector<StmtRef> stmts, int unroll) const {
     return countedFor(laneName, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(stmts)), unroll);
   }
-  int64_t vectorsOf(const Stream &stream) const { return width * stream.count / stream.together; }
-  ExprRef vectorPlace(const Stream &stream, int64_t number, bool store) const;
-  void load(Stream &stream, std::vector<StmtRef> &out);
-  void store(const Stream &stream, std::vector<StmtRef> &out) const;
+  int64_t vectorsOf(const VectorStream &stream) const { return width * stream.count / stream.together; }
+  ExprRef vectorPlace(const VectorStream &stream, int64_t number, bool store) const;
+  void load(VectorStream &stream, std::vector<StmtRef> &out);
+  void store(const VectorStream &stream, std::vector<StmtRef> &out) const;
 
   KernelState &state;
   Kernel &kernel;
@@ -84,7 +61,7 @@ private:
   ExprRef bounds;                         ///< conjunction of these
   std::map<std::string, int64_t> indices; ///< integer locals that grow with the lane, by so much
   std::vector<StmtRef> indexDecls;        ///< those in the body
-  std::vector<Stream> streams;
+  std::vector<VectorStream> streams;
   std::vector<std::string> multiples;     ///< values that are multiples of the width
   std::string laneName;
 };
@@ -206,54 +183,6 @@ bool Vectorizer::wholeMultiple(const Poly &rest) {
   return true;
 }
 
-/// Bytes from the element's begin to what is accessed of it.
-static int64_t offsetOf(const Access &access) {
-  int64_t offset = 0;
-  for (const ExprRef &member : access.members())
-    offset += member->value;
-  return offset;
-}
-
-/// The numbers of "a[i] = {x, y};", or null.
-static const Expr *storedList(const Access &access) {
-  const ExprRef &e = access.stmt->expr;
-  bool isStore = access.stmt->kind == StmtKind::Expr && e->kind == ExprKind::Assign && e->text == "=" && e->args[0] == access.node;
-  return isStore && access.place == access.node && e->args[1]->kind == ExprKind::InitList && !e->args[1]->args.empty() ? e->args[1].get() : nullptr;
-}
-
-/// False unless all accesses are to numbers of one type, or store all numbers of an element.
-bool Vectorizer::describeElement(Stream &stream, const Access &access) const {
-  const Expr *list = storedList(access);
-  Type number = list ? list->args[0]->type : access.place->type;
-  number.isConst = false;
-  if (list && (list->args.size() * number.bytes != access.node->type.bytes || llvm::any_of(list->args, [&](const ExprRef &e) {
-        return e->type.cls != number.cls || e->type.bytes != number.bytes || e->type.isSigned != number.isSigned;
-      })))
-    return false;
-  if (stream.element.bytes == 0) {
-    stream.element = access.node->type;
-    stream.element.isConst = false;
-    stream.number = number;
-    stream.count = number.bytes ? stream.element.bytes / number.bytes : 0;
-  }
-  return !vectorBase(number).empty() && number.cls == stream.number.cls && number.bytes == stream.number.bytes &&
-         number.isSigned == stream.number.isSigned && stream.count * number.bytes == stream.element.bytes && offsetOf(access) % number.bytes == 0;
-}
-
-/// The largest vectors that the lanes' elements are made of.
-bool Vectorizer::findVectors(Stream &stream) const {
-  constexpr int64_t mostNumbers = 8; // of an element: more are too many registers
-  if (stream.count > mostNumbers)
-    return false;
-  for (int64_t together : {4, 2}) {
-    int64_t bytes = together * stream.number.bytes;
-    stream.together = together;
-    if (width * stream.count % together == 0 && bytes >= 4 && bytes <= 16)
-      return true;
-  }
-  return false;
-}
-
 bool Vectorizer::stores(const Stmt &s, const std::string &array, int64_t offset) const {
   if (s.kind == StmtKind::Block)
     return llvm::any_of(s.body, [&](const StmtRef &child) { return stores(*child, array, offset); });
@@ -265,11 +194,11 @@ bool Vectorizer::stores(const Stmt &s, const std::string &array, int64_t offset)
 }
 
 /// Nothing when the array is to be accessed lane by lane.
-llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std::string &array) {
+llvm::Expected<std::optional<VectorStream>> Vectorizer::streamOf(const std::string &array) {
   const Param *param = model.param(array);
   if (!param || !param->type.isPointer() || param->type.pointee->isVolatile || changedParameters(kernel).count(array))
     return std::nullopt;
-  Stream stream;
+  VectorStream stream;
   stream.array = array;
   const Access *sure = nullptr, *any = nullptr;
   bool oneElement = true, vectors = true;
@@ -280,7 +209,7 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
       continue;
     vectors &= access.subscripts.size() == 1 && access.root->kind == ExprKind::Var && model.stable(access.subscripts[0]) &&
                access.node->kind == ExprKind::Subscript && access.node->args[0]->kind == ExprKind::Var &&
-               access.node->args[0]->text == array && describeElement(stream, access);
+               access.node->args[0]->text == array && stream.describe(access);
     if (!vectors)
       return std::nullopt;
     if (!any)
@@ -310,7 +239,7 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
     if (inBody && llvm::none_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; }))
       return std::nullopt;
   }
-  if (!findVectors(stream) || !wholeMultiple(*place - Poly::atom("globalIdx.x")))
+  if (!stream.findVectors(width) || !wholeMultiple(*place - Poly::atom("globalIdx.x")))
     return std::nullopt;
   state.require("aligned(" + array + ", " + std::to_string(stream.number.bytes * stream.together) + ")",
                 array + " is accessed " + std::to_string(width) + " elements at a time");
@@ -318,10 +247,10 @@ llvm::Expected<std::optional<Vectorizer::Stream>> Vectorizer::streamOf(const std
 }
 
 /// In a lane, the load moves to the front and the store to the end.
-llvm::Error Vectorizer::requireOrder(const Stream &stream) {
+llvm::Error Vectorizer::requireOrder(const VectorStream &stream) {
   const std::vector<Access> &all = model.accesses();
   auto isVector = [&](const std::string &array) {
-    return llvm::any_of(streams, [&](const Stream &s) { return s.array == array; });
+    return llvm::any_of(streams, [&](const VectorStream &s) { return s.array == array; });
   };
   bool loops = false; // what comes later in the text may come before
   walk(*body, [&](Stmt &s) { loops |= s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do; });
@@ -380,7 +309,7 @@ ExprRef Vectorizer::lastLaneGuard() const {
   return result;
 }
 
-ExprRef Vectorizer::vectorPlace(const Stream &stream, int64_t number, bool store) const {
+ExprRef Vectorizer::vectorPlace(const VectorStream &stream, int64_t number, bool store) const {
   Type vector;
   vector.cls = Type::Class::Record;
   vector.text = vectorBase(stream.number) + std::to_string(stream.together);
@@ -394,7 +323,7 @@ ExprRef Vectorizer::vectorPlace(const Stream &stream, int64_t number, bool store
   return subscript(castTo(pointer, first), intLit(number), vector);
 }
 
-void Vectorizer::load(Stream &stream, std::vector<StmtRef> &out) {
+void Vectorizer::load(VectorStream &stream, std::vector<StmtRef> &out) {
   static const char *const parts[] = {"x", "y", "z", "w"};
   ExprRef values;
   if (stream.reads) {
@@ -422,7 +351,7 @@ void Vectorizer::load(Stream &stream, std::vector<StmtRef> &out) {
   out.push_back(declStmt(stream.lanes, lane, values, {intLit(width * stream.count)}));
 }
 
-void Vectorizer::store(const Stream &stream, std::vector<StmtRef> &out) const {
+void Vectorizer::store(const VectorStream &stream, std::vector<StmtRef> &out) const {
   for (int64_t number = 0; number < vectorsOf(stream); ++number) {
     ExprRef place = vectorPlace(stream, number, /*store=*/true);
     std::vector<ExprRef> values;
@@ -460,7 +389,7 @@ llvm::Error Vectorizer::run() {
   }
   if (streams.empty())
     return notApplicable("no array is accessed at neighbouring elements by neighbouring threads");
-  for (const Stream &stream : streams)
+  for (const VectorStream &stream : streams)
     if (llvm::Error e = requireOrder(stream))
       return e;
 
@@ -497,18 +426,18 @@ llvm::Error Vectorizer::run() {
     indices = inBody;
   }
   std::vector<StmtRef> vectors = indexDecls;
-  for (Stream &stream : streams) {
+  for (VectorStream &stream : streams) {
     stream.lanes = freshName(taken, stream.array + "_lanes");
     load(stream, vectors);
   }
   // While the nodes are those that the model has seen.
   std::map<const Expr *, ExprRef> replacement;
-  std::map<const Stmt *, const Stream *> lists;
-  auto number = [&](const Stream &stream, int64_t i) {
+  std::map<const Stmt *, const VectorStream *> lists;
+  auto number = [&](const VectorStream &stream, int64_t i) {
     return subscript(var(stream.lanes, stream.number), add(mul(lane, intLit(stream.count)), intLit(i)), stream.number);
   };
   for (const Access &access : model.accesses())
-    for (const Stream &stream : streams)
+    for (const VectorStream &stream : streams)
       if (access.array == stream.array) {
         if (storedList(access))
           lists[access.stmt] = &stream;
@@ -545,10 +474,10 @@ llvm::Error Vectorizer::run() {
   });
   walk(*main, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = atLane(replace(e), lane); }); });
   vectors.push_back(laneLoop(main->body, FullUnroll));
-  std::vector<Stream> stores;
-  llvm::copy_if(streams, std::back_inserter(stores), [](const Stream &s) { return s.writes; });
-  llvm::sort(stores, [](const Stream &a, const Stream &b) { return a.lastWrite < b.lastWrite; });
-  for (const Stream &stream : stores)
+  std::vector<VectorStream> stores;
+  llvm::copy_if(streams, std::back_inserter(stores), [](const VectorStream &s) { return s.writes; });
+  llvm::sort(stores, [](const VectorStream &a, const VectorStream &b) { return a.lastWrite < b.lastWrite; });
+  for (const VectorStream &stream : stores)
     store(stream, vectors);
   StmtRef made = ifStmt(whole ? bounds : lastLaneGuard(), block(vectors), tail);
   auto place = findPlace(*kernel.body, guard);

@@ -70,7 +70,7 @@ TEST(LoopToGrid, IterationsThatShareMemoryStayTogether) {
       {"int *out", "for (int j = 0; j < n; ++j) out[i * n + j] = atomicAdd(&out[0], 1);", "/j", "work together"},
       {out, "for (int j = 0; j < n; ++j) { atomicAdd(&out[j], 1.0f); atomicMax((int *)&out[j], 3); }", "/j", "iterations may meet in 'out'"},
       {both, "for (int j = 0; j < n; ++j) out[in[i] > 0 ? j : i] = 1;", "/j", "iterations may meet in 'out'"},
-      {"float **out", "for (int j = 0; j < n; ++j) out[i][j] = 1;", "/j", "iterations may meet in 'out'"},
+      {"float **out", "for (int j = 0; j < n; ++j) out[i][j] = 1;", "/j", "whose memory line"},
       {out, "for (int j = 0; j < n; ++j) out[i * n + j] = factor;", "/j", "'factor' may be a variable that the loop writes"},
   });
 }
