@@ -1,21 +1,19 @@
 //===- SharedScan.cpp - scans of shared memory by a block -----------------===//
 #include "SharedScan.h"
+#include "BlockRunner.h"
 #include "llvm/ADT/STLExtras.h"
 #include <bitset>
 
 using namespace optiml;
 
 namespace {
-constexpr unsigned mostRounds = 64; ///< of one loop
 constexpr int64_t mostElements = 4 * mostThreads;
 
 /// Runs statements on the sets of threads whose values each place stands for.
-class ScanRunner {
+class ScanRunner : public BlockRunner {
 public:
   ScanRunner(const KernelModel &model, int64_t threads, Stmt &list, size_t first);
 
-  /// For all threads; false where it does something else than folding values that threads exchange.
-  bool run(Stmt &s) { return run(s, ActiveThreads(size_t(threads), true)); }
   /// The scan, where everything that was run so far is one.
   std::optional<SharedScan> scan() const;
 
@@ -24,16 +22,16 @@ private:
   using Value = std::optional<Threads>; ///< nothing: not known
   struct Array {
     std::vector<Value> holds;
-    std::vector<int64_t> reader, writer; ///< of an element since the last barrier: a thread, nobody, or several
+    SharedTouches touches;
     std::vector<bool> written;
   };
-  static constexpr int64_t nobody = -1, several = -2;
 
-  bool run(Stmt &s, const ActiveThreads &active);
-  bool runList(Stmt &block, const ActiveThreads &active);
-  bool runLoop(Stmt &s, const ActiveThreads &active);
-  bool declare(const Stmt &s, const ActiveThreads &active);
-  bool assign(const ExprRef &e, const ActiveThreads &active);
+  bool declare(const Stmt &s, const ActiveThreads &active) override;
+  bool execute(const Stmt &s, const ActiveThreads &active) override;
+  void meet() override {
+    for (auto &[name, array] : arrays)
+      array.touches.meet();
+  }
   bool assignLocal(const ExprRef &target, const ExprRef &value, const ActiveThreads &active);
   std::vector<Value> *local(const ExprRef &target);
   Value of(const ExprRef &e, int64_t thread);
@@ -42,16 +40,11 @@ private:
   Array *array(const Stmt &declaration);
   bool isSource(const std::string &name, int64_t first, const Type &type);
   bool hasType(const Type &type);
-  bool touch(Array &array, int64_t element, int64_t thread, bool writes);
-  void meet();
   bool isScan(const std::vector<Value> &values, int64_t first, bool exclusive) const;
   std::optional<SharedScan::Place> resultOf(const std::string &name, const Array &array) const;
 
-  const KernelModel &model;
-  int64_t threads;
   Stmt &list;
   size_t first;
-  ThreadValues value;
   ThreadValues before; ///< the statements
   std::map<std::string, std::vector<Value>> locals;   ///< of the scanned type
   std::set<std::string> inner;                        ///< declared by the statements
@@ -61,12 +54,11 @@ private:
   std::optional<Fold> fold;
   std::set<const Stmt *> stores;
   bool hasZeros = false;
-  unsigned barriers = 0;
 };
 } // namespace
 
 ScanRunner::ScanRunner(const KernelModel &model, int64_t threads, Stmt &list, size_t first)
-    : model(model), threads(threads), list(list), first(first), value(model, threads), before(model, threads) {
+    : BlockRunner(model, threads), list(list), first(first), before(model, threads) {
   const ActiveThreads all(size_t(threads), true);
   for (size_t i = 0; i < first; ++i) {
     Stmt &s = *list.body[i];
@@ -79,26 +71,6 @@ ScanRunner::ScanRunner(const KernelModel &model, int64_t threads, Stmt &list, si
       value.set(s.text, s.type, s.expr, all);
   }
   before.variables = value.variables;
-}
-
-void ScanRunner::meet() {
-  ++barriers;
-  for (auto &[name, array] : arrays) {
-    array.reader.assign(array.reader.size(), nobody);
-    array.writer.assign(array.writer.size(), nobody);
-  }
-}
-
-bool ScanRunner::touch(Array &array, int64_t element, int64_t thread, bool writes) {
-  int64_t &reader = array.reader[size_t(element)], &writer = array.writer[size_t(element)];
-  if (writer != nobody && writer != thread)
-    return false;
-  if (!writes) {
-    reader = reader == nobody || reader == thread ? thread : several;
-    return true;
-  }
-  writer = thread;
-  return reader == nobody || reader == thread;
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,8 +108,7 @@ ScanRunner::Array *ScanRunner::array(const Stmt &declaration) {
     return nullptr;
   array.holds.resize(size_t(elements));
   array.written.resize(size_t(elements));
-  array.reader.assign(size_t(elements), nobody);
-  array.writer.assign(size_t(elements), nobody);
+  array.touches = SharedTouches(size_t(elements));
   if (auto from = findOwnStores(model, before, threads, list, first, declaration.text, stores); from && *from + threads <= elements)
     if (!source && isSource(declaration.text, *from, declaration.type))
       for (int64_t t = 0; t < threads; ++t)
@@ -148,7 +119,7 @@ ScanRunner::Array *ScanRunner::array(const Stmt &declaration) {
 ScanRunner::Value ScanRunner::element(const ExprRef &e, int64_t thread) {
   auto place = sharedPlace(model, value, e, thread);
   Array *from = place ? array(*place->declaration) : nullptr;
-  if (!from || place->element >= int64_t(from->holds.size()) || !touch(*from, place->element, thread, false))
+  if (!from || place->element >= int64_t(from->holds.size()) || !from->touches.touch(place->element, thread, false))
     return std::nullopt;
   return from->holds[size_t(place->element)];
 }
@@ -251,8 +222,9 @@ bool ScanRunner::assignLocal(const ExprRef &target, const ExprRef &from, const A
   return true;
 }
 
-bool ScanRunner::assign(const ExprRef &e, const ActiveThreads &active) {
-  if (e->kind != ExprKind::Assign)
+bool ScanRunner::execute(const Stmt &s, const ActiveThreads &active) {
+  const ExprRef &e = s.expr;
+  if (s.kind != StmtKind::Expr || e->kind != ExprKind::Assign)
     return false;
   const ExprRef &target = e->args[0];
   ExprRef from = e->text == "=" ? e->args[1] : binary(e->text.substr(0, e->text.size() - 1), target, e->args[1], target->type);
@@ -263,61 +235,12 @@ bool ScanRunner::assign(const ExprRef &e, const ActiveThreads &active) {
       Value v = of(from, t);
       auto place = sharedPlace(model, value, target, t);
       Array *into = v && place ? array(*place->declaration) : nullptr;
-      if (!into || place->element >= int64_t(into->holds.size()) || !touch(*into, place->element, t, true))
+      if (!into || place->element >= int64_t(into->holds.size()) || !into->touches.touch(place->element, t, true))
         return false;
       into->holds[size_t(place->element)] = v;
       into->written[size_t(place->element)] = true;
     }
   return true;
-}
-
-bool ScanRunner::runList(Stmt &block, const ActiveThreads &active) {
-  return llvm::is_contained(active, true) ? llvm::all_of(block.body, [&](const StmtRef &s) { return run(*s, active); }) : true;
-}
-
-bool ScanRunner::runLoop(Stmt &s, const ActiveThreads &active) {
-  if (!s.expr || (s.init && !run(*s.init, active)))
-    return false;
-  for (unsigned round = 0; round < mostRounds; ++round) {
-    auto more = value.where(s.expr, active);
-    if (!more || (*more != active && llvm::is_contained(*more, true)))
-      return false; // a loop that ends sooner for some threads
-    if (*more != active)
-      return true;
-    if (!runList(*s.body[0], active) || (s.step && !value.assign(s.step, active)))
-      return false;
-  }
-  return false;
-}
-
-bool ScanRunner::run(Stmt &s, const ActiveThreads &active) {
-  switch (s.kind) {
-  case StmtKind::Block:
-    return runList(s, active);
-  case StmtKind::Decl:
-    return declare(s, active);
-  case StmtKind::Barrier:
-    if (llvm::is_contained(active, false))
-      return false;
-    meet();
-    return true;
-  case StmtKind::For:
-  case StmtKind::While:
-    return runLoop(s, active);
-  case StmtKind::Expr:
-    return value.assign(s.expr, active) || assign(s.expr, active);
-  case StmtKind::If: {
-    auto taken = value.where(s.expr, active);
-    if (!taken || !runList(*s.body[0], *taken))
-      return false;
-    ActiveThreads others = active;
-    for (size_t t = 0; t < others.size(); ++t)
-      others[t] = others[t] && !(*taken)[t];
-    return s.body.size() < 2 || runList(*s.body[1], others);
-  }
-  default:
-    return false;
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -345,7 +268,7 @@ std::optional<SharedScan::Place> ScanRunner::resultOf(const std::string &name, c
 }
 
 std::optional<SharedScan> ScanRunner::scan() const {
-  if (!source || !fold || !type || !barriers || (hasZeros && fold->op != "+" && fold->op != "|" && fold->op != "^"))
+  if (!source || !fold || !type || !synchronizes() || (hasZeros && fold->op != "+" && fold->op != "|" && fold->op != "^"))
     return std::nullopt;
   SharedScan result;
   result.fold = *fold;

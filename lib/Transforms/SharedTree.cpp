@@ -1,23 +1,18 @@
 //===- SharedTree.cpp - folds of shared memory by a block -----------------===//
 #include "SharedTree.h"
-#include "ThreadValues.h"
+#include "BlockRunner.h"
 #include <bitset>
 
 using namespace optiml;
 
 namespace {
-constexpr unsigned mostRounds = 64; ///< of one loop
-
 /// Runs statements on the sets of elements that each element of an array stands for.
-class TreeRunner {
+class TreeRunner : public BlockRunner {
 public:
-  TreeRunner(const KernelModel &model, int64_t threads) : threads(threads), value(model, threads), model(model) {}
+  using BlockRunner::BlockRunner;
 
-  /// For all threads; false where it does something else than folding shared arrays.
-  bool run(Stmt &s) { return run(s, ActiveThreads(size_t(threads), true)); }
   /// Every array that was touched is folded into its first element, completely.
   bool complete() const;
-  bool synchronizes() const { return barriers > 0; }
   std::vector<SharedTree> trees() const;
 
 private:
@@ -25,38 +20,26 @@ private:
   struct Array {
     SharedTree tree;
     std::vector<Elements> holds;
-    std::vector<int64_t> reader, writer; ///< of an element since the last barrier: a thread, nobody, or several
+    SharedTouches touches;
   };
-  static constexpr int64_t nobody = -1, several = -2;
 
-  bool run(Stmt &s, const ActiveThreads &active);
-  bool runList(Stmt &block, const ActiveThreads &active);
-  bool runLoop(Stmt &s, const ActiveThreads &active);
-  bool fold(const Stmt &s, const ActiveThreads &active);
+  bool declare(const Stmt &s, const ActiveThreads &active) override {
+    return s.expr && s.dims.empty() && !s.isShared && !s.type.isVolatile && s.type.isInt() && value.set(s.text, s.type, s.expr, active);
+  }
+  bool execute(const Stmt &s, const ActiveThreads &active) override;
+  void meet() override {
+    for (auto &[name, array] : arrays)
+      array.touches.meet();
+  }
   bool foldElement(Array &array, int64_t to, int64_t from, int64_t thread);
-  bool touch(Array &array, int64_t element, int64_t thread, bool writes);
-  void meet();
-  bool everybody(const ActiveThreads &active) const { return std::find(active.begin(), active.end(), false) == active.end(); }
 
-  int64_t threads;
-  ThreadValues value;
-  const KernelModel &model;
   std::map<std::string, Array> arrays;
-  unsigned barriers = 0;
 };
 } // namespace
 
 //===----------------------------------------------------------------------===//
 // Statements
 //===----------------------------------------------------------------------===//
-
-void TreeRunner::meet() {
-  ++barriers;
-  for (auto &[name, array] : arrays) {
-    array.reader.assign(size_t(threads), nobody);
-    array.writer.assign(size_t(threads), nobody);
-  }
-}
 
 /// An element of a shared array that is used as a whole, or null.
 static const Expr *elementOf(const KernelModel &model, const ExprRef &e) {
@@ -75,23 +58,9 @@ static ExprRef changedBy(const Stmt &s) {
   return nullptr;
 }
 
-bool TreeRunner::touch(Array &array, int64_t element, int64_t thread, bool writes) {
-  int64_t &reader = array.reader[size_t(element)], &writer = array.writer[size_t(element)];
-  if (writes) {
-    if ((writer != nobody && writer != thread) || (reader != nobody && reader != thread))
-      return false;
-    writer = thread;
-    return true;
-  }
-  if (writer != nobody && writer != thread)
-    return false;
-  reader = reader == nobody || reader == thread ? thread : several;
-  return true;
-}
-
 bool TreeRunner::foldElement(Array &array, int64_t to, int64_t from, int64_t thread) {
-  if (to < 0 || from < 0 || to >= threads || from >= threads || !touch(array, from, thread, false) ||
-      !touch(array, to, thread, true))
+  if (to < 0 || from < 0 || to >= threads || from >= threads || !array.touches.touch(from, thread, false) ||
+      !array.touches.touch(to, thread, true))
     return false;
   Elements &into = array.holds[size_t(to)], &what = array.holds[size_t(from)];
   if (!array.tree.fold.isIdempotent() && (into & what).any())
@@ -100,7 +69,8 @@ bool TreeRunner::foldElement(Array &array, int64_t to, int64_t from, int64_t thr
   return true;
 }
 
-bool TreeRunner::fold(const Stmt &s, const ActiveThreads &active) {
+/// Only folds.
+bool TreeRunner::execute(const Stmt &s, const ActiveThreads &active) {
   ExprRef changed = changedBy(s);
   const Expr *to = changed ? elementOf(model, changed) : nullptr;
   if (!to)
@@ -126,8 +96,7 @@ bool TreeRunner::fold(const Stmt &s, const ActiveThreads &active) {
     array.holds.resize(size_t(threads));
     for (size_t i = 0; i < size_t(threads); ++i)
       array.holds[i].set(i);
-    array.reader.assign(size_t(threads), nobody);
-    array.writer.assign(size_t(threads), nobody);
+    array.touches = SharedTouches(size_t(threads));
   } else if (!(array.tree.fold == folded->fold)) {
     return false;
   }
@@ -138,62 +107,6 @@ bool TreeRunner::fold(const Stmt &s, const ActiveThreads &active) {
         return false;
     }
   return true;
-}
-
-bool TreeRunner::runList(Stmt &block, const ActiveThreads &active) {
-  if (active == ActiveThreads(size_t(threads), false))
-    return true;
-  for (const StmtRef &s : block.body)
-    if (!run(*s, active))
-      return false;
-  return true;
-}
-
-bool TreeRunner::runLoop(Stmt &s, const ActiveThreads &active) {
-  if (!s.expr || (s.init && !run(*s.init, active)))
-    return false;
-  for (unsigned round = 0; round < mostRounds; ++round) {
-    auto more = value.where(s.expr, active);
-    if (!more || (*more != active && *more != ActiveThreads(size_t(threads), false)))
-      return false; // a loop that ends sooner for some threads
-    if (*more != active)
-      return true;
-    if (!runList(*s.body[0], active) || (s.step && !value.assign(s.step, active)))
-      return false;
-  }
-  return false;
-}
-
-bool TreeRunner::run(Stmt &s, const ActiveThreads &active) {
-  switch (s.kind) {
-  case StmtKind::Block:
-    return runList(s, active);
-  case StmtKind::Decl:
-    return s.expr && s.dims.empty() && !s.isShared && !s.type.isVolatile && s.type.isInt() && value.set(s.text, s.type, s.expr, active);
-  case StmtKind::Barrier:
-    if (!everybody(active))
-      return false;
-    meet();
-    return true;
-  case StmtKind::For:
-  case StmtKind::While:
-    return runLoop(s, active);
-  case StmtKind::Expr:
-    return value.assign(s.expr, active) || fold(s, active);
-  case StmtKind::If: {
-    auto taken = value.where(s.expr, active);
-    if (!taken)
-      return fold(s, active);
-    if (!runList(*s.body[0], *taken))
-      return false;
-    ActiveThreads others = active;
-    for (size_t t = 0; t < others.size(); ++t)
-      others[t] = others[t] && !(*taken)[t];
-    return s.body.size() < 2 || runList(*s.body[1], others);
-  }
-  default:
-    return false;
-  }
 }
 
 bool TreeRunner::complete() const {
