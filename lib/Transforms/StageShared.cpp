@@ -167,28 +167,14 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
     for (const Tile &tile : tiles)
       for (const Access *access : tile.accesses)
         replacement[access->place.get()] = tileElement(model, tile, *access);
-    std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
-      if (auto it = replacement.find(e.get()); it != replacement.end()) {
-        return it->second;
-      }
-      // Not staged: the loop variable is the strip's start plus the offset.
+    // Where nothing is staged, the loop variable is the strip's start plus the offset.
+    walkExprs(*body, [&](const ExprRef &e) {
       if (e->kind == ExprKind::Var && e->text == counted->var)
-        return add(stripValue, offset);
-      std::vector<ExprRef> args;
-      bool changed = false;
-      for (const ExprRef &arg : e->args) {
-        args.push_back(replace(arg));
-        changed |= args.back() != arg;
-      }
-      if (!changed)
-        return e;
-      auto copy = std::make_shared<Expr>(*e);
-      copy->args = args;
-      return copy;
-    };
+        replacement.emplace(e.get(), add(stripValue, offset));
+    });
     if (opaqueMentions(*body, {counted->var}))
       return notApplicable("a construct that is kept verbatim uses '{0}'", counted->var);
-    walk(*body, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = replace(e); }); });
+    replaceNodes(*body, replacement);
   }
   // Private accumulators of guarded sums need no guard any more: the tiles hold zeros where nothing may be read.
   loop->body = {body}; // so that uses are seen in the new form

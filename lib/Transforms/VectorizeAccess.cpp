@@ -444,14 +444,6 @@ llvm::Error Vectorizer::run() {
         else
           replacement[access.place.get()] = number(stream, offsetOf(access) / stream.number.bytes);
       }
-  std::function<ExprRef(const ExprRef &)> replace = [&](const ExprRef &e) -> ExprRef {
-    if (auto it = replacement.find(e.get()); it != replacement.end())
-      return it->second;
-    auto copy = std::make_shared<Expr>(*e);
-    for (ExprRef &arg : copy->args)
-      arg = replace(arg);
-    return copy;
-  };
   StmtRef main = block(rest);
   forEachList(*main, [&](std::vector<StmtRef> &list) {
     for (size_t at = 0; at < list.size(); ++at) {
@@ -472,7 +464,8 @@ llvm::Error Vectorizer::run() {
       at += values.size() - 1;
     }
   });
-  walk(*main, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = atLane(replace(e), lane); }); });
+  replaceNodes(*main, replacement);
+  atLane(*main, lane);
   vectors.push_back(laneLoop(main->body, FullUnroll));
   std::vector<VectorStream> stores;
   llvm::copy_if(streams, std::back_inserter(stores), [](const VectorStream &s) { return s.writes; });
