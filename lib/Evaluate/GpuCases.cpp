@@ -143,7 +143,7 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
         continue;
       bound.typical = std::max(bound.typical, cell.magnitude);
       if (i % stride == 0 && std::isfinite(cell.value))
-        checked.push_back({cell.offset, cell.bytes, 0, cell.value, bound.relative * cell.magnitude + 1e-37});
+        checked.push_back({cell.offset, cell.bytes, 0, cell.value, relativeTolerance(r, cell, options.floats) * cell.magnitude + 1e-37});
     }
     bound.cells = directory + "/cells" + std::to_string(counter++);
     llvm::StringRef raw(reinterpret_cast<const char *>(checked.data()), checked.size() * sizeof(gpu::CheckedCell));

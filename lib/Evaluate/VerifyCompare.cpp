@@ -177,6 +177,13 @@ double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, const
   return std::max(4 * r.ownError4, rule.isFast() ? rule.error : 8 * double(FLT_EPSILON));
 }
 
+// Atomic additions come in any order, and sums of n terms in two orders differ by about sqrt(n) roundings (Higham, Accuracy
+// and Stability of Numerical Algorithms, 4.2), however lucky the original's order was.
+double optiml::relativeTolerance(const BufferReference &r, const ShadowRecord &c, const FloatRule &rule) {
+  double eps = c.bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
+  return std::max(relativeTolerance(r, c.bytes, rule), std::sqrt(double(c.additions)) * eps);
+}
+
 /// Whether a cell of which the double-precision value is not known is as near to the original's as those that are known
 /// must be.
 static bool isNear(double own, double v, uint32_t bytes, const BufferReference &r, const FloatRule &rule) {
@@ -206,7 +213,7 @@ static uint64_t firstWrong(const BufferReference &r, StringRef actual, uint64_t 
 
 static bool withinTolerance(const ShadowRecord &c, double own, double v, const BufferReference &r, const FloatRule &rule,
                             double &tolerance, double *error) {
-  double relative = relativeTolerance(r, c.bytes, rule);
+  double relative = relativeTolerance(r, c, rule);
   double smallest = c.bytes == 4 ? double(FLT_MIN) : DBL_MIN; // results this small have no relative accuracy
   double magnitude = std::isfinite(c.magnitude) ? std::max(c.magnitude, std::fabs(own)) : std::fabs(own);
   tolerance = relative * magnitude + smallest;

@@ -11,7 +11,8 @@ namespace optiml {
 /// One record of a b<i>.shadow file (docs/formats.md).
 struct ShadowRecord {
   uint64_t offset;
-  uint32_t bytes, unused;
+  uint32_t bytes;
+  uint32_t additions; ///< by atomic operations, one after the other, that made it
   double value, magnitude;
 };
 static_assert(sizeof(ShadowRecord) == 32);
@@ -42,6 +43,8 @@ struct BufferReference {
 
 /// How far a cell of `bytes` bytes may be from the reference, relative to its magnitude.
 double relativeTolerance(const BufferReference &reference, uint32_t bytes, const FloatRule &rule);
+/// The same for one whose double-precision value is known.
+double relativeTolerance(const BufferReference &reference, const ShadowRecord &cell, const FloatRule &rule);
 
 /// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance. `error`: raised to the largest
 /// relative one of cells that are near enough (VerifyReport::error).

@@ -1,18 +1,21 @@
 //===- optiml-opt.cpp - apply a recipe to a CUDA file ---------------------===//
 //
-// As `opt` is for LLVM: reads a file, applies the actions given, prints the result. The work-horse of the transforms' tests.
+// As `opt` is for LLVM: reads a file, applies the actions given, prints the result. The work-horse of the transforms'
+// tests.
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Analysis/Read.h"
 #include "optiml/Driver/Emit.h"
 #include "optiml/Support/Error.h"
-#include "optiml/Support/TempDir.h"
 #include "optiml/Support/FloatRule.h"
+#include "optiml/Support/TempDir.h"
 #include "optiml/Transforms/KernelSpace.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <nlohmann/json.hpp>
+#include <random>
 
 using namespace optiml;
 namespace cl = llvm::cl;
@@ -22,15 +25,36 @@ static cl::opt<std::string> passes("passes", cl::desc("actions: transform[site]{
 static cl::opt<bool> listSites("list-sites", cl::desc("list the legal actions after the recipe"), cl::cat(category));
 static cl::opt<bool> plan("print-plan", cl::desc("print launch plans and conditions as comments"), cl::cat(category));
 static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new kernels"), cl::cat(category));
-static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"), cl::cat(category));
-static cl::opt<bool> launchLoops("launch-loops", cl::desc("with --emit: replace loops of launches on the host; tell why others stay"), cl::cat(category));
-static cl::opt<bool> fuseLaunches("fuse-launches", cl::desc("fuse launches that follow one another, before anything else; tell why others stay apart"), cl::cat(category));
-static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
-static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"), cl::cat(category));
-static cl::opt<std::string> floats("fp", cl::desc("what may change in floating point: strict, reassoc (default) or fast"), cl::cat(category));
-static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"), cl::cat(category));
-static cl::opt<std::string> texts("texts", cl::desc("JSON file of kernel texts for replace-body actions"), cl::cat(category));
-static cl::opt<bool> textAssembly("text-assembly", cl::desc("kernel texts may hold inline assembly"), cl::cat(category));
+static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"),
+                          cl::cat(category));
+static cl::opt<unsigned> randomSeed("random",
+                                    cl::desc("after the recipe, one to eight legal actions drawn with this seed"),
+                                    cl::cat(category));
+static cl::opt<std::string> stepsFolder("steps",
+                                        cl::desc("write what --emit would print after every action to 1.cu, 2.cu, ... "
+                                                 "in this folder; list the files with their actions"),
+                                        cl::value_desc("folder"), cl::cat(category));
+static cl::opt<bool> launchLoops("launch-loops",
+                                 cl::desc("with --emit: replace loops of launches on the host; tell why others stay"),
+                                 cl::cat(category));
+static cl::opt<bool>
+    fuseLaunches("fuse-launches",
+                 cl::desc("fuse launches that follow one another, before anything else; tell why others stay apart"),
+                 cl::cat(category));
+static cl::opt<bool>
+    reread("reread",
+           cl::desc("after every action, print, parse and read the program again and check that the tree is the same"),
+           cl::cat(category));
+static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"),
+                                      cl::cat(category));
+static cl::opt<std::string>
+    floats("fp", cl::desc("what may change in floating point: strict, reassoc (default) or fast"), cl::cat(category));
+static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"),
+                                         cl::cat(category));
+static cl::opt<std::string> texts("texts", cl::desc("JSON file of kernel texts for replace-body actions"),
+                                  cl::cat(category));
+static cl::opt<bool> textAssembly("text-assembly", cl::desc("kernel texts may hold inline assembly"),
+                                  cl::cat(category));
 static cl::list<std::string> inputAndFlags(cl::Positional, cl::desc("file.cu [-- nvcc flags]"), cl::cat(category));
 
 static int fail(llvm::Error error) {
@@ -73,6 +97,93 @@ static llvm::Error checkReread(const TreeVariant &variant, const CompileOptions 
   return llvm::Error::success();
 }
 
+namespace {
+
+/// A kernel space, the actions taken in it, and what is asked of every step.
+class Walk {
+public:
+  Walk(KernelSpace &space, const Program &device, const CompileOptions &options, const Toolchain &toolchain)
+      : space(space), device(device), options(options), toolchain(toolchain) {}
+  llvm::Error begin() {
+    auto root = space.root();
+    if (!root)
+      return root.takeError();
+    current = std::move(*root);
+    return llvm::Error::success();
+  }
+  llvm::Error step(const Action &action);
+  llvm::Error randomSteps(unsigned seed);
+  /// The whole program, as optiml-clang compiles it.
+  llvm::Expected<std::string> emitted();
+  const SearchState &state() const { return current; }
+
+private:
+  KernelSpace &space;
+  const Program &device;
+  const CompileOptions &options;
+  const Toolchain &toolchain;
+  std::unique_ptr<Program> host; ///< parsed when it is needed
+  SearchState current;
+  unsigned steps = 0;
+};
+
+} // namespace
+
+llvm::Error Walk::step(const Action &action) {
+  auto next = space.apply(current, action);
+  if (!next)
+    return makeError("{0}: {1}", action.str(), llvm::toString(next.takeError()));
+  current = std::move(*next);
+  if (reread)
+    if (llvm::Error e = checkReread(static_cast<const TreeVariant &>(*current.variant), options, toolchain))
+      return e;
+  if (stepsFolder.empty())
+    return llvm::Error::success();
+  auto text = emitted();
+  if (!text)
+    return text.takeError();
+  llvm::SmallString<256> file(stepsFolder);
+  llvm::sys::path::append(file, std::to_string(++steps) + ".cu");
+  llvm::outs() << file << " " << action.str() << "\n";
+  return writeFileAtomically(file.str().str(), *text);
+}
+
+llvm::Error Walk::randomSteps(unsigned seed) {
+  std::mt19937 random(seed);
+  auto below = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
+  for (size_t count = 1 + below(8); count > 0; --count) {
+    std::vector<Action> actions;
+    for (const ActionTemplate &site : current.legal)
+      for (const Params &params : site.values)
+        actions.push_back({site.transform, site.site, params});
+    if (actions.empty())
+      break;
+    if (llvm::Error e = step(actions[below(actions.size())]))
+      return e;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> Walk::emitted() {
+  if (!host) {
+    auto parsed = Program::parse(device.path(), device.text(), options, toolchain, View::Host);
+    if (!parsed)
+      return parsed.takeError();
+    host = std::move(*parsed);
+  }
+  FoundLoops loops;
+  if (launchLoops)
+    loops = findLoopRewrites(device, *host, false);
+  for (const std::string &note : loops.notes)
+    llvm::errs() << "optiml-opt: note: " << note << "\n";
+  auto text = emitProgram(*current.variant, *host, host->path(), {}, loops.rewrites);
+  if (!text)
+    return text.takeError();
+  for (const std::string &remark : text->remarks)
+    llvm::errs() << remark << "\n";
+  return withoutLineDirectives(text->text);
+}
+
 int main(int argc, char **argv) {
   std::vector<const char *> own;
   std::vector<std::string> nvccArgs;
@@ -106,7 +217,8 @@ int main(int argc, char **argv) {
     auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
     if (!host)
       return fail(host.takeError());
-    FoundFusions found = findFusions(**program, **host, floats == "strict", [](const std::string &) { return true; }, /*overRows=*/true);
+    FoundFusions found =
+        findFusions(**program, **host, floats == "strict", [](const std::string &) { return true; }, /*overRows=*/true);
     for (const std::string &note : found.notes)
       llvm::errs() << "optiml-opt: note: " << note << "\n";
     auto emitted = emitFusions(**host, (*host)->path(), found.fusions);
@@ -139,8 +251,8 @@ int main(int argc, char **argv) {
     if (value.getAsInteger(10, hints.scalars[name.str()]))
       return fail(makeError("bad argument '{0}'; expected e.g. n=24", text));
   }
-  auto space = KernelSpace::create(**program, [](const KernelDecl &) { return true; },
-                                   [&](const KernelDecl &) { return hints; });
+  auto space = KernelSpace::create(
+      **program, [](const KernelDecl &) { return true; }, [&](const KernelDecl &) { return hints; });
   if (!space)
     return fail(space.takeError());
   for (const KernelSpace::Skipped &skipped : (*space)->skipped())
@@ -161,47 +273,37 @@ int main(int argc, char **argv) {
   auto recipe = parseRecipe(passes);
   if (!recipe)
     return fail(recipe.takeError());
-  auto state = (*space)->root();
-  if (!state)
-    return fail(state.takeError());
-  for (const Action &action : *recipe) {
-    auto next = (*space)->apply(*state, action);
-    if (!next)
-      return fail(makeError("{0}: {1}", action.str(), llvm::toString(next.takeError())));
-    state = std::move(next);
-    if (reread)
-      if (llvm::Error e = checkReread(static_cast<const TreeVariant &>(*state->variant), options, *toolchain))
-        return fail(std::move(e));
-  }
+  Walk walk(**space, **program, options, *toolchain);
+  if (llvm::Error e = walk.begin())
+    return fail(std::move(e));
+  for (const Action &action : *recipe)
+    if (llvm::Error e = walk.step(action))
+      return fail(std::move(e));
+  if (randomSeed.getNumOccurrences())
+    if (llvm::Error e = walk.randomSteps(randomSeed))
+      return fail(std::move(e));
+  const SearchState &state = walk.state();
   if (listSites) {
-    for (const ActionTemplate &site : state->legal)
+    for (const ActionTemplate &site : state.legal)
       for (const Params &params : site.values)
         llvm::outs() << Action{site.transform, site.site, params}.str() << "\n";
     return 0;
   }
+  if (!stepsFolder.empty())
+    return 0;
   if (plan)
-    printPlan(*state->variant);
+    printPlan(*state.variant);
   if (emit) {
-    auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
-    if (!host)
-      return fail(host.takeError());
-    FoundLoops loops;
-    if (launchLoops)
-      loops = findLoopRewrites(**program, **host, false);
-    for (const std::string &note : loops.notes)
-      llvm::errs() << "optiml-opt: note: " << note << "\n";
-    auto emitted = emitProgram(*state->variant, **host, (*host)->path(), {}, loops.rewrites);
-    if (!emitted)
-      return fail(emitted.takeError());
-    for (const std::string &remark : emitted->remarks)
-      llvm::errs() << remark << "\n";
-    llvm::outs() << withoutLineDirectives(emitted->text);
+    auto whole = walk.emitted();
+    if (!whole)
+      return fail(whole.takeError());
+    llvm::outs() << *whole;
     return 0;
   }
   if (kernelsOnly)
-    for (const KernelRewrite &rewrite : state->variant->rewrites)
+    for (const KernelRewrite &rewrite : state.variant->rewrites)
       llvm::outs() << rewrite.twinText;
   else
-    llvm::outs() << state->variant->text;
+    llvm::outs() << state.variant->text;
   return 0;
 }

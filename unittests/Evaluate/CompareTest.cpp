@@ -71,6 +71,17 @@ TEST(Compare, CellsThatWereNotRecomputedCountWithTheMagnitudeOfOthers) {
   EXPECT_FALSE(same(r, {1, 2 + within, 3, NAN}, FloatMode::Strict));
 }
 
+TEST(Compare, SumsOfAtomicAdditionsMayDifferBySqrtOfTheirNumber) {
+  BufferReference r;
+  r.element = {ElementKind::Float, 4, false};
+  r.bytes = bytesOf<float>({1, 1});
+  ShadowRecord c[] = {{0, 4, 10000, 1, 1}, {4, 4, 9, 1, 1}};
+  r.setCells({reinterpret_cast<const char *>(c), sizeof c});
+  EXPECT_TRUE(same(r, {1 + 99 * FLT_EPSILON, 1 + 7 * FLT_EPSILON}));
+  EXPECT_FALSE(same(r, {1 + 101 * FLT_EPSILON, 1}));
+  EXPECT_FALSE(same(r, {1, 1 + 9 * FLT_EPSILON}));
+}
+
 TEST(Compare, ASampleIsNoReferenceWhereOtherBlocksTakePart) {
   BufferReference r;
   r.element = {ElementKind::Float, 4, false};

@@ -5,10 +5,10 @@
 // checked.
 //
 // Integers match bit for bit. A floating-point cell (one that the original last wrote through a float or double) must
-// lie within max(4 E, 8 eps) · M of the double-precision reference or of the original's own result. M is the cell's
-// magnitude (the sum of the absolute terms that made it), E the original's worst own error relative to M in that
-// buffer. Doubles, whose reference is no more precise than they are, get 4096 eps. NaN and infinities must be where the
-// original has them.
+// lie within max(4 E, 8 eps, sqrt(A) eps) · M of the double-precision reference or of the original's own result. M is the
+// cell's magnitude (the sum of the absolute terms that made it), E the original's worst own error relative to M in that
+// buffer, A the number of atomic additions that made the cell. Doubles, whose reference is no more precise than they are,
+// get 4096 eps. NaN and infinities must be where the original has them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_EVALUATE_VERIFY_H

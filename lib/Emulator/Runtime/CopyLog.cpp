@@ -15,7 +15,7 @@ namespace {
 
 struct TwinRecord {
   uint64_t offset;
-  uint32_t bytes, unused;
+  uint32_t bytes, additions;
   double value, magnitude;
 };
 static_assert(sizeof(TwinRecord) == 32);
@@ -74,7 +74,7 @@ void logRows(const Allocation &from, CopyRecord::Kind kind, uint64_t address, ui
     uint64_t row = address + y * pitch;
     data.append(reinterpret_cast<const char *>(row), width);
     forEachTwin(from, row - from.address, width, [&](uint64_t offset, const TwinCell &c) {
-      twins.push_back({y * width + offset - (row - from.address), c.bytes, 0, c.value, c.magnitude});
+      twins.push_back({y * width + offset - (row - from.address), c.bytes, c.additions, c.value, c.magnitude});
     });
   }
   CopyRecord record;
@@ -120,7 +120,7 @@ void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const 
   std::string data(reinterpret_cast<const char *>(a.address), a.bytes);
   std::vector<TwinRecord> twins;
   forEachTwin(a, 0, a.bytes,
-              [&](uint64_t offset, const TwinCell &c) { twins.push_back({offset, c.bytes, 0, c.value, c.magnitude}); });
+              [&](uint64_t offset, const TwinCell &c) { twins.push_back({offset, c.bytes, c.additions, c.value, c.magnitude}); });
   CopyRecord record;
   record.kind = CopyRecord::Fresh;
   record.allocation = a.number;

@@ -227,7 +227,7 @@ bool Replay::runStep(const ReplayStep &step) {
 /// One record of b<i>.shadow.
 struct ShadowRecord {
   uint64_t offset;
-  uint32_t bytes, unused;
+  uint32_t bytes, additions;
   double value, magnitude;
 };
 static_assert(sizeof(ShadowRecord) == 32);
@@ -247,7 +247,7 @@ bool Replay::writeOutputs() {
       continue;
     std::vector<ShadowRecord> records;
     forEachTwin(*a, 0, a->bytes, [&](uint64_t offset, const TwinCell &c) {
-      records.push_back({offset, c.bytes, 0, c.value, c.magnitude});
+      records.push_back({offset, c.bytes, c.additions, c.value, c.magnitude});
     });
     unlink((path + ".shadow").c_str());
     if (!writeBlob(job.outputDir, name + ".shadow", records.data(), records.size() * sizeof(ShadowRecord), error))

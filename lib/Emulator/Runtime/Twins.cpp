@@ -107,10 +107,19 @@ static std::mutex &atomicMutex(const void *address) {
 void optiml_shadow_atomic_begin(ThreadContext *context, const void *address, uint32_t bytes, Shadow *result) {
   atomicMutex(address).lock();
   optiml_shadow_load(context, address, bytes, result);
+  uint64_t a = reinterpret_cast<uint64_t>(address);
+  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, false) : nullptr;
+  if (c && (c->bytes != bytes || c->bits != bitsAt(a, bytes))) // something else was stored since
+    c->additions = 0;
 }
 
 void optiml_shadow_atomic_end(ThreadContext *context, const void *address, uint32_t bytes, double value, double magnitude) {
+  uint64_t a = reinterpret_cast<uint64_t>(address);
+  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, true) : nullptr;
+  uint32_t additions = c ? c->additions + 1 : 0;
   optiml_shadow_store(context, address, bytes, value, magnitude);
+  if (c)
+    c->additions = additions;
   atomicMutex(address).unlock();
 }
 }

@@ -16,7 +16,7 @@ struct TwinCell {
   uint64_t bits;
   double value, magnitude;
   uint32_t bytes; ///< 0: none
-  uint32_t unused;
+  uint32_t additions; ///< atomic ones since it was last stored, one after the other
 };
 
 TwinTable *newTwinTable();
