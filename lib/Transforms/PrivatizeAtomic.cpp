@@ -140,7 +140,7 @@ public:
         if (llvm::Error e = requireDisjoint(result, model, array, other))
           return std::move(e);
     llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, shape[0])
-                         : intoRegisters(*kernel, model, updates, array, shape[0]);
+                         : intoRegisters(result, *kernel, model, updates, array, shape[0]);
     if (e)
       return std::move(e);
     result.tree = kernel;
@@ -223,8 +223,27 @@ private:
     list.insert(list.begin() + long(place->index), with.begin(), with.end());
   }
 
+  /// What every update's value is divided by, where the sum may be divided instead: a division for each element takes longer
+  /// than reading it. A parameter or a constant, an integer, and the quotient is a double: then no sum of what is divided
+  /// overflows where the quotients' did not, short of 1e298. Null: there is none.
+  static ExprRef commonDivisor(const KernelModel &model, const std::vector<Update> &updates) {
+    ExprRef common;
+    for (const Update &u : updates) {
+      const ExprRef &v = u.value;
+      bool isQuotient = v->kind == ExprKind::Binary && v->text == "/" && v->type.cls == Type::Class::Float && v->type.bytes == 8;
+      if (!isQuotient || (u.fold != "+" && u.fold != "-") || (common && !equal(common, v->args[1])))
+        return nullptr;
+      common = v->args[1];
+    }
+    ExprRef divisor = common;
+    while (divisor->kind == ExprKind::Cast)
+      divisor = divisor->args[0];
+    bool isInt = divisor->type.cls == Type::Class::Int;
+    return isInt && (divisor->kind == ExprKind::Var ? isParameter(model, divisor->text) : constantValue(divisor).value_or(0) > 0) ? common : nullptr;
+  }
+
   /// A register for each element (or member of one) that is updated.
-  static llvm::Error intoRegisters(Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
+  static llvm::Error intoRegisters(KernelState &state, Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
                                    int64_t threads) {
     std::vector<std::vector<Update>> places;
     for (const Update &u : updates) {
@@ -243,7 +262,7 @@ private:
     std::set<std::string> taken = allNames(kernel);
     Combiner combiner({threads}, taken);
     for (const std::vector<Update> &place : places)
-      if (llvm::Error e = intoRegister(kernel, model, place, array, combiner, taken, before, after))
+      if (llvm::Error e = intoRegister(state, kernel, model, place, array, combiner, taken, before, after))
         return e;
     std::vector<StmtRef> &body = kernel.body->body;
     body.insert(body.begin(), before.begin(), before.end());
@@ -251,7 +270,7 @@ private:
     return llvm::Error::success();
   }
 
-  static llvm::Error intoRegister(Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
+  static llvm::Error intoRegister(KernelState &state, Kernel &kernel, const KernelModel &model, std::vector<Update> updates, const std::string &array,
                                   Combiner &combiner, std::set<std::string> &taken, std::vector<StmtRef> &before, std::vector<StmtRef> &after) {
     const ExprRef &place = updates.front().access->place;
     Type type = place->type;
@@ -289,6 +308,17 @@ private:
     std::string atomic = updates.front().stmt->expr->text;
     if (atomic == "atomicSub")
       atomic = "atomicAdd"; // the sum has the sign already
+    ExprRef divisor = commonDivisor(model, updates), whole = sum;
+    if (divisor && type.cls == Type::Class::Float && type.bytes == 8) {
+      for (Update &u : updates)
+        u.value = u.value->args[0];
+      ExprRef value = divisor;
+      while (value->kind == ExprKind::Cast)
+        value = value->args[0];
+      if (value->kind == ExprKind::Var)
+        state.require(value->text + " >= 1", "the sum is divided in place of its terms");
+      whole = binary("/", sum, divisor, type);
+    }
     for (const Update &u : updates)
       replace(kernel, u, foldInto(u, sum, taken));
     before.push_back(declStmt(reduction.variable, type, start));
@@ -298,7 +328,7 @@ private:
     ExprRef any = binary("!=", sum, start, Type::makeBool());
     bool isElement = element->kind == ExprKind::Subscript;
     ExprRef address = isElement && constantValue(element->args[1]) == std::optional<int64_t>(0) ? element->args[0] : addressOf(element);
-    after.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, sum}, type, false))})));
+    after.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, whole}, type, false))})));
     return llvm::Error::success();
   }
 

@@ -3,6 +3,7 @@
 // RUN: optiml-opt --reread --kernels-only --passes='block-shape[extremes]{x=128,y=1};privatize-atomic[extremes:low];privatize-atomic[extremes:high]' %s | FileCheck %s --check-prefix=EXTREMES
 // RUN: optiml-opt --reread --kernels-only --passes='grid-stride[count]{x=256,blocks=264};privatize-atomic[count:bins]{bins=256}' %s | FileCheck %s --check-prefix=TABLE
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='block-shape[then]{x=128,y=1};privatize-atomic[then:sum]' %s | FileCheck %s --check-prefix=THEN
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='block-shape[mean]{x=128,y=1};privatize-atomic[mean:result];block-shape[own]{x=128,y=1};privatize-atomic[own:result];block-shape[single]{x=128,y=1};privatize-atomic[single:result]' %s | FileCheck %s --check-prefix=MEAN
 // RUN: optiml-opt --emit --passes='grid-stride[total];privatize-atomic[total:sum];grid-stride[count];privatize-atomic[count:bins]{bins=256};block-shape[extremes]{x=128,y=1};privatize-atomic[extremes:low];privatize-atomic[extremes:high]' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: not optiml-opt --passes='privatize-atomic[total:sum]' %s 2>&1 | FileCheck %s --check-prefix=SHAPE
@@ -90,3 +91,31 @@ __global__ void read(const float *x, float *sum, int n) {
   }
 }
 // READ: 'sum' is accessed other than by atomic updates
+
+// The sum is divided, not each of its terms: a division of doubles for each element takes longer than reading it.
+__global__ void mean(const float *x, double *result, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    double d = x[i];
+    atomicAdd(result, d * d / n);
+  }
+}
+// Terms that are divided by something of their own, and floats, whose sum might overflow, stay as they are.
+__global__ void own(const float *x, double *result, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    atomicAdd(result, (double)x[i] / (i + 1));
+}
+__global__ void single(const float *x, float *result, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    atomicAdd(result, x[i] / n);
+}
+// MEAN: // plan mean
+// MEAN: // when n >= 1  (the sum is divided in place of its terms)
+// MEAN: result_of_thread += d * d;
+// MEAN: atomicAdd(result, result_of_thread / n);
+// MEAN: result_of_thread += (double)x[i] / (i + 1);
+// MEAN: atomicAdd(result, result_of_thread);
+// MEAN: result_of_thread += x[i] / n;
+// MEAN: atomicAdd(result, result_of_thread);
