@@ -91,8 +91,9 @@ public:
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0])
       return notApplicable("the block's shape is not fixed");
-    if (shape[0] % 32 || shape[1] != 1 || shape[2] != 1)
-      return notApplicable("a block of {0}x{1}x{2} threads is no row of whole warps", shape[0], shape[1], shape[2]);
+    ThreadGroup group = ThreadGroup::ofBlock(shape);
+    if (group.threads % 32)
+      return notApplicable("a block of {0}x{1}x{2} threads holds no whole warps", shape[0], shape[1], shape[2]);
     KernelState result = state;
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
@@ -139,8 +140,8 @@ public:
       for (const std::string &other : others)
         if (llvm::Error e = requireDisjoint(result, model, array, other))
           return std::move(e);
-    llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, shape[0])
-                         : intoRegisters(result, *kernel, model, updates, array, shape[0]);
+    llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, group)
+                         : intoRegisters(result, *kernel, model, updates, array, group);
     if (e)
       return std::move(e);
     result.tree = kernel;
@@ -244,7 +245,7 @@ private:
 
   /// A register for each element (or member of one) that is updated.
   static llvm::Error intoRegisters(KernelState &state, Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates, const std::string &array,
-                                   int64_t threads) {
+                                   const ThreadGroup &group) {
     std::vector<std::vector<Update>> places;
     for (const Update &u : updates) {
       auto same = llvm::find_if(places, [&](const std::vector<Update> &p) {
@@ -260,9 +261,9 @@ private:
     }
     std::vector<StmtRef> before, after;
     std::set<std::string> taken = allNames(kernel);
-    Combiner combiner({threads}, taken);
+    Combiner combiner(group, taken);
     for (const std::vector<Update> &place : places)
-      if (llvm::Error e = intoRegister(state, kernel, model, place, array, combiner, taken, before, after))
+      if (llvm::Error e = intoRegister(state, kernel, model, place, array, group, combiner, taken, before, after))
         return e;
     std::vector<StmtRef> &body = kernel.body->body;
     body.insert(body.begin(), before.begin(), before.end());
@@ -270,7 +271,7 @@ private:
     return llvm::Error::success();
   }
 
-  static llvm::Error intoRegister(KernelState &state, Kernel &kernel, const KernelModel &model, std::vector<Update> updates, const std::string &array,
+  static llvm::Error intoRegister(KernelState &state, Kernel &kernel, const KernelModel &model, std::vector<Update> updates, const std::string &array, const ThreadGroup &group,
                                   Combiner &combiner, std::set<std::string> &taken, std::vector<StmtRef> &before, std::vector<StmtRef> &after) {
     const ExprRef &place = updates.front().access->place;
     Type type = place->type;
@@ -324,16 +325,15 @@ private:
     before.push_back(declStmt(reduction.variable, type, start));
     for (StmtRef &s : combiner.combine(reduction))
       after.push_back(std::move(s));
-    ExprRef first = binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool());
     ExprRef any = binary("!=", sum, start, Type::makeBool());
     bool isElement = element->kind == ExprKind::Subscript;
     ExprRef address = isElement && constantValue(element->args[1]) == std::optional<int64_t>(0) ? element->args[0] : addressOf(element);
-    after.push_back(ifStmt(logicalAnd(first, any), block({exprStmt(callOf(atomic, {address, whole}, type, false))})));
+    after.push_back(ifStmt(logicalAnd(group.isFirst(), any), block({exprStmt(callOf(atomic, {address, whole}, type, false))})));
     return llvm::Error::success();
   }
 
   static llvm::Error intoTable(KernelState &state, Kernel &kernel, const KernelModel &model, const std::vector<Update> &updates,
-                               const std::string &array, const Type &type, int64_t bins, int64_t threads) {
+                               const std::string &array, const Type &type, int64_t bins, const ThreadGroup &group) {
     int64_t bytes = bins * type.bytes + sharedBytes(kernel);
     state.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes), "the table and the launch's own shared memory fit");
     if (bins < 1 || bytes > state.hints.maxSharedBytes)
@@ -371,7 +371,7 @@ private:
       replace(kernel, u, stmts);
     }
     auto everyEntry = [&](StmtRef what) {
-      return countedFor(k, Type::makeInt(), builtin("threadIdx.x"), intLit(bins), threads, block({std::move(what)}), NoUnroll);
+      return countedFor(k, Type::makeInt(), group.rank(), intLit(bins), group.threads, block({std::move(what)}), NoUnroll);
     };
     if (atomic == "atomicSub")
       atomic = "atomicAdd";

@@ -418,6 +418,32 @@ static StmtRef forOffsets(const std::string &name, int64_t first, StmtRef body) 
   return s;
 }
 
+ThreadGroup ThreadGroup::ofBlock(const std::array<int64_t, 3> &shape) {
+  ThreadGroup group{shape[0] * shape[1] * shape[2]};
+  if (shape[1] != 1 || shape[2] != 1)
+    group.extents = {shape[0], shape[1]};
+  return group;
+}
+
+ExprRef ThreadGroup::rank() const {
+  ExprRef x = builtin("threadIdx.x"), row = builtin("threadIdx.y");
+  if (!extents[0])
+    return x;
+  if (threads != extents[0] * extents[1])
+    row = extents[1] == 1 ? builtin("threadIdx.z") : add(mul(builtin("threadIdx.z"), intLit(extents[1])), row);
+  return add(mul(row, intLit(extents[0])), x);
+}
+
+ExprRef ThreadGroup::isFirst() const {
+  ExprRef first;
+  for (const char *axis : {"threadIdx.x", "threadIdx.y", "threadIdx.z"}) {
+    bool isThere = axis[10] == 'x' || (axis[10] == 'y' ? extents[1] > 1 : extents[0] && threads != extents[0] * extents[1]);
+    if (isThere)
+      first = logicalAnd(first, binary("==", builtin(axis), intLit(0), Type::makeBool()));
+  }
+  return first;
+}
+
 Combiner::Combiner(ThreadGroup group, std::set<std::string> &taken)
     : group(group), taken(taken), offset(freshName(taken, "offset")), warp(group.isWithinWarp() ? "" : freshName(taken, "warp")) {}
 
@@ -475,7 +501,7 @@ std::vector<StmtRef> Combiner::combineWithPlace(const Reduction &r) {
   if (group.isWithinWarp())
     return result;
   const int64_t warps = group.threads / 32;
-  ExprRef thread = builtin("threadIdx.x");
+  ExprRef thread = group.rank();
   std::vector<StmtRef> shared, store, load;
   std::vector<ExprRef> ofWarp;
   for (const auto &[name, type] : variables) {
@@ -518,7 +544,7 @@ std::vector<StmtRef> Combiner::combine(const Reduction &reduction) {
   std::string array = freshName(taken, base.str() + "_of_warps");
   StmtRef shared = declStmt(array, reduction.type, nullptr, {intLit(warps)});
   shared->isShared = true;
-  ExprRef thread = builtin("threadIdx.x"), ofWarps = var(array, reduction.type);
+  ExprRef thread = group.rank(), ofWarps = var(array, reduction.type);
   ExprRef lane0 = binary("==", binary("%", thread, intLit(32)), intLit(0), Type::makeBool());
   result.insert(result.begin(), shared);
   result.push_back(ifStmt(lane0, block({exprStmt(assign("=", subscript(ofWarps, binary("/", thread, intLit(32)), reduction.type), v))})));

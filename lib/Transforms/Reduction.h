@@ -70,9 +70,16 @@ llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFlo
 bool startsAtIdentity(const Stmt &s, const Reduction &r);
 
 /// How many threads hold partial results: lanes of a warp side by side (a power of two of them, which is the block's extent
-/// along x where it is less than 32), or a block of `threads` along x (a multiple of 32).
+/// along x where it is less than 32), or a block of `threads` (a multiple of 32).
 struct ThreadGroup {
   int64_t threads = 32;
+  std::array<int64_t, 2> extents = {0, 0}; ///< along x and y, of a block that has more axes than x
+  /// Of a whole block, which may have several axes.
+  static ThreadGroup ofBlock(const std::array<int64_t, 3> &shape);
+  /// A thread's number among them: lanes of a warp follow one another.
+  ExprRef rank() const;
+  /// Whether a thread is the first.
+  ExprRef isFirst() const;
   bool isWithinWarp() const { return threads <= 32; }
   /// The lanes of the group, which meet in shuffles: the warp's other groups may be elsewhere.
   ExprRef mask() const;

@@ -13,7 +13,7 @@
 // RUN: not optiml-opt --passes='grid-stride[total];privatize-atomic[total:sum];privatize-atomic[total:sum]' %s 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not optiml-opt --passes='grid-stride[count];privatize-atomic[count:bins]{bins=20000}' %s 2>&1 | FileCheck %s --check-prefix=SIZE
 // SHAPE: the block's shape is not fixed
-// WARPS: a block of 100x1x1 threads is no row of whole warps
+// WARPS: a block of 100x1x1 threads holds no whole warps
 // TWICE: 'sum' is updated by one thread of a block already
 // SIZE: a table of 20000 elements is too large
 
