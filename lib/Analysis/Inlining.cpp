@@ -64,7 +64,8 @@ public:
     bool changes = method && method->isInstance() && !method->isConst();
     unsigned first = 0;
     if (auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(call)) {
-      if (changes)
+      auto *callee = llvm::dyn_cast<cl::MemberExpr>(member->getCallee()->IgnoreParens());
+      if (changes && !(callee && callee->isArrow()))
         modify(member->getImplicitObjectArgument());
     } else if (llvm::isa<cl::CXXOperatorCallExpr>(call) && method) {
       if (changes)
@@ -115,6 +116,9 @@ CalleeFacts optiml::examineCallee(const cl::FunctionDecl *definition) {
   Examination examination;
   for (cl::ParmVarDecl *param : definition->parameters())
     examination.VisitVarDecl(const_cast<cl::ParmVarDecl *>(param));
+  if (auto *constructor = llvm::dyn_cast<cl::CXXConstructorDecl>(definition))
+    for (const cl::CXXCtorInitializer *init : constructor->inits())
+      examination.TraverseStmt(init->getInit());
   examination.TraverseStmt(definition->getBody());
   return examination.facts;
 }
@@ -278,4 +282,34 @@ std::string optiml::placeRoot(const ExprRef &place) {
   while (e->kind == ExprKind::Member && !e->args[0]->type.isPointer())
     e = e->args[0].get();
   return e->kind == ExprKind::Var ? e->text : "";
+}
+
+std::pair<ExprRef, ExprRef> optiml::splitPointer(const ExprRef &e) {
+  if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Subscript &&
+      e->args[0]->args[0]->kind == ExprKind::Var)
+    return {e->args[0]->args[0], e->args[0]->args[1]};
+  if (e->kind != ExprKind::Binary || e->text != "+" || !e->type.isPointer())
+    return {e, nullptr};
+  bool left = e->args[0]->type.isPointer();
+  auto [base, offset] = splitPointer(e->args[left ? 0 : 1]);
+  return {base, joinOffsets(offset, e->args[left ? 1 : 0])};
+}
+
+ExprRef optiml::joinOffsets(const ExprRef &offset, const ExprRef &index) {
+  auto literal = [](const ExprRef &e) { return constantValue(e).value_or(-1); };
+  if (!offset || literal(offset) == 0)
+    return index;
+  if (literal(index) == 0)
+    return offset;
+  bool wide = offset->type.bytes == 8 || index->type.bytes == 8;
+  if (offset->kind == ExprKind::IntLit)
+    return add(index, wide || literal(index) > 0 ? offset : intLit(offset->value, Type::makeLong()));
+  return add(wide ? offset : castTo(Type::makeLong(), offset), index);
+}
+
+ExprRef optiml::pointedTo(const ExprRef &pointer) {
+  if (pointer->kind == ExprKind::Unary && pointer->text == "&")
+    return pointer->args[0];
+  auto [base, offset] = splitPointer(pointer);
+  return offset && base->type.pointee ? subscript(base, offset, *base->type.pointee) : pointer;
 }

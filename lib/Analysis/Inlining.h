@@ -45,6 +45,12 @@ bool wholeTree(const std::vector<StmtRef> &list);
 bool isPlace(const ExprRef &e);
 /// It takes a load to find the place.
 bool placeLoads(const ExprRef &place);
+/// p + i or &p[i], as {p, i}; anything else as {it, null}.
+std::pair<ExprRef, ExprRef> splitPointer(const ExprRef &e);
+/// The index that is `offset` and `index` in sequence. Pointers are moved in 64 bits, where narrower types might wrap.
+ExprRef joinOffsets(const ExprRef &offset, const ExprRef &index);
+/// What a pointer leads to, where that can be said without following it: &a, or p + i. Else the pointer itself.
+ExprRef pointedTo(const ExprRef &pointer);
 /// The variable that holds the place; empty when a pointer leads to it.
 std::string placeRoot(const ExprRef &place);
 

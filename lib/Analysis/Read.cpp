@@ -1,4 +1,5 @@
 //===- Read.cpp - a kernel's tree ----------------------------------------===//
+#include "ChangedParameters.h"
 #include "Choices.h"
 #include "Reader.h"
 #include "optiml/Analysis/Jumps.h"
@@ -17,6 +18,16 @@ static void collectGlobals(const cl::DeclContext *context, const cl::SourceManag
          v->getType().isConstQualified()))
       into.insert(v->getNameAsString());
   }
+}
+
+/// By its name alone: a member of another class may be called so, too.
+static bool namesHidden(Kernel &kernel, const std::set<std::string> &hidden) {
+  bool found = false;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    size_t dot = e->kind == ExprKind::Var ? e->text.rfind('.') : std::string::npos; // "p.data" is a name of its own
+    found |= (e->kind == ExprKind::Member && hidden.count(e->text)) || (dot != std::string::npos && hidden.count(e->text.substr(dot + 1)));
+  });
+  return found;
 }
 
 llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
@@ -46,7 +57,10 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
   removeUnusedClosures(*kernel);
   typeDynamicShared(*kernel);
   removeContinues(*kernel->body);
+  followParameters(*kernel, taken);
   splitRecords(*kernel, records, taken);
+  if (namesHidden(*kernel, records.hidden))
+    return llvm::make_error<NotApplicable>("a private member cannot be named in the kernel", place);
   normalize(*kernel);
   foldChoices(*kernel);
   return kernel;
@@ -85,10 +99,12 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::readKernel(const Program &progra
   if (!kernel.decl || !kernel.decl->getBody())
     return llvm::make_error<NotApplicable>("kernel '" + kernel.name + "' has no body here",
                                            llvm::formatv("{0}:{1}", kernel.file, kernel.line).str());
-  auto tree = Reader(program.ast(), /*followReferences=*/true).read(kernel);
-  if (tree)
-    return tree;
-  // A reference may be used in a construct that is kept verbatim.
-  llvm::consumeError(tree.takeError());
-  return Reader(program.ast(), /*followReferences=*/false).read(kernel);
+  // A private member may be left, or a reference be used in a construct that is kept verbatim.
+  for (bool intoPrivate : {true, false}) {
+    auto tree = Reader(program.ast(), /*followReferences=*/true, intoPrivate).read(kernel);
+    if (tree)
+      return tree;
+    llvm::consumeError(tree.takeError());
+  }
+  return Reader(program.ast(), /*followReferences=*/false, /*intoPrivate=*/false).read(kernel);
 }

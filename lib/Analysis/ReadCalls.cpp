@@ -250,8 +250,14 @@ ExprRef Reader::valueOfReturns(const std::vector<const cl::Expr *> &parts, cl::Q
     ExprRef value = always ? expression(e) : inPlace(e);
     return type->isReferenceType() || type->isRecordType() ? value : converted(value, type);
   };
-  if (parts.size() == 1)
-    return result(parts[0], true);
+  if (parts.size() == 1) {
+    HoistPoint saved = hoist;
+    if (hoist.before)
+      hoist = hoistPoint(parts[0], *hoist.before);
+    ExprRef value = result(parts[0], true);
+    hoist = saved;
+    return value;
+  }
   ExprRef first = expression(parts[0]), value = result(parts.back(), false);
   for (size_t i = parts.size() - 1; i >= 2; i -= 2) {
     ExprRef chosen = result(parts[i - 1], false), condition = i == 2 ? first : inPlace(parts[i - 2]);
@@ -313,30 +319,72 @@ std::optional<ExprRef> Reader::bodyInPlace(const cl::CallExpr *x, const cl::Func
   return value;
 }
 
-bool Reader::changesAlone(const std::string &name, const cl::CallExpr *x, const cl::Expr *statement) {
+bool Reader::names(const cl::Expr *e, const std::string &name) {
+  if (llvm::isa<cl::CXXThisExpr>(e))
+    return thisObject && mentions(thisObject, name);
+  auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(e);
+  auto *v = ref ? llvm::dyn_cast<cl::VarDecl>(ref->getDecl()) : nullptr;
+  if (!v)
+    return false;
+  auto alias = arguments.find(v);
+  auto own = nameOf.find(v);
+  return alias != arguments.end() ? mentions(alias->second, name) : own != nameOf.end() && own->second == name;
+}
+
+unsigned Reader::callsThatChange(const std::string &name, const cl::Expr *statement) {
   struct Count : cl::RecursiveASTVisitor<Count> {
     Reader *reader;
-    std::string name;
-    unsigned found = 0;
-    bool VisitDeclRefExpr(cl::DeclRefExpr *ref) {
-      auto *v = llvm::dyn_cast<cl::VarDecl>(ref->getDecl());
-      if (!v)
-        return true;
-      auto alias = reader->arguments.find(v);
-      auto own = reader->nameOf.find(v);
-      found += alias != reader->arguments.end() ? mentions(alias->second, name) : own != reader->nameOf.end() && own->second == name;
-      return true;
+    const std::string *name;
+    unsigned calls = 0, others = 0;
+    bool mentioned(const cl::Expr *e) {
+      Count inner;
+      inner.reader = reader;
+      inner.name = name;
+      inner.TraverseStmt(const_cast<cl::Expr *>(e));
+      return inner.calls + inner.others;
     }
-  } all, here;
-  all.reader = here.reader = this;
-  all.name = here.name = name;
-  all.TraverseStmt(const_cast<cl::Expr *>(statement));
-  here.TraverseStmt(const_cast<cl::CallExpr *>(x));
+    bool changes(cl::CallExpr *call) {
+      const cl::FunctionDecl *fn = call->getDirectCallee();
+      if (!fn || !reader->readable(call))
+        return false;
+      auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
+      bool isOperator = method && llvm::isa<cl::CXXOperatorCallExpr>(call);
+      if (method && method->isInstance() && !method->isConst()) {
+        auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(call);
+        const cl::Expr *object = isOperator ? call->getArg(0) : member ? member->getImplicitObjectArgument() : nullptr;
+        if (object && mentioned(object))
+          return true;
+      }
+      for (unsigned i = isOperator; i < call->getNumArgs() && i - isOperator < fn->getNumParams(); ++i) {
+        cl::QualType type = fn->getParamDecl(i - isOperator)->getType(), to = type->getPointeeType();
+        if (!to.isNull() && !to.isConstQualified() && mentioned(call->getArg(i)))
+          return true;
+      }
+      return false;
+    }
+    bool TraverseStmt(cl::Stmt *s) {
+      if (auto *call = llvm::dyn_cast_or_null<cl::CallExpr>(s); call && changes(call)) {
+        ++calls;
+        return true;
+      }
+      if (auto *e = llvm::dyn_cast_or_null<cl::Expr>(s))
+        others += reader->names(e, *name);
+      return RecursiveASTVisitor::TraverseStmt(s);
+    }
+  } count;
+  count.reader = this;
+  count.name = &name;
+  count.TraverseStmt(const_cast<cl::Expr *>(statement));
+  return count.others ? 0 : count.calls;
+}
+
+bool Reader::changesAlone(const std::string &name, const cl::Expr *statement) {
   const cl::VarDecl *v = nullptr;
   for (const auto &[declared, called] : nameOf)
     v = called == name ? declared : v;
-  return v && all.found == here.found && v->isLocalVarDecl() && !v->hasGlobalStorage() && !v->hasAttr<cl::CUDASharedAttr>() &&
-         !v->getType()->isReferenceType() && !v->getType()->isPointerType() && !v->getType().isVolatileQualified();
+  return v && v->isLocalVarDecl() && !v->hasGlobalStorage() && !v->hasAttr<cl::CUDASharedAttr>() &&
+         !v->getType()->isReferenceType() && !v->getType()->isPointerType() && !v->getType().isVolatileQualified() &&
+         callsThatChange(name, statement);
 }
 
 std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made,
@@ -357,6 +405,8 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
     arguments[param] = value;
   std::swap(thisObject, binding->object);
   inlining.push_back(fn);
+  std::set<std::string> changedInside;
+  auto *outerChanges = std::exchange(changedByCallees, &changedInside);
   std::optional<ExprRef> value;
   bool lists = false; // c ? {a, b} : {c, d} is no expression
   if (parts.empty())
@@ -366,10 +416,19 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
   if (value && *value && parts.size() > 1)
     walk(*value, [&](const ExprRef &e) { lists |= e->kind == ExprKind::InitList; });
   inlining.pop_back();
+  changedByCallees = outerChanges;
   std::swap(thisObject, binding->object);
   arguments = outerArguments;
   if (lists)
     return std::nullopt;
+  for (const std::string &name : changedInside)
+    for (const auto &[param, value] : binding->values) {
+      bool isVariable = (param->getType()->isReferenceType() && placeRoot(value) == name) ||
+                        (value->kind == ExprKind::Unary && value->text == "&" && placeRoot(value->args[0]) == name);
+      if (mentions(value, name) && !isVariable)
+        return std::nullopt;
+    }
+  changed.insert(changedInside.begin(), changedInside.end());
   if (value && *value && fn->getReturnType()->isReferenceType() && !isPlace(*value))
     return std::nullopt;
   if (binding->loads && writesOutside(made))
@@ -397,9 +456,12 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value)) && (!chooses || foldChoices(made));
   // A helper that writes stays a call, unless it is a variable that nothing else in the statement names: its arguments may
   // be what it writes, or depend on it.
+  std::set<std::string> everyChange = changed;
   if (!outer.before || !outer.statement ||
-      !llvm::all_of(changed, [&](const std::string &name) { return changesAlone(name, x, outer.statement); }))
+      !llvm::all_of(changed, [&](const std::string &name) { return changesAlone(name, outer.statement); }))
     changed.clear();
+  // Several such calls run in their order from left to right; what one computes must not wait for the next.
+  bool waits = llvm::any_of(changed, [&](const std::string &name) { return callsThatChange(name, outer.statement) > 1; });
   bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
   // As a statement of its own its body is what runs there: its values were taken before, its references are what they name.
   if (writes && outer.before && x == outer.statement && returnedValues(fn).empty())
@@ -411,13 +473,15 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
     place.clear();
     return std::nullopt;
   }
-  if (*value && (*value)->kind == ExprKind::InitList && x != outer.whole) {
+  if (*value && (waits || ((*value)->kind == ExprKind::InitList && x != outer.whole))) {
     std::string name = uniqueName("result");
     made.push_back(local(name, fn->getReturnType().getUnqualifiedType(), *value, x));
     value = var(name, made.back()->type);
   }
   if (outer.before)
     outer.before->insert(outer.before->end(), made.begin(), made.end());
+  if (changedByCallees)
+    changedByCallees->insert(everyChange.begin(), everyChange.end());
   return value;
 }
 

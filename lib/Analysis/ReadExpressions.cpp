@@ -253,7 +253,9 @@ ExprRef Reader::expression(const cl::Expr *source) {
   if (auto *x = llvm::dyn_cast<cl::MemberExpr>(e)) {
     bool ofThis = llvm::isa<cl::CXXThisExpr>(strip(x->getBase()));
     bool hidden = x->getMemberDecl()->getAccess() != cl::AS_public && x->getMemberDecl()->getAccess() != cl::AS_none;
-    if (hidden && !inlining.empty())
+    if (hidden && intoPrivate && !inlining.empty())
+      records.hidden.insert(x->getMemberDecl()->getNameAsString());
+    else if (hidden && !inlining.empty())
       note(x->getExprLoc(), "a private member cannot be named in the kernel");
     auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(strip(x->getBase()));
     bool ofBase = x->hasQualifier() || (cast && toBase(cast));
@@ -311,36 +313,6 @@ ExprRef Reader::expression(const cl::Expr *source) {
       x && !llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr, cl::UserDefinedLiteral>(e))
     return call(x);
   return opaque(e);
-}
-
-std::pair<ExprRef, ExprRef> Reader::splitPointer(const ExprRef &e) {
-  if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Subscript &&
-      e->args[0]->args[0]->kind == ExprKind::Var)
-    return {e->args[0]->args[0], e->args[0]->args[1]};
-  if (e->kind != ExprKind::Binary || e->text != "+" || !e->type.isPointer())
-    return {e, nullptr};
-  bool left = e->args[0]->type.isPointer();
-  auto [base, offset] = splitPointer(e->args[left ? 0 : 1]);
-  return {base, joinOffsets(offset, e->args[left ? 1 : 0])};
-}
-
-ExprRef Reader::joinOffsets(const ExprRef &offset, const ExprRef &index) {
-  auto literal = [](const ExprRef &e) { return constantValue(e).value_or(-1); };
-  if (!offset || literal(offset) == 0)
-    return index;
-  if (literal(index) == 0)
-    return offset;
-  bool wide = offset->type.bytes == 8 || index->type.bytes == 8;
-  if (offset->kind == ExprKind::IntLit)
-    return add(index, wide || literal(index) > 0 ? offset : intLit(offset->value, Type::makeLong()));
-  return add(wide ? offset : castTo(Type::makeLong(), offset), index);
-}
-
-ExprRef Reader::pointedTo(const ExprRef &pointer) {
-  if (pointer->kind == ExprKind::Unary && pointer->text == "&")
-    return pointer->args[0];
-  auto [base, offset] = splitPointer(pointer);
-  return offset && base->type.pointee ? subscript(base, offset, *base->type.pointee) : pointer;
 }
 
 ExprRef Reader::unaryOperator(const cl::UnaryOperator *x) {

@@ -18,7 +18,7 @@ bool Reader::describe(cl::QualType type, const std::string &text) {
     bool hidden = field->getAccess() == cl::AS_private || field->getAccess() == cl::AS_protected;
     bool plain = of->isArithmeticType() || of->isObjectPointerType() || isHalf(of) ||
                  (of->isRecordType() && describe(of, typeText(of)));
-    if (hidden || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() ||
+    if ((hidden && !intoPrivate) || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() ||
         of.isConstQualified())
       return false;
     shape.fields.push_back({field->getNameAsString(), convert(of), unsigned(ast.getFieldOffset(field) / 8)});
@@ -83,4 +83,75 @@ void Reader::describe(const cl::CXXConstructExpr *x, size_t given) {
     result = made;
   problem = outerProblem;
   place = outerPlace;
+}
+
+bool Reader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *x, const StmtRef &declared,
+                              std::vector<StmtRef> &out) {
+  const cl::FunctionDecl *definition = nullptr;
+  if (!describe(v->getType(), typeText(v->getType())) || !x->getConstructor()->hasBody(definition) ||
+      sm.isInSystemHeader(sm.getExpansionLoc(definition->getLocation())) || inlining.size() >= 8 ||
+      llvm::is_contained(inlining, definition) || !factsOf(definition).refusal.empty())
+    return false;
+  auto names = nameOf;
+  auto claimed = taken;
+  auto outerArguments = arguments;
+  ExprRef outerThis = thisObject, object = var(claim(v, v->getNameAsString()), declared->type);
+  std::vector<StmtRef> made;
+  HoistPoint outer = std::exchange(hoist, {&made, nullptr, nullptr});
+  auto *constructor = llvm::cast<cl::CXXConstructorDecl>(definition);
+  Binding binding;
+  bool good = problem.empty() && x->getNumArgs() == constructor->getNumParams();
+  for (unsigned i = 0; good && i < x->getNumArgs(); ++i) {
+    const cl::Expr *argument = x->getArg(i);
+    if (auto *standard = llvm::dyn_cast<cl::CXXDefaultArgExpr>(argument))
+      argument = standard->getExpr();
+    good = bindParameter(constructor->getParamDecl(i), argument, factsOf(definition), /*oneExpression=*/false, binding) && binding.changed.empty();
+  }
+  for (auto &[param, value] : binding.locals)
+    made.push_back(local(claim(param, param->getNameAsString()), param->getType().getNonReferenceType(), value, x));
+  for (auto &[param, value] : binding.values)
+    arguments[param] = value;
+  thisObject = object;
+  inlining.push_back(definition);
+  auto *outerChanges = std::exchange(changedByCallees, nullptr);
+  for (const cl::CXXCtorInitializer *init : constructor->inits()) {
+    const cl::FieldDecl *field = good ? init->getMember() : nullptr;
+    const cl::Expr *value = init->getInit();
+    if (auto *standard = llvm::dyn_cast<cl::CXXDefaultInitExpr>(value))
+      value = standard->getExpr();
+    if (!(good = field && !llvm::isa<cl::ImplicitValueInitExpr, cl::CXXConstructExpr>(strip(value))))
+      break;
+    auto member = std::make_shared<Expr>();
+    member->kind = ExprKind::Member;
+    member->type = convert(field->getType());
+    member->text = field->getNameAsString();
+    member->value = int64_t(ast.getFieldOffset(field) / 8);
+    member->args = {object};
+    if (field->getAccess() != cl::AS_public)
+      records.hidden.insert(member->text);
+    ExprRef given = hoisted(value, made);
+    good = given->kind != ExprKind::InitList && !hasEffects(given);
+    made.push_back(exprStmt(assign("=", member, converted(given, field->getType()))));
+    made.back()->line = line(x->getBeginLoc());
+  }
+  if (good)
+    statement(constructor->getBody(), made, /*flatten=*/true);
+  inlining.pop_back();
+  changedByCallees = outerChanges;
+  thisObject = outerThis;
+  arguments = std::move(outerArguments);
+  hoist = outer;
+  for (const StmtRef &s : made)
+    walk(*s, [&](Stmt &t) { good &= t.kind != StmtKind::Return; });
+  if (!good || !problem.empty() || !wholeTree(made) || letsThreadsMeet(made)) {
+    nameOf = std::move(names);
+    taken = std::move(claimed);
+    problem.clear();
+    place.clear();
+    return false;
+  }
+  declared->text = object->text;
+  out.push_back(declared);
+  out.insert(out.end(), made.begin(), made.end());
+  return true;
 }

@@ -48,6 +48,14 @@ void Reader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vect
     bool trivialDefault = construct && construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial();
     if (construct && !trivialDefault) {
       s->expr = construction(construct);
+      bool isValue = s->expr && !records.constructors[constructorKey(s->expr->text, s->expr->args.size())].empty();
+      if (!isValue && s->dims.empty()) {
+        StmtRef declared = newStmt(StmtKind::Decl, source);
+        declared->type = s->type;
+        declared->align = s->align;
+        if (!s->isShared && constructInPlace(v, construct, declared, out))
+          return;
+      }
       if (!s->expr)
         return opaqueStmt(source, out);
     }

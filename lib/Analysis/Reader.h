@@ -68,9 +68,10 @@ public:
 
 class Reader {
 public:
-  /// `followReferences`: local references are read as what they refer to.
-  Reader(cl::ASTContext &ast, bool followReferences)
-      : followReferences(followReferences), ast(ast), sm(ast.getSourceManager()), purity(ast), policy(ast.getLangOpts()) {
+  /// `followReferences`: local references are read as what they refer to. `intoPrivate`: private members of classes are
+  /// named as if they were public, and read() fails where such a name is left when records are split.
+  Reader(cl::ASTContext &ast, bool followReferences, bool intoPrivate)
+      : followReferences(followReferences), intoPrivate(intoPrivate), ast(ast), sm(ast.getSourceManager()), purity(ast), policy(ast.getLangOpts()) {
     policy.SuppressTagKeyword = true;
     policy.FullyQualifiedName = true;
     policy.Bool = true;
@@ -80,7 +81,7 @@ public:
   llvm::Expected<std::shared_ptr<Kernel>> read(const KernelDecl &source);
 
 private:
-  bool followReferences;
+  bool followReferences, intoPrivate;
   cl::ASTContext &ast;
   cl::SourceManager &sm;
   PurityAnalysis purity;
@@ -97,6 +98,7 @@ private:
   std::map<const cl::VarDecl *, ExprRef> arguments;
   ExprRef thisObject;
   std::vector<const cl::FunctionDecl *> inlining;
+  std::set<std::string> *changedByCallees = nullptr; ///< gets the variables that functions read in the innermost one change
   /// Where the body of a called function may go.
   struct HoistPoint {
     std::vector<StmtRef> *before = nullptr; ///< the statement that holds the call comes next; null: nowhere
@@ -129,12 +131,6 @@ private:
   ExprRef builtinOf(const cl::PseudoObjectExpr *e);
   ExprRef floatLiteral(const cl::FloatingLiteral *literal);
   ExprRef expression(const cl::Expr *source);
-  /// p + i or &p[i], as {p, i}; anything else as {it, null}.
-  static std::pair<ExprRef, ExprRef> splitPointer(const ExprRef &e);
-  /// The index that is `offset` and `index` in sequence. Pointers are moved in 64 bits, where narrower types might wrap.
-  static ExprRef joinOffsets(const ExprRef &offset, const ExprRef &index);
-  /// What a pointer leads to, where that can be said without following it: &a, or p + i. Else the pointer itself.
-  ExprRef pointedTo(const ExprRef &pointer);
   ExprRef unaryOperator(const cl::UnaryOperator *x);
   /// __half, __nv_bfloat16, or a pair of them.
   bool isHalf(cl::QualType type) const;
@@ -190,14 +186,21 @@ private:
   /// `changed`: gets the variables of the caller that the function changes.
   std::optional<ExprRef> readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made,
                                      std::set<std::string> &changed);
-  /// A thread's own variable that `statement` names nowhere but in `x`: whenever the call runs, nothing else sees it change.
-  bool changesAlone(const std::string &name, const cl::CallExpr *x, const cl::Expr *statement);
+  /// Whether the expression itself stands for the variable, or something of it.
+  bool names(const cl::Expr *e, const std::string &name);
+  /// How many calls in `statement` change the variable; 0 where something else names it too.
+  unsigned callsThatChange(const std::string &name, const cl::Expr *statement);
+  /// A thread's own variable that `statement` names nowhere but in calls that change it: nothing else there sees it change.
+  bool changesAlone(const std::string &name, const cl::Expr *statement);
   /// The value of a call whose function is read in its place (null for none); nothing where it stays a call.
   std::optional<ExprRef> inlined(const cl::CallExpr *x);
   /// A call as a statement of its own, whose value nobody uses.
   bool inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out);
   /// T(a, b) of a class that is copied byte by byte and whose constructor only computes, as a call; null for others.
   ExprRef construction(const cl::CXXConstructExpr *x);
+  /// "T v(a, b);" as a declaration without a value and what the constructor does then; false, and nothing is done, where it
+  /// has to stay whole.
+  bool constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *x, const StmtRef &declared, std::vector<StmtRef> &out);
   /// T{a, b} of a class without constructors, as a list; null for others.
   ExprRef aggregate(const cl::ExplicitCastExpr *x);
   /// a = b of structs that are copied byte by byte.

@@ -18,6 +18,25 @@ std::string optiml::placeOf(ExprRef e) {
   return e->kind == ExprKind::Var ? e->text : "";
 }
 
+/// (p + i)[j] as p[i + j], which the printed text is read as.
+static ExprRef withPlainPlaces(const ExprRef &e) {
+  std::vector<ExprRef> args;
+  bool changed = false;
+  for (const ExprRef &arg : e->args) {
+    args.push_back(withPlainPlaces(arg));
+    changed |= args.back() != arg;
+  }
+  bool isElement = e->kind == ExprKind::Subscript;
+  auto [base, offset] = isElement ? splitPointer(args[0]) : std::pair<ExprRef, ExprRef>();
+  if (!changed && !offset)
+    return e;
+  auto result = std::make_shared<Expr>(*e);
+  result->args = std::move(args);
+  if (offset)
+    result->args = {base, joinOffsets(offset, result->args[1])};
+  return result;
+}
+
 namespace {
 
 class Tidying {
@@ -88,7 +107,7 @@ private:
             (*value)->kind == ExprKind::Var && type.text == decl.type.text && (!assigns || s.expr->text == "=");
         if (!whole && (decl.expr->type.text != decl.type.text || (assigns && mentions(s.expr->args[0], decl.text))))
           return false;
-        ExprRef moved = substitute(*value, {{decl.text, decl.expr}});
+        ExprRef moved = withPlainPlaces(substitute(*value, {{decl.text, decl.expr}}));
         s.expr = assigns ? assign(s.expr->text, s.expr->args[0], moved) : moved;
         list.erase(list.begin() + long(at));
         return true;

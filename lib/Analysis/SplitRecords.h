@@ -12,7 +12,7 @@
 
 namespace optiml {
 
-/// A class that is copied byte by byte and hides nothing: numbers, pointers, and other such classes, in order.
+/// A class that is copied byte by byte: numbers, pointers, and other such classes, in order.
 struct RecordShape {
   struct Field {
     std::string name;
@@ -29,6 +29,7 @@ struct Records {
   /// What a constructor that only computes makes of its arguments "$0", "$1", …, for each field; by constructorKey.
   /// Empty: not known, or several.
   std::map<std::string, std::vector<ExprRef>> constructors;
+  std::set<std::string> hidden; ///< private members that the tree names, which only the class may
 };
 std::string constructorKey(const std::string &type, size_t arguments);
 

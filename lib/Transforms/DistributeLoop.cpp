@@ -12,6 +12,7 @@
 // the order of accesses that may meet. Reductions of floating-point numbers change their order of evaluation.
 //
 //===----------------------------------------------------------------------===//
+#include "RunningSum.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
 #include "Transforms.h"
@@ -328,8 +329,21 @@ private:
       for (const std::string &array : fold.arrays())
         sorted.insert(array);
     auto reductions = findReductions(*s, state.hints.strictFloat, sorted);
-    if (!reductions)
-      return reductions.takeError();
+    std::optional<RunningSum> scan;
+    if (!reductions) {
+      auto found = findRunningSum(*s, *counted, state.hints.strictFloat);
+      if (!found) {
+        llvm::consumeError(found.takeError());
+        return reductions.takeError();
+      }
+      llvm::consumeError(reductions.takeError());
+      scan = std::move(*found);
+      Arrays explained = sorted;
+      explained.insert(scan->folded.variable);
+      reductions = findReductions(*s, state.hints.strictFloat, explained);
+      if (!reductions)
+        return reductions.takeError();
+    }
     for (const Reduction &r : *reductions) {
       bool changes = mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable);
       for (const auto &[name, type] : r.kept)
@@ -375,8 +389,14 @@ private:
       }
     if (!resets.empty())
       out.push_back(ifStmt(binary("!=", thread, intLit(0), Type::makeBool()), block(resets)));
-    stride(*s, *counted);
-    out.push_back(s);
+    if (scan) {
+      std::vector<StmtRef> statements = scanByGroup(*scan, *counted, group, taken);
+      out.insert(out.end(), statements.begin(), statements.end());
+      combined = true; // it uses shared memory
+    } else {
+      stride(*s, *counted);
+      out.push_back(s);
+    }
     for (const Reduction &r : *reductions) {
       std::vector<StmtRef> combination = combiner.combine(r);
       out.insert(out.end(), combination.begin(), combination.end());

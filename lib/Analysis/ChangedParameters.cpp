@@ -1,0 +1,69 @@
+//===- ChangedParameters.cpp - parameters that the kernel moves on --------===//
+//
+// "in += row * columns;", said once for all that follows, is "const float *in1 = in + row * columns;", and in1 in its
+// place from there on: parameters then are the same in all threads, which is what makes one thread's work another's.
+//
+//===----------------------------------------------------------------------===//
+#include "ChangedParameters.h"
+
+using namespace optiml;
+
+/// What the statement gives the variable: "v = e;", "v += e;", "++v;". Null when it does anything else.
+static ExprRef newValue(const Stmt &s, const std::string &name, const Type &type) {
+  if (s.kind != StmtKind::Expr || !s.expr || s.expr->args.empty())
+    return nullptr;
+  const Expr &e = *s.expr;
+  if (e.args[0]->kind != ExprKind::Var || e.args[0]->text != name)
+    return nullptr;
+  if (e.kind == ExprKind::IncDec)
+    return binary(e.text.find('+') != std::string::npos ? "+" : "-", var(name, type), intLit(1), type);
+  if (e.kind != ExprKind::Assign)
+    return nullptr;
+  llvm::StringRef op(e.text);
+  op.consume_back("=");
+  // What "n /= x" computes in, the statement does not say.
+  if (!op.empty() && !(type.isPointer() || (e.args[1]->type.text == type.text && type.bytes >= 4)))
+    return nullptr;
+  return op.empty() ? e.args[1] : binary(op.str(), var(name, type), e.args[1], type);
+}
+
+static bool changes(Stmt &s, const std::string &name) {
+  bool found = false;
+  walkExprs(s, [&](const ExprRef &e) {
+    bool does =
+        e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
+    found |= does && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
+  });
+  return found;
+}
+
+static void follow(std::vector<StmtRef> &body, const Param &param, std::set<std::string> &taken) {
+  std::string name = param.name;
+  Type type = param.type;
+  type.isConst = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    ExprRef value = newValue(*body[i], name, type);
+    bool later = false; // in a loop, or under a condition
+    for (size_t j = i; j < body.size(); ++j)
+      later |= changes(*body[j], name) && !newValue(*body[j], name, type);
+    if (!value || later)
+      continue;
+    std::string next = freshName(taken, param.name);
+    StmtRef decl = declStmt(next, type, value);
+    decl->line = body[i]->line;
+    body[i] = decl;
+    for (size_t j = i + 1; j < body.size(); ++j)
+      rewriteExprs(*body[j], [&](const ExprRef &e) -> ExprRef {
+        return e->kind == ExprKind::Var && e->text == name ? var(next, e->type) : nullptr;
+      });
+    name = next;
+  }
+}
+
+void optiml::followParameters(Kernel &kernel, std::set<std::string> &taken) {
+  for (const Param &param : kernel.params) {
+    bool number = param.type.isInt() || param.type.isFloat() || param.type.isPointer();
+    if (number && !param.type.isVolatile && !param.type.isConst && !opaqueMentions(*kernel.body, {param.name}))
+      follow(kernel.body->body, param, taken);
+  }
+}
