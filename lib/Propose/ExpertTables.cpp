@@ -186,7 +186,8 @@ static std::vector<ExpertLine> makeLines() {
     return ExpertLine{{name, std::move(steps)}, {"l1", "l2", "latency", "issue", "fp32"}};
   };
   auto shared = [&](const char *name, Params group, bool unrolled) {
-    std::vector<OpeningStep> steps = {promote, required(onlyPreferred(step("distribute-loop", {std::move(group)})))};
+    std::vector<OpeningStep> steps = {step("thread-per-iteration"), promote,
+                                      required(onlyPreferred(step("distribute-loop", {std::move(group)})))};
     if (unrolled)
       steps.push_back(unrollSome);
     steps.push_back(qualify);
