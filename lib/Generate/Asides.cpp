@@ -65,6 +65,13 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   return result;
 }
 
+bool optiml::gen::examplesAreIntegers(StringRef text) {
+  static const llvm::Regex list("(^|[^a-zA-Z])(inputs?|outputs?|example|examples?)[^[]*\\[ *-?[0-9]+ *, *-?[0-9]",
+                                llvm::Regex::IgnoreCase),
+      fraction("[0-9]\\.[0-9]");
+  return list.match(text) && !fraction.match(text);
+}
+
 std::string optiml::gen::withoutAsides(StringRef request) {
   std::string text = withoutExamples(request);
   struct Rule {
@@ -73,6 +80,16 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   static const Rule rules[] = {
       // "[1, 2, 3] -> [1, 3, 6]"
       {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
+      // Fortran's types
+      {"(^|[^a-z0-9_])(real ?(\\* ?8|\\((kind ?= ?)?8\\))|real64)", "\\1double"},
+      {"(^|[^a-z0-9_])(real ?(\\* ?4|\\((kind ?= ?)?4\\))|real32)", "\\1float"},
+      {"(^|[^a-z0-9_])integer ?(\\* ?8|\\((kind ?= ?)?8\\))", "\\1int64"},
+      {"(^|[^a-z0-9_])integer ?(\\* ?4|\\((kind ?= ?)?4\\))", "\\1int"},
+      {"complex ?\\* ?16", "complex double"},
+      {"complex ?\\* ?8", "complex float"},
+      {"backwards? (dft|fft|fourier|discrete|fast|transform)", "inverse \\1"},
+      {"(^|[^a-z0-9_])(global|overall|grand) (sum|total|min|max|minimum|maximum|mean|average|product)($|[^a-z ]| (of|over))",
+       "\\1\\3\\4"},
       // "O(n log n)", "O(n^2)"
       {"(^|[^a-z0-9_])(in )?o\\([^()]*\\)( time| work| steps| memory)?", "\\1 "},
       // "for (all) i in 0..n-1", "i = 0, ..., n-1", "0 <= i < n"

@@ -284,6 +284,14 @@ std::optional<std::string> chainInWords(const Formula &formula, const std::vecto
 std::optional<std::string> meaning(Formula formula, const Library &library) {
   if (!spellOut(formula))
     return std::nullopt;
+  if (Formula same = formula; !formula.target && has(formula.value, Expr::Kind::Index)) { // "log(exp(x))" is not x
+    visit(formula.value, [&](const Expr &one) {
+      if (one.kind == Expr::Kind::Index)
+        same.value = std::make_shared<Expr>(one);
+    });
+    if (formula.value->kind == Expr::Kind::Call && sameFormula(formula, same, {}))
+      return std::nullopt;
+  }
   for (const Operation &op : library.operations())
     for (StringRef text : op.formulas) {
       auto [equation, words] = text.split(" => ");
@@ -291,7 +299,8 @@ std::optional<std::string> meaning(Formula formula, const Library &library) {
       if (!parsed)
         continue;
       Known known{&op, parsed->first, words.empty() ? op.says[0] : words.str()};
-      if (!formula.target && known.formula.accumulates)
+      bool moves = known.formula.value->kind == Expr::Kind::Index; // what it does is told by its target
+      if (!formula.target && (known.formula.accumulates || moves))
         continue;
       if (!formula.target) // "sum(x*y)" alone
         known.formula.target = nullptr;
@@ -352,6 +361,8 @@ bool saysSomething(const Formula &formula) {
     takesTwo |= one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]) && one.args.size() > 1;
   });
   bool isPower = formula.value->kind == Expr::Kind::Call && formula.value->name == "^" && numbers; // "x^1.5"
+  if (calls > 2) // "x + t*(y - x)"
+    return true;
   return (references && calls) || (calls > 1 && (functions || numbers)) || takesTwo || isPower;
 }
 

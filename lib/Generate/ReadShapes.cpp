@@ -107,6 +107,28 @@ bool Reader::readLeadingDimensions(size_t at) {
   return false;
 }
 
+/// "C(1000,800) = A(1000,600) * B(600,800)": one shape more than there are inputs is the result's, which these give.
+bool Reader::readShapesAndResult(const std::vector<size_t> &open) {
+  for (size_t result : {size_t(0), open.size() - 1})
+    for (const ShapeRule &rule : heavy.op->shapes) {
+      std::vector<size_t> inputs = open;
+      inputs.erase(inputs.begin() + result);
+      std::map<std::string, int64_t> values;
+      bool isGiven = rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, inputs, values) &&
+                     llvm::all_of(tokens[open[result]].values, [&](double extent) {
+                       return llvm::any_of(values, [&](const auto &value) { return double(value.second) == extent; });
+                     });
+      if (!isGiven)
+        continue;
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), inputs[0]);
+      for (size_t at : open)
+        used[at] = true;
+      return true;
+    }
+  return false;
+}
+
 /// "2x2 maxpool on 3x224x224": of two shapes the small one is the filter's.
 bool Reader::readFilterBesideInput(const std::vector<size_t> &open) {
   auto extent = [&](size_t at) { return *llvm::max_element(tokens[at].values); };
@@ -220,6 +242,8 @@ llvm::Error Reader::assignShapes() {
   if (open.size() == 2 && readFilterBesideInput(open))
     return llvm::Error::success();
   if (open.size() == 1 && readLeadingDimensions(open[0]))
+    return llvm::Error::success();
+  if (open.size() > 1 && readShapesAndResult(open))
     return llvm::Error::success();
   // An operation on a plain sequence takes a matrix's elements one after the other.
   if (open.size() == 1 && !heavy.op->sizes.empty() && heavy.op->sizes[0].name == "n" &&

@@ -160,6 +160,25 @@ bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &match
   });
 }
 
+/// Whether all words name sizes of the operation that have their numbers beside them: "1000 vertices, average degree 8".
+bool Reader::isSizeName(const Operation &op, const Span &span) const {
+  auto isValue = [&](size_t at) { return at < tokens.size() && tokens[at].isNumber(); };
+  return llvm::all_of(span.at, [&](size_t at) {
+    for (const Size &size : op.sizes)
+      for (const std::string &text : size.words)
+        for (size_t begin = at > 2 ? at - 2 : 0; begin <= at; ++begin) {
+          std::optional<Span> name = matchPhrase(tokens, begin, vocabulary.words(text), 0, used);
+          if (!name || !llvm::is_contained(name->at, at))
+            continue;
+          size_t next = name->at.back() + 1;
+          bool isLinked = next < tokens.size() && (tokens[next].raw == "of" || tokens[next].raw == "=");
+          if (isValue(next + isLinked) || (span.at.size() > 1 && begin > 0 && isValue(begin - 1)))
+            return true;
+        }
+    return false;
+  });
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -184,16 +203,12 @@ llvm::Error Reader::chooseOperations() {
         taken[at] = tokens[at].values.empty();
       continue;
     }
-    // "mandelbrot, max 500 iterations"
+    // "mandelbrot, max 500 iterations", "with an average degree of 8"
     size_t first = match.first();
-    bool limits = heavy.op && match.span.at.size() == 1 && first + 1 < tokens.size() && tokens[first + 1].isNumber() &&
-                  llvm::any_of(heavy.op->sizes, [&](const Size &size) {
-                    return llvm::any_of(size.words, [&](const std::string &word) {
-                      return vocabulary.canonical(word) == tokens[first].text;
-                    });
-                  });
+    bool limits = heavy.op && isSizeName(*heavy.op, match.span);
     if (limits) {
-      taken[first] = true;
+      for (size_t at : match.span.at)
+        taken[at] = tokens[at].values.empty();
       continue;
     }
     bool elaborates = false;
@@ -325,7 +340,7 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
   return llvm::Error::success();
 }
 
-/// The type that was named, or the first that all parts are offered for.
+/// The type that was named or that examples show, or the first that all parts are offered for.
 llvm::Error Reader::chooseType() {
   if (!otherType.empty()) {
     bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) {
@@ -348,7 +363,8 @@ llvm::Error Reader::chooseType() {
     return refuse("its parts have no type in common");
   if (!type.empty() && !llvm::is_contained(types, type))
     return refuse(limiting + " is not offered for " + type + " (but for " + llvm::join(types, ", ") + ")");
-  result.type = type.empty() ? types.front() : type;
+  bool areIntegers = type.empty() && showsIntegers && llvm::is_contained(types, "int");
+  result.type = areIntegers ? "int" : type.empty() ? types.front() : type;
   return llvm::Error::success();
 }
 
