@@ -77,6 +77,12 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
       vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
                                                                                                          // vector"
+  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
+      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β) *[*·]? *y($|[^A-Za-z0-9_])");
+  if (scaled.match(text))
+    return scaled.sub("\\1 gemm with alpha and beta \\5", text);
+  if (scaledVector.match(text))
+    return scaledVector.sub("\\1 gemv with alpha and beta \\5", text);
   for (const llvm::Regex *tight : {&joined, &applied})
     if (tight->match(text))
       return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));

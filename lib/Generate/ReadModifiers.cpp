@@ -139,6 +139,11 @@ bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier)
          llvm::any_of(op.choices, [&](const Choice &c) { return llvm::is_contained(c.values, modifier); });
 }
 
+/// "dim=0", "axis 1": vectors have axes of this kind, too.
+bool Reader::isNamedByNumber(const Modifier &axis) const {
+  return llvm::any_of(axis.span.at, [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
+}
+
 llvm::Error Reader::applyModifiers() {
   for (const Choice &choice : heavy.op->choices)
     result.choices[choice.name] = choice.values.front();
@@ -175,10 +180,7 @@ llvm::Error Reader::applyModifiers() {
   // "cumsum(x, dim=0)" of a vector.
   bool hasMatrix = llvm::any_of(
       tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "2d"; });
-  auto isOfVector = [&](const Modifier &modifier) {
-    return !hasMatrix && llvm::any_of(modifier.span.at,
-                                      [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
-  };
+  auto isOfVector = [&](const Modifier &modifier) { return !hasMatrix && isNamedByNumber(modifier); };
   auto isAxis = [](const Modifier &modifier) { return modifier.name == "row" || modifier.name == "column"; };
   // What is certain comes before what is one only where nothing else is said ("row sums").
   llvm::stable_sort(modifiers, [](const Modifier &a, const Modifier &b) { return a.soft < b.soft; });

@@ -168,6 +168,7 @@ private:
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
+  bool isNamedByNumber(const Modifier &axis) const;
   bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
   llvm::Error chooseOperations();
   void shortenAround(std::vector<Match> &parts);

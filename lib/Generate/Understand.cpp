@@ -78,6 +78,7 @@ std::vector<bool> Reader::wordsOfStages() const {
 std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
+  bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
   auto isName = [&](const std::vector<std::string> &phrase) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
       return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
@@ -103,16 +104,17 @@ std::vector<Match> Reader::allMatches() const {
     };
     if (llvm::any_of(index.notWith(&op), forbids) || (!op.needs.empty() && llvm::none_of(index.needs(&op), isSaid)))
       continue;
-    // A reduction along an axis is meant only where one is named.
-    if (op.definitions.count("suffix") &&
-        llvm::none_of(modifiers, [](const Modifier &m) { return m.name == "row" || m.name == "column"; }))
+    // What works along an axis is meant only where one is named.
+    if (op.definitions.count("suffix") && llvm::none_of(modifiers, [&](const Modifier &m) {
+          return (m.name == "row" || m.name == "column") && !(isVector && isNamedByNumber(m));
+        }))
       continue;
     double fits = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
     auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
       size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
       double score = fits - penalty - 0.15 * double(width - phrase.size());
-      for (const std::string &word : phrase)
-        score += isGrammar(word) ? 0.1 : index.idf(word);
+      for (const std::string &word : phrase) // a number tells more than how many know it: "1 norm"
+        score += isGrammar(word) ? 0.1 : index.idf(word) + (llvm::isDigit(word[0]) ? 1 : 0);
       if (isDataName(op, span))
         score -= 6;
       bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) {
@@ -193,8 +195,12 @@ llvm::Error Reader::chooseOperations() {
     if (!heavy.op && isFormOfAnother(match, matches))
       continue;
     // A modifier that the operation offers ("transposed") is left to applyModifiers.
-    if (heavy.op && match.op != heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
-          return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
+    if (heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
+          bool isChosen = match.op == heavy.op
+                              ? llvm::any_of(heavy.op->choices,
+                                             [&](const Choice &c) { return llvm::is_contained(c.values, modifier.name); })
+                              : choiceOffers(*heavy.op, modifier.name);
+          return !modifier.soft && isChosen && overlaps(modifier.span, match.span);
         }))
       continue;
     if (heavy.op && match.op != heavy.op &&
