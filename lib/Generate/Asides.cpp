@@ -112,7 +112,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "1 where it is above, else 0"
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
-      {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      {"(^|[^a-z0-9_.])1 (where|if|when) ", "\\1 \\2 "},
+      {"(^|[^a-z0-9_.])(give|write|output|put|return|be|is)s? 1 for ", "\\1 for "},
+      {"(^|[^a-z0-9_])a\\*( search| algorithm| path|$|[.,;])", "\\1astar\\2"},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
       {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) "
        "(values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",

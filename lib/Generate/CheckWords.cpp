@@ -24,6 +24,20 @@ bool Reader::isLabel(size_t at) const {
   return false;
 }
 
+/// "with pivoting", "using a stack": how, or with what else.
+bool Reader::isManner(size_t at) const {
+  static const std::set<StringRef> leads = {"with", "using", "via"};
+  size_t first = heavy.span.at.empty() ? (stageSpans.empty() ? 0 : stageSpans[0].at.front()) : heavy.first();
+  for (size_t back = 1; back <= 3 && back <= at && at - back > first; ++back) {
+    const Token &before = tokens[at - back];
+    if (leads.count(before.raw))
+      return true;
+    if (!before.values.empty() || before.raw.size() < 3 || before.raw == "and")
+      return false;
+  }
+  return false;
+}
+
 /// Arrays that an element-wise chain reads.
 unsigned Reader::countInputs() const {
   unsigned count = 1;
@@ -43,6 +57,9 @@ llvm::Error Reader::checkWords() {
       return refuse("an element-wise " + heavy.op->name + " is none of its forms");
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
+    // "128-bit keys", where no type of this name is known
+    if (llvm::isDigit(token.raw[0]) && StringRef(token.raw).ends_with("bit") && !index.mentions(heavy.op, token.text))
+      return refuse("no type of '" + token.raw + "' is offered");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
     bool ofStencil =
         token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
@@ -105,10 +122,9 @@ llvm::Error Reader::checkWords() {
     bool behindName = at > 0 && llvm::is_contained(heavy.span.at, at - 1);
     for (const Span &span : stageSpans)
       behindName |= at > 0 && llvm::is_contained(span.at, at - 1);
-    // A word that other operations know, or that stands right behind the name, has a meaning that would be lost: "the
-    // sum of the first half", "N-body with Barnes-Hut".
-    bool isTechnical = index.isKnown(token.text) || vocabulary.isKnown(token.raw);
-    if ((isTechnical || behindName) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+    // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
+    // Barnes-Hut", "heat equation with variable diffusivity".
+    if ((behindName || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
   }

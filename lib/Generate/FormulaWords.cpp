@@ -76,7 +76,7 @@ ExprPtr unflattened(ExprPtr one) {
 bool spellOut(Formula &formula) {
   static const llvm::StringSet<> arrays = {"x",     "y",  "z",    "u",      "v",       "w",
                                            "p",     "q",  "pred", "target", "targets", "predictions",
-                                           "input", "in", "data", "logits", "xs",      "ys"};
+                                           "input", "in", "data", "logits", "xs",      "ys", "g", "grad"};
   static const llvm::StringSet<> scalars = {"alpha",  "beta",  "gamma",  "n",   "eps",  "epsilon", "k",  "s",     "t",
                                             "lambda", "scale", "factor", "low", "high", "lo",      "hi", "slope", "pi"};
   static const llvm::StringSet<> reductions = {"sum", "prod", "mean", "max", "min"};

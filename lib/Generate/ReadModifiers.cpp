@@ -198,7 +198,7 @@ llvm::Error Reader::applyModifiers() {
       if (llvm::Error error = apply(modifier))
         return error;
   for (const Modifier &modifier : modifiers) {
-    if (modifier.soft || choiceOffers(*heavy.op, modifier.name))
+    if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
     if (hasAxis || !isAxis(modifier)) {
       if (llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))

@@ -314,7 +314,10 @@ void Reader::readSingleRow() {
   auto axis = result.choices.find("axis");
   if (axis == result.choices.end() || axis->second != "all")
     return;
-  bool isBatch = llvm::any_of(tokens, [](const Token &token) { return token.text == "batch"; });
+  bool isBatch = false; // "batch 256", "for 64 rows"
+  for (size_t at = 0; at < tokens.size(); ++at)
+    isBatch |= tokens[at].text == "batch" ||
+               (tokens[at].text == "row" && at > 1 && tokens[at - 1].isNumber() && tokens[at - 2].raw == "for");
   if (isBatch && given["rows"])
     axis->second = "row"; // "the largest of 10 logits, batch 256"
   else if (given["cols"] && !given["rows"])

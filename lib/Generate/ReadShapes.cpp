@@ -55,7 +55,8 @@ llvm::Error Reader::readFixedFilter() {
                                               "feature", "maps",  "input", "activation", "tensor",  "plane"};
     if (at + 1 < tokens.size() && (grids.count(tokens[at + 1].raw) || grids.count(tokens[at + 1].text)))
       continue; // "a 9x9 board"
-    if (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3"))
+    bool isWhole = values[0] == 1 && llvm::is_contained(heavy.op->always, "global"); // "adaptive pooling to 1x1"
+    if (!isWhole && (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3")))
       return refuse("a filter of " + tokens[at].raw + " is not offered for " + heavy.op->name);
     used[at] = true;
   }

@@ -163,6 +163,7 @@ private:
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
   bool isLabel(size_t at) const;
+  bool isManner(size_t at) const;
   bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
   std::vector<bool> wordsOfStages() const;
