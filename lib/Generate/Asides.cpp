@@ -37,13 +37,15 @@ static llvm::SmallVector<StringRef, 8> sentences(StringRef text) {
 
 static bool showsData(StringRef text) {
   return text.contains('[') || text.contains('{') || text.contains("->") || text.contains("=>") ||
-         text.contains("output") || text.contains("input") || text.contains("result");
+         text.contains("...") || text.contains("output") || text.contains("input") || text.contains("result");
 }
 
 /// Cuts examples off: the rest of their sentence, and the sentences behind it that go on with data.
 std::string optiml::gen::withoutExamples(StringRef text) {
   static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]", llvm::Regex::IgnoreCase),
       withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
+  static const llvm::Regex input("^[ \n]*(sample )?inputs?( is)? ?[:=]? ?([a-z] ?= ?)?\\[[-0-9]", llvm::Regex::IgnoreCase),
+      output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
   std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
@@ -56,6 +58,8 @@ std::string optiml::gen::withoutExamples(StringRef text) {
       if (showsData(sentence.substr(at)))
         cut = at;
     }
+    if (input.match(sentence) && !result.empty() && output.match(sentence)) // "Input: [1, 2] Output: [2, 1]"
+      cut = 0;
     if (cut != StringRef::npos) {
       result += sentence.take_front(cut).str() + " ";
       inExample = true;
@@ -115,6 +119,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_.])1 (where|if|when) ", "\\1 \\2 "},
       {"(^|[^a-z0-9_.])(give|write|output|put|return|be|is)s? 1 for ", "\\1 for "},
       {"(^|[^a-z0-9_])a\\*( search| algorithm| path|$|[.,;])", "\\1astar\\2"},
+      {"(^|[^a-z0-9_])(minimum|maximum|min|max|smallest|largest|sum|product)( values?)?( of| from| among| over)*( all)?( the)?( values| "
+       "elements| numbers)?( from| at| in| with)*( indices| indexes| positions| index)? (0|1|the first) "
+       "(through|to|up to|until|thru) (i|k|itself)($|[^a-z0-9_])",
+       "\\1prefix \\2 "},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
       {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) "
        "(values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",

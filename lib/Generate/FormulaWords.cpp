@@ -101,7 +101,8 @@ bool spellOut(Formula &formula) {
   formula.value = rewrite(formula.value, [](ExprPtr one) {
     return one->kind == Expr::Kind::Name && one->name.back() == '\'' ? index("x") : one;
   });
-  if (!has(formula.value, Expr::Kind::Index)) {
+  bool isWhole = !has(formula.value, Expr::Kind::Index); // "y += alpha*x" adds arrays, "s += x[i]" elements
+  if (isWhole) {
     std::set<std::string> names, own;
     visit(formula.value, [&](const Expr &one) {
       if (one.kind == Expr::Kind::Name)
@@ -176,7 +177,7 @@ bool spellOut(Formula &formula) {
     });
     visit(formula.value,
           [&](const Expr &one) { isArray |= one.kind == Expr::Kind::Name && one.name == "i" && !bound.count("i"); });
-    if (isArray && !formula.accumulates)
+    if (isArray && (!formula.accumulates || isWhole))
       formula.target = make(Expr::Kind::Index, formula.target->name, {index("i")});
   }
   return true;

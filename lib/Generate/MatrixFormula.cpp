@@ -21,6 +21,8 @@ struct Factor {
 
 /// Nothing where it is no product of two that an operation could mean.
 std::string inWords(const Factor &left, const Factor &right) {
+  if (left.name == "L" && right.name == "U") // "A = L U" takes A apart
+    return "";
   if (left.isMatrix() && right.isMatrix()) {
     if (left.name == right.name)
       return right.transposed && !left.transposed && left.name != "L" ? "matrix times its own transpose" : "";

@@ -222,10 +222,13 @@ llvm::Error Reader::chooseOperations() {
       elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) ||
                                             !(match.op->isStage && appliedAgain(part.span, match.span)));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
-      elaborates |= llvm::all_of(match.span.at, [&](size_t at) {
-        return index.mentions(heavy.op, tokens[at].text) ||
-               (at != match.first() && vocabulary.isFiller(tokens[at].text));
-      });
+      elaborates |= llvm::all_of(match.span.at,
+                                 [&](size_t at) {
+                                   return index.mentions(heavy.op, tokens[at].text) ||
+                                          ((at != match.first() || !match.op->isStage) &&
+                                           vocabulary.isFiller(tokens[at].text));
+                                 }) &&
+                    llvm::any_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
     if (!elaborates && heavy.op && !match.op->isStage) {
       if (second.empty())
         second = match.op->name;
