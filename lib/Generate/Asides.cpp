@@ -123,8 +123,22 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "elements| numbers)?( from| at| in| with)*( indices| indexes| positions| index)? (0|1|the first) "
        "(through|to|up to|until|thru) (i|k|itself)($|[^a-z0-9_])",
        "\\1prefix \\2 "},
+      // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
+      {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
+      {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},
+      {"gemm ?tt($|[^a-z])", "gemm with both transposed \\1"},
+      {"gemm ?nn($|[^a-z])", "gemm \\1"},
+      {"(^|[^a-z0-9_])top([0-9]+)($|[^a-z0-9])", "\\1top \\2\\3"},
+      {"(^|[^a-z0-9_])p([0-9][0-9])( percentile)?($|[ ,;])", "\\1\\2th percentile\\4"},
+      {"([0-9]) (it|its|iters?)($|[.,; ])", "\\1 iterations\\3"},
+      {"(max|min|sum|mean) ?\\| ?([a-z]) ?\\|", "\\1 of the absolute values of \\2"},
+      {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},
+      {"(median|box|gaussian)( filter| blur)? 3 ?x ?3($|[^0-9])", "\\1 filter 3x3\\3"},
+      {"(^|[^a-z0-9_])mc (pi|option|estimate)", "\\1monte carlo \\2"},
+      {"(^|[^a-z0-9_])2 (sorted )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
+      {" *== *(-?[0-9])", " equal to \\1"},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
-      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) "
+      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest) ([0-9]+) "
        "(values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",
        "\\1 \\3 \\2 \\4"},
       {"([0-9]+)[- ]?(point|pt|tap|element|sample|day) (simple )?(moving|running|rolling|sliding)", "window \\1 \\4"},

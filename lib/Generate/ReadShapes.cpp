@@ -233,7 +233,14 @@ llvm::Error Reader::assignShapes() {
     return llvm::Error::success();
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
-    if (rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, open, values)) {
+    bool isLast = &rule == &heavy.op->shapes.back();
+    auto contradicts = [&](const auto &value) {
+      return given[value.first] && llvm::none_of(values, [&](const auto &other) {
+               return other.second == result.sizes[value.first];
+             });
+    };
+    if (rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, open, values) &&
+        (isLast || llvm::none_of(values, contradicts))) {
       take(open, values);
       if (!twice.empty())
         return refuse("it gives two values for " + twice);

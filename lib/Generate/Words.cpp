@@ -116,7 +116,8 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
   StringRef rest = text.substr(i);
   bool spaced = rest.consume_front(" ") || rest.consume_front("-");
   auto ends = [&](StringRef unit) {
-    return rest.starts_with(unit) && (rest.size() == unit.size() || !llvm::isAlnum(rest[unit.size()]));
+    bool isTimes = rest.size() > unit.size() + 1 && rest[unit.size()] == 'x' && llvm::isDigit(rest[unit.size() + 1]);
+    return rest.starts_with(unit) && (rest.size() == unit.size() || isTimes || !llvm::isAlnum(rest[unit.size()]));
   };
   double factor = 1;
   size_t length = 0;
