@@ -93,7 +93,7 @@ void Reader::findModifiers() {
           if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
             best = found;
       // Row-major is what all are, and what has weights need not be weighted.
-      bool isSoft = best && (name == "rowmajor" || (name == "manhattan" && tokens[best->at.back()].raw == "l1") || name == "put" || name == "call" ||
+      bool isSoft = best && (name == "rowmajor" || name == "leftward" || name == "rightward" || (name == "manhattan" && tokens[best->at.back()].raw == "l1") || name == "put" || name == "call" ||
                              (name == "gradient" && tokens[best->at[0]].raw == "gradients") ||
                              (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
       if (best)

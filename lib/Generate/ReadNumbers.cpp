@@ -291,6 +291,11 @@ llvm::Error Reader::assignNumbers() {
       done = setNumber("batch", value, at);
     if (!done && integral && value >= 32 && heavy.op->sizes.size() && !given[heavy.op->sizes[0].name] && heavy.op->sizes[0].name == "n")
       done = setNumber("n", value, at);
+    // "arrays of 1000 and 500 elements": the size that is the same unless it is said
+    for (const Size &size : heavy.op->sizes)
+      if (!done && integral && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] && at + 1 < tokens.size() &&
+          tokens[at + 1].raw == "and")
+        done = setNumber(size.name, value, at);
     if (!done)
       return refuse("what is " + tokens[at].raw + " for " + heavy.op->name + "?");
   }

@@ -436,7 +436,8 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
         return std::nullopt; // a phrase does not reach over the end of a clause
       // What is in parentheses does not separate, nor do articles and the like.
       static const std::set<StringRef> light = {"(", ")", "the", "a", "an", "of", "x", "that", "are", "is"};
-      bool counts = !depth && !light.count(token.raw);
+      bool isSize = !token.values.empty() && !token.spelled;
+      bool counts = !depth && !light.count(token.raw) && !(isSize && w && phrase[w] != "#");
       if (counts && !others)
         return std::nullopt;
       others -= counts;
