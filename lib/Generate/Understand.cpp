@@ -330,7 +330,9 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     stage.operation = match.op;
     for (const Real &real : match.op->reals)
       stage.reals[real.name] = real.value;
-    (seen ? result.after : result.before).push_back(std::move(stage));
+    // What only moves elements may as well do so behind the stage.
+    bool isMoved = heavy.op && heavy.op->definitions.count("moves") && match.op->operands.empty();
+    (seen && !isMoved ? result.after : result.before).push_back(std::move(stage));
   }
   auto perColumn = [](const Stage &stage) {
     return llvm::any_of(stage.operation->operands, [](const Operand &o) { return o.shape == "column"; });
