@@ -114,6 +114,14 @@ llvm::Error Reader::checkWords() {
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
     if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
+    // "sort, then scan": a step of its own that was not understood
+    bool isStep = at + 1 < tokens.size() && tokens[at + 1].raw == "then" &&
+                  llvm::any_of(library.operations(), [&](const Operation &op) {
+                    return !op.isFamily && !op.isSnippet && !op.isStage &&
+                           llvm::is_contained(index.phrases(&op), std::vector<std::string>{token.text});
+                  });
+    if (isStep && !isLabel(at))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
     // transpose").
     if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))

@@ -402,6 +402,13 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
     return formulasInWords(fourier.sub("discrete fourier transform", text), library);
   if (recurrence.match(text))
     return formulasInWords(recurrence.sub("linear congruential generator", text), library);
+  static const llvm::Regex sumOver("= *(the )?sum over (all )?([a-z]) of +", llvm::Regex::IgnoreCase),
+      upToHere("[a-z]\\[i\\] *= *[a-z]\\[[01]\\] *\\+( *[a-z]\\[[12]\\] *\\+)? *(\\.\\.+|…) *\\+ *[a-z]\\[i\\]",
+               llvm::Regex::IgnoreCase);
+  if (sumOver.match(text)) // "C[i][j] = sum over k of A[i][k]*B[k][j]"
+    return formulasInWords(sumOver.sub("= sum_\\3 ", text), library);
+  if (upToHere.match(text)) // "b[i] = a[0] + ... + a[i]"
+    return formulasInWords(upToHere.sub("prefix sum", text), library);
   std::string result;
   for (size_t at = 0; at < text.size();) {
     char before = at ? text[at - 1] : ' ';

@@ -44,7 +44,12 @@ static std::string withoutTarget(StringRef text) {
       leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
       rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
       affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
+  static const llvm::Regex applied("\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([xuv])\\)"); // "relu(A x)"
   llvm::SmallVector<StringRef, 8> groups;
+  if (applied.match(text, &groups))
+    return applied.sub(groups[2].empty() ? "( matrix vector multiply )"
+                                         : "( matrix vector multiply with the matrix transposed )",
+                       text);
   Factor left, right;
   std::string after;
   if (inParentheses.match(text, &groups))

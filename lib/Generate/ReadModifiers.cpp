@@ -83,6 +83,19 @@ bool Reader::joinsOperands(const Span &span) const {
   return false;
 }
 
+/// "for each of 2000 samples", "64 independent sums": so many of what the operation does; the word that tells.
+std::optional<size_t> Reader::countsRows(size_t at) const {
+  StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].raw) : "";
+  if (!tokens[at].isNumber() || tokens[at].spelled || tokens[at + 1 < tokens.size() ? at + 1 : at].text == "column")
+    return std::nullopt;
+  size_t before = at - (at > 0 && tokens[at - 1].raw == "the");
+  if (before > 1 && tokens[before - 1].raw == "of" && tokens[before - 2].raw == "each")
+    return before - 2;
+  if (next == "independent" || next == "separate")
+    return at + 1;
+  return std::nullopt;
+}
+
 void Reader::findModifiers() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     // All that match here: which one is meant depends on what the operation offers.
@@ -106,9 +119,8 @@ void Reader::findModifiers() {
     static const std::set<StringRef> rowsOfData = {"sample", "example", "observation", "query"};
     if (at > 0 && tokens[at - 1].text == "each" && rowsOfData.count(token.raw))
       modifiers.push_back({"row", Span{{at}}, true});
-    if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() &&
-        tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
-      modifiers.push_back({"row", Span{{at}}, true}); // "for each of 2000 samples"
+    if (std::optional<size_t> word = countsRows(at))
+      modifiers.push_back({"row", Span{{*word}}, true});
     if ((token.text == "row" || token.text == "column") && !counted && next != "vector" && next != "major" &&
         next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
       modifiers.push_back({token.text, Span{{at}}, true});

@@ -114,6 +114,9 @@ bool Reader::assignBeside(size_t at) {
         }
       }
     }
+  if (std::optional<size_t> word = countsRows(at);
+      word && llvm::any_of(heavy.op->sizes, [](const Size &size) { return size.name == "rows"; }))
+    offer("rows", Span{{*word}}, 20);
   // "add two vectors" counts the vectors.
   bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
                (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");

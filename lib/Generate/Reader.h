@@ -169,6 +169,7 @@ private:
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
+  std::optional<size_t> countsRows(size_t at) const;
   bool isNamedByNumber(const Modifier &axis) const;
   bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
   llvm::Error chooseOperations();
