@@ -123,6 +123,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "elements| numbers)?( from| at| in| with)*( indices| indexes| positions| index)? (0|1|the first) "
        "(through|to|up to|until|thru) (i|k|itself)($|[^a-z0-9_])",
        "\\1prefix \\2 "},
+      {"([0-9]+) channels in,? (and )?([0-9]+)( channels)? out", "\\1 input channels, \\3 output channels"},
       // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
       {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
       {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},

@@ -104,7 +104,9 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   std::string words = inWords(left, right);
   bool isMatrix = groups[2][0] >= 'A' && groups[2][0] <= 'Z', adds = !groups[8].empty();
   std::string added = !adds ? " " : llvm::isUpper(groups[8].back()) ? ", then add another matrix " : " + bias ";
-  if (words.empty() || isMatrix != right.isMatrix() || (adds && !isMatrix))
+  if (adds && !isMatrix && left.name != "W") // "y = A x + z"
+    added = ", then add another vector ";
+  if (words.empty() || isMatrix != right.isMatrix() || (adds && !isMatrix && left.name == "W"))
     return text.str();
   size_t begin = size_t(groups[2].data() - text.data()), end = size_t(groups[9].data() - text.data());
   return text.take_front(begin).str() + " " + words + added + text.substr(end).str();

@@ -48,7 +48,7 @@ double Reader::offers(const Operation &op) const {
   if (llvm::any_of(op.always, [&](const std::string &form) {
         return llvm::none_of(modifiers, [&](const Modifier &modifier) { return modifier.name == form; });
       }))
-    score -= 0.05;
+    score -= 0.3;
   for (const Token &token : tokens)
     if (token.isShape() && !op.shapes.empty())
       score += llvm::any_of(op.shapes,

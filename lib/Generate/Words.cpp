@@ -437,7 +437,7 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
       // What is in parentheses does not separate, nor do articles and the like.
       static const std::set<StringRef> light = {"(", ")", "the", "a", "an", "of", "x", "that", "are", "is"};
       bool isSize = !token.values.empty() && !token.spelled;
-      bool counts = !depth && !light.count(token.raw) && !(isSize && w && phrase[w] != "#");
+      bool counts = !depth && !used[at] && !light.count(token.raw) && !(isSize && w && phrase[w] != "#");
       if (counts && !others)
         return std::nullopt;
       others -= counts;
