@@ -60,6 +60,14 @@ llvm::Error Reader::checkWords() {
     // "128-bit keys", where no type of this name is known
     if (llvm::isDigit(token.raw[0]) && StringRef(token.raw).ends_with("bit") && !index.mentions(heavy.op, token.text))
       return refuse("no type of '" + token.raw + "' is offered");
+    // "x times y", where nothing multiplies
+    auto isVariable = [&](size_t place) {
+      return place < tokens.size() && tokens[place].raw.size() == 1 && llvm::isAlpha(tokens[place].raw[0]);
+    };
+    static const std::set<StringRef> operators = {"times", "plus", "minus", "+", "*"};
+    if (operators.count(token.raw) && at > 0 && isVariable(at - 1) && isVariable(at + 1) && heavy.op->says.empty())
+      return refuse("what '" + tokens[at - 1].raw + " " + token.raw + " " + tokens[at + 1].raw + "' has to do with " +
+                    heavy.op->name + " is not clear");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
     bool ofStencil =
         token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),

@@ -231,6 +231,9 @@ llvm::Error Reader::assignShapes() {
   }
   if (open.empty())
     return llvm::Error::success();
+  // "3x3, padding 1, 64x64 input": the small one is the filter's wherever it stands.
+  if (open.size() == 2 && tokens[open[0]].values[0] < tokens[open[1]].values[0] && readFilterBesideInput(open))
+    return llvm::Error::success();
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
     bool isLast = &rule == &heavy.op->shapes.back();

@@ -260,9 +260,14 @@ llvm::Error Reader::chooseOperations() {
 
 /// "maximum absolute difference": the maximum of the absolute value of the difference.
 bool Reader::describesNext(const Match &match, const Match &next) const {
-  if (next.first() != match.span.at.back() + 1)
+  static const std::set<StringRef> articles = {"the", "all", "their", "its"}; // "sum the exponentials"
+  size_t begin = match.span.at.back() + 1;
+  while (begin < next.first() && articles.count(tokens[begin].raw))
+    ++begin;
+  if (next.first() != begin)
     return false;
-  return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore && match.op->group == "Reductions";
+  return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore &&
+                             (match.op->group == "Reductions" || match.op->definitions.count("suffix"));
 }
 
 /// "sum of the exponentials of an array" names the sum by "sum" alone, not by "sum array" around the exponentials.

@@ -374,6 +374,9 @@ static bool isFilter(const std::vector<Token> &tokens, size_t at) {
 static void readPictures(std::vector<Token> &tokens) {
   static const std::set<StringRef> pictures = {"image",  "images", "picture", "pictures",   "photo", "photos", "frame",
                                                "frames", "pixel",  "pixels",  "resolution", "video", "screen"};
+  // What is always a picture says so itself (its shape is read as width and height).
+  if (llvm::any_of(tokens, [](const Token &token) { return token.raw == "mandelbrot" || token.raw == "fractal"; }))
+    return;
   for (size_t at = 0; at < tokens.size(); ++at) {
     std::vector<double> &values = tokens[at].values;
     if (values.size() != 2 || values[0] <= values[1] || values[1] < 32 || StringRef(tokens[at].raw).contains(','))
@@ -429,7 +432,7 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
         return std::nullopt;
       const Token &token = tokens[at];
       bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) ||
-                   (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
+                   (phrase[w] == "#" && (token.spelled || token.isNumber())) || (token.isNumber() && token.raw == phrase[w]);
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))
