@@ -124,6 +124,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "(through|to|up to|until|thru) (i|k|itself)($|[^a-z0-9_])",
        "\\1prefix \\2 "},
       {"([0-9]+) channels in,? (and )?([0-9]+)( channels)? out", "\\1 input channels, \\3 output channels"},
+      {"(sum|mean|average|max|maximum|min|minimum)( of)?( the)? (each|every) ([0-9]+ ?x ?[0-9]+) (block|tile)",
+       "\\1 pool \\5"},
       // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
       {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
       {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},

@@ -60,6 +60,13 @@ llvm::Error Reader::checkWords() {
     // "128-bit keys", where no type of this name is known
     if (llvm::isDigit(token.raw[0]) && StringRef(token.raw).ends_with("bit") && !index.mentions(heavy.op, token.text))
       return refuse("no type of '" + token.raw + "' is offered");
+    // "the sum of energies per molecule" is more than one
+    bool isSingle = heavy.op->group == "Reductions" && llvm::none_of(result.choices, [](const auto &choice) {
+      return choice.second == "row" || choice.second == "column";
+    });
+    if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
+        tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
+      return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "x times y", where nothing multiplies
     auto isVariable = [&](size_t place) {
       return place < tokens.size() && tokens[place].raw.size() == 1 && llvm::isAlpha(tokens[place].raw[0]);
@@ -89,8 +96,8 @@ llvm::Error Reader::checkWords() {
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
-    static const std::set<StringRef> counts = {"count", "counting", "many"};
-    bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    static const std::set<StringRef> counts = {"count", "counting"};
+    bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // "…, then multiply it by B": a step of its own that was not understood
@@ -135,9 +142,10 @@ llvm::Error Reader::checkWords() {
     if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
                     "?)");
-    bool behindName = at > 0 && llvm::is_contained(heavy.span.at, at - 1);
-    for (const Span &span : stageSpans)
-      behindName |= at > 0 && llvm::is_contained(span.at, at - 1);
+    auto isLastOf = [&](const Span &span) { // a word between those of a name ("the closest obstacle point") is none
+      return at > 0 && !span.at.empty() && *llvm::max_element(span.at) == at - 1;
+    };
+    bool behindName = isLastOf(heavy.span) || llvm::any_of(stageSpans, isLastOf);
     // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
     // Barnes-Hut", "heat equation with variable diffusivity".
     if ((behindName || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))

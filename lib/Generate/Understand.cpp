@@ -126,7 +126,7 @@ std::vector<Match> Reader::allMatches() const {
     for (const std::vector<std::string> &phrase : index.phrases(&op)) {
       // Words that say nothing by themselves ("one over", "e to the") must stand together.
       size_t plain = llvm::count_if(phrase, isGrammar);
-      unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 6;
+      unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 8;
       for (size_t at = 0; at < tokens.size(); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, gap, used))
           found(phrase, *span, 0);
@@ -292,6 +292,14 @@ void Reader::shortenAround(std::vector<Match> &parts) {
 
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
+  // "dilate a mask": what a stage takes is data where no stage can be.
+  llvm::erase_if(parts, [&](const Match &part) {
+    static const std::set<StringRef> articles = {"a", "the", "binary", "of"};
+    size_t at = part.first();
+    return heavy.op && !heavy.op->fusesBefore && !heavy.op->fusesAfter && part.op->isStage &&
+           !part.op->operands.empty() && part.span.at.size() == 1 && at > 0 &&
+           (articles.count(tokens[at - 1].raw) || tokens[at - 1].isShape());
+  });
   shortenAround(parts);
   std::vector<std::vector<std::vector<Match>>> groups(
       1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
