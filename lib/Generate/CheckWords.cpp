@@ -32,7 +32,8 @@ bool Reader::isManner(size_t at) const {
     const Token &before = tokens[at - back];
     if (leads.count(before.raw))
       return true;
-    if (!before.values.empty() || before.raw.size() < 3 || before.raw == "and")
+    bool isArticle = before.raw == "a" || before.raw == "an";
+    if (!before.values.empty() || (before.raw.size() < 3 && !isArticle) || before.raw == "and")
       return false;
   }
   return false;

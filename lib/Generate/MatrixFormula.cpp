@@ -77,7 +77,7 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
   static const llvm::Regex product(
       "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
-      "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
+      "( *[+-] *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
       elementwise("element-? ?wise|pointwise|hadamard|solve|solution", llvm::Regex::IgnoreCase);
   static const llvm::Regex joined(
       "(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))");                       // "C = AB"
@@ -103,9 +103,15 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   Factor left{groups[3], !groups[4].empty()}, right{groups[6], !groups[7].empty()};
   std::string words = inWords(left, right);
   bool isMatrix = groups[2][0] >= 'A' && groups[2][0] <= 'Z', adds = !groups[8].empty();
-  std::string added = !adds ? " " : llvm::isUpper(groups[8].back()) ? ", then add another matrix " : " + bias ";
+  bool subtracts = adds && groups[8].ltrim()[0] == '-';
+  std::string added = !adds                              ? " "
+                      : !llvm::isUpper(groups[8].back()) ? " + bias "
+                      : subtracts                        ? ", then subtract another matrix "
+                                                         : ", then add another matrix ";
   if (adds && !isMatrix && left.name != "W") // "y = A x + z"
-    added = ", then add another vector ";
+    added = subtracts ? ", then subtract another vector " : ", then add another vector ";
+  else if (subtracts && !llvm::isUpper(groups[8].back()))
+    return text.str();
   if (words.empty() || isMatrix != right.isMatrix() || (adds && !isMatrix && left.name == "W"))
     return text.str();
   size_t begin = size_t(groups[2].data() - text.data()), end = size_t(groups[9].data() - text.data());

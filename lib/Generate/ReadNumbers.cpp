@@ -335,6 +335,8 @@ void Reader::readSingleRow() {
 /// "a 1024x1024 image" is one, of one channel.
 void Reader::readSingleImage() {
   auto has = [&](const char *name) { return result.sizes.count(name) != 0; };
+  if (has("channels") && !given["channels"] && llvm::any_of(tokens, [](const Token &t) { return t.raw == "rgb"; }))
+    result.sizes["channels"] = 3, given["channels"] = true;
   if (!has("channels") || !given["height"] || !given["width"])
     return;
   if (!given["batch"] && !given["channels"])

@@ -135,6 +135,10 @@ std::vector<Match> Reader::allMatches() const {
             found(phrase, *span, phrase.size() == 2 ? 0.5 : 1);
     }
   }
+  // "the sum of random numbers": what makes data is none where something is done with it.
+  auto makesData = [](const Match &match) { return match.op->definitions.count("data") != 0; };
+  if (llvm::any_of(result, [&](const Match &match) { return !match.op->isStage && !makesData(match); }))
+    llvm::erase_if(result, makesData);
   llvm::stable_sort(result, [](const Match &a, const Match &b) { return a.score > b.score; });
   return result;
 }

@@ -391,6 +391,9 @@ static void readPictures(std::vector<Token> &tokens) {
 
 /// "the number of zeros" is their count.
 static bool isCount(const std::vector<Token> &tokens, size_t at) {
+  static const std::set<StringRef> kinds = {"even", "odd"}; // "the greatest even number of an array"
+  if (at > 1 && kinds.count(tokens[at - 1].raw) && tokens[at - 2].raw.size() > 4)
+    return false;
   return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() &&
          tokens[at + 1].raw == "of";
 }
