@@ -126,6 +126,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"([0-9]+) channels in,? (and )?([0-9]+)( channels)? out", "\\1 input channels, \\3 output channels"},
       {"(sum|mean|average|max|maximum|min|minimum)( of)?( the)? (each|every) ([0-9]+ ?x ?[0-9]+) (block|tile)",
        "\\1 pool \\5"},
+      {"(strided?|stride of|stride) \\(([0-9])\\)", "stride \\2"},
+      {"^(are|is) (the |an? |this )?([a-z ]*) sorted", "whether sorted \\3"},
+      {"(^|[^a-z0-9_])where ?\\(", "\\1select by condition ("},
+      {"(^|[^a-z0-9_])merge[- ]sort($|[^a-z])", "\\1mergesort\\2"},
       // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
       {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
       {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},

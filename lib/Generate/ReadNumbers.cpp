@@ -117,6 +117,10 @@ bool Reader::assignBeside(size_t at) {
   if (std::optional<size_t> word = countsRows(at);
       word && llvm::any_of(heavy.op->sizes, [](const Size &size) { return size.name == "rows"; }))
     offer("rows", Span{{*word}}, 20);
+  // "two erosions", "five red-black sweeps": so many times what the operation does
+  if (!heavy.span.at.empty() && at + 1 == heavy.first() &&
+      llvm::any_of(heavy.op->sizes, [](const Size &size) { return size.name == "steps"; }))
+    offer("steps", Span{{at}}, 4);
   // "add two vectors" counts the vectors.
   bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
                (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
