@@ -63,21 +63,24 @@ llvm::Error Reader::readFixedFilter() {
   return llvm::Error::success();
 }
 
-/// "avgpool 3x3, batch 4, 28x28": of several shapes a small one right after the name is the window's.
+/// "avgpool 3x3, batch 4, 28x28", "5x5x5 convolution": a small shape right beside the name is the window's.
 void Reader::readLeadingFilter() {
-  size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back() + 1;
-  if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 ||
-      tokens[at].values[1] > 15 ||
-      (llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2 && tokens[at].values[0] > 7))
+  if (heavy.span.at.empty())
     return;
-  for (const ShapeRule &rule : heavy.op->shapes) {
-    std::map<std::string, int64_t> values;
-    if (rule.words.empty() || !llvm::is_contained(rule.words, "window") || !readShapes(rule, tokens, {at}, values))
+  size_t shapes = llvm::count_if(tokens, [](const Token &token) { return token.isShape(); });
+  for (size_t at : {heavy.span.at.back() + 1, heavy.first() ? heavy.first() - 1 : tokens.size()}) {
+    if (at >= tokens.size() || used[at] || tokens[at].values.size() < 2 ||
+        *llvm::max_element(tokens[at].values) > (shapes < 2 ? 7 : 15))
       continue;
-    for (const auto &[name, value] : values)
-      setNumber(name, double(value), at);
-    used[at] = true;
-    return;
+    for (const ShapeRule &rule : heavy.op->shapes) {
+      std::map<std::string, int64_t> values;
+      if (rule.words.empty() || !llvm::is_contained(rule.words, "window") || !readShapes(rule, tokens, {at}, values))
+        continue;
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), at);
+      used[at] = true;
+      return;
+    }
   }
 }
 
