@@ -131,6 +131,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])where ?\\(", "\\1select by condition ("},
       {"(^|[^a-z0-9_])merge[- ]sort($|[^a-z])", "\\1mergesort\\2"},
       {"(^|[^a-z0-9_])([0-9]+)-body( problem)?", "\\1n body with \\2 bodies"},
+      {"(use|using|with|subtract|subtracting)( the)?( row)? max(imum)?( value)?( of each row)?( trick| for (numerical "
+       ")?stability)",
+       " "},
       // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
       {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
       {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},

@@ -121,8 +121,13 @@ llvm::Error Reader::checkWords() {
     // ("matrix" alone is no name: "the scenario matrix times …")
     bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 &&
                       (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
-    for (const Span &span : stageSpans)
-      beforeName |= span.at.front() == at + 1;
+    // "evaluate Legendre polynomials": what stands before the word that tells
+    auto beforeFirst = [&](const Span &span) {
+      return llvm::is_contained(span.at, at + 1) && llvm::all_of(span.at, [&](size_t other) {
+               return other > at || vocabulary.isFiller(tokens[other].text);
+             });
+    };
+    beforeName |= llvm::any_of(stageSpans, beforeFirst);
     // So does the name of another process behind it: "histogram equalization".
     bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });

@@ -405,6 +405,10 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
   static const llvm::Regex sumOver("= *(the )?sum over (all )?([a-z]) of +", llvm::Regex::IgnoreCase),
       upToHere("[a-z]\\[i\\] *= *[a-z]\\[[01]\\] *\\+( *[a-z]\\[[12]\\] *\\+)? *(\\.\\.+|…) *\\+ *[a-z]\\[i\\]",
                llvm::Regex::IgnoreCase);
+  static const llvm::Regex written("(write|store|put|copy) ([a-z]+\\[i\\]) (in)?to ([a-z]+\\[[a-z]+\\[i\\]\\])",
+                                   llvm::Regex::IgnoreCase);
+  if (written.match(text)) // "write x[i] to y[p[i]]"
+    return formulasInWords(written.sub("\\4 = \\2", text), library);
   if (sumOver.match(text)) // "C[i][j] = sum over k of A[i][k]*B[k][j]"
     return formulasInWords(sumOver.sub("= sum_\\3 ", text), library);
   if (upToHere.match(text)) // "b[i] = a[0] + ... + a[i]"
