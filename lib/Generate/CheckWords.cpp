@@ -30,7 +30,7 @@ bool Reader::isManner(size_t at) const {
   size_t first = heavy.span.at.empty() ? (stageSpans.empty() ? 0 : stageSpans[0].at.front()) : heavy.first();
   for (size_t back = 1; back <= 3 && back <= at && at - back > first; ++back) {
     const Token &before = tokens[at - back];
-    if (leads.count(before.raw))
+    if (leads.count(before.raw) || (before.raw == "by" && heavy.op->group == "Sorting" && back < 2))
       return true;
     bool isArticle = before.raw == "a" || before.raw == "an";
     if (!before.values.empty() || (before.raw.size() < 3 && !isArticle) || before.raw == "and")
@@ -152,6 +152,9 @@ llvm::Error Reader::checkWords() {
       return at > 0 && !span.at.empty() && *llvm::max_element(span.at) == at - 1;
     };
     bool behindName = isLastOf(heavy.span) || llvm::any_of(stageSpans, isLastOf);
+    static const std::set<StringRef> leavesOut = {"without", "excluding", "except"};
+    if (at > 0 && leavesOut.count(tokens[at - 1].raw) && !index.isKnown(token.text))
+      return refuse("what is meant by '" + tokens[at - 1].raw + " " + token.raw + "' is not clear");
     // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
     // Barnes-Hut", "heat equation with variable diffusivity".
     if ((behindName || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))

@@ -209,6 +209,7 @@ llvm::Error Reader::applyModifiers() {
     if (choiceOffers(*heavy.op, modifier.name) && free(modifier) && (!modifier.soft || chosen.empty()))
       if (llvm::Error error = apply(modifier))
         return error;
+  bool isOfSequence = llvm::all_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.shapes[0].size() == 1; });
   for (const Modifier &modifier : modifiers) {
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
@@ -218,7 +219,7 @@ llvm::Error Reader::applyModifiers() {
                       " is not offered with '" + modifier.name + "'");
     } else if (isOfVector(modifier)) {
       use(modifier.span);
-    } else if (modifier.span.at.size() > 1 && (heavy.op->sizes.size() == 1 || heavy.op->group == "Histograms") &&
+    } else if (modifier.span.at.size() > 1 && (isOfSequence || heavy.op->group == "Histograms") &&
                !index.mentions(heavy.op, modifier.name) && free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
