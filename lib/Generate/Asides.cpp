@@ -134,6 +134,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(use|using|with|subtract|subtracting)( the)?( row)? max(imum)?( value)?( of each row)?( trick| for (numerical "
        ")?stability)",
        " "},
+      {"(^|[^a-z0-9_])radix[- ]?[0-9]+", "\\1"},
       // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
       {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
       {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},
@@ -157,7 +158,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
-       "\\1\\2 \\4 input features, \\6 output features"},
+       "linear layer \\4 input features, \\6 output features"},
       // "3x3/2", "half a million"
       {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
       {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},

@@ -41,6 +41,8 @@ llvm::Error Reader::findType() {
     bool accumulates = after.starts_with("accum") || (at > 1 && StringRef(tokens[at - 2].raw).starts_with("accum"));
     if (accumulates && best != "int") {
       use(span);
+      if (after.starts_with("accum"))
+        used[next] = true;
       continue;
     }
     bool ofIndices = next < tokens.size() &&

@@ -324,6 +324,13 @@ void Reader::readSingleStep() {
 /// "the variance of a million doubles": one row.
 void Reader::readSingleRow() {
   auto axis = result.choices.find("axis");
+  auto says = [&](std::initializer_list<StringRef> words) {
+    return llvm::any_of(tokens, [&](const Token &token) { return llvm::is_contained(words, StringRef(token.raw)); });
+  };
+  bool isVector = says({"vector", "array", "list"}) && !says({"each", "every", "per", "row", "rows"});
+  if (axis == result.choices.end() && isVector && given["cols"] && !given["rows"] && result.sizes.count("rows") &&
+      llvm::is_contained(heavy.op->always, "row"))
+    result.sizes["rows"] = 1; // "the top 10 of a vector"
   if (axis == result.choices.end() || axis->second != "all")
     return;
   bool isBatch = false; // "batch 256", "for 64 rows"

@@ -44,6 +44,10 @@ llvm::Error Reader::readFixedFilter() {
   auto hasSize = [&](StringRef name) {
     return llvm::any_of(heavy.op->sizes, [&](const Size &s) { return s.name == name; });
   };
+  if (llvm::is_contained(heavy.op->always, "global") && llvm::none_of(tokens, [](const Token &token) {
+        return token.values == std::vector<double>{1, 1};
+      }))
+    return llvm::Error::success();
   if (!hasSize("height") || !hasSize("width") || hasSize("window") || hasSize("kh") || hasSize("filter"))
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at) {

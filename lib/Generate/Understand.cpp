@@ -322,6 +322,9 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
           nested = false;
         goesOn |= word == "then" || word == "followed" || word == "finally" || word == "afterwards";
       }
+    // "the maximum of two arrays times 3"
+    static const std::set<StringRef> postfix = {"times", "plus", "minus"};
+    nested &= i == 0 || !postfix.count(tokens[parts[i].first()].raw);
     nested |= calls > 0 && tokens[parts[i - 1].span.at.back() + 1].raw == "(";
     if (goesOn && !nested)
       groups.emplace_back(1);
@@ -333,6 +336,11 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
   for (const auto &segments : groups)
     for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
       order.insert(order.end(), segment->begin(), segment->end());
+  // "x squared plus y": what stands inside a stage's words comes before it.
+  for (size_t i = 0; i + 1 < order.size(); ++i)
+    if (order[i].op->isStage && order[i + 1].op->isStage && order[i + 1].first() > order[i].first() &&
+        order[i + 1].first() < order[i].span.at.back())
+      std::swap(order[i], order[i + 1]);
   bool seen = false;
   for (const Match &match : order) {
     if (match.op == heavy.op && !match.op->isStage) {

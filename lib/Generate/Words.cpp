@@ -198,6 +198,7 @@ static std::string plain(StringRef text) {
                                                                                       {"‖", " norm "},
                                                                                       {"element-wise", "elementwise"},
                                                                                       {"element wise", "elementwise"},
+                                                                                      {"element by element", "elementwise"},
                                                                                       {"one dimensional", "1d"},
                                                                                       {"one-dimensional", "1d"},
                                                                                       {"in three dimensions", "in 3d"},
