@@ -135,6 +135,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        ")?stability)",
        " "},
       {"(^|[^a-z0-9_])radix[- ]?[0-9]+", "\\1"},
+      {"(sum|total|mean|average|maximum|max|minimum|min|norm|variance|deviation|product)(s?) of the ([0-9]+) (rows|columns)",
+       "\\1\\2 of each of the \\3 \\4"},
+      {"sum of (all )?(the )?(elements|values|numbers)? ?from (i|its index|its position) (on|onwards?|to the end)",
+       "suffix sum"},
       // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
       {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
       {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},

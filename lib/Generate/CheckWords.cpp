@@ -30,7 +30,7 @@ bool Reader::isManner(size_t at) const {
   size_t first = heavy.span.at.empty() ? (stageSpans.empty() ? 0 : stageSpans[0].at.front()) : heavy.first();
   for (size_t back = 1; back <= 3 && back <= at && at - back > first; ++back) {
     const Token &before = tokens[at - back];
-    if (leads.count(before.raw) || (before.raw == "by" && heavy.op->group == "Sorting" && back < 2))
+    if (leads.count(before.raw) || (before.raw == "by" && back < 2 && !StringRef(tokens[at].raw).ends_with("ing")))
       return true;
     bool isArticle = before.raw == "a" || before.raw == "an";
     if (!before.values.empty() || (before.raw.size() < 3 && !isArticle) || before.raw == "and")
@@ -68,6 +68,11 @@ llvm::Error Reader::checkWords() {
     if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "LU of many small matrices"
+    static const std::set<StringRef> many = {"many", "several", "multiple", "numerous"};
+    for (size_t next = at + 1; many.count(token.raw) && next < std::min(at + 3, tokens.size()); ++next)
+      if (tokens[next].text == "matrix" && heavy.op->group == "Linear algebra" && !choiceOffers(*heavy.op, "batched"))
+        return refuse(heavy.op->name + " is not offered for many matrices");
     // "x times y", where nothing multiplies
     auto isVariable = [&](size_t place) {
       return place < tokens.size() && tokens[place].raw.size() == 1 && llvm::isAlpha(tokens[place].raw[0]);

@@ -298,6 +298,9 @@ llvm::Error Reader::assignNumbers() {
       done = setNumber("batch", value, at);
     if (!done && integral && value >= 32 && heavy.op->sizes.size() && !given[heavy.op->sizes[0].name] && heavy.op->sizes[0].name == "n")
       done = setNumber("n", value, at);
+    // "a moving average of 3"
+    if (!done && integral && value >= 2 && value <= 64 && result.sizes.count("window") && !given["window"])
+      done = setNumber("window", value, at);
     // "arrays of 1000 and 500 elements": the size that is the same unless it is said
     for (const Size &size : heavy.op->sizes)
       if (!done && integral && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] && at + 1 < tokens.size() &&

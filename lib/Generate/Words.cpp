@@ -448,6 +448,9 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
       static const std::set<StringRef> light = {"(", ")", "the", "a", "an", "of", "x", "that", "are", "is"};
       bool isSize = !token.values.empty() && !token.spelled;
       bool counts = !depth && !used[at] && !light.count(token.raw) && !(isSize && w && phrase[w] != "#");
+      // "exp(x) times y" multiplies what stands before the parenthesis is closed, not x
+      if (token.raw == ")" && !depth && w && tokens[start].raw.size() == 1)
+        return std::nullopt;
       if (counts && !others)
         return std::nullopt;
       others -= counts;
