@@ -37,13 +37,15 @@ static llvm::SmallVector<StringRef, 8> sentences(StringRef text) {
 
 static bool showsData(StringRef text) {
   return text.contains('[') || text.contains('{') || text.contains("->") || text.contains("=>") ||
-         text.contains("output") || text.contains("input") || text.contains("result");
+         text.contains("...") || text.contains("output") || text.contains("input") || text.contains("result");
 }
 
 /// Cuts examples off: the rest of their sentence, and the sentences behind it that go on with data.
 std::string optiml::gen::withoutExamples(StringRef text) {
   static const llvm::Regex always("(^|[^a-z])examples?( (input|output|case|usage)s?)? ?[:=(]", llvm::Regex::IgnoreCase),
       withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
+  static const llvm::Regex input("^[ \n]*(sample )?inputs?( is)? ?[:=]? ?([a-z] ?= ?)?\\[[-0-9]", llvm::Regex::IgnoreCase),
+      output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
   std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
@@ -56,6 +58,8 @@ std::string optiml::gen::withoutExamples(StringRef text) {
       if (showsData(sentence.substr(at)))
         cut = at;
     }
+    if (input.match(sentence) && !result.empty() && output.match(sentence)) // "Input: [1, 2] Output: [2, 1]"
+      cut = 0;
     if (cut != StringRef::npos) {
       result += sentence.take_front(cut).str() + " ";
       inExample = true;
@@ -63,6 +67,13 @@ std::string optiml::gen::withoutExamples(StringRef text) {
       result += sentence.str();
   }
   return result;
+}
+
+bool optiml::gen::examplesAreIntegers(StringRef text) {
+  static const llvm::Regex list("(^|[^a-zA-Z])(inputs?|outputs?|example|examples?)[^[]*\\[ *-?[0-9]+ *, *-?[0-9]",
+                                llvm::Regex::IgnoreCase),
+      fraction("[0-9]\\.[0-9]");
+  return list.match(text) && !fraction.match(text);
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
@@ -73,6 +84,16 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   static const Rule rules[] = {
       // "[1, 2, 3] -> [1, 3, 6]"
       {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
+      // Fortran's types
+      {"(^|[^a-z0-9_])(real ?(\\* ?8|\\((kind ?= ?)?8\\))|real64)", "\\1double"},
+      {"(^|[^a-z0-9_])(real ?(\\* ?4|\\((kind ?= ?)?4\\))|real32)", "\\1float"},
+      {"(^|[^a-z0-9_])integer ?(\\* ?8|\\((kind ?= ?)?8\\))", "\\1int64"},
+      {"(^|[^a-z0-9_])integer ?(\\* ?4|\\((kind ?= ?)?4\\))", "\\1int"},
+      {"complex ?\\* ?16", "complex double"},
+      {"complex ?\\* ?8", "complex float"},
+      {"backwards? (dft|fft|fourier|discrete|fast|transform)", "inverse \\1"},
+      {"(^|[^a-z0-9_])(global|overall|grand) (sum|total|min|max|minimum|maximum|mean|average|product)($|[^a-z ]| (of|over))",
+       "\\1\\3\\4"},
       // "O(n log n)", "O(n^2)"
       {"(^|[^a-z0-9_])(in )?o\\([^()]*\\)( time| work| steps| memory)?", "\\1 "},
       // "for (all) i in 0..n-1", "i = 0, ..., n-1", "0 <= i < n"
@@ -95,9 +116,45 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "1 where it is above, else 0"
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
-      {"(^|[^a-z0-9_.])1 (where|if|when|for) ", "\\1 \\2 "},
+      {"(^|[^a-z0-9_.])1 (where|if|when) ", "\\1 \\2 "},
+      {"(^|[^a-z0-9_.])(give|write|output|put|return|be|is)s? 1 for ", "\\1 for "},
+      {"(^|[^a-z0-9_])a\\*( search| algorithm| path|$|[.,;])", "\\1astar\\2"},
+      {"(^|[^a-z0-9_])(minimum|maximum|min|max|smallest|largest|sum|product)( values?)?( of| from| among| over)*( all)?( the)?( values| "
+       "elements| numbers)?( from| at| in| with)*( indices| indexes| positions| index)? (0|1|the first) "
+       "(through|to|up to|until|thru) (i|k|itself)($|[^a-z0-9_])",
+       "\\1prefix \\2 "},
+      {"([0-9]+) channels in,? (and )?([0-9]+)( channels)? out", "\\1 input channels, \\3 output channels"},
+      {"(sum|mean|average|max|maximum|min|minimum)( of)?( the)? (each|every) ([0-9]+ ?x ?[0-9]+) (block|tile)",
+       "\\1 pool \\5"},
+      {"(strided?|stride of|stride) \\(([0-9])\\)", "stride \\2"},
+      {"^(are|is) (the |an? |this )?([a-z ]*) sorted", "whether sorted \\3"},
+      {"(^|[^a-z0-9_])where ?\\(", "\\1select by condition ("},
+      {"(^|[^a-z0-9_])merge[- ]sort($|[^a-z])", "\\1mergesort\\2"},
+      {"(^|[^a-z0-9_])([0-9]+)-body( problem)?", "\\1n body with \\2 bodies"},
+      {"(use|using|with|subtract|subtracting)( the)?( row)? max(imum)?( value)?( of each row)?( trick| for (numerical "
+       ")?stability)",
+       " "},
+      {"(^|[^a-z0-9_])radix[- ]?[0-9]+", "\\1"},
+      {"(sum|total|mean|average|maximum|max|minimum|min|norm|variance|deviation|product)(s?) of the ([0-9]+) (rows|columns)",
+       "\\1\\2 of each of the \\3 \\4"},
+      {"sum of (all )?(the )?(elements|values|numbers)? ?from (i|its index|its position) (on|onwards?|to the end)",
+       "suffix sum"},
+      // Short forms: "gemm NT", "top8", "p75", "30 it", "max|x|", "clamp 0 255", "median 3x3"
+      {"gemm ?nt($|[^a-z])", "gemm with b transposed \\1"},
+      {"gemm ?tn($|[^a-z])", "gemm with a transposed \\1"},
+      {"gemm ?tt($|[^a-z])", "gemm with both transposed \\1"},
+      {"gemm ?nn($|[^a-z])", "gemm \\1"},
+      {"(^|[^a-z0-9_])top([0-9]+)($|[^a-z0-9])", "\\1top \\2\\3"},
+      {"(^|[^a-z0-9_])p([0-9][0-9])( percentile)?($|[ ,;])", "\\1\\2th percentile\\4"},
+      {"([0-9]) (it|its|iters?)($|[.,; ])", "\\1 iterations\\3"},
+      {"(max|min|sum|mean) ?\\| ?([a-z]) ?\\|", "\\1 of the absolute values of \\2"},
+      {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},
+      {"(median|box|gaussian)( filter| blur)? 3 ?x ?3($|[^0-9])", "\\1 filter 3x3\\3"},
+      {"(^|[^a-z0-9_])mc (pi|option|estimate)", "\\1monte carlo \\2"},
+      {"(^|[^a-z0-9_])2 (sorted )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
+      {" *== *(-?[0-9])", " equal to \\1"},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
-      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest|top) ([0-9]+) "
+      {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest) ([0-9]+) "
        "(values|elements|entries|numbers|logits|scores|items|of|per|in|floats|ints|doubles|keys)",
        "\\1 \\3 \\2 \\4"},
       {"([0-9]+)[- ]?(point|pt|tap|element|sample|day) (simple )?(moving|running|rolling|sliding)", "window \\1 \\4"},
@@ -105,7 +162,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
-       "\\1\\2 \\4 input features, \\6 output features"},
+       "linear layer \\4 input features, \\6 output features"},
       // "3x3/2", "half a million"
       {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
       {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},

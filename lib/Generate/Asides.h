@@ -10,6 +10,9 @@ namespace optiml::gen {
 /// `text` without examples with their inputs and outputs.
 std::string withoutExamples(llvm::StringRef text);
 
+/// Whether the request has examples with lists of numbers, all of them integers.
+bool examplesAreIntegers(llvm::StringRef text);
+
 /// `text` (lower case) without examples with their inputs and outputs, complexities, ranges of indices and versions,
 /// and with the names of picture formats as sizes.
 std::string withoutAsides(llvm::StringRef text);

@@ -24,6 +24,21 @@ bool Reader::isLabel(size_t at) const {
   return false;
 }
 
+/// "with pivoting", "using a stack": how, or with what else.
+bool Reader::isManner(size_t at) const {
+  static const std::set<StringRef> leads = {"with", "using", "via"};
+  size_t first = heavy.span.at.empty() ? (stageSpans.empty() ? 0 : stageSpans[0].at.front()) : heavy.first();
+  for (size_t back = 1; back <= 3 && back <= at && at - back > first; ++back) {
+    const Token &before = tokens[at - back];
+    if (leads.count(before.raw) || (before.raw == "by" && back < 2 && !StringRef(tokens[at].raw).ends_with("ing")))
+      return true;
+    bool isArticle = before.raw == "a" || before.raw == "an";
+    if (!before.values.empty() || (before.raw.size() < 3 && !isArticle) || before.raw == "and")
+      return false;
+  }
+  return false;
+}
+
 /// Arrays that an element-wise chain reads.
 unsigned Reader::countInputs() const {
   unsigned count = 1;
@@ -43,6 +58,29 @@ llvm::Error Reader::checkWords() {
       return refuse("an element-wise " + heavy.op->name + " is none of its forms");
     if (vocabulary.isForeign(token.text))
       return refuse("'" + token.raw + "' is nothing that " + heavy.op->name + " or another operation offers");
+    // "128-bit keys", where no type of this name is known
+    if (llvm::isDigit(token.raw[0]) && StringRef(token.raw).ends_with("bit") && !index.mentions(heavy.op, token.text))
+      return refuse("no type of '" + token.raw + "' is offered");
+    // "the sum of energies per molecule" is more than one
+    bool isSingle = heavy.op->group == "Reductions" && llvm::none_of(result.choices, [](const auto &choice) {
+      return choice.second == "row" || choice.second == "column";
+    });
+    if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
+        tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
+      return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "LU of many small matrices"
+    static const std::set<StringRef> many = {"many", "several", "multiple", "numerous"};
+    for (size_t next = at + 1; many.count(token.raw) && next < std::min(at + 3, tokens.size()); ++next)
+      if (tokens[next].text == "matrix" && heavy.op->group == "Linear algebra" && !choiceOffers(*heavy.op, "batched"))
+        return refuse(heavy.op->name + " is not offered for many matrices");
+    // "x times y", where nothing multiplies
+    auto isVariable = [&](size_t place) {
+      return place < tokens.size() && tokens[place].raw.size() == 1 && llvm::isAlpha(tokens[place].raw[0]);
+    };
+    static const std::set<StringRef> operators = {"times", "plus", "minus", "+", "*"};
+    if (operators.count(token.raw) && at > 0 && isVariable(at - 1) && isVariable(at + 1) && heavy.op->says.empty())
+      return refuse("what '" + tokens[at - 1].raw + " " + token.raw + " " + tokens[at + 1].raw + "' has to do with " +
+                    heavy.op->name + " is not clear");
     bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
     bool ofStencil =
         token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
@@ -64,8 +102,8 @@ llvm::Error Reader::checkWords() {
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
-    static const std::set<StringRef> counts = {"count", "counting", "many"};
-    bool asksHowMany = counts.count(token.raw) || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    static const std::set<StringRef> counts = {"count", "counting"};
+    bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // "…, then multiply it by B": a step of its own that was not understood
@@ -88,8 +126,13 @@ llvm::Error Reader::checkWords() {
     // ("matrix" alone is no name: "the scenario matrix times …")
     bool beforeName = !heavy.span.at.empty() && heavy.span.at.front() == at + 1 &&
                       (heavy.span.at.size() == 1 || !vocabulary.isFiller(tokens[at + 1].text));
-    for (const Span &span : stageSpans)
-      beforeName |= span.at.front() == at + 1;
+    // "evaluate Legendre polynomials": what stands before the word that tells
+    auto beforeFirst = [&](const Span &span) {
+      return llvm::is_contained(span.at, at + 1) && llvm::all_of(span.at, [&](size_t other) {
+               return other > at || vocabulary.isFiller(tokens[other].text);
+             });
+    };
+    beforeName |= llvm::any_of(stageSpans, beforeFirst);
     // So does the name of another process behind it: "histogram equalization".
     bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
@@ -97,18 +140,29 @@ llvm::Error Reader::checkWords() {
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
     if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
+    // "sort, then scan": a step of its own that was not understood
+    bool isStep = at + 1 < tokens.size() && tokens[at + 1].raw == "then" &&
+                  llvm::any_of(library.operations(), [&](const Operation &op) {
+                    return !op.isFamily && !op.isSnippet && !op.isStage &&
+                           llvm::is_contained(index.phrases(&op), std::vector<std::string>{token.text});
+                  });
+    if (isStep && !isLabel(at))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
     // transpose").
     if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
                     "?)");
-    bool behindName = at > 0 && llvm::is_contained(heavy.span.at, at - 1);
-    for (const Span &span : stageSpans)
-      behindName |= at > 0 && llvm::is_contained(span.at, at - 1);
-    // A word that other operations know, or that stands right behind the name, has a meaning that would be lost: "the
-    // sum of the first half", "N-body with Barnes-Hut".
-    bool isTechnical = index.isKnown(token.text) || vocabulary.isKnown(token.raw);
-    if ((isTechnical || behindName) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+    auto isLastOf = [&](const Span &span) { // a word between those of a name ("the closest obstacle point") is none
+      return at > 0 && !span.at.empty() && *llvm::max_element(span.at) == at - 1;
+    };
+    bool behindName = isLastOf(heavy.span) || llvm::any_of(stageSpans, isLastOf);
+    static const std::set<StringRef> leavesOut = {"without", "excluding", "except"};
+    if (at > 0 && leavesOut.count(tokens[at - 1].raw) && !index.isKnown(token.text))
+      return refuse("what is meant by '" + tokens[at - 1].raw + " " + token.raw + "' is not clear");
+    // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
+    // Barnes-Hut", "heat equation with variable diffusivity".
+    if ((behindName || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
   }

@@ -95,6 +95,8 @@ double callFunction(StringRef name, llvm::ArrayRef<double> a) {
       return std::min(x, y);
     if (is("pow") || name == "power")
       return std::pow(x, y);
+    if (is("hypot"))
+      return std::hypot(x, y);
   }
   if (a.size() == 1) {
     double x = a[0];

@@ -76,7 +76,7 @@ ExprPtr unflattened(ExprPtr one) {
 bool spellOut(Formula &formula) {
   static const llvm::StringSet<> arrays = {"x",     "y",  "z",    "u",      "v",       "w",
                                            "p",     "q",  "pred", "target", "targets", "predictions",
-                                           "input", "in", "data", "logits", "xs",      "ys"};
+                                           "input", "in", "data", "logits", "xs",      "ys", "g", "grad"};
   static const llvm::StringSet<> scalars = {"alpha",  "beta",  "gamma",  "n",   "eps",  "epsilon", "k",  "s",     "t",
                                             "lambda", "scale", "factor", "low", "high", "lo",      "hi", "slope", "pi"};
   static const llvm::StringSet<> reductions = {"sum", "prod", "mean", "max", "min"};
@@ -101,7 +101,8 @@ bool spellOut(Formula &formula) {
   formula.value = rewrite(formula.value, [](ExprPtr one) {
     return one->kind == Expr::Kind::Name && one->name.back() == '\'' ? index("x") : one;
   });
-  if (!has(formula.value, Expr::Kind::Index)) {
+  bool isWhole = !has(formula.value, Expr::Kind::Index); // "y += alpha*x" adds arrays, "s += x[i]" elements
+  if (isWhole) {
     std::set<std::string> names, own;
     visit(formula.value, [&](const Expr &one) {
       if (one.kind == Expr::Kind::Name)
@@ -176,7 +177,7 @@ bool spellOut(Formula &formula) {
     });
     visit(formula.value,
           [&](const Expr &one) { isArray |= one.kind == Expr::Kind::Name && one.name == "i" && !bound.count("i"); });
-    if (isArray && !formula.accumulates)
+    if (isArray && (!formula.accumulates || isWhole))
       formula.target = make(Expr::Kind::Index, formula.target->name, {index("i")});
   }
   return true;
@@ -284,6 +285,14 @@ std::optional<std::string> chainInWords(const Formula &formula, const std::vecto
 std::optional<std::string> meaning(Formula formula, const Library &library) {
   if (!spellOut(formula))
     return std::nullopt;
+  if (Formula same = formula; !formula.target && has(formula.value, Expr::Kind::Index)) { // "log(exp(x))" is not x
+    visit(formula.value, [&](const Expr &one) {
+      if (one.kind == Expr::Kind::Index)
+        same.value = std::make_shared<Expr>(one);
+    });
+    if (formula.value->kind == Expr::Kind::Call && sameFormula(formula, same, {}))
+      return std::nullopt;
+  }
   for (const Operation &op : library.operations())
     for (StringRef text : op.formulas) {
       auto [equation, words] = text.split(" => ");
@@ -291,7 +300,8 @@ std::optional<std::string> meaning(Formula formula, const Library &library) {
       if (!parsed)
         continue;
       Known known{&op, parsed->first, words.empty() ? op.says[0] : words.str()};
-      if (!formula.target && known.formula.accumulates)
+      bool moves = known.formula.value->kind == Expr::Kind::Index; // what it does is told by its target
+      if (!formula.target && (known.formula.accumulates || moves))
         continue;
       if (!formula.target) // "sum(x*y)" alone
         known.formula.target = nullptr;
@@ -352,6 +362,8 @@ bool saysSomething(const Formula &formula) {
     takesTwo |= one.kind == Expr::Kind::Call && llvm::isAlpha(one.name[0]) && one.args.size() > 1;
   });
   bool isPower = formula.value->kind == Expr::Kind::Call && formula.value->name == "^" && numbers; // "x^1.5"
+  if (calls > 2) // "x + t*(y - x)"
+    return true;
   return (references && calls) || (calls > 1 && (functions || numbers)) || takesTwo || isPower;
 }
 
@@ -390,6 +402,17 @@ std::string optiml::gen::formulasInWords(StringRef text, const Library &library)
     return formulasInWords(fourier.sub("discrete fourier transform", text), library);
   if (recurrence.match(text))
     return formulasInWords(recurrence.sub("linear congruential generator", text), library);
+  static const llvm::Regex sumOver("= *(the )?sum over (all )?([a-z]) of +", llvm::Regex::IgnoreCase),
+      upToHere("[a-z]\\[i\\] *= *[a-z]\\[[01]\\] *\\+( *[a-z]\\[[12]\\] *\\+)? *(\\.\\.+|…) *\\+ *[a-z]\\[i\\]",
+               llvm::Regex::IgnoreCase);
+  static const llvm::Regex written("(write|store|put|copy) ([a-z]+\\[i\\]) (in)?to ([a-z]+\\[[a-z]+\\[i\\]\\])",
+                                   llvm::Regex::IgnoreCase);
+  if (written.match(text)) // "write x[i] to y[p[i]]"
+    return formulasInWords(written.sub("\\4 = \\2", text), library);
+  if (sumOver.match(text)) // "C[i][j] = sum over k of A[i][k]*B[k][j]"
+    return formulasInWords(sumOver.sub("= sum_\\3 ", text), library);
+  if (upToHere.match(text)) // "b[i] = a[0] + ... + a[i]"
+    return formulasInWords(upToHere.sub("prefix sum", text), library);
   std::string result;
   for (size_t at = 0; at < text.size();) {
     char before = at ? text[at - 1] : ' ';

@@ -21,6 +21,8 @@ struct Factor {
 
 /// Nothing where it is no product of two that an operation could mean.
 std::string inWords(const Factor &left, const Factor &right) {
+  if (left.name == "L" && right.name == "U") // "A = L U" takes A apart
+    return "";
   if (left.isMatrix() && right.isMatrix()) {
     if (left.name == right.name)
       return right.transposed && !left.transposed && left.name != "L" ? "matrix times its own transpose" : "";
@@ -42,7 +44,12 @@ static std::string withoutTarget(StringRef text) {
       leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
       rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
       affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
+  static const llvm::Regex applied("\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([xuv])\\)"); // "relu(A x)"
   llvm::SmallVector<StringRef, 8> groups;
+  if (applied.match(text, &groups))
+    return applied.sub(groups[2].empty() ? "( matrix vector multiply )"
+                                         : "( matrix vector multiply with the matrix transposed )",
+                       text);
   Factor left, right;
   std::string after;
   if (inParentheses.match(text, &groups))
@@ -70,13 +77,19 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
   static const llvm::Regex product(
       "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
-      "( *\\+ *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
+      "( *[+-] *[A-Za-z])?($|[^A-Za-z0-9_*@/^([' -]|[- ]+[^- *@/+A-Z0-9]|[- ]+[A-Z][A-Za-z])"),
       elementwise("element-? ?wise|pointwise|hadamard|solve|solution", llvm::Regex::IgnoreCase);
   static const llvm::Regex joined(
       "(^|[^A-Za-z0-9_])([A-Z] *= *[A-Z](\\^T)?)([A-Z](\\^T)?($|[^A-Za-z0-9_]))");                       // "C = AB"
   static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
       vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
                                                                                                          // vector"
+  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
+      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β) *[*·]? *y($|[^A-Za-z0-9_])");
+  if (scaled.match(text))
+    return scaled.sub("\\1 gemm with alpha and beta \\5", text);
+  if (scaledVector.match(text))
+    return scaledVector.sub("\\1 gemv with alpha and beta \\5", text);
   for (const llvm::Regex *tight : {&joined, &applied})
     if (tight->match(text))
       return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));
@@ -90,8 +103,16 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   Factor left{groups[3], !groups[4].empty()}, right{groups[6], !groups[7].empty()};
   std::string words = inWords(left, right);
   bool isMatrix = groups[2][0] >= 'A' && groups[2][0] <= 'Z', adds = !groups[8].empty();
-  std::string added = !adds ? " " : llvm::isUpper(groups[8].back()) ? ", then add another matrix " : " + bias ";
-  if (words.empty() || isMatrix != right.isMatrix() || (adds && !isMatrix))
+  bool subtracts = adds && groups[8].ltrim()[0] == '-';
+  std::string added = !adds                              ? " "
+                      : !llvm::isUpper(groups[8].back()) ? " + bias "
+                      : subtracts                        ? ", then subtract another matrix "
+                                                         : ", then add another matrix ";
+  if (adds && !isMatrix && left.name != "W") // "y = A x + z"
+    added = subtracts ? ", then subtract another vector " : ", then add another vector ";
+  else if (subtracts && !llvm::isUpper(groups[8].back()))
+    return text.str();
+  if (words.empty() || isMatrix != right.isMatrix() || (adds && !isMatrix && left.name == "W"))
     return text.str();
   size_t begin = size_t(groups[2].data() - text.data()), end = size_t(groups[9].data() - text.data());
   return text.take_front(begin).str() + " " + words + added + text.substr(end).str();

@@ -139,7 +139,7 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
     for (std::string &type : op.types) // a type of two words
       std::replace(type.begin(), type.end(), '_', ' ');
   } else if (first == "not")
-    op.notWith = list(value, ",");
+    llvm::append_range(op.notWith, list(value, ","));
   else if (first == "needs")
     op.needs = list(value, ",");
   else if (first == "size")

@@ -95,7 +95,7 @@ static std::vector<const Operation *> snippetsFor(const Library &library, String
 
 std::string Writer::kernels() {
   std::string result;
-  for (const Operation *snippet : snippetsFor(library, section("kernel", Place::Device)))
+  for (const Operation *snippet : snippetsFor(library, section("kernel", Place::Device) + section("launch", Place::Host)))
     result += text(snippet->sections.at("kernel"), Place::Device) + "\n";
   llvm::Expected<std::string> stages = renderer.stageFunctions(Place::Device);
   if (stages)

@@ -26,6 +26,8 @@ std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std:
     const Token &token = tokens[at];
     if (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then")
       return std::nullopt;
+    if (token.raw == ")" && tokens[start].raw.size() == 1)
+      return std::nullopt; // "exp(x) times y"
     size_t which = 0;
     while (which < phrase.size() && (found[which] || phrase[which] == "#" || token.text != phrase[which]))
       ++which;

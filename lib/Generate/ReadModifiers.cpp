@@ -41,6 +41,8 @@ llvm::Error Reader::findType() {
     bool accumulates = after.starts_with("accum") || (at > 1 && StringRef(tokens[at - 2].raw).starts_with("accum"));
     if (accumulates && best != "int") {
       use(span);
+      if (after.starts_with("accum"))
+        used[next] = true;
       continue;
     }
     bool ofIndices = next < tokens.size() &&
@@ -83,6 +85,19 @@ bool Reader::joinsOperands(const Span &span) const {
   return false;
 }
 
+/// "for each of 2000 samples", "64 independent sums": so many of what the operation does; the word that tells.
+std::optional<size_t> Reader::countsRows(size_t at) const {
+  StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].raw) : "";
+  if (!tokens[at].isNumber() || tokens[at].spelled || tokens[at + 1 < tokens.size() ? at + 1 : at].text == "column")
+    return std::nullopt;
+  size_t before = at - (at > 0 && tokens[at - 1].raw == "the");
+  if (before > 1 && tokens[before - 1].raw == "of" && tokens[before - 2].raw == "each")
+    return before - 2;
+  if (next == "independent" || next == "separate")
+    return at + 1;
+  return std::nullopt;
+}
+
 void Reader::findModifiers() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     // All that match here: which one is meant depends on what the operation offers.
@@ -93,7 +108,7 @@ void Reader::findModifiers() {
           if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
             best = found;
       // Row-major is what all are, and what has weights need not be weighted.
-      bool isSoft = best && (name == "rowmajor" || name == "put" || name == "call" ||
+      bool isSoft = best && (name == "rowmajor" || name == "leftward" || name == "rightward" || (name == "manhattan" && tokens[best->at.back()].raw == "l1") || name == "put" || name == "call" ||
                              (name == "gradient" && tokens[best->at[0]].raw == "gradients") ||
                              (name == "weighted" && tokens[best->at[0]].raw != "weighted"));
       if (best)
@@ -106,9 +121,8 @@ void Reader::findModifiers() {
     static const std::set<StringRef> rowsOfData = {"sample", "example", "observation", "query"};
     if (at > 0 && tokens[at - 1].text == "each" && rowsOfData.count(token.raw))
       modifiers.push_back({"row", Span{{at}}, true});
-    if (token.raw == "each" && at > 0 && tokens[at - 1].raw == "for" && at + 2 < tokens.size() &&
-        tokens[at + 1].raw == "of" && tokens[at + 2].isNumber())
-      modifiers.push_back({"row", Span{{at}}, true}); // "for each of 2000 samples"
+    if (std::optional<size_t> word = countsRows(at))
+      modifiers.push_back({"row", Span{{*word}}, true});
     if ((token.text == "row" || token.text == "column") && !counted && next != "vector" && next != "major" &&
         next != "=" && next != "index" && next != "count" && (next.empty() || next[0] != '#'))
       modifiers.push_back({token.text, Span{{at}}, true});
@@ -137,6 +151,11 @@ bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier)
     return true;
   return llvm::is_contained(op.always, modifier) ||
          llvm::any_of(op.choices, [&](const Choice &c) { return llvm::is_contained(c.values, modifier); });
+}
+
+/// "dim=0", "axis 1": vectors have axes of this kind, too.
+bool Reader::isNamedByNumber(const Modifier &axis) const {
+  return llvm::any_of(axis.span.at, [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
 }
 
 llvm::Error Reader::applyModifiers() {
@@ -175,10 +194,7 @@ llvm::Error Reader::applyModifiers() {
   // "cumsum(x, dim=0)" of a vector.
   bool hasMatrix = llvm::any_of(
       tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "2d"; });
-  auto isOfVector = [&](const Modifier &modifier) {
-    return !hasMatrix && llvm::any_of(modifier.span.at,
-                                      [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
-  };
+  auto isOfVector = [&](const Modifier &modifier) { return !hasMatrix && isNamedByNumber(modifier); };
   auto isAxis = [](const Modifier &modifier) { return modifier.name == "row" || modifier.name == "column"; };
   // What is certain comes before what is one only where nothing else is said ("row sums").
   llvm::stable_sort(modifiers, [](const Modifier &a, const Modifier &b) { return a.soft < b.soft; });
@@ -195,8 +211,9 @@ llvm::Error Reader::applyModifiers() {
     if (choiceOffers(*heavy.op, modifier.name) && free(modifier) && (!modifier.soft || chosen.empty()))
       if (llvm::Error error = apply(modifier))
         return error;
+  bool isOfSequence = llvm::all_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.shapes[0].size() == 1; });
   for (const Modifier &modifier : modifiers) {
-    if (modifier.soft || choiceOffers(*heavy.op, modifier.name))
+    if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
     if (hasAxis || !isAxis(modifier)) {
       if (llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
@@ -204,7 +221,7 @@ llvm::Error Reader::applyModifiers() {
                       " is not offered with '" + modifier.name + "'");
     } else if (isOfVector(modifier)) {
       use(modifier.span);
-    } else if (modifier.span.at.size() > 1 && (heavy.op->sizes.size() == 1 || heavy.op->group == "Histograms") &&
+    } else if (modifier.span.at.size() > 1 && (isOfSequence || heavy.op->group == "Histograms") &&
                !index.mentions(heavy.op, modifier.name) && free(modifier)) {
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }

@@ -114,6 +114,13 @@ bool Reader::assignBeside(size_t at) {
         }
       }
     }
+  if (std::optional<size_t> word = countsRows(at);
+      word && llvm::any_of(heavy.op->sizes, [](const Size &size) { return size.name == "rows"; }))
+    offer("rows", Span{{*word}}, 20);
+  // "two erosions", "five red-black sweeps": so many times what the operation does
+  if (!heavy.span.at.empty() && at + 1 == heavy.first() &&
+      llvm::any_of(heavy.op->sizes, [](const Size &size) { return size.name == "steps"; }))
+    offer("steps", Span{{at}}, 4);
   // "add two vectors" counts the vectors.
   bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
                (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
@@ -291,6 +298,14 @@ llvm::Error Reader::assignNumbers() {
       done = setNumber("batch", value, at);
     if (!done && integral && value >= 32 && heavy.op->sizes.size() && !given[heavy.op->sizes[0].name] && heavy.op->sizes[0].name == "n")
       done = setNumber("n", value, at);
+    // "a moving average of 3"
+    if (!done && integral && value >= 2 && value <= 64 && result.sizes.count("window") && !given["window"])
+      done = setNumber("window", value, at);
+    // "arrays of 1000 and 500 elements": the size that is the same unless it is said
+    for (const Size &size : heavy.op->sizes)
+      if (!done && integral && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] && at + 1 < tokens.size() &&
+          tokens[at + 1].raw == "and")
+        done = setNumber(size.name, value, at);
     if (!done)
       return refuse("what is " + tokens[at].raw + " for " + heavy.op->name + "?");
   }
@@ -312,9 +327,19 @@ void Reader::readSingleStep() {
 /// "the variance of a million doubles": one row.
 void Reader::readSingleRow() {
   auto axis = result.choices.find("axis");
+  auto says = [&](std::initializer_list<StringRef> words) {
+    return llvm::any_of(tokens, [&](const Token &token) { return llvm::is_contained(words, StringRef(token.raw)); });
+  };
+  bool isVector = says({"vector", "array", "list"}) && !says({"each", "every", "per", "row", "rows"});
+  if (axis == result.choices.end() && isVector && given["cols"] && !given["rows"] && result.sizes.count("rows") &&
+      llvm::is_contained(heavy.op->always, "row"))
+    result.sizes["rows"] = 1; // "the top 10 of a vector"
   if (axis == result.choices.end() || axis->second != "all")
     return;
-  bool isBatch = llvm::any_of(tokens, [](const Token &token) { return token.text == "batch"; });
+  bool isBatch = false; // "batch 256", "for 64 rows"
+  for (size_t at = 0; at < tokens.size(); ++at)
+    isBatch |= tokens[at].text == "batch" ||
+               (tokens[at].text == "row" && at > 1 && tokens[at - 1].isNumber() && tokens[at - 2].raw == "for");
   if (isBatch && given["rows"])
     axis->second = "row"; // "the largest of 10 logits, batch 256"
   else if (given["cols"] && !given["rows"])
@@ -324,6 +349,8 @@ void Reader::readSingleRow() {
 /// "a 1024x1024 image" is one, of one channel.
 void Reader::readSingleImage() {
   auto has = [&](const char *name) { return result.sizes.count(name) != 0; };
+  if (has("channels") && !given["channels"] && llvm::any_of(tokens, [](const Token &t) { return t.raw == "rgb"; }))
+    result.sizes["channels"] = 3, given["channels"] = true;
   if (!has("channels") || !given["height"] || !given["width"])
     return;
   if (!given["batch"] && !given["channels"])

@@ -44,6 +44,10 @@ llvm::Error Reader::readFixedFilter() {
   auto hasSize = [&](StringRef name) {
     return llvm::any_of(heavy.op->sizes, [&](const Size &s) { return s.name == name; });
   };
+  if (llvm::is_contained(heavy.op->always, "global") && llvm::none_of(tokens, [](const Token &token) {
+        return token.values == std::vector<double>{1, 1};
+      }))
+    return llvm::Error::success();
   if (!hasSize("height") || !hasSize("width") || hasSize("window") || hasSize("kh") || hasSize("filter"))
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at) {
@@ -55,28 +59,32 @@ llvm::Error Reader::readFixedFilter() {
                                               "feature", "maps",  "input", "activation", "tensor",  "plane"};
     if (at + 1 < tokens.size() && (grids.count(tokens[at + 1].raw) || grids.count(tokens[at + 1].text)))
       continue; // "a 9x9 board"
-    if (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3"))
+    bool isWhole = values[0] == 1 && llvm::is_contained(heavy.op->always, "global"); // "adaptive pooling to 1x1"
+    if (!isWhole && (values[0] != 3 || !StringRef(heavy.op->title).contains("3 x 3")))
       return refuse("a filter of " + tokens[at].raw + " is not offered for " + heavy.op->name);
     used[at] = true;
   }
   return llvm::Error::success();
 }
 
-/// "avgpool 3x3, batch 4, 28x28": of several shapes a small one right after the name is the window's.
+/// "avgpool 3x3, batch 4, 28x28", "5x5x5 convolution": a small shape right beside the name is the window's.
 void Reader::readLeadingFilter() {
-  size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back() + 1;
-  if (at >= tokens.size() || used[at] || tokens[at].values.size() != 2 || tokens[at].values[0] > 15 ||
-      tokens[at].values[1] > 15 ||
-      (llvm::count_if(tokens, [](const Token &token) { return token.isShape(); }) < 2 && tokens[at].values[0] > 7))
+  if (heavy.span.at.empty())
     return;
-  for (const ShapeRule &rule : heavy.op->shapes) {
-    std::map<std::string, int64_t> values;
-    if (rule.words.empty() || !llvm::is_contained(rule.words, "window") || !readShapes(rule, tokens, {at}, values))
+  size_t shapes = llvm::count_if(tokens, [](const Token &token) { return token.isShape(); });
+  for (size_t at : {heavy.span.at.back() + 1, heavy.first() ? heavy.first() - 1 : tokens.size()}) {
+    if (at >= tokens.size() || used[at] || tokens[at].values.size() < 2 ||
+        *llvm::max_element(tokens[at].values) > (shapes < 2 ? 7 : 15))
       continue;
-    for (const auto &[name, value] : values)
-      setNumber(name, double(value), at);
-    used[at] = true;
-    return;
+    for (const ShapeRule &rule : heavy.op->shapes) {
+      std::map<std::string, int64_t> values;
+      if (rule.words.empty() || !llvm::is_contained(rule.words, "window") || !readShapes(rule, tokens, {at}, values))
+        continue;
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), at);
+      used[at] = true;
+      return;
+    }
   }
 }
 
@@ -103,6 +111,28 @@ bool Reader::readLeadingDimensions(size_t at) {
       for (double v : llvm::ArrayRef(values).drop_back())
         rows *= v;
       return setNumber(rule.shapes[0][0], rows, at) && setNumber(rule.shapes[0][1], values.back(), at);
+    }
+  return false;
+}
+
+/// "C(1000,800) = A(1000,600) * B(600,800)": one shape more than there are inputs is the result's, which these give.
+bool Reader::readShapesAndResult(const std::vector<size_t> &open) {
+  for (size_t result : {size_t(0), open.size() - 1})
+    for (const ShapeRule &rule : heavy.op->shapes) {
+      std::vector<size_t> inputs = open;
+      inputs.erase(inputs.begin() + result);
+      std::map<std::string, int64_t> values;
+      bool isGiven = rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, inputs, values) &&
+                     llvm::all_of(tokens[open[result]].values, [&](double extent) {
+                       return llvm::any_of(values, [&](const auto &value) { return double(value.second) == extent; });
+                     });
+      if (!isGiven)
+        continue;
+      for (const auto &[name, value] : values)
+        setNumber(name, double(value), inputs[0]);
+      for (size_t at : open)
+        used[at] = true;
+      return true;
     }
   return false;
 }
@@ -208,9 +238,19 @@ llvm::Error Reader::assignShapes() {
   }
   if (open.empty())
     return llvm::Error::success();
+  // "3x3, padding 1, 64x64 input": the small one is the filter's wherever it stands.
+  if (open.size() == 2 && tokens[open[0]].values[0] < tokens[open[1]].values[0] && readFilterBesideInput(open))
+    return llvm::Error::success();
   for (const ShapeRule &rule : heavy.op->shapes) {
     std::map<std::string, int64_t> values;
-    if (rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, open, values)) {
+    bool isLast = &rule == &heavy.op->shapes.back();
+    auto contradicts = [&](const auto &value) {
+      return given[value.first] && llvm::none_of(values, [&](const auto &other) {
+               return other.second == result.sizes[value.first];
+             });
+    };
+    if (rule.words.empty() && isChosen(rule) && readShapes(rule, tokens, open, values) &&
+        (isLast || llvm::none_of(values, contradicts))) {
       take(open, values);
       if (!twice.empty())
         return refuse("it gives two values for " + twice);
@@ -220,6 +260,8 @@ llvm::Error Reader::assignShapes() {
   if (open.size() == 2 && readFilterBesideInput(open))
     return llvm::Error::success();
   if (open.size() == 1 && readLeadingDimensions(open[0]))
+    return llvm::Error::success();
+  if (open.size() > 1 && readShapesAndResult(open))
     return llvm::Error::success();
   // An operation on a plain sequence takes a matrix's elements one after the other.
   if (open.size() == 1 && !heavy.op->sizes.empty() && heavy.op->sizes[0].name == "n" &&

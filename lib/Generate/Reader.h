@@ -136,7 +136,7 @@ public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
         tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
-        used(tokens.size(), false) {
+        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)) {
     correctSpelling();
   }
 
@@ -163,10 +163,14 @@ private:
   const Operation *otherMeaning(size_t at) const;
   bool countsSize(size_t at) const;
   bool isLabel(size_t at) const;
+  bool isManner(size_t at) const;
+  bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
+  std::optional<size_t> countsRows(size_t at) const;
+  bool isNamedByNumber(const Modifier &axis) const;
   bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
   llvm::Error chooseOperations();
   void shortenAround(std::vector<Match> &parts);
@@ -177,6 +181,7 @@ private:
   void readLeadingFilter();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
+  bool readShapesAndResult(const std::vector<size_t> &open);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
   void assignEquals(size_t at, double value);
@@ -209,6 +214,7 @@ private:
   const Index &index;
   std::vector<Token> tokens;
   std::vector<bool> used;
+  bool showsIntegers; ///< in its examples
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices
   std::vector<Modifier> modifiers;

@@ -48,7 +48,7 @@ double Reader::offers(const Operation &op) const {
   if (llvm::any_of(op.always, [&](const std::string &form) {
         return llvm::none_of(modifiers, [&](const Modifier &modifier) { return modifier.name == form; });
       }))
-    score -= 0.05;
+    score -= 0.3;
   for (const Token &token : tokens)
     if (token.isShape() && !op.shapes.empty())
       score += llvm::any_of(op.shapes,
@@ -78,6 +78,7 @@ std::vector<bool> Reader::wordsOfStages() const {
 std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
+  bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
   auto isName = [&](const std::vector<std::string> &phrase) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
       return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
@@ -103,16 +104,17 @@ std::vector<Match> Reader::allMatches() const {
     };
     if (llvm::any_of(index.notWith(&op), forbids) || (!op.needs.empty() && llvm::none_of(index.needs(&op), isSaid)))
       continue;
-    // A reduction along an axis is meant only where one is named.
-    if (op.definitions.count("suffix") &&
-        llvm::none_of(modifiers, [](const Modifier &m) { return m.name == "row" || m.name == "column"; }))
+    // What works along an axis is meant only where one is named.
+    if (op.definitions.count("suffix") && llvm::none_of(modifiers, [&](const Modifier &m) {
+          return (m.name == "row" || m.name == "column") && !(isVector && isNamedByNumber(m));
+        }))
       continue;
     double fits = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
     auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
       size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
       double score = fits - penalty - 0.15 * double(width - phrase.size());
-      for (const std::string &word : phrase)
-        score += isGrammar(word) ? 0.1 : index.idf(word);
+      for (const std::string &word : phrase) // a number tells more than how many know it: "1 norm"
+        score += isGrammar(word) ? 0.1 : index.idf(word) + (llvm::isDigit(word[0]) ? 1 : 0);
       if (isDataName(op, span))
         score -= 6;
       bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) {
@@ -124,7 +126,7 @@ std::vector<Match> Reader::allMatches() const {
     for (const std::vector<std::string> &phrase : index.phrases(&op)) {
       // Words that say nothing by themselves ("one over", "e to the") must stand together.
       size_t plain = llvm::count_if(phrase, isGrammar);
-      unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 6;
+      unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 8;
       for (size_t at = 0; at < tokens.size(); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, gap, used))
           found(phrase, *span, 0);
@@ -133,6 +135,10 @@ std::vector<Match> Reader::allMatches() const {
             found(phrase, *span, phrase.size() == 2 ? 0.5 : 1);
     }
   }
+  // "the sum of random numbers": what makes data is none where something is done with it.
+  auto makesData = [](const Match &match) { return match.op->definitions.count("data") != 0; };
+  if (llvm::any_of(result, [&](const Match &match) { return !match.op->isStage && !makesData(match); }))
+    llvm::erase_if(result, makesData);
   llvm::stable_sort(result, [](const Match &a, const Match &b) { return a.score > b.score; });
   return result;
 }
@@ -160,6 +166,25 @@ bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &match
   });
 }
 
+/// Whether all words name sizes of the operation that have their numbers beside them: "1000 vertices, average degree 8".
+bool Reader::isSizeName(const Operation &op, const Span &span) const {
+  auto isValue = [&](size_t at) { return at < tokens.size() && tokens[at].isNumber(); };
+  return llvm::all_of(span.at, [&](size_t at) {
+    for (const Size &size : op.sizes)
+      for (const std::string &text : size.words)
+        for (size_t begin = at > 2 ? at - 2 : 0; begin <= at; ++begin) {
+          std::optional<Span> name = matchPhrase(tokens, begin, vocabulary.words(text), 0, used);
+          if (!name || !llvm::is_contained(name->at, at))
+            continue;
+          size_t next = name->at.back() + 1;
+          bool isLinked = next < tokens.size() && (tokens[next].raw == "of" || tokens[next].raw == "=");
+          if (isValue(next + isLinked) || (span.at.size() > 1 && begin > 0 && isValue(begin - 1)))
+            return true;
+        }
+    return false;
+  });
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -174,8 +199,12 @@ llvm::Error Reader::chooseOperations() {
     if (!heavy.op && isFormOfAnother(match, matches))
       continue;
     // A modifier that the operation offers ("transposed") is left to applyModifiers.
-    if (heavy.op && match.op != heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
-          return !modifier.soft && choiceOffers(*heavy.op, modifier.name) && overlaps(modifier.span, match.span);
+    if (heavy.op && llvm::any_of(modifiers, [&](const Modifier &modifier) {
+          bool isChosen = match.op == heavy.op
+                              ? llvm::any_of(heavy.op->choices,
+                                             [&](const Choice &c) { return llvm::is_contained(c.values, modifier.name); })
+                              : choiceOffers(*heavy.op, modifier.name);
+          return !modifier.soft && isChosen && overlaps(modifier.span, match.span);
         }))
       continue;
     if (heavy.op && match.op != heavy.op &&
@@ -184,16 +213,12 @@ llvm::Error Reader::chooseOperations() {
         taken[at] = tokens[at].values.empty();
       continue;
     }
-    // "mandelbrot, max 500 iterations"
+    // "mandelbrot, max 500 iterations", "with an average degree of 8"
     size_t first = match.first();
-    bool limits = heavy.op && match.span.at.size() == 1 && first + 1 < tokens.size() && tokens[first + 1].isNumber() &&
-                  llvm::any_of(heavy.op->sizes, [&](const Size &size) {
-                    return llvm::any_of(size.words, [&](const std::string &word) {
-                      return vocabulary.canonical(word) == tokens[first].text;
-                    });
-                  });
+    bool limits = heavy.op && isSizeName(*heavy.op, match.span);
     if (limits) {
-      taken[first] = true;
+      for (size_t at : match.span.at)
+        taken[at] = tokens[at].values.empty();
       continue;
     }
     bool elaborates = false;
@@ -201,10 +226,13 @@ llvm::Error Reader::chooseOperations() {
       elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) ||
                                             !(match.op->isStage && appliedAgain(part.span, match.span)));
     if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
-      elaborates |= llvm::all_of(match.span.at, [&](size_t at) {
-        return index.mentions(heavy.op, tokens[at].text) ||
-               (at != match.first() && vocabulary.isFiller(tokens[at].text));
-      });
+      elaborates |= llvm::all_of(match.span.at,
+                                 [&](size_t at) {
+                                   return index.mentions(heavy.op, tokens[at].text) ||
+                                          ((at != match.first() || !match.op->isStage) &&
+                                           vocabulary.isFiller(tokens[at].text));
+                                 }) &&
+                    llvm::any_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
     if (!elaborates && heavy.op && !match.op->isStage) {
       if (second.empty())
         second = match.op->name;
@@ -236,9 +264,14 @@ llvm::Error Reader::chooseOperations() {
 
 /// "maximum absolute difference": the maximum of the absolute value of the difference.
 bool Reader::describesNext(const Match &match, const Match &next) const {
-  if (next.first() != match.span.at.back() + 1)
+  static const std::set<StringRef> articles = {"the", "all", "their", "its"}; // "sum the exponentials"
+  size_t begin = match.span.at.back() + 1;
+  while (begin < next.first() && articles.count(tokens[begin].raw))
+    ++begin;
+  if (next.first() != begin)
     return false;
-  return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore && match.op->group == "Reductions";
+  return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore &&
+                             (match.op->group == "Reductions" || match.op->definitions.count("suffix"));
 }
 
 /// "sum of the exponentials of an array" names the sum by "sum" alone, not by "sum array" around the exponentials.
@@ -263,6 +296,14 @@ void Reader::shortenAround(std::vector<Match> &parts) {
 
 /// "f of g" and "f after g" apply g first; "f then g", "f and g" apply f first. The last such word before g decides.
 llvm::Error Reader::orderStages(std::vector<Match> parts) {
+  // "dilate a mask": what a stage takes is data where no stage can be.
+  llvm::erase_if(parts, [&](const Match &part) {
+    static const std::set<StringRef> articles = {"a", "the", "binary", "of"};
+    size_t at = part.first();
+    return heavy.op && !heavy.op->fusesBefore && !heavy.op->fusesAfter && part.op->isStage &&
+           !part.op->operands.empty() && part.span.at.size() == 1 && at > 0 &&
+           (articles.count(tokens[at - 1].raw) || tokens[at - 1].isShape());
+  });
   shortenAround(parts);
   std::vector<std::vector<std::vector<Match>>> groups(
       1, std::vector<std::vector<Match>>(1)); // "g of f, then h" are two groups
@@ -281,6 +322,9 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
           nested = false;
         goesOn |= word == "then" || word == "followed" || word == "finally" || word == "afterwards";
       }
+    // "the maximum of two arrays times 3"
+    static const std::set<StringRef> postfix = {"times", "plus", "minus"};
+    nested &= i == 0 || !postfix.count(tokens[parts[i].first()].raw);
     nested |= calls > 0 && tokens[parts[i - 1].span.at.back() + 1].raw == "(";
     if (goesOn && !nested)
       groups.emplace_back(1);
@@ -292,6 +336,11 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
   for (const auto &segments : groups)
     for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment)
       order.insert(order.end(), segment->begin(), segment->end());
+  // "x squared plus y": what stands inside a stage's words comes before it.
+  for (size_t i = 0; i + 1 < order.size(); ++i)
+    if (order[i].op->isStage && order[i + 1].op->isStage && order[i + 1].first() > order[i].first() &&
+        order[i + 1].first() < order[i].span.at.back())
+      std::swap(order[i], order[i + 1]);
   bool seen = false;
   for (const Match &match : order) {
     if (match.op == heavy.op && !match.op->isStage) {
@@ -306,7 +355,9 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     stage.operation = match.op;
     for (const Real &real : match.op->reals)
       stage.reals[real.name] = real.value;
-    (seen ? result.after : result.before).push_back(std::move(stage));
+    // What only moves elements may as well do so behind the stage.
+    bool isMoved = heavy.op && heavy.op->definitions.count("moves") && match.op->operands.empty();
+    (seen && !isMoved ? result.after : result.before).push_back(std::move(stage));
   }
   auto perColumn = [](const Stage &stage) {
     return llvm::any_of(stage.operation->operands, [](const Operand &o) { return o.shape == "column"; });
@@ -325,7 +376,7 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
   return llvm::Error::success();
 }
 
-/// The type that was named, or the first that all parts are offered for.
+/// The type that was named or that examples show, or the first that all parts are offered for.
 llvm::Error Reader::chooseType() {
   if (!otherType.empty()) {
     bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) {
@@ -348,7 +399,8 @@ llvm::Error Reader::chooseType() {
     return refuse("its parts have no type in common");
   if (!type.empty() && !llvm::is_contained(types, type))
     return refuse(limiting + " is not offered for " + type + " (but for " + llvm::join(types, ", ") + ")");
-  result.type = type.empty() ? types.front() : type;
+  bool areIntegers = type.empty() && showsIntegers && llvm::is_contained(types, "int");
+  result.type = areIntegers ? "int" : type.empty() ? types.front() : type;
   return llvm::Error::success();
 }
 

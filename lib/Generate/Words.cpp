@@ -116,7 +116,8 @@ static std::optional<double> readNumber(StringRef text, size_t &at) {
   StringRef rest = text.substr(i);
   bool spaced = rest.consume_front(" ") || rest.consume_front("-");
   auto ends = [&](StringRef unit) {
-    return rest.starts_with(unit) && (rest.size() == unit.size() || !llvm::isAlnum(rest[unit.size()]));
+    bool isTimes = rest.size() > unit.size() + 1 && rest[unit.size()] == 'x' && llvm::isDigit(rest[unit.size() + 1]);
+    return rest.starts_with(unit) && (rest.size() == unit.size() || isTimes || !llvm::isAlnum(rest[unit.size()]));
   };
   double factor = 1;
   size_t length = 0;
@@ -197,8 +198,12 @@ static std::string plain(StringRef text) {
                                                                                       {"‖", " norm "},
                                                                                       {"element-wise", "elementwise"},
                                                                                       {"element wise", "elementwise"},
+                                                                                      {"element by element", "elementwise"},
                                                                                       {"one dimensional", "1d"},
                                                                                       {"one-dimensional", "1d"},
+                                                                                      {"in three dimensions", "in 3d"},
+                                                                                      {"in two dimensions", "in 2d"},
+                                                                                      {"in one dimension", "in 1d"},
                                                                                       {"two dimensional", "2d"},
                                                                                       {"two-dimensional", "2d"},
                                                                                       {"three dimensional", "3d"},
@@ -373,6 +378,9 @@ static bool isFilter(const std::vector<Token> &tokens, size_t at) {
 static void readPictures(std::vector<Token> &tokens) {
   static const std::set<StringRef> pictures = {"image",  "images", "picture", "pictures",   "photo", "photos", "frame",
                                                "frames", "pixel",  "pixels",  "resolution", "video", "screen"};
+  // What is always a picture says so itself (its shape is read as width and height).
+  if (llvm::any_of(tokens, [](const Token &token) { return token.raw == "mandelbrot" || token.raw == "fractal"; }))
+    return;
   for (size_t at = 0; at < tokens.size(); ++at) {
     std::vector<double> &values = tokens[at].values;
     if (values.size() != 2 || values[0] <= values[1] || values[1] < 32 || StringRef(tokens[at].raw).contains(','))
@@ -387,6 +395,9 @@ static void readPictures(std::vector<Token> &tokens) {
 
 /// "the number of zeros" is their count.
 static bool isCount(const std::vector<Token> &tokens, size_t at) {
+  static const std::set<StringRef> kinds = {"even", "odd"}; // "the greatest even number of an array"
+  if (at > 1 && kinds.count(tokens[at - 1].raw) && tokens[at - 2].raw.size() > 4)
+    return false;
   return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() &&
          tokens[at + 1].raw == "of";
 }
@@ -428,14 +439,18 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
         return std::nullopt;
       const Token &token = tokens[at];
       bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) ||
-                   (phrase[w] == "#" && token.spelled) || (token.isNumber() && token.raw == phrase[w]);
+                   (phrase[w] == "#" && (token.spelled || token.isNumber())) || (token.isNumber() && token.raw == phrase[w]);
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))
         return std::nullopt; // a phrase does not reach over the end of a clause
       // What is in parentheses does not separate, nor do articles and the like.
       static const std::set<StringRef> light = {"(", ")", "the", "a", "an", "of", "x", "that", "are", "is"};
-      bool counts = !depth && !light.count(token.raw);
+      bool isSize = !token.values.empty() && !token.spelled;
+      bool counts = !depth && !used[at] && !light.count(token.raw) && !(isSize && w && phrase[w] != "#");
+      // "exp(x) times y" multiplies what stands before the parenthesis is closed, not x
+      if (token.raw == ")" && !depth && w && tokens[start].raw.size() == 1)
+        return std::nullopt;
       if (counts && !others)
         return std::nullopt;
       others -= counts;
