@@ -428,7 +428,7 @@ void Emitter::emitLoops(const LoopRewrite &rewrite, const std::string &dispatche
         ++result.dispatched;
       }
     std::string used;
-    if (rewrite.idiom.kind == LaunchIdiom::Kind::ScanStep && loop.pointersKnown) {
+    if (rewrite.idiom.kind != LaunchIdiom::Kind::ExchangeStep && loop.pointersKnown) {
       for (const std::string &pointer : loop.living)
         used += (used.empty() ? "" : ", ") + pointer;
       used = "\n" + object + ".used({" + used + "});";

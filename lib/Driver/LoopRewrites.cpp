@@ -39,7 +39,7 @@ Step lookAt(const Program &device, const std::string &symbol, bool strictFloat) 
   }
   const KernelState &state = static_cast<const TreeVariant &>(*root->variant).kernels.begin()->second;
   step.kernel = state.rewrite;
-  auto idiom = recognizeLaunchIdiom(*state.original);
+  auto idiom = recognizeLaunchIdiom(state);
   if (!idiom) {
     step.refused = decl->name + ": " + llvm::toString(idiom.takeError());
     return step;

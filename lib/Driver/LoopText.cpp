@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LoopText.h"
+#include "TimeStepText.h"
 #include "llvm/ADT/StringRef.h"
 #include <map>
 
@@ -342,8 +343,7 @@ static const char sortMembers[] = R"(
   }
 )";
 
-/// Replaces "@NAME" by its value; the longest name that fits.
-static std::string filled(llvm::StringRef text, const std::map<std::string, std::string> &values) {
+std::string optiml::filled(llvm::StringRef text, const std::map<std::string, std::string> &values) {
   std::string result;
   while (!text.empty()) {
     auto [before, rest] = text.split('@');
@@ -384,7 +384,7 @@ static std::string formTests(const LaunchIdiom &idiom) {
 }
 
 std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &names) {
-  bool scan = idiom.kind == LaunchIdiom::Kind::ScanStep;
+  bool scan = idiom.kind == LaunchIdiom::Kind::ScanStep, steps = idiom.kind == LaunchIdiom::Kind::TimeStep;
   static const std::map<std::string, std::string> operations = {
       {"+", "a + b"}, {"*", "a * b"}, {"&", "a & b"}, {"|", "a | b"}, {"^", "a ^ b"}, {"min", "b < a ? b : a"}, {"max", "a < b ? b : a"}};
   std::map<std::string, std::string> values = {{"P", names.prefix}, {"T", idiom.element}, {"LOOP", names.loop},
@@ -402,7 +402,8 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   values["UNDO"] = idiom.op == "^" ? "sums[i] ^ sums[i - distance]"
                                    : "(unsigned long long)sums[i] - (unsigned long long)sums[i - distance]";
   values["WHAT"] = scan ? names.kernel + " is a step of Hillis and Steele's scan"
-                        : names.kernel + " is a phase of a sort by odd-even transposition";
+                   : steps ? names.kernel + " is a step of a stencil in time"
+                           : names.kernel + " is a phase of a sort by odd-even transposition";
   values["PARAMETERS"] = names.parameters.empty() ? "" : ",\n           " + names.parameters;
   std::string launchArguments, fields, arguments;
   int depth = 0;
@@ -424,8 +425,8 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   values["RUN"] = names.launch.empty()
                       ? "path().count(false);\n    " + names.callee + "<<<" + config + ">>>(" + launchArguments + ");"
                       : names.launch + "(" + config + ", " + launchArguments + ");";
-  values["FORMS"] = formTests(idiom);
-  values["CONSTRUCTOR"] = "";
+  values["FORMS"] = steps ? "" : formTests(idiom);
+  values["CONSTRUCTOR"] = steps ? timeStepUsed(*idiom.step) : "";
   if (scan)
     values["CONSTRUCTOR"] = R"(  /// After the loop: only the memory that these point to is looked at again.
   void used(std::initializer_list<const void *> pointers) {
@@ -439,6 +440,10 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   values["BEFORE"] = !undone ? "" : "if (!dead) // the other buffer, as the last step finds it\n"
                      "      " + names.prefix + "_before<<<unsigned((n + 255) / 256), 256, 0, stream>>>(last." + idiom.out +
                      ", const_cast<" + values["T"] + " *>(last." + idiom.in + "), int(n), int(distance));";
+  if (steps) {
+    values["MEMBERS"] = timeStepMembers(*idiom.step, idiom.tile, names);
+    return timeStepKernel(*idiom.step, idiom.tile, names.prefix) + filled(loopClass, values);
+  }
   values["MEMBERS"] = filled(scan ? scanMembers : sortMembers, values);
   std::string kernels = scan ? std::string(scanKernels) + (undone ? scanBeforeKernel : "") : sortKernels;
   return alias + filled(kernels, values) + filled(loopClass, values);

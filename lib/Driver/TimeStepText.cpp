@@ -1,0 +1,236 @@
+//===- TimeStepText.cpp - CUDA for several steps of a stencil -------------===//
+//
+// A block loads a tile of cells with what the steps need around it, does the steps in shared memory, each on a part that
+// is smaller by how far a step looks, and writes the cells in the middle. Cells that no thread of the original writes keep
+// what is in the buffers: the first in one, the second in the other, by turns from step to step.
+//
+//===----------------------------------------------------------------------===//
+#include "TimeStepText.h"
+
+using namespace optiml;
+
+static const char kernelHead[] = R"(
+__global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@CONSTANTS) {
+  constexpr int @most = @MOST@SIZES, @cells = @CELLS;
+@TILES  int @inside = 0;
+@PLACE#pragma unroll
+  for (int @cell = 0; @cell < @cells; ++@cell) {
+@CELL    if (@OWN) {
+      @inside |= 1 << @cell;
+@LOAD    } else if (@NEEDED) { // keeps what it is
+@KEEP    }
+  }
+#pragma unroll
+  for (int @step = 1; @step <= @most; ++@step) {
+    __syncthreads();
+    if (@step > @steps)
+      continue;
+@NOW#pragma unroll
+    for (int @cell = 0; @cell < @cells; ++@cell) {
+@INNERCELL      if ((@inside >> @cell & 1) && @VALID) {
+@RESULTS@BODY        if (@step < @steps) {
+@NEXT        } else if (@MIDDLE) {
+@STORE        }
+      }
+    }
+  }
+}
+)";
+
+static const char members[] = R"(  bool dead = false; ///< nobody looks at the buffers that the last step reads
+
+  /// What each launch must be like.
+  static bool fits(dim3 launchGrid, dim3 launchBlock@PARAMETERS) {
+    return true
+@CONDITIONS    ;
+  }
+  template <typename Value> static bool same(const Value &a, const Value &b) { return std::memcmp(&a, &b, sizeof(Value)) == 0; }
+  /// Whether the newest launch is the same step as the one before it, with the buffers exchanged.
+  bool continues() const {
+    const Launch &launch = launches.back();
+    if (launches.size() <= 2 && !fits(launch.launchGrid, launch.launchBlock@VALUES))
+      return false;
+    if (launches.size() == 1)
+      return true;
+    const Launch &last = launches[launches.size() - 2];
+    return same(launch.launchGrid, last.launchGrid) && same(launch.launchBlock, last.launchBlock) &&
+           launch.launchShared == last.launchShared && launch.launchStream == last.launchStream@SAME;
+  }
+  bool replaced() {
+    constexpr long long most = @MOST;
+    // The last launch leaves the buffers that it reads as they are expected.
+    const long long count = (long long)launches.size() - (dead ? 0 : 1);
+    if (count < 2)
+      return false;
+    const Launch &launch = launches[0];
+@BUFFERS@EXTENTS    const dim3 tiles(@TILES);
+    if (tiles.y > 65535)
+      return false;
+    // After each pass the cells are in the other buffers, and in the end where the steps would have left them.
+    long long passes = (count + most - 1) / most;
+    passes += (count - passes) % 2;
+    for (long long pass = 0, done = 0; pass < passes; ++pass) {
+      const int steps = int((count - done + passes - pass - 1) / (passes - pass));
+      @P_steps<<<tiles, dim3(@THREADS), 0, launch.launchStream>>>(steps@ARGUMENTS);
+      done += steps;
+    }
+    path().count(true);
+    if (!dead)
+      run(launches.back());
+    return true;
+  }
+)";
+
+namespace {
+
+/// Text for each of a list, put together.
+template <typename List, typename Function> std::string each(const List &list, const std::string &between, Function f) {
+  std::string text;
+  for (size_t i = 0; i < list.size(); ++i)
+    text += (i ? between : "") + f(list[i], i);
+  return text;
+}
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+std::string times(int64_t n, const std::string &steps) { return n == 1 ? steps : number(n) + " * " + steps; }
+
+unsigned extentOf(const TimeStep &step, const TimeTile &tile, size_t d) {
+  bool row = step.dims.size() == 1;
+  return d == 0 ? tile.threads[0] * (row ? tile.cells : 1) : tile.threads[1] * tile.cells;
+}
+
+std::string indented(const std::string &text, const std::string &by) {
+  std::string result;
+  llvm::StringRef rest = text;
+  while (!rest.empty()) {
+    auto [line, next] = rest.split('\n');
+    result += (line.empty() ? "" : by) + line.str() + "\n";
+    rest = next;
+  }
+  return result;
+}
+
+} // namespace
+
+std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, const std::string &prefix) {
+  std::map<std::string, std::string> v(step.names.begin(), step.names.end());
+  const auto &n = step.names;
+  v["P"] = prefix;
+  bool row = step.dims.size() == 1;
+  v["THREADS"] = number(tile.threads[0] * tile.threads[1]);
+  v["MOST"] = number(tile.steps);
+  v["CELLS"] = number(tile.cells);
+  auto buffer = [&](const char *which, size_t field) { return n.at(which) + (step.fields.size() > 1 ? number(int64_t(field)) : ""); };
+  auto tileOf = [&](size_t field) { return n.at("tile") + (step.fields.size() > 1 ? number(int64_t(field)) : ""); };
+  v["BUFFERS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
+    std::string in = ", const " + f.element + " *__restrict__ ";
+    return in + buffer("from", i) + in + buffer("first", i) + in + buffer("second", i) + ", " + f.element + " *" + buffer("to", i);
+  });
+  v["EXTENTS"] = each(step.dims, "", [](const TimeStep::Dimension &d, size_t) { return ", int " + d.extent; });
+  v["CONSTANTS"] = step.parameters;
+  const char *sizes[] = {"width", "height"};
+  v["SIZES"] = each(step.dims, "", [&](const TimeStep::Dimension &, size_t d) {
+    return ", " + n.at(sizes[d]) + " = " + number(extentOf(step, tile, d));
+  });
+  std::string shape = (row ? "" : "[" + n.at("height") + "]") + "[" + n.at("width") + "]";
+  v["TILES"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return "  __shared__ " + f.element + " " + tileOf(i) + "[2]" + shape + ";\n"; }) +
+               each(step.held, "", [&](const TimeStep::Held &h, size_t) { return "  " + h.type + " " + h.name + "[" + n.at("cells") + "];\n"; });
+  auto first = [&](size_t d) { // the index of the tile's first cell
+    const TimeStep::Dimension &dim = step.dims[d];
+    return std::string("blockIdx.") + char('x' + d) + " * (" + n.at(sizes[d]) + " - " + times(dim.low + dim.high, n.at("most")) + ")" +
+           (dim.low ? " - " + times(dim.low, n.at("most")) : "");
+  };
+  const TimeStep::Dimension &x = step.dims[0];
+  std::string column = "const int " + x.local + " = ", cellX = "const int " + x.cell + " = int(" + first(0) + ") + " + x.local + ";\n";
+  if (row) {
+    v["CELL"] = "    " + column + "threadIdx.x + " + n.at("cell") + " * " + number(tile.threads[0]) + ";\n    " + cellX;
+    v["PLACE"] = "";
+  } else {
+    const TimeStep::Dimension &y = step.dims[1];
+    v["PLACE"] = "  " + column + "threadIdx.x;\n  " + cellX;
+    v["CELL"] = "    const int " + y.local + " = threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + ";\n    const int " + y.cell + " = int(" + first(1) + ") + " + y.local + ";\n";
+  }
+  v["INNERCELL"] = indented(v["CELL"], "  ");
+  std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + "][" + x.local + "]";
+  v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) { return d.cell + " >= 0 && " + d.cell + " < " + d.extent; }) +
+             (step.inside == "true" ? "" : step.inside.find("||") != std::string::npos ? " && (" + step.inside + ")" : " && " + step.inside);
+  v["NEEDED"] = step.needed;
+  std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]";
+  std::string define = "      const auto " + n.at("cellIndex") + " = " + step.index + ";\n";
+  v["LOAD"] = define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    return "      " + tileOf(i) + "[0]" + at + " = " + buffer("from", i) + cellsIndex + ";\n";
+  }) + each(step.held, "", [&](const TimeStep::Held &h, size_t) { return "      " + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n"; });
+  v["KEEP"] = define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    return "      " + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n      " + tileOf(i) + "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
+  });
+  v["NOW"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
+    return "    const " + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) + "[(" + n.at("step") + " - 1) % 2];\n";
+  });
+  auto within = [&](const std::string &steps) {
+    std::string text;
+    for (size_t d = 0; d < step.dims.size(); ++d) {
+      const TimeStep::Dimension &dim = step.dims[d];
+      if (dim.low)
+        text += (text.empty() ? "" : " && ") + dim.local + " >= " + times(dim.low, steps);
+      if (dim.high)
+        text += (text.empty() ? "" : " && ") + dim.local + " < " + n.at(sizes[d]) + " - " + times(dim.high, steps);
+    }
+    return text.empty() ? "true" : text;
+  };
+  v["VALID"] = within(n.at("step"));
+  v["MIDDLE"] = within(n.at("most"));
+  v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return "        " + f.element + " " + f.result + ";\n"; });
+  v["BODY"] = indented(step.body, "      ");
+  v["NEXT"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
+    return "          " + tileOf(i) + "[" + n.at("step") + " % 2]" + at + " = " + f.result + ";\n";
+  });
+  v["STORE"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return "          " + buffer("to", i) + index + " = " + f.result + ";\n"; });
+  return filled(kernelHead, v);
+}
+
+std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, const LoopTextNames &names) {
+  std::map<std::string, std::string> v;
+  v["P"] = names.prefix;
+  v["PARAMETERS"] = names.parameters.empty() ? "" : ", " + names.parameters;
+  v["VALUES"] = each(names.names, "", [](const std::string &name, size_t) { return ", launch." + name; });
+  auto rename = [](const std::string &name) -> std::string {
+    llvm::StringRef text = name;
+    return text.starts_with("grid.") ? "launchGrid" + name.substr(4) : text.starts_with("block.") ? "launchBlock" + name.substr(5) : name;
+  };
+  v["CONDITIONS"] = each(step.conditions, "", [&](const Condition &c, size_t) { return "        && (" + c.expression.cxx(rename) + ") // " + c.why + "\n"; });
+  v["SAME"] = each(step.constants, "", [](const std::string &name, size_t) { return " &&\n           same(launch." + name + ", last." + name + ")"; }) +
+              each(step.fields, "", [](const TimeStep::Field &f, size_t) {
+                return " &&\n           launch." + f.in + " == last." + f.out + " && launch." + f.out + " == last." + f.in;
+              });
+  v["MOST"] = number(tile.steps);
+  v["BUFFERS"] = each(step.fields, "", [](const TimeStep::Field &f, size_t i) {
+    return "    " + f.element + " *buffers" + number(int64_t(i)) + "[2] = {launches[1]." + f.out + ", launch." + f.out + "};\n";
+  });
+  v["EXTENTS"] = each(step.dims, "", [](const TimeStep::Dimension &d, size_t i) {
+    std::string axis(1, char('x' + d.axis));
+    return "    const int extent" + number(int64_t(i)) + " = int(launch.launchGrid." + axis + " * launch.launchBlock." + axis + ");\n";
+  });
+  v["TILES"] = each(step.dims, ", ", [&](const TimeStep::Dimension &d, size_t i) {
+    int64_t inner = extentOf(step, tile, i) - int64_t(tile.steps) * (d.low + d.high);
+    return "(extent" + number(int64_t(i)) + " + " + number(inner - 1) + ") / " + number(inner);
+  });
+  v["THREADS"] = number(tile.threads[0]) + ", " + number(tile.threads[1]);
+  v["ARGUMENTS"] = each(step.fields, "", [](const TimeStep::Field &, size_t i) {
+    std::string b = ", buffers" + number(int64_t(i));
+    return b + "[pass % 2]" + b + "[done % 2]" + b + "[1 - done % 2]" + b + "[1 - pass % 2]";
+  }) + each(step.dims, "", [](const TimeStep::Dimension &, size_t i) { return ", extent" + number(int64_t(i)); }) +
+                  each(step.constants, "", [](const std::string &name, size_t) { return ", launch." + name; });
+  return filled(members, v);
+}
+
+std::string optiml::timeStepUsed(const TimeStep &step) {
+  return R"(  /// After the loop: only the memory that these point to is looked at again.
+  void used(std::initializer_list<const void *> pointers) {
+    dead = true;
+    for (const void *pointer : pointers)
+      dead = dead && (launches.empty() || ()" +
+         each(step.fields, " && ", [](const TimeStep::Field &f, size_t) { return "pointer != launches.back()." + f.in; }) + R"());
+  }
+)";
+}

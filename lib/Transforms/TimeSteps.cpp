@@ -1,0 +1,465 @@
+//===- TimeSteps.cpp - steps in time of a stencil -------------------------===//
+//
+// Legal when
+//  - threads do not work together, and each writes nothing but its own cell of the fields' new buffers, which it does not
+//    read; all cells that are written have addresses of their own;
+//  - the old buffers are read at distances that are the same for all cells (a loop may run over them), and no address that
+//    is read is another cell's than the one at that distance (proved, or tested by the launch's numbers);
+//  - which cells are written, and which cells are read, is known exactly: by affine conditions on the indices (isl), or
+//    because a cell is written whatever a condition says;
+//  - everything else that is read does not overlap the fields (requireDisjoint).
+// Cells that no thread writes keep what is in the buffer in question. They are loaded from both buffers.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Transforms/TimeSteps.h"
+#include "CellSets.h"
+#include "Distribute.h"
+#include "GridLayout.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+class Recognizer {
+public:
+  explicit Recognizer(const KernelState &state) : state(state) {}
+  llvm::Expected<TimeStep> run();
+
+private:
+  KernelState state; ///< gathers conditions
+  std::shared_ptr<Kernel> kernel;
+  std::optional<KernelModel> model;
+  GridLayout layout;
+  TimeStep step;
+  std::map<const Access *, std::vector<Poly>> distances; ///< of the fields' reads, along each dimension
+  std::set<std::string> taken;
+
+  llvm::Error prepare();
+  llvm::Error findFields();
+  llvm::Error findDistances();
+  llvm::Error requireOwnAddresses(const Access &access, const std::vector<Poly> &distance);
+  llvm::Error requireNotNegative(const Poly &p, const std::vector<Poly> &facts, const Access &access);
+  llvm::Error requireNoOverlap();
+  llvm::Error findCells();
+  llvm::Error writeBody();
+  void name();
+  void holdReads(Stmt &body);
+  std::vector<Poly> factsOf(const Access &access) const;
+  const TimeStep::Field *fieldRead(const std::string &array) const {
+    auto it = llvm::find_if(step.fields, [&](const TimeStep::Field &f) { return f.in == array; });
+    return it == step.fields.end() ? nullptr : &*it;
+  }
+  const TimeStep::Field *fieldWritten(const std::string &array) const {
+    auto it = llvm::find_if(step.fields, [&](const TimeStep::Field &f) { return f.out == array; });
+    return it == step.fields.end() ? nullptr : &*it;
+  }
+};
+
+bool isStoreTo(const Stmt &s, const std::string &array, const KernelModel &model) {
+  return s.kind == StmtKind::Expr && llvm::any_of(model.accesses(), [&](const Access &a) { return a.stmt == &s && a.write && a.array == array; });
+}
+
+} // namespace
+
+llvm::Error Recognizer::prepare() {
+  kernel = state.original->clone();
+  if (threadsWorkTogether(*kernel))
+    return notApplicable("its threads work together");
+  if (llvm::Error e = requireConstantParameters(*kernel))
+    return e;
+  if (llvm::Error e = removeReturns(*kernel->body))
+    return e;
+  std::array<AxisUse, 3> axes = normalizeGlobalIndex(*kernel, {0, 0, 0});
+  for (const AxisUse &axis : axes)
+    if (axis.other)
+      return notApplicable("line {0}: it uses a thread's place in its block", axis.otherLine);
+  inlinePointerLocals(*kernel);
+  unsigned opaque = 0;
+  walk(*kernel->body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque && !opaque)
+      opaque = std::max(1u, s.line);
+  });
+  if (opaque)
+    return notApplicable("line {0} is not understood", opaque);
+  model.emplace(*kernel);
+  if (unsigned line = model->unknownEffectLine())
+    return notApplicable("line {0} may access memory in ways that are not understood", line);
+  return llvm::Error::success();
+}
+
+llvm::Error Recognizer::findFields() {
+  std::vector<std::string> written;
+  for (const Access &access : model->accesses()) {
+    if (access.space != Space::Global || !access.write)
+      continue;
+    const Param *param = model->param(access.array);
+    if (access.atomic || access.op != "=" || !param || !param->type.isPointer() || access.array.find('.') != std::string::npos)
+      return notApplicable("line {0}: it writes more than cells of plain arrays", access.stmt->line);
+    if (access.subscripts.size() != 1 || !access.members().empty())
+      return notApplicable("line {0}: what it writes is no cell of a grid", access.stmt->line);
+    if (!llvm::is_contained(written, access.array))
+      written.push_back(access.array);
+  }
+  if (written.empty())
+    return notApplicable("it writes nothing");
+  // Buffers that change places are of one type. Those that are read elsewhere than at the own cell come first.
+  std::vector<std::string> read, far;
+  const Access *store = nullptr;
+  for (const Access &access : model->accesses()) {
+    if (access.write && access.space == Space::Global && !store)
+      store = &access;
+    if (!access.read || access.space != Space::Global)
+      continue;
+    if (llvm::is_contained(written, access.array))
+      return notApplicable("line {0}: it reads what it writes", access.stmt->line);
+  }
+  auto layoutOf = gridLayout(*model, store->subscripts[0]);
+  if (!layoutOf)
+    return layoutOf.takeError();
+  layout = std::move(*layoutOf);
+  for (const Access &access : model->accesses()) {
+    if (!access.read || access.space != Space::Global || access.array.find('.') != std::string::npos || !model->param(access.array))
+      continue;
+    std::vector<std::string> &list = access.subscripts.size() == 1 && access.subscripts[0] == store->subscripts[0] ? read : far;
+    if (!llvm::is_contained(list, access.array))
+      list.push_back(access.array);
+  }
+  far.insert(far.end(), read.begin(), read.end());
+  for (const Param &out : kernel->params) { // pairs in the order of the parameters
+    if (!llvm::is_contained(written, out.name))
+      continue;
+    const Type &type = *out.type.pointee;
+    if ((type.cls != Type::Class::Int && !type.isFloat()) || type.isVolatile)
+      return notApplicable("'{0}' points to no numbers", out.name);
+    TimeStep::Field field;
+    field.out = out.name;
+    field.element = type.text;
+    field.bytes = type.bytes;
+    std::vector<std::string> candidates;
+    for (const std::string &name : far) {
+      const Param *in = model->param(name);
+      if (!fieldRead(name) && in->type.pointee && in->type.pointee->text == type.text && !in->type.pointee->isVolatile)
+        candidates.push_back(name);
+    }
+    auto near = [&](const std::string &name) { return llvm::none_of(model->accesses(), [&](const Access &a) {
+        return a.array == name && !(a.subscripts.size() == 1 && a.subscripts[0] == store->subscripts[0]); }); };
+    auto order = [&](const std::string &name) { return llvm::find_if(kernel->params, [&](const Param &p) { return p.name == name; }); };
+    llvm::sort(candidates, [&](const std::string &a, const std::string &b) { return std::pair(near(a), order(a)) < std::pair(near(b), order(b)); });
+    if (candidates.empty())
+      return notApplicable("it reads no array like '{0}', which it writes", out.name);
+    field.in = candidates.front();
+    step.fields.push_back(std::move(field));
+  }
+  return llvm::Error::success();
+}
+
+/// What is known where an access runs: of the global indices, variables of loops, and arguments.
+std::vector<Poly> Recognizer::factsOf(const Access &access) const {
+  std::vector<Poly> facts;
+  for (const Poly &fact : model->facts(access)) {
+    std::set<std::string> atoms = fact.atoms();
+    bool other = llvm::any_of(atoms, [&](llvm::StringRef a) { // the launch's shape is said below
+      return a.starts_with("blockIdx.") || a.starts_with("threadIdx.") ||
+             (a.starts_with("globalIdx.") && llvm::none_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.index() == Poly::atom(a.str()); }));
+    });
+    if (!other)
+      facts.push_back(fact);
+  }
+  for (const GridLayout::Dimension &dim : layout.dims)
+    facts.push_back(extentOf(dim.axis) - dim.index() - Poly(1));
+  return facts;
+}
+
+llvm::Error Recognizer::requireNotNegative(const Poly &p, const std::vector<Poly> &facts, const Access &access) {
+  std::vector<Poly> violated = facts;
+  violated.push_back(Poly(-1) - p);
+  if (isEmptySet(violated))
+    return llvm::Error::success();
+  auto least = lowerBound(*model, p, facts);
+  if (auto text = least ? launchText(*model, *least) : std::nullopt) {
+    state.require("(" + *text + ") >= 0", "rows of the grid do not run into each other");
+    return llvm::Error::success();
+  }
+  return notApplicable("line {0}: it may access a cell of another row", access.stmt->line);
+}
+
+/// Two cells whose indices differ have different addresses: all but the slowest index stay inside of a row.
+llvm::Error Recognizer::requireOwnAddresses(const Access &access, const std::vector<Poly> &distance) {
+  std::vector<Poly> facts = factsOf(access);
+  for (size_t d = 0; d + 1 < layout.dims.size(); ++d) {
+    const GridLayout::Dimension &dim = layout.dims[d];
+    Poly at = dim.index() + dim.shift + distance[d];
+    for (const Poly &p : {at, *dim.length - at - Poly(1)})
+      if (llvm::Error e = requireNotNegative(p, facts, access))
+        return e;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Recognizer::findDistances() {
+  for (const GridLayout::Dimension &dim : layout.dims)
+    step.dims.push_back({dim.axis, 0, 0, "", "", ""});
+  const Access *store = nullptr;
+  for (const Access &access : model->accesses()) {
+    if (access.space != Space::Global || (!fieldWritten(access.array) && !fieldRead(access.array)))
+      continue;
+    if (!store && access.write)
+      store = &access;
+  }
+  const Poly own = store->subscripts[0];
+  for (const Access &access : model->accesses()) {
+    if (access.space != Space::Global)
+      continue;
+    bool writes = fieldWritten(access.array);
+    if (!writes && !fieldRead(access.array))
+      continue;
+    if (access.subscripts.size() != 1 || !access.members().empty())
+      return notApplicable("line {0}: '{1}' is accessed in a way that is not understood", access.stmt->line, access.array);
+    std::vector<Poly> distance = layout.along(access.subscripts[0] - own);
+    if (writes) {
+      if (!(access.subscripts[0] == own))
+        return notApplicable("line {0}: it writes other cells than its own", access.stmt->line);
+    } else {
+      std::vector<Poly> loops;
+      model->addLoopFacts(access.path, loops);
+      for (size_t d = 0; d < distance.size(); ++d) {
+        auto low = lowerBound(*model, distance[d], loops), high = upperBound(*model, distance[d], loops);
+        bool known = distance[d].isAffine() && low && high && low->constant() && high->constant();
+        for (const std::string &atom : distance[d].atoms())
+          known &= model->loopOf(atom).has_value();
+        if (!known)
+          return notApplicable("line {0}: '{1}' is not read at a constant distance from the cell that is written", access.stmt->line, access.array);
+        step.dims[d].low = std::max(step.dims[d].low, -*low->constant());
+        step.dims[d].high = std::max(step.dims[d].high, *high->constant());
+      }
+      distances[&access] = distance;
+    }
+    if (llvm::Error e = requireOwnAddresses(access, distance))
+      return e;
+  }
+  int64_t reach = 0;
+  for (const TimeStep::Dimension &dim : step.dims)
+    reach = std::max({reach, dim.low, dim.high});
+  if (reach > 8)
+    return notApplicable("a step looks {0} cells far", reach);
+  return llvm::Error::success();
+}
+
+llvm::Error Recognizer::requireNoOverlap() {
+  std::set<std::string> fields, others;
+  for (const TimeStep::Field &field : step.fields) {
+    fields.insert(field.in);
+    fields.insert(field.out);
+  }
+  for (const Access &access : model->accesses()) {
+    if (access.space != Space::Global || fields.count(access.array) || isConstantOfFile(*model, access))
+      continue;
+    others.insert(access.array);
+  }
+  // In the next launch the old buffers are the new ones: the conditions are asked of both.
+  for (auto a = fields.begin(); a != fields.end(); ++a) {
+    for (auto b = std::next(a); b != fields.end(); ++b)
+      if (fieldWritten(*a) || fieldWritten(*b))
+        if (llvm::Error e = requireDisjoint(state, *model, *a, *b, false))
+          return e;
+    for (const std::string &other : others)
+      if (fieldWritten(*a))
+        if (llvm::Error e = requireDisjoint(state, *model, *a, other))
+          return e;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Recognizer::findCells() {
+  CellSets sets(*model, layout);
+  for (const TimeStep::Field &field : step.fields) {
+    auto stores = [&](const Stmt &s) { return isStoreTo(s, field.out, *model); };
+    if (llvm::Error e = sets.requireKnownStores(*kernel->body, stores))
+      return e;
+    std::vector<SetPiece> pieces;
+    for (const Access &access : model->accesses())
+      if (access.write && access.array == field.out)
+        pieces.push_back(sets.piece(factsOf(access), std::vector<Poly>(layout.dims.size())));
+    auto inside = sets.project(pieces, true);
+    if (!inside)
+      return inside.takeError();
+    std::string text = sets.cxx(*inside, step);
+    if (&field == &step.fields.front())
+      step.inside = text;
+    else if (step.inside != text)
+      return notApplicable("it writes more cells of one array than of another");
+  }
+  std::vector<SetPiece> reads;
+  for (const auto &[access, distance] : distances) {
+    if (llvm::any_of(distance, [](const Poly &d) { return !d.terms.empty(); })) {
+      for (const auto &[condition, taken] : access->guards)
+        if (!sets.isExact(condition, taken))
+          return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
+    }
+    reads.push_back(sets.piece(factsOf(*access), distance));
+  }
+  auto needed = sets.project(reads, false);
+  if (!needed)
+    return needed.takeError();
+  step.needed = sets.cxx(*needed, step);
+  return llvm::Error::success();
+}
+
+void Recognizer::name() {
+  taken = allNames(*kernel);
+  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width", "height", "cellIndex", "tile"})
+    step.names[wish] = freshName(taken, wish);
+  const char *cells[] = {"cellX", "cellY", "cellZ"}, *locals[] = {"column", "row", "plane"}, *extents[] = {"cellsX", "cellsY", "cellsZ"};
+  for (size_t d = 0; d < step.dims.size(); ++d) {
+    step.dims[d].cell = freshName(taken, cells[d]);
+    step.dims[d].local = freshName(taken, locals[d]);
+    step.dims[d].extent = freshName(taken, extents[d]);
+  }
+  for (TimeStep::Field &field : step.fields) {
+    field.now = freshName(taken, field.in + "_now");
+    field.result = freshName(taken, field.out + "_value");
+  }
+}
+
+/// Reads of other arrays that every step repeats are done once for a cell.
+void Recognizer::holdReads(Stmt &body) {
+  std::map<const Expr *, ExprRef> held;
+  for (const Access &access : model->accesses()) {
+    bool always = llvm::any_of(body.body, [&](const StmtRef &s) {
+      return s.get() == access.stmt && (s->kind == StmtKind::Decl || s->kind == StmtKind::Expr);
+    });
+    if (!always || !access.read || access.write || access.space != Space::Global || fieldRead(access.array) || !access.members().empty() ||
+        access.subscripts.size() != 1 || !model->stable(access.subscripts[0]) || step.held.size() == 4)
+      continue;
+    const Type &type = access.node->type;
+    bool plain = (type.cls == Type::Class::Int || type.isFloat()) && model->param(access.array);
+    for (const std::string &atom : access.subscripts[0].atoms())
+      plain &= isParameter(*model, atom) || llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.index() == Poly::atom(atom); });
+    // ?: and && may leave it out.
+    walk(access.stmt->expr, [&](const ExprRef &e) {
+      bool chooses = e->kind == ExprKind::Cond || (e->kind == ExprKind::Binary && (e->text == "&&" || e->text == "||"));
+      for (size_t i = 1; chooses && i < e->args.size(); ++i)
+        walk(e->args[i], [&](const ExprRef &inner) { plain &= inner != access.node; });
+    });
+    if (!plain)
+      continue;
+    ExprRef value = elementExpr(*model, access, access.subscripts[0]);
+    std::string text = str(atCells(value, step, true));
+    auto known = llvm::find_if(step.held, [&](const TimeStep::Held &h) { return h.value == text; });
+    if (known == step.held.end())
+      known = step.held.insert(known, {type.text, freshName(taken, access.array + "_held"), text});
+    held[access.node.get()] = subscript(var(known->name, type), var(step.names["cell"], Type::makeInt()), type);
+  }
+  replaceNodes(body, held);
+}
+
+llvm::Error Recognizer::writeBody() {
+  std::map<const Expr *, ExprRef> replaced;
+  for (const Access &access : model->accesses()) {
+    if (const TimeStep::Field *field = access.write ? fieldWritten(access.array) : nullptr; field && access.space == Space::Global) {
+      replaced[access.node.get()] = var(field->result, access.node->type);
+      continue;
+    }
+    auto it = distances.find(&access);
+    if (it == distances.end())
+      continue;
+    ExprRef element = var(fieldRead(access.array)->now, access.root->type);
+    for (size_t d = step.dims.size(); d-- > 0;)
+      element = subscript(element, add(var(step.dims[d].local, Type::makeInt()), polyExpr(*model, it->second[d])), access.node->type);
+    replaced[access.node.get()] = element;
+  }
+  const Access *store = nullptr;
+  bool wide = false;
+  for (const Access &access : model->accesses())
+    if (access.space == Space::Global && (fieldRead(access.array) || fieldWritten(access.array))) {
+      if (access.write)
+        store = &access;
+      wide |= access.wideIndex;
+      walk(access.node->args.back(), [&](const ExprRef &e) { wide |= e->type.isInt() && e->type.bytes == 4 && !e->type.isSigned && e->kind != ExprKind::Builtin; });
+    }
+  ExprRef index = polyExpr(*model, store->subscripts[0]);
+  step.index = str(atCells(wide ? wideExpr(index) : index, step, true));
+  // Guards that say which cells are computed are known to hold.
+  StmtRef body = kernel->body;
+  CellSets sets(*model, layout);
+  auto storesAll = [&](const Stmt &s) { return llvm::any_of(step.fields, [&](const TimeStep::Field &f) { return isStoreTo(s, f.out, *model); }); };
+  sets.dropGuards(*body, storesAll);
+  holdReads(*body);
+  replaceNodes(*body, replaced);
+  rewriteExprs(*body, [&](const ExprRef &e) { return atCell(e, step, false); });
+  walk(*body, [&](Stmt &s) { // int x = (unsigned)cell; says the same as int x = cell;
+    if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 && s.expr->type.isInt() &&
+        s.expr->type.bytes == 4 && s.expr->args[0]->kind == ExprKind::Var)
+      s.expr = s.expr->args[0];
+  });
+  for (const TimeStep::Field &field : step.fields) {
+    bool left = false;
+    walkExprs(*body, [&](const ExprRef &e) { left |= e->kind == ExprKind::Var && (e->text == field.in || e->text == field.out); });
+    if (left || opaqueMentions(*body, {field.in, field.out}))
+      return notApplicable("'{0}' is used in other ways than by its elements", field.in);
+  }
+  Kernel alone;
+  alone.name = "body";
+  alone.body = body;
+  std::string text = print(alone);
+  size_t begin = text.find("{\n") + 2, end = text.rfind('}');
+  step.body = text.substr(begin, end - begin);
+  Kernel others;
+  for (Param param : kernel->params) {
+    if (fieldRead(param.name) || fieldWritten(param.name))
+      continue;
+    step.constants.push_back(param.name);
+    if (param.type.isPointer() && !model->writesArray(param.name))
+      param.type.isRestrict = param.type.pointee->isConst || param.type.isRestrict;
+    others.params.push_back(param);
+  }
+  step.parameters = others.params.empty() ? "" : ", " + paramText(others);
+  return llvm::Error::success();
+}
+
+llvm::Expected<TimeStep> Recognizer::run() {
+  for (auto part : {&Recognizer::prepare, &Recognizer::findFields, &Recognizer::findDistances, &Recognizer::requireNoOverlap})
+    if (llvm::Error e = (this->*part)())
+      return std::move(e);
+  if (step.dims.size() > 2)
+    return notApplicable("a grid of three dimensions");
+  name();
+  for (auto part : {&Recognizer::findCells, &Recognizer::writeBody})
+    if (llvm::Error e = (this->*part)())
+      return std::move(e);
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string threads = threadsAlong(axis);
+    bool used = llvm::any_of(step.dims, [&](const TimeStep::Dimension &d) { return d.axis == axis; });
+    state.require(threads + (used ? " <= 1073741824" : " == 1"), used ? "indices are ints" : "one thread a cell");
+  }
+  step.conditions = state.rewrite.conditions;
+  return std::move(step);
+}
+
+llvm::Expected<TimeStep> optiml::recognizeTimeStep(const KernelState &state) { return Recognizer(state).run(); }
+
+std::vector<TimeTile> optiml::timeTiles(const TimeStep &step) {
+  unsigned bytes = 0;
+  for (const TimeStep::Field &field : step.fields)
+    bytes += 2 * field.bytes;
+  std::vector<TimeTile> candidates;
+  if (step.dims.size() == 1)
+    candidates = {{8, {256, 1}, 4}, {32, {256, 1}, 4}, {16, {128, 1}, 4}, {4, {256, 1}, 4}};
+  else
+    candidates = {{4, {64, 8}, 8}, {6, {64, 8}, 8}, {2, {64, 8}, 4}, {8, {64, 8}, 8}, {4, {32, 8}, 6}, {3, {32, 16}, 4}, {2, {32, 8}, 4}};
+  std::vector<TimeTile> result;
+  for (TimeTile tile : candidates) {
+    unsigned extent[2] = {tile.threads[0] * (step.dims.size() == 1 ? tile.cells : 1), tile.threads[1] * (step.dims.size() == 1 ? 1 : tile.cells)};
+    double share = 1;
+    for (size_t d = 0; d < step.dims.size(); ++d)
+      share *= 1 - double(tile.steps * (step.dims[d].low + step.dims[d].high)) / extent[d];
+    bool some = true;
+    for (size_t d = 0; d < step.dims.size(); ++d)
+      some &= tile.steps * (step.dims[d].low + step.dims[d].high) < extent[d];
+    // Cells that several blocks compute are lost: less than half of a tile is not worth it.
+    if (some && share >= 0.4 && extent[0] * extent[1] * bytes <= 48 * 1024)
+      result.push_back(tile);
+  }
+  return result;
+}
