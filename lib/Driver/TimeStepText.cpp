@@ -44,7 +44,7 @@ static const char members[] = R"(  bool dead = false; ///< nobody looks at the b
     return true
 @CONDITIONS    ;
   }
-  template <typename Value> static bool same(const Value &a, const Value &b) { return std::memcmp(&a, &b, sizeof(Value)) == 0; }
+  template <typename Value> static bool same(const Value &a, const Value &b) { return std::memcmp((const void *)&a, (const void *)&b, sizeof(Value)) == 0; }
   /// Whether the newest launch is the same step as the one before it, with the buffers exchanged.
   bool continues() const {
     const Launch &launch = launches.back();

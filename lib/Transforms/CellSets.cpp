@@ -59,7 +59,7 @@ bool CellSets::isIndex(const std::string &atom) const {
 
 Poly CellSets::affine(const Poly &p) const {
   Poly result;
-  for (const auto &[monomial, factor] : p.terms) {
+  for (const auto &[monomial, factor] : plain(p).terms) {
     Poly term(factor), product(1);
     bool uniform = llvm::all_of(monomial, [&](llvm::StringRef a) {
       return isParameter(model, a.str()) || a.starts_with("gridDim.") || a.starts_with("blockDim.");
@@ -98,7 +98,7 @@ bool CellSets::isExact(const ExprRef &condition, bool taken) const {
   return comparisons.count(condition->text) && !facts.empty() && llvm::all_of(facts, [&](const Poly &fact) {
     Poly p = affine(fact);
     std::set<std::string> atoms = p.atoms();
-    return p.isAffine() && llvm::all_of(atoms, [&](const std::string &a) { return isIndex(a) || products.count(a) || isParameter(model, a); });
+    return p.isAffine() && llvm::all_of(atoms, [&](const std::string &a) { return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a); });
   });
 }
 
@@ -121,9 +121,11 @@ CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &
       return Stored::Unknown;
     if (then == other && (then == Stored::Never || then == Stored::Always))
       return then;
-    if ((then != Stored::Never && !isExact(s.expr, true)) || (other != Stored::Never && !isExact(s.expr, false)))
-      return Stored::Unknown;
-    return Stored::Known;
+    // Beside a set that is stored whole, it does not matter whether the other branch is taken for its cells.
+    bool exactThen = isExact(s.expr, true), exactOther = isExact(s.expr, false);
+    bool knownThen = then == Stored::Never || exactThen || (other == Stored::Always && exactOther);
+    bool knownOther = other == Stored::Never || exactOther || (then == Stored::Always && exactThen);
+    return knownThen && knownOther ? Stored::Known : Stored::Unknown;
   }
   for (StmtRef &child : s.body)
     if (stored(*child, stores) != Stored::Never)

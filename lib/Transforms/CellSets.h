@@ -22,7 +22,9 @@ ExprRef atCells(const ExprRef &e, const TimeStep &step, bool inIndex);
 /// Sets of cells, as conjunctions of p >= 0 over local coordinates (coordinate(d)) and what is the same for all threads.
 class CellSets {
 public:
-  CellSets(const KernelModel &model, const GridLayout &layout) : model(model), layout(layout) {}
+  /// `plain` makes polynomials of what depends on the launch alone.
+  CellSets(const KernelModel &model, const GridLayout &layout, std::function<Poly(const Poly &)> plain)
+      : model(model), layout(layout), plain(std::move(plain)) {}
   /// Says all that `condition` being `taken` says: it is a conjunction of affine comparisons.
   bool isExact(const ExprRef &condition, bool taken) const;
   /// Every cell on whose way to a store an inexact condition stands is stored either way.
@@ -45,6 +47,7 @@ private:
 
   const KernelModel &model;
   const GridLayout &layout;
+  std::function<Poly(const Poly &)> plain;
   mutable std::map<std::string, Poly> products;
 };
 

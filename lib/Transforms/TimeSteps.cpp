@@ -45,7 +45,8 @@ private:
   llvm::Error writeBody();
   void name();
   void holdReads(Stmt &body);
-  std::vector<Poly> factsOf(const Access &access) const;
+  std::vector<Poly> factsOf(const Access &access);
+  Poly withoutWrapping(Poly p, const std::vector<Poly> &facts);
   const TimeStep::Field *fieldRead(const std::string &array) const {
     auto it = llvm::find_if(step.fields, [&](const TimeStep::Field &f) { return f.in == array; });
     return it == step.fields.end() ? nullptr : &*it;
@@ -154,8 +155,29 @@ llvm::Error Recognizer::findFields() {
   return llvm::Error::success();
 }
 
+/// Differences of unsigned numbers are kept as atoms, for they may wrap around. Where the facts say that one does not, it
+/// is a difference of integers.
+Poly Recognizer::withoutWrapping(Poly p, const std::vector<Poly> &facts) {
+  for (const std::string &atom : p.atoms()) {
+    ExprRef e = model->atomExpr(atom);
+    if (!e || e->kind != ExprKind::Binary || e->text != "-" || !e->type.isInt() || e->type.isSigned)
+      continue;
+    Poly difference = withoutWrapping(model->poly(e->args[0]), facts) - withoutWrapping(model->poly(e->args[1]), facts);
+    std::vector<Poly> violated = facts;
+    violated.push_back(Poly(-1) - difference);
+    if (!isEmptySet(violated)) {
+      auto text = planText(*model, difference); // the same for all threads: a launch's own numbers tell
+      if (!text)
+        continue;
+      state.require(*text + " >= 0", "an unsigned difference is one of integers");
+    }
+    p = p.substitute(atom, difference);
+  }
+  return p;
+}
+
 /// What is known where an access runs: of the global indices, variables of loops, and arguments.
-std::vector<Poly> Recognizer::factsOf(const Access &access) const {
+std::vector<Poly> Recognizer::factsOf(const Access &access) {
   std::vector<Poly> facts;
   for (const Poly &fact : model->facts(access)) {
     std::set<std::string> atoms = fact.atoms();
@@ -168,6 +190,9 @@ std::vector<Poly> Recognizer::factsOf(const Access &access) const {
   }
   for (const GridLayout::Dimension &dim : layout.dims)
     facts.push_back(extentOf(dim.axis) - dim.index() - Poly(1));
+  for (unsigned round = 0; round < 2; ++round)
+    for (Poly &fact : facts)
+      fact = withoutWrapping(fact, facts);
   return facts;
 }
 
@@ -216,7 +241,7 @@ llvm::Error Recognizer::findDistances() {
       continue;
     if (access.subscripts.size() != 1 || !access.members().empty())
       return notApplicable("line {0}: '{1}' is accessed in a way that is not understood", access.stmt->line, access.array);
-    std::vector<Poly> distance = layout.along(access.subscripts[0] - own);
+    std::vector<Poly> distance = layout.along(withoutWrapping(access.subscripts[0], factsOf(access)) - own);
     if (writes) {
       if (!(access.subscripts[0] == own))
         return notApplicable("line {0}: it writes other cells than its own", access.stmt->line);
@@ -272,7 +297,7 @@ llvm::Error Recognizer::requireNoOverlap() {
 }
 
 llvm::Error Recognizer::findCells() {
-  CellSets sets(*model, layout);
+  CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   for (const TimeStep::Field &field : step.fields) {
     auto stores = [&](const Stmt &s) { return isStoreTo(s, field.out, *model); };
     if (llvm::Error e = sets.requireKnownStores(*kernel->body, stores))
@@ -382,7 +407,7 @@ llvm::Error Recognizer::writeBody() {
   step.index = str(atCells(wide ? wideExpr(index) : index, step, true));
   // Guards that say which cells are computed are known to hold.
   StmtRef body = kernel->body;
-  CellSets sets(*model, layout);
+  CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   auto storesAll = [&](const Stmt &s) { return llvm::any_of(step.fields, [&](const TimeStep::Field &f) { return isStoreTo(s, f.out, *model); }); };
   sets.dropGuards(*body, storesAll);
   holdReads(*body);
