@@ -142,14 +142,21 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
            (dim.low ? " - " + times(dim.low, n.at("most")) : "");
   };
   const TimeStep::Dimension &x = step.dims[0];
-  std::string column = "const int " + x.local + " = ", cellX = "const int " + x.cell + " = int(" + first(0) + ") + " + x.local + ";\n";
+  auto cellOf = [&](size_t d, const std::string &indent) {
+    const TimeStep::Dimension &dim = step.dims[d];
+    std::string text = indent + "const int " + dim.placed + " = int(" + first(d) + ") + " + dim.local + ";\n", ring = "(" + dim.ring + ")";
+    if (!dim.ring.empty())
+      text += indent + "const int " + dim.cell + " = (" + dim.placed + " % " + ring + " + " + ring + ") % " + ring + ";\n";
+    return text;
+  };
+  std::string column = "const int " + x.local + " = ";
   if (row) {
-    v["CELL"] = "    " + column + "threadIdx.x + " + n.at("cell") + " * " + number(tile.threads[0]) + ";\n    " + cellX;
+    v["CELL"] = "    " + column + "threadIdx.x + " + n.at("cell") + " * " + number(tile.threads[0]) + ";\n" + cellOf(0, "    ");
     v["PLACE"] = "";
   } else {
     const TimeStep::Dimension &y = step.dims[1];
-    v["PLACE"] = "  " + column + "threadIdx.x;\n  " + cellX;
-    v["CELL"] = "    const int " + y.local + " = threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + ";\n    const int " + y.cell + " = int(" + first(1) + ") + " + y.local + ";\n";
+    v["PLACE"] = "  " + column + "threadIdx.x;\n" + cellOf(0, "  ");
+    v["CELL"] = "    const int " + y.local + " = threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + ";\n" + cellOf(1, "    ");
   }
   v["INNERCELL"] = indented(v["CELL"], "  ");
   std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + "][" + x.local + "]";
@@ -180,6 +187,9 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   };
   v["VALID"] = within(n.at("step"));
   v["MIDDLE"] = within(n.at("most"));
+  for (const TimeStep::Dimension &dim : step.dims)
+    if (!dim.ring.empty()) // once
+      v["MIDDLE"] += " && " + dim.placed + " == " + dim.cell;
   v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return "        " + f.element + " " + f.result + ";\n"; });
   v["BODY"] = indented(step.body, "      ");
   v["NEXT"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
@@ -207,9 +217,12 @@ std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, 
   v["BUFFERS"] = each(step.fields, "", [](const TimeStep::Field &f, size_t i) {
     return "    " + f.element + " *buffers" + number(int64_t(i)) + "[2] = {launches[1]." + f.out + ", launch." + f.out + "};\n";
   });
-  v["EXTENTS"] = each(step.dims, "", [](const TimeStep::Dimension &d, size_t i) {
-    std::string axis(1, char('x' + d.axis));
-    return "    const int extent" + number(int64_t(i)) + " = int(launch.launchGrid." + axis + " * launch.launchBlock." + axis + ");\n";
+  auto ofLaunch = [](const std::string &name) -> std::string {
+    llvm::StringRef text = name;
+    return text.starts_with("grid.") ? "launch.launchGrid" + name.substr(4) : text.starts_with("block.") ? "launch.launchBlock" + name.substr(5) : "launch." + name;
+  };
+  v["EXTENTS"] = each(step.dims, "", [&](const TimeStep::Dimension &d, size_t i) {
+    return "    const int extent" + number(int64_t(i)) + " = int(" + IntExpr::of(d.threads).cxx(ofLaunch) + ");\n";
   });
   v["TILES"] = each(step.dims, ", ", [&](const TimeStep::Dimension &d, size_t i) {
     int64_t inner = extentOf(step, tile, i) - int64_t(tile.steps) * (d.low + d.high);

@@ -7,11 +7,6 @@ using namespace optiml;
 
 static constexpr unsigned mostPieces = 12;
 
-Poly optiml::extentOf(unsigned axis) {
-  std::string suffix(1, char('x' + axis));
-  return Poly::atom("gridDim." + suffix) * Poly::atom("blockDim." + suffix);
-}
-
 std::optional<std::string> optiml::launchText(const KernelModel &model, Poly p) {
   for (std::string axis : {"x", "y", "z"})
     p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis)).substitute("blockDim." + axis, Poly::atom("block." + axis));
@@ -139,10 +134,10 @@ llvm::Error CellSets::requireKnownStores(Stmt &body, const std::function<bool(co
   return llvm::Error::success();
 }
 
-SetPiece CellSets::piece(const std::vector<Poly> &facts, const std::vector<Poly> &distance) const {
+SetPiece CellSets::piece(const std::vector<Poly> &facts, const std::vector<Poly> &indices) const {
   SetPiece result;
   for (size_t d = 0; d < layout.dims.size(); ++d)
-    result.values.push_back(affine(layout.dims[d].index() + distance[d]));
+    result.values.push_back(affine(indices[d]));
   for (const Poly &fact : facts)
     if (Poly p = affine(fact); p.isAffine())
       result.facts.push_back(p);
@@ -156,7 +151,7 @@ llvm::Expected<std::vector<std::vector<Poly>>> CellSets::project(const std::vect
     coordinates.push_back(coordinate(d));
     if (ofThreads) {
       context.push_back(Poly::atom(coordinate(d)));
-      context.push_back(affine(extentOf(layout.dims[d].axis)) - Poly::atom(coordinate(d)) - Poly(1));
+      context.push_back(affine(layout.dims[d].extent) - Poly::atom(coordinate(d)) - Poly(1));
     }
   }
   std::set<std::string> varying;
@@ -186,12 +181,13 @@ std::string CellSets::cxx(const std::vector<std::vector<Poly>> &set, const TimeS
     names[coordinate(d)] = var(step.dims[d].cell, Type::makeInt());
   auto side = [&](const Poly &p) {
     Poly shorter = p;
-    for (const TimeStep::Dimension &dim : step.dims) { // one name for a product of two
-      Poly rest, extents;
-      Poly extent = extentOf(dim.axis);
+    for (size_t d = 0; d < step.dims.size(); ++d) { // one name for a product of two
+      const Poly &extent = layout.dims[d].extent;
+      if (extent.atoms().empty() || !llvm::StringRef(*extent.atoms().begin()).starts_with("blockDim."))
+        continue;
       auto it = shorter.terms.find(extent.terms.begin()->first);
       if (it != shorter.terms.end())
-        shorter = shorter + Poly(it->second) * (Poly::atom("@extent" + dim.extent) - extent);
+        shorter = shorter + Poly(it->second) * (Poly::atom("@extent" + step.dims[d].extent) - extent);
     }
     ExprRef e = substitute(polyExpr(model, shorter), names);
     return str(rewrite(e, [&](const ExprRef &part) -> ExprRef {

@@ -8,8 +8,6 @@
 
 namespace optiml {
 
-/// The number of threads along an axis, as it stands in facts.
-Poly extentOf(unsigned axis);
 /// Text of a polynomial of parameters and extents for a condition on a launch.
 std::optional<std::string> launchText(const KernelModel &model, Poly p);
 
@@ -29,8 +27,8 @@ public:
   bool isExact(const ExprRef &condition, bool taken) const;
   /// Every cell on whose way to a store an inexact condition stands is stored either way.
   llvm::Error requireKnownStores(Stmt &body, const std::function<bool(const Stmt &)> &stores) const;
-  /// Where `facts` hold: the cell at a distance from the thread's own.
-  SetPiece piece(const std::vector<Poly> &facts, const std::vector<Poly> &distance) const;
+  /// Where `facts` hold: the cell with these indices.
+  SetPiece piece(const std::vector<Poly> &facts, const std::vector<Poly> &indices) const;
   /// `ofThreads`: of cells that have a thread. NotApplicable when it is no union of a few affine sets.
   llvm::Expected<std::vector<std::vector<Poly>>> project(const std::vector<SetPiece> &pieces, bool ofThreads) const;
   std::string cxx(const std::vector<std::vector<Poly>> &set, const TimeStep &step) const;

@@ -69,6 +69,11 @@ bool uniform(const KernelModel &model, const Poly &p) {
 
 } // namespace
 
+std::optional<Poly> optiml::quotient(const Poly &a, const Poly &b) {
+  Quotient q = divided(a, b);
+  return q.rest.terms.empty() ? std::optional(q.quotient) : std::nullopt;
+}
+
 std::vector<Poly> GridLayout::along(Poly distance) const {
   std::vector<Poly> result(dims.size());
   for (size_t d = dims.size(); d-- > 1;) {
@@ -86,6 +91,8 @@ llvm::Expected<GridLayout> optiml::gridLayout(const KernelModel &model, const Po
   for (unsigned axis = 0; axis < 3; ++axis) {
     GridLayout::Dimension dim;
     dim.axis = axis;
+    std::string suffix(1, char('x' + axis));
+    dim.extent = Poly::atom("gridDim." + suffix) * Poly::atom("blockDim." + suffix);
     std::string name = *dim.index().atoms().begin();
     if (!own.mentions(name))
       continue;
@@ -106,10 +113,9 @@ llvm::Expected<GridLayout> optiml::gridLayout(const KernelModel &model, const Po
   if (!(layout.dims[0].stride == Poly(1)))
     return notApplicable("cells that lie side by side belong to no axis of the launch");
   for (size_t d = 0; d + 1 < layout.dims.size(); ++d) {
-    Quotient q = divided(layout.dims[d + 1].stride, layout.dims[d].stride);
-    if (!q.rest.terms.empty())
+    layout.dims[d].length = quotient(layout.dims[d + 1].stride, layout.dims[d].stride);
+    if (!layout.dims[d].length)
       return notApplicable("the strides of the grid's dimensions are no multiples of each other");
-    layout.dims[d].length = q.quotient;
   }
   std::vector<Poly> shifts = layout.along(rest);
   for (size_t d = 0; d < shifts.size(); ++d)

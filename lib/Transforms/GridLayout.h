@@ -13,12 +13,16 @@ struct GridLayout {
     Poly stride, shift;
     /// How many cells there are before the next dimension's index changes; the last dimension has none.
     std::optional<Poly> length;
+    Poly extent; ///< number of threads
     Poly index() const { return Poly::atom(std::string("globalIdx.") + char('x' + axis)); }
   };
   std::vector<Dimension> dims; ///< the fastest first
   /// A distance in memory as a distance along each dimension.
   std::vector<Poly> along(Poly distance) const;
 };
+
+/// a / b where it leaves no rest.
+std::optional<Poly> quotient(const Poly &a, const Poly &b);
 
 /// The layout of a thread's own element. NotApplicable when the indices are no coordinates.
 llvm::Expected<GridLayout> gridLayout(const KernelModel &model, const Poly &own);

@@ -12,9 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Transforms/TimeSteps.h"
+#include "CellRules.h"
 #include "CellSets.h"
-#include "Distribute.h"
+#include "FlatIndex.h"
 #include "GridLayout.h"
+#include "SharedTile.h"
+#include "ThreadMapping.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -32,16 +35,22 @@ private:
   std::optional<KernelModel> model;
   GridLayout layout;
   TimeStep step;
-  std::map<const Access *, std::vector<Poly>> distances; ///< of the fields' reads, along each dimension
+  std::map<const Access *, std::vector<CellDistance>> places; ///< of the fields' reads, along each dimension
+  std::map<size_t, Poly> rings; ///< dimensions whose ends meet, and how many cells they have
+  std::optional<FlatIndex> flat;
+  std::vector<Poly> common;     ///< facts about all cells that are computed
   std::set<std::string> taken;
 
   llvm::Error prepare();
   llvm::Error findFields();
   llvm::Error findDistances();
-  llvm::Error requireOwnAddresses(const Access &access, const std::vector<Poly> &distance);
+  llvm::Error requireOwnAddresses(const Access &access, const std::vector<CellDistance> &distances, const std::vector<Poly> &facts);
   llvm::Error requireNotNegative(const Poly &p, const std::vector<Poly> &facts, const Access &access);
   llvm::Error requireNoOverlap();
+  llvm::Error requireFieldsApart(const std::string &a, const std::string &b);
+  llvm::Expected<std::string> rangeOf(const std::string &field);
   llvm::Error findCells();
+  llvm::Error requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length);
   llvm::Error writeBody();
   void name();
   void holdReads(Stmt &body);
@@ -76,6 +85,8 @@ llvm::Error Recognizer::prepare() {
     if (axis.other)
       return notApplicable("line {0}: it uses a thread's place in its block", axis.otherLine);
   inlinePointerLocals(*kernel);
+  if (!axes[1].global && !axes[2].global)
+    flat = takeApartFlatIndex(*kernel);
   unsigned opaque = 0;
   walk(*kernel->body, [&](Stmt &s) {
     if (s.kind == StmtKind::Opaque && !opaque)
@@ -119,6 +130,12 @@ llvm::Error Recognizer::findFields() {
   if (!layoutOf)
     return layoutOf.takeError();
   layout = std::move(*layoutOf);
+  if (flat) {
+    if (layout.dims.size() != 2 || layout.dims[0].axis != 0)
+      return notApplicable("a row of threads, but no grid that it runs over");
+    layout.dims[0].extent = flat->width;
+    layout.dims[1].extent = flat->height;
+  }
   for (const Access &access : model->accesses()) {
     if (!access.read || access.space != Space::Global || access.array.find('.') != std::string::npos || !model->param(access.array))
       continue;
@@ -189,7 +206,7 @@ std::vector<Poly> Recognizer::factsOf(const Access &access) {
       facts.push_back(fact);
   }
   for (const GridLayout::Dimension &dim : layout.dims)
-    facts.push_back(extentOf(dim.axis) - dim.index() - Poly(1));
+    facts.push_back(dim.extent - dim.index() - Poly(1));
   for (unsigned round = 0; round < 2; ++round)
     for (Poly &fact : facts)
       fact = withoutWrapping(fact, facts);
@@ -210,29 +227,49 @@ llvm::Error Recognizer::requireNotNegative(const Poly &p, const std::vector<Poly
 }
 
 /// Two cells whose indices differ have different addresses: all but the slowest index stay inside of a row.
-llvm::Error Recognizer::requireOwnAddresses(const Access &access, const std::vector<Poly> &distance) {
-  std::vector<Poly> facts = factsOf(access);
-  for (size_t d = 0; d + 1 < layout.dims.size(); ++d) {
-    const GridLayout::Dimension &dim = layout.dims[d];
-    Poly at = dim.index() + dim.shift + distance[d];
-    for (const Poly &p : {at, *dim.length - at - Poly(1)})
-      if (llvm::Error e = requireNotNegative(p, facts, access))
-        return e;
-  }
+llvm::Error Recognizer::requireOwnAddresses(const Access &access, const std::vector<CellDistance> &distances, const std::vector<Poly> &facts) {
+  for (size_t d = 0; d + 1 < layout.dims.size(); ++d)
+    for (const IndexCase &one : distances[d].cases) {
+      const GridLayout::Dimension &dim = layout.dims[d];
+      std::vector<Poly> where = facts;
+      where.insert(where.end(), one.facts.begin(), one.facts.end());
+      Poly at = one.value + dim.shift;
+      for (const Poly &p : {at, *dim.length - at - Poly(1)})
+        if (llvm::Error e = requireNotNegative(p, where, access))
+          return e;
+    }
   return llvm::Error::success();
 }
 
 llvm::Error Recognizer::findDistances() {
   for (const GridLayout::Dimension &dim : layout.dims)
-    step.dims.push_back({dim.axis, 0, 0, "", "", ""});
-  const Access *store = nullptr;
-  for (const Access &access : model->accesses()) {
-    if (access.space != Space::Global || (!fieldWritten(access.array) && !fieldRead(access.array)))
-      continue;
-    if (!store && access.write)
-      store = &access;
+    step.dims.push_back({dim.axis, 0, 0, launchText(*model, dim.extent).value_or(""), "", "", "", "", ""});
+  std::vector<const Access *> stores;
+  for (const Access &access : model->accesses())
+    if (access.space == Space::Global && access.write)
+      stores.push_back(&access);
+  const Poly own = stores.front()->subscripts[0];
+  if (flat) {
+    auto width = launchText(*model, flat->width), height = launchText(*model, flat->height);
+    for (const Access *store : stores) {
+      std::vector<Poly> beyond = model->facts(*store);
+      beyond.push_back(layout.dims[1].index() - flat->height);
+      if (!width || !height || !isEmptySet(beyond))
+        return notApplicable("line {0}: how many cells it writes is not known", store->stmt->line);
+    }
+    state.require("(" + *width + ") >= 1 && (" + *height + ") >= 1 && (" + *width + ") * (" + *height + ") <= " + threadsAlong(0), "every cell has a thread");
   }
-  const Poly own = store->subscripts[0];
+  // What is known of all cells that are computed; other threads need not read.
+  common = factsOf(*stores.front());
+  for (const Access *store : stores)
+    if (factsOf(*store) != common)
+      common.clear();
+  std::vector<std::optional<Poly>> cells(layout.dims.size());
+  for (size_t d = 0; d < layout.dims.size(); ++d) {
+    auto least = lowerBound(*model, layout.dims[d].index(), common), most = upperBound(*model, layout.dims[d].index(), common);
+    if (least && most && *least == Poly(0))
+      cells[d] = *most + Poly(1);
+  }
   for (const Access &access : model->accesses()) {
     if (access.space != Space::Global)
       continue;
@@ -241,33 +278,27 @@ llvm::Error Recognizer::findDistances() {
       continue;
     if (access.subscripts.size() != 1 || !access.members().empty())
       return notApplicable("line {0}: '{1}' is accessed in a way that is not understood", access.stmt->line, access.array);
-    std::vector<Poly> distance = layout.along(withoutWrapping(access.subscripts[0], factsOf(access)) - own);
-    if (writes) {
-      if (!(access.subscripts[0] == own))
-        return notApplicable("line {0}: it writes other cells than its own", access.stmt->line);
-    } else {
-      std::vector<Poly> loops;
-      model->addLoopFacts(access.path, loops);
-      for (size_t d = 0; d < distance.size(); ++d) {
-        auto low = lowerBound(*model, distance[d], loops), high = upperBound(*model, distance[d], loops);
-        bool known = distance[d].isAffine() && low && high && low->constant() && high->constant();
-        for (const std::string &atom : distance[d].atoms())
-          known &= model->loopOf(atom).has_value();
-        if (!known)
-          return notApplicable("line {0}: '{1}' is not read at a constant distance from the cell that is written", access.stmt->line, access.array);
-        step.dims[d].low = std::max(step.dims[d].low, -*low->constant());
-        step.dims[d].high = std::max(step.dims[d].high, *high->constant());
-      }
-      distances[&access] = distance;
+    std::vector<Poly> facts = factsOf(access);
+    facts.insert(facts.end(), common.begin(), common.end());
+    if (writes && !(access.subscripts[0] == own))
+      return notApplicable("line {0}: it writes other cells than its own", access.stmt->line);
+    auto distances = cellDistances(*model, layout, own, withoutWrapping(access.subscripts[0], facts), facts, cells);
+    if (!distances)
+      return notApplicable("line {0}: '{1}' is read {2} from the cell that is written", access.stmt->line, access.array, llvm::toString(distances.takeError()));
+    for (size_t d = 0; d < distances->size(); ++d) {
+      const CellDistance &one = (*distances)[d];
+      step.dims[d].low = std::max(step.dims[d].low, one.low);
+      step.dims[d].high = std::max(step.dims[d].high, one.high);
+      if (!one.ring)
+        continue;
+      if (rings.count(d) && !(rings.at(d) == *one.ring))
+        return notApplicable("line {0}: rings of different lengths", access.stmt->line);
+      rings[d] = *one.ring;
     }
-    if (llvm::Error e = requireOwnAddresses(access, distance))
+    if (llvm::Error e = requireOwnAddresses(access, *distances, facts))
       return e;
+    places[&access] = std::move(*distances);
   }
-  int64_t reach = 0;
-  for (const TimeStep::Dimension &dim : step.dims)
-    reach = std::max({reach, dim.low, dim.high});
-  if (reach > 8)
-    return notApplicable("a step looks {0} cells far", reach);
   return llvm::Error::success();
 }
 
@@ -286,7 +317,7 @@ llvm::Error Recognizer::requireNoOverlap() {
   for (auto a = fields.begin(); a != fields.end(); ++a) {
     for (auto b = std::next(a); b != fields.end(); ++b)
       if (fieldWritten(*a) || fieldWritten(*b))
-        if (llvm::Error e = requireDisjoint(state, *model, *a, *b, false))
+        if (llvm::Error e = requireFieldsApart(*a, *b))
           return e;
     for (const std::string &other : others)
       if (fieldWritten(*a))
@@ -296,8 +327,65 @@ llvm::Error Recognizer::requireNoOverlap() {
   return llvm::Error::success();
 }
 
+/// The bytes that a launch touches of a field: where they begin, and how many they are, as a condition writes it.
+llvm::Expected<std::string> Recognizer::rangeOf(const std::string &field) {
+  std::string low, end;
+  for (const auto &[access, distances] : places) {
+    if (access->array != field)
+      continue;
+    Poly least, most;
+    for (size_t d = 0; d < distances.size(); ++d) {
+      const GridLayout::Dimension &dim = layout.dims[d];
+      std::optional<Poly> from, to;
+      if (rings.count(d)) {
+        from = Poly(0);
+        to = rings.at(d) - Poly(1);
+      } else { // the index goes no farther than the step looks
+        std::vector<Poly> facts = factsOf(*access);
+        facts.insert(facts.end(), common.begin(), common.end());
+        from = lowerBound(*model, dim.index(), facts);
+        to = upperBound(*model, dim.index(), facts);
+        if (from && to && !distances[d].rule) {
+          from = lowerBound(*model, dim.index() + distances[d].distance, facts);
+          to = upperBound(*model, dim.index() + distances[d].distance, facts);
+        } else if (from && to) {
+          from = *from - Poly(distances[d].low);
+          to = *to + Poly(distances[d].high);
+        }
+      }
+      auto stride = launchText(*model, dim.stride);
+      if (!from || !to || !stride)
+        return notApplicable("line {0}: which part of '{1}' is accessed is not known", access->stmt->line, field);
+      if (!dim.stride.constant())
+        state.require("(" + *stride + ") >= 0", "index arithmetic assumes it");
+      least = least + dim.stride * (*from + dim.shift);
+      most = most + dim.stride * (*to + dim.shift);
+    }
+    auto first = launchText(*model, least), last = launchText(*model, most + Poly(1));
+    if (!first || !last)
+      return notApplicable("line {0}: which part of '{1}' is accessed is not known", access->stmt->line, field);
+    low = low.empty() || low == *first ? *first : "min(" + low + ", " + *first + ")";
+    end = end.empty() || end == *last ? *last : "max(" + end + ", " + *last + ")";
+  }
+  std::string bytes = std::to_string(model->param(field)->type.pointee->bytes);
+  return field + " + " + bytes + " * (" + low + "), " + bytes + " * (" + end + " - (" + low + "))";
+}
+
+llvm::Error Recognizer::requireFieldsApart(const std::string &a, const std::string &b) {
+  if (model->param(a)->type.isRestrict && model->param(b)->type.isRestrict)
+    return llvm::Error::success();
+  auto first = rangeOf(a), second = rangeOf(b);
+  if (!first || !second)
+    return llvm::joinErrors(first ? llvm::Error::success() : first.takeError(), second ? llvm::Error::success() : second.takeError());
+  state.require("disjoint(" + *first + ", " + *second + ")", a + " and " + b + " must not overlap");
+  return llvm::Error::success();
+}
+
 llvm::Error Recognizer::findCells() {
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
+  std::vector<Poly> self;
+  for (const GridLayout::Dimension &dim : layout.dims)
+    self.push_back(dim.index());
   for (const TimeStep::Field &field : step.fields) {
     auto stores = [&](const Stmt &s) { return isStoreTo(s, field.out, *model); };
     if (llvm::Error e = sets.requireKnownStores(*kernel->body, stores))
@@ -305,10 +393,13 @@ llvm::Error Recognizer::findCells() {
     std::vector<SetPiece> pieces;
     for (const Access &access : model->accesses())
       if (access.write && access.array == field.out)
-        pieces.push_back(sets.piece(factsOf(access), std::vector<Poly>(layout.dims.size())));
+        pieces.push_back(sets.piece(factsOf(access), self));
     auto inside = sets.project(pieces, true);
     if (!inside)
       return inside.takeError();
+    for (const auto &[d, length] : rings)
+      if (llvm::Error e = requireWholeRing(*inside, d, length))
+        return e;
     std::string text = sets.cxx(*inside, step);
     if (&field == &step.fields.front())
       step.inside = text;
@@ -316,18 +407,54 @@ llvm::Error Recognizer::findCells() {
       return notApplicable("it writes more cells of one array than of another");
   }
   std::vector<SetPiece> reads;
-  for (const auto &[access, distance] : distances) {
-    if (llvm::any_of(distance, [](const Poly &d) { return !d.terms.empty(); })) {
-      for (const auto &[condition, taken] : access->guards)
-        if (!sets.isExact(condition, taken))
-          return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
+  for (const auto &[access, distances] : places) {
+    bool isOwn = access->write || llvm::all_of(distances, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
+    if (isOwn) // it is there where the cell is computed
+      continue;
+    for (const auto &[condition, taken] : access->guards)
+      if (!sets.isExact(condition, taken))
+        return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
+    std::vector<Poly> facts = factsOf(*access);
+    facts.insert(facts.end(), common.begin(), common.end());
+    std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> products = {{{}, facts}}; // values, facts
+    for (const CellDistance &one : distances) {
+      std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> more;
+      for (const auto &[values, known] : products)
+        for (const IndexCase &c : one.cases) {
+          more.push_back({values, known});
+          more.back().first.push_back(c.value);
+          more.back().second.insert(more.back().second.end(), c.facts.begin(), c.facts.end());
+        }
+      products = std::move(more);
     }
-    reads.push_back(sets.piece(factsOf(*access), distance));
+    for (const auto &[values, known] : products)
+      reads.push_back(sets.piece(known, values));
+  }
+  if (reads.empty()) {
+    step.needed = "false";
+    return llvm::Error::success();
   }
   auto needed = sets.project(reads, false);
   if (!needed)
     return needed.takeError();
   step.needed = sets.cxx(*needed, step);
+  return llvm::Error::success();
+}
+
+/// Every cell of the ring is computed, whatever the other indices are.
+llvm::Error Recognizer::requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length) {
+  Poly at = Poly::atom(coordinate(d));
+  for (const std::vector<Poly> &conjunction : cells)
+    for (const Poly &p : conjunction)
+      if (p.mentions(coordinate(d)) && !isEmptySet({at, length - at - Poly(1), Poly(-1) - p}))
+        return notApplicable("what it reads around the grid is not all computed");
+  auto text = launchText(*model, layout.dims[d].extent - length);
+  auto positive = planText(*model, length - Poly(1));
+  if (!text || !positive)
+    return notApplicable("how many cells there are around the grid is not known");
+  state.require("(" + *text + ") >= 0", "every cell around the grid has a thread");
+  state.require("(" + *positive + ") >= 0", "there are cells around the grid");
+  step.dims[d].ring = str(polyExpr(*model, length));
   return llvm::Error::success();
 }
 
@@ -340,6 +467,7 @@ void Recognizer::name() {
     step.dims[d].cell = freshName(taken, cells[d]);
     step.dims[d].local = freshName(taken, locals[d]);
     step.dims[d].extent = freshName(taken, extents[d]);
+    step.dims[d].placed = !rings.count(d) ? step.dims[d].cell : freshName(taken, std::string("placed") + char('X' + d));
   }
   for (TimeStep::Field &field : step.fields) {
     field.now = freshName(taken, field.in + "_now");
@@ -386,12 +514,17 @@ llvm::Error Recognizer::writeBody() {
       replaced[access.node.get()] = var(field->result, access.node->type);
       continue;
     }
-    auto it = distances.find(&access);
-    if (it == distances.end())
+    auto it = places.find(&access);
+    if (it == places.end())
       continue;
     ExprRef element = var(fieldRead(access.array)->now, access.root->type);
-    for (size_t d = step.dims.size(); d-- > 0;)
-      element = subscript(element, add(var(step.dims[d].local, Type::makeInt()), polyExpr(*model, it->second[d])), access.node->type);
+    for (size_t d = step.dims.size(); d-- > 0;) {
+      const CellDistance &one = it->second[d];
+      ExprRef at = add(var(step.dims[d].local, Type::makeInt()), polyExpr(*model, one.distance));
+      if (one.rule) // as far from the own cell as the rule says
+        at = sub(add(at, atCells(one.rule->at(polyExpr(*model, one.rule->coordinate)), step, true)), var(step.dims[d].cell, Type::makeInt()));
+      element = subscript(element, at, access.node->type);
+    }
     replaced[access.node.get()] = element;
   }
   const Access *store = nullptr;
@@ -427,6 +560,7 @@ llvm::Error Recognizer::writeBody() {
   Kernel alone;
   alone.name = "body";
   alone.body = body;
+  removeUnused(alone);
   std::string text = print(alone);
   size_t begin = text.find("{\n") + 2, end = text.rfind('}');
   step.body = text.substr(begin, end - begin);
@@ -454,9 +588,8 @@ llvm::Expected<TimeStep> Recognizer::run() {
     if (llvm::Error e = (this->*part)())
       return std::move(e);
   for (unsigned axis = 0; axis < 3; ++axis) {
-    std::string threads = threadsAlong(axis);
-    bool used = llvm::any_of(step.dims, [&](const TimeStep::Dimension &d) { return d.axis == axis; });
-    state.require(threads + (used ? " <= 1073741824" : " == 1"), used ? "indices are ints" : "one thread a cell");
+    bool used = flat ? axis == 0 : llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.axis == axis; });
+    state.require(threadsAlong(axis) + (used ? " <= 1073741824" : " == 1"), used ? "indices are ints" : "one thread a cell");
   }
   step.conditions = state.rewrite.conditions;
   return std::move(step);

@@ -26,11 +26,14 @@ struct TimeStep {
   };
   /// A direction of the grid.
   struct Dimension {
-    unsigned axis = 0;         ///< of the launch: along it threads count the cells
+    unsigned axis = 0;         ///< of the launch's indices
     int64_t low = 0, high = 0; ///< a step looks at cells from -low to +high
+    std::string threads;       ///< how many cells have a thread, over the launch (IntExpr.h)
     std::string cell;          ///< name of a cell's index
     std::string local;         ///< name of its index in the tile
-    std::string extent;        ///< name of the number of threads
+    std::string extent;        ///< name of the number of cells that have a thread
+    std::string ring;          ///< C++: where the ends meet, how many cells there are; empty elsewhere
+    std::string placed;        ///< name of a cell's index before it is taken around the ring; elsewhere that of `cell`
   };
   /// A value of a cell that is the same in every step.
   struct Held {
