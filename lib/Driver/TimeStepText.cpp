@@ -37,6 +37,37 @@ __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@
 }
 )";
 
+/// Three dimensions: a block moves along the last one. Each step is done a few planes behind the one before it, so that the
+/// planes that it looks at are there, and one barrier a plane is enough.
+static const char streamingKernel[] = R"(
+__global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@CONSTANTS) {
+  constexpr int @most = @MOST@SIZES, @cells = @CELLS, @planes = @PLANES, @slots = @SLOTS;
+@TILES@PLACE  for (int @front = 0; @front < @planes + @BEHIND; ++@front) {
+    __syncthreads();
+#pragma unroll
+    for (int @step = 0; @step <= @most; ++@step) {
+      const int @plane = @front - @LAG;
+      if (@step > @steps || @OUTSIDE)
+        continue;
+@CELLZ@NOW#pragma unroll
+      for (int @cell = 0; @cell < @cells; ++@cell) {
+@CELL        if (@step > 0 && !(@VALID))
+          continue;
+        if (@OWN) {
+          if (@step == 0) {
+@LOAD            continue;
+          }
+@RESULTS@BODY          if (@step < @steps) {
+@NEXT          } else if (@MIDDLE) {
+@STORE          }
+        } else if (@step < @steps && (@NEEDED)) { // keeps what it is
+@KEEP        }
+      }
+    }
+  }
+}
+)";
+
 static const char members[] = R"(  bool dead = false; ///< nobody looks at the buffers that the last step reads
 
   /// What each launch must be like.
@@ -64,7 +95,7 @@ static const char members[] = R"(  bool dead = false; ///< nobody looks at the b
       return false;
     const Launch &launch = launches[0];
 @BUFFERS@EXTENTS    const dim3 tiles(@TILES);
-    if (tiles.y > 65535)
+    if (tiles.y > 65535 || tiles.z > 65535)
       return false;
     // After each pass the cells are in the other buffers, and in the end where the steps would have left them.
     long long passes = (count + most - 1) / most;
@@ -97,6 +128,8 @@ std::string times(int64_t n, const std::string &steps) { return n == 1 ? steps :
 
 unsigned extentOf(const TimeStep &step, const TimeTile &tile, size_t d) {
   bool row = step.dims.size() == 1;
+  if (d == 2)
+    return tile.planes + tile.steps * unsigned(step.dims[2].low + step.dims[2].high);
   return d == 0 ? tile.threads[0] * (row ? tile.cells : 1) : tile.threads[1] * tile.cells;
 }
 
@@ -117,7 +150,7 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   std::map<std::string, std::string> v(step.names.begin(), step.names.end());
   const auto &n = step.names;
   v["P"] = prefix;
-  bool row = step.dims.size() == 1;
+  bool row = step.dims.size() == 1, streams = step.dims.size() == 3;
   v["THREADS"] = number(tile.threads[0] * tile.threads[1]);
   v["MOST"] = number(tile.steps);
   v["CELLS"] = number(tile.cells);
@@ -129,15 +162,20 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   });
   v["EXTENTS"] = each(step.dims, "", [](const TimeStep::Dimension &d, size_t) { return ", int " + d.extent; });
   v["CONSTANTS"] = step.parameters;
-  const char *sizes[] = {"width", "height"};
+  const char *sizes[] = {"width", "height", "planes"};
   v["SIZES"] = each(step.dims, "", [&](const TimeStep::Dimension &, size_t d) {
-    return ", " + n.at(sizes[d]) + " = " + number(extentOf(step, tile, d));
+    return d == 2 ? std::string() : ", " + n.at(sizes[d]) + " = " + number(extentOf(step, tile, d));
   });
   std::string shape = (row ? "" : "[" + n.at("height") + "]") + "[" + n.at("width") + "]";
-  v["TILES"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return "  __shared__ " + f.element + " " + tileOf(i) + "[2]" + shape + ";\n"; }) +
+  if (streams)
+    shape = "[" + n.at("slots") + "]" + shape;
+  std::string versions = streams ? "[" + n.at("most") + "]" : "[2]";
+  v["TILES"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n"; }) +
                each(step.held, "", [&](const TimeStep::Held &h, size_t) { return "  " + h.type + " " + h.name + "[" + n.at("cells") + "];\n"; });
   auto first = [&](size_t d) { // the index of the tile's first cell
     const TimeStep::Dimension &dim = step.dims[d];
+    if (d == 2)
+      return "blockIdx.z * " + n.at("planes") + (dim.low ? " - " + times(dim.low, n.at("most")) : "");
     return std::string("blockIdx.") + char('x' + d) + " * (" + n.at(sizes[d]) + " - " + times(dim.low + dim.high, n.at("most")) + ")" +
            (dim.low ? " - " + times(dim.low, n.at("most")) : "");
   };
@@ -160,23 +198,29 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   }
   v["INNERCELL"] = indented(v["CELL"], "  ");
   std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + "][" + x.local + "]";
+  if (streams)
+    at = "[" + step.dims[2].local + " % " + n.at("slots") + "]" + at;
   v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) { return d.cell + " >= 0 && " + d.cell + " < " + d.extent; }) +
              (step.inside == "true" ? "" : step.inside.find("||") != std::string::npos ? " && (" + step.inside + ")" : " && " + step.inside);
   v["NEEDED"] = step.needed;
-  std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]";
-  std::string define = "      const auto " + n.at("cellIndex") + " = " + step.index + ";\n";
-  v["LOAD"] = define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    return "      " + tileOf(i) + "[0]" + at + " = " + buffer("from", i) + cellsIndex + ";\n";
-  }) + each(step.held, "", [&](const TimeStep::Held &h, size_t) { return "      " + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n"; });
-  v["KEEP"] = define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    return "      " + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n      " + tileOf(i) + "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
+  std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]", in = streams ? "          " : "      ";
+  std::string define = "const auto " + n.at("cellIndex") + " = " + step.index + ";\n";
+  v["LOAD"] = (streams ? "  " : "") + in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    return (streams ? "  " : "") + in + tileOf(i) + "[0]" + at + " = " + buffer("from", i) + cellsIndex + ";\n";
+  }) + each(step.held, "", [&](const TimeStep::Held &h, size_t) { return in + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n"; });
+  v["KEEP"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    if (streams)
+      return in + tileOf(i) + "[" + n.at("step") + " % " + n.at("most") + "]" + at + " = (" + n.at("step") + " % 2 ? " + buffer("second", i) + " : " +
+             buffer("first", i) + ")" + cellsIndex + ";\n";
+    return in + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n" + in + tileOf(i) + "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
   });
+  std::string before = streams ? n.at("step") + " > 0 ? " + n.at("step") + " - 1 : 0" : "(" + n.at("step") + " - 1) % 2";
   v["NOW"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return "    const " + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) + "[(" + n.at("step") + " - 1) % 2];\n";
+    return (streams ? "      const " : "    const ") + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) + "[" + before + "];\n";
   });
   auto within = [&](const std::string &steps) {
     std::string text;
-    for (size_t d = 0; d < step.dims.size(); ++d) {
+    for (size_t d = 0; d < std::min<size_t>(2, step.dims.size()); ++d) {
       const TimeStep::Dimension &dim = step.dims[d];
       if (dim.low)
         text += (text.empty() ? "" : " && ") + dim.local + " >= " + times(dim.low, steps);
@@ -190,13 +234,26 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   for (const TimeStep::Dimension &dim : step.dims)
     if (!dim.ring.empty()) // once
       v["MIDDLE"] += " && " + dim.placed + " == " + dim.cell;
-  v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return "        " + f.element + " " + f.result + ";\n"; });
-  v["BODY"] = indented(step.body, "      ");
+  v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return (streams ? "          " : "        ") + f.element + " " + f.result + ";\n"; });
+  v["BODY"] = indented(step.body, streams ? "        " : "      ");
   v["NEXT"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return "          " + tileOf(i) + "[" + n.at("step") + " % 2]" + at + " = " + f.result + ";\n";
+    return (streams ? "            " : "          ") + tileOf(i) + "[" + n.at("step") + " % " + (streams ? n.at("most") : "2") + "]" + at + " = " + f.result + ";\n";
   });
-  v["STORE"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return "          " + buffer("to", i) + index + " = " + f.result + ";\n"; });
-  return filled(kernelHead, v);
+  v["STORE"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return (streams ? "            " : "          ") + buffer("to", i) + index + " = " + f.result + ";\n"; });
+  if (!streams)
+    return filled(kernelHead, v);
+  const TimeStep::Dimension &z = step.dims[2];
+  v["CELL"] = indented(v["CELL"], "    ");
+  v["PLANES"] = number(tile.planes);
+  v["SLOTS"] = number(z.low + z.high + 2);
+  v["BEHIND"] = times(z.low + z.high + 1, n.at("most"));
+  v["LAG"] = times(z.high + 1, n.at("step"));
+  v["OUTSIDE"] = z.local + " < " + number(z.low) + " * " + n.at("step") + " || " + z.local + " >= " + n.at("planes") + " + " +
+                 times(z.low + z.high, n.at("most")) + " - " + number(z.high) + " * " + n.at("step");
+  v["plane"] = z.local;
+  v["CELLZ"] = cellOf(2, "      ");
+  v["MIDDLE"] += " && " + z.local + " >= " + number(z.low) + " * " + n.at("most") + " && " + z.local + " < " + n.at("planes") + " + " + number(z.low) + " * " + n.at("most");
+  return filled(streamingKernel, v);
 }
 
 std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, const LoopTextNames &names) {

@@ -175,6 +175,18 @@ llvm::Expected<std::vector<std::vector<Poly>>> CellSets::project(const std::vect
   return std::move(*sets);
 }
 
+bool CellSets::within(const std::vector<Poly> &cells, std::vector<Poly> of) const {
+  for (size_t d = 0; d < layout.dims.size(); ++d) {
+    of.push_back(Poly::atom(coordinate(d)));
+    of.push_back(layout.dims[d].extent - Poly::atom(coordinate(d)) - Poly(1));
+  }
+  return llvm::all_of(of, [&](const Poly &p) {
+    std::vector<Poly> outside = cells;
+    outside.push_back(Poly(-1) - p);
+    return isEmptySet(outside);
+  });
+}
+
 std::string CellSets::cxx(const std::vector<std::vector<Poly>> &set, const TimeStep &step) const {
   std::map<std::string, ExprRef> names;
   for (size_t d = 0; d < step.dims.size(); ++d)

@@ -31,6 +31,8 @@ public:
   SetPiece piece(const std::vector<Poly> &facts, const std::vector<Poly> &indices) const;
   /// `ofThreads`: of cells that have a thread. NotApplicable when it is no union of a few affine sets.
   llvm::Expected<std::vector<std::vector<Poly>>> project(const std::vector<SetPiece> &pieces, bool ofThreads) const;
+  /// All cells of a conjunction are in another one and have threads.
+  bool within(const std::vector<Poly> &cells, std::vector<Poly> of) const;
   std::string cxx(const std::vector<std::vector<Poly>> &set, const TimeStep &step) const;
   /// Takes away guards that hold for every cell that is stored.
   void dropGuards(Stmt &body, const std::function<bool(const Stmt &)> &stores) const;

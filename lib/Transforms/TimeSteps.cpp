@@ -349,8 +349,16 @@ llvm::Expected<std::string> Recognizer::rangeOf(const std::string &field) {
           from = lowerBound(*model, dim.index() + distances[d].distance, facts);
           to = upperBound(*model, dim.index() + distances[d].distance, facts);
         } else if (from && to) {
-          from = *from - Poly(distances[d].low);
-          to = *to + Poly(distances[d].high);
+          bool stays = llvm::all_of(distances[d].cases, [&](const IndexCase &one) { // among the cells
+            std::vector<Poly> below = facts;
+            below.insert(below.end(), one.facts.begin(), one.facts.end());
+            std::vector<Poly> above = below;
+            below.push_back(*from - one.value - Poly(1));
+            above.push_back(one.value - *to - Poly(1));
+            return isEmptySet(below) && isEmptySet(above);
+          });
+          from = *from - Poly(stays ? 0 : distances[d].low);
+          to = *to + Poly(stays ? 0 : distances[d].high);
         }
       }
       auto stride = launchText(*model, dim.stride);
@@ -384,6 +392,7 @@ llvm::Error Recognizer::requireFieldsApart(const std::string &a, const std::stri
 llvm::Error Recognizer::findCells() {
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   std::vector<Poly> self;
+  std::vector<std::vector<Poly>> computed;
   for (const GridLayout::Dimension &dim : layout.dims)
     self.push_back(dim.index());
   for (const TimeStep::Field &field : step.fields) {
@@ -401,6 +410,7 @@ llvm::Error Recognizer::findCells() {
       if (llvm::Error e = requireWholeRing(*inside, d, length))
         return e;
     std::string text = sets.cxx(*inside, step);
+    computed = *inside;
     if (&field == &step.fields.front())
       step.inside = text;
     else if (step.inside != text)
@@ -437,6 +447,7 @@ llvm::Error Recognizer::findCells() {
   auto needed = sets.project(reads, false);
   if (!needed)
     return needed.takeError();
+  std::erase_if(*needed, [&](const std::vector<Poly> &read) { return llvm::any_of(computed, [&](const std::vector<Poly> &cells) { return sets.within(read, cells); }); });
   step.needed = sets.cxx(*needed, step);
   return llvm::Error::success();
 }
@@ -460,7 +471,7 @@ llvm::Error Recognizer::requireWholeRing(const std::vector<std::vector<Poly>> &c
 
 void Recognizer::name() {
   taken = allNames(*kernel);
-  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width", "height", "cellIndex", "tile"})
+  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width", "height", "cellIndex", "tile", "planes", "slots", "front"})
     step.names[wish] = freshName(taken, wish);
   const char *cells[] = {"cellX", "cellY", "cellZ"}, *locals[] = {"column", "row", "plane"}, *extents[] = {"cellsX", "cellsY", "cellsZ"};
   for (size_t d = 0; d < step.dims.size(); ++d) {
@@ -523,6 +534,8 @@ llvm::Error Recognizer::writeBody() {
       ExprRef at = add(var(step.dims[d].local, Type::makeInt()), polyExpr(*model, one.distance));
       if (one.rule) // as far from the own cell as the rule says
         at = sub(add(at, atCells(one.rule->at(polyExpr(*model, one.rule->coordinate)), step, true)), var(step.dims[d].cell, Type::makeInt()));
+      if (d == 2) // few planes are kept
+        at = binary("%", at, var(step.names.at("slots"), Type::makeInt()));
       element = subscript(element, at, access.node->type);
     }
     replaced[access.node.get()] = element;
@@ -543,7 +556,8 @@ llvm::Error Recognizer::writeBody() {
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   auto storesAll = [&](const Stmt &s) { return llvm::any_of(step.fields, [&](const TimeStep::Field &f) { return isStoreTo(s, f.out, *model); }); };
   sets.dropGuards(*body, storesAll);
-  holdReads(*body);
+  if (step.dims.size() < 3) // where a thread stays with its cells
+    holdReads(*body);
   replaceNodes(*body, replaced);
   rewriteExprs(*body, [&](const ExprRef &e) { return atCell(e, step, false); });
   walk(*body, [&](Stmt &s) { // int x = (unsigned)cell; says the same as int x = cell;
@@ -581,8 +595,6 @@ llvm::Expected<TimeStep> Recognizer::run() {
   for (auto part : {&Recognizer::prepare, &Recognizer::findFields, &Recognizer::findDistances, &Recognizer::requireNoOverlap})
     if (llvm::Error e = (this->*part)())
       return std::move(e);
-  if (step.dims.size() > 2)
-    return notApplicable("a grid of three dimensions");
   name();
   for (auto part : {&Recognizer::findCells, &Recognizer::writeBody})
     if (llvm::Error e = (this->*part)())
@@ -598,25 +610,29 @@ llvm::Expected<TimeStep> Recognizer::run() {
 llvm::Expected<TimeStep> optiml::recognizeTimeStep(const KernelState &state) { return Recognizer(state).run(); }
 
 std::vector<TimeTile> optiml::timeTiles(const TimeStep &step) {
+  const size_t dims = step.dims.size();
   unsigned bytes = 0;
   for (const TimeStep::Field &field : step.fields)
-    bytes += 2 * field.bytes;
+    bytes += field.bytes;
   std::vector<TimeTile> candidates;
-  if (step.dims.size() == 1)
+  if (dims == 1)
     candidates = {{8, {256, 1}, 4}, {32, {256, 1}, 4}, {16, {128, 1}, 4}, {4, {256, 1}, 4}};
-  else
+  else if (dims == 2)
     candidates = {{4, {64, 8}, 8}, {6, {64, 8}, 8}, {2, {64, 8}, 4}, {8, {64, 8}, 8}, {4, {32, 8}, 6}, {3, {32, 16}, 4}, {2, {32, 8}, 4}};
+  else
+    candidates = {{2, {64, 8}, 3, 64}, {2, {64, 8}, 2, 32}, {3, {64, 8}, 2, 64}, {2, {32, 8}, 3, 32}, {2, {32, 8}, 2, 16}};
   std::vector<TimeTile> result;
-  for (TimeTile tile : candidates) {
-    unsigned extent[2] = {tile.threads[0] * (step.dims.size() == 1 ? tile.cells : 1), tile.threads[1] * (step.dims.size() == 1 ? 1 : tile.cells)};
+  for (const TimeTile &tile : candidates) {
+    unsigned extent[2] = {tile.threads[0] * (dims == 1 ? tile.cells : 1), tile.threads[1] * (dims == 1 ? 1 : tile.cells)};
+    unsigned versions = dims < 3 ? 2 : unsigned(tile.steps * (step.dims[2].low + step.dims[2].high + 2));
     double share = 1;
-    for (size_t d = 0; d < step.dims.size(); ++d)
+    for (size_t d = 0; d < std::min<size_t>(2, dims); ++d)
       share *= 1 - double(tile.steps * (step.dims[d].low + step.dims[d].high)) / extent[d];
     bool some = true;
-    for (size_t d = 0; d < step.dims.size(); ++d)
+    for (size_t d = 0; d < std::min<size_t>(2, dims); ++d)
       some &= tile.steps * (step.dims[d].low + step.dims[d].high) < extent[d];
     // Cells that several blocks compute are lost: less than half of a tile is not worth it.
-    if (some && share >= 0.4 && extent[0] * extent[1] * bytes <= 48 * 1024)
+    if (some && share >= 0.4 && extent[0] * extent[1] * versions * bytes <= 48 * 1024)
       result.push_back(tile);
   }
   return result;

@@ -61,6 +61,7 @@ struct TimeTile {
   unsigned steps = 2;                   ///< at most, of a launch
   std::array<unsigned, 2> threads{1, 1}; ///< of a block, along the first two dimensions
   unsigned cells = 1;                   ///< of a thread: one after the other along the second dimension, or apart by a block's threads along the only one
+  unsigned planes = 1;                  ///< of a block, along the third dimension
 };
 
 /// The tiles worth trying, the best guess first; none where no tile is large enough for two steps.
