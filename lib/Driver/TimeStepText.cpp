@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@
 /// planes that it looks at are there, and one barrier a plane is enough.
 static const char streamingKernel[] = R"(
 __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@CONSTANTS) {
-  constexpr int @most = @MOST@SIZES, @cells = @CELLS, @planes = @PLANES, @slots = @SLOTS;
+  constexpr int @most = @MOST@SIZES, @cells = @CELLS, @planes = @PLANES;
+  constexpr unsigned @slots = @SLOTS;
 @TILES@PLACE  for (int @front = 0; @front < @planes + @BEHIND; ++@front) {
     __syncthreads();
 #pragma unroll

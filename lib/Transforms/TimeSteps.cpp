@@ -80,6 +80,7 @@ llvm::Error Recognizer::prepare() {
     return e;
   if (llvm::Error e = removeReturns(*kernel->body))
     return e;
+  adoptPlainIndices(state, *kernel);
   std::array<AxisUse, 3> axes = normalizeGlobalIndex(*kernel, {0, 0, 0});
   for (const AxisUse &axis : axes)
     if (axis.other)
@@ -106,6 +107,8 @@ llvm::Error Recognizer::findFields() {
     if (access.space != Space::Global || !access.write)
       continue;
     const Param *param = model->param(access.array);
+    if (access.read)
+      return notApplicable("line {0}: it reads what it writes", access.stmt->line);
     if (access.atomic || access.op != "=" || !param || !param->type.isPointer() || access.array.find('.') != std::string::npos)
       return notApplicable("line {0}: it writes more than cells of plain arrays", access.stmt->line);
     if (access.subscripts.size() != 1 || !access.members().empty())
@@ -219,7 +222,7 @@ llvm::Error Recognizer::requireNotNegative(const Poly &p, const std::vector<Poly
   if (isEmptySet(violated))
     return llvm::Error::success();
   auto least = lowerBound(*model, p, facts);
-  if (auto text = least ? launchText(*model, *least) : std::nullopt) {
+  if (auto text = least && !least->constant() ? launchText(*model, *least) : std::nullopt) {
     state.require("(" + *text + ") >= 0", "rows of the grid do not run into each other");
     return llvm::Error::success();
   }

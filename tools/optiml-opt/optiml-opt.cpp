@@ -23,6 +23,7 @@ static cl::opt<bool> listSites("list-sites", cl::desc("list the legal actions af
 static cl::opt<bool> plan("print-plan", cl::desc("print launch plans and conditions as comments"), cl::cat(category));
 static cl::opt<bool> kernelsOnly("kernels-only", cl::desc("print only the new kernels"), cl::cat(category));
 static cl::opt<bool> emit("emit", cl::desc("print the whole program with dispatchers, as optiml-clang compiles it"), cl::cat(category));
+static cl::opt<unsigned> launchLoopTile("launch-loop-tile", cl::desc("with --launch-loops: which of the tiles for a stencil's steps, from 0"), cl::init(0), cl::cat(category));
 static cl::opt<bool> launchLoops("launch-loops", cl::desc("with --emit: replace loops of launches on the host; tell why others stay"), cl::cat(category));
 static cl::opt<bool> fuseLaunches("fuse-launches", cl::desc("fuse launches that follow one another, before anything else; tell why others stay apart"), cl::cat(category));
 static cl::opt<bool> reread("reread", cl::desc("after every action, print, parse and read the program again and check that the tree is the same"), cl::cat(category));
@@ -188,6 +189,13 @@ int main(int argc, char **argv) {
     FoundLoops loops;
     if (launchLoops)
       loops = findLoopRewrites(**program, **host, false);
+    for (LoopRewrite &rewrite : loops.rewrites)
+      if (rewrite.idiom.step) {
+        std::vector<TimeTile> tiles = timeTiles(*rewrite.idiom.step);
+        if (launchLoopTile >= tiles.size())
+          return fail(makeError("there are {0} tiles", tiles.size()));
+        rewrite.idiom.tile = tiles[launchLoopTile];
+      }
     for (const std::string &note : loops.notes)
       llvm::errs() << "optiml-opt: note: " << note << "\n";
     auto emitted = emitProgram(*state->variant, **host, (*host)->path(), {}, loops.rewrites);
