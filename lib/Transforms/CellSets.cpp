@@ -77,33 +77,39 @@ Poly CellSets::unaffine(Poly p) const {
   return p;
 }
 
-bool CellSets::isExact(const ExprRef &condition, bool taken) const {
+bool CellSets::addExact(const ExprRef &condition, bool taken, std::vector<Poly> &known) const {
   if (condition->kind == ExprKind::Unary && condition->text == "!")
-    return isExact(condition->args[0], !taken);
+    return addExact(condition->args[0], !taken, known);
   if (condition->kind == ExprKind::Var)
     if (const Stmt *d = model.singleAssignment(condition->text); d && d->type.cls == Type::Class::Bool && d->expr && model.stable(d->expr))
-      return isExact(d->expr, taken);
+      return addExact(d->expr, taken, known);
   if (condition->kind != ExprKind::Binary)
     return false;
-  if (condition->text == (taken ? "&&" : "||"))
-    return isExact(condition->args[0], taken) && isExact(condition->args[1], taken);
-  std::vector<Poly> facts;
-  model.addFacts(condition, taken, facts);
+  if (condition->text == (taken ? "&&" : "||")) {
+    bool first = addExact(condition->args[0], taken, known);
+    return addExact(condition->args[1], taken, known) && first;
+  }
+  size_t before = known.size();
+  model.addFacts(condition, taken, known);
   static const std::set<std::string> comparisons = {"<", "<=", ">", ">=", "==", "!="};
-  return comparisons.count(condition->text) && !facts.empty() && llvm::all_of(facts, [&](const Poly &fact) {
-    Poly p = affine(fact);
-    std::set<std::string> atoms = p.atoms();
-    return p.isAffine() && llvm::all_of(atoms, [&](const std::string &a) { return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a); });
-  });
+  return comparisons.count(condition->text) && known.size() > before &&
+         std::all_of(known.begin() + long(before), known.end(), [&](const Poly &fact) {
+           Poly p = affine(fact);
+           std::set<std::string> atoms = p.atoms();
+           return p.isAffine() && llvm::all_of(atoms, [&](const std::string &a) {
+                    return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a);
+                  });
+         });
 }
 
-CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &)> &stores) const {
+CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &)> &stores,
+                                  const std::vector<Poly> &known) const {
   if (stores(s))
     return Stored::Always;
   Stored most = Stored::Never;
   if (s.kind == StmtKind::Block) {
     for (StmtRef &child : s.body) {
-      Stored one = stored(*child, stores);
+      Stored one = stored(*child, stores, known);
       if (one == Stored::Unknown)
         return one;
       most = std::max(most, one);
@@ -111,13 +117,14 @@ CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &
     return most;
   }
   if (s.kind == StmtKind::If) {
-    Stored then = stored(*s.body[0], stores), other = s.body.size() > 1 ? stored(*s.body[1], stores) : Stored::Never;
+    std::vector<Poly> ifThen = known, ifOther = known;
+    bool exactThen = addExact(s.expr, true, ifThen), exactOther = addExact(s.expr, false, ifOther);
+    Stored then = stored(*s.body[0], stores, ifThen), other = s.body.size() > 1 ? stored(*s.body[1], stores, ifOther) : Stored::Never;
     if (then == Stored::Unknown || other == Stored::Unknown)
       return Stored::Unknown;
     if (then == other && (then == Stored::Never || then == Stored::Always))
       return then;
     // Beside a set that is stored whole, it does not matter whether the other branch is taken for its cells.
-    bool exactThen = isExact(s.expr, true), exactOther = isExact(s.expr, false);
     bool knownThen = then == Stored::Never || exactThen || (other == Stored::Always && exactOther);
     bool knownOther = other == Stored::Never || exactOther || (then == Stored::Always && exactThen);
     return knownThen && knownOther ? Stored::Known : Stored::Unknown;
@@ -234,7 +241,8 @@ void CellSets::dropGuards(Stmt &body, const std::function<bool(const Stmt &)> &s
   auto never = [&](Stmt &s) { return stored(s, stores) == Stored::Never; };
   for (size_t i = 0; i < body.body.size(); ++i) {
     StmtRef guard = body.body[i];
-    if (guard->kind != StmtKind::If || never(*guard) || !isExact(guard->expr, true) || (guard->body.size() > 1 && !never(*guard->body[1])))
+    std::vector<Poly> ifThen;
+    if (guard->kind != StmtKind::If || never(*guard) || !addExact(guard->expr, true, ifThen) || (guard->body.size() > 1 && !never(*guard->body[1])))
       continue;
     bool only = true;
     for (size_t k = 0; k < body.body.size(); ++k)

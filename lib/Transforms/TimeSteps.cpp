@@ -424,8 +424,9 @@ llvm::Error Recognizer::findCells() {
     bool isOwn = access->write || llvm::all_of(distances, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
     if (isOwn) // it is there where the cell is computed
       continue;
+    std::vector<Poly> known;
     for (const auto &[condition, taken] : access->guards)
-      if (!sets.isExact(condition, taken))
+      if (!sets.addExact(condition, taken, known))
         return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
     std::vector<Poly> facts = factsOf(*access);
     facts.insert(facts.end(), common.begin(), common.end());

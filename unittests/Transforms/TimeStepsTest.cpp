@@ -52,9 +52,10 @@ void expectSteps(const std::vector<std::pair<std::string, std::string>> &cases) 
 TEST(TimeStepsTest, OneDimension) {
   expectSteps({
       {row("if (i > 0 && i < n - 1) b[i] = a[i - 1] + c[i] * a[i + 1];"), "a>b 1+1"},
-      {row("if (i < 2 || i >= n) return; float v = *(a + i - 2); b[i] = v - a[i];"), "a>b 2+0"},
+      {row("if (i < 2 || i >= n) return; float v = a[i - 2]; b[i] = v - a[i];"), "a>b 2+0"},
       {row("if (i < n) b[i] = i > 0 ? a[i - 1] : c[0];"), "a>b 1+0"},
       {row("if (i < n) { if (i == 0 || i == n - 1) b[i] = a[i]; else b[i] = a[i - 1] + a[i + 1]; }"), "a>b 1+1"},
+      {row("if (i >= n) return; bool edge = i == 0 || i == n - 1; if (!edge) b[i] = a[i - 1] + a[i + 1]; else b[i] = 0;"), "a>b 1+1"},
       {row("if (i < n) b[i] = a[(i + 1) % n];"), "a>b 0+1o"},
       {row("if (i < n) b[i] = a[i == 0 ? n - 1 : i - 1];"), "a>b 1+0o"},
       {row("if (i < n) b[i] = a[min(i + 3, n - 1)];"), "a>b 0+3"},
