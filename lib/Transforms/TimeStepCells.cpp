@@ -1,0 +1,177 @@
+//===- TimeStepCells.cpp - which cells a stencil's step accesses ----------===//
+#include "SharedTile.h"
+#include "TimeStepReader.h"
+
+using namespace optiml;
+
+bool TimeStepReader::isStoreTo(const Stmt &s, const std::string &array) const {
+  return s.kind == StmtKind::Expr && llvm::any_of(model->accesses(), [&](const Access &a) { return a.stmt == &s && a.write && a.array == array; });
+}
+
+llvm::Error TimeStepReader::requireNoOverlap() {
+  std::set<std::string> fields, others;
+  for (const TimeStep::Field &field : step.fields) {
+    fields.insert(field.in);
+    fields.insert(field.out);
+  }
+  for (const Access &access : model->accesses()) {
+    if (access.space != Space::Global || fields.count(access.array) || isConstantOfFile(*model, access))
+      continue;
+    others.insert(access.array);
+  }
+  // In the next launch the old buffers are the new ones: the conditions are asked of both.
+  for (auto a = fields.begin(); a != fields.end(); ++a) {
+    for (auto b = std::next(a); b != fields.end(); ++b)
+      if (fieldWritten(*a) || fieldWritten(*b))
+        if (llvm::Error e = requireFieldsApart(*a, *b))
+          return e;
+    for (const std::string &other : others)
+      if (fieldWritten(*a))
+        if (llvm::Error e = requireDisjoint(state, *model, *a, other))
+          return e;
+  }
+  return llvm::Error::success();
+}
+
+/// The bytes that a launch touches of a field: where they begin, and how many they are, as a condition writes it.
+llvm::Expected<std::string> TimeStepReader::rangeOf(const std::string &field) {
+  std::string low, end;
+  for (const auto &[access, distances] : places) {
+    if (access->array != field)
+      continue;
+    Poly least, most;
+    for (size_t d = 0; d < distances.size(); ++d) {
+      const GridLayout::Dimension &dim = layout.dims[d];
+      std::optional<Poly> from, to;
+      if (rings.count(d)) {
+        from = Poly(0);
+        to = rings.at(d) - Poly(1);
+      } else { // the index goes no farther than the step looks
+        std::vector<Poly> facts = factsOf(*access);
+        facts.insert(facts.end(), common.begin(), common.end());
+        from = lowerBound(*model, dim.index(), facts);
+        to = upperBound(*model, dim.index(), facts);
+        if (from && to && !distances[d].rule) {
+          from = lowerBound(*model, dim.index() + distances[d].distance, facts);
+          to = upperBound(*model, dim.index() + distances[d].distance, facts);
+        } else if (from && to) {
+          bool stays = llvm::all_of(distances[d].cases, [&](const IndexCase &one) { // among the cells
+            std::vector<Poly> below = facts;
+            below.insert(below.end(), one.facts.begin(), one.facts.end());
+            std::vector<Poly> above = below;
+            below.push_back(*from - one.value - Poly(1));
+            above.push_back(one.value - *to - Poly(1));
+            return isEmptySet(below) && isEmptySet(above);
+          });
+          from = *from - Poly(stays ? 0 : distances[d].low);
+          to = *to + Poly(stays ? 0 : distances[d].high);
+        }
+      }
+      auto stride = launchText(*model, dim.stride);
+      if (!from || !to || !stride)
+        return notApplicable("line {0}: which part of '{1}' is accessed is not known", access->stmt->line, field);
+      if (!dim.stride.constant())
+        state.require("(" + *stride + ") >= 0", "index arithmetic assumes it");
+      least = least + dim.stride * (*from + dim.shift);
+      most = most + dim.stride * (*to + dim.shift);
+    }
+    auto first = launchText(*model, least), last = launchText(*model, most + Poly(1));
+    if (!first || !last)
+      return notApplicable("line {0}: which part of '{1}' is accessed is not known", access->stmt->line, field);
+    low = low.empty() || low == *first ? *first : "min(" + low + ", " + *first + ")";
+    end = end.empty() || end == *last ? *last : "max(" + end + ", " + *last + ")";
+  }
+  std::string bytes = std::to_string(model->param(field)->type.pointee->bytes);
+  return field + " + " + bytes + " * (" + low + "), " + bytes + " * (" + end + " - (" + low + "))";
+}
+
+llvm::Error TimeStepReader::requireFieldsApart(const std::string &a, const std::string &b) {
+  if (model->param(a)->type.isRestrict && model->param(b)->type.isRestrict)
+    return llvm::Error::success();
+  auto first = rangeOf(a), second = rangeOf(b);
+  if (!first || !second)
+    return llvm::joinErrors(first ? llvm::Error::success() : first.takeError(), second ? llvm::Error::success() : second.takeError());
+  state.require("disjoint(" + *first + ", " + *second + ")", a + " and " + b + " must not overlap");
+  return llvm::Error::success();
+}
+
+llvm::Error TimeStepReader::findCells() {
+  CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
+  std::vector<Poly> self;
+  std::vector<std::vector<Poly>> computed;
+  for (const GridLayout::Dimension &dim : layout.dims)
+    self.push_back(dim.index());
+  for (const TimeStep::Field &field : step.fields) {
+    auto stores = [&](const Stmt &s) { return isStoreTo(s, field.out); };
+    if (llvm::Error e = sets.requireKnownStores(*kernel->body, stores))
+      return e;
+    std::vector<SetPiece> pieces;
+    for (const Access &access : model->accesses())
+      if (access.write && access.array == field.out)
+        pieces.push_back(sets.piece(factsOf(access), self));
+    auto inside = sets.project(pieces, true);
+    if (!inside)
+      return inside.takeError();
+    for (const auto &[d, length] : rings)
+      if (llvm::Error e = requireWholeRing(*inside, d, length))
+        return e;
+    std::string text = sets.cxx(*inside, step);
+    computed = *inside;
+    if (&field == &step.fields.front())
+      step.inside = text;
+    else if (step.inside != text)
+      return notApplicable("it writes more cells of one array than of another");
+  }
+  std::vector<SetPiece> reads;
+  for (const auto &[access, distances] : places) {
+    bool isOwn = access->write || llvm::all_of(distances, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
+    if (isOwn) // it is there where the cell is computed
+      continue;
+    std::vector<Poly> known;
+    for (const auto &[condition, taken] : access->guards)
+      if (!sets.addExact(condition, taken, known))
+        return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
+    std::vector<Poly> facts = factsOf(*access);
+    facts.insert(facts.end(), common.begin(), common.end());
+    std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> products = {{{}, facts}}; // values, facts
+    for (const CellDistance &one : distances) {
+      std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> more;
+      for (const auto &[values, known] : products)
+        for (const IndexCase &c : one.cases) {
+          more.push_back({values, known});
+          more.back().first.push_back(c.value);
+          more.back().second.insert(more.back().second.end(), c.facts.begin(), c.facts.end());
+        }
+      products = std::move(more);
+    }
+    for (const auto &[values, known] : products)
+      reads.push_back(sets.piece(known, values));
+  }
+  if (reads.empty()) {
+    step.needed = "false";
+    return llvm::Error::success();
+  }
+  auto needed = sets.project(reads, false);
+  if (!needed)
+    return needed.takeError();
+  std::erase_if(*needed, [&](const std::vector<Poly> &read) { return llvm::any_of(computed, [&](const std::vector<Poly> &cells) { return sets.within(read, cells); }); });
+  step.needed = sets.cxx(*needed, step);
+  return llvm::Error::success();
+}
+
+/// Every cell of the ring is computed, whatever the other indices are.
+llvm::Error TimeStepReader::requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length) {
+  Poly at = Poly::atom(coordinate(d));
+  for (const std::vector<Poly> &conjunction : cells)
+    for (const Poly &p : conjunction)
+      if (p.mentions(coordinate(d)) && !isEmptySet({at, length - at - Poly(1), Poly(-1) - p}))
+        return notApplicable("what it reads around the grid is not all computed");
+  auto text = launchText(*model, layout.dims[d].extent - length);
+  auto positive = planText(*model, length - Poly(1));
+  if (!text || !positive)
+    return notApplicable("how many cells there are around the grid is not known");
+  state.require("(" + *text + ") >= 0", "every cell around the grid has a thread");
+  state.require("(" + *positive + ") >= 0", "there are cells around the grid");
+  step.dims[d].ring = str(polyExpr(*model, length));
+  return llvm::Error::success();
+}
