@@ -69,18 +69,16 @@ __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@
 }
 )";
 
-static const char members[] = R"(  bool dead = false; ///< nobody looks at the buffers that the last step reads
-
-  /// What each launch must be like.
+static const char members[] = R"(@DEAD  /// What each launch must be like.
   static bool fits(dim3 launchGrid, dim3 launchBlock@PARAMETERS) {
     return true
 @CONDITIONS    ;
   }
   template <typename Value> static bool same(const Value &a, const Value &b) { return std::memcmp((const void *)&a, (const void *)&b, sizeof(Value)) == 0; }
-  /// Whether the newest launch is the same step as the one before it, with the buffers exchanged.
+  /// Whether the newest launch is the same step as the one before it@EXCHANGED.
   bool continues() const {
     const Launch &launch = launches.back();
-    if (launches.size() <= 2 && !fits(launch.launchGrid, launch.launchBlock@VALUES))
+    if (@ORDERlaunches.size() <= 2 && !fits(launch.launchGrid, launch.launchBlock@VALUES))
       return false;
     if (launches.size() == 1)
       return true;
@@ -88,10 +86,9 @@ static const char members[] = R"(  bool dead = false; ///< nobody looks at the b
     return same(launch.launchGrid, last.launchGrid) && same(launch.launchBlock, last.launchBlock) &&
            launch.launchShared == last.launchShared && launch.launchStream == last.launchStream@SAME;
   }
-  bool replaced() {
+@COPIESBACK  bool replaced() {
     constexpr long long most = @MOST;
-    // The last launch leaves the buffers that it reads as they are expected.
-    const long long count = (long long)launches.size() - (dead ? 0 : 1);
+    @COUNT
     if (count < 2)
       return false;
     const Launch &launch = launches[0];
@@ -100,16 +97,14 @@ static const char members[] = R"(  bool dead = false; ///< nobody looks at the b
       return false;
     // After each pass the cells are in the other buffers, and in the end where the steps would have left them.
     long long passes = (count + most - 1) / most;
-    passes += (count - passes) % 2;
+    passes += @PARITY % 2;
     for (long long pass = 0, done = 0; pass < passes; ++pass) {
       const int steps = int((count - done + passes - pass - 1) / (passes - pass));
       @P_steps<<<tiles, dim3(@THREADS), 0, launch.launchStream>>>(steps@ARGUMENTS);
       done += steps;
     }
     path().count(true);
-    if (!dead)
-      run(launches.back());
-    return true;
+@LAST    return true;
   }
 )";
 
@@ -257,39 +252,86 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   return filled(streamingKernel, v);
 }
 
-std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, const LoopTextNames &names) {
+/// How a condition's names are called in the class: members of `launch`, or the parameters themselves.
+static std::string nameIn(const std::string &launch, const std::string &name) {
+  llvm::StringRef text = name;
+  if (text.starts_with("grid."))
+    return launch + "launchGrid" + name.substr(4);
+  return text.starts_with("block.") ? launch + "launchBlock" + name.substr(5) : launch + name;
+}
+
+static std::string conditions(const TimeStep &step) {
+  return each(step.conditions, "", [&](const Condition &c, size_t) {
+    return "        && (" + c.expression.cxx([](const std::string &name) { return nameIn("", name); }) + ") // " + c.why + "\n";
+  });
+}
+
+/// The test of a launch that copies cells back.
+static std::string copyTest(const TimeStep &step, const LoopCopyNames &copy) {
   std::map<std::string, std::string> v;
+  v["PARAMETERS"] = copy.parameters.empty() ? "" : ", " + copy.parameters;
+  v["VALUES"] = each(copy.names, "", [](const std::string &name, size_t) { return ", copy." + name; });
+  v["CONDITIONS"] = conditions(*copy.step);
+  auto in = [](const char *launch) { return [launch](const std::string &name) { return nameIn(launch, name); }; };
+  v["SAME"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
+    const TimeStep::Field &back = copy.step->fields[i];
+    return " &&\n           copy." + back.in + " == launch." + f.out + " && copy." + back.out + " == launch." + f.in;
+  }) + each(copy.step->constants, "", [](const std::string &name, size_t) { return " &&\n           same(copy." + name + ", launch." + name + ")"; }) +
+              each(step.dims, "", [&](const TimeStep::Dimension &d, size_t i) {
+                return " &&\n           " + IntExpr::of(copy.step->dims[i].threads).cxx(in("copy.")) + " == " + IntExpr::of(d.threads).cxx(in("launch."));
+              });
+  return filled(R"(  static bool fitsCopy(dim3 launchGrid, dim3 launchBlock@PARAMETERS) {
+    return true
+@CONDITIONS    ;
+  }
+  /// Whether the newest copy is that of what the newest launch has written.
+  bool copiesBack() const {
+    const Launch &launch = launches.back();
+    const Copy &copy = copies.back();
+    return copies.size() == launches.size() && fitsCopy(copy.launchGrid, copy.launchBlock@VALUES) &&
+           copy.launchStream == launch.launchStream@SAME;
+  }
+)", v);
+}
+
+std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, const LoopTextNames &names, const LoopCopyNames &copy) {
+  std::map<std::string, std::string> v;
+  bool back = copy.step != nullptr;
   v["P"] = names.prefix;
+  v["DEAD"] = back ? "" : "  bool dead = false; ///< nobody looks at the buffers that the last step reads\n\n";
+  v["EXCHANGED"] = back ? ", and what that one wrote was copied back" : ", with the buffers exchanged";
+  v["ORDER"] = back ? "copies.size() + 1 != launches.size() || (" : "";
+  v["COPIESBACK"] = back ? copyTest(step, copy) : "";
+  v["COUNT"] = back ? "// The last step leaves the buffers that are copied from as they are expected.\n"
+                      "    if (copies.size() != launches.size())\n      return false;\n    const long long count = (long long)launches.size() - 1;"
+                    : "// The last launch leaves the buffers that it reads as they are expected.\n"
+                      "    const long long count = (long long)launches.size() - (dead ? 0 : 1);";
+  v["PARITY"] = back ? "passes" : "(count - passes)";
+  v["LAST"] = back ? "    run(launches.back());\n    run(copies.back());\n" : "    if (!dead)\n      run(launches.back());\n";
   v["PARAMETERS"] = names.parameters.empty() ? "" : ", " + names.parameters;
-  v["VALUES"] = each(names.names, "", [](const std::string &name, size_t) { return ", launch." + name; });
-  auto rename = [](const std::string &name) -> std::string {
-    llvm::StringRef text = name;
-    return text.starts_with("grid.") ? "launchGrid" + name.substr(4) : text.starts_with("block.") ? "launchBlock" + name.substr(5) : name;
-  };
-  v["CONDITIONS"] = each(step.conditions, "", [&](const Condition &c, size_t) { return "        && (" + c.expression.cxx(rename) + ") // " + c.why + "\n"; });
+  v["VALUES"] = each(names.names, "", [](const std::string &name, size_t) { return ", launch." + name; }) + (back ? ")" : "");
+  v["CONDITIONS"] = conditions(step);
   v["SAME"] = each(step.constants, "", [](const std::string &name, size_t) { return " &&\n           same(launch." + name + ", last." + name + ")"; }) +
-              each(step.fields, "", [](const TimeStep::Field &f, size_t) {
-                return " &&\n           launch." + f.in + " == last." + f.out + " && launch." + f.out + " == last." + f.in;
+              each(step.fields, "", [&](const TimeStep::Field &f, size_t) {
+                return " &&\n           launch." + f.in + " == last." + (back ? f.in : f.out) + " && launch." + f.out + " == last." + (back ? f.out : f.in);
               });
   v["MOST"] = number(tile.steps);
-  v["BUFFERS"] = each(step.fields, "", [](const TimeStep::Field &f, size_t i) {
-    return "    " + f.element + " *buffers" + number(int64_t(i)) + "[2] = {launches[1]." + f.out + ", launch." + f.out + "};\n";
+  v["BUFFERS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
+    return "    " + f.element + " *buffers" + number(int64_t(i)) + "[2] = {" +
+           (back ? "copies[0]." + copy.step->fields[i].out : "launches[1]." + f.out) + ", launch." + f.out + "};\n";
   });
-  auto ofLaunch = [](const std::string &name) -> std::string {
-    llvm::StringRef text = name;
-    return text.starts_with("grid.") ? "launch.launchGrid" + name.substr(4) : text.starts_with("block.") ? "launch.launchBlock" + name.substr(5) : "launch." + name;
-  };
   v["EXTENTS"] = each(step.dims, "", [&](const TimeStep::Dimension &d, size_t i) {
-    return "    const int extent" + number(int64_t(i)) + " = int(" + IntExpr::of(d.threads).cxx(ofLaunch) + ");\n";
+    std::string extent = IntExpr::of(d.threads).cxx([](const std::string &name) { return nameIn("launch.", name); });
+    return "    const int extent" + number(int64_t(i)) + " = int(" + extent + ");\n";
   });
   v["TILES"] = each(step.dims, ", ", [&](const TimeStep::Dimension &d, size_t i) {
     int64_t inner = extentOf(step, tile, i) - int64_t(tile.steps) * (d.low + d.high);
     return "(extent" + number(int64_t(i)) + " + " + number(inner - 1) + ") / " + number(inner);
   });
   v["THREADS"] = number(tile.threads[0]) + ", " + number(tile.threads[1]);
-  v["ARGUMENTS"] = each(step.fields, "", [](const TimeStep::Field &, size_t i) {
+  v["ARGUMENTS"] = each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
     std::string b = ", buffers" + number(int64_t(i));
-    return b + "[pass % 2]" + b + "[done % 2]" + b + "[1 - done % 2]" + b + "[1 - pass % 2]";
+    return b + "[pass % 2]" + (back ? b + "[0]" + b + "[0]" : b + "[done % 2]" + b + "[1 - done % 2]") + b + "[1 - pass % 2]";
   }) + each(step.dims, "", [](const TimeStep::Dimension &, size_t i) { return ", extent" + number(int64_t(i)); }) +
                   each(step.constants, "", [](const std::string &name, size_t) { return ", launch." + name; });
   return filled(members, v);

@@ -159,6 +159,23 @@ llvm::Error TimeStepReader::findCells() {
   return llvm::Error::success();
 }
 
+/// All that it does is to copy cells.
+bool TimeStepReader::onlyCopies() const {
+  for (const auto &[access, distances] : places)
+    if (access->write) {
+      const ExprRef &store = access->stmt->expr;
+      bool copied = store && store->kind == ExprKind::Assign && llvm::any_of(places, [&](const auto &place) {
+        const auto &[read, there] = place;
+        bool own = llvm::all_of(there, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
+        const TimeStep::Field *field = fieldRead(read->array);
+        return own && store->args[1] == read->node && field && field->out == access->array;
+      });
+      if (!copied)
+        return false;
+    }
+  return true;
+}
+
 /// Every cell of the ring is computed, whatever the other indices are.
 llvm::Error TimeStepReader::requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length) {
   Poly at = Poly::atom(coordinate(d));

@@ -37,6 +37,7 @@ private:
   llvm::Error requireFieldsApart(const std::string &a, const std::string &b);
   llvm::Expected<std::string> rangeOf(const std::string &field);
   llvm::Error findCells();
+  bool onlyCopies() const;
   llvm::Error requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length);
   llvm::Error writeBody();
   void name();

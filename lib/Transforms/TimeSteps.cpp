@@ -253,6 +253,7 @@ llvm::Expected<TimeStep> TimeStepReader::run() {
     if (llvm::Error e = (this->*part)())
       return std::move(e);
   name();
+  step.copies = onlyCopies();
   for (auto part : {&TimeStepReader::findCells, &TimeStepReader::writeBody})
     if (llvm::Error e = (this->*part)())
       return std::move(e);

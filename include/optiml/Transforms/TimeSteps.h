@@ -51,6 +51,7 @@ struct TimeStep {
   std::string parameters;             ///< these, as C++ text, each after a comma
   std::map<std::string, std::string> names; ///< what else the new kernel has, by purpose
   std::vector<Condition> conditions;  ///< on each launch
+  bool copies = false;                ///< cells keep their values: new[cell] = old[cell]
 };
 
 /// The step that the kernel is. NotApplicable tells why it is none.
