@@ -80,7 +80,7 @@ std::string whyNoCopy(const Step &step, const Step &copy) {
   if (!step.idiom.step || !copy.idiom.step || !copy.idiom.step->copies)
     return "it launches different kernels";
   const TimeStep &a = *step.idiom.step, &b = *copy.idiom.step;
-  bool alike = a.fields.size() == b.fields.size() && a.dims.size() == b.dims.size() && a.inside == b.inside && a.index == b.index &&
+  bool alike = a.fields.size() == b.fields.size() && a.dims.size() == b.dims.size() && a.inside == b.inside && a.insideLast == b.insideLast && a.index == b.index &&
                llvm::all_of(b.constants, [&](const std::string &name) { return llvm::is_contained(a.constants, name); });
   if (!alike)
     return "it launches two kernels that deal with different cells";

@@ -38,33 +38,54 @@ __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@
 )";
 
 /// Three dimensions: a block moves along the last one. Each step is done a few planes behind the one before it, so that the
-/// planes that it looks at are there, and one barrier a plane is enough.
+/// planes that it looks at are there, and one barrier a plane is enough. The next plane is on its way meanwhile.
 static const char streamingKernel[] = R"(
 __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@CONSTANTS) {
   constexpr int @most = @MOST@SIZES, @cells = @CELLS, @planes = @PLANES;
   constexpr unsigned @slots = @SLOTS;
-@TILES@PLACE  for (int @front = 0; @front < @planes + @BEHIND; ++@front) {
-    __syncthreads();
+@TILES@PLACE  int @inside[@most + 1] = {}; // of each step
 #pragma unroll
-    for (int @step = 0; @step <= @most; ++@step) {
+  for (int @cell = 0; @cell < @cells; ++@cell) {
+@CELL    if (@OWN) {
+#pragma unroll
+      for (int @step = 0; @step <= @most; ++@step)
+        if (@VALID)
+          @inside[@step] |= 1 << @cell;
+    }
+  }
+  for (int @front = 0; @front < @planes + @BEHIND; ++@front) {
+    __syncthreads();
+@AHEADS    int @loaded = 0;
+    if (@front < @planes + @AROUND) {
+      const int @plane = @front;
+@CELLZ#pragma unroll
+      for (int @cell = 0; @cell < @cells; ++@cell) {
+@INNERCELL        if (@OWNPLANE && (@inside[0] >> @cell & 1)) {
+@LOAD          @loaded |= 1 << @cell;
+        } else if (@NEEDED) { // keeps what it is
+@LOADFIRST          @loaded |= 1 << @cell;
+        }
+      }
+    }
+#pragma unroll
+    for (int @step = 1; @step <= @most; ++@step) {
       const int @plane = @front - @LAG;
       if (@step > @steps || @OUTSIDE)
         continue;
 @CELLZ@NOW#pragma unroll
       for (int @cell = 0; @cell < @cells; ++@cell) {
-@CELL        if (@step > 0 && !(@VALID))
-          continue;
-        if (@OWN) {
-          if (@step == 0) {
-@LOAD            continue;
-          }
+@INNERCELL        if (@OWNPLANE && (@inside[@step] >> @cell & 1)) {
 @RESULTS@BODY          if (@step < @steps) {
 @NEXT          } else if (@MIDDLE) {
 @STORE          }
-        } else if (@step < @steps && (@NEEDED)) { // keeps what it is
+        } else if (@step < @steps && !(@OWNPLANE && (@inside[0] >> @cell & 1)) && (@NEEDED)) { // keeps what it is
 @KEEP        }
       }
     }
+#pragma unroll
+    for (int @cell = 0; @cell < @cells; ++@cell)
+      if (@loaded >> @cell & 1) {
+@PUT      }
   }
 }
 )";
@@ -201,8 +222,9 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   v["NEEDED"] = step.needed;
   std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]", in = streams ? "          " : "      ";
   std::string define = "const auto " + n.at("cellIndex") + " = " + step.index + ";\n";
-  v["LOAD"] = (streams ? "  " : "") + in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    return (streams ? "  " : "") + in + tileOf(i) + "[0]" + at + " = " + buffer("from", i) + cellsIndex + ";\n";
+  auto ahead = [&](size_t i) { return step.fields[i].now + "_ahead[" + n.at("cell") + "]"; };
+  v["LOAD"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    return in + (streams ? ahead(i) : tileOf(i) + "[0]" + at) + " = " + buffer("from", i) + cellsIndex + ";\n";
   }) + each(step.held, "", [&](const TimeStep::Held &h, size_t) { return in + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n"; });
   v["KEEP"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
     if (streams)
@@ -210,7 +232,7 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
              buffer("first", i) + ")" + cellsIndex + ";\n";
     return in + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n" + in + tileOf(i) + "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
   });
-  std::string before = streams ? n.at("step") + " > 0 ? " + n.at("step") + " - 1 : 0" : "(" + n.at("step") + " - 1) % 2";
+  std::string before = streams ? n.at("step") + " - 1" : "(" + n.at("step") + " - 1) % 2";
   v["NOW"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
     return (streams ? "      const " : "    const ") + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) + "[" + before + "];\n";
   });
@@ -239,7 +261,18 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   if (!streams)
     return filled(kernelHead, v);
   const TimeStep::Dimension &z = step.dims[2];
-  v["CELL"] = indented(v["CELL"], "    ");
+  v["INNERCELL"] = indented(v["CELL"], "    ");
+  v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) { return d.cell + " >= 0 && " + d.cell + " < " + d.extent; });
+  v["OWN"] = v["OWN"].substr(0, v["OWN"].rfind(" && " + z.cell + " >= 0")) + (step.inside == "true" ? "" : " && " + step.inside);
+  v["OWNPLANE"] = z.cell + " >= 0 && " + z.cell + " < " + z.extent + (step.insideLast == "true" ? "" : step.insideLast.find("||") == std::string::npos ? " && " + step.insideLast : " && (" + step.insideLast + ")");
+  v["AHEADS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return "    " + f.element + " " + f.now + "_ahead[" + n.at("cells") + "];\n"; });
+  v["AROUND"] = times(z.low + z.high, n.at("most"));
+  v["LOADFIRST"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    return in + ahead(i) + " = " + buffer("first", i) + cellsIndex + ";\n";
+  });
+  v["PUT"] = each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+    return "        " + tileOf(i) + "[0][" + n.at("front") + " % " + n.at("slots") + "][threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + "][" + x.local + "] = " + ahead(i) + ";\n";
+  });
   v["PLANES"] = number(tile.planes);
   v["SLOTS"] = number(z.low + z.high + 2);
   v["BEHIND"] = times(z.low + z.high + 1, n.at("most"));

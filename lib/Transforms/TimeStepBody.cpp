@@ -6,7 +6,7 @@ using namespace optiml;
 
 void TimeStepReader::name() {
   taken = allNames(*kernel);
-  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width", "height", "cellIndex", "tile", "planes", "slots", "front"})
+  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width", "height", "cellIndex", "tile", "planes", "slots", "front", "loaded"})
     step.names[wish] = freshName(taken, wish);
   const char *cells[] = {"cellX", "cellY", "cellZ"}, *locals[] = {"column", "row", "plane"}, *extents[] = {"cellsX", "cellsY", "cellsZ"};
   for (size_t d = 0; d < step.dims.size(); ++d) {
@@ -17,6 +17,7 @@ void TimeStepReader::name() {
   }
   for (TimeStep::Field &field : step.fields) {
     field.now = freshName(taken, field.in + "_now");
+    taken.insert(field.now + "_ahead");
     field.result = freshName(taken, field.out + "_value");
   }
 }

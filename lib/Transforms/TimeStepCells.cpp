@@ -98,7 +98,7 @@ llvm::Error TimeStepReader::requireFieldsApart(const std::string &a, const std::
 llvm::Error TimeStepReader::findCells() {
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   std::vector<Poly> self;
-  std::vector<std::vector<Poly>> computed;
+  std::vector<std::vector<Poly>> computed, first;
   for (const GridLayout::Dimension &dim : layout.dims)
     self.push_back(dim.index());
   for (const TimeStep::Field &field : step.fields) {
@@ -117,9 +117,21 @@ llvm::Error TimeStepReader::findCells() {
         return e;
     std::string text = sets.cxx(*inside, step);
     computed = *inside;
+    step.insideLast = "true";
+    if (step.dims.size() == 3 && inside->size() == 1) { // told apart, for the last index changes as a block moves on
+      auto last = [](const Poly &p) { return p.mentions(coordinate(2)); };
+      std::vector<Poly> moving, fixed;
+      llvm::copy_if(inside->front(), std::back_inserter(moving), last);
+      llvm::copy_if(inside->front(), std::back_inserter(fixed), [&](const Poly &p) { return !last(p); });
+      step.insideLast = sets.cxx({moving}, step);
+      text = sets.cxx({fixed}, step);
+    } else if (step.dims.size() == 3) {
+      step.insideLast = text;
+      text = "true";
+    }
     if (&field == &step.fields.front())
-      step.inside = text;
-    else if (step.inside != text)
+      step.inside = text, first = *inside;
+    else if (first != *inside)
       return notApplicable("it writes more cells of one array than of another");
   }
   std::vector<SetPiece> reads;

@@ -43,6 +43,7 @@ struct TimeStep {
   std::vector<Dimension> dims; ///< the fastest first
   // C++, over the names above and the kernel's parameters:
   std::string inside; ///< a cell (of those that have a thread) is computed
+  std::string insideLast; ///< of it, in three dimensions, what the last index decides
   std::string needed; ///< another cell is read
   std::string index;  ///< of a cell in the fields' memory
   std::string body;   ///< statements that compute a cell
