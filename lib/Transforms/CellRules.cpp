@@ -11,7 +11,7 @@
 using namespace optiml;
 
 static constexpr size_t mostCases = 16;
-static constexpr int64_t mostReach = 8;
+static constexpr int64_t mostReach = 8, mostRounds = 2;
 
 namespace {
 
@@ -153,23 +153,36 @@ static bool addReach(const Facts &facts, const Poly &p, CellDistance &one) {
   return true;
 }
 
-/// The read is that of the cell at a constant distance around a ring.
-static bool readRing(const Facts &facts, const Poly &index, const std::optional<Poly> &cells, CellDistance &one) {
+/// How far a cell around the ring may lie: as one of the cases says, up to whole rounds.
+static std::vector<Poly> ringDistances(const KernelModel &model, const Poly &index, const Poly &length, const Cases &cases) {
+  std::vector<Poly> result;
+  for (const IndexCase &c : cases)
+    for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
+      Poly distance = c.value - index - Poly(rounds) * length;
+      std::set<std::string> atoms = distance.atoms();
+      if (llvm::all_of(atoms, [&](const std::string &a) { return model.loopOf(a).has_value(); }) && !llvm::is_contained(result, distance))
+        result.push_back(distance);
+    }
+  return result;
+}
+
+/// The read is that of the cell at one distance around a ring.
+static bool readRing(const KernelModel &model, const Facts &facts, const Poly &index, const std::optional<Poly> &cells, CellDistance &one) {
   std::optional<Poly> length = cells;
   for (const IndexCase &c : one.cases)
     if (c.modulus)
       length = c.modulus;
   if (!length || length->terms.empty())
     return false;
-  for (int64_t n = 0; n <= 2 * mostReach; ++n) {
-    const int64_t distance = n % 2 ? -(n + 1) / 2 : n / 2; // near ones first
-    bool all = llvm::all_of(one.cases, [&](const IndexCase &c) {
+  for (const Poly &distance : ringDistances(model, index, *length, one.cases)) {
+    CellDistance there;
+    bool all = addReach(facts, distance, there) && llvm::all_of(one.cases, [&](const IndexCase &c) {
       Facts where = joined(facts, c.facts);
       if (c.modulus && (!(*c.modulus == *length) || !proved(where, c.value)))
         return false;
       // So many rounds, however the remainder is written.
-      for (int64_t rounds = -2; rounds <= 2; ++rounds) {
-        Poly rest = c.value - index - Poly(distance) - Poly(rounds) * *length;
+      for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
+        Poly rest = c.value - index - distance - Poly(rounds) * *length;
         if (proved(where, rest) && proved(where, Poly(0) - rest))
           return true;
       }
@@ -177,11 +190,10 @@ static bool readRing(const Facts &facts, const Poly &index, const std::optional<
     });
     if (!all)
       continue;
-    one.distance = Poly(distance);
-    one.ring = length;
-    one.low = std::max<int64_t>(0, -distance);
-    one.high = std::max<int64_t>(0, distance);
-    one.cases = {{index, {}, std::nullopt}}; // all of the ring
+    there.distance = distance;
+    there.ring = length;
+    there.cases = {{index, {}, std::nullopt}}; // all of the ring
+    one = there;
     return true;
   }
   return false;
@@ -237,9 +249,8 @@ llvm::Expected<std::vector<CellDistance>> optiml::cellDistances(const KernelMode
     bool near = llvm::all_of(one.cases, [&](const IndexCase &c) { return !c.modulus && addReach(joined(facts, c.facts), c.value - self, one); });
     if (near)
       continue;
-    if (!distance[d].terms.empty() || !readRing(facts, self, cells[d], one))
+    if (!distance[d].terms.empty() || !readRing(model, facts, self, cells[d], one))
       return notApplicable("by a rule that leads to far cells");
-    one.rule.reset();
   }
   return result;
 }

@@ -77,39 +77,68 @@ Poly CellSets::unaffine(Poly p) const {
   return p;
 }
 
-bool CellSets::addExact(const ExprRef &condition, bool taken, std::vector<Poly> &known) const {
+std::optional<std::vector<std::vector<Poly>>> CellSets::alternatives(const ExprRef &condition, bool taken) const {
+  using Alternatives = std::vector<std::vector<Poly>>;
   if (condition->kind == ExprKind::Unary && condition->text == "!")
-    return addExact(condition->args[0], !taken, known);
+    return alternatives(condition->args[0], !taken);
   if (condition->kind == ExprKind::Var)
     if (const Stmt *d = model.singleAssignment(condition->text); d && d->type.cls == Type::Class::Bool && d->expr && model.stable(d->expr))
-      return addExact(d->expr, taken, known);
+      return alternatives(d->expr, taken);
   if (condition->kind != ExprKind::Binary)
-    return false;
-  if (condition->text == (taken ? "&&" : "||")) {
-    bool first = addExact(condition->args[0], taken, known);
-    return addExact(condition->args[1], taken, known) && first;
+    return std::nullopt;
+  if (condition->text == "&&" || condition->text == "||") {
+    auto a = alternatives(condition->args[0], taken), b = alternatives(condition->args[1], taken);
+    if (!a || !b)
+      return std::nullopt;
+    Alternatives result;
+    if ((condition->text == "||") == taken) {
+      result = *a;
+      result.insert(result.end(), b->begin(), b->end());
+    } else {
+      for (const std::vector<Poly> &x : *a)
+        for (const std::vector<Poly> &y : *b) {
+          result.push_back(x);
+          result.back().insert(result.back().end(), y.begin(), y.end());
+        }
+    }
+    return result.size() <= mostPieces ? std::optional(result) : std::nullopt;
   }
-  size_t before = known.size();
-  model.addFacts(condition, taken, known);
-  static const std::set<std::string> comparisons = {"<", "<=", ">", ">=", "==", "!="};
-  return comparisons.count(condition->text) && known.size() > before &&
-         std::all_of(known.begin() + long(before), known.end(), [&](const Poly &fact) {
-           Poly p = affine(fact);
-           std::set<std::string> atoms = p.atoms();
-           return p.isAffine() && llvm::all_of(atoms, [&](const std::string &a) {
-                    return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a);
-                  });
-         });
+  static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"}, {">", "<="}, {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
+  const ExprRef &left = condition->args[0], &right = condition->args[1];
+  if (!inverse.count(condition->text) || !left->type.isInt() || !right->type.isInt())
+    return std::nullopt;
+  Poly difference = affine(model.poly(left) - model.poly(right));
+  std::set<std::string> atoms = difference.atoms();
+  bool known = difference.isAffine() && model.stable(model.poly(left)) && model.stable(model.poly(right)) &&
+               llvm::all_of(atoms, [&](const std::string &a) { return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a); });
+  if (!known)
+    return std::nullopt;
+  std::string op = taken ? condition->text : inverse.at(condition->text);
+  Poly less = Poly(-1) - difference, more = difference - Poly(1), reverse = Poly(0) - difference;
+  if (op == "<" || op == ">")
+    return Alternatives{{op == "<" ? less : more}};
+  if (op == "<=" || op == ">=")
+    return Alternatives{{op == "<=" ? reverse : difference}};
+  if (op == "==")
+    return Alternatives{{difference, reverse}};
+  Alternatives result;
+  for (const Poly &side : {less, more}) { // no index is negative
+    std::vector<Poly> facts = {side};
+    for (const GridLayout::Dimension &dim : layout.dims)
+      facts.push_back(dim.index());
+    if (!isEmptySet(facts))
+      result.push_back({side});
+  }
+  return result;
 }
 
-CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &)> &stores,
-                                  const std::vector<Poly> &known) const {
+CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &)> &stores) const {
   if (stores(s))
     return Stored::Always;
   Stored most = Stored::Never;
   if (s.kind == StmtKind::Block) {
     for (StmtRef &child : s.body) {
-      Stored one = stored(*child, stores, known);
+      Stored one = stored(*child, stores);
       if (one == Stored::Unknown)
         return one;
       most = std::max(most, one);
@@ -117,9 +146,8 @@ CellSets::Stored CellSets::stored(Stmt &s, const std::function<bool(const Stmt &
     return most;
   }
   if (s.kind == StmtKind::If) {
-    std::vector<Poly> ifThen = known, ifOther = known;
-    bool exactThen = addExact(s.expr, true, ifThen), exactOther = addExact(s.expr, false, ifOther);
-    Stored then = stored(*s.body[0], stores, ifThen), other = s.body.size() > 1 ? stored(*s.body[1], stores, ifOther) : Stored::Never;
+    bool exactThen = alternatives(s.expr, true).has_value(), exactOther = alternatives(s.expr, false).has_value();
+    Stored then = stored(*s.body[0], stores), other = s.body.size() > 1 ? stored(*s.body[1], stores) : Stored::Never;
     if (then == Stored::Unknown || other == Stored::Unknown)
       return Stored::Unknown;
     if (then == other && (then == Stored::Never || then == Stored::Always))
@@ -241,8 +269,7 @@ void CellSets::dropGuards(Stmt &body, const std::function<bool(const Stmt &)> &s
   auto never = [&](Stmt &s) { return stored(s, stores) == Stored::Never; };
   for (size_t i = 0; i < body.body.size(); ++i) {
     StmtRef guard = body.body[i];
-    std::vector<Poly> ifThen;
-    if (guard->kind != StmtKind::If || never(*guard) || !addExact(guard->expr, true, ifThen) || (guard->body.size() > 1 && !never(*guard->body[1])))
+    if (guard->kind != StmtKind::If || never(*guard) || !alternatives(guard->expr, true) || (guard->body.size() > 1 && !never(*guard->body[1])))
       continue;
     bool only = true;
     for (size_t k = 0; k < body.body.size(); ++k)

@@ -23,9 +23,9 @@ public:
   /// `plain` makes polynomials of what depends on the launch alone.
   CellSets(const KernelModel &model, const GridLayout &layout, std::function<Poly(const Poly &)> plain)
       : model(model), layout(layout), plain(std::move(plain)) {}
-  /// Adds to `known`, what is known already, what `condition` being `taken` says. False when that is not all of it: it is no
-  /// conjunction of affine comparisons.
-  bool addExact(const ExprRef &condition, bool taken, std::vector<Poly> &known) const;
+  /// When `condition` is `taken`: one of these conjunctions holds, and none otherwise. Nothing when it is not made of affine
+  /// comparisons.
+  std::optional<std::vector<std::vector<Poly>>> alternatives(const ExprRef &condition, bool taken) const;
   /// Every cell on whose way to a store an inexact condition stands is stored either way.
   llvm::Error requireKnownStores(Stmt &body, const std::function<bool(const Stmt &)> &stores) const;
   /// Where `facts` hold: the cell with these indices.
@@ -40,7 +40,7 @@ public:
 
 private:
   enum class Stored { Never, Known, Always, Unknown };
-  Stored stored(Stmt &s, const std::function<bool(const Stmt &)> &stores, const std::vector<Poly> &known = {}) const;
+  Stored stored(Stmt &s, const std::function<bool(const Stmt &)> &stores) const;
   /// Products of what is the same for all threads are atoms of their own for isl.
   Poly affine(const Poly &p) const;
   Poly unaffine(Poly p) const;

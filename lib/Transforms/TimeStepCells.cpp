@@ -95,6 +95,107 @@ llvm::Error TimeStepReader::requireFieldsApart(const std::string &a, const std::
   return llvm::Error::success();
 }
 
+static Poly atValues(Poly p, const std::map<std::string, int64_t> &values) {
+  for (const auto &[name, value] : values)
+    p = p.substitute(name, Poly(value));
+  return p;
+}
+
+/// The value of a condition on variables of loops alone.
+static std::optional<int64_t> evaluate(const ExprRef &e, const std::map<std::string, int64_t> &values) {
+  if (e->kind == ExprKind::IntLit)
+    return e->value;
+  if (auto it = values.find(e->text); e->kind == ExprKind::Var && it != values.end())
+    return it->second;
+  std::vector<int64_t> args;
+  for (const ExprRef &arg : e->args) {
+    auto value = evaluate(arg, values);
+    if (!value)
+      return std::nullopt;
+    args.push_back(*value);
+  }
+  const std::string &op = e->text;
+  if (e->kind == ExprKind::Unary && args.size() == 1)
+    return op == "!" ? std::optional<int64_t>(!args[0]) : op == "-" ? std::optional(-args[0]) : std::nullopt;
+  if (e->kind == ExprKind::Call && e->isLibrary && op == "abs" && args.size() == 1)
+    return std::abs(args[0]);
+  if (e->kind != ExprKind::Binary)
+    return std::nullopt;
+  static const std::map<std::string, int64_t (*)(int64_t, int64_t)> operators = {
+      {"+", [](int64_t a, int64_t b) { return a + b; }},
+      {"-", [](int64_t a, int64_t b) { return a - b; }},
+      {"*", [](int64_t a, int64_t b) { return a * b; }},
+      {"<", [](int64_t a, int64_t b) { return int64_t(a < b); }},
+      {"<=", [](int64_t a, int64_t b) { return int64_t(a <= b); }},
+      {">", [](int64_t a, int64_t b) { return int64_t(a > b); }},
+      {">=", [](int64_t a, int64_t b) { return int64_t(a >= b); }},
+      {"==", [](int64_t a, int64_t b) { return int64_t(a == b); }},
+      {"!=", [](int64_t a, int64_t b) { return int64_t(a != b); }},
+      {"&&", [](int64_t a, int64_t b) { return int64_t(a && b); }},
+      {"||", [](int64_t a, int64_t b) { return int64_t(a || b); }}};
+  auto it = operators.find(op);
+  return it == operators.end() ? std::nullopt : std::optional(it->second(args[0], args[1]));
+}
+
+/// The iterations of the loops around a read, one after the other where a guard asks which one it is; else all at once.
+std::vector<std::map<std::string, int64_t>> TimeStepReader::loopValues(const Access &access) const {
+  constexpr size_t most = 64;
+  std::vector<std::map<std::string, int64_t>> result = {{}};
+  bool asks = false;
+  for (const auto &[condition, taken] : access.guards)
+    for (Stmt *s : access.path)
+      if (auto loop = asCountedLoop(*s))
+        asks |= mentions(condition, loop->var) && condition != s->expr;
+  for (Stmt *s : access.path) {
+    auto loop = asCountedLoop(*s);
+    auto count = loop ? loop->tripCount() : std::nullopt;
+    auto lower = loop ? constantValue(loop->lower) : std::nullopt;
+    if (!asks || !count || !lower || *count < 1 || int64_t(result.size()) * *count > int64_t(most))
+      continue;
+    std::vector<std::map<std::string, int64_t>> more;
+    for (const auto &values : result)
+      for (int64_t i = 0; i < *count; ++i) {
+        more.push_back(values);
+        more.back()[loop->var] = *lower + i * loop->step;
+      }
+    result = std::move(more);
+  }
+  return result;
+}
+
+/// What is known where an access runs, in the iterations `loops`, case by case. Guards on memory say nothing of a store (it takes
+/// place either way); of a read, there is no answer.
+std::optional<std::vector<std::vector<Poly>>> TimeStepReader::guardsOf(const CellSets &sets, const Access &access,
+                                                                       const std::map<std::string, int64_t> &loops) {
+  std::vector<Poly> always;
+  for (const Poly &fact : factsOf(access))
+    always.push_back(atValues(fact, loops));
+  std::vector<std::vector<Poly>> result = {always};
+  for (const auto &[condition, taken] : access.guards) {
+    if (auto value = evaluate(condition, loops)) {
+      if ((*value != 0) != taken)
+        return std::vector<std::vector<Poly>>();
+      continue;
+    }
+    auto known = sets.alternatives(condition, taken);
+    if (!known && !access.write)
+      return std::nullopt;
+    if (!known)
+      continue;
+    std::vector<std::vector<Poly>> more;
+    for (const std::vector<Poly> &facts : result)
+      for (const std::vector<Poly> &alternative : *known) {
+        std::vector<Poly> both = facts;
+        for (const Poly &p : alternative)
+          both.push_back(atValues(p, loops));
+        if (!isEmptySet(both))
+          more.push_back(std::move(both));
+      }
+    result = std::move(more);
+  }
+  return result;
+}
+
 llvm::Error TimeStepReader::findCells() {
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   std::vector<Poly> self;
@@ -107,8 +208,11 @@ llvm::Error TimeStepReader::findCells() {
       return e;
     std::vector<SetPiece> pieces;
     for (const Access &access : model->accesses())
-      if (access.write && access.array == field.out)
-        pieces.push_back(sets.piece(factsOf(access), self));
+      if (access.write && access.array == field.out) {
+        auto guarded = guardsOf(sets, access, {});
+        for (const std::vector<Poly> &facts : *guarded)
+          pieces.push_back(sets.piece(facts, self));
+      }
     auto inside = sets.project(pieces, true);
     if (!inside)
       return inside.takeError();
@@ -139,25 +243,29 @@ llvm::Error TimeStepReader::findCells() {
     bool isOwn = access->write || llvm::all_of(distances, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
     if (isOwn) // it is there where the cell is computed
       continue;
-    std::vector<Poly> known;
-    for (const auto &[condition, taken] : access->guards)
-      if (!sets.addExact(condition, taken, known))
+    for (const std::map<std::string, int64_t> &loops : loopValues(*access)) {
+      auto guarded = guardsOf(sets, *access, loops);
+      if (!guarded)
         return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
-    std::vector<Poly> facts = factsOf(*access);
-    facts.insert(facts.end(), common.begin(), common.end());
-    std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> products = {{{}, facts}}; // values, facts
-    for (const CellDistance &one : distances) {
-      std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> more;
-      for (const auto &[values, known] : products)
-        for (const IndexCase &c : one.cases) {
-          more.push_back({values, known});
-          more.back().first.push_back(c.value);
-          more.back().second.insert(more.back().second.end(), c.facts.begin(), c.facts.end());
-        }
-      products = std::move(more);
+      std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> products; // indices, facts
+      for (std::vector<Poly> &facts : *guarded) {
+        facts.insert(facts.end(), common.begin(), common.end());
+        products.push_back({{}, facts});
+      }
+      for (const CellDistance &one : distances) {
+        std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> more;
+        for (const auto &[indices, facts] : products)
+          for (const IndexCase &c : one.cases) {
+            more.push_back({indices, facts});
+            more.back().first.push_back(atValues(c.value, loops));
+            for (const Poly &fact : c.facts)
+              more.back().second.push_back(atValues(fact, loops));
+          }
+        products = std::move(more);
+      }
+      for (const auto &[indices, facts] : products)
+        reads.push_back(sets.piece(facts, indices));
     }
-    for (const auto &[values, known] : products)
-      reads.push_back(sets.piece(known, values));
   }
   if (reads.empty()) {
     step.needed = "false";

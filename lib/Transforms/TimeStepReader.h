@@ -38,6 +38,8 @@ private:
   llvm::Expected<std::string> rangeOf(const std::string &field);
   llvm::Error findCells();
   bool onlyCopies() const;
+  std::vector<std::map<std::string, int64_t>> loopValues(const Access &access) const;
+  std::optional<std::vector<std::vector<Poly>>> guardsOf(const CellSets &sets, const Access &access, const std::map<std::string, int64_t> &loops);
   llvm::Error requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length);
   llvm::Error writeBody();
   void name();

@@ -15,8 +15,20 @@
 
 using namespace optiml;
 
+/// __ldg(&a[i]) reads a[i].
+static ExprRef plainLoad(const ExprRef &e) {
+  if (e->kind != ExprKind::Call || !e->isLibrary || e->text != "__ldg" || e->args.size() != 1 || !e->args[0]->type.isPointer())
+    return nullptr;
+  const ExprRef &place = e->args[0];
+  if (place->kind == ExprKind::Unary && place->text == "&")
+    return place->args[0];
+  ExprRef element = subscript(place, intLit(0), e->type), simpler = withoutPointerSum(element);
+  return simpler ? simpler : element;
+}
+
 llvm::Error TimeStepReader::prepare() {
   kernel = state.original->clone();
+  rewriteExprs(*kernel->body, plainLoad);
   if (threadsWorkTogether(*kernel))
     return notApplicable("its threads work together");
   if (llvm::Error e = requireConstantParameters(*kernel))
@@ -141,8 +153,10 @@ Poly TimeStepReader::withoutWrapping(Poly p, const std::vector<Poly> &facts) {
 
 /// What is known where an access runs: of the global indices, variables of loops, and arguments.
 std::vector<Poly> TimeStepReader::factsOf(const Access &access) {
-  std::vector<Poly> facts;
-  for (const Poly &fact : model->facts(access)) {
+  std::vector<Poly> facts, all = model->facts(access);
+  for (const auto &[condition, taken] : access.guards) // "not the last one" says more where it is known that none comes after that
+    model->addFacts(condition, taken, all);
+  for (const Poly &fact : all) {
     std::set<std::string> atoms = fact.atoms();
     bool other = llvm::any_of(atoms, [&](llvm::StringRef a) { // the launch's shape is said below
       return a.starts_with("blockIdx.") || a.starts_with("threadIdx.") ||
