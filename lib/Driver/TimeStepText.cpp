@@ -102,7 +102,7 @@ static const char members[] = R"(@DEAD  /// What each launch must be like.
     if (@ORDERlaunches.size() <= 2 && !fits(launch.launchGrid, launch.launchBlock@VALUES))
       return false;
     if (launches.size() == 1)
-      return true;
+      return launch.launchShared <= 48 * 1024;
     const Launch &last = launches[launches.size() - 2];
     return same(launch.launchGrid, last.launchGrid) && same(launch.launchBlock, last.launchBlock) &&
            launch.launchShared == last.launchShared && launch.launchStream == last.launchStream@SAME;

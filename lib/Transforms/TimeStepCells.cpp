@@ -196,6 +196,27 @@ std::optional<std::vector<std::vector<Poly>>> TimeStepReader::guardsOf(const Cel
   return result;
 }
 
+/// Where a read goes around a ring, all indices there are read: none of the facts says otherwise.
+bool TimeStepReader::wholeRings(const std::vector<CellDistance> &distances, const std::vector<Poly> &facts) const {
+  for (size_t d = 0; d < distances.size(); ++d) {
+    if (!distances[d].ring)
+      continue;
+    const Poly at = layout.dims[d].index();
+    const std::string name = *at.atoms().begin();
+    std::vector<Poly> others = {at, *distances[d].ring - at - Poly(1)};
+    llvm::copy_if(facts, std::back_inserter(others), [&](const Poly &fact) { return !fact.mentions(name); });
+    // That each of these cells has a thread is asked of the launch.
+    others.push_back(layout.dims[d].extent - *distances[d].ring);
+    for (const Poly &fact : facts) {
+      std::vector<Poly> violated = others;
+      violated.push_back(Poly(-1) - fact);
+      if (fact.mentions(name) && !isEmptySet(violated))
+        return false;
+    }
+  }
+  return true;
+}
+
 llvm::Error TimeStepReader::findCells() {
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
   std::vector<Poly> self;
@@ -249,6 +270,8 @@ llvm::Error TimeStepReader::findCells() {
         return notApplicable("line {0}: which cells are read depends on more than indices", access->stmt->line);
       std::vector<std::pair<std::vector<Poly>, std::vector<Poly>>> products; // indices, facts
       for (std::vector<Poly> &facts : *guarded) {
+        if (!wholeRings(distances, facts))
+          return notApplicable("line {0}: only some cells look around the grid", access->stmt->line);
         facts.insert(facts.end(), common.begin(), common.end());
         products.push_back({{}, facts});
       }

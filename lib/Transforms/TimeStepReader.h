@@ -38,6 +38,7 @@ private:
   llvm::Expected<std::string> rangeOf(const std::string &field);
   llvm::Error findCells();
   bool onlyCopies() const;
+  bool wholeRings(const std::vector<CellDistance> &distances, const std::vector<Poly> &facts) const;
   std::vector<std::map<std::string, int64_t>> loopValues(const Access &access) const;
   std::optional<std::vector<std::vector<Poly>>> guardsOf(const CellSets &sets, const Access &access, const std::map<std::string, int64_t> &loops);
   llvm::Error requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length);

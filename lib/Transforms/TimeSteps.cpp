@@ -275,6 +275,9 @@ llvm::Expected<TimeStep> TimeStepReader::run() {
     bool used = flat ? axis == 0 : llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.axis == axis; });
     state.require(threadsAlong(axis) + (used ? " <= 1073741824" : " == 1"), used ? "indices are ints" : "one thread a cell");
   }
+  // A launch that the device refuses does nothing.
+  state.require("block.x * block.y * block.z >= 1 && block.x * block.y * block.z <= 1024 && block.z <= 64", "the blocks are launched");
+  state.require("grid.x >= 1 && grid.y >= 1 && grid.z >= 1 && grid.y <= 65535 && grid.z <= 65535", "the grid is launched");
   step.conditions = state.rewrite.conditions;
   return std::move(step);
 }

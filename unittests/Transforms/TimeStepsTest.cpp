@@ -59,6 +59,9 @@ TEST(TimeStepsTest, OneDimension) {
       {row("if (i < n) b[i] = a[(i + 1) % n];"), "a>b 0+1o"},
       {row("if (i < n) b[i] = a[i == 0 ? n - 1 : i - 1];"), "a>b 1+0o"},
       {row("if (i < n) b[i] = a[min(i + 3, n - 1)];"), "a>b 0+3"},
+      {row("if (i < n) { float s = 0; for (int k = -1; k <= 2; ++k) if (k != 0) s += a[(i + k + n) % n]; b[i] = s; }"), "a>b 1+2o"},
+      {row("if (i < n) { float s = 0; for (int k = -2; k <= 2; ++k) if (i + k >= 0 && i + k < n) s += a[i + k]; b[i] = s; }"), "a>b 2+2"},
+      {row("if (i == 0) b[i] = a[i]; else if (i == n - 1 || (i < n - 1 && i > 0)) b[i] = __ldg(&a[i - 1]);"), "a>b 1+0"},
       {row("if (i < n) if (a[i] > 0) b[i] = a[i]; else b[i] = 0;"), "a>b 0+0"}, // what memory holds decides what, not whether
       {row("if (i > 3 && i < n - 4) { float s = 0; for (int k = -4; k <= 4; ++k) s += a[i + k]; b[i] = s; }"), "a>b 4+4"},
   });
@@ -67,6 +70,7 @@ TEST(TimeStepsTest, OneDimension) {
 TEST(TimeStepsTest, Planes) {
   expectSteps({
       {plane("if (x > 0 && x < w - 1 && y > 0 && y < h) b[y * w + x] = a[y * w + x - 1] + a[(y - 1) * w + x + 1];"), "a>b 1+1 1+0"},
+      {plane("if (x < w && y < h) b[y * w + x] = a[(y + h - 1) % h * w + (x == w - 1 ? 0 : x + 1)];"), "a>b 0+1o 1+0o"},
       {plane("if (x < h && y < w && x > 0) b[x * w + y] = a[(x - 1) * w + y];"), "a>b 0+0 1+0"}, // x runs along columns
       {plane("if (x < w && y < h) b[(y + 1) * (w + 2) + x + 1] = a[(y + 1) * (w + 2) + x + 2];"), "a>b 0+1 0+0"},
       {plane("if (x > 0 && x < 99 && y < h) b[y * 100 + x] = a[y * 100 + x - 1];"), "a>b 1+0 0+0"},
@@ -84,6 +88,7 @@ TEST(TimeStepsTest, WhatIsNone) {
       {row("if (i < n) b[i] = a[i / 2];"), "by a rule"},
       {row("if (i < n) b[i] = a[(i + 20) % n];"), "by a rule that leads to far cells"},
       {row("if (i > 0 && i < n) b[i] = a[(i + 1) % n];"), "not all computed"}, // the ring has a gap
+      {plane("if (x < w && y > 0 && y < h) b[y * w + x] = x < 5 ? a[(y - 1) * w + (x + 1) % w] : 0;"), "only some cells look around"},
       {row("if (i > 0 && i < n && c[i] > 0) b[i] = a[i - 1];"), "depends on more than their indices"},
       {row("if (i > 0 && i < n) b[i] = c[i] > 0 ? a[i - 1] : 0;"), "depends on more than indices"},
       {row("for (; i < n; i += gridDim.x * blockDim.x) b[i] = a[i];"), "a thread's place"},
