@@ -73,7 +73,7 @@ private:
   unsigned afterIncludes() const;
   std::string recipeOf(const KernelRewrite &rewrite) const;
   bool inLoop(const LaunchSite &site) const;
-  void emitLoops(const LoopRewrite &rewrite, const std::string &dispatcher);
+  void emitLoops(const LoopRewrite &rewrite, std::map<std::string, std::string> &dispatchers);
   void emitFusion(const Fusion &fusion);
   static std::map<std::string, std::string> launchNames(const KernelRewrite &rewrite);
 };
@@ -407,28 +407,36 @@ bool Emitter::inLoop(const LaunchSite &site) const {
 }
 
 /// The class that takes a loop's launches, beside the kernel, and an object of it around each loop.
-void Emitter::emitLoops(const LoopRewrite &rewrite, const std::string &dispatcher) {
+void Emitter::emitLoops(const LoopRewrite &rewrite, std::map<std::string, std::string> &dispatchers) {
   const KernelRewrite &kernel = rewrite.kernel;
   LoopTextNames names;
   names.prefix = freshIdentifier(kernel.twin + "_loop");
   names.loop = names.prefix + "_launches";
   names.helper = helper;
   names.kernel = kernel.original;
-  names.launch = dispatcher;
+  names.launch = dispatchers[kernel.originalSymbol];
   names.callee = nameThere(kernel);
   names.parameters = kernel.originalParameters;
   names.names = parameterNames(kernel);
-  edits.push_back({kernel.insertAt, kernel.insertAt, "\n" + loopText(rewrite.idiom, names)});
+  unsigned at = kernel.insertAt;
+  LoopCopyNames copy;
+  if (rewrite.copyBack) {
+    const KernelRewrite &second = rewrite.copyBack->kernel;
+    copy = {rewrite.copyBack->step, dispatchers[second.originalSymbol], nameThere(second), second.originalParameters, parameterNames(second)};
+    at = std::max(at, second.insertAt);
+  }
+  edits.push_back({at, at, "\n" + loopText(rewrite.idiom, names, copy)});
   for (const LaunchLoop &loop : rewrite.loops) {
     std::string object = freshIdentifier("optiml_launches"), qualifier;
     for (const LaunchSite &site : host.launches())
       if (llvm::is_contained(loop.launches, site.begin)) {
         qualifier = qualifierOf(kernel, site);
-        edits.push_back({site.begin, site.end, object + ".add(" + launchArguments(site) + ")"});
+        const char *add = rewrite.copyBack && site.symbol == rewrite.copyBack->kernel.originalSymbol ? ".addCopy(" : ".add(";
+        edits.push_back({site.begin, site.end, object + add + launchArguments(site) + ")"});
         ++result.dispatched;
       }
     std::string used;
-    if (rewrite.idiom.kind == LaunchIdiom::Kind::ScanStep && loop.pointersKnown) {
+    if (rewrite.idiom.kind != LaunchIdiom::Kind::ExchangeStep && loop.pointersKnown && !rewrite.copyBack) {
       for (const std::string &pointer : loop.living)
         used += (used.empty() ? "" : ", ") + pointer;
       used = "\n" + object + ".used({" + used + "});";
@@ -553,7 +561,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
                          rewrite.twinText + "\n" + dispatcher(rewrite, name)});
   }
   for (const LoopRewrite &rewrite : loops)
-    emitLoops(rewrite, dispatchers[rewrite.kernel.originalSymbol]);
+    emitLoops(rewrite, dispatchers);
   for (const Fusion &fusion : fusions)
     emitFusion(fusion);
   for (const auto &[kernel, family] : families) {

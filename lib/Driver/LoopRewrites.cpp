@@ -39,7 +39,7 @@ Step lookAt(const Program &device, const std::string &symbol, bool strictFloat) 
   }
   const KernelState &state = static_cast<const TreeVariant &>(*root->variant).kernels.begin()->second;
   step.kernel = state.rewrite;
-  auto idiom = recognizeLaunchIdiom(*state.original);
+  auto idiom = recognizeLaunchIdiom(state);
   if (!idiom) {
     step.refused = decl->name + ": " + llvm::toString(idiom.takeError());
     return step;
@@ -58,7 +58,7 @@ Step lookAt(const Program &device, const std::string &symbol, bool strictFloat) 
 /// Why the loop cannot be replaced although its kernel is a step of an idiom; empty: it can.
 std::string whyNot(const LaunchLoop &loop, const Step &step, const Program &host) {
   for (const LaunchSite &site : host.launches()) {
-    if (!llvm::is_contained(loop.launches, site.begin))
+    if (!llvm::is_contained(loop.launches, site.begin) || site.symbol != step.kernel.originalSymbol)
       continue;
     if (site.inTemplate)
       return "it stands in a template";
@@ -67,6 +67,25 @@ std::string whyNot(const LaunchLoop &loop, const Step &step, const Program &host
     if (site.topLevelBegin < step.kernel.insertAt)
       return "it stands before the kernel";
   }
+  return "";
+}
+
+std::string scopeOf(const std::string &name) {
+  size_t at = name.substr(0, name.find('<')).rfind("::");
+  return at == std::string::npos ? "" : name.substr(0, at);
+}
+
+/// Why the second kernel does not copy back what the first one, a stencil's step, has computed; empty: it does.
+std::string whyNoCopy(const Step &step, const Step &copy) {
+  if (!step.idiom.step || !copy.idiom.step || !copy.idiom.step->copies)
+    return "it launches different kernels";
+  const TimeStep &a = *step.idiom.step, &b = *copy.idiom.step;
+  bool alike = a.fields.size() == b.fields.size() && a.dims.size() == b.dims.size() && a.inside == b.inside && a.insideLast == b.insideLast && a.index == b.index &&
+               llvm::all_of(b.constants, [&](const std::string &name) { return llvm::is_contained(a.constants, name); });
+  if (!alike)
+    return "it launches two kernels that deal with different cells";
+  if (scopeOf(step.kernel.original) != scopeOf(copy.kernel.original))
+    return "it launches kernels of different namespaces";
   return "";
 }
 
@@ -80,28 +99,38 @@ FoundLoops optiml::findLoopRewrites(const Program &device, const Program &host, 
     std::string why = loop.refused;
     if (why.empty() && loop.launches.empty())
       continue;
-    if (why.empty() && llvm::any_of(loop.symbols, [&](const std::string &s) { return s != loop.symbols.front(); }))
+    std::set<std::string> kernels(loop.symbols.begin(), loop.symbols.end());
+    bool copiesBack = loop.symbols.size() == 2 && kernels.size() == 2;
+    if (why.empty() && kernels.size() > 1 && !copiesBack)
       why = llvm::formatv("line {0}: it launches different kernels", loop.line);
     if (why.empty() && llvm::any_of(loop.launches, [&](unsigned at) { return taken.count(at); }))
       why = llvm::formatv("line {0}: an outer loop is replaced", loop.line);
-    Step *step = nullptr;
-    if (why.empty()) {
-      auto [it, added] = steps.try_emplace(loop.symbols.front());
+    std::vector<Step *> both;
+    for (size_t i = 0; why.empty() && i < (copiesBack ? 2 : 1); ++i) {
+      auto [it, added] = steps.try_emplace(loop.symbols[i]);
       if (added)
-        it->second = lookAt(device, loop.symbols.front(), strictFloat);
-      step = &it->second;
-      std::string reason = step->refused.empty() ? whyNot(loop, *step, host) : step->refused;
+        it->second = lookAt(device, loop.symbols[i], strictFloat);
+      both.push_back(&it->second);
+      std::string reason = !both[i]->refused.empty() ? both[i]->refused : whyNot(loop, *both[i], host);
+      if (reason.empty() && i == 1)
+        reason = whyNoCopy(*both[0], *both[1]);
       if (!reason.empty())
         why = llvm::formatv("line {0}: {1}", loop.line, reason);
     }
+    Step *step = both.empty() ? nullptr : both.front();
+    auto same = llvm::find_if(found.rewrites, [&](const LoopRewrite &r) { return why.empty() && r.kernel.originalSymbol == step->kernel.originalSymbol; });
+    if (same != found.rewrites.end() && (same->copyBack ? same->copyBack->kernel.originalSymbol : "") != (copiesBack ? loop.symbols[1] : ""))
+      why = llvm::formatv("line {0}: another loop launches {1} in another way", loop.line, step->kernel.original);
     if (!why.empty()) {
       found.notes.push_back(why + " (the loop's launches stay as they are)");
       continue;
     }
     taken.insert(loop.launches.begin(), loop.launches.end());
-    auto same = llvm::find_if(found.rewrites, [&](const LoopRewrite &r) { return r.kernel.originalSymbol == step->kernel.originalSymbol; });
-    if (same == found.rewrites.end())
-      same = found.rewrites.insert(found.rewrites.end(), {step->kernel, step->idiom, {}});
+    if (same == found.rewrites.end()) {
+      same = found.rewrites.insert(found.rewrites.end(), {step->kernel, step->idiom, {}, {}});
+      if (copiesBack)
+        same->copyBack = {both[1]->kernel, both[1]->idiom.step};
+    }
     same->loops.push_back(std::move(loop));
   }
   return found;

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LoopText.h"
+#include "TimeStepText.h"
 #include "llvm/ADT/StringRef.h"
 #include <map>
 
@@ -196,10 +197,8 @@ static const char loopClass[] = R"(
 class @LOOP {
 public:
 @CONSTRUCTOR  ~@LOOP() {
-    if (launches.empty() || (path().enabled() && replaced()))
-      return;
-    for (const Launch &launch : launches)
-      run(launch);
+    if (!launches.empty() && !(path().enabled() && replaced()))
+      runAll();
   }
   void add(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream@PARAMETERS) {
     Launch launch{launchGrid, launchBlock, launchShared, launchStream@ARGUMENTS};
@@ -209,13 +208,10 @@ public:
     }
     launches.push_back(launch);
     waiting = path().enabled() && launches.size() < (1u << 22) && continues();
-    if (waiting)
-      return;
-    for (const Launch &earlier : launches)
-      run(earlier);
-    launches.clear();
+    if (!waiting)
+      runAll();
   }
-
+@ADDCOPY
 private:
   struct Launch {
     dim3 launchGrid, launchBlock;
@@ -223,7 +219,15 @@ private:
     cudaStream_t launchStream;
 @FIELDS  };
   std::vector<Launch> launches;
-  bool waiting = true;
+@COPIES  bool waiting = true;
+
+  /// The launches as they are, in their order.
+  void runAll() {
+    for (size_t i = 0; i < launches.size(); ++i) {
+      run(launches[i]);
+@RUNCOPY    }
+    launches.clear();
+@CLEARCOPIES  }
 
   static @HELPER &path() {
     static @HELPER counts("@KERNEL");
@@ -238,6 +242,33 @@ private:
            launch.launchBlock.x <= 1024 && threads(launch) <= (1ll << 30);
   }
 @MEMBERS};
+)";
+
+static const char addCopy[] = R"(  void addCopy(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream@COPYPARAMETERS) {
+    Copy launch{launchGrid, launchBlock, launchShared, launchStream@COPYARGUMENTS};
+    if (!waiting) {
+      run(launch);
+      return;
+    }
+    copies.push_back(launch);
+    waiting = !launches.empty() && copiesBack();
+    if (waiting)
+      return;
+    if (launches.empty())
+      run(launch);
+    runAll();
+  }
+)";
+
+static const char copyMembers[] = R"(  struct Copy {
+    dim3 launchGrid, launchBlock;
+    size_t launchShared;
+    cudaStream_t launchStream;
+@COPYFIELDS  };
+  std::vector<Copy> copies; ///< after each of the launches
+  static void run(const Copy &launch) {
+    @COPYRUN
+  }
 )";
 
 static const char scanMembers[] = R"(  bool dead = false; ///< nobody looks at the buffer that the last step reads
@@ -342,8 +373,7 @@ static const char sortMembers[] = R"(
   }
 )";
 
-/// Replaces "@NAME" by its value; the longest name that fits.
-static std::string filled(llvm::StringRef text, const std::map<std::string, std::string> &values) {
+std::string optiml::filled(llvm::StringRef text, const std::map<std::string, std::string> &values) {
   std::string result;
   while (!text.empty()) {
     auto [before, rest] = text.split('@');
@@ -383,8 +413,42 @@ static std::string formTests(const LaunchIdiom &idiom) {
   return text + "    return false;\n";
 }
 
-std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &names) {
-  bool scan = idiom.kind == LaunchIdiom::Kind::ScanStep;
+/// Members for a parameter list.
+static std::string fields(const std::string &parameters) {
+  std::string result, item;
+  int depth = 0;
+  for (char c : parameters + ",") {
+    depth += c == '<' || c == '(' || c == '[' ? 1 : c == '>' || c == ')' || c == ']' ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      if (!llvm::StringRef(item).trim().empty())
+        result += "    " + llvm::StringRef(item).trim().str() + ";\n";
+      item.clear();
+    } else {
+      item += c;
+    }
+  }
+  return result;
+}
+
+static std::string arguments(const std::vector<std::string> &names) {
+  std::string result;
+  for (const std::string &name : names)
+    result += ", " + name;
+  return result;
+}
+
+/// Launches the kernel as it is, or through its dispatcher.
+static std::string runText(const std::string &dispatcher, const std::string &callee, const std::vector<std::string> &names) {
+  std::string config = "launch.launchGrid, launch.launchBlock, launch.launchShared, launch.launchStream", list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + ("launch." + name);
+  if (!dispatcher.empty())
+    return dispatcher + "(" + config + (list.empty() ? "" : ", " + list) + ");";
+  return "path().count(false);\n    " + callee + "<<<" + config + ">>>(" + list + ");";
+}
+
+std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &names, const LoopCopyNames &copy) {
+  bool scan = idiom.kind == LaunchIdiom::Kind::ScanStep, steps = idiom.kind == LaunchIdiom::Kind::TimeStep;
   static const std::map<std::string, std::string> operations = {
       {"+", "a + b"}, {"*", "a * b"}, {"&", "a & b"}, {"|", "a | b"}, {"^", "a ^ b"}, {"min", "b < a ? b : a"}, {"max", "a < b ? b : a"}};
   std::map<std::string, std::string> values = {{"P", names.prefix}, {"T", idiom.element}, {"LOOP", names.loop},
@@ -402,30 +466,26 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   values["UNDO"] = idiom.op == "^" ? "sums[i] ^ sums[i - distance]"
                                    : "(unsigned long long)sums[i] - (unsigned long long)sums[i - distance]";
   values["WHAT"] = scan ? names.kernel + " is a step of Hillis and Steele's scan"
-                        : names.kernel + " is a phase of a sort by odd-even transposition";
+                   : steps ? names.kernel + " is a step of a stencil in time"
+                           : names.kernel + " is a phase of a sort by odd-even transposition";
   values["PARAMETERS"] = names.parameters.empty() ? "" : ",\n           " + names.parameters;
-  std::string launchArguments, fields, arguments;
-  int depth = 0;
-  for (char c : names.parameters + ",") {
-    depth += c == '<' || c == '(' || c == '[' ? 1 : c == '>' || c == ')' || c == ']' ? -1 : 0;
-    if (c == ',' && depth == 0) {
-      fields += "    " + llvm::StringRef(arguments).trim().str() + ";\n";
-      arguments.clear();
-    } else {
-      arguments += c;
-    }
+  values["ARGUMENTS"] = arguments(names.names);
+  values["FIELDS"] = fields(names.parameters);
+  values["RUN"] = runText(names.launch, names.callee, names.names);
+  for (const char *name : {"ADDCOPY", "COPIES", "RUNCOPY", "CLEARCOPIES"})
+    values[name] = "";
+  if (copy.step) {
+    values["COPYPARAMETERS"] = copy.parameters.empty() ? "" : ",\n               " + copy.parameters;
+    values["COPYARGUMENTS"] = arguments(copy.names);
+    values["COPYFIELDS"] = fields(copy.parameters);
+    values["COPYRUN"] = runText(copy.launch, copy.callee, copy.names);
+    values["ADDCOPY"] = filled(addCopy, values);
+    values["COPIES"] = filled(copyMembers, values);
+    values["RUNCOPY"] = "      if (i < copies.size())\n        run(copies[i]);\n";
+    values["CLEARCOPIES"] = "    copies.clear();\n";
   }
-  for (const std::string &name : names.names) {
-    values["ARGUMENTS"] += ", " + name;
-    launchArguments += (launchArguments.empty() ? "" : ", ") + ("launch." + name);
-  }
-  values["FIELDS"] = fields;
-  std::string config = "launch.launchGrid, launch.launchBlock, launch.launchShared, launch.launchStream";
-  values["RUN"] = names.launch.empty()
-                      ? "path().count(false);\n    " + names.callee + "<<<" + config + ">>>(" + launchArguments + ");"
-                      : names.launch + "(" + config + ", " + launchArguments + ");";
-  values["FORMS"] = formTests(idiom);
-  values["CONSTRUCTOR"] = "";
+  values["FORMS"] = steps ? "" : formTests(idiom);
+  values["CONSTRUCTOR"] = steps && !copy.step ? timeStepUsed(*idiom.step) : "";
   if (scan)
     values["CONSTRUCTOR"] = R"(  /// After the loop: only the memory that these point to is looked at again.
   void used(std::initializer_list<const void *> pointers) {
@@ -439,6 +499,10 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   values["BEFORE"] = !undone ? "" : "if (!dead) // the other buffer, as the last step finds it\n"
                      "      " + names.prefix + "_before<<<unsigned((n + 255) / 256), 256, 0, stream>>>(last." + idiom.out +
                      ", const_cast<" + values["T"] + " *>(last." + idiom.in + "), int(n), int(distance));";
+  if (steps) {
+    values["MEMBERS"] = timeStepMembers(*idiom.step, idiom.tile, names, copy);
+    return timeStepKernel(*idiom.step, idiom.tile, names.prefix) + filled(loopClass, values);
+  }
   values["MEMBERS"] = filled(scan ? scanMembers : sortMembers, values);
   std::string kernels = scan ? std::string(scanKernels) + (undone ? scanBeforeKernel : "") : sortKernels;
   return alias + filled(kernels, values) + filled(loopClass, values);

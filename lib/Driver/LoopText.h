@@ -3,6 +3,7 @@
 #define OPTIML_LIB_DRIVER_LOOPTEXT_H
 
 #include "optiml/Transforms/LaunchIdioms.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,20 @@ struct LoopTextNames {
   std::vector<std::string> names;      ///< of these
 };
 
+/// The kernel that copies a stencil's cells back.
+struct LoopCopyNames {
+  std::shared_ptr<const TimeStep> step; ///< null: there is none
+  std::string launch, callee, parameters; ///< as above
+  std::vector<std::string> names;
+};
+
 /// The class and its kernels. An object of the class takes the launches of one loop (`add`), puts them off to the end of
-/// its life, and then runs the algorithm that they are the steps of, or, where they are not, the launches themselves.
-std::string loopText(const LaunchIdiom &idiom, const LoopTextNames &names);
+/// its life, and then runs the algorithm that they are the steps of, or, where they are not, the launches themselves. Those of
+/// the copying kernel go to `addCopy`.
+std::string loopText(const LaunchIdiom &idiom, const LoopTextNames &names, const LoopCopyNames &copy = {});
+
+/// Replaces "@NAME" by its value; the longest name that fits.
+std::string filled(llvm::StringRef text, const std::map<std::string, std::string> &values);
 
 } // namespace optiml
 

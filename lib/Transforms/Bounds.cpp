@@ -369,7 +369,7 @@ static std::string folded(const char *function, const std::vector<std::string> &
 bool optiml::isConstantOfFile(const KernelModel &model, const Access &access) {
   const ExprRef &root = access.root;
   bool isArray = root->type.cls == Type::Class::Pointer && root->type.text.find('[') != std::string::npos;
-  return root->kind == ExprKind::Var && isArray && !model.param(access.array) && !model.declaration(access.array) && access.node->type.isConst;
+  return root->kind == ExprKind::Var && isArray && !model.param(access.array) && !model.declaration(access.array) && (access.node->type.isConst || root->type.isConst);
 }
 
 std::set<std::string> optiml::changedParameters(const Kernel &kernel) {

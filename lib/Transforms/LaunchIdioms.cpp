@@ -297,3 +297,24 @@ llvm::Expected<LaunchIdiom> optiml::recognizeLaunchIdiom(const Kernel &kernel) {
     return cases.takeError();
   return Recognizer(*normal, *cases).run();
 }
+
+llvm::Expected<LaunchIdiom> optiml::recognizeLaunchIdiom(const KernelState &state) {
+  auto idiom = recognizeLaunchIdiom(*state.original);
+  if (idiom)
+    return idiom;
+  auto step = recognizeTimeStep(state);
+  if (!step)
+    return notApplicable("{0}, nor of a stencil: {1}", llvm::toString(idiom.takeError()), llvm::toString(step.takeError()));
+  std::vector<TimeTile> tiles = timeTiles(*step);
+  if (tiles.empty())
+    return notApplicable("{0}, and several steps of this stencil fit no tile", llvm::toString(idiom.takeError()));
+  llvm::consumeError(idiom.takeError());
+  LaunchIdiom result;
+  result.kind = LaunchIdiom::Kind::TimeStep;
+  result.in = step->fields.front().in;
+  result.out = step->fields.front().out;
+  result.element = step->fields.front().element;
+  result.step = std::make_shared<TimeStep>(std::move(*step));
+  result.tile = tiles.front();
+  return result;
+}

@@ -34,6 +34,9 @@ static cl::opt<std::string> stepsFolder("steps",
                                         cl::desc("write what --emit would print after every action to 1.cu, 2.cu, ... "
                                                  "in this folder; list the files with their actions"),
                                         cl::value_desc("folder"), cl::cat(category));
+static cl::opt<unsigned> launchLoopTile("launch-loop-tile",
+                                        cl::desc("with --launch-loops: which of the tiles for a stencil's steps, from 0"),
+                                        cl::init(0), cl::cat(category));
 static cl::opt<bool> launchLoops("launch-loops",
                                  cl::desc("with --emit: replace loops of launches on the host; tell why others stay"),
                                  cl::cat(category));
@@ -174,6 +177,13 @@ llvm::Expected<std::string> Walk::emitted() {
   FoundLoops loops;
   if (launchLoops)
     loops = findLoopRewrites(device, *host, false);
+  for (LoopRewrite &rewrite : loops.rewrites)
+    if (rewrite.idiom.step) {
+      std::vector<TimeTile> tiles = timeTiles(*rewrite.idiom.step);
+      if (launchLoopTile >= tiles.size())
+        return makeError("there are {0} tiles", tiles.size());
+      rewrite.idiom.tile = tiles[launchLoopTile];
+    }
   for (const std::string &note : loops.notes)
     llvm::errs() << "optiml-opt: note: " << note << "\n";
   auto text = emitProgram(*current.variant, *host, host->path(), {}, loops.rewrites);

@@ -30,6 +30,12 @@ struct LoopRewrite {
   KernelRewrite kernel; ///< the original, as it is described for a rewrite of itself; its plan is not used
   LaunchIdiom idiom;
   std::vector<LaunchLoop> loops;
+  /// The kernel that copies a stencil's new cells back after each step, where the buffers do not change places.
+  struct CopyBack {
+    KernelRewrite kernel;
+    std::shared_ptr<const TimeStep> step;
+  };
+  std::optional<CopyBack> copyBack;
 };
 
 /// `host` is a host view of the original text, `fileName` what the user calls it. `summaries` gives a comment line for each rewritten kernel.

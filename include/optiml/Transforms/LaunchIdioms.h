@@ -8,7 +8,7 @@
 #ifndef OPTIML_TRANSFORMS_LAUNCHIDIOMS_H
 #define OPTIML_TRANSFORMS_LAUNCHIDIOMS_H
 
-#include "optiml/Analysis/Tree.h"
+#include "optiml/Transforms/TimeSteps.h"
 #include "llvm/Support/Error.h"
 
 namespace optiml {
@@ -17,6 +17,7 @@ struct LaunchIdiom {
   enum class Kind {
     ScanStep,     ///< out[i] = i >= distance ? in[i - distance] op in[i] : in[i], for 0 <= i < count
     ExchangeStep, ///< data[x], data[x + 1] in order, for x = first, first + 2, … (`count` pairs)
+    TimeStep,     ///< new[cell] = f(old around cell), for all cells of a grid
   };
   Kind kind = Kind::ScanStep;
   std::string in, out;     ///< parameters; the same for ExchangeStep
@@ -33,10 +34,15 @@ struct LaunchIdiom {
     bool threadPerElement = false; ///< ExchangeStep: thread i looks at x = i, not at x = first + 2 i
   };
   std::vector<Form> forms; ///< no two of them at once
+
+  std::shared_ptr<const TimeStep> step; ///< TimeStep
+  TimeTile tile;                        ///< TimeStep: what is chosen
 };
 
-/// The idiom that the kernel is a step of. NotApplicable tells why it is none that is known.
+/// The scan or sort that the kernel is a step of. NotApplicable tells why it is none that is known.
 llvm::Expected<LaunchIdiom> recognizeLaunchIdiom(const Kernel &kernel);
+/// The same for any idiom, `state` being the kernel before any rewrite.
+llvm::Expected<LaunchIdiom> recognizeLaunchIdiom(const KernelState &state);
 
 } // namespace optiml
 

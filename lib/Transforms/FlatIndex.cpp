@@ -1,0 +1,72 @@
+//===- FlatIndex.cpp - one index for the cells of a grid ------------------===//
+#include "FlatIndex.h"
+#include "GridLayout.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+static bool isUniform(const KernelModel &model, const Poly &p) {
+  std::set<std::string> atoms = p.atoms();
+  return llvm::all_of(atoms, [&](const std::string &a) { return isParameter(model, a); });
+}
+
+/// A global index as an integer of this type.
+static ExprRef indexAs(unsigned axis, Type type) {
+  auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", axis));
+  index->type = Type::makeUnsigned();
+  type.isConst = false;
+  return castTo(type, index);
+}
+
+std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel) {
+  const KernelModel model(kernel);
+  const Poly index = Poly::atom("globalIdx.x");
+  ExprRef width;
+  bool same = true;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%") || !e->type.isInt() || !(model.poly(e->args[0]) == index))
+      return;
+    if (!width)
+      width = e->args[1];
+    same &= model.poly(e->args[1]) == model.poly(width);
+  });
+  if (!width || !same)
+    return std::nullopt;
+  FlatIndex flat{model.poly(width), Poly()};
+  if (!isUniform(model, flat.width) || flat.width.terms.empty())
+    return std::nullopt;
+  std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
+    if (e->kind == ExprKind::Builtin && e->text == "globalIdx.x") {
+      Type type = e->type.bytes == 8 ? e->type : Type::makeInt();
+      auto in = [&](const ExprRef &x) { return x->type.text == type.text ? x : castTo(type, x); };
+      ExprRef whole = add(mul(in(indexAs(1, type)), in(width)), in(indexAs(0, type)));
+      return e->type.text == type.text ? whole : castTo(e->type, whole);
+    }
+    if (e->kind == ExprKind::Binary && (e->text == "/" || e->text == "%") && model.poly(e->args[0]) == index)
+      return indexAs(e->text == "/" ? 1 : 0, e->type);
+    static const std::set<std::string> comparisons = {"<", ">="};
+    static const std::map<std::string, std::string> mirrored = {{">", "<"}, {"<=", ">="}};
+    bool turned = e->kind == ExprKind::Binary && mirrored.count(e->text) && model.poly(e->args[1]) == index;
+    bool compares = e->kind == ExprKind::Binary && comparisons.count(e->text) && model.poly(e->args[0]) == index;
+    if (compares || turned) { // y * width + x < height * width says y < height
+      const ExprRef &end = e->args[turned ? 0 : 1];
+      auto height = quotient(model.poly(end), flat.width);
+      if (height && isUniform(model, *height)) {
+        flat.height = *height;
+        Type type = end->type.bytes == 8 ? Type::makeLong() : Type::makeInt();
+        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(1, type), polyExpr(model, *height), Type::makeBool());
+      }
+    }
+    auto copy = std::make_shared<Expr>(*e);
+    for (ExprRef &arg : copy->args)
+      arg = visit(arg);
+    return copy;
+  };
+  std::vector<std::pair<ExprRef *, ExprRef>> changes; // the model reads the tree as it is
+  walk(*kernel.body, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { changes.emplace_back(&e, visit(e)); }); });
+  if (flat.height.terms.empty())
+    return std::nullopt;
+  for (auto &[place, changed] : changes)
+    *place = changed;
+  return flat;
+}
