@@ -108,6 +108,8 @@ static const ExpertRule rules[] = {
 
     {"tensor-core", "", 5.0, "the user allows TF32 inputs, and tensor cores multiply them many times faster"},
 
+    {"widen-stores", "", 1.0, "a thread's adjacent outputs leave 16 bytes at once, not sector by sector"},
+
     {"unroll", "", 0.4, "longer straight code lets the compiler group loads and drop loop control"},
     {"unroll", "issue", 1.0, "loop control and index arithmetic are shared by several iterations"},
     {"unroll", "int32", 0.8, "index arithmetic folds into constant offsets"},
@@ -175,10 +177,13 @@ static std::vector<ExpertLine> makeLines() {
   auto tiled = [&](const char *name, Params block, const char *x, const char *y, Params strip, const char *style = "blocked") {
     std::vector<OpeningStep> steps = {promote, step("block-shape", {std::move(block), shape("16", "16")}),
                                       required(onlyPreferred(step("coarsen", {outputs(x, y, style), outputs(x, y, "blocked"), shape(x, y)})))};
-    if (strip.count("stages")) // asynchronous copies are effects that it does not look through
+    bool asynchronous = strip.count("stages");
+    if (asynchronous) // copies are then effects that it does not look through
       steps.push_back(qualify);
     for (const OpeningStep &last : {required(step("stage-shared", {std::move(strip), pipelined("16"), tile("8"), tile("16")})), unrollFully, qualify})
       steps.push_back(last);
+    if (asynchronous)
+      steps.push_back(step("widen-stores"));
     return ExpertLine{{name, std::move(steps)}, {"l1", "l2", "latency", "issue", "fp32"}};
   };
   // Convolutions and stencils: what a block reads in shared memory, adjacent outputs of a thread in registers.

@@ -1,11 +1,11 @@
 //===- StageShared.cpp - stage operands of a loop in shared memory --------===//
 //
-// stage-shared[kernel/loop:A+B]{tile=K,pad=P,wide=W,prefetch=F,stages=S,layout=L}: the loop is strip-mined by K; before each strip the
-// block's threads together copy the elements of A and B that the strip reads into shared memory, and the strip reads them
-// there. wide=1: 16 bytes at a time, under the condition that rows are aligned. prefetch=1: the next strip's elements are
-// loaded into registers before this strip is computed, and go from there to shared memory after it. stages=S: they go to
-// shared memory by asynchronous copies, S-1 strips ahead, into S copies of the tiles. layout=fragments: tiles keep the order
-// of the arrays, padded for what tensor-core reads.
+// stage-shared[kernel/loop:A+B]{tile=K,pad=P,wide=W,prefetch=F,stages=S,layout=L}: the loop is strip-mined by K; before each
+// strip the block's threads together copy the elements of A and B that the strip reads into shared memory, and the strip
+// reads them there. wide=1: 16 bytes at a time, under the condition that rows are aligned. prefetch=1: the next strip's
+// elements are loaded into registers before this strip is computed, and go from there to shared memory after it. stages=S:
+// they go to shared memory by asynchronous copies, S-1 strips ahead, into S copies of the tiles. layout=fragments: tiles
+// keep the order of the arrays, padded for what tensor-core reads.
 //
 // Legal when
 //  - the block shape is fixed, the loop runs the same for all threads of the block (guards around it are pushed inwards),

@@ -1,5 +1,6 @@
 //===- TileCopy.cpp - from global to shared memory ------------------------===//
 #include "TileCopy.h"
+#include "VectorPieces.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -53,35 +54,6 @@ ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
   return lessThan(asInt(left), asInt(right));
 }
 
-/// "float4" and its kin: 16 bytes of `element`; empty when CUDA has none.
-std::string vectorName(const Type &element) {
-  if (element.isFloat())
-    return element.bytes == 4 ? "float4" : element.bytes == 8 ? "double2" : "";
-  if (element.cls == Type::Class::Int && element.bytes == 4)
-    return element.isSigned ? "int4" : "uint4";
-  return "";
-}
-
-Type vectorType(const Type &element) {
-  Type type;
-  type.cls = Type::Class::Record;
-  type.text = vectorName(element);
-  type.bytes = 16;
-  return type;
-}
-
-/// ((T *)&element)[0]
-ExprRef reinterpreted(const ExprRef &element, Type type, bool isConst) {
-  Type pointer;
-  pointer.cls = Type::Class::Pointer;
-  pointer.bytes = 8;
-  pointer.text = (isConst ? "const " : "") + type.text + " *";
-  Type pointee = type;
-  pointee.isConst = isConst;
-  pointer.pointee = std::make_shared<Type>(pointee);
-  return subscript(castTo(pointer, addressOf(element)), intLit(0), type);
-}
-
 ExprRef component(const ExprRef &vector, unsigned i, const Type &element) {
   auto member = std::make_shared<Expr>();
   member->kind = ExprKind::Member;
@@ -90,40 +62,6 @@ ExprRef component(const ExprRef &vector, unsigned i, const Type &element) {
   member->args = {vector};
   return member;
 }
-
-/// Which parameters must be multiples of a width so that polynomials are.
-class Multiples {
-public:
-  Multiples(const KernelModel &model, const std::map<std::string, int64_t> &known, int64_t width)
-      : model(model), known(known), width(width) {}
-
-  /// False: a term of `p` cannot be made a multiple.
-  bool require(const Poly &p) {
-    for (const auto &[monomial, c] : p.terms) {
-      bool given = c % width == 0;
-      std::vector<std::string> candidates;
-      for (const std::string &atom : monomial) {
-        auto it = known.find(atom);
-        given |= (it != known.end() && it->second % width == 0) || parameters.count(atom);
-        if (planText(model, Poly::atom(atom)))
-          candidates.push_back(atom);
-      }
-      if (given)
-        continue;
-      if (candidates.empty())
-        return false;
-      parameters.insert(candidates.back());
-    }
-    return true;
-  }
-
-  std::set<std::string> parameters;
-
-private:
-  const KernelModel &model;
-  const std::map<std::string, int64_t> &known;
-  int64_t width;
-};
 
 } // namespace
 
