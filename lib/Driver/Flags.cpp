@@ -96,9 +96,9 @@ const Row rows[] = {
      }},
     {{"--optiml-emit", "OPTIML_EMIT", "FILE.cu", "not written", "write the rewritten source to FILE.cu"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.emit, error); }},
-    {{"--optiml-fp", "OPTIML_FP", "strict|reassoc|fast[:ERROR]", "reassoc",
+    {{"--optiml-fp", "OPTIML_FP", "strict|reassoc|fast[:ERROR]|tf32[:ERROR]", "reassoc",
       "what may change in floating point: nothing, the order of sums, or approximate functions and single precision too, up to "
-      "a relative ERROR (4.9e-4)"},
+      "a relative ERROR (4.9e-4); tf32: inputs of products rounded for tensor cores too (2e-3)"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return FloatRule::parse(value, flags.fp, error); }},
     {{"--optiml-help", "OPTIML_HELP", "", "off", "print this table"},
      [](std::string_view value, OwnFlags &flags, std::string &error) { return parseSwitch(value, flags.help, error); }},

@@ -32,6 +32,8 @@ static std::map<std::string, LaunchHints> hintsOf(const SearchTask &task, const 
     }
     h.strictFloat = task.flags.fp.isStrict();
     h.approximate = task.flags.fp.isFast();
+    h.tensorFloat = task.flags.fp.allowsTensorCores();
+    h.arch = task.options.leastArch;
     h.multiprocessors = GpuSpec::forArch(task.options.arch).sms;
   }
   return hints;

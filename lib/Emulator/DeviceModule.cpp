@@ -77,6 +77,7 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
       {"optiml_match_any", i32, {i32, i64, i32}},
       {"optiml_match_all", i32, {i32, i64, p, i32}},
       {"optiml_redux", i32, {i32, i32, i32, i32}},
+      {"optiml_matrix_product", v, {p, i32}},
       {"optiml_activemask", i32, {}},
       {"optiml_fence", v, {i32}},
       {"optiml_yield", v, {}},
@@ -107,7 +108,7 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
       f->addFnAttr(Attribute::NoDuplicate);
     // What threads meet in stays on one path, as on a GPU.
     if (name.starts_with("optiml_barrier") || name == "optiml_syncwarp" || name == "optiml_shuffle" ||
-        name == "optiml_vote" || name == "optiml_redux" || name.starts_with("optiml_match"))
+        name == "optiml_vote" || name == "optiml_redux" || name == "optiml_matrix_product" || name.starts_with("optiml_match"))
       f->addFnAttr(Attribute::Convergent);
     if (name == "optiml_unsupported" || name == "optiml_assert_fail" || name == "optiml_trap") {
       f->setDoesNotReturn();

@@ -224,7 +224,8 @@ void optiml::emu::analyzeWaiting(DeviceModule &dm) {
     if (!f.isDeclaration())
       spins[&f] = insertYields(dm, f);
   const std::set<StringRef> warpOps = {"optiml_syncwarp",  "optiml_shuffle", "optiml_vote",      "optiml_match_any",
-                                       "optiml_match_all", "optiml_redux",   "optiml_activemask"};
+                                       "optiml_match_all", "optiml_redux",   "optiml_activemask",
+                                       "optiml_matrix_product"};
   const std::set<StringRef> waits = {"optiml_barrier", "optiml_barrier_reduce", "optiml_nanosleep"};
   for (Kernel &kernel : dm.kernels) {
     for (Function *f : reachable(*kernel.body)) {

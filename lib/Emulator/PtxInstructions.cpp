@@ -509,7 +509,9 @@ bool PtxLowering::instruction() {
   if (op == "setp" || op == "set")
     return setp();
   if (op == "cvt")
-    return convert();
+    return has("tf32") ? toTensorFloat() : convert();
+  if (op == "mma")
+    return matrixProduct();
   if (is_contained({"bar", "barrier", "membar", "fence", "nanosleep", "trap", "brkpt", "pmevent", "prefetch",
                     "prefetchu", "griddepcontrol", "discard", "applypriority"},
                    op))

@@ -67,8 +67,14 @@ private:
   bool atomic(bool wantsResult);
   bool addressConversion();
   bool asyncCopy();
+  void markBackground(llvm::Instruction &access);
+  void storeInBackground(llvm::Value *value, llvm::Value *to, llvm::Align alignment);
   bool synchronization(llvm::StringRef op);
   bool warpOperation(llvm::StringRef op);
+
+  // PtxTensor.cpp: tensor cores.
+  bool matrixProduct();
+  bool toTensorFloat();
 };
 
 /// The value of %name (without the percent sign), or null. Shared with the intrinsics that read special registers.

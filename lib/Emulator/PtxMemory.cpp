@@ -183,19 +183,41 @@ bool PtxLowering::asyncCopy() {
     Value *bytes = source(s->operands[3], 32);
     if (!bytes)
       return false;
+    // Reading zeros of one's own instead keeps this free of branches.
+    Function &f = *call.getFunction();
+    AllocaInst *zero = IRBuilder<>(&f.getEntryBlock(), f.getEntryBlock().begin()).CreateAlloca(type);
+    zero->setAlignment(Align(16));
+    storeInBackground(Constant::getNullValue(type), zero, Align(*size));
+    auto isWhole = [&](Value *v) {
+      auto *c = dyn_cast<ConstantInt>(v);
+      return c && (c->isZero() || c->getZExtValue() == *size);
+    };
+    if (auto *choice = dyn_cast<SelectInst>(bytes); choice && isWhole(choice->getTrueValue()) && isWhole(choice->getFalseValue())) {
+      Value *place = b.CreateSelect(b.CreateICmpNE(bytes, b.getInt32(0)), from, zero);
+      storeInBackground(b.CreateAlignedLoad(type, place, Align(*size)), to, Align(*size));
+      return true;
+    }
     for (unsigned i = 0; i < *size / 4; ++i) {
       Value *inside = b.CreateICmpULT(b.getInt32(4 * i), bytes);
-      // Reading the destination instead keeps this free of branches.
-      Value *place = b.CreateSelect(inside, b.CreateConstInBoundsGEP1_64(b.getFloatTy(), from, i),
-                                    b.CreateConstInBoundsGEP1_64(b.getFloatTy(), to, i));
-      Value *word = b.CreateSelect(inside, b.CreateAlignedLoad(b.getFloatTy(), place, Align(4)),
-                                   ConstantFP::get(b.getFloatTy(), 0.0));
+      Value *place = b.CreateSelect(inside, b.CreateConstInBoundsGEP1_64(b.getFloatTy(), from, i), zero);
+      Value *word = b.CreateAlignedLoad(b.getFloatTy(), place, Align(4));
       b.CreateAlignedStore(word, b.CreateConstInBoundsGEP1_64(b.getFloatTy(), to, i), Align(4));
     }
     return true;
   }
-  b.CreateAlignedStore(b.CreateAlignedLoad(type, from, Align(*size)), to, Align(*size));
+  storeInBackground(b.CreateAlignedLoad(type, from, Align(*size)), to, Align(*size));
   return true;
+}
+
+/// For Trace.cpp: part of an asynchronous copy, for which nobody waits here; or of a place of the thread's own, which is free.
+void PtxLowering::markBackground(Instruction &access) {
+  access.setMetadata("optiml.background", MDNode::get(access.getContext(), {}));
+}
+
+void PtxLowering::storeInBackground(Value *value, Value *to, Align alignment) {
+  markBackground(*b.CreateAlignedStore(value, to, alignment));
+  if (auto *load = dyn_cast<LoadInst>(value))
+    markBackground(*load);
 }
 
 bool PtxLowering::synchronization(StringRef op) {

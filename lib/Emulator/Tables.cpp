@@ -53,7 +53,7 @@ public:
                               i32(site.size), i32(site.kind), i32(site.alignment), i32(site.block),
                               i32(site.level)}));
     for (const BlockDesc &d : dm.blocks)
-      blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.control), i16(d.memory),
+      blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.tensor), i16(d.control), i16(d.memory),
                                i16(d.barrier), i16(d.other), i16(d.depth)}));
     Constant *desc =
         record({i32(abiVersion), i32(dm.mode), i32(kernels.size()), i32(variables.size()), i32(sites.size()),

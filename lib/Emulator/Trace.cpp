@@ -26,6 +26,14 @@ unsigned lanesOf(const Type *type) {
   return vector ? vector->getNumElements() : 1;
 }
 
+/// Part of an asynchronous copy, whose load and store are one instruction, and for which nobody waits where it stands.
+bool isInBackground(const Instruction &inst) { return inst.hasMetadata("optiml.background"); }
+
+/// Of a place that stands for a thread's registers, or for a zero.
+bool isFree(const Instruction &inst, const Value *pointer) {
+  return isInBackground(inst) && isa<AllocaInst>(getUnderlyingObject(pointer));
+}
+
 /// 64-bit integer operations take two instructions.
 unsigned words(const Type *type) {
   const Type *scalar = type->getScalarType();
@@ -194,9 +202,13 @@ private:
       const Value *pointer = getLoadStorePointerOperand(&inst);
       if (pointer && isOwn(pointer))
         break; // special registers and parameters are operands on a GPU
+      if (isInBackground(inst) && (isa<StoreInst>(inst) || isFree(inst, pointer)))
+        break;
       Type *data = isa<StoreInst>(inst) ? inst.getOperand(0)->getType() : type;
       unsigned bytes = unsigned(inst.getDataLayout().getTypeStoreSize(data).getFixedValue());
       add(result.memory, std::max(1u, (bytes + 15) / 16));
+      if (isInBackground(inst))
+        break;
       if (const auto *load = dyn_cast<LoadInst>(&inst))
         depth = std::max(depth, depthOfStoresBefore(*load));
       if (const auto *store = dyn_cast<StoreInst>(&inst); store && depth)
@@ -240,6 +252,8 @@ private:
                name.starts_with("optiml_match")) {
       add(result.other, 1);
       ++depth; // as long as a read of shared memory
+    } else if (name == "optiml_matrix_product") {
+      add(result.tensor, 1);
     } else if (name.starts_with("optiml")) {
       add(result.other, 2);
     } else if (auto cost = mathCost(name)) {
@@ -324,6 +338,8 @@ void optiml::emu::instrumentTrace(DeviceModule &dm) {
     }
     std::vector<MemoryAccess> accesses = memoryAccesses(f, /*withStack=*/true);
     for (const MemoryAccess &access : accesses) {
+      if (isFree(*access.inst, access.pointer))
+        continue;
       IRBuilder<> b(access.inst);
       if (access.bytes)
         dm.call(b, "optiml_access_range",

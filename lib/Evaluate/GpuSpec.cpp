@@ -40,6 +40,7 @@ llvm::Expected<GpuSpec> GpuSpec::fromJson(const json &value) {
   rates.number("fp64", spec.rates.fp64);
   rates.number("int32", spec.rates.int32);
   rates.number("special", spec.rates.special);
+  rates.number("tensor", spec.rates.tensor, /*required=*/false);
   if (llvm::Error error = rates.take())
     return std::move(error);
   latencies.number("alu", spec.latencies.alu);

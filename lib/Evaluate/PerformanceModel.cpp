@@ -137,7 +137,7 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   double spills =
       (resources.spillLoads + resources.spillStores) / 4.0 * tracedWarps * std::max(1.0, trace.barrier / tracedWarps);
   sums.l1Cycles += spills;
-  double instructions = trace.fp32 + trace.fp64 + trace.int32 + trace.special + trace.control + trace.memory +
+  double instructions = trace.fp32 + trace.fp64 + trace.int32 + trace.special + trace.tensor + trace.control + trace.memory +
                         trace.barrier + trace.other + spills;
 
   // Pipes of a multiprocessor. Fewer than four warps cannot use its four schedulers.
@@ -151,6 +151,8 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   t["fp64"] = onBusySM(trace.fp64, gpu.rates.fp64);
   t["int32"] = onBusySM(trace.int32, gpu.rates.int32);
   t["special"] = onBusySM(trace.special, gpu.rates.special);
+  if (trace.tensor > 0 && gpu.rates.tensor > 0)
+    t["tensor"] = onBusySM(trace.tensor, gpu.rates.tensor);
   t["l1"] = sums.l1Cycles / traced * g.blocksPerBusySM / gpu.clockHz;
 
   // Memory behind L1 is shared by all.
@@ -187,7 +189,8 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   result.floorSeconds =
       gpu.launchSeconds +
       std::max({footprint / (inL2 ? gpu.l2BytesPerSecond : gpu.dramBytesPerSecond), atFullRate(trace.fp32, gpu.rates.fp32),
-                atFullRate(trace.fp64, gpu.rates.fp64), atFullRate(trace.special, gpu.rates.special)});
+                atFullRate(trace.fp64, gpu.rates.fp64), atFullRate(trace.special, gpu.rates.special),
+                gpu.rates.tensor > 0 ? atFullRate(trace.tensor, gpu.rates.tensor) : 0});
   result.l1Cycles = sums.l1Cycles * scale;
   result.warpInstructions = instructions * scale;
   result.globalAccesses = sums.globalAccesses * scale;

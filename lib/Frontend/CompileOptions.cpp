@@ -78,6 +78,8 @@ public:
         tooHard("unknown flag " + unknown);
     if (!haveStandard)
       options.frontendFlags.push_back("-std=c++17");
+    if (everyArch)
+      options.leastArch = 0;
     if (options.inputs.empty())
       tooHard("no CUDA source among the inputs");
   }
@@ -87,7 +89,7 @@ private:
   std::deque<std::string> args;
   std::string language;
   std::vector<std::string> unknownFlags;
-  bool forwardUnknown = false, haveStandard = false, haveArch = false;
+  bool forwardUnknown = false, haveStandard = false, haveArch = false, everyArch = false;
   unsigned optionFiles = 0;
 
   void tooHard(const std::string &why) {
@@ -234,18 +236,25 @@ private:
     args.insert(args.begin(), words.begin(), words.end());
   }
 
-  /// The first architecture counts.
+  /// The first architecture is the one that variants are made for.
   void arch(llvm::StringRef name) {
-    if (haveArch)
+    if (name == "native") {
+      options.nativeArch = true;
       return;
-    if (name == "native" || name == "all" || name == "all-major")
+    }
+    if (name == "all" || name == "all-major") {
+      everyArch = true;
       return;
+    }
     llvm::StringRef digits = name;
     if (!digits.consume_front("sm_") && !digits.consume_front("compute_") && !digits.consume_front("lto_"))
       return tooHard("unknown architecture " + name.str());
     unsigned number = 0;
     if (digits.consumeInteger(10, number) || number < 30)
       return tooHard("unknown architecture " + name.str());
+    options.leastArch = haveArch ? std::min(options.leastArch, number) : number;
+    if (haveArch)
+      return;
     haveArch = true;
     options.arch = number;
     options.archName = architectureName(number, digits == "a");
@@ -272,6 +281,8 @@ CompileOptions CompileOptions::parse(const std::vector<std::string> &args) {
 }
 
 void CompileOptions::runOn(unsigned capability) {
+  if (nativeArch && !leastArch) // it is the only one
+    leastArch = capability;
   if (arch / 10 == capability / 10 && arch <= capability)
     return;
   arch = capability;

@@ -106,6 +106,10 @@ static const ExpertRule rules[] = {
     {"stage-shared", "dram", 0.8, "a tile in shared memory is read from memory once a block"},
     {"stage-shared", "latency", 0.9, "shared memory answers ten times sooner than L2"},
 
+    {"tensor-core", "", 5.0, "the user allows TF32 inputs, and tensor cores multiply them many times faster"},
+
+    {"widen-stores", "", 1.0, "a thread's adjacent outputs leave 16 bytes at once, not sector by sector"},
+
     {"unroll", "", 0.4, "longer straight code lets the compiler group loads and drop loop control"},
     {"unroll", "issue", 1.0, "loop control and index arithmetic are shared by several iterations"},
     {"unroll", "int32", 0.8, "index arithmetic folds into constant offsets"},
@@ -160,6 +164,7 @@ Params outputs(const char *x, const char *y, const char *style) { return {{"x", 
 Params deep(const char *y, const char *z) { return {{"x", "1"}, {"y", y}, {"z", z}, {"style", "strided"}}; }
 Params tile(const char *k) { return {{"tile", k}}; }
 Params pipelined(const char *k) { return {{"tile", k}, {"wide", "1"}, {"prefetch", "1"}}; }
+Params inStages(const char *k, const char *stages) { return {{"tile", k}, {"wide", "1"}, {"stages", stages}}; }
 } // namespace
 
 static std::vector<ExpertLine> makeLines() {
@@ -169,13 +174,17 @@ static std::vector<ExpertLine> makeLines() {
   const OpeningStep specialize = everywhere(step("specialize-scalar"));
   const OpeningStep unrollSome = everywhere(step("unroll", {{{"factor", "4"}}}));
   // Matrix products and their kin: block tile in shared memory, thread tile in registers.
-  auto tiled = [&](const char *name, Params block, const char *x, const char *y, Params strip) {
-    return ExpertLine{{name,
-                       {promote, step("block-shape", {std::move(block), shape("16", "16")}),
-                        required(onlyPreferred(step("coarsen", {outputs(x, y, "blocked"), shape(x, y)}))),
-                        required(step("stage-shared", {std::move(strip), pipelined("16"), tile("8"), tile("16")})), unrollFully,
-                        qualify}},
-                      {"l1", "l2", "latency", "issue", "fp32"}};
+  auto tiled = [&](const char *name, Params block, const char *x, const char *y, Params strip, const char *style = "blocked") {
+    std::vector<OpeningStep> steps = {promote, step("block-shape", {std::move(block), shape("16", "16")}),
+                                      required(onlyPreferred(step("coarsen", {outputs(x, y, style), outputs(x, y, "blocked"), shape(x, y)})))};
+    bool asynchronous = strip.count("stages");
+    if (asynchronous) // copies are then effects that it does not look through
+      steps.push_back(qualify);
+    for (const OpeningStep &last : {required(step("stage-shared", {std::move(strip), pipelined("16"), tile("8"), tile("16")})), unrollFully, qualify})
+      steps.push_back(last);
+    if (asynchronous)
+      steps.push_back(step("widen-stores"));
+    return ExpertLine{{name, std::move(steps)}, {"l1", "l2", "latency", "issue", "fp32"}};
   };
   // Convolutions and stencils: what a block reads in shared memory, adjacent outputs of a thread in registers.
   auto window = [&](const char *name, std::vector<OpeningStep> coarsen) {
@@ -184,6 +193,15 @@ static std::vector<ExpertLine> makeLines() {
     for (const OpeningStep &last : {required(step("stage-window")), unrollFully, qualify})
       steps.push_back(last);
     return ExpertLine{{name, std::move(steps)}, {"l1", "l2", "latency", "issue", "fp32"}};
+  };
+  // What tensor cores multiply lies with the lanes of blocks of four threads along x.
+  auto tensor = [&](const char *name, const char *x, const char *y) {
+    return ExpertLine{{name,
+                       {promote, required(onlyPreferred(step("block-shape", {shape("4", "32")}))),
+                        required(onlyPreferred(step("coarsen", {outputs(x, y, "fragments")}))), qualify,
+                        required(onlyPreferred(step("stage-shared", {{{"tile", "16"}, {"wide", "1"}, {"layout", "fragments"}, {"stages", "2"}}, tile("16")}))),
+                        required(step("tensor-core"))}},
+                      {"l1", "l2", "latency", "issue", "fp32"}};
   };
   auto shared = [&](const char *name, Params group, bool unrolled) {
     std::vector<OpeningStep> steps = {step("thread-per-iteration"), promote,
@@ -223,9 +241,14 @@ static std::vector<ExpertLine> makeLines() {
       // Measured on an H200 at 4096^3 and 1024^3: the first is the best for large products, the second for small ones.
       tiled("register tile 8x16 over shared memory, prefetched", shape("16", "8"), "8", "16", pipelined("16")),
       tiled("register tile 4x8 over shared memory, prefetched", shape("16", "8"), "4", "8", pipelined("16")),
+      tensor("tensor cores, 128x64 outputs a block", "16", "4"),
+      tensor("tensor cores, 64x64 outputs a block", "16", "2"),
       tiled("register tile 8x8 over shared memory, prefetched", shape("16", "8"), "8", "8", pipelined("16")),
       tiled("register tile 4x4 over shared memory, prefetched", shape("16", "16"), "4", "4", pipelined("16")),
       tiled("register tile 8x8 over shared memory, large block, prefetched", shape("16", "16"), "8", "8", pipelined("8")),
+      tiled("register tile 8x16 in pieces over shared memory, in two stages", shape("16", "8"), "8", "16", inStages("16", "2"), "pieces"),
+      tiled("register tile 8x8 in pieces over shared memory, in three stages", shape("16", "8"), "8", "8", inStages("16", "3"), "pieces"),
+      tiled("register tile 4x8 in pieces over shared memory, in three stages", shape("16", "8"), "4", "8", inStages("16", "3"), "pieces"),
       tiled("register tile 8x8 over shared memory", shape("16", "16"), "8", "8", tile("8")),
       tiled("register tile 4x4 over shared memory", shape("16", "16"), "4", "4", tile("16")),
       tiled("register tile 4x8 over shared memory", shape("16", "16"), "4", "8", tile("8")),

@@ -46,6 +46,9 @@ public:
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
     for (const auto &[x, y] : uses[1].global ? shapes2 : shapes1)
       offer(x, y, 1);
+    if (state.hints.tensorFloat && uses[1].global)
+      for (int y : {32, 64}) // as fragments of tensor cores lie with the lanes of a warp
+        offer(4, y, 1);
     if (site.values.empty())
       return {};
     return {site};

@@ -160,10 +160,13 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
 
 ExprRef Distributor::atCopy(const ExprRef &e) const {
   return rewrite(e, [&](const ExprRef &n) -> ExprRef {
-    if (n->kind == ExprKind::Builtin)
+    if (n->kind == ExprKind::Builtin) {
+      ExprRef index = n;
       for (const CopyAxis &c : copies)
         if (n->text == globalName(c.axis))
-          return add(n, mul(var(c.var, Type::makeInt()), intLit(c.distance)));
+          index = add(index, mul(var(c.var, Type::makeInt()), intLit(c.distance)));
+      return index == n ? nullptr : index;
+    }
     if (n->kind != ExprKind::Var)
       return nullptr;
     if (auto it = indexAtCopy.find(n->text); it != indexAtCopy.end() && it->second)

@@ -13,11 +13,12 @@
 
 namespace optiml {
 
-/// Work of `factor` threads along `axis`: copy i stands for global index base + i * distance.
+/// Work of `factor` threads along `axis`: copy i stands for global index base + i * distance. Several along one axis add up.
 struct CopyAxis {
   unsigned axis = 0;
   int64_t factor = 1, distance = 1;
   std::string var; ///< name of the loop variable over the copies
+  int64_t piece = 1; ///< of remapThreads: more than 1: pieces of so many adjacent ones, a block's pieces apart
 };
 
 class Distributor {

@@ -671,6 +671,8 @@ void optiml::nameTile(Tile &tile, const std::string &suffix, std::set<std::strin
 
 std::vector<StmtRef> optiml::tileDeclarations(const Tile &tile) {
   std::vector<ExprRef> dims;
+  if (tile.copy)
+    dims.push_back(intLit(tile.copies));
   for (unsigned d : tile.layout)
     dims.push_back(intLit(tile.dims[d].extent + (d == tile.layout.back() ? tile.pad : 0)));
   std::vector<StmtRef> result;
@@ -686,6 +688,8 @@ std::vector<StmtRef> optiml::tileDeclarations(const Tile &tile) {
 ExprRef optiml::tileElement(const KernelModel &model, const Tile &tile, const Access &access) {
   const TilePart &part = *partOf(tile, access);
   ExprRef element = var(part.name, part.type);
+  if (tile.copy)
+    element = subscript(element, tile.copy, part.type);
   for (unsigned d : tile.layout)
     element = subscript(element, polyExpr(model, tile.coordinates.at(&access)[d]), part.type);
   return element;

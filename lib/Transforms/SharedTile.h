@@ -62,6 +62,8 @@ struct Tile {
   int64_t pad = 0;
   unsigned vector = 1;       ///< elements that are copied at once along the dimension of stride 1
   unsigned numbers = 1;      ///< of an element, which are copied at once
+  unsigned copies = 1;       ///< of the tile, for strips that are on their way
+  ExprRef copy;              ///< the number of the one that is read; null where there is one only
   bool copiesRecords() const { return numbers > 1; }
   std::vector<const Access *> accesses;
   std::map<const Access *, std::vector<Poly>> coordinates;
@@ -76,7 +78,7 @@ struct Tile {
     int64_t inner = dims[layout.back()].extent, element = 0;
     for (const TilePart &part : parts)
       element += part.type.bytes;
-    return elements() / inner * (inner + pad) * element;
+    return copies * (elements() / inner * (inner + pad) * element);
   }
   /// Elements in 16 bytes, of the largest part.
   int64_t unit() const {

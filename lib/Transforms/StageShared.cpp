@@ -1,9 +1,11 @@
 //===- StageShared.cpp - stage operands of a loop in shared memory --------===//
 //
-// stage-shared[kernel/loop:A+B]{tile=K,pad=P,wide=W,prefetch=F}: the loop is strip-mined by K; before each strip the
-// block's threads together copy the elements of A and B that the strip reads into shared memory, and the strip reads them
-// there. wide=1: 16 bytes at a time, under the condition that rows are aligned. prefetch=1: the next strip's elements are
-// loaded into registers before this strip is computed, and go from there to shared memory after it.
+// stage-shared[kernel/loop:A+B]{tile=K,pad=P,wide=W,prefetch=F,stages=S,layout=L}: the loop is strip-mined by K; before each
+// strip the block's threads together copy the elements of A and B that the strip reads into shared memory, and the strip
+// reads them there. wide=1: 16 bytes at a time, under the condition that rows are aligned. prefetch=1: the next strip's
+// elements are loaded into registers before this strip is computed, and go from there to shared memory after it. stages=S:
+// they go to shared memory by asynchronous copies, S-1 strips ahead, into S copies of the tiles. layout=fragments: tiles
+// keep the order of the arrays, padded for what tensor-core reads.
 //
 // Legal when
 //  - the block shape is fixed, the loop runs the same for all threads of the block (guards around it are pushed inwards),
@@ -24,6 +26,30 @@
 #include <numeric>
 
 using namespace optiml;
+
+/// NotApplicable unless asynchronous copies can bring the tile: they move bytes, 4, 8 or 16 at a time, and change nothing.
+static llvm::Error requireBackground(const KernelModel &model, const Tile &tile) {
+  if (tile.root->kind != ExprKind::Var || !model.param(tile.root->text))
+    return notApplicable("{0} is no parameter, so it may not be in global memory, from which asynchronous copies come", tile.array);
+  for (const TilePart &part : tile.parts)
+    if (tile.copiesRecords() || (part.type.bytes != 4 && part.type.bytes != 8))
+      return notApplicable("the elements of {0} are not of 4 or 8 bytes, as asynchronous copies want them", tile.array);
+  return llvm::Error::success();
+}
+
+/// Keeps the array's own order, so that 16 bytes go through as they are. Of the threads that multiply together, four read
+/// neighbours along the loop and eight across it: gives the padding with which all 32 elements are in banks of their own.
+static int64_t layOutForFragments(Tile &tile) {
+  std::vector<Poly> strides;
+  for (const TileDim &d : tile.dims)
+    strides.push_back(d.stride);
+  tile.layout = bySize(strides);
+  const TileDim &innermost = tile.dims[tile.layout.back()];
+  int64_t period = innermost.alongLoop ? 8 : 16, pad = 0;
+  while ((innermost.extent + pad) % period != period / 2)
+    ++pad;
+  return pad;
+}
 
 namespace {
 
@@ -88,6 +114,17 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   llvm::SmallVector<llvm::StringRef, 4> arrays;
   arrayList.split(arrays, '+', -1, /*KeepEmpty=*/false);
   std::set<std::string> tileNames;
+  long stages = paramInt(params, "stages", 1);
+  if (stages < 1 || stages > 4)
+    return notApplicable("there may be 1 to 4 stages");
+  if (stages > 1)
+    if (llvm::Error e = AsyncCopy::requireSupport(state))
+      return std::move(e);
+  auto layout = params.find("layout");
+  bool fragments = layout != params.end() && layout->second == "fragments";
+  if (layout != params.end() && !fragments)
+    return notApplicable("the layout may be 'fragments', or the usual one");
+  std::string stage = stages > 1 ? freshName(taken, "stage") : "";
   bool wide = paramInt(params, "wide", 0), prefetch = paramInt(params, "prefetch", 0), anyWide = false;
   std::string whyNarrow;
   int64_t bytes = sharedBytes(*kernel);
@@ -97,11 +134,12 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   std::vector<Tile> tiles = std::move(*planned);
   for (Tile &tile : tiles) {
     nameTile(tile, "_tile", taken, tileNames);
+    int64_t usualPad = fragments ? layOutForFragments(tile) : 0;
     unsigned innermost = tile.layout.back();
     bool transposed = false; // the array's own fastest dimension is not innermost in shared memory
     for (const TileDim &d : tile.dims)
       transposed |= d.stride.constant() == std::optional<int64_t>(1) && &d != &tile.dims[innermost];
-    tile.pad = paramInt(params, "pad", transposed ? tile.unit() : 0);
+    tile.pad = paramInt(params, "pad", fragments ? usualPad : transposed ? tile.unit() : 0);
     if (tile.pad < 0 || tile.pad > 64)
       return notApplicable("the padding must be 0 to 64");
     if (wide) {
@@ -114,6 +152,14 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
         anyWide = true;
       else
         whyNarrow = llvm::toString(std::move(narrow));
+    }
+    if (stages > 1) {
+      if (prefetch)
+        return notApplicable("strips come through registers (prefetch) or by asynchronous copies (stages)");
+      if (llvm::Error e = requireBackground(model, tile))
+        return std::move(e);
+      tile.copies = unsigned(stages);
+      tile.copy = var(stage, counted->type);
     }
     bytes += tile.bytes();
   }
@@ -134,8 +180,40 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   for (const Tile &tile : tiles)
     copies.emplace_back(taken, model, tile, var(tidName, Type::makeInt()), threads);
   auto trips = counted->tripCount();
-  if (prefetch) {
-    // What is read is known for strips within the loop only, so nothing is fetched beyond it.
+  // What is read is known for strips within the loop only, so nothing is fetched beyond it.
+  if (stages > 1) {
+    Type constStrip = integer;
+    constStrip.isConst = true;
+    AsyncCopy async(result);
+    auto fetch = [&](const ExprRef &first, const Poly &start, const ExprRef &into) {
+      StmtRef statements = block();
+      for (TileCopy &copy : copies)
+        llvm::append_range(statements->body, copy.background(async, strip, start, into));
+      return ifStmt(lessThan(first, counted->upper), statements);
+    };
+    for (int64_t s = 0; s + 1 < stages; ++s) {
+      bool within = trips && *trips > s * tileSize;
+      StmtRef first = fetch(add(counted->lower, intLit(s * tileSize)), model.poly(counted->lower) + Poly(s * tileSize), intLit(s));
+      if (within)
+        llvm::append_range(before, first->body[0]->body);
+      else
+        before.push_back(first);
+      before.push_back(async.commit());
+    }
+    // This strip has arrived when all groups have but those of the strips after it, and what others copied of it behind the
+    // barrier. The tiles that are filled then were read last before that barrier.
+    ExprRef first = add(stripValue, intLit((stages - 1) * tileSize)), number = sub(stripValue, counted->lower);
+    outer.push_back(declStmt(stage, constStrip, binary("%", binary("/", number, intLit(tileSize)), intLit(stages))));
+    outer.push_back(async.wait(unsigned(stages - 2)));
+    outer.push_back(barrierStmt());
+    std::string next = freshName(taken, "next");
+    StmtRef ahead = fetch(first, Poly::atom(strip) + Poly((stages - 1) * tileSize), var(next, integer));
+    ahead->body[0]->body.insert(
+        ahead->body[0]->body.begin(),
+        declStmt(next, constStrip, binary("%", add(var(stage, integer), intLit(stages - 1)), intLit(stages))));
+    outer.push_back(ahead);
+    outer.push_back(async.commit());
+  } else if (prefetch) {
     auto fetch = [&](const Poly &start) {
       StmtRef statements = block();
       for (TileCopy &copy : copies)
@@ -200,9 +278,13 @@ llvm::Expected<KernelState> StageShared::apply(const KernelState &state, llvm::S
   if (!even && !zeroSafe)
     body = block({ifStmt(lessThan(add(stripValue, offset), counted->upper), body)});
   outer.push_back(countedFor(counted->var, Type::makeInt(), intLit(0), intLit(tileSize), 1, body, FullUnroll));
-  outer.push_back(barrierStmt());
+  if (stages == 1)
+    outer.push_back(barrierStmt());
   place->block->body[place->index] = countedFor(strip, integer, counted->lower, counted->upper, tileSize, block(outer), NoUnroll);
-  place->block->body.insert(place->block->body.begin() + long(place->index), before.begin(), before.end());
+  auto at = place->block->body.begin() + long(place->index);
+  if (stages > 1 && place->block != kernel->body.get()) // the loop may run again, and fills what was read last
+    at = place->block->body.insert(at + 1, barrierStmt()) - 1;
+  place->block->body.insert(at, before.begin(), before.end());
 
   std::vector<StmtRef> head;
   for (const Tile &tile : tiles)
@@ -240,6 +322,14 @@ std::vector<ActionTemplate> StageShared::sites(const KernelState &state) const {
       for (const char *tile : {"16", "8"}) {
         values.push_back({{"tile", tile}, {"wide", "1"}});
         values.push_back({{"tile", tile}, {"prefetch", "1"}});
+      }
+      if (state.hints.arch >= 80) {
+        for (const auto &[tile, stages] : {std::pair("16", "2"), {"16", "3"}, {"8", "3"}, {"8", "4"}, {"32", "2"}})
+          values.push_back({{"tile", tile}, {"wide", "1"}, {"stages", stages}});
+        values.push_back({{"tile", "16"}, {"stages", "2"}});
+        if (state.hints.tensorFloat) // reads by tensor-core meet in no bank
+          for (const char *tile : {"16", "32"})
+            values.push_back({{"tile", tile}, {"wide", "1"}, {"layout", "fragments"}, {"stages", "2"}});
       }
       for (const Params &params : values) {
         auto applied = apply(state, path + ":" + list, params);

@@ -135,20 +135,34 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   if (llvm::Error e = removeReturns(*kernel.body))
     return e;
 
+  // How many adjacent indices a thread has along an axis.
+  auto adjacent = [&](unsigned axis) {
+    const CopyAxis &c = copies[axis];
+    return c.piece > 1 ? std::min(c.piece, c.factor) : c.distance == 1 ? c.factor : 1;
+  };
   std::vector<CopyAxis> active;
   for (unsigned axis = 3; axis-- > 0;) // x innermost
     if (copies[axis].factor > 1) {
       if (!uses[axis].global)
         return notApplicable("axis {0} is not used", char('x' + axis));
-      active.push_back(copies[axis]);
-      active.back().axis = axis;
-      active.back().distance = copies[axis].distance;
+      CopyAxis whole = copies[axis];
+      whole.axis = axis;
+      int64_t width = adjacent(axis);
+      if (width > 1)
+        whole.distance = 1;
+      if (width > 1 && width < whole.factor) {
+        std::string apart = freshName(kernel, std::string("j") + char('x' + axis));
+        active.push_back({axis, whole.factor / width, shape[axis] * width, apart});
+        whole.factor = width;
+      }
+      active.push_back(whole);
     }
   if (!active.empty())
     inlinePointerLocals(kernel);
   if (!merge)
     for (const CopyAxis &c : active)
-      takeQuotientsOfFirst(state, kernel, c.axis, shape[c.axis] * c.factor, c.distance == 1 ? c.factor : 1);
+      takeQuotientsOfFirst(state, kernel, c.axis, shape[c.axis] * copies[c.axis].factor,
+                           adjacent(c.axis) == copies[c.axis].factor ? adjacent(c.axis) : 1);
   KernelModel model(kernel, {0, 0, 0});
 
   // The new geometry, and why the threads beyond the original ones are harmless.
@@ -192,8 +206,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
     ExprRef block = mul(axisBuiltin("blockIdx", axis), intLit(tile));
     if (shape[axis] == 1 || !ofThread)
       return block;
-    bool adjacent = copies[axis].factor > 1 && copies[axis].distance == 1;
-    return add(block, adjacent ? mul(thread, intLit(copies[axis].factor)) : thread);
+    return add(block, mul(thread, intLit(adjacent(axis))));
   };
   lowerGlobalIndex(kernel, [&](unsigned axis) { return firstIndex(axis, /*ofThread=*/true); });
   lowerFirstIndices(kernel, firstIndex);

@@ -8,7 +8,7 @@
 namespace optiml {
 
 /// Maps the original threads to blocks of `shape` threads, each doing the work of copies[axis].factor original threads
-/// along every axis (globalIdx.a = blockIdx.a * shape*factor + base + i*distance). Rewrites `kernel`, and the plan and
+/// along every axis (globalIdx.a = blockIdx.a * shape*factor + base + i*distance, or in pieces). Rewrites `kernel`, and the plan and
 /// conditions of `state`. NotApplicable where the kernel depends on its own block shape. `merge`, when given, puts the
 /// copies' work together in place of a Distributor; globalIdx.a stands for copy 0.
 using MergeCopies = std::function<llvm::Error(KernelState &state, Kernel &kernel, const KernelModel &model)>;

@@ -1,5 +1,6 @@
 //===- TileCopy.cpp - from global to shared memory ------------------------===//
 #include "TileCopy.h"
+#include "VectorPieces.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -53,35 +54,6 @@ ExprRef constraintExpr(const KernelModel &model, const Poly &constraint) {
   return lessThan(asInt(left), asInt(right));
 }
 
-/// "float4" and its kin: 16 bytes of `element`; empty when CUDA has none.
-std::string vectorName(const Type &element) {
-  if (element.isFloat())
-    return element.bytes == 4 ? "float4" : element.bytes == 8 ? "double2" : "";
-  if (element.cls == Type::Class::Int && element.bytes == 4)
-    return element.isSigned ? "int4" : "uint4";
-  return "";
-}
-
-Type vectorType(const Type &element) {
-  Type type;
-  type.cls = Type::Class::Record;
-  type.text = vectorName(element);
-  type.bytes = 16;
-  return type;
-}
-
-/// ((T *)&element)[0]
-ExprRef reinterpreted(const ExprRef &element, Type type, bool isConst) {
-  Type pointer;
-  pointer.cls = Type::Class::Pointer;
-  pointer.bytes = 8;
-  pointer.text = (isConst ? "const " : "") + type.text + " *";
-  Type pointee = type;
-  pointee.isConst = isConst;
-  pointer.pointee = std::make_shared<Type>(pointee);
-  return subscript(castTo(pointer, addressOf(element)), intLit(0), type);
-}
-
 ExprRef component(const ExprRef &vector, unsigned i, const Type &element) {
   auto member = std::make_shared<Expr>();
   member->kind = ExprKind::Member;
@@ -90,40 +62,6 @@ ExprRef component(const ExprRef &vector, unsigned i, const Type &element) {
   member->args = {vector};
   return member;
 }
-
-/// Which parameters must be multiples of a width so that polynomials are.
-class Multiples {
-public:
-  Multiples(const KernelModel &model, const std::map<std::string, int64_t> &known, int64_t width)
-      : model(model), known(known), width(width) {}
-
-  /// False: a term of `p` cannot be made a multiple.
-  bool require(const Poly &p) {
-    for (const auto &[monomial, c] : p.terms) {
-      bool given = c % width == 0;
-      std::vector<std::string> candidates;
-      for (const std::string &atom : monomial) {
-        auto it = known.find(atom);
-        given |= (it != known.end() && it->second % width == 0) || parameters.count(atom);
-        if (planText(model, Poly::atom(atom)))
-          candidates.push_back(atom);
-      }
-      if (given)
-        continue;
-      if (candidates.empty())
-        return false;
-      parameters.insert(candidates.back());
-    }
-    return true;
-  }
-
-  std::set<std::string> parameters;
-
-private:
-  const KernelModel &model;
-  const std::map<std::string, int64_t> &known;
-  int64_t width;
-};
 
 } // namespace
 
@@ -260,20 +198,21 @@ std::vector<const TilePart *> TileCopy::pieceParts() const {
   return result;
 }
 
-std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
-                                    const std::function<std::vector<StmtRef>(const TilePart &, const ExprRef &)> &put) const {
+ExprRef TileCopy::guardOf(const std::string &strip, const Poly &start) const {
   ExprRef guard;
   for (const std::vector<Poly> &conjunction : tile.guards) {
     ExprRef all;
     for (const Poly &constraint : conjunction)
       all = logicalAnd(all, substitute(constraintExpr(model, constraint.substitute(strip, start)), coordinates));
-    if (!all) { // every element
-      guard = nullptr;
-      break;
-    }
+    if (!all) // every element
+      return nullptr;
     guard = guard ? binary("||", guard, all) : all;
   }
-  Poly index = tile.base.substitute(strip, start);
+  return guard;
+}
+
+ExprRef TileCopy::source(const std::string &strip, const Poly &start, unsigned along) const {
+  Poly index = tile.base.substitute(strip, start) + Poly(along);
   for (size_t d = 0; d < tile.dims.size(); ++d)
     index = index + tile.dims[d].stride * Poly::atom(coordinate(d));
   for (const TileBoundary &boundary : tile.boundaries)
@@ -283,18 +222,37 @@ std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
     const BoundaryRule &rule = tile.boundaries[i].rule;
     place = add(mul(rule.at(var(places[i], rule.type)), polyExpr(model, rule.stride)), place);
   }
-  ExprRef element = subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.accesses[0]->node->type);
+  return subscript(tile.root, tile.wideIndex ? wideExpr(place) : place, tile.accesses[0]->node->type);
+}
+
+ExprRef TileCopy::memberOf(const ExprRef &element, const TilePart &part) {
+  ExprRef value = element;
+  for (const ExprRef &member : part.members) {
+    auto inner = std::make_shared<Expr>(*member);
+    inner->args = {value};
+    value = inner;
+  }
+  return value;
+}
+
+ExprRef TileCopy::target(const TilePart &part, unsigned along, const ExprRef &copy) const {
+  ExprRef at = var(part.name, part.type);
+  if (copy)
+    at = subscript(at, copy, part.type);
+  for (unsigned d : tile.layout) {
+    ExprRef c = coordinates.at(coordinate(d));
+    at = subscript(at, d == order.back() ? add(c, intLit(along)) : c, part.type);
+  }
+  return at;
+}
+
+std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
+                                    const std::function<std::vector<StmtRef>(const TilePart &, const ExprRef &)> &put) const {
+  ExprRef guard = guardOf(strip, start), element = source(strip, start, 0);
   std::vector<StmtRef> loaded, zeros;
   std::vector<const TilePart *> pieces = pieceParts();
   for (const TilePart *part : pieces) {
-    ExprRef value = element, zero = zeroOf(part->type);
-    for (const ExprRef &member : part->members) {
-      if (tile.copiesRecords())
-        break;
-      auto inner = std::make_shared<Expr>(*member);
-      inner->args = {value};
-      value = inner;
-    }
+    ExprRef value = tile.copiesRecords() ? element : memberOf(element, *part), zero = zeroOf(part->type);
     if (unsigned numbers = tile.vector * tile.numbers; numbers > 1) {
       value = reinterpreted(value, pieceType(*part), true);
       zero = callOf("make_" + pieceType(*part).text, std::vector<ExprRef>(numbers, zero), pieceType(*part), true);
@@ -310,18 +268,10 @@ std::vector<StmtRef> TileCopy::load(const std::string &strip, const Poly &start,
 }
 
 std::vector<StmtRef> TileCopy::put(const TilePart &part, const ExprRef &value) {
-  auto target = [&](unsigned along, const TilePart &part) {
-    ExprRef at = var(part.name, part.type);
-    for (unsigned d : tile.layout) {
-      ExprRef c = coordinates[coordinate(d)];
-      at = subscript(at, d == order.back() ? add(c, intLit(along)) : c, part.type);
-    }
-    return at;
-  };
   if (tile.vector * tile.numbers == 1)
-    return {exprStmt(assign("=", target(0, part), value))};
+    return {exprStmt(assign("=", target(part, 0, nullptr), value))};
   if (tile.layout.back() == order.back() && !tile.copiesRecords())
-    return {exprStmt(assign("=", reinterpreted(target(0, part), pieceType(part), false), value))};
+    return {exprStmt(assign("=", reinterpreted(target(part, 0, nullptr), pieceType(part), false), value))};
   std::vector<StmtRef> result;
   ExprRef piece = value;
   if (value->kind != ExprKind::Var && value->kind != ExprKind::Subscript) {
@@ -333,10 +283,10 @@ std::vector<StmtRef> TileCopy::put(const TilePart &part, const ExprRef &value) {
   }
   for (unsigned i = 0; i < tile.vector; ++i) {
     if (!tile.copiesRecords())
-      result.push_back(exprStmt(assign("=", target(i, part), component(piece, i, part.type))));
+      result.push_back(exprStmt(assign("=", target(part, i, nullptr), component(piece, i, part.type))));
     else
       for (const TilePart &member : tile.parts)
-        result.push_back(exprStmt(assign("=", target(i, member), component(piece, i * tile.numbers + member.place, member.type))));
+        result.push_back(exprStmt(assign("=", target(member, i, nullptr), component(piece, i * tile.numbers + member.place, member.type))));
   }
   return result;
 }
@@ -374,6 +324,19 @@ std::vector<StmtRef> TileCopy::store() {
     std::vector<StmtRef> result;
     for (const TilePart *part : pieceParts())
       llvm::append_range(result, put(*part, heldPiece(*part)));
+    return result;
+  });
+}
+
+std::vector<StmtRef> TileCopy::background(AsyncCopy &async, const std::string &strip, const Poly &start, const ExprRef &copy) {
+  bool whole = tile.vector > 1 && tile.layout.back() == order.back();
+  return forEachPiece([&] {
+    ExprRef guard = guardOf(strip, start);
+    std::vector<StmtRef> result;
+    for (const TilePart &part : tile.parts)
+      for (unsigned i = 0; i < (whole ? 1 : tile.vector); ++i)
+        result.push_back(async.copy(target(part, i, copy), memberOf(source(strip, start, i), part),
+                                    whole ? 16 : part.type.bytes, guard));
     return result;
   });
 }

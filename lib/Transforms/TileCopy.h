@@ -1,12 +1,13 @@
 //===- TileCopy.h - from global to shared memory ----------------*- C++ -*-===//
 //
-// The copy of a tile that the threads of a block make together: straight into shared memory, or through registers, so that
-// the next tile is on its way while this one is used. Elements that the original would not read are zero.
+// The copy of a tile that the threads of a block make together: straight into shared memory, or through registers or in the
+// background, so that the next tile is on its way while this one is used. Elements that the original would not read are zero.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_TRANSFORMS_TILECOPY_H
 #define OPTIML_LIB_TRANSFORMS_TILECOPY_H
 
+#include "AsyncCopy.h"
 #include "SharedTile.h"
 
 namespace optiml {
@@ -31,6 +32,8 @@ public:
   std::vector<StmtRef> fetch(const std::string &strip, const Poly &start);
   /// Registers to shared memory.
   std::vector<StmtRef> store();
+  /// Starts copying the tile of that strip into the tile's copy number `copy`.
+  std::vector<StmtRef> background(AsyncCopy &async, const std::string &strip, const Poly &start, const ExprRef &copy);
 
 private:
   /// `body` for each piece of this thread, the pieces' coordinates being declared before it.
@@ -39,6 +42,13 @@ private:
   std::vector<StmtRef> load(const std::string &strip, const Poly &start,
                             const std::function<std::vector<StmtRef>(const TilePart &, const ExprRef &)> &put) const;
   std::vector<StmtRef> put(const TilePart &part, const ExprRef &value);
+  /// What the elements under the coordinates are read under; null: always.
+  ExprRef guardOf(const std::string &strip, const Poly &start) const;
+  /// The array's element `along` places after the one at the coordinates.
+  ExprRef source(const std::string &strip, const Poly &start, unsigned along) const;
+  static ExprRef memberOf(const ExprRef &element, const TilePart &part);
+  /// The place in shared memory for it, in the tile's copy `copy` (null: there is one).
+  ExprRef target(const TilePart &part, unsigned along, const ExprRef &copy) const;
   ExprRef heldPiece(const TilePart &part) const;
   Type pieceType(const TilePart &part) const;
   /// The parts that come in pieces of their own; for records that are copied at once, one for all.

@@ -109,6 +109,7 @@ static constexpr TraceField traceFields[] = {
     {"fp32", &LaunchTrace::fp32},
     {"fp64", &LaunchTrace::fp64},
     {"int32", &LaunchTrace::int32},
+    {"tensor", &LaunchTrace::tensor},
     {"special", &LaunchTrace::special},
     {"control", &LaunchTrace::control},
     {"memory", &LaunchTrace::memory},

@@ -51,7 +51,7 @@ static cl::opt<bool>
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"),
                                       cl::cat(category));
 static cl::opt<std::string>
-    floats("fp", cl::desc("what may change in floating point: strict, reassoc (default) or fast"), cl::cat(category));
+    floats("fp", cl::desc("what may change in floating point: strict, reassoc (default), fast or tf32"), cl::cat(category));
 static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"),
                                          cl::cat(category));
 static cl::opt<std::string> texts("texts", cl::desc("JSON file of kernel texts for replace-body actions"),
@@ -240,6 +240,7 @@ int main(int argc, char **argv) {
       return fail(program.takeError());
   }
   LaunchHints hints;
+  hints.arch = options.leastArch;
   if (!floats.empty()) {
     FloatRule rule;
     std::string problem;
@@ -247,6 +248,7 @@ int main(int argc, char **argv) {
       return fail(makeError("--fp={0}: {1}", floats, problem));
     hints.strictFloat = rule.isStrict();
     hints.approximate = rule.isFast();
+    hints.tensorFloat = rule.allowsTensorCores();
   }
   if (!blockHint.empty()) {
     llvm::SmallVector<llvm::StringRef, 3> parts;

@@ -36,8 +36,9 @@ Runs a CUDA program on the CPU emulator.
                    many such comparisons in one process: each line of FILE is CHANGED ORIGINAL [ARGUMENTS...], quoted
                    as for a shell. Prints "CHANGED: " and the outcome; exit code 0: all are the same; 1: some are
                    not; 2: some cannot be told
-  --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast or
-                   fast:ERROR (relative errors up to ERROR)
+  --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast
+                   (approximate functions) or tf32 (inputs of products rounded, too); the last two with a
+                   relative error: fast:ERROR
   --capture=DIR    write a workload of the program's kernel launches to DIR
   --time=SECONDS   stop the program after this long (default 300)
   --memory=GB      stop it when it uses more memory (default: three quarters of the machine's)

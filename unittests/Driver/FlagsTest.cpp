@@ -131,7 +131,7 @@ TEST(Flags, ModelFlagsAddUpOnTheCommandLine) {
 }
 
 TEST(Flags, WrongValuesNameTheFlag) {
-  for (const char *bad : {"--optiml-backend=tpu", "--optiml-fp=", "--optiml-fp=fast:", "--optiml-fp=fast:1", "--optiml-fp=fast:-1e-3", "--optiml-fp=fast:1e-3x", "--optiml-jobs=0", "--optiml-jobs=many",
+  for (const char *bad : {"--optiml-backend=tpu", "--optiml-fp=", "--optiml-fp=fast:", "--optiml-fp=fast:1", "--optiml-fp=fast:-1e-3", "--optiml-fp=fast:1e-3x", "--optiml-fp=tf32:", "--optiml-fp=tf16", "--optiml-jobs=0", "--optiml-jobs=many",
                           "--optiml-seed=-1", "--optiml-margin=0.5", "--optiml-margin=nan", "--optiml-kernel=(",
                           "--optiml-strategy=luck", "--optiml-llm=gpt", "--optiml-llm-budget=much", "--optiml-emit=", "--optiml-args='open", "--optiml-strict=maybe"}) {
     Parsed p = parse({bad});
@@ -147,6 +147,13 @@ TEST(Flags, AccuracyHasABudget) {
   EXPECT_TRUE(rule.isFast());
   EXPECT_EQ(rule.error, 2.5e-5);
   EXPECT_EQ(rule.str(), "fast:2.5e-05");
+  EXPECT_FALSE(rule.allowsTensorCores());
+  rule = parse({"--optiml-fp=tf32"}).flags.fp;
+  EXPECT_TRUE(rule.isFast());
+  EXPECT_TRUE(rule.allowsTensorCores());
+  EXPECT_EQ(rule.error, 1.0 / 512);
+  EXPECT_EQ(rule.str(), "tf32");
+  EXPECT_EQ(parse({"--optiml-fp=tf32:1e-3"}).flags.fp.str(), "tf32:0.001");
 }
 
 TEST(Flags, MissingValue) {

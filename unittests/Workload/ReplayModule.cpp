@@ -18,7 +18,7 @@ const SiteDesc sites[] = {{"f", "m.cu", 1, 1, 4, AccessLoad, 4, 0, 1},
                           {"f", "m.cu", 3, 1, 4, AccessLoad, 4, 0, 0},
                           {"f", "m.cu", 4, 1, 4, AccessStore, 4, 0, 0},
                           {"f", "m.cu", 5, 1, 0, AccessLoad, 1, 0, 0}};
-const BlockDesc blocks[] = {{2, 0, 3, 0, 1, 2, 0, 1, 1}};
+const BlockDesc blocks[] = {{2, 0, 3, 0, 0, 1, 2, 0, 1, 1}};
 
 void access(ThreadContext *c, const void *p, uint32_t site) {
 #if MODULE_MODE == 1

@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 3;
+constexpr uint32_t abiVersion = 4;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -57,9 +57,15 @@ struct SiteDesc {
   uint32_t level;     ///< ModeTrace: how many loads of the block, it included, wait for each other; 0: nothing waits for it
 };
 
+/// What one lane holds of a product of a 16x8 and an 8x8 matrix by a warp, and of the 16x8 sums that it is added to.
+struct MatrixPieces {
+  float sums[4];
+  float a[4], b[2]; ///< the lower 13 bits do not count
+};
+
 /// Counted instructions of one basic block in ModeTrace, per execution by one thread, after optimization.
 struct BlockDesc {
-  uint16_t fp32, fp64, int32, special, control, memory, barrier, other;
+  uint16_t fp32, fp64, int32, special, tensor, control, memory, barrier, other;
   uint16_t depth; ///< longest chain of dependent loads in the block (for latency)
 };
 
@@ -166,6 +172,8 @@ uint32_t optiml_match_any(optiml::emu::ThreadContext *, uint32_t mask, uint64_t 
 uint32_t optiml_match_all(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t *predicate,
                           uint32_t site);
 uint32_t optiml_redux(optiml::emu::ThreadContext *, uint32_t op, uint32_t mask, uint32_t value, uint32_t site);
+/// As PTX mma.sync.m16n8k8 with TF32 inputs and float sums, by all lanes of a warp; `pieces` are this lane's, and get its sums.
+void optiml_matrix_product(optiml::emu::ThreadContext *, optiml::emu::MatrixPieces *pieces, uint32_t site);
 uint32_t optiml_activemask(optiml::emu::ThreadContext *);
 void optiml_fence(optiml::emu::ThreadContext *, uint32_t scope); ///< 0 block, 1 device, 2 system
 void optiml_yield(optiml::emu::ThreadContext *);                 ///< in loops that poll memory

@@ -29,6 +29,7 @@ struct GpuSpec {
   unsigned maxThreadsPerSM = 0, maxThreadsPerBlock = 0, warpSize = 32;
   struct Rates {
     double issue = 0, fp32 = 0, fp64 = 0, int32 = 0, special = 0;
+    double tensor = 0; ///< products of 16x8 and 8x8 matrices of TF32 numbers by warps; 0: there are no such instructions
   } rates;
   struct Latencies {
     double alu = 0, shared = 0, l1 = 0, l2 = 0, dram = 0, barrier = 0;

@@ -5,7 +5,7 @@
 //
 // For every pipe a time is found as if it were alone:
 //
-//   issue, fp32, fp64, int32, special   warp instructions / (rate · clock), on the busiest multiprocessor
+//   issue, fp32, fp64, int32, special, tensor   warp instructions / (rate · clock), on the busiest multiprocessor
 //   l1        cycles of L1 and shared memory: data width, tags and bank conflicts are in the trace
 //   l2        sectors that miss L1, and stores, / bandwidth
 //   dram      compulsory traffic, plus what is asked again after it fell out of L2, / bandwidth

@@ -10,28 +10,31 @@
 
 namespace optiml {
 
-/// What may change in floating point: nothing; the order of sums; approximate functions and less precision too.
-enum class FloatMode { Strict, Reassoc, Fast };
+/// What may change in floating point: nothing; the order of sums; approximate functions and less precision too; inputs of
+/// products may besides be rounded to TF32, as tensor cores take them.
+enum class FloatMode { Strict, Reassoc, Fast, Tf32 };
 
-/// The same with the budget that Fast has.
+/// The same with the budget that Fast and Tf32 have.
 struct FloatRule {
   FloatMode mode = FloatMode::Reassoc;
-  /// Fast: how far a result may be from the exact one, relative to the magnitude of the terms that it was made from.
+  /// Fast and Tf32: how far a result may be from the exact one, relative to the magnitude of the terms it was made from.
   double error = 4096 * double(FLT_EPSILON);
 
   FloatRule() = default;
-  FloatRule(FloatMode mode) : mode(mode) {}
+  FloatRule(FloatMode mode) : mode(mode), error(usualError(mode)) {}
   bool isStrict() const { return mode == FloatMode::Strict; }
-  bool isFast() const { return mode == FloatMode::Fast; }
+  bool isFast() const { return mode == FloatMode::Fast || mode == FloatMode::Tf32; }
+  bool allowsTensorCores() const { return mode == FloatMode::Tf32; }
 
-  /// "strict", "reassoc", "fast" or "fast:1e-5", as parse() reads it.
+  /// "strict", "reassoc", "fast", "fast:1e-5", "tf32" or "tf32:1e-3", as parse() reads it.
   std::string str() const {
-    if (mode != FloatMode::Fast)
+    if (!isFast())
       return mode == FloatMode::Strict ? "strict" : "reassoc";
-    if (error == FloatRule().error)
-      return "fast";
+    const char *name = mode == FloatMode::Fast ? "fast" : "tf32";
+    if (error == usualError(mode))
+      return name;
     char text[32];
-    std::snprintf(text, sizeof text, "fast:%.6g", error);
+    std::snprintf(text, sizeof text, "%s:%.6g", name, error);
     return text;
   }
   /// False, with `problem` saying what is wanted, for anything else.
@@ -41,16 +44,20 @@ struct FloatRule {
       rule.mode = text == "strict" ? FloatMode::Strict : FloatMode::Reassoc;
       return true;
     }
-    std::string_view budget = text.size() > 5 && text.substr(0, 5) == "fast:" ? text.substr(5) : "";
-    if (text == "fast" || !budget.empty()) {
-      rule.mode = FloatMode::Fast;
+    std::string_view name = text.substr(0, 4), budget = text.size() > 5 && text[4] == ':' ? text.substr(5) : "";
+    if ((name == "fast" || name == "tf32") && (text.size() == 4 || !budget.empty())) {
+      rule = name == "fast" ? FloatMode::Fast : FloatMode::Tf32;
       auto [end, status] = std::from_chars(budget.data(), budget.data() + budget.size(), rule.error);
       if (budget.empty() || (status == std::errc() && end == budget.data() + budget.size() && rule.error > 0 && rule.error < 1))
         return true;
     }
-    problem = "want strict, reassoc, fast, or fast:ERROR with a relative error between 0 and 1 (fast:1e-5)";
+    problem = "want strict, reassoc, fast, tf32, or one of the last two with a relative error between 0 and 1 (fast:1e-5)";
     return false;
   }
+
+private:
+  /// TF32 has 10 bits after the point: two rounded inputs, each off by one unit of these at most.
+  static double usualError(FloatMode mode) { return mode == FloatMode::Tf32 ? 1.0 / 512 : 4096 * double(FLT_EPSILON); }
 };
 
 } // namespace optiml

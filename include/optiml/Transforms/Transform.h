@@ -24,6 +24,8 @@ struct LaunchHints {
   std::array<int64_t, 3> grid{0, 0, 0}, block{0, 0, 0}; ///< of the heaviest captured launch; zeros when unknown
   unsigned maxSharedBytes = 48 * 1024; ///< static shared memory a block may use
   unsigned maxThreads = 1024;
+  unsigned arch = 0; ///< least compute capability × 10 that the program is compiled for; 0 when it is not known
+  bool tensorFloat = false; ///< inputs of products may be rounded to TF32
   unsigned multiprocessors = 132; ///< of the GPU that the kernel is optimized for
   std::vector<std::string> arguments; ///< raw values on which all captured launches agree; empty where they do not
   std::map<std::string, int64_t> scalars; ///< the integers among them, by parameter

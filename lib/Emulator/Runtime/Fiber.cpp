@@ -23,6 +23,8 @@ const char *optiml::emu::warpOpName(WarpOp op) {
     return "a warp match";
   case WarpOp::Reduce:
     return "a warp reduction";
+  case WarpOp::MatrixProduct:
+    return "a product of matrices by a warp";
   }
   return "a warp operation";
 }

@@ -13,7 +13,7 @@ struct Block;
 struct ThreadRaces;
 
 enum class FiberState : uint8_t { Fresh, Ready, Running, AtBarrier, AtWarpOp, AtActiveMask, Exited };
-enum class WarpOp : uint8_t { Sync, Shuffle, Vote, MatchAny, MatchAll, Reduce };
+enum class WarpOp : uint8_t { Sync, Shuffle, Vote, MatchAny, MatchAll, Reduce, MatrixProduct };
 const char *warpOpName(WarpOp op);
 
 /// What a lane brings to a warp operation, and what it takes away.

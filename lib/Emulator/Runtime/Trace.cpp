@@ -85,12 +85,13 @@ static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
     c.result.fp64 += n * d.fp64;
     c.result.int32 += n * d.int32;
     c.result.special += n * d.special;
+    c.result.tensor += n * d.tensor;
     c.result.control += n * d.control;
     c.result.memory += n * d.memory;
     c.result.barrier += n * d.barrier;
     c.result.other += n * d.other;
     c.blockRuns[i] += n;
-    double size = double(d.fp32) + d.fp64 + d.int32 + d.special + d.control + d.memory + d.barrier + d.other;
+    double size = double(d.fp32) + d.fp64 + d.int32 + d.special + d.tensor + d.control + d.memory + d.barrier + d.other;
     c.warpInstructions += n * size;
     c.laneInstructions += double(sum) * size;
   }

@@ -46,6 +46,21 @@ static void computeShuffle(Block &b, Warp &w, uint32_t lanes) {
   }
 }
 
+/// Element k of row `row` of the 16x8 matrix lies with lane 4 * (row % 8) + k % 4, that of column `column` of the 8x8 matrix with
+/// lane 4 * column + k % 4 (PTX ISA, fragments of m16n8k8). Products are exact in double precision.
+static void multiplyMatrices(Block &b, Warp &w) {
+  auto pieces = [&](unsigned lane) { return reinterpret_cast<MatrixPieces *>(b.fibers[w.first + lane].request.value); };
+  auto rounded = [](float v) { return double(std::bit_cast<float>(std::bit_cast<uint32_t>(v) & ~0x1fffu)); };
+  for (unsigned lane = 0; lane < 32; ++lane)
+    for (unsigned i = 0; i < 4; ++i) {
+      unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      double sum = pieces(lane)->sums[i];
+      for (unsigned k = 0; k < 8; ++k)
+        sum += rounded(pieces(row % 8 * 4 + k % 4)->a[k / 4 * 2 + row / 8]) * rounded(pieces(column * 4 + k % 4)->b[k / 4]);
+      pieces(lane)->sums[i] = float(sum);
+    }
+}
+
 static uint32_t reduce(uint32_t op, uint32_t a, uint32_t b) {
   switch (op) {
   case ReduceAdd:
@@ -79,6 +94,8 @@ static void compute(Block &b, Warp &w, uint32_t lanes) {
     break;
   case WarpOp::Shuffle:
     return computeShuffle(b, w, lanes);
+  case WarpOp::MatrixProduct:
+    return multiplyMatrices(b, w);
   case WarpOp::Vote: {
     uint32_t ballot = 0;
     forLanes([&](int i) { ballot |= uint32_t(request(i).value != 0) << i; });
@@ -229,6 +246,17 @@ uint32_t optiml_redux(ThreadContext *context, uint32_t op, uint32_t mask, uint32
   Fiber &f = fiberOf(context);
   meet(f, WarpOp::Reduce, op, mask, value, site);
   return f.request.result;
+}
+
+void optiml_matrix_product(ThreadContext *context, MatrixPieces *pieces, uint32_t site) {
+  Fiber &f = fiberOf(context);
+  Warp &w = f.block->warpOf(f);
+  if (w.present != 0xffffffff || w.exited) {
+    Fault fault = faultAt(f, "divergent-barrier", site);
+    fault.headline = std::string(warpOpName(WarpOp::MatrixProduct)) + " of which lanes are missing";
+    raise(f, fault);
+  }
+  meet(f, WarpOp::MatrixProduct, 0, 0xffffffff, reinterpret_cast<uintptr_t>(pieces), site);
 }
 
 /// The lanes that come to the same call before every other lane of the warp waits for something.
