@@ -244,33 +244,6 @@ private:
 @MEMBERS};
 )";
 
-static const char addCopy[] = R"(  void addCopy(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream@COPYPARAMETERS) {
-    Copy launch{launchGrid, launchBlock, launchShared, launchStream@COPYARGUMENTS};
-    if (!waiting) {
-      run(launch);
-      return;
-    }
-    copies.push_back(launch);
-    waiting = !launches.empty() && copiesBack();
-    if (waiting)
-      return;
-    if (launches.empty())
-      run(launch);
-    runAll();
-  }
-)";
-
-static const char copyMembers[] = R"(  struct Copy {
-    dim3 launchGrid, launchBlock;
-    size_t launchShared;
-    cudaStream_t launchStream;
-@COPYFIELDS  };
-  std::vector<Copy> copies; ///< after each of the launches
-  static void run(const Copy &launch) {
-    @COPYRUN
-  }
-)";
-
 static const char scanMembers[] = R"(  bool dead = false; ///< nobody looks at the buffer that the last step reads
 
   /// What a launch does: over n elements, with elements this far apart.
@@ -479,8 +452,8 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
     values["COPYARGUMENTS"] = arguments(copy.names);
     values["COPYFIELDS"] = fields(copy.parameters);
     values["COPYRUN"] = runText(copy.launch, copy.callee, copy.names);
-    values["ADDCOPY"] = filled(addCopy, values);
-    values["COPIES"] = filled(copyMembers, values);
+    values["ADDCOPY"] = filled(addCopyText, values);
+    values["COPIES"] = filled(copyMembersText, values);
     values["RUNCOPY"] = "      if (i < copies.size())\n        run(copies[i]);\n";
     values["CLEARCOPIES"] = "    copies.clear();\n";
   }

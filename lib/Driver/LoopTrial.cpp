@@ -69,7 +69,8 @@ LoopTrial optiml::tryLoops(const SearchTask &task, Backend &backend, const Progr
     trial.rewrites = found.rewrites;
   }
   if (!(gain >= margin * speedup))
-    return keep(makeError("with them replaced the program's kernels are {0:f2} times as fast, without {1:f2} times", gain, speedup));
+    return keep(makeError("with them replaced the program's kernels are {0:f2} times as fast, without {1:f2} times",
+                          gain, speedup));
   auto verified = compareWholeProgram(task, backend, text);
   if (!verified)
     return keep(verified.takeError());

@@ -1,8 +1,8 @@
 //===- TimeStepText.cpp - CUDA for several steps of a stencil -------------===//
 //
-// A block loads a tile of cells with what the steps need around it, does the steps in shared memory, each on a part that
-// is smaller by how far a step looks, and writes the cells in the middle. Cells that no thread of the original writes keep
-// what is in the buffers: the first in one, the second in the other, by turns from step to step.
+// A block loads a tile of cells with what the steps need around it, does the steps in shared memory, each on a part
+// that is smaller by how far a step looks, and writes the cells in the middle. Cells that no thread of the original
+// writes keep what is in the buffers: the first in one, the second in the other, by turns from step to step.
 //
 //===----------------------------------------------------------------------===//
 #include "TimeStepText.h"
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@
 }
 )";
 
-/// Three dimensions: a block moves along the last one. Each step is done a few planes behind the one before it, so that the
-/// planes that it looks at are there, and one barrier a plane is enough. The next plane is on its way meanwhile.
+/// Three dimensions: a block moves along the last one. Each step is done a few planes behind the one before it, so that
+/// the planes that it looks at are there, and one barrier a plane is enough. The next plane is on its way meanwhile.
 static const char streamingKernel[] = R"(
 __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@CONSTANTS) {
   constexpr int @most = @MOST@SIZES, @cells = @CELLS, @planes = @PLANES;
@@ -88,6 +88,34 @@ __global__ void __launch_bounds__(@THREADS) @P_steps(int @steps@BUFFERS@EXTENTS@
 @PUT      }
   }
 }
+)";
+
+const char optiml::addCopyText[] =
+    R"(  void addCopy(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream@COPYPARAMETERS) {
+    Copy launch{launchGrid, launchBlock, launchShared, launchStream@COPYARGUMENTS};
+    if (!waiting) {
+      run(launch);
+      return;
+    }
+    copies.push_back(launch);
+    waiting = !launches.empty() && copiesBack();
+    if (waiting)
+      return;
+    if (launches.empty())
+      run(launch);
+    runAll();
+  }
+)";
+
+const char optiml::copyMembersText[] = R"(  struct Copy {
+    dim3 launchGrid, launchBlock;
+    size_t launchShared;
+    cudaStream_t launchStream;
+@COPYFIELDS  };
+  std::vector<Copy> copies; ///< after each of the launches
+  static void run(const Copy &launch) {
+    @COPYRUN
+  }
 )";
 
 static const char members[] = R"(@DEAD  /// What each launch must be like.
@@ -171,11 +199,14 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   v["THREADS"] = number(tile.threads[0] * tile.threads[1]);
   v["MOST"] = number(tile.steps);
   v["CELLS"] = number(tile.cells);
-  auto buffer = [&](const char *which, size_t field) { return n.at(which) + (step.fields.size() > 1 ? number(int64_t(field)) : ""); };
+  auto buffer = [&](const char *which, size_t field) {
+    return n.at(which) + (step.fields.size() > 1 ? number(int64_t(field)) : "");
+  };
   auto tileOf = [&](size_t field) { return n.at("tile") + (step.fields.size() > 1 ? number(int64_t(field)) : ""); };
   v["BUFFERS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
     std::string in = ", const " + f.element + " *__restrict__ ";
-    return in + buffer("from", i) + in + buffer("first", i) + in + buffer("second", i) + ", " + f.element + " *" + buffer("to", i);
+    return in + buffer("from", i) + in + buffer("first", i) + in + buffer("second", i) + ", " + f.element + " *" +
+           buffer("to", i);
   });
   v["EXTENTS"] = each(step.dims, "", [](const TimeStep::Dimension &d, size_t) { return ", int " + d.extent; });
   v["CONSTANTS"] = step.parameters;
@@ -187,54 +218,76 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   if (streams)
     shape = "[" + n.at("slots") + "]" + shape;
   std::string versions = streams ? "[" + n.at("most") + "]" : "[2]";
-  v["TILES"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n"; }) +
-               each(step.held, "", [&](const TimeStep::Held &h, size_t) { return "  " + h.type + " " + h.name + "[" + n.at("cells") + "];\n"; });
+  v["TILES"] = each(step.fields, "",
+                    [&](const TimeStep::Field &f, size_t i) {
+                      return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n";
+                    }) +
+               each(step.held, "", [&](const TimeStep::Held &h, size_t) {
+                 return "  " + h.type + " " + h.name + "[" + n.at("cells") + "];\n";
+               });
   auto first = [&](size_t d) { // the index of the tile's first cell
     const TimeStep::Dimension &dim = step.dims[d];
     if (d == 2)
       return "blockIdx.z * " + n.at("planes") + (dim.low ? " - " + times(dim.low, n.at("most")) : "");
-    return std::string("blockIdx.") + char('x' + d) + " * (" + n.at(sizes[d]) + " - " + times(dim.low + dim.high, n.at("most")) + ")" +
-           (dim.low ? " - " + times(dim.low, n.at("most")) : "");
+    return std::string("blockIdx.") + char('x' + d) + " * (" + n.at(sizes[d]) + " - " +
+           times(dim.low + dim.high, n.at("most")) + ")" + (dim.low ? " - " + times(dim.low, n.at("most")) : "");
   };
   const TimeStep::Dimension &x = step.dims[0];
   auto cellOf = [&](size_t d, const std::string &indent) {
     const TimeStep::Dimension &dim = step.dims[d];
-    std::string text = indent + "const int " + dim.placed + " = int(" + first(d) + ") + " + dim.local + ";\n", ring = "(" + dim.ring + ")";
+    std::string text = indent + "const int " + dim.placed + " = int(" + first(d) + ") + " + dim.local + ";\n",
+                ring = "(" + dim.ring + ")";
     if (!dim.ring.empty())
-      text += indent + "const int " + dim.cell + " = (" + dim.placed + " % " + ring + " + " + ring + ") % " + ring + ";\n";
+      text +=
+          indent + "const int " + dim.cell + " = (" + dim.placed + " % " + ring + " + " + ring + ") % " + ring + ";\n";
     return text;
   };
   std::string column = "const int " + x.local + " = ";
   if (row) {
-    v["CELL"] = "    " + column + "threadIdx.x + " + n.at("cell") + " * " + number(tile.threads[0]) + ";\n" + cellOf(0, "    ");
+    v["CELL"] =
+        "    " + column + "threadIdx.x + " + n.at("cell") + " * " + number(tile.threads[0]) + ";\n" + cellOf(0, "    ");
     v["PLACE"] = "";
   } else {
     const TimeStep::Dimension &y = step.dims[1];
     v["PLACE"] = "  " + column + "threadIdx.x;\n" + cellOf(0, "  ");
-    v["CELL"] = "    const int " + y.local + " = threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + ";\n" + cellOf(1, "    ");
+    v["CELL"] = "    const int " + y.local + " = threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + ";\n" +
+                cellOf(1, "    ");
   }
   v["INNERCELL"] = indented(v["CELL"], "  ");
   std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + "][" + x.local + "]";
   if (streams)
     at = "[" + step.dims[2].local + " % " + n.at("slots") + "]" + at;
-  v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) { return d.cell + " >= 0 && " + d.cell + " < " + d.extent; }) +
-             (step.inside == "true" ? "" : step.inside.find("||") != std::string::npos ? " && (" + step.inside + ")" : " && " + step.inside);
+  v["OWN"] =
+      each(step.dims, " && ",
+           [](const TimeStep::Dimension &d, size_t) { return d.cell + " >= 0 && " + d.cell + " < " + d.extent; }) +
+      (step.inside == "true"                         ? ""
+       : step.inside.find("||") != std::string::npos ? " && (" + step.inside + ")"
+                                                     : " && " + step.inside);
   v["NEEDED"] = step.needed;
-  std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]", in = streams ? "          " : "      ";
+  std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]",
+              in = streams ? "          " : "      ";
   std::string define = "const auto " + n.at("cellIndex") + " = " + step.index + ";\n";
   auto ahead = [&](size_t i) { return step.fields[i].now + "_ahead[" + n.at("cell") + "]"; };
-  v["LOAD"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    return in + (streams ? ahead(i) : tileOf(i) + "[0]" + at) + " = " + buffer("from", i) + cellsIndex + ";\n";
-  }) + each(step.held, "", [&](const TimeStep::Held &h, size_t) { return in + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n"; });
+  v["LOAD"] =
+      in + define +
+      each(step.fields, "",
+           [&](const TimeStep::Field &, size_t i) {
+             return in + (streams ? ahead(i) : tileOf(i) + "[0]" + at) + " = " + buffer("from", i) + cellsIndex + ";\n";
+           }) +
+      each(step.held, "", [&](const TimeStep::Held &h, size_t) {
+        return in + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n";
+      });
   v["KEEP"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    if (streams)
-      return in + tileOf(i) + "[" + n.at("step") + " % " + n.at("most") + "]" + at + " = (" + n.at("step") + " % 2 ? " + buffer("second", i) + " : " +
-             buffer("first", i) + ")" + cellsIndex + ";\n";
-    return in + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n" + in + tileOf(i) + "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
-  });
+                if (streams)
+                  return in + tileOf(i) + "[" + n.at("step") + " % " + n.at("most") + "]" + at + " = (" + n.at("step") +
+                         " % 2 ? " + buffer("second", i) + " : " + buffer("first", i) + ")" + cellsIndex + ";\n";
+                return in + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n" + in + tileOf(i) +
+                       "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
+              });
   std::string before = streams ? n.at("step") + " - 1" : "(" + n.at("step") + " - 1) % 2";
   v["NOW"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return (streams ? "      const " : "    const ") + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) + "[" + before + "];\n";
+    return (streams ? "      const " : "    const ") + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) +
+           "[" + before + "];\n";
   });
   auto within = [&](const std::string &steps) {
     std::string text;
@@ -252,36 +305,51 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   for (const TimeStep::Dimension &dim : step.dims)
     if (!dim.ring.empty()) // once
       v["MIDDLE"] += " && " + dim.placed + " == " + dim.cell;
-  v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return (streams ? "          " : "        ") + f.element + " " + f.result + ";\n"; });
+  v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) {
+    return (streams ? "          " : "        ") + f.element + " " + f.result + ";\n";
+  });
   v["BODY"] = indented(step.body, streams ? "        " : "      ");
   v["NEXT"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return (streams ? "            " : "          ") + tileOf(i) + "[" + n.at("step") + " % " + (streams ? n.at("most") : "2") + "]" + at + " = " + f.result + ";\n";
+    return (streams ? "            " : "          ") + tileOf(i) + "[" + n.at("step") + " % " +
+           (streams ? n.at("most") : "2") + "]" + at + " = " + f.result + ";\n";
   });
-  v["STORE"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) { return (streams ? "            " : "          ") + buffer("to", i) + index + " = " + f.result + ";\n"; });
+  v["STORE"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
+    return (streams ? "            " : "          ") + buffer("to", i) + index + " = " + f.result + ";\n";
+  });
   if (!streams)
     return filled(kernelHead, v);
   const TimeStep::Dimension &z = step.dims[2];
   v["INNERCELL"] = indented(v["CELL"], "    ");
-  v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) { return d.cell + " >= 0 && " + d.cell + " < " + d.extent; });
-  v["OWN"] = v["OWN"].substr(0, v["OWN"].rfind(" && " + z.cell + " >= 0")) + (step.inside == "true" ? "" : " && " + step.inside);
-  v["OWNPLANE"] = z.cell + " >= 0 && " + z.cell + " < " + z.extent + (step.insideLast == "true" ? "" : step.insideLast.find("||") == std::string::npos ? " && " + step.insideLast : " && (" + step.insideLast + ")");
-  v["AHEADS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) { return "    " + f.element + " " + f.now + "_ahead[" + n.at("cells") + "];\n"; });
+  v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) {
+    return d.cell + " >= 0 && " + d.cell + " < " + d.extent;
+  });
+  v["OWN"] = v["OWN"].substr(0, v["OWN"].rfind(" && " + z.cell + " >= 0")) +
+             (step.inside == "true" ? "" : " && " + step.inside);
+  v["OWNPLANE"] = z.cell + " >= 0 && " + z.cell + " < " + z.extent +
+                  (step.insideLast == "true"                         ? ""
+                   : step.insideLast.find("||") == std::string::npos ? " && " + step.insideLast
+                                                                     : " && (" + step.insideLast + ")");
+  v["AHEADS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) {
+    return "    " + f.element + " " + f.now + "_ahead[" + n.at("cells") + "];\n";
+  });
   v["AROUND"] = times(z.low + z.high, n.at("most"));
   v["LOADFIRST"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    return in + ahead(i) + " = " + buffer("first", i) + cellsIndex + ";\n";
-  });
+                     return in + ahead(i) + " = " + buffer("first", i) + cellsIndex + ";\n";
+                   });
   v["PUT"] = each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    return "        " + tileOf(i) + "[0][" + n.at("front") + " % " + n.at("slots") + "][threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + "][" + x.local + "] = " + ahead(i) + ";\n";
+    return "        " + tileOf(i) + "[0][" + n.at("front") + " % " + n.at("slots") + "][threadIdx.y * " +
+           n.at("cells") + " + " + n.at("cell") + "][" + x.local + "] = " + ahead(i) + ";\n";
   });
   v["PLANES"] = number(tile.planes);
   v["SLOTS"] = number(z.low + z.high + 2);
   v["BEHIND"] = times(z.low + z.high + 1, n.at("most"));
   v["LAG"] = times(z.high + 1, n.at("step"));
-  v["OUTSIDE"] = z.local + " < " + number(z.low) + " * " + n.at("step") + " || " + z.local + " >= " + n.at("planes") + " + " +
-                 times(z.low + z.high, n.at("most")) + " - " + number(z.high) + " * " + n.at("step");
+  v["OUTSIDE"] = z.local + " < " + number(z.low) + " * " + n.at("step") + " || " + z.local + " >= " + n.at("planes") +
+                 " + " + times(z.low + z.high, n.at("most")) + " - " + number(z.high) + " * " + n.at("step");
   v["plane"] = z.local;
   v["CELLZ"] = cellOf(2, "      ");
-  v["MIDDLE"] += " && " + z.local + " >= " + number(z.low) + " * " + n.at("most") + " && " + z.local + " < " + n.at("planes") + " + " + number(z.low) + " * " + n.at("most");
+  v["MIDDLE"] += " && " + z.local + " >= " + number(z.low) + " * " + n.at("most") + " && " + z.local + " < " +
+                 n.at("planes") + " + " + number(z.low) + " * " + n.at("most");
   return filled(streamingKernel, v);
 }
 
@@ -295,7 +363,8 @@ static std::string nameIn(const std::string &launch, const std::string &name) {
 
 static std::string conditions(const TimeStep &step) {
   return each(step.conditions, "", [&](const Condition &c, size_t) {
-    return "        && (" + c.expression.cxx([](const std::string &name) { return nameIn("", name); }) + ") // " + c.why + "\n";
+    return "        && (" + c.expression.cxx([](const std::string &name) { return nameIn("", name); }) + ") // " +
+           c.why + "\n";
   });
 }
 
@@ -306,12 +375,19 @@ static std::string copyTest(const TimeStep &step, const LoopCopyNames &copy) {
   v["VALUES"] = each(copy.names, "", [](const std::string &name, size_t) { return ", copy." + name; });
   v["CONDITIONS"] = conditions(*copy.step);
   auto in = [](const char *launch) { return [launch](const std::string &name) { return nameIn(launch, name); }; };
-  v["SAME"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    const TimeStep::Field &back = copy.step->fields[i];
-    return " &&\n           copy." + back.in + " == launch." + f.out + " && copy." + back.out + " == launch." + f.in;
-  }) + each(copy.step->constants, "", [](const std::string &name, size_t) { return " &&\n           same(copy." + name + ", launch." + name + ")"; }) +
+  v["SAME"] = each(step.fields, "",
+                   [&](const TimeStep::Field &f, size_t i) {
+                     const TimeStep::Field &back = copy.step->fields[i];
+                     return " &&\n           copy." + back.in + " == launch." + f.out + " && copy." + back.out +
+                            " == launch." + f.in;
+                   }) +
+              each(copy.step->constants, "",
+                   [](const std::string &name, size_t) {
+                     return " &&\n           same(copy." + name + ", launch." + name + ")";
+                   }) +
               each(step.dims, "", [&](const TimeStep::Dimension &d, size_t i) {
-                return " &&\n           " + IntExpr::of(copy.step->dims[i].threads).cxx(in("copy.")) + " == " + IntExpr::of(d.threads).cxx(in("launch."));
+                return " &&\n           " + IntExpr::of(copy.step->dims[i].threads).cxx(in("copy.")) +
+                       " == " + IntExpr::of(d.threads).cxx(in("launch."));
               });
   return filled(R"(  static bool fitsCopy(dim3 launchGrid, dim3 launchBlock@PARAMETERS) {
     return true
@@ -324,10 +400,12 @@ static std::string copyTest(const TimeStep &step, const LoopCopyNames &copy) {
     return copies.size() == launches.size() && fitsCopy(copy.launchGrid, copy.launchBlock@VALUES) &&
            copy.launchStream == launch.launchStream@SAME;
   }
-)", v);
+)",
+                v);
 }
 
-std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, const LoopTextNames &names, const LoopCopyNames &copy) {
+std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, const LoopTextNames &names,
+                                    const LoopCopyNames &copy) {
   std::map<std::string, std::string> v;
   bool back = copy.step != nullptr;
   v["P"] = names.prefix;
@@ -336,17 +414,24 @@ std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, 
   v["ORDER"] = back ? "copies.size() + 1 != launches.size() || (" : "";
   v["COPIESBACK"] = back ? copyTest(step, copy) : "";
   v["COUNT"] = back ? "// The last step leaves the buffers that are copied from as they are expected.\n"
-                      "    if (copies.size() != launches.size())\n      return false;\n    const long long count = (long long)launches.size() - 1;"
+                      "    if (copies.size() != launches.size())\n      return false;\n    const long long count = "
+                      "(long long)launches.size() - 1;"
                     : "// The last launch leaves the buffers that it reads as they are expected.\n"
                       "    const long long count = (long long)launches.size() - (dead ? 0 : 1);";
   v["PARITY"] = back ? "passes" : "(count - passes)";
-  v["LAST"] = back ? "    run(launches.back());\n    run(copies.back());\n" : "    if (!dead)\n      run(launches.back());\n";
+  v["LAST"] =
+      back ? "    run(launches.back());\n    run(copies.back());\n" : "    if (!dead)\n      run(launches.back());\n";
   v["PARAMETERS"] = names.parameters.empty() ? "" : ", " + names.parameters;
-  v["VALUES"] = each(names.names, "", [](const std::string &name, size_t) { return ", launch." + name; }) + (back ? ")" : "");
+  v["VALUES"] =
+      each(names.names, "", [](const std::string &name, size_t) { return ", launch." + name; }) + (back ? ")" : "");
   v["CONDITIONS"] = conditions(step);
-  v["SAME"] = each(step.constants, "", [](const std::string &name, size_t) { return " &&\n           same(launch." + name + ", last." + name + ")"; }) +
+  v["SAME"] = each(step.constants, "",
+                   [](const std::string &name, size_t) {
+                     return " &&\n           same(launch." + name + ", last." + name + ")";
+                   }) +
               each(step.fields, "", [&](const TimeStep::Field &f, size_t) {
-                return " &&\n           launch." + f.in + " == last." + (back ? f.in : f.out) + " && launch." + f.out + " == last." + (back ? f.out : f.in);
+                return " &&\n           launch." + f.in + " == last." + (back ? f.in : f.out) + " && launch." + f.out +
+                       " == last." + (back ? f.out : f.in);
               });
   v["MOST"] = number(tile.steps);
   v["BUFFERS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
@@ -362,11 +447,15 @@ std::string optiml::timeStepMembers(const TimeStep &step, const TimeTile &tile, 
     return "(extent" + number(int64_t(i)) + " + " + number(inner - 1) + ") / " + number(inner);
   });
   v["THREADS"] = number(tile.threads[0]) + ", " + number(tile.threads[1]);
-  v["ARGUMENTS"] = each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
-    std::string b = ", buffers" + number(int64_t(i));
-    return b + "[pass % 2]" + (back ? b + "[0]" + b + "[0]" : b + "[done % 2]" + b + "[1 - done % 2]") + b + "[1 - pass % 2]";
-  }) + each(step.dims, "", [](const TimeStep::Dimension &, size_t i) { return ", extent" + number(int64_t(i)); }) +
-                  each(step.constants, "", [](const std::string &name, size_t) { return ", launch." + name; });
+  v["ARGUMENTS"] =
+      each(step.fields, "",
+           [&](const TimeStep::Field &, size_t i) {
+             std::string b = ", buffers" + number(int64_t(i));
+             return b + "[pass % 2]" + (back ? b + "[0]" + b + "[0]" : b + "[done % 2]" + b + "[1 - done % 2]") + b +
+                    "[1 - pass % 2]";
+           }) +
+      each(step.dims, "", [](const TimeStep::Dimension &, size_t i) { return ", extent" + number(int64_t(i)); }) +
+      each(step.constants, "", [](const std::string &name, size_t) { return ", launch." + name; });
   return filled(members, v);
 }
 
@@ -376,7 +465,9 @@ std::string optiml::timeStepUsed(const TimeStep &step) {
     dead = true;
     for (const void *pointer : pointers)
       dead = dead && (launches.empty() || ()" +
-         each(step.fields, " && ", [](const TimeStep::Field &f, size_t) { return "pointer != launches.back()." + f.in; }) + R"());
+         each(step.fields, " && ",
+              [](const TimeStep::Field &f, size_t) { return "pointer != launches.back()." + f.in; }) +
+         R"());
   }
 )";
 }

@@ -1,7 +1,7 @@
 //===- CellRules.cpp - neighbours across the edges of a grid --------------===//
 //
-// A rule for the edges (clamp, mirror, ring) is taken apart into cases, in each of which the index is a polynomial. Either
-// it stays near the own cell in all of them, or it is in all of them the cell at one distance around a ring.
+// A rule for the edges (clamp, mirror, ring) is taken apart into cases, in each of which the index is a polynomial.
+// Either it stays near the own cell in all of them, or it is in all of them the cell at one distance around a ring.
 //
 //===----------------------------------------------------------------------===//
 #include "CellRules.h"
@@ -26,7 +26,8 @@ public:
 private:
   const KernelModel &model;
   const BoundaryRule &rule;
-  std::optional<Cases> both(const ExprRef &a, const ExprRef &b, const std::function<void(const Poly &, const Poly &, Facts, Cases &)> &f) const;
+  std::optional<Cases> both(const ExprRef &a, const ExprRef &b,
+                            const std::function<void(const Poly &, const Poly &, Facts, Cases &)> &f) const;
   std::optional<std::vector<Facts>> condition(const ExprRef &e, bool taken) const;
 };
 
@@ -77,7 +78,8 @@ std::optional<std::vector<Facts>> RuleWalker::condition(const ExprRef &e, bool t
     }
     return result;
   }
-  static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"}, {">", "<="}, {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
+  static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"},  {">", "<="},
+                                                             {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
   if (!inverse.count(e->text))
     return std::nullopt;
   std::string op = taken ? e->text : inverse.at(e->text);
@@ -133,7 +135,8 @@ std::optional<Cases> RuleWalker::value(const ExprRef &e) const {
       into.push_back({e->text == "+" ? a + b : e->text == "-" ? a - b : a * b, facts, std::nullopt});
     });
   if (e->kind == ExprKind::Binary && e->text == "%" && !mentions(e->args[1], BoundaryRule::name()))
-    return both(e->args[0], e->args[1], [&](const Poly &a, const Poly &b, const Facts &facts, Cases &into) { into.push_back({a, facts, b}); });
+    return both(e->args[0], e->args[1],
+                [&](const Poly &a, const Poly &b, const Facts &facts, Cases &into) { into.push_back({a, facts, b}); });
   return std::nullopt;
 }
 
@@ -154,20 +157,23 @@ static bool addReach(const Facts &facts, const Poly &p, CellDistance &one) {
 }
 
 /// How far a cell around the ring may lie: as one of the cases says, up to whole rounds.
-static std::vector<Poly> ringDistances(const KernelModel &model, const Poly &index, const Poly &length, const Cases &cases) {
+static std::vector<Poly> ringDistances(const KernelModel &model, const Poly &index, const Poly &length,
+                                       const Cases &cases) {
   std::vector<Poly> result;
   for (const IndexCase &c : cases)
     for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
       Poly distance = c.value - index - Poly(rounds) * length;
       std::set<std::string> atoms = distance.atoms();
-      if (llvm::all_of(atoms, [&](const std::string &a) { return model.loopOf(a).has_value(); }) && !llvm::is_contained(result, distance))
+      if (llvm::all_of(atoms, [&](const std::string &a) { return model.loopOf(a).has_value(); }) &&
+          !llvm::is_contained(result, distance))
         result.push_back(distance);
     }
   return result;
 }
 
 /// The read is that of the cell at one distance around a ring.
-static bool readRing(const KernelModel &model, const Facts &facts, const Poly &index, const std::optional<Poly> &cells, CellDistance &one) {
+static bool readRing(const KernelModel &model, const Facts &facts, const Poly &index, const std::optional<Poly> &cells,
+                     CellDistance &one) {
   std::optional<Poly> length = cells;
   for (const IndexCase &c : one.cases)
     if (c.modulus)
@@ -177,17 +183,17 @@ static bool readRing(const KernelModel &model, const Facts &facts, const Poly &i
   for (const Poly &distance : ringDistances(model, index, *length, one.cases)) {
     CellDistance there;
     bool all = addReach(facts, distance, there) && llvm::all_of(one.cases, [&](const IndexCase &c) {
-      Facts where = joined(facts, c.facts);
-      if (c.modulus && (!(*c.modulus == *length) || !proved(where, c.value)))
-        return false;
-      // So many rounds, however the remainder is written.
-      for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
-        Poly rest = c.value - index - distance - Poly(rounds) * *length;
-        if (proved(where, rest) && proved(where, Poly(0) - rest))
-          return true;
-      }
-      return false;
-    });
+                 Facts where = joined(facts, c.facts);
+                 if (c.modulus && (!(*c.modulus == *length) || !proved(where, c.value)))
+                   return false;
+                 // So many rounds, however the remainder is written.
+                 for (int64_t rounds = -mostRounds; rounds <= mostRounds; ++rounds) {
+                   Poly rest = c.value - index - distance - Poly(rounds) * *length;
+                   if (proved(where, rest) && proved(where, Poly(0) - rest))
+                     return true;
+                 }
+                 return false;
+               });
     if (!all)
       continue;
     there.distance = distance;
@@ -199,17 +205,20 @@ static bool readRing(const KernelModel &model, const Facts &facts, const Poly &i
   return false;
 }
 
-llvm::Expected<std::vector<CellDistance>> optiml::cellDistances(const KernelModel &model, const GridLayout &layout, const Poly &own, Poly index,
-                                                                const Facts &facts, const std::vector<std::optional<Poly>> &cells) {
+llvm::Expected<std::vector<CellDistance>> optiml::cellDistances(const KernelModel &model, const GridLayout &layout,
+                                                                const Poly &own, Poly index, const Facts &facts,
+                                                                const std::vector<std::optional<Poly>> &cells) {
   std::vector<CellDistance> result(layout.dims.size());
   for (const std::string &atom : index.atoms()) {
     auto stride = index.coefficient(atom);
     Poly alone = Poly::atom(atom);
-    std::vector<BoundaryRule> rules = model.atomExpr(atom) ? takeBoundaryRules(model, alone) : std::vector<BoundaryRule>();
+    std::vector<BoundaryRule> rules =
+        model.atomExpr(atom) ? takeBoundaryRules(model, alone) : std::vector<BoundaryRule>();
     if (!stride || rules.size() != 1)
       continue;
     for (size_t d = 0; d < layout.dims.size(); ++d) {
-      bool alongThis = layout.dims[d].stride == *stride && rules[0].coordinate.mentions(*layout.dims[d].index().atoms().begin());
+      bool alongThis =
+          layout.dims[d].stride == *stride && rules[0].coordinate.mentions(*layout.dims[d].index().atoms().begin());
       if (!alongThis || result[d].rule)
         continue;
       result[d].rule = rules[0];
@@ -246,7 +255,9 @@ llvm::Expected<std::vector<CellDistance>> optiml::cellDistances(const KernelMode
       if (!isEmptySet(joined(facts, c.facts)))
         one.cases.push_back(c);
     }
-    bool near = llvm::all_of(one.cases, [&](const IndexCase &c) { return !c.modulus && addReach(joined(facts, c.facts), c.value - self, one); });
+    bool near = llvm::all_of(one.cases, [&](const IndexCase &c) {
+      return !c.modulus && addReach(joined(facts, c.facts), c.value - self, one);
+    });
     if (near)
       continue;
     if (!distance[d].terms.empty() || !readRing(model, facts, self, cells[d], one))

@@ -26,10 +26,12 @@ struct CellDistance {
 /// The value of a rule at its coordinate, case by case; nothing when it is not understood.
 std::optional<std::vector<IndexCase>> ruleCases(const KernelModel &model, const BoundaryRule &rule);
 
-/// Reads how far `index` is from the own cell `own`. `facts` hold where it is read, loops' bounds included; `cells` is what
-/// the grid has along each dimension, where that is known. NotApplicable when it is no constant distance, nor by a rule.
-llvm::Expected<std::vector<CellDistance>> cellDistances(const KernelModel &model, const GridLayout &layout, const Poly &own, Poly index,
-                                                        const std::vector<Poly> &facts, const std::vector<std::optional<Poly>> &cells);
+/// Reads how far `index` is from the own cell `own`. `facts` hold where it is read, loops' bounds included; `cells` is
+/// what the grid has along each dimension, where that is known. NotApplicable when it is no constant distance, nor by a
+/// rule.
+llvm::Expected<std::vector<CellDistance>> cellDistances(const KernelModel &model, const GridLayout &layout,
+                                                        const Poly &own, Poly index, const std::vector<Poly> &facts,
+                                                        const std::vector<std::optional<Poly>> &cells);
 
 } // namespace optiml
 

@@ -9,9 +9,11 @@ static constexpr unsigned mostPieces = 12;
 
 std::optional<std::string> optiml::launchText(const KernelModel &model, Poly p) {
   for (std::string axis : {"x", "y", "z"})
-    p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis)).substitute("blockDim." + axis, Poly::atom("block." + axis));
+    p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis))
+            .substitute("blockDim." + axis, Poly::atom("block." + axis));
   for (const std::string &atom : p.atoms())
-    if (!llvm::StringRef(atom).starts_with("grid.") && !llvm::StringRef(atom).starts_with("block.") && !planText(model, Poly::atom(atom)))
+    if (!llvm::StringRef(atom).starts_with("grid.") && !llvm::StringRef(atom).starts_with("block.") &&
+        !planText(model, Poly::atom(atom)))
       return std::nullopt;
   return p.str();
 }
@@ -28,12 +30,14 @@ static const TimeStep::Dimension *dimensionOf(const ExprRef &e, const TimeStep &
 
 ExprRef optiml::atCell(const ExprRef &e, const TimeStep &step, bool inIndex) {
   Type type = Type::makeInt();
-  if (e->kind == ExprKind::Cast && e->type.isInt() && e->type.isSigned && e->type.bytes == 4) // a cell's index is an int already
+  if (e->kind == ExprKind::Cast && e->type.isInt() && e->type.isSigned &&
+      e->type.bytes == 4) // a cell's index is an int already
     if (const TimeStep::Dimension *dim = dimensionOf(e->args[0], step))
       return var(dim->cell, type);
   // Bottom-up, the index below has been replaced before: (int)(unsigned)cell.
-  if (e->kind == ExprKind::Cast && e->type.isInt() && e->type.isSigned && e->type.bytes == 4 && e->args[0]->kind == ExprKind::Cast &&
-      e->args[0]->args[0]->kind == ExprKind::Var && llvm::any_of(step.dims, [&](const auto &d) { return d.cell == e->args[0]->args[0]->text; }))
+  if (e->kind == ExprKind::Cast && e->type.isInt() && e->type.isSigned && e->type.bytes == 4 &&
+      e->args[0]->kind == ExprKind::Cast && e->args[0]->args[0]->kind == ExprKind::Var &&
+      llvm::any_of(step.dims, [&](const auto &d) { return d.cell == e->args[0]->args[0]->text; }))
     return e->args[0]->args[0];
   const TimeStep::Dimension *dim = dimensionOf(e, step);
   if (!dim)
@@ -82,7 +86,8 @@ std::optional<std::vector<std::vector<Poly>>> CellSets::alternatives(const ExprR
   if (condition->kind == ExprKind::Unary && condition->text == "!")
     return alternatives(condition->args[0], !taken);
   if (condition->kind == ExprKind::Var)
-    if (const Stmt *d = model.singleAssignment(condition->text); d && d->type.cls == Type::Class::Bool && d->expr && model.stable(d->expr))
+    if (const Stmt *d = model.singleAssignment(condition->text);
+        d && d->type.cls == Type::Class::Bool && d->expr && model.stable(d->expr))
       return alternatives(d->expr, taken);
   if (condition->kind != ExprKind::Binary)
     return std::nullopt;
@@ -103,14 +108,17 @@ std::optional<std::vector<std::vector<Poly>>> CellSets::alternatives(const ExprR
     }
     return result.size() <= mostPieces ? std::optional(result) : std::nullopt;
   }
-  static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"}, {">", "<="}, {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
+  static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"},  {">", "<="},
+                                                             {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
   const ExprRef &left = condition->args[0], &right = condition->args[1];
   if (!inverse.count(condition->text) || !left->type.isInt() || !right->type.isInt())
     return std::nullopt;
   Poly difference = affine(model.poly(left) - model.poly(right));
   std::set<std::string> atoms = difference.atoms();
   bool known = difference.isAffine() && model.stable(model.poly(left)) && model.stable(model.poly(right)) &&
-               llvm::all_of(atoms, [&](const std::string &a) { return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a); });
+               llvm::all_of(atoms, [&](const std::string &a) {
+                 return isIndex(a) || products.count(a) || isParameter(model, a) || model.loopOf(a);
+               });
   if (!known)
     return std::nullopt;
   std::string op = taken ? condition->text : inverse.at(condition->text);
@@ -179,7 +187,8 @@ SetPiece CellSets::piece(const std::vector<Poly> &facts, const std::vector<Poly>
   return result;
 }
 
-llvm::Expected<std::vector<std::vector<Poly>>> CellSets::project(const std::vector<SetPiece> &pieces, bool ofThreads) const {
+llvm::Expected<std::vector<std::vector<Poly>>> CellSets::project(const std::vector<SetPiece> &pieces,
+                                                                 bool ofThreads) const {
   std::vector<std::string> coordinates, hidden;
   std::vector<Poly> context;
   for (size_t d = 0; d < layout.dims.size(); ++d) {
@@ -242,7 +251,8 @@ std::string CellSets::cxx(const std::vector<std::vector<Poly>> &set, const TimeS
         return nullptr;
       if (llvm::StringRef(part->text).starts_with("@extent"))
         return var(part->text.substr(7), Type::makeInt());
-      return part->type.isInt() && !(part->type.bytes == 4 && part->type.isSigned) ? castTo(Type::makeLong(), part) : nullptr;
+      return part->type.isInt() && !(part->type.bytes == 4 && part->type.isSigned) ? castTo(Type::makeLong(), part)
+                                                                                   : nullptr;
     }));
   };
   std::string text;
@@ -269,7 +279,8 @@ void CellSets::dropGuards(Stmt &body, const std::function<bool(const Stmt &)> &s
   auto never = [&](Stmt &s) { return stored(s, stores) == Stored::Never; };
   for (size_t i = 0; i < body.body.size(); ++i) {
     StmtRef guard = body.body[i];
-    if (guard->kind != StmtKind::If || never(*guard) || !alternatives(guard->expr, true) || (guard->body.size() > 1 && !never(*guard->body[1])))
+    if (guard->kind != StmtKind::If || never(*guard) || !alternatives(guard->expr, true) ||
+        (guard->body.size() > 1 && !never(*guard->body[1])))
       continue;
     bool only = true;
     for (size_t k = 0; k < body.body.size(); ++k)

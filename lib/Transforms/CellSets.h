@@ -17,14 +17,15 @@ ExprRef atCell(const ExprRef &e, const TimeStep &step, bool inIndex);
 /// The same for all of them in `e`.
 ExprRef atCells(const ExprRef &e, const TimeStep &step, bool inIndex);
 
-/// Sets of cells, as conjunctions of p >= 0 over local coordinates (coordinate(d)) and what is the same for all threads.
+/// Sets of cells, as conjunctions of p >= 0 over local coordinates (coordinate(d)) and what is the same for all
+/// threads.
 class CellSets {
 public:
   /// `plain` makes polynomials of what depends on the launch alone.
   CellSets(const KernelModel &model, const GridLayout &layout, std::function<Poly(const Poly &)> plain)
       : model(model), layout(layout), plain(std::move(plain)) {}
-  /// When `condition` is `taken`: one of these conjunctions holds, and none otherwise. Nothing when it is not made of affine
-  /// comparisons.
+  /// When `condition` is `taken`: one of these conjunctions holds, and none otherwise. Nothing when it is not made of
+  /// affine comparisons.
   std::optional<std::vector<std::vector<Poly>>> alternatives(const ExprRef &condition, bool taken) const;
   /// Every cell on whose way to a store an inexact condition stands is stored either way.
   llvm::Error requireKnownStores(Stmt &body, const std::function<bool(const Stmt &)> &stores) const;

@@ -24,7 +24,8 @@ std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel) {
   ExprRef width;
   bool same = true;
   walkExprs(*kernel.body, [&](const ExprRef &e) {
-    if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%") || !e->type.isInt() || !(model.poly(e->args[0]) == index))
+    if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%") || !e->type.isInt() ||
+        !(model.poly(e->args[0]) == index))
       return;
     if (!width)
       width = e->args[1];
@@ -54,7 +55,8 @@ std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel) {
       if (height && isUniform(model, *height)) {
         flat.height = *height;
         Type type = end->type.bytes == 8 ? Type::makeLong() : Type::makeInt();
-        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(1, type), polyExpr(model, *height), Type::makeBool());
+        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(1, type), polyExpr(model, *height),
+                      Type::makeBool());
       }
     }
     auto copy = std::make_shared<Expr>(*e);

@@ -10,10 +10,13 @@ struct Quotient {
   Poly quotient, rest;
 };
 
-bool before(const Poly::Monomial &a, const Poly::Monomial &b) { return std::pair(a.size(), a) < std::pair(b.size(), b); }
+bool before(const Poly::Monomial &a, const Poly::Monomial &b) {
+  return std::pair(a.size(), a) < std::pair(b.size(), b);
+}
 
 std::pair<Poly::Monomial, int64_t> leading(const Poly &p) {
-  auto it = std::max_element(p.terms.begin(), p.terms.end(), [](const auto &a, const auto &b) { return before(a.first, b.first); });
+  auto it = std::max_element(p.terms.begin(), p.terms.end(),
+                             [](const auto &a, const auto &b) { return before(a.first, b.first); });
   return *it;
 }
 

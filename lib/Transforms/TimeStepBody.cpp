@@ -6,9 +6,11 @@ using namespace optiml;
 
 void TimeStepReader::name() {
   taken = allNames(*kernel);
-  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width", "height", "cellIndex", "tile", "planes", "slots", "front", "loaded"})
+  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width",
+                           "height", "cellIndex", "tile", "planes", "slots", "front", "loaded"})
     step.names[wish] = freshName(taken, wish);
-  const char *cells[] = {"cellX", "cellY", "cellZ"}, *locals[] = {"column", "row", "plane"}, *extents[] = {"cellsX", "cellsY", "cellsZ"};
+  const char *cells[] = {"cellX", "cellY", "cellZ"}, *locals[] = {"column", "row", "plane"},
+             *extents[] = {"cellsX", "cellsY", "cellsZ"};
   for (size_t d = 0; d < step.dims.size(); ++d) {
     step.dims[d].cell = freshName(taken, cells[d]);
     step.dims[d].local = freshName(taken, locals[d]);
@@ -29,13 +31,15 @@ void TimeStepReader::holdReads(Stmt &body) {
     bool always = llvm::any_of(body.body, [&](const StmtRef &s) {
       return s.get() == access.stmt && (s->kind == StmtKind::Decl || s->kind == StmtKind::Expr);
     });
-    if (!always || !access.read || access.write || access.space != Space::Global || fieldRead(access.array) || !access.members().empty() ||
-        access.subscripts.size() != 1 || !model->stable(access.subscripts[0]) || step.held.size() == 4)
+    if (!always || !access.read || access.write || access.space != Space::Global || fieldRead(access.array) ||
+        !access.members().empty() || access.subscripts.size() != 1 || !model->stable(access.subscripts[0]) ||
+        step.held.size() == 4)
       continue;
     const Type &type = access.node->type;
     bool plain = (type.cls == Type::Class::Int || type.isFloat()) && model->param(access.array);
     for (const std::string &atom : access.subscripts[0].atoms())
-      plain &= isParameter(*model, atom) || llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.index() == Poly::atom(atom); });
+      plain &= isParameter(*model, atom) ||
+               llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.index() == Poly::atom(atom); });
     // ?: and && may leave it out.
     walk(access.stmt->expr, [&](const ExprRef &e) {
       bool chooses = e->kind == ExprKind::Cond || (e->kind == ExprKind::Binary && (e->text == "&&" || e->text == "||"));
@@ -57,7 +61,8 @@ void TimeStepReader::holdReads(Stmt &body) {
 llvm::Error TimeStepReader::writeBody() {
   std::map<const Expr *, ExprRef> replaced;
   for (const Access &access : model->accesses()) {
-    if (const TimeStep::Field *field = access.write ? fieldWritten(access.array) : nullptr; field && access.space == Space::Global) {
+    if (const TimeStep::Field *field = access.write ? fieldWritten(access.array) : nullptr;
+        field && access.space == Space::Global) {
       replaced[access.node.get()] = var(field->result, access.node->type);
       continue;
     }
@@ -69,7 +74,8 @@ llvm::Error TimeStepReader::writeBody() {
       const CellDistance &one = it->second[d];
       ExprRef at = add(var(step.dims[d].local, Type::makeInt()), polyExpr(*model, one.distance));
       if (one.rule) // as far from the own cell as the rule says
-        at = sub(add(at, atCells(one.rule->at(polyExpr(*model, one.rule->coordinate)), step, true)), var(step.dims[d].cell, Type::makeInt()));
+        at = sub(add(at, atCells(one.rule->at(polyExpr(*model, one.rule->coordinate)), step, true)),
+                 var(step.dims[d].cell, Type::makeInt()));
       if (d == 2) // few planes are kept
         at = binary("%", at, var(step.names.at("slots"), Type::makeInt()));
       element = subscript(element, at, access.node->type);
@@ -83,27 +89,33 @@ llvm::Error TimeStepReader::writeBody() {
       if (access.write)
         store = &access;
       wide |= access.wideIndex;
-      walk(access.node->args.back(), [&](const ExprRef &e) { wide |= e->type.isInt() && e->type.bytes == 4 && !e->type.isSigned && e->kind != ExprKind::Builtin; });
+      walk(access.node->args.back(), [&](const ExprRef &e) {
+        wide |= e->type.isInt() && e->type.bytes == 4 && !e->type.isSigned && e->kind != ExprKind::Builtin;
+      });
     }
   ExprRef index = polyExpr(*model, store->subscripts[0]);
   step.index = str(atCells(wide ? wideExpr(index) : index, step, true));
   // Guards that say which cells are computed are known to hold.
   StmtRef body = kernel->body;
   CellSets sets(*model, layout, [&](const Poly &p) { return withoutWrapping(p, {}); });
-  auto storesAll = [&](const Stmt &s) { return llvm::any_of(step.fields, [&](const TimeStep::Field &f) { return isStoreTo(s, f.out); }); };
+  auto storesAll = [&](const Stmt &s) {
+    return llvm::any_of(step.fields, [&](const TimeStep::Field &f) { return isStoreTo(s, f.out); });
+  };
   sets.dropGuards(*body, storesAll);
   if (step.dims.size() < 3) // where a thread stays with its cells
     holdReads(*body);
   replaceNodes(*body, replaced);
   rewriteExprs(*body, [&](const ExprRef &e) { return atCell(e, step, false); });
   walk(*body, [&](Stmt &s) { // int x = (unsigned)cell; says the same as int x = cell;
-    if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 && s.expr->type.isInt() &&
-        s.expr->type.bytes == 4 && s.expr->args[0]->kind == ExprKind::Var)
+    if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 &&
+        s.expr->type.isInt() && s.expr->type.bytes == 4 && s.expr->args[0]->kind == ExprKind::Var)
       s.expr = s.expr->args[0];
   });
   for (const TimeStep::Field &field : step.fields) {
     bool left = false;
-    walkExprs(*body, [&](const ExprRef &e) { left |= e->kind == ExprKind::Var && (e->text == field.in || e->text == field.out); });
+    walkExprs(*body, [&](const ExprRef &e) {
+      left |= e->kind == ExprKind::Var && (e->text == field.in || e->text == field.out);
+    });
     if (left || opaqueMentions(*body, {field.in, field.out}))
       return notApplicable("'{0}' is used in other ways than by its elements", field.in);
   }
@@ -136,12 +148,15 @@ std::vector<TimeTile> optiml::timeTiles(const TimeStep &step) {
   if (dims == 1)
     candidates = {{8, {256, 1}, 4}, {32, {256, 1}, 4}, {16, {128, 1}, 4}, {4, {256, 1}, 4}};
   else if (dims == 2)
-    candidates = {{6, {64, 8}, 8}, {4, {64, 8}, 8}, {8, {64, 8}, 8}, {2, {64, 8}, 4}, {4, {32, 8}, 6}, {3, {32, 16}, 4}, {2, {32, 8}, 4}};
+    candidates = {{6, {64, 8}, 8}, {4, {64, 8}, 8},  {8, {64, 8}, 8}, {2, {64, 8}, 4},
+                  {4, {32, 8}, 6}, {3, {32, 16}, 4}, {2, {32, 8}, 4}};
   else
-    candidates = {{2, {64, 8}, 3, 64}, {2, {64, 8}, 2, 32}, {3, {64, 8}, 2, 64}, {2, {32, 8}, 3, 32}, {2, {32, 8}, 2, 16}};
+    candidates = {
+        {2, {64, 8}, 3, 64}, {2, {64, 8}, 2, 32}, {3, {64, 8}, 2, 64}, {2, {32, 8}, 3, 32}, {2, {32, 8}, 2, 16}};
   std::vector<TimeTile> result;
   for (const TimeTile &tile : candidates) {
-    unsigned extent[2] = {tile.threads[0] * (dims == 1 ? tile.cells : 1), tile.threads[1] * (dims == 1 ? 1 : tile.cells)};
+    unsigned extent[2] = {tile.threads[0] * (dims == 1 ? tile.cells : 1),
+                          tile.threads[1] * (dims == 1 ? 1 : tile.cells)};
     unsigned versions = dims < 3 ? 2 : unsigned(tile.steps * (step.dims[2].low + step.dims[2].high + 2));
     double share = 1;
     for (size_t d = 0; d < std::min<size_t>(2, dims); ++d)

@@ -5,7 +5,8 @@
 using namespace optiml;
 
 bool TimeStepReader::isStoreTo(const Stmt &s, const std::string &array) const {
-  return s.kind == StmtKind::Expr && llvm::any_of(model->accesses(), [&](const Access &a) { return a.stmt == &s && a.write && a.array == array; });
+  return s.kind == StmtKind::Expr &&
+         llvm::any_of(model->accesses(), [&](const Access &a) { return a.stmt == &s && a.write && a.array == array; });
 }
 
 llvm::Error TimeStepReader::requireNoOverlap() {
@@ -90,7 +91,8 @@ llvm::Error TimeStepReader::requireFieldsApart(const std::string &a, const std::
     return llvm::Error::success();
   auto first = rangeOf(a), second = rangeOf(b);
   if (!first || !second)
-    return llvm::joinErrors(first ? llvm::Error::success() : first.takeError(), second ? llvm::Error::success() : second.takeError());
+    return llvm::joinErrors(first ? llvm::Error::success() : first.takeError(),
+                            second ? llvm::Error::success() : second.takeError());
   state.require("disjoint(" + *first + ", " + *second + ")", a + " and " + b + " must not overlap");
   return llvm::Error::success();
 }
@@ -163,8 +165,8 @@ std::vector<std::map<std::string, int64_t>> TimeStepReader::loopValues(const Acc
   return result;
 }
 
-/// What is known where an access runs, in the iterations `loops`, case by case. Guards on memory say nothing of a store (it takes
-/// place either way); of a read, there is no answer.
+/// What is known where an access runs, in the iterations `loops`, case by case. Guards on memory say nothing of a store
+/// (it takes place either way); of a read, there is no answer.
 std::optional<std::vector<std::vector<Poly>>> TimeStepReader::guardsOf(const CellSets &sets, const Access &access,
                                                                        const std::map<std::string, int64_t> &loops) {
   std::vector<Poly> always;
@@ -261,7 +263,9 @@ llvm::Error TimeStepReader::findCells() {
   }
   std::vector<SetPiece> reads;
   for (const auto &[access, distances] : places) {
-    bool isOwn = access->write || llvm::all_of(distances, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
+    bool isOwn = access->write || llvm::all_of(distances, [](const CellDistance &one) {
+                   return one.distance.terms.empty() && !one.rule && !one.ring;
+                 });
     if (isOwn) // it is there where the cell is computed
       continue;
     for (const std::map<std::string, int64_t> &loops : loopValues(*access)) {
@@ -297,7 +301,9 @@ llvm::Error TimeStepReader::findCells() {
   auto needed = sets.project(reads, false);
   if (!needed)
     return needed.takeError();
-  std::erase_if(*needed, [&](const std::vector<Poly> &read) { return llvm::any_of(computed, [&](const std::vector<Poly> &cells) { return sets.within(read, cells); }); });
+  std::erase_if(*needed, [&](const std::vector<Poly> &read) {
+    return llvm::any_of(computed, [&](const std::vector<Poly> &cells) { return sets.within(read, cells); });
+  });
   step.needed = sets.cxx(*needed, step);
   return llvm::Error::success();
 }
@@ -308,11 +314,13 @@ bool TimeStepReader::onlyCopies() const {
     if (access->write) {
       const ExprRef &store = access->stmt->expr;
       bool copied = store && store->kind == ExprKind::Assign && llvm::any_of(places, [&](const auto &place) {
-        const auto &[read, there] = place;
-        bool own = llvm::all_of(there, [](const CellDistance &one) { return one.distance.terms.empty() && !one.rule && !one.ring; });
-        const TimeStep::Field *field = fieldRead(read->array);
-        return own && store->args[1] == read->node && field && field->out == access->array;
-      });
+                      const auto &[read, there] = place;
+                      bool own = llvm::all_of(there, [](const CellDistance &one) {
+                        return one.distance.terms.empty() && !one.rule && !one.ring;
+                      });
+                      const TimeStep::Field *field = fieldRead(read->array);
+                      return own && store->args[1] == read->node && field && field->out == access->array;
+                    });
       if (!copied)
         return false;
     }
@@ -320,7 +328,8 @@ bool TimeStepReader::onlyCopies() const {
 }
 
 /// Every cell of the ring is computed, whatever the other indices are.
-llvm::Error TimeStepReader::requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length) {
+llvm::Error TimeStepReader::requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d,
+                                             const Poly &length) {
   Poly at = Poly::atom(coordinate(d));
   for (const std::vector<Poly> &conjunction : cells)
     for (const Poly &p : conjunction)

@@ -25,13 +25,14 @@ private:
   std::map<const Access *, std::vector<CellDistance>> places; ///< of the fields' reads, along each dimension
   std::map<size_t, Poly> rings; ///< dimensions whose ends meet, and how many cells they have
   std::optional<FlatIndex> flat;
-  std::vector<Poly> common;     ///< facts about all cells that are computed
+  std::vector<Poly> common; ///< facts about all cells that are computed
   std::set<std::string> taken;
 
   llvm::Error prepare();
   llvm::Error findFields();
   llvm::Error findDistances();
-  llvm::Error requireOwnAddresses(const Access &access, const std::vector<CellDistance> &distances, const std::vector<Poly> &facts);
+  llvm::Error requireOwnAddresses(const Access &access, const std::vector<CellDistance> &distances,
+                                  const std::vector<Poly> &facts);
   llvm::Error requireNotNegative(const Poly &p, const std::vector<Poly> &facts, const Access &access);
   llvm::Error requireNoOverlap();
   llvm::Error requireFieldsApart(const std::string &a, const std::string &b);
@@ -40,7 +41,8 @@ private:
   bool onlyCopies() const;
   bool wholeRings(const std::vector<CellDistance> &distances, const std::vector<Poly> &facts) const;
   std::vector<std::map<std::string, int64_t>> loopValues(const Access &access) const;
-  std::optional<std::vector<std::vector<Poly>>> guardsOf(const CellSets &sets, const Access &access, const std::map<std::string, int64_t> &loops);
+  std::optional<std::vector<std::vector<Poly>>> guardsOf(const CellSets &sets, const Access &access,
+                                                         const std::map<std::string, int64_t> &loops);
   llvm::Error requireWholeRing(const std::vector<std::vector<Poly>> &cells, size_t d, const Poly &length);
   llvm::Error writeBody();
   void name();

@@ -1,9 +1,11 @@
 //===- TimeSteps.cpp - steps in time of a stencil -------------------------===//
 //
 // Legal when
-//  - threads do not work together, and each writes nothing but its own cell of the fields' new buffers, which it does not
+//  - threads do not work together, and each writes nothing but its own cell of the fields' new buffers, which it does
+//  not
 //    read; all cells that are written have addresses of their own;
-//  - the old buffers are read at distances that are the same for all cells (a loop may run over them), and no address that
+//  - the old buffers are read at distances that are the same for all cells (a loop may run over them), and no address
+//  that
 //    is read is another cell's than the one at that distance (proved, or tested by the launch's numbers);
 //  - which cells are written, and which cells are read, is known exactly: by affine conditions on the indices (isl), or
 //    because a cell is written whatever a condition says;
@@ -17,7 +19,8 @@ using namespace optiml;
 
 /// __ldg(&a[i]) reads a[i].
 static ExprRef plainLoad(const ExprRef &e) {
-  if (e->kind != ExprKind::Call || !e->isLibrary || e->text != "__ldg" || e->args.size() != 1 || !e->args[0]->type.isPointer())
+  if (e->kind != ExprKind::Call || !e->isLibrary || e->text != "__ldg" || e->args.size() != 1 ||
+      !e->args[0]->type.isPointer())
     return nullptr;
   const ExprRef &place = e->args[0];
   if (place->kind == ExprKind::Unary && place->text == "&")
@@ -64,7 +67,8 @@ llvm::Error TimeStepReader::findFields() {
     const Param *param = model->param(access.array);
     if (access.read)
       return notApplicable("line {0}: it reads what it writes", access.stmt->line);
-    if (access.atomic || access.op != "=" || !param || !param->type.isPointer() || access.array.find('.') != std::string::npos)
+    if (access.atomic || access.op != "=" || !param || !param->type.isPointer() ||
+        access.array.find('.') != std::string::npos)
       return notApplicable("line {0}: it writes more than cells of plain arrays", access.stmt->line);
     if (access.subscripts.size() != 1 || !access.members().empty())
       return notApplicable("line {0}: what it writes is no cell of a grid", access.stmt->line);
@@ -95,9 +99,11 @@ llvm::Error TimeStepReader::findFields() {
     layout.dims[1].extent = flat->height;
   }
   for (const Access &access : model->accesses()) {
-    if (!access.read || access.space != Space::Global || access.array.find('.') != std::string::npos || !model->param(access.array))
+    if (!access.read || access.space != Space::Global || access.array.find('.') != std::string::npos ||
+        !model->param(access.array))
       continue;
-    std::vector<std::string> &list = access.subscripts.size() == 1 && access.subscripts[0] == store->subscripts[0] ? read : far;
+    std::vector<std::string> &list =
+        access.subscripts.size() == 1 && access.subscripts[0] == store->subscripts[0] ? read : far;
     if (!llvm::is_contained(list, access.array))
       list.push_back(access.array);
   }
@@ -118,10 +124,17 @@ llvm::Error TimeStepReader::findFields() {
       if (!fieldRead(name) && in->type.pointee && in->type.pointee->text == type.text && !in->type.pointee->isVolatile)
         candidates.push_back(name);
     }
-    auto near = [&](const std::string &name) { return llvm::none_of(model->accesses(), [&](const Access &a) {
-        return a.array == name && !(a.subscripts.size() == 1 && a.subscripts[0] == store->subscripts[0]); }); };
-    auto order = [&](const std::string &name) { return llvm::find_if(kernel->params, [&](const Param &p) { return p.name == name; }); };
-    llvm::sort(candidates, [&](const std::string &a, const std::string &b) { return std::pair(near(a), order(a)) < std::pair(near(b), order(b)); });
+    auto near = [&](const std::string &name) {
+      return llvm::none_of(model->accesses(), [&](const Access &a) {
+        return a.array == name && !(a.subscripts.size() == 1 && a.subscripts[0] == store->subscripts[0]);
+      });
+    };
+    auto order = [&](const std::string &name) {
+      return llvm::find_if(kernel->params, [&](const Param &p) { return p.name == name; });
+    };
+    llvm::sort(candidates, [&](const std::string &a, const std::string &b) {
+      return std::pair(near(a), order(a)) < std::pair(near(b), order(b));
+    });
     if (candidates.empty())
       return notApplicable("it reads no array like '{0}', which it writes", out.name);
     field.in = candidates.front();
@@ -130,8 +143,8 @@ llvm::Error TimeStepReader::findFields() {
   return llvm::Error::success();
 }
 
-/// Differences of unsigned numbers are kept as atoms, for they may wrap around. Where the facts say that one does not, it
-/// is a difference of integers.
+/// Differences of unsigned numbers are kept as atoms, for they may wrap around. Where the facts say that one does not,
+/// it is a difference of integers.
 Poly TimeStepReader::withoutWrapping(Poly p, const std::vector<Poly> &facts) {
   for (const std::string &atom : p.atoms()) {
     ExprRef e = model->atomExpr(atom);
@@ -154,13 +167,16 @@ Poly TimeStepReader::withoutWrapping(Poly p, const std::vector<Poly> &facts) {
 /// What is known where an access runs: of the global indices, variables of loops, and arguments.
 std::vector<Poly> TimeStepReader::factsOf(const Access &access) {
   std::vector<Poly> facts, all = model->facts(access);
-  for (const auto &[condition, taken] : access.guards) // "not the last one" says more where it is known that none comes after that
+  for (const auto &[condition, taken] :
+       access.guards) // "not the last one" says more where it is known that none comes after that
     model->addFacts(condition, taken, all);
   for (const Poly &fact : all) {
     std::set<std::string> atoms = fact.atoms();
     bool other = llvm::any_of(atoms, [&](llvm::StringRef a) { // the launch's shape is said below
       return a.starts_with("blockIdx.") || a.starts_with("threadIdx.") ||
-             (a.starts_with("globalIdx.") && llvm::none_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.index() == Poly::atom(a.str()); }));
+             (a.starts_with("globalIdx.") && llvm::none_of(layout.dims, [&](const GridLayout::Dimension &d) {
+                return d.index() == Poly::atom(a.str());
+              }));
     });
     if (!other)
       facts.push_back(fact);
@@ -187,7 +203,8 @@ llvm::Error TimeStepReader::requireNotNegative(const Poly &p, const std::vector<
 }
 
 /// Two cells whose indices differ have different addresses: all but the slowest index stay inside of a row.
-llvm::Error TimeStepReader::requireOwnAddresses(const Access &access, const std::vector<CellDistance> &distances, const std::vector<Poly> &facts) {
+llvm::Error TimeStepReader::requireOwnAddresses(const Access &access, const std::vector<CellDistance> &distances,
+                                                const std::vector<Poly> &facts) {
   for (size_t d = 0; d + 1 < layout.dims.size(); ++d)
     for (const IndexCase &one : distances[d].cases) {
       const GridLayout::Dimension &dim = layout.dims[d];
@@ -217,7 +234,9 @@ llvm::Error TimeStepReader::findDistances() {
       if (!width || !height || !isEmptySet(beyond))
         return notApplicable("line {0}: how many cells it writes is not known", store->stmt->line);
     }
-    state.require("(" + *width + ") >= 1 && (" + *height + ") >= 1 && (" + *width + ") * (" + *height + ") <= " + threadsAlong(0), "every cell has a thread");
+    state.require("(" + *width + ") >= 1 && (" + *height + ") >= 1 && (" + *width + ") * (" + *height +
+                      ") <= " + threadsAlong(0),
+                  "every cell has a thread");
   }
   // What is known of all cells that are computed; other threads need not read.
   common = factsOf(*stores.front());
@@ -226,7 +245,8 @@ llvm::Error TimeStepReader::findDistances() {
       common.clear();
   std::vector<std::optional<Poly>> cells(layout.dims.size());
   for (size_t d = 0; d < layout.dims.size(); ++d) {
-    auto least = lowerBound(*model, layout.dims[d].index(), common), most = upperBound(*model, layout.dims[d].index(), common);
+    auto least = lowerBound(*model, layout.dims[d].index(), common),
+         most = upperBound(*model, layout.dims[d].index(), common);
     if (least && most && *least == Poly(0))
       cells[d] = *most + Poly(1);
   }
@@ -237,14 +257,16 @@ llvm::Error TimeStepReader::findDistances() {
     if (!writes && !fieldRead(access.array))
       continue;
     if (access.subscripts.size() != 1 || !access.members().empty())
-      return notApplicable("line {0}: '{1}' is accessed in a way that is not understood", access.stmt->line, access.array);
+      return notApplicable("line {0}: '{1}' is accessed in a way that is not understood", access.stmt->line,
+                           access.array);
     std::vector<Poly> facts = factsOf(access);
     facts.insert(facts.end(), common.begin(), common.end());
     if (writes && !(access.subscripts[0] == own))
       return notApplicable("line {0}: it writes other cells than its own", access.stmt->line);
     auto distances = cellDistances(*model, layout, own, withoutWrapping(access.subscripts[0], facts), facts, cells);
     if (!distances)
-      return notApplicable("line {0}: '{1}' is read {2} from the cell that is written", access.stmt->line, access.array, llvm::toString(distances.takeError()));
+      return notApplicable("line {0}: '{1}' is read {2} from the cell that is written", access.stmt->line, access.array,
+                           llvm::toString(distances.takeError()));
     for (size_t d = 0; d < distances->size(); ++d) {
       const CellDistance &one = (*distances)[d];
       step.dims[d].low = std::max(step.dims[d].low, one.low);
@@ -263,7 +285,8 @@ llvm::Error TimeStepReader::findDistances() {
 }
 
 llvm::Expected<TimeStep> TimeStepReader::run() {
-  for (auto part : {&TimeStepReader::prepare, &TimeStepReader::findFields, &TimeStepReader::findDistances, &TimeStepReader::requireNoOverlap})
+  for (auto part : {&TimeStepReader::prepare, &TimeStepReader::findFields, &TimeStepReader::findDistances,
+                    &TimeStepReader::requireNoOverlap})
     if (llvm::Error e = (this->*part)())
       return std::move(e);
   name();
@@ -272,12 +295,16 @@ llvm::Expected<TimeStep> TimeStepReader::run() {
     if (llvm::Error e = (this->*part)())
       return std::move(e);
   for (unsigned axis = 0; axis < 3; ++axis) {
-    bool used = flat ? axis == 0 : llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.axis == axis; });
-    state.require(threadsAlong(axis) + (used ? " <= 1073741824" : " == 1"), used ? "indices are ints" : "one thread a cell");
+    bool used =
+        flat ? axis == 0 : llvm::any_of(layout.dims, [&](const GridLayout::Dimension &d) { return d.axis == axis; });
+    state.require(threadsAlong(axis) + (used ? " <= 1073741824" : " == 1"),
+                  used ? "indices are ints" : "one thread a cell");
   }
   // A launch that the device refuses does nothing.
-  state.require("block.x * block.y * block.z >= 1 && block.x * block.y * block.z <= 1024 && block.z <= 64", "the blocks are launched");
-  state.require("grid.x >= 1 && grid.y >= 1 && grid.z >= 1 && grid.y <= 65535 && grid.z <= 65535", "the grid is launched");
+  state.require("block.x * block.y * block.z >= 1 && block.x * block.y * block.z <= 1024 && block.z <= 64",
+                "the blocks are launched");
+  state.require("grid.x >= 1 && grid.y >= 1 && grid.z >= 1 && grid.y <= 65535 && grid.z <= 65535",
+                "the grid is launched");
   step.conditions = state.rewrite.conditions;
   return std::move(step);
 }

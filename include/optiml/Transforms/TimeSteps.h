@@ -1,11 +1,11 @@
 //===- TimeSteps.h - steps in time of a stencil -----------------*- C++ -*-===//
 //
-// A kernel that computes each cell of a grid anew from its neighbours, out of place, and that a loop on the host launches
-// again and again with its buffers exchanged. A block can do several of these steps at once: it loads a tile with what
-// the steps need around it, and keeps what lies between two steps in shared memory.
+// A kernel that computes each cell of a grid anew from its neighbours, out of place, and that a loop on the host
+// launches again and again with its buffers exchanged. A block can do several of these steps at once: it loads a tile
+// with what the steps need around it, and keeps what lies between two steps in shared memory.
 //
-// What is here is the step itself: which cells are computed, how far away they look, and the text that computes one from
-// a tile. What launches it, and in which order, is asked at run time (LaunchIdioms.h).
+// What is here is the step itself: which cells are computed, how far away they look, and the text that computes one
+// from a tile. What launches it, and in which order, is asked at run time (LaunchIdioms.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_TRANSFORMS_TIMESTEPS_H
@@ -42,17 +42,17 @@ struct TimeStep {
   std::vector<Field> fields;
   std::vector<Dimension> dims; ///< the fastest first
   // C++, over the names above and the kernel's parameters:
-  std::string inside; ///< a cell (of those that have a thread) is computed
+  std::string inside;     ///< a cell (of those that have a thread) is computed
   std::string insideLast; ///< of it, in three dimensions, what the last index decides
-  std::string needed; ///< another cell is read
-  std::string index;  ///< of a cell in the fields' memory
-  std::string body;   ///< statements that compute a cell
+  std::string needed;     ///< another cell is read
+  std::string index;      ///< of a cell in the fields' memory
+  std::string body;       ///< statements that compute a cell
   std::vector<Held> held;
-  std::vector<std::string> constants; ///< the kernel's parameters that are no fields
-  std::string parameters;             ///< these, as C++ text, each after a comma
+  std::vector<std::string> constants;       ///< the kernel's parameters that are no fields
+  std::string parameters;                   ///< these, as C++ text, each after a comma
   std::map<std::string, std::string> names; ///< what else the new kernel has, by purpose
-  std::vector<Condition> conditions;  ///< on each launch
-  bool copies = false;                ///< cells keep their values: new[cell] = old[cell]
+  std::vector<Condition> conditions;        ///< on each launch
+  bool copies = false;                      ///< cells keep their values: new[cell] = old[cell]
 };
 
 /// The step that the kernel is. NotApplicable tells why it is none.
@@ -60,10 +60,11 @@ llvm::Expected<TimeStep> recognizeTimeStep(const KernelState &state);
 
 /// How the steps are grouped.
 struct TimeTile {
-  unsigned steps = 2;                   ///< at most, of a launch
+  unsigned steps = 2;                    ///< at most, of a launch
   std::array<unsigned, 2> threads{1, 1}; ///< of a block, along the first two dimensions
-  unsigned cells = 1;                   ///< of a thread: one after the other along the second dimension, or apart by a block's threads along the only one
-  unsigned planes = 1;                  ///< of a block, along the third dimension
+  unsigned cells = 1;  ///< of a thread: one after the other along the second dimension, or apart by a block's threads
+                       ///< along the only one
+  unsigned planes = 1; ///< of a block, along the third dimension
 };
 
 /// The tiles worth trying, the best guess first; none where no tile is large enough for two steps.
