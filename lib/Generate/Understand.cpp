@@ -170,17 +170,16 @@ bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &match
 bool Reader::isSizeName(const Operation &op, const Span &span) const {
   auto isValue = [&](size_t at) { return at < tokens.size() && tokens[at].isNumber(); };
   return llvm::all_of(span.at, [&](size_t at) {
-    for (const Size &size : op.sizes)
-      for (const std::string &text : size.words)
-        for (size_t begin = at > 2 ? at - 2 : 0; begin <= at; ++begin) {
-          std::optional<Span> name = matchPhrase(tokens, begin, vocabulary.words(text), 0, used);
-          if (!name || !llvm::is_contained(name->at, at))
-            continue;
-          size_t next = name->at.back() + 1;
-          bool isLinked = next < tokens.size() && (tokens[next].raw == "of" || tokens[next].raw == "=");
-          if (isValue(next + isLinked) || (span.at.size() > 1 && begin > 0 && isValue(begin - 1)))
-            return true;
-        }
+    for (const std::vector<std::string> &phrase : index.sizeNames(&op))
+      for (size_t begin = at > 2 ? at - 2 : 0; begin <= at; ++begin) {
+        std::optional<Span> name = matchPhrase(tokens, begin, phrase, 0, used);
+        if (!name || !llvm::is_contained(name->at, at))
+          continue;
+        size_t next = name->at.back() + 1;
+        bool isLinked = next < tokens.size() && (tokens[next].raw == "of" || tokens[next].raw == "=");
+        if (isValue(next + isLinked) || (span.at.size() > 1 && begin > 0 && isValue(begin - 1)))
+          return true;
+      }
     return false;
   });
 }
