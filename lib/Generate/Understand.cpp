@@ -9,6 +9,7 @@
 #include "Reader.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -79,6 +80,12 @@ std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
+  llvm::StringSet<> words; // of the request: most phrases have others
+  for (const Token &token : tokens)
+    words.insert(token.text), words.insert(token.raw);
+  auto mayMatch = [&](const std::vector<std::string> &phrase) {
+    return llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
+  };
   auto isName = [&](const std::vector<std::string> &phrase) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
       return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
@@ -88,7 +95,7 @@ std::vector<Match> Reader::allMatches() const {
     if (op.isFamily || op.isSnippet)
       continue;
     auto forbids = [&](const std::vector<std::string> &phrase) {
-      for (size_t at = 0; at < tokens.size(); ++at)
+      for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
           bool isData = isName(phrase) && isDataName(op, *span); // "the attention scores"
           if (!isData && (op.isStage || llvm::none_of(span->at, [&](size_t word) { return ofStage[word]; })))
@@ -124,6 +131,8 @@ std::vector<Match> Reader::allMatches() const {
         result.push_back({&op, span, score});
     };
     for (const std::vector<std::string> &phrase : index.phrases(&op)) {
+      if (!mayMatch(phrase))
+        continue;
       // Words that say nothing by themselves ("one over", "e to the") must stand together.
       size_t plain = llvm::count_if(phrase, isGrammar);
       unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 8;
