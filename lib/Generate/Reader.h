@@ -54,6 +54,9 @@ public:
       know(op.notWith);
       know(op.needs);
       Document &document = documents[&op];
+      for (const Size &size : op.sizes)
+        for (const std::string &text : size.words)
+          document.sizeNames.push_back(vocabulary.words(text));
       for (const std::string &phrase : op.notWith)
         document.notWith.push_back(vocabulary.words(phrase));
       for (const std::string &phrase : op.needs)
@@ -103,6 +106,7 @@ public:
   }
   const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
   const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
+  const std::vector<std::vector<std::string>> &sizeNames(const Operation *op) const { return documents.at(op).sizeNames; }
   const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
   bool mentions(const Operation *op, const std::string &word) const { return documents.at(op).terms.count(word) != 0; }
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
@@ -112,7 +116,7 @@ public:
 
 private:
   struct Document {
-    std::vector<std::vector<std::string>> phrases, notWith, needs;
+    std::vector<std::vector<std::string>> phrases, notWith, needs, sizeNames;
     std::map<std::string, double> terms;
     double length = 0;
   };

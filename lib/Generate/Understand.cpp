@@ -9,6 +9,7 @@
 #include "Reader.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -79,6 +80,12 @@ std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
+  llvm::StringSet<> words; // of the request: most phrases have others
+  for (const Token &token : tokens)
+    words.insert(token.text), words.insert(token.raw);
+  auto mayMatch = [&](const std::vector<std::string> &phrase) {
+    return llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
+  };
   auto isName = [&](const std::vector<std::string> &phrase) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
       return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
@@ -88,7 +95,7 @@ std::vector<Match> Reader::allMatches() const {
     if (op.isFamily || op.isSnippet)
       continue;
     auto forbids = [&](const std::vector<std::string> &phrase) {
-      for (size_t at = 0; at < tokens.size(); ++at)
+      for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
           bool isData = isName(phrase) && isDataName(op, *span); // "the attention scores"
           if (!isData && (op.isStage || llvm::none_of(span->at, [&](size_t word) { return ofStage[word]; })))
@@ -124,6 +131,8 @@ std::vector<Match> Reader::allMatches() const {
         result.push_back({&op, span, score});
     };
     for (const std::vector<std::string> &phrase : index.phrases(&op)) {
+      if (!mayMatch(phrase))
+        continue;
       // Words that say nothing by themselves ("one over", "e to the") must stand together.
       size_t plain = llvm::count_if(phrase, isGrammar);
       unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 8;
@@ -170,17 +179,16 @@ bool Reader::isFormOfAnother(const Match &match, const std::vector<Match> &match
 bool Reader::isSizeName(const Operation &op, const Span &span) const {
   auto isValue = [&](size_t at) { return at < tokens.size() && tokens[at].isNumber(); };
   return llvm::all_of(span.at, [&](size_t at) {
-    for (const Size &size : op.sizes)
-      for (const std::string &text : size.words)
-        for (size_t begin = at > 2 ? at - 2 : 0; begin <= at; ++begin) {
-          std::optional<Span> name = matchPhrase(tokens, begin, vocabulary.words(text), 0, used);
-          if (!name || !llvm::is_contained(name->at, at))
-            continue;
-          size_t next = name->at.back() + 1;
-          bool isLinked = next < tokens.size() && (tokens[next].raw == "of" || tokens[next].raw == "=");
-          if (isValue(next + isLinked) || (span.at.size() > 1 && begin > 0 && isValue(begin - 1)))
-            return true;
-        }
+    for (const std::vector<std::string> &phrase : index.sizeNames(&op))
+      for (size_t begin = at > 2 ? at - 2 : 0; begin <= at; ++begin) {
+        std::optional<Span> name = matchPhrase(tokens, begin, phrase, 0, used);
+        if (!name || !llvm::is_contained(name->at, at))
+          continue;
+        size_t next = name->at.back() + 1;
+        bool isLinked = next < tokens.size() && (tokens[next].raw == "of" || tokens[next].raw == "=");
+        if (isValue(next + isLinked) || (span.at.size() > 1 && begin > 0 && isValue(begin - 1)))
+          return true;
+      }
     return false;
   });
 }

@@ -213,7 +213,7 @@ TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
                               "laplace transform of a signal",
                               "bfs with 10000 nodes and 50001 edges",
                               "gaussian blur 9x9",
-                              "y = alpha*A*x + beta*y",
+                              "y = alpha*A*x + beta*z",
                               "out[i] = x[i+1] - x[i]",
                               "histogram equalization",
                               "sum of every other element",
@@ -222,7 +222,7 @@ TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
                               "k nearest neighbours",
                               "mean of the local maxima",
                               "sum of the values below 3",
-                              "count distinct values",
+                              "count distinct values of each row",
                               "max unpooling",
                               "geometric mean of an array"}) {
     llvm::Expected<Understood> result = understand(request, Library::builtin(), Vocabulary::builtin());
