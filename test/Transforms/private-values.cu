@@ -203,7 +203,8 @@ int main() {
   edges<<<2, 64>>>(a, o + 1500, n, w);
   mirrored<<<2, 64>>>(a, o + 1700, n);
   ring<<<2, 64>>>(a, o + 1900, n);
-  cudaDeviceSynchronize();
+  float results[2400];
+  cudaMemcpy(results, o, sizeof results, cudaMemcpyDeviceToHost);
   cudaFree(a);
   cudaFree(o);
 }
