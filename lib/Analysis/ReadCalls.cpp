@@ -375,7 +375,13 @@ unsigned Reader::callsThatChange(const std::string &name, const cl::Expr *statem
   count.reader = this;
   count.name = &name;
   count.TraverseStmt(const_cast<cl::Expr *>(statement));
-  return count.others ? 0 : count.calls;
+  // The right side of an assignment runs before the left one.
+  auto *assignment = llvm::dyn_cast<cl::BinaryOperator>(statement);
+  auto *overloaded = llvm::dyn_cast<cl::CXXOperatorCallExpr>(statement);
+  const cl::Expr *left = assignment && assignment->isAssignmentOp()   ? assignment->getLHS()
+                         : overloaded && overloaded->isAssignmentOp() ? overloaded->getArg(0)
+                                                                      : nullptr;
+  return count.others || (left && count.calls > 1 && count.mentioned(left)) ? 0 : count.calls;
 }
 
 bool Reader::changesAlone(const std::string &name, const cl::Expr *statement) {

@@ -46,7 +46,7 @@ llvm::Expected<RunningSum> optiml::findRunningSum(Stmt &loop, const CountedLoop 
   if (at == body.size())
     return notApplicable("line {0}: no sum is followed along the loop", loop.line);
   const std::string &sum = scan.folded.variable;
-  if (scan.folded.type.isFloat() && strictFloat && scan.folded.fold.kind == Fold::Kind::Operator)
+  if (scan.folded.type.isFloat() && strictFloat)
     return notApplicable("line {0}: the order of a floating-point sum may not change (--optiml-fp=strict)", loop.line);
   const Type &type = scan.folded.type;
   if (!(type.isInt() || type.isFloat()) || type.isHalf || type.bytes < 4)

@@ -4,6 +4,7 @@
 // RUN: optiml-run --verify=%t.cu %s -- 1000 | FileCheck %s --check-prefix=SAME
 // RUN: not optiml-opt --passes='block-shape[both]{x=64,y=1}' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not optiml-opt --passes='block-shape[late]{x=64,y=1}' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: not optiml-opt --passes='block-shape[sides]{x=64,y=1}' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not optiml-opt --passes='block-shape[inside]{x=64,y=1}' %s 2>&1 | FileCheck %s --check-prefix=REFUSED
 // SAME: the same results
 // REFUSED: the kernel synchronizes or calls functions that may
@@ -112,6 +113,13 @@ __global__ void late(int n, int *out) {
   Counter c{t};
   if (t < n)
     out[t] = later(&c, c.value);
+}
+// The right side of an assignment runs first.
+__global__ void sides(int n, int *out) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  Counter c{t};
+  if (t < n)
+    out[c.next()] = c.next();
 }
 // The members of a parameter stay private, and its methods calls.
 class Hidden {
