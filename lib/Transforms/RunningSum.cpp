@@ -12,7 +12,8 @@ static bool mentionsAny(Stmt &s, const std::set<std::string> &names) {
 static bool loadsMemory(const ExprRef &value) {
   bool found = false;
   walk(value, [&](const ExprRef &e) {
-    found |= e->kind == ExprKind::Subscript || (e->kind == ExprKind::Unary && e->text == "*");
+    found |= e->kind == ExprKind::Subscript || (e->kind == ExprKind::Unary && e->text == "*") ||
+             (e->kind == ExprKind::Member && e->args[0]->type.isPointer());
   });
   return found;
 }
