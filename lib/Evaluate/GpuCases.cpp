@@ -31,8 +31,23 @@ static std::vector<uint32_t> sampleBlocks(const LaunchImage &launch) {
 }
 
 static Compare compareOf(const ElementType &type) {
-  return type.kind == ElementKind::Float ? Compare::Float : type.kind == ElementKind::Double ? Compare::Double : Compare::Bits;
+  switch (type.kind) {
+  case ElementKind::Float:
+    return Compare::Float;
+  case ElementKind::Double:
+    return Compare::Double;
+  case ElementKind::Half:
+    return Compare::Half;
+  case ElementKind::BFloat16:
+    return Compare::BFloat16;
+  case ElementKind::Integer:
+  case ElementKind::Unknown:
+    return Compare::Bits;
+  }
+  return Compare::Bits;
 }
+
+static bool is32Or64(Compare how) { return how == Compare::Float || how == Compare::Double; }
 
 /// Whether what the sampled blocks left in the cells is what the whole launch left: not where other blocks add to them.
 static bool sampleIsWhole(const BufferReference &sample, const std::string &whole) {
@@ -95,6 +110,8 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   uint64_t blocks = blocksOf(launch.grid);
   bool whole = done.begun == blocks;
   for (BufferBound &bound : bounds) {
+    if (!is32Or64(bound.compare))
+      continue; // the shadow keeps no twins of others
     BufferReference r;
     std::string file = folder + "/b" + std::to_string(bound.buffer);
     auto bytes = readFile(file + ".bin"), cells = readFile(file + ".shadow");
@@ -171,13 +188,16 @@ std::vector<BufferBound> GpuCases::bounds(unsigned index, const std::map<unsigne
     bound.buffer = i;
     bound.compare = compareOf(types[i]);
     bound.typical = -1; // not known yet
+    if (types[i].isFloat16() && options.floats.isFast())
+      bound.relative = options.floats.error;
     if (bound.compare != Compare::Bits)
       result.push_back(bound);
   }
   std::unique_lock lock(mutex);
   bool known = tooLong.count(index);
   lock.unlock();
-  if (!shadowModule.empty() && !result.empty() && !known)
+  bool any = llvm::any_of(result, [](const BufferBound &b) { return is32Or64(b.compare); });
+  if (!shadowModule.empty() && any && !known)
     recompute(index, inputs, result);
   return result;
 }

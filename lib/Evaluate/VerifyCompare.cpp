@@ -22,6 +22,12 @@ static double cellValue(StringRef bytes, uint64_t offset, uint32_t size) {
   return v;
 }
 
+static uint16_t word16(StringRef bytes, uint64_t offset) {
+  uint16_t v;
+  memcpy(&v, bytes.data() + offset, 2);
+  return v;
+}
+
 // An error beyond these is no rounding: the computation jumps there (a comparison went the other way, say), and one
 // such cell must not loosen the bound of all others.
 static constexpr double mostOwnError4 = 1e-3, mostOwnError8 = 1e-9;
@@ -98,6 +104,8 @@ bool BufferReference::setSampledCells(StringRef file, StringRef input, StringRef
 }
 
 void BufferReference::markUnstable(StringRef other) {
+  if (element.isFloat16())
+    return; // which are compared with a tolerance anyway
   size_t cell = 0;
   for (uint64_t i = 0; i < bytes.size() && i < other.size(); ++i) {
     while (cell < cells.size() && cells[cell].offset + cells[cell].bytes <= i)
@@ -124,14 +132,16 @@ static std::string integerText(StringRef bytes, uint64_t offset, const ElementTy
 
 static std::string floatText(double v, uint32_t bytes) {
   char text[40];
-  snprintf(text, sizeof text, bytes == 4 ? "%.9g" : "%.17g", v);
+  snprintf(text, sizeof text, bytes == 2 ? "%.5g" : bytes == 4 ? "%.9g" : "%.17g", v);
   return text;
 }
 
 static std::string wordText(StringRef bytes, uint64_t offset, const ElementType &e) {
   if (e.kind == ElementKind::Integer)
     return integerText(bytes, offset, e);
-  if (e.kind == ElementKind::Float || e.kind == ElementKind::Double)
+  if (e.isFloat16())
+    return floatText(double(valueOf16(word16(bytes, offset), e.format16())), 2);
+  if (e.isFloating())
     return floatText(cellValue(bytes, offset, e.bytes), e.bytes);
   return integerText(bytes, offset, e) +
          llvm::formatv(" ({0:x8} as bits)",
@@ -196,15 +206,31 @@ static bool isNear(double own, double v, uint32_t bytes, const BufferReference &
   return std::fabs(v - own) <= tolerance; // NaN fails
 }
 
-/// As firstByte, but numbers in a sampled buffer may be near each other.
+/// The largest finite number of a buffer of 16-bit ones.
+static double largest16(const BufferReference &r) {
+  double largest = 0;
+  for (uint64_t i = 0; i + 2 <= r.bytes.size(); i += 2)
+    if (uint16_t bits = word16(r.bytes, i); isFinite16(bits, r.element.format16()))
+      largest = std::max(largest, std::fabs(double(valueOf16(bits, r.element.format16()))));
+  return largest;
+}
+
+/// As firstByte, but numbers in a sampled buffer, and those of 16 bits, may be near each other.
 static uint64_t firstWrong(const BufferReference &r, StringRef actual, uint64_t begin, uint64_t end, const FloatRule &rule) {
   uint32_t unit = r.element.bytes;
-  bool numbers = r.element.kind == ElementKind::Float || r.element.kind == ElementKind::Double;
   uint64_t bad = firstByte(r, actual, begin, end);
-  while (bad < end && r.sampled && numbers && r.typical > 0) {
+  bool is16 = r.element.isFloat16();
+  if (bad == end || !(is16 || (r.sampled && r.element.isFloating() && r.typical > 0)))
+    return bad;
+  double distance = is16 ? std::max(distance16, rule.isFast() ? rule.error : 0) * largest16(r) : 0;
+  auto near = [&](uint64_t offset) {
+    if (!is16)
+      return isNear(cellValue(r.bytes, offset, unit), cellValue(actual, offset, unit), unit, r, rule);
+    return isNear16(word16(actual, offset), word16(r.bytes, offset), r.element.format16(), distance);
+  };
+  while (bad < end) {
     uint64_t offset = bad / unit * unit;
-    if (offset < begin || offset + unit > end ||
-        !isNear(cellValue(r.bytes, offset, unit), cellValue(actual, offset, unit), unit, r, rule))
+    if (offset < begin || offset + unit > end || !near(offset))
       return bad;
     bad = firstByte(r, actual, offset + unit, end);
   }

@@ -20,7 +20,7 @@ static_assert(sizeof(ShadowRecord) == 32);
 /// What the original left in a buffer, and how exact it was.
 struct BufferReference {
   std::string name;                                    ///< for messages: "argument 7 (float*)"
-  ElementType element;                                 ///< for messages
+  ElementType element;                                 ///< for messages; 16-bit floats are compared by it
   std::string bytes;                                   ///< the original's result
   std::vector<ShadowRecord> cells;                     ///< its floating-point cells, sorted by offset
   double ownError4 = 0, ownError8 = 0;                 ///< E of the 4-byte and of the 8-byte cells
@@ -37,7 +37,7 @@ struct BufferReference {
   bool setSampledCells(llvm::StringRef shadowFile, llvm::StringRef input, llvm::StringRef sampleRun);
   /// Whether the two differ in a byte that is in no cell.
   bool differBesideCells(llvm::StringRef a, llvm::StringRef b) const;
-  /// Marks what differs in another run of the original and is no floating-point cell.
+  /// Marks what differs in another run of the original and is no floating-point number.
   void markUnstable(llvm::StringRef otherRun);
 };
 

@@ -209,7 +209,7 @@ llvm::Error Verifier::Impl::markUnstable(ReferenceCase &c, unsigned w, unsigned 
   for (unsigned i = 0; i < c.buffers.size() && other->result.ok; ++i) {
     BufferReference &r = c.buffers[i];
     // Numbers whose double-precision value is not known would not be compared at all.
-    bool numbers = r.element.kind == ElementKind::Float || r.element.kind == ElementKind::Double;
+    bool numbers = r.element.isFloating();
     if (!c.present[i] || (numbers && (r.sampled || !cellsKnown)))
       continue;
     llvm::Expected<std::string> again = readFile(other->outputDir + "/b" + std::to_string(i) + ".bin");
@@ -224,7 +224,7 @@ llvm::Error Verifier::Impl::markUnstable(ReferenceCase &c, unsigned w, unsigned 
 llvm::Expected<bool> Verifier::Impl::changesOnlyFloats(const ReferenceCase &c, const LaunchImage &launch, unsigned w) const {
   for (unsigned i = 0; i < c.buffers.size(); ++i) {
     const BufferReference &r = c.buffers[i];
-    bool numbers = r.element.kind == ElementKind::Float || r.element.kind == ElementKind::Double;
+    bool numbers = r.element.isFloating();
     if (!c.present[i] || (numbers && r.sampled))
       continue;
     llvm::Expected<std::string> input = inputOf(c, launch, w, i);

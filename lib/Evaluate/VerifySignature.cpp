@@ -41,7 +41,8 @@ bool optiml::isUnsignedParameter(StringRef p) {
 }
 
 bool optiml::isFloatParameter(StringRef p) {
-  return !p.contains('*') && (hasWord(p, "float") || hasWord(p, "double") || hasWord(p, "__half"));
+  return !p.contains('*') && (hasWord(p, "float") || hasWord(p, "double") || hasWord(p, "__half") ||
+                                  hasWord(p, "__nv_bfloat16"));
 }
 
 std::optional<uint64_t> optiml::sizeOfType(StringRef type) {
@@ -53,7 +54,7 @@ std::optional<uint64_t> optiml::sizeOfType(StringRef type) {
   if (e.kind == ElementKind::Unknown) {
     uint64_t n = llvm::StringSwitch<uint64_t>(t)
                      .Cases({"int8_t", "uint8_t"}, 1)
-                     .Cases({"int16_t", "uint16_t", "__half", "half"}, 2)
+                     .Cases({"int16_t", "uint16_t", "half"}, 2)
                      .Cases({"int32_t", "uint32_t"}, 4)
                      .Cases({"int64_t", "uint64_t", "size_t", "std::size_t"}, 8)
                      .Default(0);

@@ -10,7 +10,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayStep, kernel, grid, block, sharedBytes,
 namespace optiml::gpu {
 
 NLOHMANN_JSON_SERIALIZE_ENUM(Compare,
-                             {{Compare::Bits, "bits"}, {Compare::Float, "float"}, {Compare::Double, "double"}})
+                             {{Compare::Bits, "bits"},
+                              {Compare::Float, "float"},
+                              {Compare::Double, "double"},
+                              {Compare::Half, "half"},
+                              {Compare::BFloat16, "bfloat16"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceInfo, name, chip, arch, driver, devices, multiprocessors, memoryBytes, l2Bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BufferBound, buffer, compare, relative, typical, cells)
 

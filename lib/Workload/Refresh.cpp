@@ -9,6 +9,14 @@ using namespace optiml;
 
 static double uniform(std::mt19937_64 &random) { return double(random() >> 11) * 0x1p-53; }
 
+/// A number as it lies in a buffer.
+template <Format16 format> struct Float16 {
+  uint16_t bits;
+  Float16() = default;
+  explicit Float16(double v) : bits(bitsOf16(float(v), format)) {}
+  operator double() const { return double(valueOf16(bits, format)); }
+};
+
 /// The pattern of memory that nothing has written (lib/Emulator/Runtime/Memory.h).
 template <typename T> static bool poisoned(const T &v) {
   unsigned char bytes[sizeof(T)];
@@ -99,6 +107,10 @@ bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, 
     return randomize<float>(data, bytes, random, range);
   case ElementKind::Double:
     return randomize<double>(data, bytes, random, range);
+  case ElementKind::Half:
+    return randomize<Float16<Format16::Half>>(data, bytes, random, range);
+  case ElementKind::BFloat16:
+    return randomize<Float16<Format16::Brain>>(data, bytes, random, range);
   case ElementKind::Integer:
     if (integers == FreshIntegers::Random && !type.isBool)
       return randomizeIntegers(data, bytes, type.bytes, random);

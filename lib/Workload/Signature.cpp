@@ -85,6 +85,7 @@ ElementType optiml::pointeeType(std::string_view t) {
   using K = ElementKind;
   static constexpr Known known[] = {
       {"float", {K::Float, 4, false}},          {"double", {K::Double, 8, false}},
+      {"__half", {K::Half, 2, false}},          {"__nv_bfloat16", {K::BFloat16, 2, false}},
       {"int", {K::Integer, 4, false}},          {"unsigned int", {K::Integer, 4, true}},
       {"unsigned", {K::Integer, 4, true}},      {"uint", {K::Integer, 4, true}},
       {"short", {K::Integer, 2, false}},        {"unsigned short", {K::Integer, 2, true}},

@@ -71,6 +71,31 @@ TEST(Compare, CellsThatWereNotRecomputedCountWithTheMagnitudeOfOthers) {
   EXPECT_FALSE(same(r, {1, 2 + within, 3, NAN}, FloatMode::Strict));
 }
 
+TEST(Compare, NumbersOf16BitsMayDifferByTwoUnitsInTheLastPlace) {
+  BufferReference r;
+  r.name = "argument 0 (__half*)";
+  r.element = {ElementKind::Half, 2, false};
+  auto halves = [](std::vector<float> v) {
+    std::vector<uint16_t> bits;
+    for (float x : v)
+      bits.push_back(bitsOf16(x, Format16::Half));
+    return bytesOf(bits);
+  };
+  r.bytes = halves({1, 512, 0.0001f});
+  EXPECT_FALSE(compareBuffer(r, halves({1 + 0x1p-9f, 512, 0.0001f}), {}));
+  std::optional<Difference> far = compareBuffer(r, halves({1, 512 + 1.5f, 0.0001f}), {});
+  ASSERT_TRUE(far);
+  EXPECT_EQ(far->index, 1u);
+  EXPECT_EQ(far->expected, "512");
+  EXPECT_EQ(far->actual, "513.5");
+  EXPECT_FALSE(compareBuffer(r, halves({1, 512, 0.002f}), {})) << "2^-18 of the largest";
+  EXPECT_TRUE(compareBuffer(r, halves({1, 512, 0.003f}), {}));
+  EXPECT_TRUE(compareBuffer(r, halves({1 + 0x1p-10f, 512, 0.0001f}), FloatMode::Strict));
+  EXPECT_FALSE(compareBuffer(r, halves({1.1f, 512, 0.0001f}), FloatMode::Fast)) << "0.05 % of the largest";
+  r.element = {ElementKind::Integer, 2, true};
+  EXPECT_TRUE(compareBuffer(r, halves({1 + 0x1p-10f, 512, 0.0001f}), {}));
+}
+
 TEST(Compare, SumsOfAtomicAdditionsMayDifferBySqrtOfTheirNumber) {
   BufferReference r;
   r.element = {ElementKind::Float, 4, false};

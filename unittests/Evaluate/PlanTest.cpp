@@ -85,6 +85,9 @@ TEST(Signature, NamesAndTypes) {
   EXPECT_EQ(pointeeType("float const*").kind, ElementKind::Float);
   EXPECT_EQ(pointeeType("float4 const*").kind, ElementKind::Float);
   EXPECT_EQ(pointeeType("unsigned char*").bytes, 1u);
+  EXPECT_EQ(pointeeType("__half2 const*").kind, ElementKind::Half);
+  EXPECT_EQ(pointeeType("__nv_bfloat16*").kind, ElementKind::BFloat16);
+  EXPECT_EQ(pointeeType("__nv_bfloat162*").kind, ElementKind::BFloat16);
   EXPECT_EQ(pointeeType("int").kind, ElementKind::Unknown);
   EXPECT_EQ(pointeeType("Particle*").kind, ElementKind::Unknown);
   EXPECT_EQ(sizeOfType("float2"), 8u);

@@ -14,7 +14,7 @@ namespace optiml::emu {
 
 struct CopyRecord {
   static constexpr uint64_t expectedMagic = 0x3150434f4c4d4954; // "TIMLOCP1"
-  enum Kind : uint32_t {
+  enum Kind : uint16_t {
     Copy,    ///< a copy to the host
     Visible, ///< memory the host sees without a copy, when it is freed or the program ends
     Fresh,   ///< what a kernel made of a buffer, run once on other inputs; offset identifies those
@@ -23,6 +23,8 @@ struct CopyRecord {
   };
   uint64_t magic = expectedMagic;
   Kind kind = Copy;
+  /// What that kernel takes the buffer's elements for, where these are 16-bit floats, of which there are no twins.
+  enum Element : uint16_t { Other, Half, BFloat16 } element = Other;
   uint32_t kernelBytes = 0; ///< the last kernel that had the buffer as an argument (and not only to read it), mangled
   uint32_t bufferBytes = 0; ///< the buffer in words
   uint32_t allocation = 0;  ///< counts the program's allocations, from 1; 0 for variables

@@ -29,9 +29,10 @@ struct DeviceInfo {
 };
 
 /// How cells of a buffer are compared.
-enum class Compare { Bits, Float, Double };
+enum class Compare { Bits, Float, Double, Half, BFloat16 };
 
-/// When a floating-point result counts as equal: within relative · max(|expected|, typical) of what the original gave.
+/// When a floating-point result counts as equal: within relative · max(|expected|, typical) of what the original gave. Those
+/// of 16 bits may also be two units in the last place from it.
 struct BufferBound {
   unsigned buffer = 0;
   Compare compare = Compare::Bits;

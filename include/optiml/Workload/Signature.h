@@ -6,6 +6,7 @@
 #ifndef OPTIML_WORKLOAD_SIGNATURE_H
 #define OPTIML_WORKLOAD_SIGNATURE_H
 
+#include "optiml/Workload/Float16.h"
 #include "optiml/Workload/Workload.h"
 #include <string>
 #include <string_view>
@@ -22,12 +23,16 @@ std::string demangled(const std::string &symbol);
 /// Parameter types of a mangled function name; empty when it has none or is not mangled.
 std::vector<std::string> parameterTypes(const std::string &symbol);
 
-enum class ElementKind { Unknown, Float, Double, Integer };
+enum class ElementKind { Unknown, Float, Double, Half, BFloat16, Integer };
 struct ElementType {
   ElementKind kind = ElementKind::Unknown;
   unsigned bytes = 4;
   bool isUnsigned = false;
   bool isBool = false;
+  bool isFloat16() const { return kind == ElementKind::Half || kind == ElementKind::BFloat16; }
+  /// Only of those.
+  Format16 format16() const { return kind == ElementKind::Half ? Format16::Half : Format16::Brain; }
+  bool isFloating() const { return kind == ElementKind::Float || kind == ElementKind::Double || isFloat16(); }
   bool operator==(const ElementType &) const = default;
 };
 /// What a pointer of that (demangled) type points to; vectors count as their elements.

@@ -79,9 +79,17 @@ void logRows(const Allocation &from, CopyRecord::Kind kind, uint64_t address, ui
   }
   CopyRecord record;
   record.kind = kind;
+  record.element = from.element;
   record.allocation = from.number;
   record.offset = address - from.address;
   CopyLog::get()->write(record, from.lastKernel ? from.lastKernel : "", from.describe(), data, twins);
+}
+
+CopyRecord::Element elementOf(const std::string &pointerType) {
+  ElementKind kind = pointeeType(pointerType).kind;
+  return kind == ElementKind::Half       ? CopyRecord::Half
+         : kind == ElementKind::BFloat16 ? CopyRecord::BFloat16
+                                         : CopyRecord::Other;
 }
 
 bool seenByHost(const Allocation &a) {
@@ -99,8 +107,10 @@ void optiml::emu::copyLogBefore(const Launch &l) {
     Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
     // A kernel that may only read it matters when no other had it.
     bool reads = known && types[i].find(" const*") != std::string::npos;
-    if (a && (!reads || !a->lastKernel))
+    if (a && (!reads || !a->lastKernel)) {
       a->lastKernel = l.kernel->symbol;
+      a->element = known ? elementOf(types[i]) : CopyRecord::Other;
+    }
   }
 }
 
@@ -114,7 +124,8 @@ void optiml::emu::logLastContent(const Allocation &a) {
     logRows(a, CopyRecord::Visible, a.address, a.bytes, a.bytes, 1);
 }
 
-void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const std::string &name, uint64_t inputs) {
+void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const std::string &name,
+                                 const std::string &pointerType, uint64_t inputs) {
   if (!CopyLog::get())
     return;
   std::string data(reinterpret_cast<const char *>(a.address), a.bytes);
@@ -123,6 +134,7 @@ void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const 
               [&](uint64_t offset, const TwinCell &c) { twins.push_back({offset, c.bytes, c.additions, c.value, c.magnitude}); });
   CopyRecord record;
   record.kind = CopyRecord::Fresh;
+  record.element = elementOf(pointerType);
   record.allocation = a.number;
   record.offset = inputs;
   CopyLog::get()->write(record, kernel, name, data, twins);

@@ -17,8 +17,9 @@ void copyLogBefore(const Launch &launch);
 void logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height);
 /// Logs what memory that the host sees without a copy holds when it goes.
 void logLastContent(const Allocation &allocation);
-/// What a kernel made of fresh inputs; `inputs` identifies them.
-void logFreshResult(const Allocation &allocation, const char *kernel, const std::string &name, uint64_t inputs);
+/// What a kernel made of an argument (`name` in words, of type `pointerType`) on fresh inputs; `inputs` identifies them.
+void logFreshResult(const Allocation &allocation, const char *kernel, const std::string &name,
+                    const std::string &pointerType, uint64_t inputs);
 /// A buffer from the host got other contents.
 void logInput(uint64_t contents);
 void finishCopyLog();

@@ -70,7 +70,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
   std::set<Allocation *> done;
   struct Output {
     Allocation *buffer;
-    std::string name;
+    std::string name, type;
   };
   std::vector<Output> outputs;
   uint64_t inputs = 0; ///< identifies all contents
@@ -83,7 +83,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     uint64_t seed = settings().freshSeed ^ hashOf(types[i].data(), types[i].size()) ^ (i + 1) * 0x9E3779B97F4A7C15;
     changed |= refreshElements(data, a->bytes, pointeeType(types[i]), seed, settings().freshIntegers);
     inputs = inputs * 31 + hashOf(data, a->bytes);
-    outputs.push_back({a, "argument " + std::to_string(i) + " (" + types[i] + ")"});
+    outputs.push_back({a, "argument " + std::to_string(i) + " (" + types[i] + ")", types[i]});
   }
   if (changed) {
     Launch again;
@@ -97,7 +97,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     std::string error;
     if (runLaunch(again, workers, error))
       for (const Output &o : outputs)
-        logFreshResult(*o.buffer, l.kernel->symbol, o.name, inputs);
+        logFreshResult(*o.buffer, l.kernel->symbol, o.name, o.type, inputs);
   }
   for (size_t i = 0; i < buffers.size(); ++i)
     memcpy(reinterpret_cast<void *>(buffers[i]->address), saved[i].data(), saved[i].size());

@@ -8,6 +8,7 @@
 #ifndef OPTIML_RUNTIME_MEMORY_H
 #define OPTIML_RUNTIME_MEMORY_H
 
+#include "optiml/Emulator/CopyRecord.h"
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -39,6 +40,7 @@ struct Allocation {
   std::string initial;              ///< a variable's bytes when the program started
   unsigned flags = 0;               ///< of cudaHostAlloc
   const char *lastKernel = nullptr; ///< that had it as an argument (copy log)
+  CopyRecord::Element element = CopyRecord::Other; ///< by that kernel's signature
   bool fromHost = false;            ///< written by the host since the last kernel
   RaceCell *races = nullptr;        ///< ModeVerify, reserved at first use
   TwinCell *twins = nullptr;        ///< ModeShadow, reserved at first use

@@ -1,5 +1,6 @@
 //===- Twins.cpp - double-precision twins of floats in memory -------------===//
 #include "Twins.h"
+#include "optiml/Workload/Float16.h"
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -68,11 +69,7 @@ static double asDouble(uint64_t bits, uint32_t bytes) {
   if (bytes == 4)
     return std::bit_cast<float>(uint32_t(bits));
   // IEEE half; bfloat16 values never reach here with a twin of their own.
-  uint32_t h = uint32_t(bits), sign = h >> 15 & 1, exponent = h >> 10 & 31, fraction = h & 1023;
-  double v = exponent == 31 ? (fraction ? NAN : INFINITY)
-             : exponent     ? std::ldexp(1 + fraction / 1024.0, int(exponent) - 15)
-                            : std::ldexp(fraction / 1024.0, -14);
-  return sign ? -v : v;
+  return double(optiml::valueOf16(uint16_t(bits), optiml::Format16::Half));
 }
 
 extern "C" {

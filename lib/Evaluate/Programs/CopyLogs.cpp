@@ -46,6 +46,8 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
       c.offset = r.offset;
       c.allocation = r.allocation;
       c.content.name = buffer;
+      if (r.element != CopyRecord::Other)
+        c.content.element = {r.element == CopyRecord::Half ? ElementKind::Half : ElementKind::BFloat16, 2};
       c.content.bytes = take(r.dataBytes).str();
       c.content.setCells(take(r.twins * sizeof(ShadowRecord)));
       (r.kind == CopyRecord::Fresh ? log.fresh : log.copies).push_back(std::move(c));
@@ -80,8 +82,10 @@ void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
   mark(log.fresh, other.fresh);
 }
 
-/// The element type of a copied buffer: from its cells, or four-byte integers.
+/// The element type of a copied buffer: from its cells, or four-byte integers, where it is not said.
 static ElementType elementOf(const BufferReference &r) {
+  if (r.element.isFloat16())
+    return r.element;
   if (!r.cells.empty())
     return {r.cells.front().bytes == 8 ? ElementKind::Double : ElementKind::Float, r.cells.front().bytes, false};
   return {ElementKind::Integer, 4, false};

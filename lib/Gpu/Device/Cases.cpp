@@ -183,6 +183,11 @@ static std::string elementText(const char *data, const ElementType &type) {
     memcpy(&v, data, 4);
     return number(double(v), 9);
   }
+  if (type.isFloat16()) {
+    uint16_t v;
+    memcpy(&v, data, 2);
+    return number(double(valueOf16(v, type.format16())), 5);
+  }
   if (type.kind == ElementKind::Double) {
     double v;
     memcpy(&v, data, 8);
@@ -285,7 +290,7 @@ bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
   DeviceCase::Buffer &b = c.buffers[i];
   const BufferImage &info = image(c, i);
   ElementType type = bufferTypes(*run.launch->image)[i];
-  bool floating = type.kind == ElementKind::Float || type.kind == ElementKind::Double;
+  bool floating = type.isFloating();
   bool integers = type.kind == ElementKind::Integer && type.bytes >= 4;
   if (!b.present || b.unstable || !info.symbol.empty() || info.bytes < 4 || (info.bytes & 3) ||
       pointsToConst(*run.launch, i) || !(floating || (integers && !careful && b.changed)))
@@ -354,19 +359,35 @@ static bool guessBound(Device &device, DeviceCase::Buffer &b, uint64_t bytes) {
   std::string data(bytes, '\0');
   if (!device.download(data.data(), b.expected, bytes))
     return false;
-  double largest = 0;
-  auto scan = [&](auto zero) {
+  b.bound.typical = 0;
+  auto scan = [&](auto zero, auto valueOf) {
     decltype(zero) v;
     for (uint64_t i = 0; i + sizeof v <= bytes; i += sizeof v) {
       memcpy(&v, data.data() + i, sizeof v);
-      if (std::isfinite(v))
-        largest = std::max(largest, std::fabs(double(v)));
+      if (double value = double(valueOf(v)); std::isfinite(value))
+        b.bound.typical = std::max(b.bound.typical, std::fabs(value));
     }
   };
-  bool single = b.bound.compare == Compare::Float;
-  single ? scan(0.0f) : scan(0.0);
-  b.bound.relative = single ? unknownFloat : unknownDouble;
-  b.bound.typical = largest;
+  auto same = [](auto v) { return v; };
+  switch (b.bound.compare) {
+  case Compare::Float:
+    scan(0.0f, same);
+    b.bound.relative = unknownFloat;
+    break;
+  case Compare::Double:
+    scan(0.0, same);
+    b.bound.relative = unknownDouble;
+    break;
+  case Compare::Half:
+  case Compare::BFloat16: {
+    Format16 format = b.bound.compare == Compare::Half ? Format16::Half : Format16::Brain;
+    scan(uint16_t(0), [&](uint16_t v) { return valueOf16(v, format); });
+    b.bound.relative = std::max(b.bound.relative, distance16);
+    break;
+  }
+  case Compare::Bits:
+    break;
+  }
   return true;
 }
 

@@ -90,7 +90,8 @@ bool Device::loadKernels() {
   counterMemory = allocate(counters * sizeof(Place), "counters");
   return counterMemory && ok(cu.cuModuleLoadData(&module, workerKernels), "cannot load the worker's kernels") &&
          get(bitsKernel, "optimlCompareBits") && get(floatsKernel, "optimlCompareFloats") &&
-         get(doublesKernel, "optimlCompareDoubles") && get(cellsKernel, "optimlCheckCells") &&
+         get(doublesKernel, "optimlCompareDoubles") && get(halvesKernel, "optimlCompareHalves") &&
+         get(bfloatsKernel, "optimlCompareBFloats") && get(cellsKernel, "optimlCheckCells") &&
          get(patternKernel, "optimlCheckPattern") && get(writtenKernel, "optimlCheckWritten") &&
          get(poisonKernel, "optimlPoison") && get(spinKernel, "optimlSpin");
 }
@@ -163,9 +164,13 @@ bool Device::compareNumbers(Compare how, CUdeviceptr actual, CUdeviceptr expecte
   if (how == Compare::Bits)
     return compareBits(actual, expected, bytes, place);
   CUdeviceptr at = counter(place);
-  uint64_t size = how == Compare::Float ? 4 : 8, n = bytes / size;
+  CUfunction kernel = how == Compare::Float    ? floatsKernel
+                      : how == Compare::Double ? doublesKernel
+                      : how == Compare::Half   ? halvesKernel
+                                               : bfloatsKernel;
+  uint64_t size = how == Compare::Float ? 4 : how == Compare::Double ? 8 : 2, n = bytes / size;
   void *arguments[] = {&actual, &expected, &n, &relative, &typical, &at};
-  return !n || launch(how == Compare::Float ? floatsKernel : doublesKernel, n, arguments);
+  return !n || launch(kernel, n, arguments);
 }
 
 bool Device::checkCells(CUdeviceptr actual, CUdeviceptr expected, CUdeviceptr cells, uint64_t n, unsigned place) {

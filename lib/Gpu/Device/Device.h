@@ -79,7 +79,8 @@ private:
   CUdeviceptr counter(unsigned index) const { return counterMemory + index * sizeof(Place); }
 
   CUmodule module = nullptr;
-  CUfunction bitsKernel = nullptr, floatsKernel = nullptr, doublesKernel = nullptr, cellsKernel = nullptr,
+  CUfunction bitsKernel = nullptr, floatsKernel = nullptr, doublesKernel = nullptr, halvesKernel = nullptr,
+             bfloatsKernel = nullptr, cellsKernel = nullptr,
              patternKernel = nullptr, writtenKernel = nullptr, poisonKernel = nullptr, spinKernel = nullptr;
   CUdeviceptr counterMemory = 0, flushMemory = 0;
 };

@@ -3,6 +3,7 @@
 // Compiled to PTX when OptiML is built and embedded into the worker; the driver translates it for its GPU.
 //
 //===----------------------------------------------------------------------===//
+#include "optiml/Workload/Float16.h"
 #include <cfloat>
 #include <cstdint>
 
@@ -43,6 +44,16 @@ template <typename T> static __device__ bool within(T actual, T expected, double
   return fabs(double(actual) - double(expected)) <= tolerance; // written so that NaN fails
 }
 
+template <optiml::Format16 format>
+static __device__ void compareFloats16(const uint16_t *actual, const uint16_t *expected, uint64_t n, double relative,
+                                       double typical, Place *place) {
+  for (uint64_t i = firstItem(); i < n; i += step()) {
+    double magnitude = fmax(fabs(double(optiml::valueOf16(expected[i], format))), typical);
+    if (!optiml::isNear16(actual[i], expected[i], format, relative * magnitude))
+      atomicMin(place, Place(2 * i));
+  }
+}
+
 template <typename T>
 static __device__ void compareFloats(const T *actual, const T *expected, uint64_t n, double relative, double typical,
                                      double smallest, Place *place) {
@@ -65,6 +76,16 @@ __global__ void optimlCompareFloats(const float *actual, const float *expected, 
 __global__ void optimlCompareDoubles(const double *actual, const double *expected, uint64_t n, double relative,
                                      double typical, Place *place) {
   compareFloats(actual, expected, n, relative, typical, DBL_MIN, place);
+}
+
+__global__ void optimlCompareHalves(const uint16_t *actual, const uint16_t *expected, uint64_t n, double relative,
+                                    double typical, Place *place) {
+  compareFloats16<optiml::Format16::Half>(actual, expected, n, relative, typical, place);
+}
+
+__global__ void optimlCompareBFloats(const uint16_t *actual, const uint16_t *expected, uint64_t n, double relative,
+                                     double typical, Place *place) {
+  compareFloats16<optiml::Format16::Brain>(actual, expected, n, relative, typical, place);
 }
 
 struct CheckedCell {
