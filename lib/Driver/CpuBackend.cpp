@@ -1,5 +1,6 @@
 //===- CpuBackend.cpp - emulator and performance model --------------------===//
 #include "Backend.h"
+#include "ElementTypes.h"
 #include "Workloads.h"
 #include "optiml/Evaluate/CpuEvaluator.h"
 #include "optiml/Support/Error.h"
@@ -59,6 +60,11 @@ public:
     if (!captured)
       return captured.takeError();
     runs = std::move(*captured);
+    if (llvm::Error e = nameElements(runs.performance, *task.kernels))
+      return e;
+    for (Workload &other : runs.otherSizes)
+      if (llvm::Error e = nameElements(other, *task.kernels))
+        return e;
     return llvm::Error::success();
   }
 

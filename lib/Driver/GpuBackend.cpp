@@ -1,5 +1,6 @@
 //===- GpuBackend.cpp - measuring on a GPU --------------------------------===//
 #include "Backend.h"
+#include "ElementTypes.h"
 #include "GpuProgram.h"
 #include "Workloads.h"
 #include "optiml/Evaluate/GpuEvaluator.h"
@@ -125,11 +126,15 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (captured.launches.empty())
       return makeError("no launch of the program could be captured{0}",
                        captured.leftOut.empty() ? "" : ": " + captured.leftOut.front());
-    return llvm::Error::success();
+    return nameElements(captured, *task.kernels);
   }();
   auto runs = small.get();
   if (runs && !observed)
     dropOwnSize(captured, *runs);
+  if (runs)
+    for (Workload &other : runs->otherSizes)
+      if (llvm::Error e = nameElements(other, *task.kernels))
+        observed = llvm::joinErrors(std::move(observed), std::move(e));
   if (runs)
     emulated = std::move(*runs);
   else

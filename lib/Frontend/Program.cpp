@@ -1,5 +1,6 @@
 //===- Program.cpp - one parsed CUDA translation unit ---------------------===//
 #include "optiml/Frontend/Program.h"
+#include "PointerFields.h"
 #include "optiml/Frontend/ClangRun.h"
 #include "optiml/Support/Error.h"
 #include "clang/AST/Mangle.h"
@@ -131,6 +132,7 @@ public:
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
     const FunctionDecl *written = fn->getTemplateInstantiationPattern();
     kernel.source = sourceText((written ? written : fn)->getSourceRange());
+    kernel.pointers = pointerFieldsOf(*fn);
     kernel.decl = fn;
     kernels.push_back(std::move(kernel));
     return true;

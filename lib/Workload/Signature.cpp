@@ -104,6 +104,11 @@ ElementType optiml::pointeeType(std::string_view t) {
 std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
   std::vector<ElementType> result(launch.buffers.size());
   std::vector<bool> seen(launch.buffers.size());
+  for (size_t i = 0; i < launch.buffers.size(); ++i)
+    if (!launch.buffers[i].element.empty()) {
+      seen[i] = true;
+      result[i] = pointeeType(launch.buffers[i].element + "*");
+    }
   std::vector<std::string> types = parameterTypes(launch.kernel);
   if (types.size() != launch.arguments.size())
     return result;
@@ -113,7 +118,7 @@ std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
       continue;
     ElementType t = pointeeType(types[i]);
     ElementType &have = result[size_t(a.buffer)];
-    // Two arguments that see one buffer differently leave it unknown.
+    // Two that see one buffer differently leave it unknown.
     if (seen[size_t(a.buffer)] && !(have == t))
       t = {};
     seen[size_t(a.buffer)] = true;

@@ -52,6 +52,8 @@ static json toJson(const LaunchImage &l) {
   }
   for (const BufferImage &b : l.buffers) {
     json j{{"address", addressText(b.address)}, {"bytes", b.bytes}, {"before", b.before}, {"after", b.after}};
+    if (!b.element.empty())
+      j["element"] = b.element;
     if (!b.symbol.empty()) {
       j["symbol"] = b.symbol;
       j["constant"] = b.constant;
@@ -93,6 +95,8 @@ static BufferImage readBuffer(const Field &f, const std::string &directory) {
   b.bytes = f.at("bytes").integer(1, uint64_t(1) << 40);
   if (b.address == 0 || b.address >= addressLimit || b.bytes > addressLimit - b.address)
     f.at("address").fail("an address below 2^47 with room for the buffer");
+  if (f.has("element"))
+    b.element = f.at("element").text();
   if (f.has("symbol")) {
     b.symbol = f.at("symbol").text();
     b.constant = f.at("constant").boolean();

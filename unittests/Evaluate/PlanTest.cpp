@@ -94,3 +94,21 @@ TEST(Signature, NamesAndTypes) {
   EXPECT_EQ(sizeOfType("unsigned long long"), 8u);
   EXPECT_FALSE(sizeOfType("Particle"));
 }
+
+TEST(Signature, BuffersBehindStructuresHaveTheElementsThatTheyWereNamed) {
+  LaunchImage launch;
+  launch.kernel = "_Z5scalePf4View"; // scale(float*, View)
+  launch.buffers.resize(3);
+  launch.buffers[1].element = "__half";
+  launch.arguments.push_back({std::string(8, 0), true, 0, 0});
+  launch.arguments.push_back({std::string(16, 0), false, -1, 0});
+  std::vector<ElementType> types = bufferTypes(launch);
+  EXPECT_EQ(types[0].kind, ElementKind::Float);
+  EXPECT_EQ(types[1].kind, ElementKind::Half);
+  EXPECT_EQ(types[2].kind, ElementKind::Unknown);
+  launch.buffers[0].element = "int"; // the structure sees it otherwise
+  launch.buffers[1].element = "?";
+  types = bufferTypes(launch);
+  EXPECT_EQ(types[0].kind, ElementKind::Unknown);
+  EXPECT_EQ(types[1].kind, ElementKind::Unknown);
+}

@@ -31,6 +31,7 @@ protected:
     ASSERT_TRUE(writeBlob(dir.path(), b.before, before.data(), 16, error)) << error;
     ASSERT_TRUE(writeBlob(dir.path(), b.after, after.data(), 16, error)) << error;
     l.buffers.push_back(b);
+    l.buffers.back().element = "float";
     b.address = 0x5000;
     b.symbol = "table";
     b.constant = true;
@@ -80,6 +81,7 @@ TEST_F(WorkloadFile, RoundTrips) {
   EXPECT_EQ(a.arguments[1].buffer, -1);
   ASSERT_EQ(a.buffers.size(), 2u);
   EXPECT_EQ(a.buffers[0].address, 0x200000000100u);
+  EXPECT_EQ(a.buffers[0].element, "float");
   EXPECT_EQ(a.buffers[1].symbol, "table");
   EXPECT_TRUE(a.buffers[1].constant);
 }

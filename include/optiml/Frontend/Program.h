@@ -17,6 +17,13 @@ class FunctionDecl;
 namespace optiml {
 
 /// A __global__ function with a body: a plain one, or one instantiation of a template.
+/// A pointer within a parameter of class type.
+struct PointerField {
+  unsigned parameter = 0;
+  uint64_t offset = 0;  ///< in bytes, in the parameter
+  std::string pointee;  ///< its type without qualifiers: "float"
+};
+
 struct KernelDecl {
   std::string name;   ///< qualified, with template arguments: "ns::scale<float>"
   std::string symbol; ///< mangled
@@ -28,6 +35,7 @@ struct KernelDecl {
   /// Byte offset in the main file just after the definition's closing brace (of the template, for an instantiation).
   unsigned endOffset = 0;
   std::string source; ///< the definition as written, of a template for its instantiations; empty when a macro makes it
+  std::vector<PointerField> pointers;
   const clang::FunctionDecl *decl = nullptr;
 };
 

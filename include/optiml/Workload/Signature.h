@@ -38,7 +38,7 @@ struct ElementType {
 /// What a pointer of that (demangled) type points to; vectors count as their elements.
 ElementType pointeeType(std::string_view pointerType);
 
-/// Element type of each of a launch's buffers, from the kernel's symbol.
+/// Element type of each of a launch's buffers, from the kernel's symbol and BufferImage::element.
 std::vector<ElementType> bufferTypes(const LaunchImage &launch);
 
 /// What becomes of integers in fresh inputs. Random ones may send a program out of bounds where they are indices or

@@ -1,0 +1,23 @@
+//===- ProgramTest.cpp - what is seen of a program ------------------------===//
+#include "optiml/Frontend/Program.h"
+#include "optiml/Support/TempDir.h"
+#include <gtest/gtest.h>
+
+using namespace optiml;
+
+TEST(Program, PointersInParametersByValue) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));
+  std::string file = dir.file("a.cu");
+  const char *text = "template <typename T> struct Span { T *data; unsigned long n; };\n"
+                     "struct Grid { int nx, ny; Span<const float> in; Span<float> out; };\n"
+                     "struct Params : Grid { double *sums[2]; void *opaque; union { int *a; float *b; }; };\n"
+                     "__global__ void k(const float *x, Params p, Span<short> s, int n) { p.out.data[n] = x[n]; }\n";
+  ASSERT_FALSE(llvm::errorToBool(writeFileAtomically(file, text)));
+  auto program = Program::parse(file, text, CompileOptions::parse({"a.cu"}), llvm::cantFail(Toolchain::find("x")), View::Device);
+  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  ASSERT_EQ((*program)->kernels().size(), 1u);
+  std::string found;
+  for (const PointerField &p : (*program)->kernels()[0].pointers)
+    found += std::to_string(p.parameter) + "+" + std::to_string(p.offset) + ":" + p.pointee + " ";
+  EXPECT_EQ(found, "1+8:float 1+24:float 1+40:double 1+48:double 2+0:short ");
+}
