@@ -31,7 +31,7 @@ struct SearchTask {
   std::string folder; ///< for files that live as long as the search
   const Deadline *deadline;  ///< of the whole search
   OriginalBuilds *originals; ///< of the file as it is, for one comparison of whole programs at a time
-  const std::vector<KernelDecl> *kernels; ///< of `text`, or of the file as it is
+  const Program *device; ///< `text`, parsed
   bool replaced = false; ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// By path, what stands in place of files.

@@ -60,10 +60,10 @@ public:
     if (!captured)
       return captured.takeError();
     runs = std::move(*captured);
-    if (llvm::Error e = nameElements(runs.performance, *task.kernels))
+    if (llvm::Error e = nameElements(runs.performance, *task.device))
       return e;
     for (Workload &other : runs.otherSizes)
-      if (llvm::Error e = nameElements(other, *task.kernels))
+      if (llvm::Error e = nameElements(other, *task.device))
         return e;
     return llvm::Error::success();
   }

@@ -36,12 +36,29 @@ static bool nameElements(LaunchImage &launch, const std::vector<PointerField> &p
   return any;
 }
 
-llvm::Error optiml::nameElements(Workload &workload, const std::vector<KernelDecl> &kernels) {
+/// A compiler may have appended to the name of a static variable.
+static bool isNamed(llvm::StringRef symbol, const DeviceVariable &variable) {
+  return symbol.consume_front(variable.symbol) && (symbol.empty() || symbol.starts_with(".") || symbol.starts_with("__"));
+}
+
+static bool nameVariables(LaunchImage &launch, const std::vector<DeviceVariable> &variables) {
   bool any = false;
-  for (LaunchImage &launch : workload.launches)
-    for (const KernelDecl &kernel : kernels)
-      if (kernel.symbol == launch.kernel)
-        any |= ::nameElements(launch, kernel.pointers);
+  for (BufferImage &b : launch.buffers)
+    for (const DeviceVariable &v : variables)
+      if (!b.symbol.empty() && isNamed(b.symbol, v)) {
+        b.element = v.element;
+        any = true;
+      }
+  return any;
+}
+
+llvm::Error optiml::nameElements(Workload &workload, const Program &program) {
+  bool any = false;
+  for (LaunchImage &launch : workload.launches) {
+    any |= nameVariables(launch, program.variables());
+    if (const KernelDecl *kernel = program.findKernel(launch.kernel))
+      any |= ::nameElements(launch, kernel->pointers);
+  }
   std::string error;
   if (any && !workload.write(error))
     return makeError("{0}", error);

@@ -8,9 +8,9 @@
 
 namespace optiml {
 
-/// Sets BufferImage::element of buffers that launches get in members of structures, which a kernel's symbol does not tell,
-/// and writes the workload again. The error says why it could not be written.
-llvm::Error nameElements(Workload &workload, const std::vector<KernelDecl> &kernels);
+/// Sets BufferImage::element of what a kernel's symbol does not tell: of buffers that launches get in members of structures,
+/// and of variables. Writes the workload again; the error says why it could not.
+llvm::Error nameElements(Workload &workload, const Program &program);
 
 } // namespace optiml
 

@@ -126,14 +126,14 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (captured.launches.empty())
       return makeError("no launch of the program could be captured{0}",
                        captured.leftOut.empty() ? "" : ": " + captured.leftOut.front());
-    return nameElements(captured, *task.kernels);
+    return nameElements(captured, *task.device);
   }();
   auto runs = small.get();
   if (runs && !observed)
     dropOwnSize(captured, *runs);
   if (runs)
     for (Workload &other : runs->otherSizes)
-      if (llvm::Error e = nameElements(other, *task.kernels))
+      if (llvm::Error e = nameElements(other, *task.device))
         observed = llvm::joinErrors(std::move(observed), std::move(e));
   if (runs)
     emulated = std::move(*runs);

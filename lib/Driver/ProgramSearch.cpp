@@ -21,7 +21,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial,
                                                          const Deadline *deadline) {
   SearchTask other = task;
   other.text = trial.text;
-  other.kernels = &trial.device->kernels();
+  other.device = trial.device.get();
   other.replaced = true;
   other.folder += "/" + name;
   other.deadline = deadline;

@@ -174,7 +174,7 @@ llvm::Expected<SearchOutcome> Session::search() {
   if (!originals)
     return originals.takeError();
   SearchTask task{flags, toolchain, options, arguments, (*device)->path(), text, scratch->path(), backend->measures() ? &settled : &budget,
-                  &*originals, &(*device)->kernels()};
+                  &*originals, device->get()};
   return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted},
                        {flags.budget.evaluations, budget}).run();
 }

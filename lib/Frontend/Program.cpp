@@ -91,8 +91,9 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
 namespace {
 class Collector : public RecursiveASTVisitor<Collector> {
 public:
-  Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches)
-      : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches) {}
+  Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches, std::vector<DeviceVariable> &variables)
+      : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches),
+        variables(variables) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
 
@@ -135,6 +136,17 @@ public:
     kernel.pointers = pointerFieldsOf(*fn);
     kernel.decl = fn;
     kernels.push_back(std::move(kernel));
+    return true;
+  }
+
+  bool VisitVarDecl(VarDecl *variable) {
+    if (!variable->hasGlobalStorage() || variable->getType()->isDependentType() || sm.isInSystemHeader(variable->getLocation()) ||
+        !(variable->hasAttr<CUDADeviceAttr>() || variable->hasAttr<CUDAConstantAttr>() || variable->hasAttr<HIPManagedAttr>()))
+      return true;
+    PrintingPolicy policy(ast.getLangOpts());
+    policy.SuppressTagKeyword = true;
+    QualType element = ast.getBaseElementType(variable->getType()).getCanonicalType().getUnqualifiedType();
+    variables.push_back({symbolOf(variable, variable), element.getAsString(policy)});
     return true;
   }
 
@@ -194,12 +206,13 @@ private:
     fn->getNameForDiagnostic(os, policy, /*Qualified=*/true);
     return name;
   }
-  std::string symbolOf(const FunctionDecl *fn) {
-    if (!mangler->shouldMangleDeclName(fn))
-      return fn->getNameAsString();
+  std::string symbolOf(const FunctionDecl *fn) { return symbolOf(fn, GlobalDecl(fn, KernelReferenceKind::Kernel)); }
+  std::string symbolOf(const NamedDecl *decl, GlobalDecl mangled) {
+    if (!mangler->shouldMangleDeclName(decl))
+      return decl->getNameAsString();
     std::string name;
     llvm::raw_string_ostream os(name);
-    mangler->mangleName(GlobalDecl(fn, KernelReferenceKind::Kernel), os);
+    mangler->mangleName(mangled, os);
     return name;
   }
   /// The token stands in the main file, by itself or within macro arguments; no macro makes it.
@@ -220,6 +233,7 @@ private:
   std::unique_ptr<MangleContext> mangler;
   std::vector<KernelDecl> &kernels;
   std::vector<LaunchSite> &launches;
+  std::vector<DeviceVariable> &variables;
   /// A number, a built-in type, or a class with a name that is defined before `place`.
   bool isKnownAt(const TemplateArgument &argument, SourceLocation place) const {
     if (argument.getKind() == TemplateArgument::Integral)
@@ -252,7 +266,7 @@ private:
 void Program::collect() {
   ASTContext &context = ast();
   SourceManager &sm = context.getSourceManager();
-  Collector collector(context, kernelDecls, launchSites);
+  Collector collector(context, kernelDecls, launchSites, deviceVariables);
   for (Decl *decl : context.getTranslationUnitDecl()->decls())
     if (!sm.isInSystemHeader(decl->getLocation()))
       collector.TraverseTopLevel(decl);

@@ -5,19 +5,38 @@
 
 using namespace optiml;
 
+static std::unique_ptr<Program> parsed(const TempDir &dir, const char *text) {
+  std::string file = dir.file("a.cu");
+  EXPECT_FALSE(llvm::errorToBool(writeFileAtomically(file, text)));
+  auto program = Program::parse(file, text, CompileOptions::parse({"a.cu"}), llvm::cantFail(Toolchain::find("x")), View::Device);
+  EXPECT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  return program ? std::move(*program) : nullptr;
+}
+
+TEST(Program, ElementsOfDeviceVariables) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));
+  auto program = parsed(dir, "__device__ const double sum[2][3] = {};\n"
+                             "namespace n { static __constant__ float4 table[8]; }\n"
+                             "int host;\n"
+                             "__global__ void k(int *x) { __shared__ int s[4]; *x = s[0]; }\n");
+  ASSERT_TRUE(program);
+  std::string found;
+  for (const DeviceVariable &v : program->variables())
+    found += v.symbol + ":" + v.element + " ";
+  EXPECT_EQ(found, "_ZL3sum:double _ZN1nL5tableE:float4 ");
+}
+
 TEST(Program, PointersInParametersByValue) {
   TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));
-  std::string file = dir.file("a.cu");
   const char *text = "template <typename T> struct Span { T *data; unsigned long n; };\n"
                      "struct Grid { int nx, ny; Span<const float> in; Span<float> out; };\n"
                      "struct Params : Grid { double *sums[2]; void *opaque; union { int *a; float *b; }; };\n"
                      "__global__ void k(const float *x, Params p, Span<short> s, int n) { p.out.data[n] = x[n]; }\n";
-  ASSERT_FALSE(llvm::errorToBool(writeFileAtomically(file, text)));
-  auto program = Program::parse(file, text, CompileOptions::parse({"a.cu"}), llvm::cantFail(Toolchain::find("x")), View::Device);
-  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
-  ASSERT_EQ((*program)->kernels().size(), 1u);
+  auto program = parsed(dir, text);
+  ASSERT_TRUE(program);
+  ASSERT_EQ(program->kernels().size(), 1u);
   std::string found;
-  for (const PointerField &p : (*program)->kernels()[0].pointers)
+  for (const PointerField &p : program->kernels()[0].pointers)
     found += std::to_string(p.parameter) + "+" + std::to_string(p.offset) + ":" + p.pointee + " ";
   EXPECT_EQ(found, "1+8:float 1+24:float 1+40:double 1+48:double 2+0:short ");
 }

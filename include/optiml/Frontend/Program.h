@@ -24,6 +24,12 @@ struct PointerField {
   std::string pointee;  ///< its type without qualifiers: "float"
 };
 
+/// A __device__, __constant__ or __managed__ variable.
+struct DeviceVariable {
+  std::string symbol;  ///< mangled; compilers append to that of a static one
+  std::string element; ///< type of its elements, where it is an array, without qualifiers: "float"
+};
+
 struct KernelDecl {
   std::string name;   ///< qualified, with template arguments: "ns::scale<float>"
   std::string symbol; ///< mangled
@@ -66,6 +72,7 @@ public:
   const std::string &text() const { return fileText; }
   const std::vector<KernelDecl> &kernels() const { return kernelDecls; }
   const std::vector<LaunchSite> &launches() const { return launchSites; }
+  const std::vector<DeviceVariable> &variables() const { return deviceVariables; }
   /// The user's headers that it includes, directly or not; the system's and CUDA's are left out.
   const std::vector<std::string> &headers() const { return userHeaders; }
   /// By qualified name or symbol; null when there is none.
@@ -79,6 +86,7 @@ private:
   std::unique_ptr<clang::ASTUnit> unit;
   std::vector<KernelDecl> kernelDecls;
   std::vector<LaunchSite> launchSites;
+  std::vector<DeviceVariable> deviceVariables;
   std::vector<std::string> userHeaders;
 };
 
