@@ -127,7 +127,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(sum|mean|average|max|maximum|min|minimum)( of)?( the)? (each|every) ([0-9]+ ?x ?[0-9]+) (block|tile)",
        "\\1 pool \\5"},
       {"(strided?|stride of|stride) \\(([0-9])\\)", "stride \\2"},
-      {"^(are|is) (the |an? |this )?([a-z ]*) sorted", "whether sorted \\3"},
+      {"^(are|is) (the |an? |this )?([a-z0-9 ^,-]*) sorted", "whether sorted \\3"},
       {"(^|[^a-z0-9_])where ?\\(", "\\1select by condition ("},
       {"(^|[^a-z0-9_])merge[- ]sort($|[^a-z])", "\\1mergesort\\2"},
       {"(^|[^a-z0-9_])([0-9]+)-body( problem)?", "\\1n body with \\2 bodies"},
@@ -163,6 +163,29 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
        "linear layer \\4 input features, \\6 output features"},
+      // "1024 pixels wide and 768 pixels high", "the upper quartile", "raised to the third power"
+      {"([0-9]+)[- ]*(pixels?|px|cells?|points?|elements?)?[- ](wide|in width|across)($|[^a-z])", "\\1 width\\4"},
+      {"([0-9]+)[- ]*(pixels?|px|cells?|points?|elements?)?[- ](high|tall|in height)($|[^a-z])", "\\1 height\\4"},
+      {"(lower|first) quartile", "25th percentile"},
+      {"(upper|third) quartile", "75th percentile"},
+      {"to the (third power|power of three)", "to the power of 3"},
+      // "an array containing 1000 floats", "times the transpose of a 64x256 matrix", "2^x"
+      {"(containing|that contains?|which contains?|holding|that holds?|comprising|consisting of) (exactly |about )?([0-9]+[0-9,.^a-z]* [a-z])",
+       "of \\3"},
+      {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other )?([0-9]+ ?x ?[0-9]+)", "\\1 b transposed \\5"},
+      {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ", "a transposed \\2\\3 matrix times "},
+      {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
+      // "a third-degree polynomial", "the distinct values in sorted order", "a single tridiagonal system"
+      {"(third|3rd|3)[- ](degree|order) polynomials?|polynomials? of (degree (3|three)|third degree)", "cubic polynomial"},
+      {"(distinct|unique|different)( values| elements| numbers)?([a-z0-9 ]*) in (sorted|ascending|increasing) order",
+       "unique\\2\\3"},
+      {"(^|[^a-z0-9_])(a single|just one|only one) (tridiagonal|linear|dense|system|matrix|image|problem)", "\\1one \\3"},
+      // "above 0.5 to 1 and all others to 0"
+      {"(to|with|become|are|is) (1|one)( and|,| and set)* (all |every |the )*(others?|rest|remaining)( elements| values| ones)?( "
+       "to| become| are)? (0|zero)",
+       "\\1 1"},
+      // "The kernel is launched with at least as many threads as values in x."
+      {"the kernel (is|will be) launched[^.]*(\\.|$)", " "},
       // "3x3/2", "half a million"
       {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
       {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},

@@ -84,12 +84,22 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
       vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
                                                                                                          // vector"
-  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
-      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β) *[*·]? *y($|[^A-Za-z0-9_])");
-  if (scaled.match(text))
-    return scaled.sub("\\1 gemm with alpha and beta \\5", text);
-  if (scaledVector.match(text))
-    return scaledVector.sub("\\1 gemv with alpha and beta \\5", text);
+  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β|[0-9.]+) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
+      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β|[0-9.]+) *[*·]? *y($|[^A-Za-z0-9_])");
+  // "C = 2 A B + 0.5 C" names the scalars' values.
+  for (auto [formula, name] : {std::pair(&scaled, "gemm"), std::pair(&scaledVector, "gemv")}) {
+    llvm::SmallVector<StringRef, 8> parts;
+    if (!formula->match(text, &parts))
+      continue;
+    auto valueOf = [&](StringRef scalar) { return llvm::isDigit(scalar[0]) ? " = " + scalar.str() : std::string(); };
+    return formula->sub("\\1 " + std::string(name) + " with alpha" + valueOf(parts[3]) + " and beta" + valueOf(parts[4]) +
+                            " \\5",
+                        text);
+  }
+  static const llvm::Regex times("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *([0-9.]+) *[*·]? *A *[*@·]? *B($|[,;]|[.] |[.]$| +(for|with|in|where|of|and)($|[^a-z]))");
+  llvm::SmallVector<StringRef, 8> parts;
+  if (times.match(text, &parts)) // "C = 0.5 A B"
+    return times.sub("\\1 gemm then scale by " + parts[3].str() + "\\4", text);
   for (const llvm::Regex *tight : {&joined, &applied})
     if (tight->match(text))
       return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));

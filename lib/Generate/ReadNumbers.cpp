@@ -76,6 +76,14 @@ bool Reader::assignBeside(size_t at) {
   for (const Named &wanted : numbersWanted())
     for (const std::string &text : *wanted.words) {
       std::vector<std::string> phrase = vocabulary.words(text);
+      // "gather 5000 elements from 100000": a phrase with the number in it
+      if (auto number = llvm::find(phrase, "#"); number != phrase.end()) {
+        size_t before = size_t(number - phrase.begin());
+        for (size_t begin = at > before + 2 ? at - before - 2 : 0; begin <= at; ++begin)
+          if (std::optional<Span> span = matchPhrase(tokens, begin, phrase, 1, none); span && span->at[before] == at)
+            offer(wanted.name, Span{{begin}}, 15);
+        continue;
+      }
       // "10000 ints": that many elements.
       if (!wanted.target && wanted.name == "n" && heavy.op->sizes[0].name == "n" && typeAt.count(at + 1))
         offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 7 : 3);
@@ -158,7 +166,11 @@ void Reader::assignMissing() {
     if (isFlag || inTitle)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
-               return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16;
+               auto isNamed = [&](const Named &wanted) {
+                 return wanted.name == size.first && at > 0 && llvm::is_contained(*wanted.words, tokens[at - 1].raw);
+               };
+               return given[size.first] && double(size.second) == tokens[at].values[0] &&
+                      (size.second >= 16 || llvm::any_of(numbersWanted(), isNamed));
              }))
       used[at] = true; // said again
     else
@@ -220,11 +232,29 @@ void Reader::assignPositional() {
     }
 }
 
+/// "512 rows and 2048 columns" of an operation that knows no rows are the shape of its elements.
+void Reader::joinRowsAndColumns() {
+  if (llvm::any_of(heavy.op->sizes, [](const Size &size) { return llvm::is_contained(size.words, "row"); }))
+    return;
+  size_t found[2] = {0, 0};
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    for (size_t which : {0, 1})
+      if (tokens[at].isNumber() && !used[at] && !found[which] && tokens[at + 1].text == (which ? "column" : "row"))
+        found[which] = at + 1;
+  if (!found[0] || !found[1])
+    return;
+  Token &rows = tokens[found[0] - 1], &columns = tokens[found[1] - 1];
+  rows.values.push_back(columns.values[0]);
+  rows.raw += "x" + columns.raw;
+  used[found[0]] = used[found[1]] = used[found[1] - 1] = true;
+}
+
 llvm::Error Reader::assignNumbers() {
   for (const Size &size : heavy.op->sizes)
     result.sizes[size.name] = size.value;
   for (const Real &real : heavy.op->reals)
     result.reals[real.name] = real.value;
+  joinRowsAndColumns();
   readLeadingFilter();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
@@ -305,6 +335,13 @@ llvm::Error Reader::assignNumbers() {
     for (const Size &size : heavy.op->sizes)
       if (!done && integral && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] && at + 1 < tokens.size() &&
           tokens[at + 1].raw == "and")
+        done = setNumber(size.name, value, at);
+    // "an array of 4000 elements with one of 6000 elements"
+    bool isFurther = at > 0 && (tokens[at - 1].raw == "of" || tokens[at - 1].raw == "with" || tokens[at - 1].raw == "and" ||
+                                tokens[at - 1].raw == "has" || tokens[at - 1].raw == "another" || tokens[at - 1].raw == "a");
+    for (const Size &size : heavy.op->sizes)
+      if (!done && integral && isFurther && !size.keep && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] &&
+          llvm::count_if(heavy.op->sizes, [](const Size &other) { return !other.sameAs.empty(); }) == 1)
         done = setNumber(size.name, value, at);
     if (!done)
       return refuse("what is " + tokens[at].raw + " for " + heavy.op->name + "?");

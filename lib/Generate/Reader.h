@@ -182,6 +182,7 @@ private:
   llvm::Error applyModifiers();
   llvm::Error assignNumbers();
   llvm::Error readFixedFilter();
+  void joinRowsAndColumns();
   void readLeadingFilter();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);

@@ -50,6 +50,13 @@ double Reader::offers(const Operation &op) const {
         return llvm::none_of(modifiers, [&](const Modifier &modifier) { return modifier.name == form; });
       }))
     score -= 0.3;
+  // "pooling of 1000 floats" is of a sequence.
+  bool hasShape = llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "2d" || token.text == "3d"; });
+  for (size_t at = 0; at + 1 < tokens.size() && !hasShape && !op.isStage; ++at)
+    if (tokens[at].isNumber() && tokens[at].values[0] >= 32 && (typeAt.count(at + 1) || tokens[at + 1].text == "sample")) {
+      score += !op.sizes.empty() && op.sizes[0].name == "n" ? 0.4 : 0;
+      break;
+    }
   for (const Token &token : tokens)
     if (token.isShape() && !op.shapes.empty())
       score += llvm::any_of(op.shapes,
