@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
+#include "optiml/Generate/Words.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Regex.h"
 
 using namespace optiml;
+using namespace optiml::gen;
 using llvm::StringRef;
 
 /// Replaces every match of `pattern` by `by` (\1 is its first group).
@@ -76,8 +78,38 @@ bool optiml::gen::examplesAreIntegers(StringRef text) {
   return list.match(text) && !fraction.match(text);
 }
 
+/// "[0, 10), [10, 20), ... [90, 100)" are ten bins between 0 and 100.
+static std::string tenths(std::string text) {
+  static const llvm::Regex intervals("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *(and )?\\[ *[0-9.]+ *, *[0-9.]+ *\\)"
+                                     "[^[]*(\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^[]*)*\\[ *([0-9.]+) *, *([0-9.]+) *[])]");
+  static const llvm::Regex open("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^a-z]*(\\.\\.\\.|…)"),
+      range("(between|from) (-?[0-9.]+) (and|to) (-?[0-9]+(\\.[0-9]+)?)");
+  llvm::SmallVector<StringRef, 8> groups;
+  double low, next, high;
+  llvm::SmallVector<StringRef, 8> ends;
+  static const llvm::Regex goesOn("(\\.\\.\\.|…) *,? *(and |to )?\\[");
+  if (!goesOn.match(text) && open.match(text, &groups) && range.match(text, &ends) && !groups[1].getAsDouble(low) &&
+      !groups[2].getAsDouble(next) && !ends[4].getAsDouble(high) && next > low && high > next) // "[0, 10), [10, 20), ..."
+    return open.sub("a histogram with " + std::to_string(int((high - low) / (next - low) + 0.5)) + " bins,", text);
+  if (!intervals.match(text, &groups) || groups[1].getAsDouble(low) || groups[2].getAsDouble(next) ||
+      groups[6].getAsDouble(high) || next <= low || high <= next)
+    return text;
+  std::string bins = std::to_string(int((high - low) / (next - low) + 0.5));
+  return intervals.sub("a histogram between " + groups[1].str() + " and " + groups[6].str() + ", with " + bins + " bins,", text);
+}
+
+/// "dropout p=0.1" drops a tenth.
+static std::string keepProbability(std::string text) {
+  static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
+  llvm::SmallVector<StringRef, 8> groups;
+  double share;
+  if (!dropped.match(text, &groups) || groups[6].getAsDouble(share))
+    return text;
+  return dropped.sub("dropout with keep probability " + shortestNumber(1 - share), text);
+}
+
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = withoutExamples(request);
+  std::string text = tenths(withoutExamples(request));
   struct Rule {
     StringRef pattern, by;
   };
@@ -114,6 +146,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)",
        "\\1 3rd \\2"},
       // "1 where it is above, else 0"
+      {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",
+       "1 where above \\5"},
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when) ", "\\1 \\2 "},
@@ -161,6 +195,43 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"\\(? *([0-9]+ *x *[0-9]+) *\\) *[*@] *\\(? *([0-9]+ *x *[0-9]+) *\\)?", " matrix multiply \\1 and \\2 "},
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
+      {"adaptive (average|avg|mean|max) pool(ing)?( 2d)?( layer)? to( an?| size)? 1 ?x ?1( output)?", "global \\1 pooling"},
+      {"group_?norm ?\\( *([0-9]+) *, *([0-9]+) *\\)", "group norm with \\1 groups, \\2 channels"},
+      {"(batch|instance)_?norm(2d)? ?\\( *([0-9]+) *\\)", "\\1 norm with \\3 channels"},
+      {"(max|min|average|mean|avg)[- ]?pool(ing)? (of|over|on) ([0-9][0-9,.kme^]*( million| thousand)?) "
+       "(floats?|doubles?|samples?|elements?|values?|halfs?)",
+       "1d \\1 pooling of \\4 \\6"},
+      // Where results go, and what is false where it is not true.
+      {",?( and)? (store|save|write|put|record|place) (the |all |each |its |your )*(results?|counts?|output|answers?|sums?|ranks?|values?) "
+       "(back )?(in|into|to) (the )?(vector |array |matrix |variable |list )?[\"'`]?(bins|output|out|result|results|ranks|hull|mask|counts|[a-z])"
+       "[\"'`]?($|[.,;])",
+       "\\10"},
+      {",? (and )?(return )?false otherwise", ""},
+      {"(each|every) (pixel|cell|element|point|value) (of [a-z`]+ )?(is|will be|becomes|gets) (replaced (by|with) )?(a |the )?weighted sum of "
+       "(its|the) [a-z ]*neighbou?r[a-z]*( pixels| values)?",
+       " "},
+      {"returns? true (if|when|iff)", "whether"},
+      {"[a-z] is an? (0[-/]1|0/1|binary|zero-one) matrix", " "},
+      {"(between|from|in) (-?[0-9.]+) (and|to) (-?[0-9]+\\.?[0-9]*),? *\\(?(both )?inclusive(ly)?\\)?", "\\1 \\2 \\3 \\4"},
+      {"(^|[^a-z0-9_])sparse (csr |coo |csc )?matrices", "\\1two sparse matrix"},
+      {"([0-9]+) (input|in) (and|,) ([0-9]+) (output|out) (channels|features|units|neurons|filters)",
+       "\\1 input \\6, \\4 output \\6"},
+      {"(,? (and|or))? ?(a )?(0|zero) (for|in) (the rest|all (the )?others?|the others?|every(thing)? else|all (the )?other (elements|values))", " "},
+      {"(row|column) (number|index|position) (of|where)", "index \\3"},
+      {"(as|into|form) (l *\\*? *l\\^t|ll\\^t|l \\* l')($|[^a-z0-9_])", "cholesky \\3"},
+      {"multipl[a-z]* (.*) by pi ?/ ?180", "\\1 degrees to radians "},
+      {" mod ([0-9])", " modulo \\1"},
+      {"base[- ]ten", "base 10"},
+      {"base[- ]two", "base 2"},
+      {"([a-z0-9]) (million|thousand|billion)s($|[^a-z])", "\\1 \\2\\3"},
+      {"([0-9]+\\^3|[0-9]+ ?x ?[0-9]+ ?x ?[0-9]+) (float |double )?(cube|box|block)", "\\1 \\2grid"},
+      {"(in|of|inside) (a|the) cube($|[^a-z])", "in 3d \\3"},
+      {"double the (resolution|size) of", "upsample by a factor of 2 "},
+      {"triple the (resolution|size) of", "upsample by a factor of 3 "},
+      {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
+      {"([a-z]+)-like($|[^a-z])", "\\2"},
+      // "is the array sorted?", "limit x to [-1, 1]"
+      {"^(.*(array|vector|list|sequence)[a-z0-9 ]*) sorted *\\?", "whether sorted \\1"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
        "linear layer \\4 input features, \\6 output features"},
       // "1024 pixels wide and 768 pixels high", "the upper quartile", "raised to the third power"
@@ -245,6 +316,23 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
   if (product.match(text) && !named.match(text))
     text = product.sub("matrix multiply \\1 and \\3\\4", text);
+  // "a 3x3 convolution 64 -> 128"
+  static const llvm::Regex channels("(^|[^0-9.x])([0-9]+) *-> *([0-9]+)($|[^0-9.x])"), convolution("conv");
+  if (convolution.match(text))
+    text = channels.sub("\\1 \\2 input channels, \\3 output channels \\4", text);
+  // "half the sum of an array"
+  for (auto [word, factor] : std::initializer_list<std::pair<StringRef, StringRef>>{
+           {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}}) {
+    llvm::Regex multiple(("(^|[^a-z0-9_-])" + word +
+                          " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance)($|[^a-z].*)")
+                             .str());
+    text = multiple.sub(("\\1\\4\\5 then scale by " + factor).str(), text);
+  }
+  // How a loss is brought to one number, which those of the library are by the mean.
+  static const llvm::Regex byMean(",? *(with )?((mean|average) reduction|reduction *(=|:|of)? *[\"']?mean[\"']?)");
+  if (StringRef(text).contains("loss") || StringRef(text).contains("error"))
+    text = byMean.sub("", text);
+  text = keepProbability(std::move(text));
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");

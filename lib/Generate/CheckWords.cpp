@@ -68,6 +68,11 @@ llvm::Error Reader::checkWords() {
     if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "sort … by their distance": an order of its own
+    bool byOther = token.raw == "by" && heavy.op->group == "Sorting" && at + 2 < tokens.size() &&
+                   (tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their" || tokens[at + 1].raw == "the");
+    if (byOther && tokens[at + 2].text != "element" && !index.mentions(heavy.op, tokens[at + 2].text) && !used[at + 2])
+      return refuse("what 'by " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "LU of many small matrices"
     static const std::set<StringRef> many = {"many", "several", "multiple", "numerous"};
     for (size_t next = at + 1; many.count(token.raw) && next < std::min(at + 3, tokens.size()); ++next)

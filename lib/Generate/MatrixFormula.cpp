@@ -74,6 +74,9 @@ static std::string withoutTarget(StringRef text) {
 }
 
 std::string optiml::gen::matrixProductsInWords(StringRef text) {
+  static const llvm::Regex coefficient("([-+=(] *[0-9]+(\\.[0-9]+)?) +([A-Za-z])($|[^A-Za-z0-9_ ]| +[^0-9 ])");
+  if (coefficient.match(text)) // "y - 0.5 x"
+    return matrixProductsInWords(coefficient.sub("\\1 * \\3\\4", text));
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
   static const llvm::Regex product(
       "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
@@ -85,7 +88,10 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
       vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
                                                                                                          // vector"
   static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β|[0-9.]+) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
+      plusTarget("(^|[^A-Za-z0-9_])([Cc] *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *|y *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *)([Cy])($|[^A-Za-z0-9_*])"),
       scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β|[0-9.]+) *[*·]? *y($|[^A-Za-z0-9_])");
+  if (plusTarget.match(text)) // "y = 2 A x + y"
+    return matrixProductsInWords(plusTarget.sub("\\1\\2 1 * \\7\\8", text));
   // "C = 2 A B + 0.5 C" names the scalars' values.
   for (auto [formula, name] : {std::pair(&scaled, "gemm"), std::pair(&scaledVector, "gemv")}) {
     llvm::SmallVector<StringRef, 8> parts;
@@ -96,6 +102,9 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
                             " \\5",
                         text);
   }
+  static const llvm::Regex update("(^|[^A-Za-z0-9_])A *(\\+=|= *A *\\+) *(alpha|a|α|[0-9.]+)? *[*·]? *[xu] *[*·@]? *[yv](\\^T|\\.T|')");
+  if (update.match(text))
+    return update.sub("\\1 rank one update ", text);
   static const llvm::Regex times("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *([0-9.]+) *[*·]? *A *[*@·]? *B($|[,;]|[.] |[.]$| +(for|with|in|where|of|and)($|[^a-z]))");
   llvm::SmallVector<StringRef, 8> parts;
   if (times.match(text, &parts)) // "C = 0.5 A B"

@@ -101,8 +101,12 @@ bool Reader::assignBeside(size_t at) {
         if (next > at + 1 && (isDimension(next - 1) || endsCount(tokens[next - 1], next - 1 - at)))
           break;
         bool isPlural = wanted.target && tokens[next].text == "element" && tokens[next].raw.back() == 's';
+        // "512 double samples" are as near as "512 samples".
+        size_t between = next - at - 1;
+        for (size_t other = at + 1; other < next; ++other)
+          between -= typeAt.count(other);
         if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
-          offer(wanted.name, *span, (next == at + 1 ? 6 : next == at + 2 ? 3 : 1) + int(phrase.size()));
+          offer(wanted.name, *span, (between == 0 ? 6 : between == 1 ? 3 : 1) + int(phrase.size()));
       }
       // Before it: "k = 16", "window size of 5".
       for (size_t back = 1; back <= 4 && back <= at; ++back) {
@@ -132,7 +136,18 @@ bool Reader::assignBeside(size_t at) {
   // "add two vectors" counts the vectors.
   bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
                (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
-  if (!best || inOne || (tokens[at].spelled && best->name == "n"))
+  // "ten 20x20 matrix products"
+  bool isCount = value > 1 && !heavy.span.at.empty() && at <= heavy.first() && heavy.first() - at < 6 &&
+                 !given["batch"] && result.sizes.count("batch") && heavy.op->group == "Linear algebra";
+  for (size_t next = at + 1; isCount && next < heavy.first(); ++next)
+    isCount = tokens[next].isShape() || typeAt.count(next) || tokens[next].raw == "independent" ||
+              tokens[next].raw == "separate" || tokens[next].raw == "small" || tokens[next].raw == "square";
+  if (isCount)
+    offer("batch", Span{{at}}, 9);
+  // "twelve floats" are so many, "two vectors" are the operands.
+  bool counts = value > 4 && at + 1 < tokens.size() && tokens[at + 1].raw.back() == 's' &&
+                (typeAt.count(at + 1) || tokens[at + 1].text == "element");
+  if (!best || inOne || (tokens[at].spelled && best->name == "n" && !counts))
     return false;
   if (!setNumber(best->name, value, at))
     return false;
@@ -159,7 +174,8 @@ void Reader::assignMissing() {
     bool isFlag = tokens[at].values[0] == 1 && at > 1 && tokens[at - 1].raw == "is" &&
                   llvm::any_of(llvm::ArrayRef(tokens).slice(at > 5 ? at - 5 : 0, at > 5 ? 5 : at),
                                [](const Token &token) { return token.text == "flag"; }); // "where the flag is 1"
-    bool inTitle = llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw);
+    bool inTitle = llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw) ||
+                   (tokens[at].values[0] < 10 && llvm::is_contained(vocabulary.words(heavy.op->about), tokens[at].raw));
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         inTitle |= stage.operation->reals.empty() && StringRef(stage.operation->title).contains(tokens[at].raw);
@@ -234,6 +250,22 @@ void Reader::assignPositional() {
 
 /// "512 rows and 2048 columns" of an operation that knows no rows are the shape of its elements.
 void Reader::joinRowsAndColumns() {
+  // "A has 100 rows and 200 columns, B has 200 rows and 300 columns"
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    for (size_t next : {at + 2, at + 3})
+      if (next + 1 < tokens.size() && tokens[at].isNumber() && tokens[next].isNumber() && tokens[at + 1].text == "row" &&
+          tokens[next + 1].text == "column" && (next == at + 2 || tokens[at + 2].raw == "and" || tokens[at + 2].raw == ","))
+        pairs.push_back({at, next});
+  bool takesTwo = llvm::any_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.words.empty() && rule.shapes.size() == 2; });
+  if (pairs.size() == 2 && takesTwo) {
+    for (auto [rows, columns] : pairs) {
+      tokens[rows].values.push_back(tokens[columns].values[0]);
+      tokens[rows].raw += "x" + tokens[columns].raw;
+      used[rows + 1] = used[columns] = used[columns + 1] = true;
+    }
+    return;
+  }
   if (llvm::any_of(heavy.op->sizes, [](const Size &size) { return llvm::is_contained(size.words, "row"); }))
     return;
   size_t found[2] = {0, 0};
@@ -272,7 +304,10 @@ llvm::Error Reader::assignNumbers() {
   for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
     if (unsigned dim = 0; !used[at] && !given["dim"] && StringRef(tokens[at].raw).ends_with("d") &&
                           !StringRef(tokens[at].raw).drop_back().getAsInteger(10, dim))
-      setNumber("dim", dim, at);
+      if (!setNumber("dim", dim, at) && dim > 3) { // "two 768-d vectors"
+        if (given["n"] || !setNumber("n", dim, at))
+          return refuse("what is '" + tokens[at].raw + "' for " + heavy.op->name + "?");
+      }
   // "a vector of 300 and a vector of 200 elements"
   std::vector<size_t> open;
   for (size_t at = 0; at < tokens.size(); ++at)
