@@ -145,6 +145,26 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "\\1 2nd \\2"},
       {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)",
        "\\1 3rd \\2"},
+      // "For my project I need ...", "..., for a CUDA class"
+      {"^(for|in) (a|an|my|our|the|some) [a-z -]*(code|project|class|course|homework|simulation|application|app|solver|pipeline|game|demo|"
+       "paper|thesis|assignment|benchmark|package|study)(,| i | we | please | write )",
+       "\\4 "},
+      {",? for (my|our|an?) [a-z -]*(class|course|homework|demo|assignment|project|lecture|tutorial|thesis|paper|benchmark)($|[.,;])",
+       "\\3"},
+      {"(^|[^a-z0-9_])(gpt|llama|resnet|vgg|yolo|efficientnet|mobilenet|densenet|inception|bert|t5|gemma|qwen|mistral|phi)[- ]?v?[0-9]+"
+       "(\\.[0-9]+)?b?($|[^a-z0-9.])",
+       "\\1\\4"},
+      {"(^|[^a-z0-9_])u-net", "\\1unet"},
+      // "[512, 768] x [768, 3072]", "KL(p || q)", "mean pooling over 100 tokens"
+      {"[[(]([0-9]+) *, *([0-9]+)[])] *(x|times|by|\\*|@) *[[(]([0-9]+) *, *([0-9]+)[])]", "\\1x\\2 times \\4x\\5"},
+      {"(^|[^a-z0-9_])kl ?\\(", "\\1kl divergence ("},
+      {"(mean|average|max)[- ]?pool(ing)? (over|across) (the )?([0-9]+ )?(tokens|time ?steps|positions)",
+       "\\1 of each column over \\5 rows"},
+      {"(top[- ]?[0-9]+) (gating|routing|selection)", "\\1"},
+      {"square ((half|single|double)[- ]precision |float |double |int |half |dense )?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
+       "]| [^e])",
+       "\\1\\3\\5"},
+      {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
       {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",
        "1 where above \\5"},
@@ -185,7 +205,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},
       {"(median|box|gaussian)( filter| blur)? 3 ?x ?3($|[^0-9])", "\\1 filter 3x3\\3"},
       {"(^|[^a-z0-9_])mc (pi|option|estimate)", "\\1monte carlo \\2"},
-      {"(^|[^a-z0-9_])2 (sorted )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
+      {"(^|[^a-z0-9_])2 (sorted |float |double |int |unsigned |half |integer |dense |equal |real )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
       {" *== *(-?[0-9])", " equal to \\1"},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
       {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest) ([0-9]+) "
@@ -229,7 +249,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"double the (resolution|size) of", "upsample by a factor of 2 "},
       {"triple the (resolution|size) of", "upsample by a factor of 3 "},
       {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
-      {"([a-z]+)-like($|[^a-z])", "\\2"},
+      {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},
+      {"([0-9]+) (elements? |entries |values? )?long($|[.,;)])", "length \\1\\3"},
+      {"(points?|queries|vertices) (in|of|on) the (2d |xy )?plane", "\\1 in 2d"},
+      {"([^a-z0-9_]|^)(two|2) (raised to|to the power of) (each|every|the|x)", "\\1exp2 of \\4"},
       // "is the array sorted?", "limit x to [-1, 1]"
       {"^(.*(array|vector|list|sequence)[a-z0-9 ]*) sorted *\\?", "whether sorted \\1"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",

@@ -68,6 +68,11 @@ llvm::Error Reader::checkWords() {
     if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "with reset every 10 elements"
+    bool isPeriod = token.raw == "every" && at + 1 < tokens.size() && tokens[at + 1].isNumber() && tokens[at + 1].values[0] > 1 &&
+                    llvm::none_of(heavy.op->sizes, [](const Size &size) { return size.name == "stride" || size.name == "length"; });
+    if (isPeriod)
+      return refuse("what 'every " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "sort … by their distance": an order of its own
     bool byOther = token.raw == "by" && heavy.op->group == "Sorting" && at + 2 < tokens.size() &&
                    (tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their" || tokens[at + 1].raw == "the");

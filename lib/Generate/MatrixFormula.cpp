@@ -74,9 +74,9 @@ static std::string withoutTarget(StringRef text) {
 }
 
 std::string optiml::gen::matrixProductsInWords(StringRef text) {
-  static const llvm::Regex coefficient("([-+=(] *[0-9]+(\\.[0-9]+)?) +([A-Za-z])($|[^A-Za-z0-9_ ]| +[^0-9 ])");
+  static const llvm::Regex coefficient("((^|[-+=(:]) *[0-9]+(\\.[0-9]+)?) +([A-Za-z])($|[^A-Za-z0-9_ ]| +[^0-9 ])");
   if (coefficient.match(text)) // "y - 0.5 x"
-    return matrixProductsInWords(coefficient.sub("\\1 * \\3\\4", text));
+    return matrixProductsInWords(coefficient.sub("\\1 * \\4\\5", text));
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
   static const llvm::Regex product(
       "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +

@@ -30,7 +30,9 @@ llvm::Error Reader::findType() {
     bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" ||
                             tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
     static const std::set<StringRef> roundsTo = {"nearest", "next", "closest"};
-    if (at > 0 && roundsTo.count(tokens[at - 1].raw)) {
+    bool isRounded = at > 1 && (tokens[at - 1].raw == "to" || tokens[at - 1].raw == "into") &&
+                     llvm::any_of(llvm::ArrayRef(tokens).take_front(at), [](const Token &t) { return t.text == "round"; });
+    if (at > 0 && (roundsTo.count(tokens[at - 1].raw) || (isRounded && best == "int"))) {
       use(span);
       continue;
     }

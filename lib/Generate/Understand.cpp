@@ -200,6 +200,18 @@ bool Reader::isSizeName(const Operation &op, const Span &span) const {
   });
 }
 
+/// Whether a stage is part of what the operation's title says it computes: sigmoid of "x * sigmoid(y)".
+static bool titleHas(const Operation &op, const Operation &stage) {
+  if (&op == &stage)
+    return false;
+  static const std::map<std::string, std::string> signs = {
+      {"multiply", " * "}, {"scale", " * "}, {"add", " + "},    {"add-constant", " + "},
+      {"subtract", " - "}, {"divide", " / "}, {"reciprocal", "1 / "}, {"negate", "-x"}};
+  auto sign = signs.find(stage.name);
+  StringRef title = op.title;
+  return sign == signs.end() ? title.contains(stage.name + "(") || title.contains(stage.name + " of") : title.contains(sign->second);
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -268,6 +280,13 @@ llvm::Error Reader::chooseOperations() {
     if (!match.op->isStage)
       heavy = match;
   }
+  // "GLU (x times sigmoid of y)": what the operation's own title has
+  llvm::erase_if(parts, [&](const Match &inner) {
+    return inner.op->isStage && depthAt(inner.first()) && llvm::any_of(parts, [&](const Match &outer) {
+             return outer.first() < inner.first() && depthAt(outer.first()) < depthAt(inner.first()) &&
+                    titleHas(*outer.op, *inner.op);
+           });
+  });
   if (!second.empty())
     return refuse("it names two operations, " + heavy.op->name + " and " + second +
                   ", and only element-wise stages can be fused with another operation");
@@ -316,7 +335,8 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     static const std::set<StringRef> articles = {"a", "the", "binary", "of"};
     size_t at = part.first();
     return heavy.op && !heavy.op->fusesBefore && !heavy.op->fusesAfter && part.op->isStage &&
-           !part.op->operands.empty() && part.span.at.size() == 1 && at > 0 &&
+           (!part.op->operands.empty() || part.op->name == "square" || part.op->name == "cube") &&
+           part.span.at.size() == 1 && at > 0 &&
            (articles.count(tokens[at - 1].raw) || tokens[at - 1].isShape());
   });
   shortenAround(parts);
@@ -431,9 +451,12 @@ llvm::Expected<Understood> Reader::read() {
   for (const Token &token : tokens)
     if (vocabulary.isForeign(token.text))
       return refuse("nothing is offered for '" + token.raw + "'");
+  bool isElementwise = llvm::any_of(tokens, [](const Token &token) { return token.text == "elementwise"; });
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    isElementwise |= tokens[at].text == "each" && tokens[at + 1].text == "element";
   for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
     for (size_t at = 0; at < tokens.size(); ++at)
-      if (matchPhrase(tokens, at, phrase, 0, used))
+      if (matchPhrase(tokens, at, phrase, 0, used) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
         return refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())
