@@ -164,6 +164,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"square ((half|single|double)[- ]precision |float |double |int |half |dense )?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
        "]| [^e])",
        "\\1\\3\\5"},
+      {"(^|[^a-z])logit of", "\\1logit function of"},
+      {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
       {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",
@@ -347,7 +349,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   for (auto [word, factor] : std::initializer_list<std::pair<StringRef, StringRef>>{
            {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}}) {
     llvm::Regex multiple(("(^|[^a-z0-9_-])" + word +
-                          " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance)($|[^a-z].*)")
+                          " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance|square|square root|cube|difference|sine|cosine|exponential|"
+                          "logarithm|absolute value)($|[^a-z].*)")
                              .str());
     text = multiple.sub(("\\1\\4\\5 then scale by " + factor).str(), text);
   }

@@ -114,6 +114,12 @@ llvm::Error Reader::checkWords() {
         known |= index.mentions(stage.operation, token.text);
     static const std::set<StringRef> counts = {"count", "counting"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    // "of 5000 positive floats": what they are, not which of them
+    static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
+    bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&
+                         at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
+    if (describesData)
+      continue;
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // "…, then multiply it by B": a step of its own that was not understood

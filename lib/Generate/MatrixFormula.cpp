@@ -75,6 +75,12 @@ static std::string withoutTarget(StringRef text) {
 
 std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex coefficient("((^|[-+=(:]) *[0-9]+(\\.[0-9]+)?) +([A-Za-z])($|[^A-Za-z0-9_ ]| +[^0-9 ])");
+  // "compute a - b"
+  static const llvm::Regex difference("(^|[^A-Za-z0-9_])(compute|calculate|return|form|get) ([a-z]) *([-+]) *([a-z])($|[ ,;]|[.]$|[.] )");
+  llvm::SmallVector<StringRef, 8> sides;
+  if (difference.match(text, &sides))
+    return matrixProductsInWords(
+        difference.sub(sides[4] == "-" ? "\\1\\2 vector subtract\\6" : "\\1\\2 vector add\\6", text));
   if (coefficient.match(text)) // "y - 0.5 x"
     return matrixProductsInWords(coefficient.sub("\\1 * \\4\\5", text));
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
