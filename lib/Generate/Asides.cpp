@@ -166,6 +166,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "\\1\\3\\5"},
       {"(^|[^a-z])logit of", "\\1logit function of"},
       {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
+      {"(create|make|generate|build|produce|allocate) (.*) (all )?(elements )?(equal|set) to", "fill \\2 with"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
       {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",

@@ -150,7 +150,7 @@ bool Reader::assignBeside(size_t at) {
     offer("batch", Span{{at}}, 9);
   // "twelve floats" are so many, "two vectors" are the operands.
   bool counts = value > 4 && at + 1 < tokens.size() && tokens[at + 1].raw.back() == 's' &&
-                (typeAt.count(at + 1) || tokens[at + 1].text == "element");
+                (typeAt.count(at + 1) || tokens[at + 1].text == "element" || (best && best->span.at.front() == at + 1));
   if (!best || inOne || (tokens[at].spelled && best->name == "n" && !counts))
     return false;
   if (!setNumber(best->name, value, at))
@@ -183,6 +183,10 @@ void Reader::assignMissing() {
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         inTitle |= stage.operation->reals.empty() && StringRef(stage.operation->title).contains(tokens[at].raw);
+    // "a vector of 10 doubles to each row of a 32x10 matrix"
+    bool countsElements = at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element") &&
+                          tokens[at + 1].raw.back() == 's' &&
+                          llvm::any_of(tokens, [](const Token &token) { return token.isShape(); });
     if (isFlag || inTitle)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
@@ -190,7 +194,7 @@ void Reader::assignMissing() {
                  return wanted.name == size.first && at > 0 && llvm::is_contained(*wanted.words, tokens[at - 1].raw);
                };
                return given[size.first] && double(size.second) == tokens[at].values[0] &&
-                      (size.second >= 16 || llvm::any_of(numbersWanted(), isNamed));
+                      (size.second >= 16 || countsElements || llvm::any_of(numbersWanted(), isNamed));
              }))
       used[at] = true; // said again
     else
