@@ -68,6 +68,12 @@ llvm::Error Reader::checkWords() {
     if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "a different threshold per channel"
+    bool varies = false;
+    for (size_t next = at + 1; token.raw == "different" && next < std::min(at + 5, tokens.size()); ++next)
+      varies |= tokens[next].text == "each" && next > at + 1;
+    if (varies)
+      return refuse("what is different for each is not offered by " + heavy.op->name);
     // "with reset every 10 elements"
     bool isPeriod = token.raw == "every" && at + 1 < tokens.size() && tokens[at + 1].isNumber() && tokens[at + 1].values[0] > 1 &&
                     llvm::none_of(heavy.op->sizes, [](const Size &size) { return size.name == "stride" || size.name == "length"; });
@@ -128,6 +134,10 @@ llvm::Error Reader::checkWords() {
                                               "normaliz", "exp",  "revers",   "reduc"};
     bool ofStage =
         llvm::any_of(stageSpans, [&](const Span &span) { return span.at.front() > at && span.at.front() < at + 5; });
+    // "normalise a histogram": what is to be done first
+    if (steps.count(token.text) && !ofStage && at == 0 && !known && !filler && !isLabel(at) &&
+        !(token.text == "convolution" && heavy.op->group == "Stencils"))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" &&
         !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");

@@ -257,7 +257,7 @@ llvm::Error Reader::chooseOperations() {
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
                                           ((at != match.first() || !match.op->isStage) &&
-                                           vocabulary.isFiller(tokens[at].text));
+                                           vocabulary.isFiller(tokens[at].text) && tokens[at].text != "product");
                                  }) &&
                     llvm::any_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
     if (!elaborates && heavy.op && !match.op->isStage) {
