@@ -167,6 +167,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z])logit of", "\\1logit function of"},
       {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
       {"(create|make|generate|build|produce|allocate) (.*) (all )?(elements )?(equal|set) to", "fill \\2 with"},
+      {"^(the )?nearest (integers|whole numbers) of", "round each of"},
+      {"\\(f ?- ?32\\) ?[*x] ?5 ?/ ?9", "fahrenheit to celsius"},
+      {"3 ?x ?3 median($|[^a-z]+[^f])", "median filter 3x3\\1"},
+      {"(double|quad)-double", "quad precision"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
       {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",

@@ -41,8 +41,8 @@ static std::string withoutTarget(StringRef text) {
   static const llvm::Regex inParentheses(
       "\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([A-Z])(\\^T|\\.T|')? *(\\)|\\+ *[a-z] *\\)|\\+)"),
       cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"),
-      leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
-      rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
+      leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z0-9]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
+      rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z0-9]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
       affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
   static const llvm::Regex applied("\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([xuv])\\)"); // "relu(A x)"
   llvm::SmallVector<StringRef, 8> groups;

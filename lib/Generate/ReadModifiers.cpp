@@ -215,6 +215,11 @@ llvm::Error Reader::applyModifiers() {
         return error;
   bool isOfSequence = llvm::all_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.shapes[0].size() == 1; });
   for (const Modifier &modifier : modifiers) {
+    // "log-sum-exp with weights"
+    size_t before = modifier.span.at[0] ? modifier.span.at[0] - 1 : 0;
+    if (modifier.name == "weighted" && modifier.soft && heavy.op->group == "Reductions" && tokens[before].raw == "with" &&
+        !choiceOffers(*heavy.op, "weighted"))
+      return refuse(heavy.op->name + " is not offered with weights");
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
     if (hasAxis || !isAxis(modifier)) {

@@ -104,7 +104,7 @@ bool Reader::assignBeside(size_t at) {
         bool isPlural = wanted.target && tokens[next].text == "element" && tokens[next].raw.back() == 's';
         // "512 double samples" are as near as "512 samples".
         size_t between = next - at - 1;
-        for (size_t other = at + 1; other < next; ++other)
+        for (size_t other = at + 1; other < next && !wanted.target; ++other)
           between -= typeAt.count(other);
         if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
           offer(wanted.name, *span, (between == 0 ? 6 : between == 1 ? 3 : 1) + int(phrase.size()));

@@ -392,6 +392,12 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
       stage.reals[real.name] = real.value;
     // What only moves elements may as well do so behind the stage.
     bool isMoved = heavy.op && heavy.op->definitions.count("moves") && match.op->operands.empty();
+    // "with ReLU on the input A"
+    size_t next = match.span.at.back() + 1;
+    static const std::set<StringRef> inputs = {"input", "inputs", "operand", "operands"};
+    bool onInput = next + 2 < tokens.size() && (tokens[next].raw == "on" || tokens[next].raw == "to") &&
+                   (inputs.count(tokens[next + 1].raw) || inputs.count(tokens[next + 2].raw));
+    isMoved |= onInput && heavy.op;
     (seen && !isMoved ? result.after : result.before).push_back(std::move(stage));
   }
   auto perColumn = [](const Stage &stage) {
