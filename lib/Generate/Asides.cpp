@@ -171,6 +171,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"\\(f ?- ?32\\) ?[*x] ?5 ?/ ?9", "fahrenheit to celsius"},
       {"3 ?x ?3 median($|[^a-z]+[^f])", "median filter 3x3\\1"},
       {"(double|quad)-double", "quad precision"},
+      {"gelu \\([^()]*erf[^()]*\\)", "gelu"},
+      {"std::greater(<[a-z]*>)?(\\(\\))?", "descending"},
+      {"^([a-z])\\.t (for|of|on)", "transpose \\2"},
+      {"cublas([sdh][a-z]+)", "\\1"},
+      {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
       {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",
@@ -321,12 +326,13 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"adaptive_?(avg|average)_?pool2d ?\\(( *[a-z]+ *,)? *\\(? *1 *(, *1 *\\))?", "global average pool ( "},
       {"linear ?\\( *([0-9]+), *([0-9]+)", "linear layer ( \\1 input features, \\2 output features"},
       {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
-      {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)",
-       "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
+      {"conv2d ?\\( *([0-9]+), *([0-9]+), *(kernel_size *= *)?([0-9]+)",
+       "conv2d ( \\1 input channels, \\2 output channels, \\4x\\4 filter"},
       {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},
       {"embedding ?\\( *([0-9]+), *([0-9]+)", "embedding ( table of \\1x\\2"},
       {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
       // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
+      {"return_(inverse|counts?|index|indices) *= *true", "unofferedoption"},
       {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
       {"(,|;|and)? *unreachable [^.;,]*", " "},
       // "x W + bias"

@@ -157,7 +157,8 @@ bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier)
 
 /// "dim=0", "axis 1": vectors have axes of this kind, too.
 bool Reader::isNamedByNumber(const Modifier &axis) const {
-  return llvm::any_of(axis.span.at, [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
+  auto says = [&](StringRef word) { return llvm::any_of(axis.span.at, [&](size_t at) { return tokens[at].raw == word; }); };
+  return (says("dim") || says("axis")) && !says("1");
 }
 
 llvm::Error Reader::applyModifiers() {

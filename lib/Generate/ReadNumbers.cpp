@@ -85,7 +85,8 @@ bool Reader::assignBeside(size_t at) {
         continue;
       }
       // "10000 ints": that many elements.
-      if (!wanted.target && wanted.name == "n" && heavy.op->sizes[0].name == "n" && typeAt.count(at + 1))
+      bool countsAll = wanted.name == "n" ? heavy.op->sizes[0].name == "n" : wanted.name == "cols" && text == "element";
+      if (!wanted.target && countsAll && typeAt.count(at + 1))
         offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 7 : 3);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
       // features".
