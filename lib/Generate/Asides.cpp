@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
 #include "optiml/Generate/Words.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Regex.h"
 
@@ -14,11 +15,14 @@ using namespace optiml::gen;
 using llvm::StringRef;
 
 /// Replaces every match of `pattern` by `by` (\1 is its first group).
-static std::string replaceAll(std::string text, StringRef pattern, StringRef by) {
-  llvm::Regex regex(pattern);
+static std::string replaceAll(std::string text, const llvm::Regex &regex, StringRef by) {
   for (unsigned times = 0; times < 20 && regex.match(text); ++times)
     text = regex.sub(by, text);
   return text;
+}
+
+static std::string replaceAll(std::string text, StringRef pattern, StringRef by) {
+  return replaceAll(std::move(text), llvm::Regex(pattern), by);
 }
 
 /// A sentence ends at a line's end, or at a point with white space behind it.
@@ -278,7 +282,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "an array containing 1000 floats", "times the transpose of a 64x256 matrix", "2^x"
       {"(containing|that contains?|which contains?|holding|that holds?|comprising|consisting of) (exactly |about )?([0-9]+[0-9,.^a-z]* [a-z])",
        "of \\3"},
-      {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other )?([0-9]+ ?x ?[0-9]+)", "\\1 b transposed \\5"},
+      {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)", "\\1 b transposed \\5"},
       {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ", "a transposed \\2\\3 matrix times "},
       {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
       // "a third-degree polynomial", "the distinct values in sorted order", "a single tridiagonal system"
@@ -345,8 +349,14 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])720p", "\\1 1280x720"},
       {"(^|[^a-z0-9_])full[- ]hd", "\\1 1920x1080"},
   };
-  for (const Rule &rule : rules)
-    text = replaceAll(std::move(text), rule.pattern, rule.by);
+  static const std::vector<llvm::Regex> patterns = [] { // compiled once
+    std::vector<llvm::Regex> result;
+    for (const Rule &rule : rules)
+      result.emplace_back(rule.pattern);
+    return result;
+  }();
+  for (auto [pattern, rule] : llvm::zip(patterns, rules))
+    text = replaceAll(std::move(text), pattern, rule.by);
   // "100x75 times 75x50"
   static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");

@@ -83,7 +83,8 @@ llvm::Error Reader::checkSizes() {
       given[size.total] = true;
     }
     // "10000 nodes and 50000 edges" are 5 edges each.
-    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total]; total > 0 && given[size.name] && value >= total) {
+    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total];
+        total > 0 && given[size.name] && value >= total) {
       if (value % total)
         return refuse(heavy.op->name + " takes a number of " + size.words[0] + "s that is a multiple of " + size.total +
                       " (the same number each), not " + std::to_string(value));

@@ -96,6 +96,9 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β|[0-9.]+) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
       plusTarget("(^|[^A-Za-z0-9_])([Cc] *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *|y *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *)([Cy])($|[^A-Za-z0-9_*])"),
       scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β|[0-9.]+) *[*·]? *y($|[^A-Za-z0-9_])");
+  static const llvm::Regex untargeted("(^|[^A-Za-z0-9_=*] *)((alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|[0-9.]+) *[*·]? *C($|[^A-Za-z0-9_]))");
+  if (!scaled.match(text) && untargeted.match(text) && !text.contains('='))
+    return matrixProductsInWords(untargeted.sub("\\1C = \\2", text));
   if (plusTarget.match(text)) // "y = 2 A x + y"
     return matrixProductsInWords(plusTarget.sub("\\1\\2 1 * \\7\\8", text));
   // "C = 2 A B + 0.5 C" names the scalars' values.

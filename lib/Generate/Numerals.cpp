@@ -36,10 +36,13 @@ constexpr std::array<StringRef, 20> units = {"",        "one",     "two",       
                                              "five",    "six",     "seven",     "eight",    "nine",
                                              "ten",     "eleven",  "twelve",    "thirteen", "fourteen",
                                              "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"},
-                                   ordinals = {"",          "",           "",            "",           "fourth",
-                                               "fifth",     "sixth",      "seventh",     "eighth",     "ninth",
-                                               "tenth",     "eleventh",   "twelfth",     "thirteenth", "fourteenth",
-                                               "fifteenth", "sixteenth",  "seventeenth", "eighteenth", "nineteenth"};
+                                    ordinals = {"",           "",           "",
+                                                "",           "fourth",     "fifth",
+                                                "sixth",      "seventh",    "eighth",
+                                                "ninth",      "tenth",      "eleventh",
+                                                "twelfth",    "thirteenth", "fourteenth",
+                                                "fifteenth",  "sixteenth",  "seventeenth",
+                                                "eighteenth", "nineteenth"};
 constexpr std::array<StringRef, 10> tens = {"",      "",      "twenty",  "thirty", "forty",
                                             "fifty", "sixty", "seventy", "eighty", "ninety"};
 
@@ -133,14 +136,16 @@ std::string optiml::gen::numeralsInDigits(StringRef text) {
     }
     // "a hundred thousand" and single small words are read later; "two million-element vectors" are two.
     bool isSmall = numeral.words == 1 && !numeral.isOrdinal && numeral.value() < 30;
-    static const std::set<StringRef> ofOrdinal = {"power",  "largest", "smallest", "biggest", "greatest", "highest",
-                                                  "lowest", "percentile", "root",  "max",     "min",      "maximum",
-                                                  "minimum", "order"};
-    bool isRank = next < words.size() && (ofOrdinal.count(words[next].text) || text.slice(0, words[at].begin).ends_with("to the "));
+    static const std::set<StringRef> ofOrdinal = {"power",   "largest", "smallest",   "biggest", "greatest",
+                                                  "highest", "lowest",  "percentile", "root",    "max",
+                                                  "min",     "maximum", "minimum",    "order"};
+    bool isRank = next < words.size() &&
+                  (ofOrdinal.count(words[next].text) || text.slice(0, words[at].begin).ends_with("to the "));
     isRank |= next == words.size() && text.slice(0, words[at].begin).ends_with("to the ");
     if (!numeral.words || isSmall || (numeral.isOrdinal && !isRank))
       continue;
-    result += text.slice(copied, words[at].begin).str() + std::to_string(numeral.value()) + (numeral.isOrdinal ? "th" : "");
+    result +=
+        text.slice(copied, words[at].begin).str() + std::to_string(numeral.value()) + (numeral.isOrdinal ? "th" : "");
     copied = endOf(next - 1);
     at = next - 1;
   }

@@ -69,6 +69,11 @@ bool Reader::assignBeside(size_t at) {
     if (!best || rank > best->rank)
       best = Candidate{name, span, rank};
   };
+  auto isPluralType = [&](size_t word) { // "64-bit integers"
+    while (typeAt.count(word + 1))
+      ++word;
+    return typeAt.count(word) && tokens[word].raw.back() == 's';
+  };
   static const std::vector<std::string> between = {"=",     "of",     "is",   "size", "equal",  "to",
                                                    "a",     "length", "be",   "at",   "width",  "number",
                                                    "count", "value",  "with", "has",  "having", "exactly"};
@@ -87,7 +92,7 @@ bool Reader::assignBeside(size_t at) {
       // "10000 ints": that many elements.
       bool countsAll = wanted.name == "n" ? heavy.op->sizes[0].name == "n" : wanted.name == "cols" && text == "element";
       if (!wanted.target && countsAll && typeAt.count(at + 1))
-        offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 7 : 3);
+        offer(wanted.name, Span{{at + 1}}, isPluralType(at + 1) ? 7 : 3);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
       // features".
       static const std::set<std::string> before = {"and",  "to", "from", "between", "in", "by",
@@ -140,7 +145,7 @@ bool Reader::assignBeside(size_t at) {
     offer("steps", Span{{at}}, 4);
   // "add two vectors" counts the vectors.
   bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
-               (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
+               (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to" || tokens[at - 1].raw == "length");
   // "ten 20x20 matrix products"
   bool isCount = value > 1 && !heavy.span.at.empty() && at <= heavy.first() && heavy.first() - at < 6 &&
                  !given["batch"] && result.sizes.count("batch") && heavy.op->group == "Linear algebra";
@@ -150,7 +155,7 @@ bool Reader::assignBeside(size_t at) {
   if (isCount)
     offer("batch", Span{{at}}, 9);
   // "twelve floats" are so many, "two vectors" are the operands.
-  bool counts = value > 4 && at + 1 < tokens.size() && tokens[at + 1].raw.back() == 's' &&
+  bool counts = value > 4 && at + 1 < tokens.size() && (tokens[at + 1].raw.back() == 's' || isPluralType(at + 1)) &&
                 (typeAt.count(at + 1) || tokens[at + 1].text == "element" || (best && best->span.at.front() == at + 1));
   if (!best || inOne || (tokens[at].spelled && best->name == "n" && !counts))
     return false;
@@ -356,7 +361,7 @@ llvm::Error Reader::assignNumbers() {
         tokens[at].values[0] = side;
       else if (isTotal)
         continue;
-      if (!done && integral && value >= 16 && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
+      if (!done && integral && (value >= 16 || counts == "element") && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
           llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
         for (const auto &[name, v] : values)
           done |= setNumber(name, double(v), at);
