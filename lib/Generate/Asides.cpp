@@ -180,6 +180,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"^([a-z])\\.t (for|of|on)", "transpose \\2"},
       {"cublas([sdh][a-z]+)", "\\1"},
       {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},
+      {"([0-9]+)th power of (each|every|all)", "to the power \\1 of \\2"},
+      {"(^|[^a-z-])(partially |fully )?pivoted", "\\1unofferedoption"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
       {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",

@@ -74,6 +74,11 @@ llvm::Error Reader::checkWords() {
       varies |= tokens[next].text == "each" && next > at + 1;
     if (varies)
       return refuse("what is different for each is not offered by " + heavy.op->name);
+    // "tanh of the product of two vectors", where nothing multiplies
+    static const std::set<StringRef> ofTwo = {"product", "sum", "difference", "quotient", "ratio"};
+    if (ofTwo.count(token.raw) && at + 2 < tokens.size() && tokens[at + 1].raw == "of" && tokens[at + 2].raw == "two" &&
+        !index.mentions(heavy.op, token.text))
+      return refuse("what '" + token.raw + " of two' has to do with " + heavy.op->name + " is not clear");
     // "with reset every 10 elements"
     bool isPeriod = token.raw == "every" && at + 1 < tokens.size() && tokens[at + 1].isNumber() && tokens[at + 1].values[0] > 1 &&
                     llvm::none_of(heavy.op->sizes, [](const Size &size) { return size.name == "stride" || size.name == "length"; });
