@@ -5,18 +5,24 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
+#include "optiml/Generate/Words.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Regex.h"
 
 using namespace optiml;
+using namespace optiml::gen;
 using llvm::StringRef;
 
 /// Replaces every match of `pattern` by `by` (\1 is its first group).
-static std::string replaceAll(std::string text, StringRef pattern, StringRef by) {
-  llvm::Regex regex(pattern);
+static std::string replaceAll(std::string text, const llvm::Regex &regex, StringRef by) {
   for (unsigned times = 0; times < 20 && regex.match(text); ++times)
     text = regex.sub(by, text);
   return text;
+}
+
+static std::string replaceAll(std::string text, StringRef pattern, StringRef by) {
+  return replaceAll(std::move(text), llvm::Regex(pattern), by);
 }
 
 /// A sentence ends at a line's end, or at a point with white space behind it.
@@ -76,8 +82,38 @@ bool optiml::gen::examplesAreIntegers(StringRef text) {
   return list.match(text) && !fraction.match(text);
 }
 
+/// "[0, 10), [10, 20), ... [90, 100)" are ten bins between 0 and 100.
+static std::string tenths(std::string text) {
+  static const llvm::Regex intervals("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *(and )?\\[ *[0-9.]+ *, *[0-9.]+ *\\)"
+                                     "[^[]*(\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^[]*)*\\[ *([0-9.]+) *, *([0-9.]+) *[])]");
+  static const llvm::Regex open("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^a-z]*(\\.\\.\\.|…)"),
+      range("(between|from) (-?[0-9.]+) (and|to) (-?[0-9]+(\\.[0-9]+)?)");
+  llvm::SmallVector<StringRef, 8> groups;
+  double low, next, high;
+  llvm::SmallVector<StringRef, 8> ends;
+  static const llvm::Regex goesOn("(\\.\\.\\.|…) *,? *(and |to )?\\[");
+  if (!goesOn.match(text) && open.match(text, &groups) && range.match(text, &ends) && !groups[1].getAsDouble(low) &&
+      !groups[2].getAsDouble(next) && !ends[4].getAsDouble(high) && next > low && high > next) // "[0, 10), [10, 20), ..."
+    return open.sub("a histogram with " + std::to_string(int((high - low) / (next - low) + 0.5)) + " bins,", text);
+  if (!intervals.match(text, &groups) || groups[1].getAsDouble(low) || groups[2].getAsDouble(next) ||
+      groups[6].getAsDouble(high) || next <= low || high <= next)
+    return text;
+  std::string bins = std::to_string(int((high - low) / (next - low) + 0.5));
+  return intervals.sub("a histogram between " + groups[1].str() + " and " + groups[6].str() + ", with " + bins + " bins,", text);
+}
+
+/// "dropout p=0.1" drops a tenth.
+static std::string keepProbability(std::string text) {
+  static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
+  llvm::SmallVector<StringRef, 8> groups;
+  double share;
+  if (!dropped.match(text, &groups) || groups[6].getAsDouble(share))
+    return text;
+  return dropped.sub("dropout with keep probability " + shortestNumber(1 - share), text);
+}
+
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = withoutExamples(request);
+  std::string text = tenths(withoutExamples(request));
   struct Rule {
     StringRef pattern, by;
   };
@@ -113,7 +149,43 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "\\1 2nd \\2"},
       {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)",
        "\\1 3rd \\2"},
+      // "For my project I need ...", "..., for a CUDA class"
+      {"^(for|in) (a|an|my|our|the|some) [a-z -]*(code|project|class|course|homework|simulation|application|app|solver|pipeline|game|demo|"
+       "paper|thesis|assignment|benchmark|package|study)(,| i | we | please | write )",
+       "\\4 "},
+      {",? for (my|our|an?) [a-z -]*(class|course|homework|demo|assignment|project|lecture|tutorial|thesis|paper|benchmark)($|[.,;])",
+       "\\3"},
+      {"(^|[^a-z0-9_])(gpt|llama|resnet|vgg|yolo|efficientnet|mobilenet|densenet|inception|bert|t5|gemma|qwen|mistral|phi)[- ]?v?[0-9]+"
+       "(\\.[0-9]+)?b?($|[^a-z0-9.])",
+       "\\1\\4"},
+      {"(^|[^a-z0-9_])u-net", "\\1unet"},
+      // "[512, 768] x [768, 3072]", "KL(p || q)", "mean pooling over 100 tokens"
+      {"[[(]([0-9]+) *, *([0-9]+)[])] *(x|times|by|\\*|@) *[[(]([0-9]+) *, *([0-9]+)[])]", "\\1x\\2 times \\4x\\5"},
+      {"(^|[^a-z0-9_])kl ?\\(", "\\1kl divergence ("},
+      {"(mean|average|max)[- ]?pool(ing)? (over|across) (the )?([0-9]+ )?(tokens|time ?steps|positions)",
+       "\\1 of each column over \\5 rows"},
+      {"(top[- ]?[0-9]+) (gating|routing|selection)", "\\1"},
+      {"square ((half|single|double)[- ]precision |float |double |int |half |dense )?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
+       "]| [^e])",
+       "\\1\\3\\5"},
+      {"(^|[^a-z])logit of", "\\1logit function of"},
+      {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
+      {"(create|make|generate|build|produce|allocate) (.*) (all )?(elements )?(equal|set) to", "fill \\2 with"},
+      {"^(the )?nearest (integers|whole numbers) of", "round each of"},
+      {"\\(f ?- ?32\\) ?[*x] ?5 ?/ ?9", "fahrenheit to celsius"},
+      {"3 ?x ?3 median($|[^a-z]+[^f])", "median filter 3x3\\1"},
+      {"(double|quad)-double", "quad precision"},
+      {"gelu \\([^()]*erf[^()]*\\)", "gelu"},
+      {"std::greater(<[a-z]*>)?(\\(\\))?", "descending"},
+      {"^([a-z])\\.t (for|of|on)", "transpose \\2"},
+      {"cublas([sdh][a-z]+)", "\\1"},
+      {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},
+      {"([0-9]+)th power of (each|every|all)", "to the power \\1 of \\2"},
+      {"(^|[^a-z-])(partially |fully )?pivoted", "\\1unofferedoption"},
+      {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
+      {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",
+       "1 where above \\5"},
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when) ", "\\1 \\2 "},
@@ -127,7 +199,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(sum|mean|average|max|maximum|min|minimum)( of)?( the)? (each|every) ([0-9]+ ?x ?[0-9]+) (block|tile)",
        "\\1 pool \\5"},
       {"(strided?|stride of|stride) \\(([0-9])\\)", "stride \\2"},
-      {"^(are|is) (the |an? |this )?([a-z ]*) sorted", "whether sorted \\3"},
+      {"^(are|is) (the |an? |this )?([a-z0-9 ^,-]*) sorted", "whether sorted \\3"},
       {"(^|[^a-z0-9_])where ?\\(", "\\1select by condition ("},
       {"(^|[^a-z0-9_])merge[- ]sort($|[^a-z])", "\\1mergesort\\2"},
       {"(^|[^a-z0-9_])([0-9]+)-body( problem)?", "\\1n body with \\2 bodies"},
@@ -151,7 +223,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},
       {"(median|box|gaussian)( filter| blur)? 3 ?x ?3($|[^0-9])", "\\1 filter 3x3\\3"},
       {"(^|[^a-z0-9_])mc (pi|option|estimate)", "\\1monte carlo \\2"},
-      {"(^|[^a-z0-9_])2 (sorted )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
+      {"(^|[^a-z0-9_])2 (sorted |float |double |int |unsigned |half |integer |dense |equal |real )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
       {" *== *(-?[0-9])", " equal to \\1"},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
       {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest) ([0-9]+) "
@@ -161,8 +233,71 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"\\(? *([0-9]+ *x *[0-9]+) *\\) *[*@] *\\(? *([0-9]+ *x *[0-9]+) *\\)?", " matrix multiply \\1 and \\2 "},
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
+      {"adaptive (average|avg|mean|max) pool(ing)?( 2d)?( layer)? to( an?| size)? 1 ?x ?1( output)?", "global \\1 pooling"},
+      {"group_?norm ?\\( *([0-9]+) *, *([0-9]+) *\\)", "group norm with \\1 groups, \\2 channels"},
+      {"(batch|instance)_?norm(2d)? ?\\( *([0-9]+) *\\)", "\\1 norm with \\3 channels"},
+      {"(max|min|average|mean|avg)[- ]?pool(ing)? (of|over|on) ([0-9][0-9,.kme^]*( million| thousand)?) "
+       "(floats?|doubles?|samples?|elements?|values?|halfs?)",
+       "1d \\1 pooling of \\4 \\6"},
+      // Where results go, and what is false where it is not true.
+      {",?( and)? (store|save|write|put|record|place) (the |all |each |its |your )*(results?|counts?|output|answers?|sums?|ranks?|values?) "
+       "(back )?(in|into|to) (the )?(vector |array |matrix |variable |list )?[\"'`]?(bins|output|out|result|results|ranks|hull|mask|counts|[a-z])"
+       "[\"'`]?($|[.,;])",
+       "\\10"},
+      {",? (and )?(return )?false otherwise", ""},
+      {"(each|every) (pixel|cell|element|point|value) (of [a-z`]+ )?(is|will be|becomes|gets) (replaced (by|with) )?(a |the )?weighted sum of "
+       "(its|the) [a-z ]*neighbou?r[a-z]*( pixels| values)?",
+       " "},
+      {"returns? true (if|when|iff)", "whether"},
+      {"[a-z] is an? (0[-/]1|0/1|binary|zero-one) matrix", " "},
+      {"(between|from|in) (-?[0-9.]+) (and|to) (-?[0-9]+\\.?[0-9]*),? *\\(?(both )?inclusive(ly)?\\)?", "\\1 \\2 \\3 \\4"},
+      {"(^|[^a-z0-9_])sparse (csr |coo |csc )?matrices", "\\1two sparse matrix"},
+      {"([0-9]+) (input|in) (and|,) ([0-9]+) (output|out) (channels|features|units|neurons|filters)",
+       "\\1 input \\6, \\4 output \\6"},
+      {"(,? (and|or))? ?(a )?(0|zero) (for|in) (the rest|all (the )?others?|the others?|every(thing)? else|all (the )?other (elements|values))", " "},
+      {"(row|column) (number|index|position) (of|where)", "index \\3"},
+      {"(as|into|form) (l *\\*? *l\\^t|ll\\^t|l \\* l')($|[^a-z0-9_])", "cholesky \\3"},
+      {"multipl[a-z]* (.*) by pi ?/ ?180", "\\1 degrees to radians "},
+      {" mod ([0-9])", " modulo \\1"},
+      {"base[- ]ten", "base 10"},
+      {"base[- ]two", "base 2"},
+      {"([a-z0-9]) (million|thousand|billion)s($|[^a-z])", "\\1 \\2\\3"},
+      {"([0-9]+\\^3|[0-9]+ ?x ?[0-9]+ ?x ?[0-9]+) (float |double )?(cube|box|block)", "\\1 \\2grid"},
+      {"(in|of|inside) (a|the) cube($|[^a-z])", "in 3d \\3"},
+      {"double the (resolution|size) of", "upsample by a factor of 2 "},
+      {"triple the (resolution|size) of", "upsample by a factor of 3 "},
+      {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
+      {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},
+      {"([0-9]+) (elements? |entries |values? )?long($|[.,;)])", "length \\1\\3"},
+      {"(points?|queries|vertices) (in|of|on) the (2d |xy )?plane", "\\1 in 2d"},
+      {"([^a-z0-9_]|^)(two|2) (raised to|to the power of) (each|every|the|x)", "\\1exp2 of \\4"},
+      // "is the array sorted?", "limit x to [-1, 1]"
+      {"^(.*(array|vector|list|sequence)[a-z0-9 ]*) sorted *\\?", "whether sorted \\1"},
       {"(linear|dense|fully[- ]connected)( layer)?( of| from|:|,)? *([0-9]+) *(->|to) *([0-9]+)",
        "linear layer \\4 input features, \\6 output features"},
+      // "1024 pixels wide and 768 pixels high", "the upper quartile", "raised to the third power"
+      {"([0-9]+)[- ]*(pixels?|px|cells?|points?|elements?)?[- ](wide|in width|across)($|[^a-z])", "\\1 width\\4"},
+      {"([0-9]+)[- ]*(pixels?|px|cells?|points?|elements?)?[- ](high|tall|in height)($|[^a-z])", "\\1 height\\4"},
+      {"(lower|first) quartile", "25th percentile"},
+      {"(upper|third) quartile", "75th percentile"},
+      {"to the (third power|power of three)", "to the power of 3"},
+      // "an array containing 1000 floats", "times the transpose of a 64x256 matrix", "2^x"
+      {"(containing|that contains?|which contains?|holding|that holds?|comprising|consisting of) (exactly |about )?([0-9]+[0-9,.^a-z]* [a-z])",
+       "of \\3"},
+      {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)", "\\1 b transposed \\5"},
+      {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ", "a transposed \\2\\3 matrix times "},
+      {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
+      // "a third-degree polynomial", "the distinct values in sorted order", "a single tridiagonal system"
+      {"(third|3rd|3)[- ](degree|order) polynomials?|polynomials? of (degree (3|three)|third degree)", "cubic polynomial"},
+      {"(distinct|unique|different)( values| elements| numbers)?([a-z0-9 ]*) in (sorted|ascending|increasing) order",
+       "unique\\2\\3"},
+      {"(^|[^a-z0-9_])(a single|just one|only one) (tridiagonal|linear|dense|system|matrix|image|problem)", "\\1one \\3"},
+      // "above 0.5 to 1 and all others to 0"
+      {"(to|with|become|are|is) (1|one)( and|,| and set)* (all |every |the )*(others?|rest|remaining)( elements| values| ones)?( "
+       "to| become| are)? (0|zero)",
+       "\\1 1"},
+      // "The kernel is launched with at least as many threads as values in x."
+      {"the kernel (is|will be) launched[^.]*(\\.|$)", " "},
       // "3x3/2", "half a million"
       {"(^|[^a-z0-9_])([0-9]+ ?x ?[0-9]+) ?/ ?([0-9]+)", "\\1\\2 stride \\3"},
       {"(^|[^a-z0-9_])half a? ?million", "\\1 500 thousand"},
@@ -197,12 +332,13 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"adaptive_?(avg|average)_?pool2d ?\\(( *[a-z]+ *,)? *\\(? *1 *(, *1 *\\))?", "global average pool ( "},
       {"linear ?\\( *([0-9]+), *([0-9]+)", "linear layer ( \\1 input features, \\2 output features"},
       {"conv1d ?\\( *(1, *1, *)?([0-9]+)", "conv1d ( \\2 taps "},
-      {"conv2d ?\\( *([0-9]+), *([0-9]+), *([0-9]+)",
-       "conv2d ( \\1 input channels, \\2 output channels, \\3x\\3 filter"},
+      {"conv2d ?\\( *([0-9]+), *([0-9]+), *(kernel_size *= *)?([0-9]+)",
+       "conv2d ( \\1 input channels, \\2 output channels, \\4x\\4 filter"},
       {"pool([123])d ?\\( *([0-9]+) *([,)])", "pool\\1d ( window \\2 \\3"},
       {"embedding ?\\( *([0-9]+), *([0-9]+)", "embedding ( table of \\1x\\2"},
       {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
       // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
+      {"return_(inverse|counts?|index|indices) *= *true", "unofferedoption"},
       {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
       {"(,|;|and)? *unreachable [^.;,]*", " "},
       // "x W + bias"
@@ -215,13 +351,37 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])720p", "\\1 1280x720"},
       {"(^|[^a-z0-9_])full[- ]hd", "\\1 1920x1080"},
   };
-  for (const Rule &rule : rules)
-    text = replaceAll(std::move(text), rule.pattern, rule.by);
+  static const std::vector<llvm::Regex> patterns = [] { // compiled once
+    std::vector<llvm::Regex> result;
+    for (const Rule &rule : rules)
+      result.emplace_back(rule.pattern);
+    return result;
+  }();
+  for (auto [pattern, rule] : llvm::zip(patterns, rules))
+    text = replaceAll(std::move(text), pattern, rule.by);
   // "100x75 times 75x50"
   static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
   if (product.match(text) && !named.match(text))
     text = product.sub("matrix multiply \\1 and \\3\\4", text);
+  // "a 3x3 convolution 64 -> 128"
+  static const llvm::Regex channels("(^|[^0-9.x])([0-9]+) *-> *([0-9]+)($|[^0-9.x])"), convolution("conv");
+  if (convolution.match(text))
+    text = channels.sub("\\1 \\2 input channels, \\3 output channels \\4", text);
+  // "half the sum of an array"
+  for (auto [word, factor] : std::initializer_list<std::pair<StringRef, StringRef>>{
+           {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}}) {
+    llvm::Regex multiple(("(^|[^a-z0-9_-])" + word +
+                          " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance|square|square root|cube|difference|sine|cosine|exponential|"
+                          "logarithm|absolute value)($|[^a-z].*)")
+                             .str());
+    text = multiple.sub(("\\1\\4\\5 then scale by " + factor).str(), text);
+  }
+  // How a loss is brought to one number, which those of the library are by the mean.
+  static const llvm::Regex byMean(",? *(with )?((mean|average) reduction|reduction *(=|:|of)? *[\"']?mean[\"']?)");
+  if (StringRef(text).contains("loss") || StringRef(text).contains("error"))
+    text = byMean.sub("", text);
+  text = keepProbability(std::move(text));
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");

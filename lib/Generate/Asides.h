@@ -17,6 +17,9 @@ bool examplesAreIntegers(llvm::StringRef text);
 /// and with the names of picture formats as sizes.
 std::string withoutAsides(llvm::StringRef text);
 
+/// `text` (lower case) with numbers of several words, and ranks ("the sixth power"), in digits.
+std::string numeralsInDigits(llvm::StringRef text);
+
 } // namespace optiml::gen
 
 #endif

@@ -68,6 +68,27 @@ llvm::Error Reader::checkWords() {
     if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "a different threshold per channel"
+    bool varies = false;
+    for (size_t next = at + 1; token.raw == "different" && next < std::min(at + 5, tokens.size()); ++next)
+      varies |= tokens[next].text == "each" && next > at + 1;
+    if (varies)
+      return refuse("what is different for each is not offered by " + heavy.op->name);
+    // "tanh of the product of two vectors", where nothing multiplies
+    static const std::set<StringRef> ofTwo = {"product", "sum", "difference", "quotient", "ratio"};
+    if (ofTwo.count(token.raw) && at + 2 < tokens.size() && tokens[at + 1].raw == "of" && tokens[at + 2].raw == "two" &&
+        !index.mentions(heavy.op, token.text))
+      return refuse("what '" + token.raw + " of two' has to do with " + heavy.op->name + " is not clear");
+    // "with reset every 10 elements"
+    bool isPeriod = token.raw == "every" && at + 1 < tokens.size() && tokens[at + 1].isNumber() && tokens[at + 1].values[0] > 1 &&
+                    llvm::none_of(heavy.op->sizes, [](const Size &size) { return size.name == "stride" || size.name == "length"; });
+    if (isPeriod)
+      return refuse("what 'every " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "sort … by their distance": an order of its own
+    bool byOther = token.raw == "by" && heavy.op->group == "Sorting" && at + 2 < tokens.size() &&
+                   (tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their" || tokens[at + 1].raw == "the");
+    if (byOther && tokens[at + 2].text != "element" && !index.mentions(heavy.op, tokens[at + 2].text) && !used[at + 2])
+      return refuse("what 'by " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "LU of many small matrices"
     static const std::set<StringRef> many = {"many", "several", "multiple", "numerous"};
     for (size_t next = at + 1; many.count(token.raw) && next < std::min(at + 3, tokens.size()); ++next)
@@ -104,6 +125,12 @@ llvm::Error Reader::checkWords() {
         known |= index.mentions(stage.operation, token.text);
     static const std::set<StringRef> counts = {"count", "counting"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    // "of 5000 positive floats": what they are, not which of them
+    static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
+    bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&
+                         at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
+    if (describesData)
+      continue;
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // "…, then multiply it by B": a step of its own that was not understood
@@ -112,6 +139,10 @@ llvm::Error Reader::checkWords() {
                                               "normaliz", "exp",  "revers",   "reduc"};
     bool ofStage =
         llvm::any_of(stageSpans, [&](const Span &span) { return span.at.front() > at && span.at.front() < at + 5; });
+    // "normalise a histogram": what is to be done first
+    if (steps.count(token.text) && !ofStage && at == 0 && !known && !filler && !isLabel(at) &&
+        !(token.text == "convolution" && heavy.op->group == "Stencils"))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" &&
         !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");

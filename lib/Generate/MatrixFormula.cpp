@@ -41,8 +41,8 @@ static std::string withoutTarget(StringRef text) {
   static const llvm::Regex inParentheses(
       "\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([A-Z])(\\^T|\\.T|')? *(\\)|\\+ *[a-z] *\\)|\\+)"),
       cross("(^|[^A-Za-z0-9_=] *)([A-Z]) +x +([A-Z])($|[^A-Za-z0-9_*])"),
-      leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
-      rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
+      leftTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z0-9]+ )([A-Z])(\\^T|\\.T|') *[*@]? *([A-Z])($|[^A-Za-z0-9_*^('])"),
+      rightTransposed("(^|[^A-Za-z0-9_=*+/( ] *|[a-z0-9]+ )([A-Z]) *[*@]? *([A-Z])(\\^T|\\.T|')($|[^A-Za-z0-9_*^(])"),
       affine("(^|[^A-Za-z0-9_=*+] *)([A-Z]) *\\*? *([xuvy]) *\\+ *([a-z])($|[^A-Za-z0-9_*])");
   static const llvm::Regex applied("\\(([A-Z])(\\^T|\\.T|')? *[*@]? *([xuv])\\)"); // "relu(A x)"
   llvm::SmallVector<StringRef, 8> groups;
@@ -74,6 +74,15 @@ static std::string withoutTarget(StringRef text) {
 }
 
 std::string optiml::gen::matrixProductsInWords(StringRef text) {
+  static const llvm::Regex coefficient("((^|[-+=(:]) *[0-9]+(\\.[0-9]+)?) +([A-Za-z])($|[^A-Za-z0-9_ ]| +[^0-9 ])");
+  // "compute a - b"
+  static const llvm::Regex difference("(^|[^A-Za-z0-9_])(compute|calculate|return|form|get) ([a-z]) *([-+]) *([a-z])($|[ ,;]|[.]$|[.] )");
+  llvm::SmallVector<StringRef, 8> sides;
+  if (difference.match(text, &sides))
+    return matrixProductsInWords(
+        difference.sub(sides[4] == "-" ? "\\1\\2 vector subtract\\6" : "\\1\\2 vector add\\6", text));
+  if (coefficient.match(text)) // "y - 0.5 x"
+    return matrixProductsInWords(coefficient.sub("\\1 * \\4\\5", text));
   static const std::string name = "([A-Za-z])(\\^\\{?T\\}?|\\.T|')?";
   static const llvm::Regex product(
       "(^|[^A-Za-z0-9_*+^/-] *)([A-Za-z]) *= *" + name + "( *[*@] *| +)" + name +
@@ -84,12 +93,31 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
       vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
                                                                                                          // vector"
-  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
-      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β) *[*·]? *y($|[^A-Za-z0-9_])");
-  if (scaled.match(text))
-    return scaled.sub("\\1 gemm with alpha and beta \\5", text);
-  if (scaledVector.match(text))
-    return scaledVector.sub("\\1 gemv with alpha and beta \\5", text);
+  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β|[0-9.]+) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
+      plusTarget("(^|[^A-Za-z0-9_])([Cc] *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *|y *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *)([Cy])($|[^A-Za-z0-9_*])"),
+      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β|[0-9.]+) *[*·]? *y($|[^A-Za-z0-9_])");
+  static const llvm::Regex untargeted("(^|[^A-Za-z0-9_=*] *)((alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|[0-9.]+) *[*·]? *C($|[^A-Za-z0-9_]))");
+  if (!scaled.match(text) && untargeted.match(text) && !text.contains('='))
+    return matrixProductsInWords(untargeted.sub("\\1C = \\2", text));
+  if (plusTarget.match(text)) // "y = 2 A x + y"
+    return matrixProductsInWords(plusTarget.sub("\\1\\2 1 * \\7\\8", text));
+  // "C = 2 A B + 0.5 C" names the scalars' values.
+  for (auto [formula, name] : {std::pair(&scaled, "gemm"), std::pair(&scaledVector, "gemv")}) {
+    llvm::SmallVector<StringRef, 8> parts;
+    if (!formula->match(text, &parts))
+      continue;
+    auto valueOf = [&](StringRef scalar) { return llvm::isDigit(scalar[0]) ? " = " + scalar.str() : std::string(); };
+    return formula->sub("\\1 " + std::string(name) + " with alpha" + valueOf(parts[3]) + " and beta" + valueOf(parts[4]) +
+                            " \\5",
+                        text);
+  }
+  static const llvm::Regex update("(^|[^A-Za-z0-9_])A *(\\+=|= *A *\\+) *(alpha|a|α|[0-9.]+)? *[*·]? *[xu] *[*·@]? *[yv](\\^T|\\.T|')");
+  if (update.match(text))
+    return update.sub("\\1 rank one update ", text);
+  static const llvm::Regex times("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *([0-9.]+) *[*·]? *A *[*@·]? *B($|[,;]|[.] |[.]$| +(for|with|in|where|of|and)($|[^a-z]))");
+  llvm::SmallVector<StringRef, 8> parts;
+  if (times.match(text, &parts)) // "C = 0.5 A B"
+    return times.sub("\\1 gemm then scale by " + parts[3].str() + "\\4", text);
   for (const llvm::Regex *tight : {&joined, &applied})
     if (tight->match(text))
       return matrixProductsInWords(tight->sub("\\1\\2 \\4", text));

@@ -30,7 +30,9 @@ llvm::Error Reader::findType() {
     bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" ||
                             tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
     static const std::set<StringRef> roundsTo = {"nearest", "next", "closest"};
-    if (at > 0 && roundsTo.count(tokens[at - 1].raw)) {
+    bool isRounded = at > 1 && (tokens[at - 1].raw == "to" || tokens[at - 1].raw == "into") &&
+                     llvm::any_of(llvm::ArrayRef(tokens).take_front(at), [](const Token &t) { return t.text == "round"; });
+    if (at > 0 && (roundsTo.count(tokens[at - 1].raw) || (isRounded && best == "int"))) {
       use(span);
       continue;
     }
@@ -155,7 +157,8 @@ bool optiml::gen::choiceOffers(const Operation &op, const std::string &modifier)
 
 /// "dim=0", "axis 1": vectors have axes of this kind, too.
 bool Reader::isNamedByNumber(const Modifier &axis) const {
-  return llvm::any_of(axis.span.at, [&](size_t at) { return tokens[at].raw == "dim" || tokens[at].raw == "axis"; });
+  auto says = [&](StringRef word) { return llvm::any_of(axis.span.at, [&](size_t at) { return tokens[at].raw == word; }); };
+  return (says("dim") || says("axis")) && !says("1");
 }
 
 llvm::Error Reader::applyModifiers() {
@@ -213,6 +216,11 @@ llvm::Error Reader::applyModifiers() {
         return error;
   bool isOfSequence = llvm::all_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.shapes[0].size() == 1; });
   for (const Modifier &modifier : modifiers) {
+    // "log-sum-exp with weights"
+    size_t before = modifier.span.at[0] ? modifier.span.at[0] - 1 : 0;
+    if (modifier.name == "weighted" && modifier.soft && heavy.op->group == "Reductions" && tokens[before].raw == "with" &&
+        !choiceOffers(*heavy.op, "weighted"))
+      return refuse(heavy.op->name + " is not offered with weights");
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
     if (hasAxis || !isAxis(modifier)) {

@@ -69,6 +69,11 @@ bool Reader::assignBeside(size_t at) {
     if (!best || rank > best->rank)
       best = Candidate{name, span, rank};
   };
+  auto isPluralType = [&](size_t word) { // "64-bit integers"
+    while (typeAt.count(word + 1))
+      ++word;
+    return typeAt.count(word) && tokens[word].raw.back() == 's';
+  };
   static const std::vector<std::string> between = {"=",     "of",     "is",   "size", "equal",  "to",
                                                    "a",     "length", "be",   "at",   "width",  "number",
                                                    "count", "value",  "with", "has",  "having", "exactly"};
@@ -76,14 +81,24 @@ bool Reader::assignBeside(size_t at) {
   for (const Named &wanted : numbersWanted())
     for (const std::string &text : *wanted.words) {
       std::vector<std::string> phrase = vocabulary.words(text);
+      // "gather 5000 elements from 100000": a phrase with the number in it
+      if (auto number = llvm::find(phrase, "#"); number != phrase.end()) {
+        size_t before = size_t(number - phrase.begin());
+        for (size_t begin = at > before + 2 ? at - before - 2 : 0; begin <= at; ++begin)
+          if (std::optional<Span> span = matchPhrase(tokens, begin, phrase, 1, none); span && span->at[before] == at)
+            offer(wanted.name, Span{{begin}}, 15);
+        continue;
+      }
       // "10000 ints": that many elements.
-      if (!wanted.target && wanted.name == "n" && heavy.op->sizes[0].name == "n" && typeAt.count(at + 1))
-        offer(wanted.name, Span{{at + 1}}, tokens[at + 1].raw.back() == 's' ? 7 : 3);
+      bool countsAll = wanted.name == "n" ? heavy.op->sizes[0].name == "n" : wanted.name == "cols" && text == "element";
+      if (!wanted.target && countsAll && typeAt.count(at + 1))
+        offer(wanted.name, Span{{at + 1}}, isPluralType(at + 1) ? 7 : 3);
       // After the number, perhaps with one word between: "1000 float values", "8 attention heads"; not "1000 16-d
       // features".
       static const std::set<std::string> before = {"and",  "to", "from", "between", "in", "by",
-                                                   "with", "at", "of",   "than",    "for"};
-      bool standsBefore = phrase.size() == 1 && before.count(phrase[0]);
+                                                   "with", "at", "of",   "than",    "for", "above", "over", "below",
+                                                   "under", "exceed", "exceeding", "exceeds"};
+      bool standsBefore = phrase.size() == 1 && (before.count(phrase[0]) || before.count(text));
       auto isDimension = [&](size_t between) {
         return StringRef(tokens[between].raw).ends_with("d") && llvm::isDigit(tokens[between].raw[0]);
       };
@@ -93,8 +108,12 @@ bool Reader::assignBeside(size_t at) {
         if (next > at + 1 && (isDimension(next - 1) || endsCount(tokens[next - 1], next - 1 - at)))
           break;
         bool isPlural = wanted.target && tokens[next].text == "element" && tokens[next].raw.back() == 's';
+        // "512 double samples" are as near as "512 samples".
+        size_t between = next - at - 1;
+        for (size_t other = at + 1; other < next && !wanted.target; ++other)
+          between -= typeAt.count(other);
         if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
-          offer(wanted.name, *span, (next == at + 1 ? 6 : next == at + 2 ? 3 : 1) + int(phrase.size()));
+          offer(wanted.name, *span, (between == 0 ? 6 : between == 1 ? 3 : 1) + int(phrase.size()));
       }
       // Before it: "k = 16", "window size of 5".
       for (size_t back = 1; back <= 4 && back <= at; ++back) {
@@ -105,12 +124,15 @@ bool Reader::assignBeside(size_t at) {
             onlyBetween &= llvm::is_contained(between, tokens[i].raw);
             equals |= tokens[i].raw == "=";
           }
+          // "vocabulary size 30522" is the vocabulary's, not a size of its own.
+          static const std::set<StringRef> extents = {"size", "length", "count", "dim", "dimension"};
+          bool isWhole = span->at.back() + 1 < at && extents.count(tokens[span->at.back() + 1].raw);
           if (span->at.back() < at && onlyBetween)
             offer(wanted.name, *span,
                   (equals          ? 10
                    : text == "top" ? 8
                                    : 5) -
-                      int(at - span->at.back()) + int(phrase.size()));
+                      int(at - span->at.back()) + int(phrase.size()) + 2 * isWhole);
         }
       }
     }
@@ -123,8 +145,19 @@ bool Reader::assignBeside(size_t at) {
     offer("steps", Span{{at}}, 4);
   // "add two vectors" counts the vectors.
   bool inOne = tokens[at].spelled && value == 1 && at > 0 &&
-               (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to");
-  if (!best || inOne || (tokens[at].spelled && best->name == "n"))
+               (tokens[at - 1].raw == "in" || tokens[at - 1].raw == "as" || tokens[at - 1].raw == "to" || tokens[at - 1].raw == "length");
+  // "ten 20x20 matrix products"
+  bool isCount = value > 1 && !heavy.span.at.empty() && at <= heavy.first() && heavy.first() - at < 6 &&
+                 !given["batch"] && result.sizes.count("batch") && heavy.op->group == "Linear algebra";
+  for (size_t next = at + 1; isCount && next < heavy.first(); ++next)
+    isCount = tokens[next].isShape() || typeAt.count(next) || tokens[next].raw == "independent" ||
+              tokens[next].raw == "separate" || tokens[next].raw == "small" || tokens[next].raw == "square";
+  if (isCount)
+    offer("batch", Span{{at}}, 9);
+  // "twelve floats" are so many, "two vectors" are the operands.
+  bool counts = value > 4 && at + 1 < tokens.size() && (tokens[at + 1].raw.back() == 's' || isPluralType(at + 1)) &&
+                (typeAt.count(at + 1) || tokens[at + 1].text == "element" || (best && best->span.at.front() == at + 1));
+  if (!best || inOne || (tokens[at].spelled && best->name == "n" && !counts))
     return false;
   if (!setNumber(best->name, value, at))
     return false;
@@ -151,14 +184,23 @@ void Reader::assignMissing() {
     bool isFlag = tokens[at].values[0] == 1 && at > 1 && tokens[at - 1].raw == "is" &&
                   llvm::any_of(llvm::ArrayRef(tokens).slice(at > 5 ? at - 5 : 0, at > 5 ? 5 : at),
                                [](const Token &token) { return token.text == "flag"; }); // "where the flag is 1"
-    bool inTitle = llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw);
+    bool inTitle = llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].raw) ||
+                   (tokens[at].values[0] < 10 && llvm::is_contained(vocabulary.words(heavy.op->about), tokens[at].raw));
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         inTitle |= stage.operation->reals.empty() && StringRef(stage.operation->title).contains(tokens[at].raw);
+    // "a vector of 10 doubles to each row of a 32x10 matrix"
+    bool countsElements = at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element") &&
+                          tokens[at + 1].raw.back() == 's' &&
+                          llvm::any_of(tokens, [](const Token &token) { return token.isShape(); });
     if (isFlag || inTitle)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
-               return given[size.first] && double(size.second) == tokens[at].values[0] && size.second >= 16;
+               auto isNamed = [&](const Named &wanted) {
+                 return wanted.name == size.first && at > 0 && llvm::is_contained(*wanted.words, tokens[at - 1].raw);
+               };
+               return given[size.first] && double(size.second) == tokens[at].values[0] &&
+                      (size.second >= 16 || countsElements || llvm::any_of(numbersWanted(), isNamed));
              }))
       used[at] = true; // said again
     else
@@ -220,11 +262,45 @@ void Reader::assignPositional() {
     }
 }
 
+/// "512 rows and 2048 columns" of an operation that knows no rows are the shape of its elements.
+void Reader::joinRowsAndColumns() {
+  // "A has 100 rows and 200 columns, B has 200 rows and 300 columns"
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    for (size_t next : {at + 2, at + 3})
+      if (next + 1 < tokens.size() && tokens[at].isNumber() && tokens[next].isNumber() && tokens[at + 1].text == "row" &&
+          tokens[next + 1].text == "column" && (next == at + 2 || tokens[at + 2].raw == "and" || tokens[at + 2].raw == ","))
+        pairs.push_back({at, next});
+  bool takesTwo = llvm::any_of(heavy.op->shapes, [](const ShapeRule &rule) { return rule.words.empty() && rule.shapes.size() == 2; });
+  if (pairs.size() == 2 && takesTwo) {
+    for (auto [rows, columns] : pairs) {
+      tokens[rows].values.push_back(tokens[columns].values[0]);
+      tokens[rows].raw += "x" + tokens[columns].raw;
+      used[rows + 1] = used[columns] = used[columns + 1] = true;
+    }
+    return;
+  }
+  if (llvm::any_of(heavy.op->sizes, [](const Size &size) { return llvm::is_contained(size.words, "row"); }))
+    return;
+  size_t found[2] = {0, 0};
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    for (size_t which : {0, 1})
+      if (tokens[at].isNumber() && !used[at] && !found[which] && tokens[at + 1].text == (which ? "column" : "row"))
+        found[which] = at + 1;
+  if (!found[0] || !found[1])
+    return;
+  Token &rows = tokens[found[0] - 1], &columns = tokens[found[1] - 1];
+  rows.values.push_back(columns.values[0]);
+  rows.raw += "x" + columns.raw;
+  used[found[0]] = used[found[1]] = used[found[1] - 1] = true;
+}
+
 llvm::Error Reader::assignNumbers() {
   for (const Size &size : heavy.op->sizes)
     result.sizes[size.name] = size.value;
   for (const Real &real : heavy.op->reals)
     result.reals[real.name] = real.value;
+  joinRowsAndColumns();
   readLeadingFilter();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
@@ -242,7 +318,10 @@ llvm::Error Reader::assignNumbers() {
   for (size_t at = 0; at < tokens.size(); ++at) // "of points in 3D"
     if (unsigned dim = 0; !used[at] && !given["dim"] && StringRef(tokens[at].raw).ends_with("d") &&
                           !StringRef(tokens[at].raw).drop_back().getAsInteger(10, dim))
-      setNumber("dim", dim, at);
+      if (!setNumber("dim", dim, at) && dim > 3) { // "two 768-d vectors"
+        if (given["n"] || !setNumber("n", dim, at))
+          return refuse("what is '" + tokens[at].raw + "' for " + heavy.op->name + "?");
+      }
   // "a vector of 300 and a vector of 200 elements"
   std::vector<size_t> open;
   for (size_t at = 0; at < tokens.size(); ++at)
@@ -282,7 +361,7 @@ llvm::Error Reader::assignNumbers() {
         tokens[at].values[0] = side;
       else if (isTotal)
         continue;
-      if (!done && integral && value >= 16 && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
+      if (!done && integral && (value >= 16 || counts == "element") && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
           llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
         for (const auto &[name, v] : values)
           done |= setNumber(name, double(v), at);
@@ -306,118 +385,15 @@ llvm::Error Reader::assignNumbers() {
       if (!done && integral && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] && at + 1 < tokens.size() &&
           tokens[at + 1].raw == "and")
         done = setNumber(size.name, value, at);
+    // "an array of 4000 elements with one of 6000 elements"
+    bool isFurther = at > 0 && (tokens[at - 1].raw == "of" || tokens[at - 1].raw == "with" || tokens[at - 1].raw == "and" ||
+                                tokens[at - 1].raw == "has" || tokens[at - 1].raw == "another" || tokens[at - 1].raw == "a");
+    for (const Size &size : heavy.op->sizes)
+      if (!done && integral && isFurther && !size.keep && !size.sameAs.empty() && given[size.sameAs] && !given[size.name] &&
+          llvm::count_if(heavy.op->sizes, [](const Size &other) { return !other.sameAs.empty(); }) == 1)
+        done = setNumber(size.name, value, at);
     if (!done)
       return refuse("what is " + tokens[at].raw + " for " + heavy.op->name + "?");
   }
   return checkSizes();
-}
-
-/// "one step of", "an explicit time step", where no number tells how many.
-void Reader::readSingleStep() {
-  static const std::set<StringRef> single = {"step", "iteration", "sweep", "generation", "timestep", "update"};
-  static const std::set<StringRef> many = {"steps", "iterations", "sweeps", "generations", "timesteps", "updates"};
-  auto says = [&](const std::set<StringRef> &words) {
-    return llvm::any_of(tokens, [&](const Token &token) { return words.count(token.raw); });
-  };
-  for (const Size &size : heavy.op->sizes)
-    if (size.name == "steps" && !given[size.name] && says(single) && !says(many))
-      result.sizes[size.name] = 1;
-}
-
-/// "the variance of a million doubles": one row.
-void Reader::readSingleRow() {
-  auto axis = result.choices.find("axis");
-  auto says = [&](std::initializer_list<StringRef> words) {
-    return llvm::any_of(tokens, [&](const Token &token) { return llvm::is_contained(words, StringRef(token.raw)); });
-  };
-  bool isVector = says({"vector", "array", "list"}) && !says({"each", "every", "per", "row", "rows"});
-  if (axis == result.choices.end() && isVector && given["cols"] && !given["rows"] && result.sizes.count("rows") &&
-      llvm::is_contained(heavy.op->always, "row"))
-    result.sizes["rows"] = 1; // "the top 10 of a vector"
-  if (axis == result.choices.end() || axis->second != "all")
-    return;
-  bool isBatch = false; // "batch 256", "for 64 rows"
-  for (size_t at = 0; at < tokens.size(); ++at)
-    isBatch |= tokens[at].text == "batch" ||
-               (tokens[at].text == "row" && at > 1 && tokens[at - 1].isNumber() && tokens[at - 2].raw == "for");
-  if (isBatch && given["rows"])
-    axis->second = "row"; // "the largest of 10 logits, batch 256"
-  else if (given["cols"] && !given["rows"])
-    result.sizes["rows"] = 1;
-}
-
-/// "a 1024x1024 image" is one, of one channel.
-void Reader::readSingleImage() {
-  auto has = [&](const char *name) { return result.sizes.count(name) != 0; };
-  if (has("channels") && !given["channels"] && llvm::any_of(tokens, [](const Token &t) { return t.raw == "rgb"; }))
-    result.sizes["channels"] = 3, given["channels"] = true;
-  if (!has("channels") || !given["height"] || !given["width"])
-    return;
-  if (!given["batch"] && !given["channels"])
-    result.sizes["channels"] = 1;
-  if (has("batch") && !given["batch"])
-    result.sizes["batch"] = 1;
-}
-
-llvm::Error Reader::checkSizes() {
-  readSingleStep();
-  readSingleImage();
-  readSingleRow();
-  // "a matrix product, N = 256": all dimensions, where "256" alone would be all of them.
-  bool saysOrder = false;
-  for (size_t at = 0; at + 1 < tokens.size(); ++at)
-    saysOrder |= tokens[at].raw == "n" && tokens[at + 1].raw == "=";
-  for (const ShapeRule &rule : heavy.op->shapes) {
-    if (!rule.words.empty() || rule.shapes.size() != 1 || rule.shapes[0].size() != 1 || (!given["n"] && !saysOrder))
-      continue;
-    llvm::SmallVector<StringRef, 4> names;
-    StringRef(rule.shapes[0][0]).split(names, '=');
-    const StringRef *only = llvm::find_if(names, [&](StringRef name) { return given[name.str()]; });
-    if ((llvm::is_contained(names, "n") || saysOrder) &&
-        llvm::count_if(names, [&](StringRef name) { return given[name.str()]; }) == 1)
-      for (StringRef name : names)
-        result.sizes[name.str()] = result.sizes[only->str()];
-  }
-  for (const Size &size : heavy.op->sizes) {
-    int64_t &value = result.sizes[size.name];
-    // "2 million nonzeros" of a matrix whose rows nobody counted.
-    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total];
-        given[size.name] && !given[size.total] && total > 0 && value >= total / 4 && value % size.value == 0) {
-      result.sizes[size.total] = value / size.value;
-      value = size.value;
-      given[size.total] = true;
-    }
-    // "10000 nodes and 50000 edges" are 5 edges each.
-    if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total]; total > 0 && given[size.name] && value >= total) {
-      if (value % total)
-        return refuse(heavy.op->name + " takes a number of " + size.words[0] + "s that is a multiple of " + size.total +
-                      " (the same number each), not " + std::to_string(value));
-      value /= total;
-    }
-  }
-  for (const Size &size : heavy.op->sizes)
-    if (!size.sameAs.empty() && !given[size.name] && given[size.sameAs])
-      result.sizes[size.name] = result.sizes[size.sameAs];
-  for (const Size &size : heavy.op->sizes) {
-    int64_t value = result.sizes[size.name];
-    if (value < size.least || value > size.most)
-      return refuse(heavy.op->name + " takes " + size.name + " from " + std::to_string(size.least) + " to " +
-                    std::to_string(size.most) + ", not " + std::to_string(value));
-    if (size.powerOfTwo && (value & (value - 1)))
-      return refuse(heavy.op->name + " wants a power of two for " + size.name + ", not " + std::to_string(value));
-  }
-  double elements = 1;
-  for (const Buffer &buffer : heavy.op->buffers) {
-    elements = 1;
-    llvm::SmallVector<StringRef, 4> factors;
-    StringRef(buffer.count).split(factors, '*');
-    for (StringRef factor : factors) {
-      auto it = result.sizes.find(factor.trim().str());
-      if (it != result.sizes.end())
-        elements *= double(it->second);
-    }
-    if (elements > 4e9)
-      return refuse("an array of " + llvm::formatv("{0:f0}", elements).str() + " elements is more than it can index");
-  }
-  return llvm::Error::success();
 }

@@ -237,7 +237,7 @@ llvm::Error Reader::assignShapes() {
       open.push_back(at);
   }
   if (open.empty())
-    return llvm::Error::success();
+    return twice.empty() ? llvm::Error::success() : refuse("it gives two values for " + twice);
   // "3x3, padding 1, 64x64 input": the small one is the filter's wherever it stands.
   if (open.size() == 2 && tokens[open[0]].values[0] < tokens[open[1]].values[0] && readFilterBesideInput(open))
     return llvm::Error::success();

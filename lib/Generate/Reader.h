@@ -78,7 +78,9 @@ public:
         }
       }
       for (const std::string &word : vocabulary.words(op.title + " " + op.about))
-        if (!vocabulary.isFiller(word))
+        if (vocabulary.isTelling(word) && vocabulary.isFiller(word))
+          document.described.insert(word);
+        else if (!vocabulary.isFiller(word))
           ++document.terms[word];
       for (auto &[word, times] : document.terms) {
         ++frequency[word];
@@ -108,7 +110,10 @@ public:
   const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
   const std::vector<std::vector<std::string>> &sizeNames(const Operation *op) const { return documents.at(op).sizeNames; }
   const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
-  bool mentions(const Operation *op, const std::string &word) const { return documents.at(op).terms.count(word) != 0; }
+  bool mentions(const Operation *op, const std::string &word) const {
+    const Document &document = documents.at(op);
+    return document.terms.count(word) || document.described.count(word);
+  }
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
   const std::set<std::string> &allNames() const { return nameWords; }
   /// Whether the word is part of a phrase that means an operation.
@@ -118,6 +123,7 @@ private:
   struct Document {
     std::vector<std::vector<std::string>> phrases, notWith, needs, sizeNames;
     std::map<std::string, double> terms;
+    std::set<std::string> described; ///< words that say little, but are accounted for
     double length = 0;
   };
   std::map<const Operation *, Document> documents;
@@ -182,6 +188,7 @@ private:
   llvm::Error applyModifiers();
   llvm::Error assignNumbers();
   llvm::Error readFixedFilter();
+  void joinRowsAndColumns();
   void readLeadingFilter();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);

@@ -50,6 +50,13 @@ double Reader::offers(const Operation &op) const {
         return llvm::none_of(modifiers, [&](const Modifier &modifier) { return modifier.name == form; });
       }))
     score -= 0.3;
+  // "pooling of 1000 floats" is of a sequence.
+  bool hasShape = llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "2d" || token.text == "3d"; });
+  for (size_t at = 0; at + 1 < tokens.size() && !hasShape && !op.isStage; ++at)
+    if (tokens[at].isNumber() && tokens[at].values[0] >= 32 && (typeAt.count(at + 1) || tokens[at + 1].text == "sample")) {
+      score += !op.sizes.empty() && op.sizes[0].name == "n" ? 0.4 : 0;
+      break;
+    }
   for (const Token &token : tokens)
     if (token.isShape() && !op.shapes.empty())
       score += llvm::any_of(op.shapes,
@@ -193,6 +200,18 @@ bool Reader::isSizeName(const Operation &op, const Span &span) const {
   });
 }
 
+/// Whether a stage is part of what the operation's title says it computes: sigmoid of "x * sigmoid(y)".
+static bool titleHas(const Operation &op, const Operation &stage) {
+  if (&op == &stage)
+    return false;
+  static const std::map<std::string, std::string> signs = {
+      {"multiply", " * "}, {"scale", " * "}, {"add", " + "},    {"add-constant", " + "},
+      {"subtract", " - "}, {"divide", " / "}, {"reciprocal", "1 / "}, {"negate", "-x"}};
+  auto sign = signs.find(stage.name);
+  StringRef title = op.title;
+  return sign == signs.end() ? title.contains(stage.name + "(") || title.contains(stage.name + " of") : title.contains(sign->second);
+}
+
 llvm::Error Reader::chooseOperations() {
   std::vector<Match> matches = allMatches();
   if (matches.empty())
@@ -238,7 +257,7 @@ llvm::Error Reader::chooseOperations() {
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
                                           ((at != match.first() || !match.op->isStage) &&
-                                           vocabulary.isFiller(tokens[at].text));
+                                           vocabulary.isFiller(tokens[at].text) && tokens[at].text != "product");
                                  }) &&
                     llvm::any_of(match.span.at, [&](size_t at) { return index.mentions(heavy.op, tokens[at].text); });
     if (!elaborates && heavy.op && !match.op->isStage) {
@@ -261,6 +280,13 @@ llvm::Error Reader::chooseOperations() {
     if (!match.op->isStage)
       heavy = match;
   }
+  // "GLU (x times sigmoid of y)": what the operation's own title has
+  llvm::erase_if(parts, [&](const Match &inner) {
+    return inner.op->isStage && depthAt(inner.first()) && llvm::any_of(parts, [&](const Match &outer) {
+             return outer.first() < inner.first() && depthAt(outer.first()) < depthAt(inner.first()) &&
+                    titleHas(*outer.op, *inner.op);
+           });
+  });
   if (!second.empty())
     return refuse("it names two operations, " + heavy.op->name + " and " + second +
                   ", and only element-wise stages can be fused with another operation");
@@ -309,7 +335,8 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     static const std::set<StringRef> articles = {"a", "the", "binary", "of"};
     size_t at = part.first();
     return heavy.op && !heavy.op->fusesBefore && !heavy.op->fusesAfter && part.op->isStage &&
-           !part.op->operands.empty() && part.span.at.size() == 1 && at > 0 &&
+           (!part.op->operands.empty() || part.op->name == "square" || part.op->name == "cube") &&
+           part.span.at.size() == 1 && at > 0 &&
            (articles.count(tokens[at - 1].raw) || tokens[at - 1].isShape());
   });
   shortenAround(parts);
@@ -365,6 +392,12 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
       stage.reals[real.name] = real.value;
     // What only moves elements may as well do so behind the stage.
     bool isMoved = heavy.op && heavy.op->definitions.count("moves") && match.op->operands.empty();
+    // "with ReLU on the input A"
+    size_t next = match.span.at.back() + 1;
+    static const std::set<StringRef> inputs = {"input", "inputs", "operand", "operands"};
+    bool onInput = next + 2 < tokens.size() && (tokens[next].raw == "on" || tokens[next].raw == "to") &&
+                   (inputs.count(tokens[next + 1].raw) || inputs.count(tokens[next + 2].raw));
+    isMoved |= onInput && heavy.op;
     (seen && !isMoved ? result.after : result.before).push_back(std::move(stage));
   }
   auto perColumn = [](const Stage &stage) {
@@ -424,9 +457,12 @@ llvm::Expected<Understood> Reader::read() {
   for (const Token &token : tokens)
     if (vocabulary.isForeign(token.text))
       return refuse("nothing is offered for '" + token.raw + "'");
+  bool isElementwise = llvm::any_of(tokens, [](const Token &token) { return token.text == "elementwise"; });
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    isElementwise |= tokens[at].text == "each" && tokens[at + 1].text == "element";
   for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
     for (size_t at = 0; at < tokens.size(); ++at)
-      if (matchPhrase(tokens, at, phrase, 0, used))
+      if (matchPhrase(tokens, at, phrase, 0, used) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
         return refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())
@@ -452,26 +488,4 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
 std::vector<const Operation *> optiml::gen::nearestOperations(StringRef request, const Library &library,
                                                               const Vocabulary &vocabulary, size_t count) {
   return Reader(request.take_front(2000), library, vocabulary).nearest(count);
-}
-
-std::string Understood::explain() const {
-  std::string text = "operation: " + operation->name + " (" + operation->title + ")\ntype: " + type + "\n";
-  for (const Size &size : operation->sizes)
-    text += "size: " + size.name + " = " + std::to_string(sizes.at(size.name)) + "\n";
-  for (const auto &[name, value] : reals)
-    text += "constant: " + name + " = " + shortestNumber(value) + "\n";
-  for (const auto &[name, value] : choices)
-    text += "choice: " + name + " = " + value + "\n";
-  for (const auto &[which, stages] : {std::pair("before", &before), std::pair("after", &after)})
-    for (const Stage &stage : *stages) {
-      text += std::string("stage ") + which + ": " + stage.operation->name;
-      for (const auto &[name, value] : stage.reals)
-        text += " " + name + "=" + shortestNumber(value);
-      text += "\n";
-    }
-  for (const std::string &note : notes)
-    text += "note: " + note + "\n";
-  if (!ignored.empty())
-    text += "not used: " + llvm::join(ignored, ", ") + "\n";
-  return text;
 }

@@ -336,13 +336,27 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
     } else if (digit(i)) {
       // "64 on 200", but not "3x3 on 32 channels".
       auto isOn = [&](size_t at) {
-        return tokens[at].raw == "on" && (at != i + 1 || (i > 0 && isTimes(tokens[i - 1])) ||
+        static const std::set<StringRef> ofGrid = {"a", "an", "the", "of", "is", "size", "grid", "image", "matrix", "first", "second"};
+        bool isNamed = i > 0 && at == i + 1 && !isTimes(tokens[i - 1]) && !ofGrid.count(tokens[i - 1].raw); // "padding 2 on 1000"
+        return tokens[at].raw == "on" && (isNamed || at != i + 1 || (i > 0 && isTimes(tokens[i - 1])) ||
                                           (at + 2 < tokens.size() && isTimes(tokens[at + 2])));
       };
+      // "divide a vector of length 600 by 3", "dropout 0.9 on 4096"
+      auto isOperand = [&](size_t at) {
+        static const std::set<StringRef> takesBy = {"divide", "divided", "multiply", "multiplied", "scale", "scaled", "increase",
+                                                    "rotate", "shift",   "raise",    "scaling",    "divides", "decrease",
+                                                    "shifted", "rotated", "dividing", "multiplying", "enlarge", "modulo"};
+        static const std::set<StringRef> ends = {",", ".", ";", "and", "then", "in", "followed", "with"};
+        bool isVerb = llvm::any_of(llvm::ArrayRef(tokens).take_front(i), [](const Token &t) { return takesBy.count(t.raw); });
+        bool isLast = at + 2 >= tokens.size() || ends.count(tokens[at + 2].raw);
+        return tokens[at].raw == "by" && isVerb && isLast &&
+               llvm::count_if(tokens, [](const Token &t) { return t.raw == "by"; }) == 1 && (!i || tokens[i - 1].raw != "is");
+      };
+      auto isWhole = [&](size_t at) { return tokens[at].values[0] == std::floor(tokens[at].values[0]); };
       // "128x64 by 64x32" are two.
       auto isOther = [&](size_t at) { return tokens[at].raw != tokens[i + 1].raw && tokens[i + 1].raw == "x"; };
       while (end + 2 < tokens.size() && isTimes(tokens[end + 1]) && !isOn(end + 1) && !isOther(end + 1) &&
-             digit(end + 2)) {
+             digit(end + 2) && isWhole(end) && isWhole(end + 2) && !isOperand(end + 1)) {
         token.values.push_back(tokens[end + 2].values[0]);
         token.raw += "x" + tokens[end + 2].raw;
         end += 2;
@@ -403,7 +417,7 @@ static bool isCount(const std::vector<Token> &tokens, size_t at) {
 }
 
 std::vector<Token> Vocabulary::tokenize(StringRef request) const {
-  std::string text = withoutAsides(plain(request));
+  std::string text = withoutAsides(numeralsInDigits(plain(request)));
   std::vector<Token> tokens = joinShapes(withoutQualifiers(split(text)));
   for (Token &token : tokens)
     if (token.values.empty() || token.spelled)
