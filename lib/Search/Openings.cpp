@@ -106,10 +106,72 @@ private:
   std::set<std::string> tried, doneSites;
 };
 
+/// Of the time, what walking the lines may take before one of them is evaluated.
+constexpr double walkingShare = 0.1;
+/// Lines that should be this much slower than the best, as a log2, are not worth an evaluation.
+constexpr double hopeless = 1.6;
+
+/// Walks the lines from `first` on that there is time for, and evaluates their ends from the most promising on, by what the
+/// proposer expects: one after the other at first, for every answer tells something of the others. Returns the first line that
+/// was not walked.
+size_t playRanked(Session &session, std::vector<Walk> &walks, const std::vector<std::shared_ptr<bool>> &dropped,
+                  std::vector<Node *> &ends) {
+  size_t walked = 0;
+  struct Entry {
+    Node *end;
+    Path path;
+  };
+  std::vector<Entry> waiting;
+  double until = session.settings.seconds > 0 ? session.elapsed() + walkingShare * session.settings.seconds : HUGE_VAL;
+  while (walked < walks.size() && session.elapsed() < until && !session.stopReason()) {
+    size_t last = std::min(walks.size(), walked + session.settings.batch);
+    std::vector<Walk> batch(std::make_move_iterator(walks.begin() + long(walked)), std::make_move_iterator(walks.begin() + long(last)));
+    session.walkAll(batch);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (batch[i].steps.empty() || (dropped[walked + i] && *dropped[walked + i]))
+        continue;
+      Path path = session.enter(batch[i], ends[walked + i]);
+      Node *end = ends[walked + i];
+      if (llvm::none_of(waiting, [&](const Entry &other) { return other.end == end; }))
+        waiting.push_back({end, std::move(path)});
+    }
+    walked = last;
+  }
+  for (size_t together = 1; !waiting.empty() && !session.stopReason(); together = std::min<size_t>(2 * together, session.settings.batch)) {
+    std::vector<Recipe> recipes;
+    for (const Entry &entry : waiting)
+      recipes.push_back(entry.end->recipe);
+    std::vector<double> losses = session.settings.outlook->expectedLosses(recipes);
+    std::vector<size_t> order(waiting.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      order[i] = i;
+    stableSort(order, [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+    std::vector<size_t> chosen;
+    for (size_t i : order)
+      if (chosen.size() < together && losses[i] < hopeless)
+        chosen.push_back(i);
+    if (chosen.empty())
+      break;
+    std::vector<Node *> nodes;
+    for (size_t i : chosen)
+      nodes.push_back(waiting[i].end);
+    session.evaluate(nodes);
+    for (size_t i : chosen)
+      session.backUp(waiting[i].path, waiting[i].end);
+    llvm::sort(chosen, std::greater<>());
+    for (size_t i : chosen)
+      waiting.erase(waiting.begin() + long(i));
+  }
+  return walked;
+}
+
 /// Walks, enters, evaluates and backs up in batches; returns the end of every walk, null for those left out.
 std::vector<Node *> play(Session &session, std::vector<Walk> walks, const std::vector<std::shared_ptr<bool>> &dropped) {
   std::vector<Node *> ends(walks.size(), nullptr);
-  for (size_t first = 0; first < walks.size() && !session.stopReason(); first += session.settings.batch) {
+  size_t ranked = 0;
+  if (session.settings.outlook && !session.settings.outlook->expectedLosses({{}}).empty())
+    ranked = playRanked(session, walks, dropped, ends);
+  for (size_t first = ranked; first < walks.size() && !session.stopReason(); first += session.settings.batch) {
     size_t last = std::min(walks.size(), first + session.settings.batch);
     std::vector<Walk> batch(walks.begin() + first, walks.begin() + last);
     session.walkAll(batch);
