@@ -9,7 +9,7 @@ using namespace optiml;
 using Steps = std::vector<LearntTrial::Step>;
 
 /// How soon likeness fades with the distance of recipes, and with the likeness of kernels.
-static constexpr double fading = 7, likeness = 3;
+static constexpr double fading = 10, likeness = 3;
 /// What is this much worse than the best is bad, and no more is learnt from how bad.
 static constexpr double mostLoss = 3;
 /// A step that has another value: so much of the step for a factor of two, at most, and for another word.

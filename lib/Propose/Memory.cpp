@@ -31,7 +31,7 @@ static constexpr unsigned mostAlike = 2;
 
 /// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come later
 /// are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
-static constexpr double firstPrior = 1, laterPrior = 0.02, priorTrials = 0.1;
+static constexpr double firstPrior = 1, laterPrior = 0.02, priorTrials = 0.4;
 
 /// A log2, and how many for each kernel.
 static constexpr double nearTheBest = 0.25;
@@ -134,9 +134,9 @@ std::vector<LearntMemory::Line> LearntMemory::lines() const {
   return result;
 }
 
-static OpeningLine lineOf(const LearntTrial &trial, const std::string &kernel) {
+static OpeningLine lineOf(const std::vector<LearntTrial::Step> &steps, const std::string &kernel) {
   OpeningLine line{"from memory", {}, kernel};
-  for (const LearntTrial::Step &step : trial.steps) {
+  for (const LearntTrial::Step &step : steps) {
     line.steps.push_back({step.transform, step.role});
     if (!step.params.empty())
       line.steps.back().preferences.push_back(step.params);
@@ -155,9 +155,17 @@ std::vector<OpeningLine> LearntMemory::nearlyBest() const {
           ranked.emplace_back(trial.loss - std::log2(match.similarity), ranked.size(), &trial);
     std::sort(ranked.begin(), ranked.end());
     std::set<std::vector<LearntTrial::Step>> chosen;
-    for (const auto &[rank, number, trial] : ranked)
-      if (chosen.size() < mostNearlyBest && chosen.insert(trial->steps).second)
-        result.push_back(lineOf(*trial, kernel));
+    auto choose = [&](const std::vector<LearntTrial::Step> &steps) {
+      if (!steps.empty() && chosen.size() < mostNearlyBest && chosen.insert(steps).second)
+        result.push_back(lineOf(steps, kernel));
+    };
+    for (const auto &[rank, number, trial] : ranked) {
+      choose(trial->steps);
+      // How it is best trimmed differs from kernel to kernel more than what it rests on.
+      std::vector<LearntTrial::Step> bare;
+      llvm::copy_if(trial->steps, std::back_inserter(bare), [](const LearntTrial::Step &s) { return isMajor(s.transform); });
+      choose(bare);
+    }
   }
   return result;
 }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/GlobPattern.h"
 #include <algorithm>
 #include <set>
@@ -65,8 +66,21 @@ private:
     });
   }
 
-  /// The first matching action that was not tried in this step: preferred values first, then the site's own order.
+  /// "/k:a+b" has two parts after the loop, which "*" alone matches, too.
+  static bool sameShape(StringRef a, StringRef b) {
+    return llvm::all_of(StringRef("/:+"), [&](char c) { return a.count(c) == b.count(c); });
+  }
+
+  /// The first matching action that was not tried in this step: preferred values first, then the site's own order. Where the
+  /// step describes its site, one of the same shape goes before all others.
   std::optional<Action> resolve(const OpeningStep &wanted, const SearchState &at) const {
+    if (wanted.siteGlob != "*")
+      if (std::optional<Action> action = resolve(wanted, at, /*anyShape=*/false))
+        return action;
+    return resolve(wanted, at, /*anyShape=*/true);
+  }
+
+  std::optional<Action> resolve(const OpeningStep &wanted, const SearchState &at, bool anyShape) const {
     auto glob = llvm::GlobPattern::create(wanted.siteGlob);
     if (!glob) {
       llvm::consumeError(glob.takeError());
@@ -75,7 +89,8 @@ private:
     for (const ActionTemplate &legal : at.legal) {
       StringRef owner = siteKernel(legal.site);
       if (legal.transform != wanted.transform || owner != kernel || doneSites.count(legal.site) ||
-          !glob->match(StringRef(legal.site).drop_front(owner.size())))
+          !glob->match(StringRef(legal.site).drop_front(owner.size())) ||
+          !(anyShape || sameShape(wanted.siteGlob, StringRef(legal.site).drop_front(owner.size()))))
         continue;
       unsigned attempts = 0;
       auto untried = [&](const Params &params) -> std::optional<Action> {

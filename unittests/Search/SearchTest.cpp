@@ -677,6 +677,27 @@ TEST(OpeningBook, WhatPromisesMostIsTriedFirstAndWhatIsHopelessNotAtAll) {
   EXPECT_EQ(tried(), "cdba");
 }
 
+TEST(OpeningBook, AStepPrefersASiteOfItsShape) {
+  auto firstOf = [](const char *glob) {
+    struct Places : TwoKernels {
+      llvm::Expected<SearchState> root() override {
+        SearchState state = stateOf({});
+        state.legal = {{"stage", "k1/i:A+B", {{}}}, {"stage", "k1/i:A", {{}}}};
+        return state;
+      }
+    } space;
+    StageEvaluator evaluator;
+    ToyProposer proposer;
+    proposer.book = {{"one", {{"stage", glob}}}};
+    Recorder recorder;
+    llvm::cantFail(runSearch(space, proposer, evaluator, budget(1), nullptr, &recorder));
+    return recorder.trajectory.at(1);
+  };
+  EXPECT_EQ(firstOf("/*:*"), "1 stage[k1/i:A] correct improved");
+  EXPECT_EQ(firstOf("/*:*+*"), "1 stage[k1/i:A+B] correct improved");
+  EXPECT_EQ(firstOf("*"), "1 stage[k1/i:A+B] correct improved");
+}
+
 TEST(OpeningBook, SitesNameTheirKernel) {
   EXPECT_EQ(siteKernel("sgemm"), "sgemm");
   EXPECT_EQ(siteKernel("sgemm/k:A"), "sgemm");

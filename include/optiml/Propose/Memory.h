@@ -51,7 +51,8 @@ public:
   };
   /// The most promising of each kernel first, then the second of each, and so on.
   std::vector<Line> lines() const;
-  /// Recipes that were nearly the best on similar kernels, the likeliest first, in other forms and with other parameters.
+  /// Recipes that were nearly the best on similar kernels, the likeliest first, in other forms and with other parameters, each
+  /// followed by what it rests on alone.
   std::vector<OpeningLine> nearlyBest() const;
 
   const KernelIdentities &identities() const { return kernels; }
