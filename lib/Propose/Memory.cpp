@@ -37,6 +37,12 @@ static constexpr double firstPrior = 1, laterPrior = 0.02, priorTrials = 0.4;
 static constexpr double nearTheBest = 0.25;
 static constexpr size_t mostNearlyBest = 8;
 
+/// What differs little from a recipe that was tried will fare like it, and tells nothing new: so much later it comes, in log2,
+/// and so soon that fades with their distance.
+static constexpr double novelty = 0.5, variation = 2;
+/// How far the best that a search has seen is taken to be from what it will find, as a log2.
+static constexpr double headroom = 0.5;
+
 LearntMemory::LearntMemory(std::vector<KernelMemory> given, KernelIdentities identities, const MemoryOrigin &here)
     : memories(std::move(given)), kernels(std::move(identities)) {
   std::sort(memories.begin(), memories.end(), [](const KernelMemory &a, const KernelMemory &b) {
@@ -95,9 +101,12 @@ double LearntMemory::expectedLoss(const std::string &kernel, const std::vector<L
   for (const Match &match : similar(kernel))
     for (const LearntTrial &trial : match.memory->trials)
       forecast.add(recipe, trial, match.similarity);
-  for (const LearntTrial &trial : own)
+  double known = 0;
+  for (const LearntTrial &trial : own) {
     forecast.add(recipe, trial, 1);
-  return forecast.loss();
+    known = std::max(known, std::exp(-variation * recipeDistance(recipe, trial.steps)));
+  }
+  return forecast.loss() + novelty * known;
 }
 
 bool LearntMemory::knowsTrials() const {
@@ -247,7 +256,7 @@ std::vector<double> MemoryPolicy::expectedLosses(const std::vector<Recipe> &reci
     std::vector<LearntTrial> own;
     if (auto tried = seen.find(kernel); tried != seen.end())
       for (LearntTrial trial : tried->second.trials) {
-        trial.loss -= tried->second.best;
+        trial.loss += headroom - tried->second.best;
         own.push_back(std::move(trial));
       }
     losses.push_back(memory.expectedLoss(kernel, memory.generalForm(recipe, kernel), own, prior));

@@ -192,9 +192,12 @@ TEST(Memory, LinesArePlayedFirstOnTheKernelTheyFit) {
   Fixed fixed;
   MemoryPolicy policy(fixed, memory);
   auto book = policy.openingBook({});
-  ASSERT_EQ(book.size(), 2u);
+  ASSERT_EQ(book.size(), 3u);
   EXPECT_EQ(book[0].kernel, "other");
+  EXPECT_EQ(book[0].steps.size(), 2u);
   EXPECT_EQ(book[1].name, "own");
+  ASSERT_EQ(book[2].steps.size(), 1u) << "what the recipe rests on, without the unrolling";
+  EXPECT_EQ(book[2].steps[0].transform, "distribute-loop");
 }
 
 TEST(Memory, RecipesOfKernelsThatAreOnlyAlikeComeAfterTheBook) {
@@ -204,7 +207,7 @@ TEST(Memory, RecipesOfKernelsThatAreOnlyAlikeComeAfterTheBook) {
   Fixed fixed;
   MemoryPolicy policy(fixed, memory);
   auto book = policy.openingBook({});
-  ASSERT_EQ(book.size(), 2u);
+  ASSERT_EQ(book.size(), 3u);
   EXPECT_EQ(book[0].name, "own");
   EXPECT_EQ(book[1].kernel, "other");
 }
@@ -216,7 +219,7 @@ TEST(Memory, TheBookIsPlayedByTurnsWithWhatIsRemembered) {
   Fixed fixed;
   MemoryPolicy policy(fixed, memory);
   auto book = policy.openingBook({});
-  ASSERT_EQ(book.size(), 3u);
+  ASSERT_EQ(book.size(), 4u);
   EXPECT_EQ(book[0].kernel, "other");
   EXPECT_EQ(book[1].name, "own") << "not after all that is remembered";
   EXPECT_EQ(book[2].kernel, "other");
@@ -238,6 +241,14 @@ std::vector<Recipe> recipesOn(const char *first, const char *second, const char 
     recipes.push_back(llvm::cantFail(parseRecipe(text)));
   return recipes;
 }
+
+void tell(MemoryPolicy &policy, const Recipe &recipe, double seconds) {
+  SearchState state;
+  auto variant = std::make_shared<Variant>();
+  variant->recipe = recipe;
+  state.variant = variant;
+  policy.observe(state, tried("", seconds).measurement);
+}
 } // namespace
 
 TEST(Outlook, RecipesFareAsTheyDidOnKernelsLikeThis) {
@@ -250,7 +261,7 @@ TEST(Outlook, RecipesFareAsTheyDidOnKernelsLikeThis) {
   EXPECT_GT(losses[0], 2);
   EXPECT_LT(losses[1], 1.2);
   EXPECT_GT(losses[1], 0.8);
-  EXPECT_LT(losses[2], 0.3);
+  EXPECT_LT(losses[2], 0.4);
 }
 
 TEST(Outlook, OfWhatIsUnlikeAllThatWasTriedEarlierOnesPromiseMore) {
@@ -268,19 +279,25 @@ TEST(Outlook, WhatThisSearchSeesCountsMore) {
   MemoryPolicy policy(fixed, memory);
   auto recipes = recipesOn("grid-stride[other]{x=1}", "distribute-loop[other/i]{threads=64}", "unroll[other/i]{factor=4}");
   auto before = policy.expectedLosses(recipes);
-  auto tell = [&](const Recipe &recipe, double seconds) {
-    SearchState state;
-    auto variant = std::make_shared<Variant>();
-    variant->recipe = recipe;
-    state.variant = variant;
-    policy.observe(state, tried("", seconds).measurement);
-  };
-  tell({}, 8);
-  tell(recipes[0], 1);
-  tell(recipes[1], 16);
+  tell(policy, {}, 8);
+  tell(policy, recipes[0], 1);
+  tell(policy, recipes[1], 16);
   auto after = policy.expectedLosses(recipes);
   EXPECT_LT(after[0], before[0]);
   EXPECT_GT(after[1], before[1]);
+}
+
+TEST(Outlook, WhatDiffersLittleFromWhatWasTriedComesLater) {
+  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto recipes = recipesOn("coarsen[other]{x=2}", "coarsen[other]{x=4}", "stage-window[other:x]");
+  tell(policy, {}, 8);
+  auto before = policy.expectedLosses(recipes);
+  EXPECT_LT(before[1], before[2]);
+  tell(policy, recipes[0], 4);
+  auto after = policy.expectedLosses(recipes);
+  EXPECT_GT(after[1], after[2]);
 }
 
 TEST(Outlook, WithoutAnythingSimilarThereIsNone) {
