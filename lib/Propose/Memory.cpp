@@ -31,7 +31,7 @@ static constexpr unsigned mostAlike = 2;
 
 /// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come later
 /// are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
-static constexpr double firstPrior = 1, laterPrior = 0.02, priorTrials = 0.4;
+static constexpr double firstPrior = 1, laterPrior = 0.02, priorTrials = 0.2;
 
 /// A log2, and how many for each kernel.
 static constexpr double nearTheBest = 0.25;
@@ -39,7 +39,7 @@ static constexpr size_t mostNearlyBest = 8;
 
 /// What differs little from a recipe that was tried will fare like it, and tells nothing new: so much later it comes, in log2,
 /// and so soon that fades with their distance.
-static constexpr double novelty = 0.5, variation = 2;
+static constexpr double novelty = 0.5, variation = 1;
 /// How far the best that a search has seen is taken to be from what it will find, as a log2.
 static constexpr double headroom = 0.5;
 
