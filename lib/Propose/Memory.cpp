@@ -13,7 +13,7 @@
 using namespace optiml;
 
 /// Kernels that are less alike have nothing to say to each other.
-static constexpr double leastSimilarity = 0.5;
+static constexpr double leastSimilarity = 0.6;
 static constexpr size_t mostMatches = 8;
 /// What was learnt on another GPU, or from predictions where this search measures (or the other way round).
 static constexpr double otherGpu = 0.9, otherBackend = 0.85;
@@ -31,7 +31,7 @@ static constexpr unsigned mostAlike = 2;
 
 /// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come later
 /// are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
-static constexpr double firstPrior = 1, laterPrior = 0.02, priorTrials = 0.2;
+static constexpr double firstPrior = 1, laterPrior = 0.01, priorTrials = 0.2;
 
 /// A log2, and how many for each kernel.
 static constexpr double nearTheBest = 0.25;

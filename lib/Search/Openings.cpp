@@ -124,7 +124,7 @@ private:
 /// Of the time, what walking the lines may take before one of them is evaluated.
 constexpr double walkingShare = 0.1;
 /// Lines that should be this much slower than the best, as a log2, are not worth an evaluation.
-constexpr double hopeless = 1.6;
+constexpr double hopeless = 2;
 
 /// Walks the lines from `first` on that there is time for, and evaluates their ends from the most promising on, by what the
 /// proposer expects: one after the other at first, for every answer tells something of the others. Returns the first line that
