@@ -15,11 +15,17 @@ static constexpr double mostLoss = 3;
 /// A step that has another value: so much of the step for a factor of two, at most, and for another word.
 static constexpr double perDoubling = 0.15, mostByValue = 0.5, perWord = 0.3;
 
+bool optiml::isPreparation(llvm::StringRef transform) { return llvm::is_contained(preparations, transform); }
+
 /// Steps that change less than the others. Whether a line is a good one rests on the rest of it.
 static double weightOf(llvm::StringRef transform) {
-  static constexpr std::pair<const char *, double> weights[] = {
-      {"qualify-pointers", 0.05}, {"widen-stores", 0.2},      {"promote-accumulator", 0.2}, {"swap-thread-axes", 0.3},
-      {"unroll", 0.35},           {"specialize-scalar", 0.4}, {"block-shape", 0.5}};
+  static constexpr std::pair<const char *, double> weights[] = {{"qualify-pointers", 0.05},
+                                                                {"widen-stores", 0.2},
+                                                                {"unroll", 0.35},
+                                                                {"specialize-scalar", 0.4},
+                                                                {"block-shape", 0.5}};
+  if (isPreparation(transform))
+    return 0.05;
   for (const auto &[name, weight] : weights)
     if (transform == name)
       return weight;
@@ -38,7 +44,8 @@ static double parameterDistance(const Params &a, const Params &b) {
         sum += perWord;
       else if (!both || other->second == value)
         continue;
-      else if (!llvm::StringRef(value).getAsInteger(10, x) && !llvm::StringRef(other->second).getAsInteger(10, y) && x > 0 && y > 0)
+      else if (!llvm::StringRef(value).getAsInteger(10, x) && !llvm::StringRef(other->second).getAsInteger(10, y) &&
+               x > 0 && y > 0)
         sum += std::min(mostByValue, perDoubling * std::abs(std::log2(double(x) / double(y))));
       else
         sum += perWord;

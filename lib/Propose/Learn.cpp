@@ -152,7 +152,8 @@ std::vector<LearntTrial> Learner::trialsOf(const std::string &kernel, const std:
   std::vector<const TriedRecipe *> own;
   double original = 0, best = HUGE_VAL;
   for (const TriedRecipe &t : tried) {
-    bool about = std::all_of(t.recipe.begin(), t.recipe.end(), [&](const Action &a) { return siteKernel(a.site) == kernel; });
+    bool about =
+        std::all_of(t.recipe.begin(), t.recipe.end(), [&](const Action &a) { return siteKernel(a.site) == kernel; });
     if (!about || t.measurement.verdict == Verdict::Timeout || own.size() == mostTrials)
       continue;
     own.push_back(&t);

@@ -29,16 +29,16 @@ static constexpr size_t mostLines = 4;
 static constexpr double sameSimilarity = 0.8;
 static constexpr unsigned mostAlike = 2;
 
-/// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come later
-/// are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
+/// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come
+/// later are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
 static constexpr double firstPrior = 1, laterPrior = 0.01, priorTrials = 0.2;
 
 /// A log2, and how many for each kernel.
 static constexpr double nearTheBest = 0.25;
 static constexpr size_t mostNearlyBest = 8;
 
-/// What differs little from a recipe that was tried will fare like it, and tells nothing new: so much later it comes, in log2,
-/// and so soon that fades with their distance.
+/// What differs little from a recipe that was tried will fare like it, and tells nothing new: so much later it comes,
+/// in log2, and so soon that fades with their distance.
 static constexpr double novelty = 0.5, variation = 1;
 /// How far the best that a search has seen is taken to be from what it will find, as a log2.
 static constexpr double headroom = 0.5;
@@ -120,7 +120,8 @@ std::vector<LearntTrial::Step> LearntMemory::generalForm(const Recipe &recipe, c
   auto identity = kernels.find(kernel);
   for (const Action &action : recipe)
     steps.push_back({action.transform,
-                     identity == kernels.end() ? "" : siteRole(action.site, kernel, identity->second.names), action.params});
+                     identity == kernels.end() ? "" : siteRole(action.site, kernel, identity->second.names),
+                     action.params});
   return steps;
 }
 
@@ -141,6 +142,15 @@ std::vector<LearntMemory::Line> LearntMemory::lines() const {
   }
   std::stable_sort(result.begin(), result.end(), [](const Line &a, const Line &b) { return a.rank < b.rank; });
   return result;
+}
+
+/// The kernel that taught the line may have needed no preparation that this one needs: first whatever of it applies.
+static void prepare(OpeningLine &line) {
+  std::vector<OpeningStep> first;
+  for (llvm::StringRef transform : preparations)
+    if (llvm::none_of(line.steps, [&](const OpeningStep &step) { return step.transform == transform; }))
+      first.push_back({transform.str()});
+  line.steps.insert(line.steps.begin(), first.begin(), first.end());
 }
 
 static OpeningLine lineOf(const std::vector<LearntTrial::Step> &steps, const std::string &kernel) {
@@ -172,7 +182,8 @@ std::vector<OpeningLine> LearntMemory::nearlyBest() const {
       choose(trial->steps);
       // How it is best trimmed differs from kernel to kernel more than what it rests on.
       std::vector<LearntTrial::Step> bare;
-      llvm::copy_if(trial->steps, std::back_inserter(bare), [](const LearntTrial::Step &s) { return isMajor(s.transform); });
+      llvm::copy_if(trial->steps, std::back_inserter(bare),
+                    [](const LearntTrial::Step &s) { return isMajor(s.transform); });
       choose(bare);
     }
   }
@@ -237,6 +248,9 @@ std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
   for (OpeningLine &line : memory.nearlyBest())
     if (llvm::none_of(book, [&](const OpeningLine &other) { return sameSteps(line, other); }))
       book.push_back(std::move(line));
+  for (OpeningLine &line : book)
+    if (!line.kernel.empty())
+      prepare(line);
   return book;
 }
 

@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/GlobPattern.h"
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 using namespace optiml;
@@ -71,8 +72,8 @@ private:
     return llvm::all_of(StringRef("/:+"), [&](char c) { return a.count(c) == b.count(c); });
   }
 
-  /// The first matching action that was not tried in this step: preferred values first, then the site's own order. Where the
-  /// step describes its site, one of the same shape goes before all others.
+  /// The first matching action that was not tried in this step: preferred values first, then the site's own order.
+  /// Where the step describes its site, one of the same shape goes before all others.
   std::optional<Action> resolve(const OpeningStep &wanted, const SearchState &at) const {
     if (wanted.siteGlob != "*")
       if (std::optional<Action> action = resolve(wanted, at, /*anyShape=*/false))
@@ -126,56 +127,64 @@ constexpr double walkingShare = 0.1;
 /// Lines that should be this much slower than the best, as a log2, are not worth an evaluation.
 constexpr double hopeless = 2;
 
-/// Walks the lines from `first` on that there is time for, and evaluates their ends from the most promising on, by what the
-/// proposer expects: one after the other at first, for every answer tells something of the others. Returns the first line that
-/// was not walked.
+/// A line that was walked and waits to be evaluated.
+struct Waiting {
+  Node *end;
+  Path path;
+};
+
+/// Takes out of `waiting` up to `most` of those that promise most, the best first; none that is hopeless.
+std::vector<Waiting> takePromising(const Outlook &outlook, std::vector<Waiting> &waiting, size_t most) {
+  std::vector<Recipe> recipes;
+  for (const Waiting &line : waiting)
+    recipes.push_back(line.end->recipe);
+  std::vector<double> losses = outlook.expectedLosses(recipes);
+  std::vector<size_t> order(waiting.size());
+  std::iota(order.begin(), order.end(), 0);
+  stableSort(order, [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+  std::vector<Waiting> taken, rest;
+  for (size_t i : order)
+    if (taken.size() < most && losses[i] < hopeless)
+      taken.push_back(std::move(waiting[i]));
+  for (Waiting &line : waiting)
+    if (line.end && llvm::none_of(taken, [&](const Waiting &other) { return other.end == line.end; }))
+      rest.push_back(std::move(line));
+  waiting = std::move(rest);
+  return taken;
+}
+
+/// Walks the lines that there is time for, and evaluates their ends from the most promising on: one after the other at
+/// first, for every answer tells something of the others. Returns the first line that was not walked.
 size_t playRanked(Session &session, std::vector<Walk> &walks, const std::vector<std::shared_ptr<bool>> &dropped,
                   std::vector<Node *> &ends) {
-  size_t walked = 0;
-  struct Entry {
-    Node *end;
-    Path path;
-  };
-  std::vector<Entry> waiting;
+  size_t walked = 0, batch = session.settings.batch;
+  std::vector<Waiting> waiting;
   double until = session.settings.seconds > 0 ? session.elapsed() + walkingShare * session.settings.seconds : HUGE_VAL;
   while (walked < walks.size() && session.elapsed() < until && !session.stopReason()) {
-    size_t last = std::min(walks.size(), walked + session.settings.batch);
-    std::vector<Walk> batch(std::make_move_iterator(walks.begin() + long(walked)), std::make_move_iterator(walks.begin() + long(last)));
-    session.walkAll(batch);
-    for (size_t i = 0; i < batch.size(); ++i) {
-      if (batch[i].steps.empty() || (dropped[walked + i] && *dropped[walked + i]))
+    size_t last = std::min(walks.size(), walked + batch);
+    std::vector<Walk> next(walks.begin() + long(walked), walks.begin() + long(last));
+    session.walkAll(next);
+    for (const Walk &walk : next) {
+      Node *&end = ends[walked];
+      bool left = walk.steps.empty() || (dropped[walked] && *dropped[walked]);
+      ++walked;
+      if (left)
         continue;
-      Path path = session.enter(batch[i], ends[walked + i]);
-      Node *end = ends[walked + i];
-      if (llvm::none_of(waiting, [&](const Entry &other) { return other.end == end; }))
+      Path path = session.enter(walk, end);
+      if (llvm::none_of(waiting, [&](const Waiting &other) { return other.end == end; }))
         waiting.push_back({end, std::move(path)});
     }
-    walked = last;
   }
-  for (size_t together = 1; !waiting.empty() && !session.stopReason(); together = std::min<size_t>(2 * together, session.settings.batch)) {
-    std::vector<Recipe> recipes;
-    for (const Entry &entry : waiting)
-      recipes.push_back(entry.end->recipe);
-    std::vector<double> losses = session.settings.outlook->expectedLosses(recipes);
-    std::vector<size_t> order(waiting.size());
-    for (size_t i = 0; i < order.size(); ++i)
-      order[i] = i;
-    stableSort(order, [&](size_t a, size_t b) { return losses[a] < losses[b]; });
-    std::vector<size_t> chosen;
-    for (size_t i : order)
-      if (chosen.size() < together && losses[i] < hopeless)
-        chosen.push_back(i);
-    if (chosen.empty())
+  for (size_t together = 1; !waiting.empty() && !session.stopReason(); together = std::min(2 * together, batch)) {
+    std::vector<Waiting> taken = takePromising(*session.settings.outlook, waiting, together);
+    if (taken.empty())
       break;
     std::vector<Node *> nodes;
-    for (size_t i : chosen)
-      nodes.push_back(waiting[i].end);
+    for (const Waiting &line : taken)
+      nodes.push_back(line.end);
     session.evaluate(nodes);
-    for (size_t i : chosen)
-      session.backUp(waiting[i].path, waiting[i].end);
-    llvm::sort(chosen, std::greater<>());
-    for (size_t i : chosen)
-      waiting.erase(waiting.begin() + long(i));
+    for (const Waiting &line : taken)
+      session.backUp(line.path, line.end);
   }
   return walked;
 }

@@ -88,4 +88,6 @@ TEST(Lesson, TheSameSourceDoesNotCountTwice) {
   EXPECT_EQ(both.lessons[1].gain, 1);
   EXPECT_EQ(both.lines.size(), 1u);
   EXPECT_EQ(toJson(merged(both, both)), toJson(both));
+  first.trials.pop_back(); // losses of two searches are measured against two bests: those of the search that tried more
+  EXPECT_EQ(merged(first, second).trials.size(), 2u);
 }

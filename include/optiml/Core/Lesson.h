@@ -41,7 +41,7 @@ struct LearntTrial {
     auto operator<=>(const Step &) const = default;
   };
   std::vector<Step> steps; ///< none: the original
-  double loss = 0;         ///< log2(its time / the time of that kernel's best); of what was rejected, more than the original's
+  double loss = 0; ///< log2(its time / the time of that kernel's best); of what was rejected, more than the original's
 };
 
 struct LearntLine {
@@ -65,8 +65,8 @@ struct KernelMemory {
 /// a glob that finds the same kind of place in a kernel with other names.
 std::string siteRole(llvm::StringRef site, llvm::StringRef kernel, const std::set<std::string> &userNames);
 
-/// What two searches from one source learnt: of each lesson the one that rests on more, all lines, and the trials of the one
-/// that has more.
+/// What two searches from one source learnt: of each lesson the one that rests on more, all lines, and the trials of
+/// the one that has more.
 KernelMemory merged(const KernelMemory &a, const KernelMemory &b);
 
 nlohmann::json toJson(const KernelMemory &memory);

@@ -10,8 +10,9 @@ namespace optiml {
 class Outlook {
 public:
   virtual ~Outlook() = default;
-  /// Of each recipe log2(its time / the best's), as far as that can be told before it is evaluated: from kernels like these,
-  /// and from what this search has seen so far. Where little is known, earlier ones promise more. Empty: nothing is known.
+  /// Of each recipe log2(its time / the best's), as far as that can be told before it is evaluated: from kernels like
+  /// these, and from what this search has seen so far. Where little is known, earlier ones promise more. Empty: nothing
+  /// is known.
   virtual std::vector<double> expectedLosses(const std::vector<Recipe> &recipes) const = 0;
 };
 

@@ -34,8 +34,8 @@ public:
   };
   Expectation expect(const Action &action, const std::string &bottleneck) const;
 
-  /// log2(time / best time) to expect of a recipe on one of the kernels, after what was tried on kernels like it and what
-  /// `own` says of it; `prior` is what would be assumed of it otherwise.
+  /// log2(time / best time) to expect of a recipe on one of the kernels, after what was tried on kernels like it and
+  /// what `own` says of it; `prior` is what would be assumed of it otherwise.
   double expectedLoss(const std::string &kernel, const std::vector<LearntTrial::Step> &recipe,
                       const std::vector<LearntTrial> &own, double prior) const;
   /// Whether anything was tried on kernels like one of these.
@@ -51,8 +51,8 @@ public:
   };
   /// The most promising of each kernel first, then the second of each, and so on.
   std::vector<Line> lines() const;
-  /// Recipes that were nearly the best on similar kernels, the likeliest first, in other forms and with other parameters, each
-  /// followed by what it rests on alone.
+  /// Recipes that were nearly the best on similar kernels, the likeliest first, in other forms and with other
+  /// parameters, each followed by what it rests on alone.
   std::vector<OpeningLine> nearlyBest() const;
 
   const KernelIdentities &identities() const { return kernels; }
