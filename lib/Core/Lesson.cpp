@@ -12,7 +12,8 @@ using nlohmann::json;
 
 namespace {
 // A memory that keeps to these bounds costs a search milliseconds.
-constexpr size_t maxNumbers = 64, maxTokens = 2000, maxLessons = 2000, maxLines = 16, maxSteps = 64, maxParams = 16;
+constexpr size_t maxNumbers = 64, maxTokens = 2000, maxLessons = 2000, maxLines = 16, maxSteps = 64, maxParams = 16,
+                 maxTrials = 500;
 constexpr size_t maxText = 200;
 constexpr double maxLog = 40; ///< of a gain in log2
 } // namespace
@@ -80,6 +81,8 @@ KernelMemory optiml::merged(const KernelMemory &a, const KernelMemory &b) {
     if (std::none_of(result.lines.begin(), result.lines.end(),
                      [&](const LearntLine &l) { return sameSteps(l.line, line.line); }))
       result.lines.push_back(line);
+  if (b.trials.size() > result.trials.size()) // losses of two searches are measured against two bests
+    result.trials = b.trials;
   std::sort(result.lessons.begin(), result.lessons.end(),
             [](const Lesson &x, const Lesson &y) { return identity(x) < identity(y); });
   std::sort(result.lines.begin(), result.lines.end(), [](const LearntLine &x, const LearntLine &y) {
@@ -100,8 +103,15 @@ static json lineJson(const LearntLine &line) {
   return {{"speedup", line.speedup}, {"steps", steps}};
 }
 
+static json trialJson(const LearntTrial &trial) {
+  json steps = json::array();
+  for (const LearntTrial::Step &step : trial.steps)
+    steps.push_back({{"transform", step.transform}, {"role", step.role}, {"params", step.params}});
+  return {{"loss", trial.loss}, {"steps", steps}};
+}
+
 json optiml::toJson(const KernelMemory &memory) {
-  json lessons = json::array(), lines = json::array();
+  json lessons = json::array(), lines = json::array(), trials = json::array();
   for (const Lesson &l : memory.lessons)
     lessons.push_back({{"bottleneck", l.bottleneck},
                        {"transform", l.transform},
@@ -113,6 +123,8 @@ json optiml::toJson(const KernelMemory &memory) {
                        {"reasons", l.reasons}});
   for (const LearntLine &line : memory.lines)
     lines.push_back(lineJson(line));
+  for (const LearntTrial &trial : memory.trials)
+    trials.push_back(trialJson(trial));
   return {{"source", memory.source},
           {"gpu", memory.gpu},
           {"backend", memory.backend},
@@ -120,6 +132,7 @@ json optiml::toJson(const KernelMemory &memory) {
           {"features", {{"numbers", memory.features.numbers}, {"tokens", memory.features.tokens}}},
           {"lessons", lessons},
           {"lines", lines},
+          {"trials", trials},
           {"time", memory.time}};
 }
 
@@ -216,6 +229,27 @@ public:
     return result;
   }
 
+  static llvm::Expected<LearntTrial> trial(const json &value) {
+    LearntTrial result;
+    JsonFields in(value, "a trial");
+    bounded(in, "loss", result.loss, -maxLog, maxLog);
+    const json &steps = in.array("steps");
+    if (fits(in, "steps", steps, maxSteps))
+      for (const json &item : steps) {
+        LearntTrial::Step step;
+        JsonFields s(item, "a step");
+        word(s, "transform", step.transform, "-_");
+        word(s, "role", step.role, "/:+*_");
+        params(s, step.params);
+        if (llvm::Error e = s.take())
+          return std::move(e);
+        result.steps.push_back(std::move(step));
+      }
+    if (llvm::Error e = in.take())
+      return std::move(e);
+    return result;
+  }
+
   static llvm::Error features(const json &value, KernelFeatures &into) {
     JsonFields in(value, "'features'");
     const json &numbers = in.object("numbers");
@@ -252,6 +286,8 @@ llvm::Expected<KernelMemory> optiml::kernelMemoryFromJson(const json &value) {
   const json &features = in.object("features"), &lessons = in.array("lessons"), &lines = in.array("lines");
   MemoryReader::fits(in, "lessons", lessons, maxLessons);
   MemoryReader::fits(in, "lines", lines, maxLines);
+  const json &trials = in.array("trials", /*required=*/false); // memories of before there were any have none
+  MemoryReader::fits(in, "trials", trials, maxTrials);
   if (llvm::Error e = in.take())
     return std::move(e);
   if (llvm::Error e = MemoryReader::features(features, memory.features))
@@ -267,6 +303,12 @@ llvm::Expected<KernelMemory> optiml::kernelMemoryFromJson(const json &value) {
     if (!line)
       return line.takeError();
     memory.lines.push_back(std::move(*line));
+  }
+  for (const json &item : trials) {
+    auto trial = MemoryReader::trial(item);
+    if (!trial)
+      return trial.takeError();
+    memory.trials.push_back(std::move(*trial));
   }
   return memory;
 }

@@ -23,6 +23,8 @@ public:
                  Report report, Warn warn);
 
   Proposer &first();
+  /// What earlier searches say of recipes; null without memory.
+  const Outlook *outlook() const { return withMemory.get(); }
   LessonRecorder &recorder() { return lessons; }
   /// Of memory, for the trajectory; null: none is used.
   nlohmann::json memoryMatches() const;

@@ -109,7 +109,7 @@ void SearchRun::openTrajectory(const SearchSettings &settings) {
 }
 
 llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &evaluator) {
-  const SearchSettings settings = this->settings();
+  SearchSettings settings = this->settings();
   Progress progress(2, settings.evaluations);
   auto say = [&](const std::string &line) {
     progress.clear();
@@ -119,6 +119,7 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
     if (llvm::Error e = proposers.addMemory(
             *means.store, space, {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
       warn("the search goes on without memory", std::move(e));
+  settings.outlook = proposers.outlook();
   openTrajectory(settings);
   if (means.models)
     proposers.addModels(

@@ -11,6 +11,10 @@ using namespace optiml;
 /// A recipe is remembered as a line when it is this much faster than the original, and than the best.
 static constexpr double worthALine = 1.05, nearTheBest = 0.7;
 static constexpr size_t mostLines = 3;
+/// Of one kernel; those that were evaluated first, which is where the next search begins, too.
+static constexpr size_t mostTrials = 200;
+/// How much worse than to leave the kernel alone it is to evaluate what is rejected, as a log2.
+static constexpr double rejection = 1;
 
 static bool ran(const Measurement &m) {
   return (m.verdict == Verdict::Correct || m.verdict == Verdict::Predicted) && m.time.seconds > 0 &&
@@ -38,6 +42,7 @@ public:
 
   std::vector<Lesson> lessonsOf(const std::string &kernel) const;
   std::optional<LearntLine> lineOf(const std::string &kernel, const TriedRecipe &winner) const;
+  std::vector<LearntTrial> trialsOf(const std::string &kernel, const std::vector<TriedRecipe> &tried) const;
 
 private:
   using Key = std::tuple<std::string, std::string, std::string, std::string, Params>; // kernel, bottleneck, …
@@ -142,6 +147,35 @@ std::optional<LearntLine> Learner::lineOf(const std::string &kernel, const Tried
   return result;
 }
 
+/// Of the recipes that are about `kernel` alone, what each lost against the best of them.
+std::vector<LearntTrial> Learner::trialsOf(const std::string &kernel, const std::vector<TriedRecipe> &tried) const {
+  std::vector<const TriedRecipe *> own;
+  double original = 0, best = HUGE_VAL;
+  for (const TriedRecipe &t : tried) {
+    bool about =
+        std::all_of(t.recipe.begin(), t.recipe.end(), [&](const Action &a) { return siteKernel(a.site) == kernel; });
+    if (!about || t.measurement.verdict == Verdict::Timeout || own.size() == mostTrials)
+      continue;
+    own.push_back(&t);
+    if (!ran(t.measurement))
+      continue;
+    if (t.recipe.empty())
+      original = std::log2(t.measurement.time.seconds);
+    if ((t.measurement.correct() && t.measurement.guardrails.empty()) || t.recipe.empty())
+      best = std::min(best, std::log2(t.measurement.time.seconds));
+  }
+  std::vector<LearntTrial> trials;
+  for (const TriedRecipe *t : own) {
+    LearntTrial trial;
+    for (const Action &action : t->recipe)
+      trial.steps.push_back({action.transform, roleOf(action, kernel), action.params});
+    bool good = ran(t->measurement) && t->measurement.guardrails.empty();
+    trial.loss = (good ? std::log2(t->measurement.time.seconds) : original + rejection) - best;
+    trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
 /// The same transforms on the same kinds of places, with other parameters at most.
 bool sameShape(const OpeningLine &a, const OpeningLine &b) {
   return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
@@ -169,6 +203,7 @@ std::vector<KernelMemory> optiml::learn(const KernelIdentities &kernels, const M
     memory.features = identity.features;
     memory.time = std::time(nullptr);
     memory.lessons = learner.lessonsOf(name);
+    memory.trials = learner.trialsOf(name, tried);
     double best = 0;
     for (const TriedRecipe &winner : winners) {
       if (!winner.measurement.correct() || !ran(winner.measurement) || !winner.measurement.guardrails.empty())

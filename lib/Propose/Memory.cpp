@@ -1,16 +1,19 @@
 //===- Memory.cpp - earlier searches guide this one -----------------------===//
 #include "optiml/Propose/Memory.h"
+#include "Forecast.h"
 #include "Similarity.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 
 using namespace optiml;
 
 /// Kernels that are less alike have nothing to say to each other.
-static constexpr double leastSimilarity = 0.5;
+static constexpr double leastSimilarity = 0.6;
 static constexpr size_t mostMatches = 8;
 /// What was learnt on another GPU, or from predictions where this search measures (or the other way round).
 static constexpr double otherGpu = 0.9, otherBackend = 0.85;
@@ -25,6 +28,20 @@ static constexpr size_t mostLines = 4;
 /// recipes are tried, for it is more often the book that has the right one.
 static constexpr double sameSimilarity = 0.8;
 static constexpr unsigned mostAlike = 2;
+
+/// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come
+/// later are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
+static constexpr double firstPrior = 1, laterPrior = 0.01, priorTrials = 0.2;
+
+/// A log2, and how many for each kernel.
+static constexpr double nearTheBest = 0.25;
+static constexpr size_t mostNearlyBest = 8;
+
+/// What differs little from a recipe that was tried will fare like it, and tells nothing new: so much later it comes,
+/// in log2, and so soon that fades with their distance.
+static constexpr double novelty = 0.5, variation = 1;
+/// How far the best that a search has seen is taken to be from what it will find, as a log2.
+static constexpr double headroom = 0.5;
 
 LearntMemory::LearntMemory(std::vector<KernelMemory> given, KernelIdentities identities, const MemoryOrigin &here)
     : memories(std::move(given)), kernels(std::move(identities)) {
@@ -78,6 +95,36 @@ LearntMemory::Expectation LearntMemory::expect(const Action &action, const std::
   return {std::clamp(sum / (weight + shrinkage), -mostGain, mostGain), weight};
 }
 
+double LearntMemory::expectedLoss(const std::string &kernel, const std::vector<LearntTrial::Step> &recipe,
+                                  const std::vector<LearntTrial> &own, double prior) const {
+  Forecast forecast(prior, priorTrials);
+  for (const Match &match : similar(kernel))
+    for (const LearntTrial &trial : match.memory->trials)
+      forecast.add(recipe, trial, match.similarity);
+  double known = 0;
+  for (const LearntTrial &trial : own) {
+    forecast.add(recipe, trial, 1);
+    known = std::max(known, std::exp(-variation * recipeDistance(recipe, trial.steps)));
+  }
+  return forecast.loss() + novelty * known;
+}
+
+bool LearntMemory::knowsTrials() const {
+  return llvm::any_of(matches, [](const auto &entry) {
+    return llvm::any_of(entry.second, [](const Match &match) { return !match.memory->trials.empty(); });
+  });
+}
+
+std::vector<LearntTrial::Step> LearntMemory::generalForm(const Recipe &recipe, const std::string &kernel) const {
+  std::vector<LearntTrial::Step> steps;
+  auto identity = kernels.find(kernel);
+  for (const Action &action : recipe)
+    steps.push_back({action.transform,
+                     identity == kernels.end() ? "" : siteRole(action.site, kernel, identity->second.names),
+                     action.params});
+  return steps;
+}
+
 std::vector<LearntMemory::Line> LearntMemory::lines() const {
   std::vector<Line> result;
   for (const auto &[kernel, known] : matches) {
@@ -94,6 +141,52 @@ std::vector<LearntMemory::Line> LearntMemory::lines() const {
     }
   }
   std::stable_sort(result.begin(), result.end(), [](const Line &a, const Line &b) { return a.rank < b.rank; });
+  return result;
+}
+
+/// The kernel that taught the line may have needed no preparation that this one needs: first whatever of it applies.
+static void prepare(OpeningLine &line) {
+  std::vector<OpeningStep> first;
+  for (llvm::StringRef transform : preparations)
+    if (llvm::none_of(line.steps, [&](const OpeningStep &step) { return step.transform == transform; }))
+      first.push_back({transform.str()});
+  line.steps.insert(line.steps.begin(), first.begin(), first.end());
+}
+
+static OpeningLine lineOf(const std::vector<LearntTrial::Step> &steps, const std::string &kernel) {
+  OpeningLine line{"from memory", {}, kernel};
+  for (const LearntTrial::Step &step : steps) {
+    line.steps.push_back({step.transform, step.role});
+    if (!step.params.empty())
+      line.steps.back().preferences.push_back(step.params);
+    line.steps.back().required = isMajor(step.transform);
+  }
+  return line;
+}
+
+std::vector<OpeningLine> LearntMemory::nearlyBest() const {
+  std::vector<OpeningLine> result;
+  for (const auto &[kernel, known] : matches) {
+    std::vector<std::tuple<double, size_t, const LearntTrial *>> ranked;
+    for (const Match &match : known)
+      for (const LearntTrial &trial : match.memory->trials)
+        if (!trial.steps.empty() && trial.loss <= nearTheBest)
+          ranked.emplace_back(trial.loss - std::log2(match.similarity), ranked.size(), &trial);
+    std::sort(ranked.begin(), ranked.end());
+    std::set<std::vector<LearntTrial::Step>> chosen;
+    auto choose = [&](const std::vector<LearntTrial::Step> &steps) {
+      if (!steps.empty() && chosen.size() < mostNearlyBest && chosen.insert(steps).second)
+        result.push_back(lineOf(steps, kernel));
+    };
+    for (const auto &[rank, number, trial] : ranked) {
+      choose(trial->steps);
+      // How it is best trimmed differs from kernel to kernel more than what it rests on.
+      std::vector<LearntTrial::Step> bare;
+      llvm::copy_if(trial->steps, std::back_inserter(bare),
+                    [](const LearntTrial::Step &s) { return isMajor(s.transform); });
+      choose(bare);
+    }
+  }
   return result;
 }
 
@@ -126,6 +219,15 @@ llvm::Expected<std::vector<Proposal>> MemoryPolicy::propose(const SearchState &s
   return result;
 }
 
+/// On the same kernel.
+static bool sameSteps(const OpeningLine &a, const OpeningLine &b) {
+  return a.kernel == b.kernel && std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
+                                            [](const OpeningStep &x, const OpeningStep &y) {
+                                              return x.transform == y.transform && x.siteGlob == y.siteGlob &&
+                                                     x.preferences == y.preferences;
+                                            });
+}
+
 std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
   std::vector<OpeningLine> rest = inner.openingBook(root), book;
   std::vector<LearntMemory::Line> lines = memory.lines();
@@ -143,5 +245,55 @@ std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
   for (const LearntMemory::Line &line : lines)
     if (line.similarity < sameSimilarity && line.rank < mostAlike)
       book.push_back(line.line);
+  for (OpeningLine &line : memory.nearlyBest())
+    if (llvm::none_of(book, [&](const OpeningLine &other) { return sameSteps(line, other); }))
+      book.push_back(std::move(line));
+  for (OpeningLine &line : book)
+    if (!line.kernel.empty())
+      prepare(line);
   return book;
+}
+
+std::string MemoryPolicy::kernelOf(const Recipe &recipe) {
+  std::string kernel = recipe.empty() ? "" : siteKernel(recipe.front().site).str();
+  bool one = llvm::all_of(recipe, [&](const Action &action) { return siteKernel(action.site) == kernel; });
+  return one ? kernel : "";
+}
+
+std::vector<double> MemoryPolicy::expectedLosses(const std::vector<Recipe> &recipes) const {
+  std::vector<double> losses;
+  if (!memory.knowsTrials())
+    return losses;
+  double prior = firstPrior;
+  for (const Recipe &recipe : recipes) {
+    std::string kernel = kernelOf(recipe);
+    std::vector<LearntTrial> own;
+    if (auto tried = seen.find(kernel); tried != seen.end())
+      for (LearntTrial trial : tried->second.trials) {
+        trial.loss += headroom - tried->second.best;
+        own.push_back(std::move(trial));
+      }
+    losses.push_back(memory.expectedLoss(kernel, memory.generalForm(recipe, kernel), own, prior));
+    prior += laterPrior;
+  }
+  return losses;
+}
+
+void MemoryPolicy::observe(const SearchState &state, const Measurement &measurement) {
+  inner.observe(state, measurement);
+  bool usable = (measurement.correct() || measurement.verdict == Verdict::Predicted) && measurement.time.seconds > 0 &&
+                std::isfinite(measurement.time.seconds);
+  const Recipe &recipe = state.variant->recipe;
+  std::string kernel = kernelOf(recipe);
+  if (!usable || (kernel.empty() && !recipe.empty()))
+    return;
+  double time = std::log2(measurement.time.seconds);
+  if (recipe.empty()) { // comes first
+    original = time;
+    return;
+  }
+  Seen &here = seen.try_emplace(kernel, Seen{{}, original}).first->second;
+  if (measurement.correct() && measurement.guardrails.empty())
+    here.best = std::min(here.best, time);
+  here.trials.push_back({memory.generalForm(recipe, kernel), time});
 }

@@ -313,6 +313,7 @@ static bool tookAfter(const Recipe &recipe, const Recipe &base, const Action &ac
 }
 
 void ModelPolicy::observe(const SearchState &state, const Measurement &measurement) {
+  expert.observe(state, measurement);
   history.observe(state, measurement);
   if (writer)
     writer->observe(state.variant->recipe, measurement);

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Session.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/GlobPattern.h"
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 using namespace optiml;
@@ -65,8 +67,21 @@ private:
     });
   }
 
+  /// "/k:a+b" has two parts after the loop, which "*" alone matches, too.
+  static bool sameShape(StringRef a, StringRef b) {
+    return llvm::all_of(StringRef("/:+"), [&](char c) { return a.count(c) == b.count(c); });
+  }
+
   /// The first matching action that was not tried in this step: preferred values first, then the site's own order.
+  /// Where the step describes its site, one of the same shape goes before all others.
   std::optional<Action> resolve(const OpeningStep &wanted, const SearchState &at) const {
+    if (wanted.siteGlob != "*")
+      if (std::optional<Action> action = resolve(wanted, at, /*anyShape=*/false))
+        return action;
+    return resolve(wanted, at, /*anyShape=*/true);
+  }
+
+  std::optional<Action> resolve(const OpeningStep &wanted, const SearchState &at, bool anyShape) const {
     auto glob = llvm::GlobPattern::create(wanted.siteGlob);
     if (!glob) {
       llvm::consumeError(glob.takeError());
@@ -75,7 +90,8 @@ private:
     for (const ActionTemplate &legal : at.legal) {
       StringRef owner = siteKernel(legal.site);
       if (legal.transform != wanted.transform || owner != kernel || doneSites.count(legal.site) ||
-          !glob->match(StringRef(legal.site).drop_front(owner.size())))
+          !glob->match(StringRef(legal.site).drop_front(owner.size())) ||
+          !(anyShape || sameShape(wanted.siteGlob, StringRef(legal.site).drop_front(owner.size()))))
         continue;
       unsigned attempts = 0;
       auto untried = [&](const Params &params) -> std::optional<Action> {
@@ -106,10 +122,80 @@ private:
   std::set<std::string> tried, doneSites;
 };
 
+/// Of the time, what walking the lines may take before one of them is evaluated.
+constexpr double walkingShare = 0.1;
+/// Lines that should be this much slower than the best, as a log2, are not worth an evaluation.
+constexpr double hopeless = 2;
+
+/// A line that was walked and waits to be evaluated.
+struct Waiting {
+  Node *end;
+  Path path;
+};
+
+/// Takes out of `waiting` up to `most` of those that promise most, the best first; none that is hopeless.
+std::vector<Waiting> takePromising(const Outlook &outlook, std::vector<Waiting> &waiting, size_t most) {
+  std::vector<Recipe> recipes;
+  for (const Waiting &line : waiting)
+    recipes.push_back(line.end->recipe);
+  std::vector<double> losses = outlook.expectedLosses(recipes);
+  std::vector<size_t> order(waiting.size());
+  std::iota(order.begin(), order.end(), 0);
+  stableSort(order, [&](size_t a, size_t b) { return losses[a] < losses[b]; });
+  std::vector<Waiting> taken, rest;
+  for (size_t i : order)
+    if (taken.size() < most && losses[i] < hopeless)
+      taken.push_back(std::move(waiting[i]));
+  for (Waiting &line : waiting)
+    if (line.end && llvm::none_of(taken, [&](const Waiting &other) { return other.end == line.end; }))
+      rest.push_back(std::move(line));
+  waiting = std::move(rest);
+  return taken;
+}
+
+/// Walks the lines that there is time for, and evaluates their ends from the most promising on: one after the other at
+/// first, for every answer tells something of the others. Returns the first line that was not walked.
+size_t playRanked(Session &session, std::vector<Walk> &walks, const std::vector<std::shared_ptr<bool>> &dropped,
+                  std::vector<Node *> &ends) {
+  size_t walked = 0, batch = session.settings.batch;
+  std::vector<Waiting> waiting;
+  double until = session.settings.seconds > 0 ? session.elapsed() + walkingShare * session.settings.seconds : HUGE_VAL;
+  while (walked < walks.size() && session.elapsed() < until && !session.stopReason()) {
+    size_t last = std::min(walks.size(), walked + batch);
+    std::vector<Walk> next(walks.begin() + long(walked), walks.begin() + long(last));
+    session.walkAll(next);
+    for (const Walk &walk : next) {
+      Node *&end = ends[walked];
+      bool left = walk.steps.empty() || (dropped[walked] && *dropped[walked]);
+      ++walked;
+      if (left)
+        continue;
+      Path path = session.enter(walk, end);
+      if (llvm::none_of(waiting, [&](const Waiting &other) { return other.end == end; }))
+        waiting.push_back({end, std::move(path)});
+    }
+  }
+  for (size_t together = 1; !waiting.empty() && !session.stopReason(); together = std::min(2 * together, batch)) {
+    std::vector<Waiting> taken = takePromising(*session.settings.outlook, waiting, together);
+    if (taken.empty())
+      break;
+    std::vector<Node *> nodes;
+    for (const Waiting &line : taken)
+      nodes.push_back(line.end);
+    session.evaluate(nodes);
+    for (const Waiting &line : taken)
+      session.backUp(line.path, line.end);
+  }
+  return walked;
+}
+
 /// Walks, enters, evaluates and backs up in batches; returns the end of every walk, null for those left out.
 std::vector<Node *> play(Session &session, std::vector<Walk> walks, const std::vector<std::shared_ptr<bool>> &dropped) {
   std::vector<Node *> ends(walks.size(), nullptr);
-  for (size_t first = 0; first < walks.size() && !session.stopReason(); first += session.settings.batch) {
+  size_t ranked = 0;
+  if (session.settings.outlook && !session.settings.outlook->expectedLosses({{}}).empty())
+    ranked = playRanked(session, walks, dropped, ends);
+  for (size_t first = ranked; first < walks.size() && !session.stopReason(); first += session.settings.batch) {
     size_t last = std::min(walks.size(), first + session.settings.batch);
     std::vector<Walk> batch(walks.begin() + first, walks.begin() + last);
     session.walkAll(batch);

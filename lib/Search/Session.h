@@ -58,6 +58,7 @@ public:
 
   /// Why the search must end now, if it must.
   std::optional<StopReason> stopReason() const;
+  double elapsed() const; ///< seconds since the search began
   /// Evaluations that may still be issued, at most `wanted`.
   unsigned allowance(unsigned wanted) const;
 
@@ -96,7 +97,6 @@ private:
   /// The first always, the others while fewer than `until` seconds of the search are over.
   void parallelFor(size_t count, const std::function<void(size_t)> &body, double until = HUGE_VAL);
   bool outOfTime() const;
-  double elapsed() const;
   void evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
                   llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until = HUGE_VAL);
   void foldModel(Node &node, Measurement measurement);

@@ -21,6 +21,7 @@ KernelMemory example() {
   line.line.steps = {{"unroll", "/*", {{{"factor", "4"}}}, true}, {"qualify-pointers", ""}};
   line.speedup = 1.4;
   m.lines = {line};
+  m.trials = {{{}, 0.5}, {{{"unroll", "/*", {{"factor", "4"}}}}, 0}};
   m.time = 5;
   return m;
 }
@@ -58,6 +59,9 @@ TEST(Lesson, WhatComesFromOutsideIsChecked) {
   EXPECT_EQ(rejected([](json &) {}), "accepted");
   EXPECT_NE(rejected([](json &j) { j.erase("lessons"); }).find("lacks 'lessons'"), std::string::npos);
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["gain"] = 1e9; }).find("'gain' must be"), std::string::npos);
+  EXPECT_NE(rejected([](json &j) { j["trials"][0]["loss"] = 1e9; }).find("'loss' must be"), std::string::npos);
+  EXPECT_NE(rejected([](json &j) { j["trials"][1]["steps"][0]["role"] = "a b"; }).find("'role' holds"), std::string::npos);
+  EXPECT_EQ(rejected([](json &j) { j.erase("trials"); }), "accepted"); // memories had none at first
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["gain"] = nullptr; }).find("'gain' must be"), std::string::npos);
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["weight"] = -1; }).find("'weight' must be"), std::string::npos);
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["rejected"] = 4; }).find("'rejected' must be"), std::string::npos);
@@ -84,4 +88,6 @@ TEST(Lesson, TheSameSourceDoesNotCountTwice) {
   EXPECT_EQ(both.lessons[1].gain, 1);
   EXPECT_EQ(both.lines.size(), 1u);
   EXPECT_EQ(toJson(merged(both, both)), toJson(both));
+  first.trials.pop_back(); // losses of two searches are measured against two bests: those of the search that tried more
+  EXPECT_EQ(merged(first, second).trials.size(), 2u);
 }

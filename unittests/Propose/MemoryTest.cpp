@@ -118,6 +118,20 @@ TEST(Learn, WinnersBecomeLinesAroundTheStepThatGainedMost) {
   EXPECT_EQ(line.steps[1].siteGlob, "/warp");
 }
 
+TEST(Learn, WhatLostIsRememberedToo) {
+  auto memories = learnt();
+  std::map<std::string, double> losses;
+  for (const LearntTrial &trial : memories[0].trials)
+    losses[trial.steps.empty() ? "" : trial.steps[0].transform + std::to_string(trial.steps.size())] = trial.loss;
+  EXPECT_EQ(losses, (std::map<std::string, double>{{"", 3},
+                                                   {"distribute-loop1", 1},
+                                                   {"distribute-loop2", 0},
+                                                   {"unroll1", 3},
+                                                   {"grid-stride1", 5},
+                                                   {"privatize-atomic1", 4}})) // wrong: worse than the original
+      << "a timeout says nothing";
+}
+
 TEST(Learn, NothingWithoutTheOriginal) {
   KernelIdentities kernels = {{"k", {featuresOf(0, rowLike), {"k"}}}};
   EXPECT_TRUE(learn(kernels, {"s", "g", "model"}, {tried("a[k]", 2)}, {tried("a[k]", 2)}).empty());
@@ -178,9 +192,16 @@ TEST(Memory, LinesArePlayedFirstOnTheKernelTheyFit) {
   Fixed fixed;
   MemoryPolicy policy(fixed, memory);
   auto book = policy.openingBook({});
-  ASSERT_EQ(book.size(), 2u);
+  ASSERT_EQ(book.size(), 3u);
   EXPECT_EQ(book[0].kernel, "other");
+  ASSERT_EQ(book[0].steps.size(), 7u);
+  EXPECT_EQ(book[0].steps[0].transform, "thread-per-iteration") << "this kernel may need what that one did not";
+  EXPECT_FALSE(book[0].steps[0].required);
+  EXPECT_EQ(book[0].steps[5].transform, "distribute-loop");
+  EXPECT_EQ(book[0].steps[6].transform, "unroll");
   EXPECT_EQ(book[1].name, "own");
+  ASSERT_EQ(book[2].steps.size(), 6u) << "what the recipe rests on, without the unrolling";
+  EXPECT_EQ(book[2].steps[5].transform, "distribute-loop");
 }
 
 TEST(Memory, RecipesOfKernelsThatAreOnlyAlikeComeAfterTheBook) {
@@ -190,7 +211,7 @@ TEST(Memory, RecipesOfKernelsThatAreOnlyAlikeComeAfterTheBook) {
   Fixed fixed;
   MemoryPolicy policy(fixed, memory);
   auto book = policy.openingBook({});
-  ASSERT_EQ(book.size(), 2u);
+  ASSERT_EQ(book.size(), 3u);
   EXPECT_EQ(book[0].name, "own");
   EXPECT_EQ(book[1].kernel, "other");
 }
@@ -202,7 +223,7 @@ TEST(Memory, TheBookIsPlayedByTurnsWithWhatIsRemembered) {
   Fixed fixed;
   MemoryPolicy policy(fixed, memory);
   auto book = policy.openingBook({});
-  ASSERT_EQ(book.size(), 3u);
+  ASSERT_EQ(book.size(), 4u);
   EXPECT_EQ(book[0].kernel, "other");
   EXPECT_EQ(book[1].name, "own") << "not after all that is remembered";
   EXPECT_EQ(book[2].kernel, "other");
@@ -215,6 +236,82 @@ TEST(Memory, TheOrderInTheStoreDoesNotMatter) {
   Action action{"distribute-loop", "other/i", {{"threads", "64"}}};
   EXPECT_EQ(memoryFor(featuresOf(0.5, rowLike), {one, two}).expect(action, "l1").gain,
             memoryFor(featuresOf(0.5, rowLike), {two, one}).expect(action, "l1").gain);
+}
+
+namespace {
+std::vector<Recipe> recipesOn(const char *first, const char *second, const char *third) {
+  std::vector<Recipe> recipes;
+  for (const char *text : {first, second, third})
+    recipes.push_back(llvm::cantFail(parseRecipe(text)));
+  return recipes;
+}
+
+void tell(MemoryPolicy &policy, const Recipe &recipe, double seconds) {
+  SearchState state;
+  auto variant = std::make_shared<Variant>();
+  variant->recipe = recipe;
+  state.variant = variant;
+  policy.observe(state, tried("", seconds).measurement);
+}
+} // namespace
+
+TEST(Outlook, RecipesFareAsTheyDidOnKernelsLikeThis) {
+  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto losses =
+      policy.expectedLosses(recipesOn("grid-stride[other]{x=1}", "distribute-loop[other/i]{threads=64}",
+                                      "distribute-loop[other/i]{threads=64};unroll[other/warp]{factor=full}"));
+  ASSERT_EQ(losses.size(), 3u);
+  EXPECT_GT(losses[0], 2);
+  EXPECT_LT(losses[1], 1.2);
+  EXPECT_GT(losses[1], 0.8);
+  EXPECT_LT(losses[2], 0.4);
+}
+
+TEST(Outlook, OfWhatIsUnlikeAllThatWasTriedEarlierOnesPromiseMore) {
+  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto losses =
+      policy.expectedLosses(recipesOn("coarsen[other]{x=2}", "stage-shared[other/i:x]", "stage-window[other:x]"));
+  EXPECT_LT(losses[0], losses[1]);
+  EXPECT_LT(losses[1], losses[2]);
+}
+
+TEST(Outlook, WhatThisSearchSeesCountsMore) {
+  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto recipes =
+      recipesOn("grid-stride[other]{x=1}", "distribute-loop[other/i]{threads=64}", "unroll[other/i]{factor=4}");
+  auto before = policy.expectedLosses(recipes);
+  tell(policy, {}, 8);
+  tell(policy, recipes[0], 1);
+  tell(policy, recipes[1], 16);
+  auto after = policy.expectedLosses(recipes);
+  EXPECT_LT(after[0], before[0]);
+  EXPECT_GT(after[1], before[1]);
+}
+
+TEST(Outlook, WhatDiffersLittleFromWhatWasTriedComesLater) {
+  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  auto recipes = recipesOn("coarsen[other]{x=2}", "coarsen[other]{x=4}", "stage-window[other:x]");
+  tell(policy, {}, 8);
+  auto before = policy.expectedLosses(recipes);
+  EXPECT_LT(before[1], before[2]);
+  tell(policy, recipes[0], 4);
+  auto after = policy.expectedLosses(recipes);
+  EXPECT_GT(after[1], after[2]);
+}
+
+TEST(Outlook, WithoutAnythingSimilarThereIsNone) {
+  LearntMemory memory = memoryFor(featuresOf(0.5, scatterLike));
+  Fixed fixed;
+  MemoryPolicy policy(fixed, memory);
+  EXPECT_TRUE(policy.expectedLosses({{}}).empty());
 }
 
 TEST(LessonText, TellsTheMostInWholeLines) {

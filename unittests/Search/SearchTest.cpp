@@ -639,6 +639,65 @@ TEST(OpeningBook, RunsOnEveryKernelAndThenOnAllTogether) {
   EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:A];stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
 }
 
+namespace {
+/// Knows what each switch alone costs.
+struct Costs : Outlook {
+  std::map<std::string, double> known;
+  std::vector<double> expectedLosses(const std::vector<Recipe> &recipes) const override {
+    std::vector<double> losses;
+    for (const Recipe &recipe : recipes)
+      losses.push_back(recipe.empty() || known.empty() ? 0 : known.at(recipe[0].transform));
+    return known.empty() ? std::vector<double>() : losses;
+  }
+};
+} // namespace
+
+TEST(OpeningBook, WhatPromisesMostIsTriedFirstAndWhatIsHopelessNotAtAll) {
+  Costs outlook;
+  auto tried = [&] {
+    ToySpace space({"a", "b", "c", "d"}, 1);
+    ToyEvaluator evaluator([](const Settings &s) { return s.empty() ? 8 : 4; });
+    ToyProposer proposer;
+    for (const char *name : {"a", "b", "c", "d"})
+      proposer.book.push_back({name, {{name, "*", {}}}});
+    Recorder recorder;
+    SearchSettings settings = budget(4);
+    settings.outlook = &outlook;
+    run(space, evaluator, settings, &recorder, nullptr, &proposer);
+    std::string order;
+    for (const std::string &entry : recorder.trajectory)
+      if (entry[0] != '0' && entry.find("[k]{v=1} ") == entry.find('[')) // no original, and one step
+        order += entry.substr(2, 1);
+    return order;
+  };
+  EXPECT_EQ(tried(), "abcd") << "nothing is known: as the book has it";
+  outlook.known = {{"a", 1}, {"b", 9}, {"c", 0}, {"d", 0.5}};
+  EXPECT_EQ(tried().substr(0, 3), "cda") << "and b is no opening";
+  outlook.known["b"] = 0.9;
+  EXPECT_EQ(tried(), "cdba");
+}
+
+TEST(OpeningBook, AStepPrefersASiteOfItsShape) {
+  auto firstOf = [](const char *glob) {
+    struct Places : TwoKernels {
+      llvm::Expected<SearchState> root() override {
+        SearchState state = stateOf({});
+        state.legal = {{"stage", "k1/i:A+B", {{}}}, {"stage", "k1/i:A", {{}}}};
+        return state;
+      }
+    } space;
+    StageEvaluator evaluator;
+    ToyProposer proposer;
+    proposer.book = {{"one", {{"stage", glob}}}};
+    Recorder recorder;
+    llvm::cantFail(runSearch(space, proposer, evaluator, budget(1), nullptr, &recorder));
+    return recorder.trajectory.at(1);
+  };
+  EXPECT_EQ(firstOf("/*:*"), "1 stage[k1/i:A] correct improved");
+  EXPECT_EQ(firstOf("/*:*+*"), "1 stage[k1/i:A+B] correct improved");
+  EXPECT_EQ(firstOf("*"), "1 stage[k1/i:A+B] correct improved");
+}
+
 TEST(OpeningBook, SitesNameTheirKernel) {
   EXPECT_EQ(siteKernel("sgemm"), "sgemm");
   EXPECT_EQ(siteKernel("sgemm/k:A"), "sgemm");

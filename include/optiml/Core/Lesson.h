@@ -33,6 +33,17 @@ struct Lesson {
   std::map<std::string, double> reasons; ///< `rejected` by verdictName
 };
 
+/// A recipe that was evaluated, won or lost, in general form.
+struct LearntTrial {
+  struct Step {
+    std::string transform, role;
+    Params params;
+    auto operator<=>(const Step &) const = default;
+  };
+  std::vector<Step> steps; ///< none: the original
+  double loss = 0; ///< log2(its time / the time of that kernel's best); of what was rejected, more than the original's
+};
+
 struct LearntLine {
   OpeningLine line;
   double speedup = 1; ///< of the program's kernels, where it was learnt
@@ -46,6 +57,7 @@ struct KernelMemory {
   KernelFeatures features;
   std::vector<Lesson> lessons;
   std::vector<LearntLine> lines; ///< fastest first
+  std::vector<LearntTrial> trials;
   int64_t time = 0;              ///< seconds since 1970
 };
 
@@ -53,7 +65,8 @@ struct KernelMemory {
 /// a glob that finds the same kind of place in a kernel with other names.
 std::string siteRole(llvm::StringRef site, llvm::StringRef kernel, const std::set<std::string> &userNames);
 
-/// What two searches from one source learnt: of each lesson the one that rests on more, and all lines.
+/// What two searches from one source learnt: of each lesson the one that rests on more, all lines, and the trials of
+/// the one that has more.
 KernelMemory merged(const KernelMemory &a, const KernelMemory &b);
 
 nlohmann::json toJson(const KernelMemory &memory);

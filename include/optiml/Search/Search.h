@@ -22,6 +22,7 @@
 #define OPTIML_SEARCH_SEARCH_H
 
 #include "optiml/Core/Interfaces.h"
+#include "optiml/Core/Outlook.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <memory>
@@ -48,6 +49,7 @@ struct SearchSettings {
   double exploration = 1.2;    ///< c of PUCT
   double rolloutChance = 0.4; ///< that an expansion goes on for up to five more steps before it is evaluated
   bool openingBook = true;
+  const Outlook *outlook = nullptr; ///< orders the opening book, and leaves out what should be far slower than the best
   double margin = 1.0;    ///< the original stays unless a variant is at least this much faster
   double roofline = 0.93; ///< stop when counter "roofline" of the best reaches this after the opening; 0: never
   double simplerWithin = 1.0; ///< of variants within this factor of the best time, the one with the shortest recipe wins
