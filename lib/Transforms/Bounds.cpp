@@ -411,7 +411,7 @@ static bool typesApart(const KernelModel &model, const Param &a, const Param &b)
 }
 
 llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
-                                    const std::string &b, bool byType) {
+                                    const std::string &b, bool byType, int64_t firstOfA) {
   const Param *pa = model.param(a), *pb = model.param(b);
   if (!pa || !pb || !pa->type.isPointer() || !pb->type.isPointer())
     return notApplicable("whether {0} and {1} overlap cannot be tested: they are not both plain pointer parameters", a, b);
@@ -427,7 +427,8 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   KernelModel before(*state.original, {0, 0, 0});
   if (!pa->type.pointee || !pb->type.pointee)
     return notApplicable("what {0} and {1} point to is not known", a, b);
-  auto ra = touchedRange(before, a), rb = touchedRange(before, b);
+  auto ra = firstOfA ? llvm::Expected<Range>(Range{{"0"}, {std::to_string(firstOfA)}, {}, pa->type.pointee->bytes}) : touchedRange(before, a);
+  auto rb = touchedRange(before, b);
   if (!ra || !rb) {
     llvm::Error e = llvm::joinErrors(ra ? llvm::Error::success() : ra.takeError(), rb ? llvm::Error::success() : rb.takeError());
     // Programs that break the rule exist: it is for where no test can be made.
