@@ -396,18 +396,18 @@ llvm::Error optiml::requireConstantParameters(const Kernel &kernel) {
   return notApplicable("the kernel changes its parameter '{0}'", *changed.begin());
 }
 
-/// Numbers of types of which C++ lets none access an object of the other: int and float, not int and unsigned, nor bytes.
-/// Every access to both arrays is of their elements' own types.
+/// Both arrays are accessed as numbers only (or as members of records that are numbers), of types of which C++ lets none access
+/// an object of the other: int and float, not int and unsigned, nor bytes.
 static bool typesApart(const KernelModel &model, const Param &a, const Param &b) {
-  const Type &x = *a.type.pointee, &y = *b.type.pointee;
-  auto number = [](const Type &t) { return (t.cls == Type::Class::Int || t.isFloat()) && t.bytes > 1; };
-  if (!number(x) || !number(y) || (x.cls == y.cls && x.bytes == y.bytes))
-    return false;
+  std::vector<const Type *> ofA, ofB;
   for (const Access &access : model.accesses())
-    for (const Param *p : {&a, &b})
-      if (access.array == p->name && (access.node->type.cls != p->type.pointee->cls || access.node->type.bytes != p->type.pointee->bytes))
-        return false;
-  return true;
+    if (access.array == a.name || access.array == b.name)
+      (access.array == a.name ? ofA : ofB).push_back(&access.place->type);
+  auto number = [](const Type *t) { return (t->cls == Type::Class::Int || t->isFloat()) && t->bytes > 1; };
+  return !ofA.empty() && !ofB.empty() && llvm::all_of(ofA, number) && llvm::all_of(ofB, number) &&
+         llvm::none_of(ofA, [&](const Type *x) {
+           return llvm::any_of(ofB, [&](const Type *y) { return x->cls == y->cls && x->bytes == y->bytes; });
+         });
 }
 
 llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,

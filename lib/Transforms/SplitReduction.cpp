@@ -456,21 +456,29 @@ public:
   llvm::StringRef name() const override { return "split-reduction"; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
-    int64_t threads = state.hints.grid[0] * state.hints.block[0] * state.hints.grid[1] * state.hints.block[1], enough = 1024 * int64_t(state.hints.multiprocessors);
-    if (threads > enough / 2)
-      return {}; // there is work for all multiprocessors already
-    int64_t parts = 32;
-    if (threads > 0)
-      for (parts = 2; parts < 512 && parts * threads < enough; parts *= 2)
-        ;
+    const LaunchHints &hints = state.hints;
+    int64_t alongX = hints.grid[0] * hints.block[0], enough = 1024 * int64_t(hints.multiprocessors);
+    auto partsFor = [&](int64_t threads) { // 0: there is work for all multiprocessors already
+      int64_t parts = threads > enough / 2 ? 0 : threads > 0 ? 2 : 32;
+      while (threads > 0 && parts && parts < 512 && parts * threads < enough)
+        parts *= 2;
+      return parts;
+    };
     std::vector<Params> offers;
+    auto offer = [&](int64_t x, int64_t y, int64_t parts) {
+      Params params{{"x", std::to_string(x)}, {"parts", std::to_string(parts)}};
+      if (y)
+        params["y"] = std::to_string(y);
+      if (parts >= 2 && parts <= 1024)
+        offers.push_back(std::move(params));
+    };
+    int64_t parts = partsFor(alongX);
     for (auto [x, p] : {std::pair<int64_t, int64_t>{64, parts}, {128, parts}, {256, parts}, {64, parts / 4}, {64, parts * 2}, {32, parts}})
-      if (p >= 2 && p <= 1024)
-        offers.push_back({{"x", std::to_string(x)}, {"parts", std::to_string(p)}});
+      offer(x, 0, p);
+    parts = partsFor(alongX * hints.grid[1] * hints.block[1]);
     for (auto [x, y] : {std::pair<int64_t, int64_t>{16, 16}, {32, 8}, {8, 8}})
       for (int64_t p : {parts, parts / 4, parts * 2})
-        if (p >= 2 && p <= 1024)
-          offers.push_back({{"x", std::to_string(x)}, {"y", std::to_string(y)}, {"parts", std::to_string(p)}});
+        offer(x, y, p);
     return kernelSite(*this, state, offers);
   }
 

@@ -8,6 +8,8 @@
 // RUN: optiml-run --verify=%t.cu %s -- 700 3 | FileCheck %s --check-prefix=SAME
 // RUN: optiml-run --verify=%t.cu %s -- 300 30 | FileCheck %s --check-prefix=SAME
 // SAME: the same results
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[energies]' %s | FileCheck %s --check-prefix=ENERGIES
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='thread-per-iteration[numbers]' %s | FileCheck %s --check-prefix=NUMBERS
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 700 3 2>&1 | FileCheck %s --check-prefix=RAN
 // RAN-DAG: gather: 1 optimized, 0 original launches
 // CHAINED: the range of first that the kernel touches cannot be bounded
@@ -48,6 +50,30 @@ __global__ void mixed(const int *labels, int *most, int *sizes, int n) {
     atomicMax(&most[labels[i]], i);
   }
 }
+
+struct Event {
+  float energy, angle;
+};
+
+/// No number in an event is an unsigned one: no update changes an event, wherever it goes.
+__global__ void energies(const Event *events, unsigned *counts, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&counts[(int)(events[i].energy * events[i].angle)], 1u);
+}
+// ENERGIES: <<<(max(1, ceildiv(n, block.x)), grid.y, grid.z)
+// ENERGIES-NOT: when n <= grid.x * block.x
+
+struct Numbered {
+  float energy;
+  int number;
+};
+
+/// An update may change which element the next one goes to.
+__global__ void numbers(const Numbered *events, unsigned *counts, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&counts[events[i].number], 1u);
+}
+// NUMBERS: when n <= grid.x * block.x
 
 int main(int, char **argv) {
   int n = atoi(argv[1]), dim = atoi(argv[2]), k = 11;
