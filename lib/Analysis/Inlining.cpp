@@ -14,6 +14,73 @@ namespace cl = clang;
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Looks for what a method does with its object but read members of it and call methods that do no more.
+class ObjectUse : public cl::RecursiveASTVisitor<ObjectUse> {
+public:
+  explicit ObjectUse(unsigned depth) : depth(depth) {}
+  bool found = false;
+
+  bool TraverseImplicitCastExpr(cl::ImplicitCastExpr *cast) {
+    std::vector<cl::Expr *> indices;
+    if (cast->getCastKind() != cl::CK_LValueToRValue || !isOwnPlace(cast->getSubExpr(), indices))
+      return RecursiveASTVisitor::TraverseImplicitCastExpr(cast);
+    return llvm::all_of(indices, [&](cl::Expr *index) { return TraverseStmt(index); });
+  }
+  bool TraverseCXXMemberCallExpr(cl::CXXMemberCallExpr *call) {
+    if (!readsOwn(call->getMethodDecl(), call->getImplicitObjectArgument()))
+      return RecursiveASTVisitor::TraverseCXXMemberCallExpr(call);
+    return llvm::all_of(call->arguments(), [&](cl::Expr *argument) { return TraverseStmt(argument); });
+  }
+  bool TraverseCXXOperatorCallExpr(cl::CXXOperatorCallExpr *call) {
+    auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(call->getDirectCallee());
+    if (!method || !readsOwn(method, call->getArg(0)))
+      return RecursiveASTVisitor::TraverseCXXOperatorCallExpr(call);
+    return llvm::all_of(llvm::drop_begin(call->arguments()), [&](cl::Expr *argument) { return TraverseStmt(argument); });
+  }
+  bool VisitCXXThisExpr(cl::CXXThisExpr *) {
+    found = true;
+    return true;
+  }
+  /// A method that is const, or could be: T &operator()(int i) { return data[i]; }
+  static bool onlyReads(const cl::CXXMethodDecl *method, unsigned depth = 0) {
+    const cl::FunctionDecl *definition = nullptr;
+    if (method->isConst())
+      return true;
+    if (depth > 8 || !method->hasBody(definition) || method->isVirtual())
+      return false;
+    ObjectUse use(depth + 1);
+    use.TraverseStmt(definition->getBody());
+    return !use.found;
+  }
+
+private:
+  unsigned depth;
+  bool readsOwn(const cl::CXXMethodDecl *method, cl::Expr *object) {
+    std::vector<cl::Expr *> indices;
+    bool own = llvm::isa<cl::CXXThisExpr>(object->IgnoreParenImpCasts()) || (isOwnPlace(object, indices) && indices.empty());
+    return own && method && method->isInstance() && onlyReads(method, depth);
+  }
+  /// this->a.b[i]: in the object itself.
+  static bool isOwnPlace(cl::Expr *e, std::vector<cl::Expr *> &indices) {
+    for (;;) {
+      e = e->IgnoreParenImpCasts();
+      if (auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(e); element && element->getBase()->IgnoreParenImpCasts()->getType()->isArrayType()) {
+        indices.push_back(element->getIdx());
+        e = element->getBase();
+        continue;
+      }
+      auto *member = llvm::dyn_cast<cl::MemberExpr>(e);
+      if (!member || !llvm::isa<cl::FieldDecl>(member->getMemberDecl()) || member->getMemberDecl()->getType()->isReferenceType())
+        return false;
+      if (llvm::isa<cl::CXXThisExpr>(member->getBase()->IgnoreParenImpCasts()))
+        return true;
+      if (member->isArrow())
+        return false;
+      e = member->getBase();
+    }
+  }
+};
+
 class Examination : public cl::RecursiveASTVisitor<Examination> {
 public:
   CalleeFacts facts;
@@ -61,7 +128,7 @@ public:
   bool VisitCallExpr(cl::CallExpr *call) {
     const cl::FunctionDecl *fn = call->getDirectCallee();
     auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(fn);
-    bool changes = method && method->isInstance() && !method->isConst();
+    bool changes = method && method->isInstance() && !ObjectUse::onlyReads(method);
     unsigned first = 0;
     if (auto *member = llvm::dyn_cast<cl::CXXMemberCallExpr>(call)) {
       auto *callee = llvm::dyn_cast<cl::MemberExpr>(member->getCallee()->IgnoreParens());

@@ -176,9 +176,8 @@ Poly KernelModel::poly(const ExprRef &e) const {
     if (e->text == "*")
       return poly(e->args[0]) * poly(e->args[1]);
     if (e->text == "-") {
-      // Unsigned subtraction may wrap: only the difference of what is equal but for constants is safe.
       Poly d = poly(e->args[0]) - poly(e->args[1]);
-      if (e->type.isSigned || (d.constant() && *d.constant() >= 0))
+      if (e->type.isSigned || cannotWrap(d))
         return d;
       return opaque();
     }
@@ -190,6 +189,49 @@ Poly KernelModel::poly(const ExprRef &e) const {
   default:
     return opaque();
   }
+}
+
+bool KernelModel::neverNegative(const std::string &atom) const {
+  llvm::StringRef name = atom;
+  for (llvm::StringRef index : {"threadIdx.", "blockIdx.", "globalIdx.", "blockDim.", "gridDim."})
+    if (name.starts_with(index))
+      return true;
+  if (auto loop = loopOf(atom))
+    return constantValue(loop->lower).value_or(-1) >= 0;
+  auto [base, member] = name.split('.');
+  const Param *p = param(base.str());
+  auto isUnsigned = [](const Type &type) { return type.cls == Type::Class::Int && !type.isSigned; };
+  return p && stable(Poly::atom(atom)) &&
+         (member.empty() ? isUnsigned(p->type) : std::any_of(p->fields.begin(), p->fields.end(), [&, name = member](const Param::Field &field) {
+           return field.name == name && isUnsigned(field.type);
+         }));
+}
+
+bool KernelModel::cannotWrap(const Poly &difference) const {
+  int64_t least = 0;
+  for (const auto &[monomial, coefficient] : difference.terms) {
+    auto known = monomial.size() == 1 ? theKernel.least.find(monomial[0]) : theKernel.least.end();
+    if (monomial.empty() || (coefficient > 0 && known != theKernel.least.end()))
+      least += monomial.empty() ? coefficient : coefficient * known->second;
+    else if (coefficient < 0 || !std::all_of(monomial.begin(), monomial.end(), [&](const std::string &atom) { return neverNegative(atom); }))
+      return false;
+  }
+  return least >= 0;
+}
+
+void KernelModel::resolveDifferences(Access &access) const {
+  std::vector<Poly> known;
+  for (Poly &index : access.subscripts)
+    for (const std::string &atom : index.atoms()) {
+      ExprRef e = atomExpr(atom);
+      if (!e || e->kind != ExprKind::Binary || e->text != "-" || !e->type.isInt() || e->type.isSigned)
+        continue;
+      if (known.empty())
+        known = facts(access);
+      Poly difference = poly(e->args[0]) - poly(e->args[1]);
+      if (stable(difference) && std::any_of(known.begin(), known.end(), [&](const Poly &fact) { return cannotWrap(difference - fact); }))
+        index = index.substitute(atom, difference);
+    }
 }
 
 ExprRef KernelModel::atomExpr(const std::string &atom) const {
@@ -470,6 +512,7 @@ void KernelModel::addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt
   access.bytes = e->type.bytes;
   access.path = path;
   access.guards = guards;
+  resolveDifferences(access);
   if (write && access.space != Space::Local)
     written.insert(access.array);
   allAccesses.push_back(std::move(access));
@@ -639,19 +682,6 @@ bool KernelModel::writesWhatIsRead(const Access &read) const {
 // Facts
 //===----------------------------------------------------------------------===//
 
-/// A sum of thread and block indices and constants that are not negative.
-static bool neverNegative(const Poly &p) {
-  for (const auto &[monomial, c] : p.terms) {
-    if (c < 0)
-      return false;
-    for (const std::string &atom : monomial)
-      if (!llvm::StringRef(atom).starts_with("threadIdx.") && !llvm::StringRef(atom).starts_with("blockIdx.") &&
-          !llvm::StringRef(atom).starts_with("globalIdx.") && !llvm::StringRef(atom).starts_with("blockDim."))
-        return false;
-  }
-  return true;
-}
-
 void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Poly> &into) const {
   if (condition->kind == ExprKind::Unary && condition->text == "!")
     return addFacts(condition->args[0], !taken, into);
@@ -693,7 +723,7 @@ void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Pol
     into.push_back(y - x);
   } else { // != : where one side is known not to be below the other, it is above
     for (const Poly &distance : {x - y, y - x})
-      if (neverNegative(distance) || llvm::is_contained(into, distance)) {
+      if (cannotWrap(distance) || llvm::is_contained(into, distance)) {
         into.push_back(distance - Poly(1));
         break;
       }

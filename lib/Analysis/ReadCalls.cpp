@@ -43,6 +43,7 @@ Reader::HoistPoint Reader::hoistPoint(const cl::Expr *source, std::vector<StmtRe
       found |= op->isIncrementDecrementOp();
       return true;
     }
+    bool TraverseLambdaExpr(cl::LambdaExpr *) { return true; } // what it does it does where it is called
     bool VisitCallExpr(cl::CallExpr *call) {
       found |= call != statement && call != value && !reader->purity.isPure(call->getDirectCallee()) && !reader->readable(call);
       return true;
@@ -66,7 +67,8 @@ const CalleeFacts &Reader::factsOf(const cl::FunctionDecl *definition) {
 
 bool Reader::takesRecord(const cl::FunctionDecl *fn) {
   return llvm::any_of(fn->parameters(), [&](const cl::ParmVarDecl *p) {
-    return p->getType()->isRecordType() && describe(p->getType(), typeText(p->getType()));
+    std::string type = typeText(p->getType());
+    return p->getType()->isRecordType() && describe(p->getType(), type) && records.shapes.at(type).isWhole;
   });
 }
 
@@ -190,11 +192,21 @@ bool Reader::isOffset(const ExprRef &e) {
   return computes && size <= 16;
 }
 
+bool Reader::isClosure(cl::QualType type, const cl::Expr *argument) {
+  const cl::CXXRecordDecl *record = type->getAsCXXRecordDecl();
+  if (!record || !record->isLambda())
+    return false;
+  auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(strip(argument));
+  return llvm::isa<cl::LambdaExpr>(strip(argument)) || (ref && llvm::isa<cl::ParmVarDecl>(ref->getDecl()) && !nameOf.count(llvm::cast<cl::VarDecl>(ref->getDecl())));
+}
+
 bool Reader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argument, const CalleeFacts &facts, bool oneExpression,
                    Binding &binding) {
   cl::QualType type = param->getType();
   auto use = facts.uses.find(param);
   bool changes = facts.modified.count(param);
+  if (isClosure(type.getNonReferenceType(), argument)) // calls of the parameter find the lambda by its type
+    return !changes || type.getNonReferenceType().isConstQualified();
   ExprRef value = expression(argument);
   if (hasEffects(value))
     return false;
@@ -450,7 +462,8 @@ ExprRef Reader::construction(const cl::CXXConstructExpr *x) {
 ExprRef Reader::aggregate(const cl::ExplicitCastExpr *x) {
   const cl::CXXRecordDecl *record = x->getType()->getAsCXXRecordDecl();
   auto *list = llvm::dyn_cast<cl::InitListExpr>(strip(x->getSubExpr()));
-  if (!record || !list || !record->isAggregate() || !describe(x->getType(), typeText(x->getType())))
+  if (!record || !list || !record->isAggregate() || !describe(x->getType(), typeText(x->getType())) ||
+      !records.shapes.at(typeText(x->getType())).isWhole)
     return nullptr;
   ExprRef value = expression(list);
   return value->kind == ExprKind::InitList ? value : nullptr;

@@ -63,9 +63,21 @@ std::vector<Param::Field> Reader::fieldsOf(cl::QualType type) {
   for (const cl::FieldDecl *field : record->getDefinition()->fields())
     if (!field->isBitField() && !field->getType()->isReferenceType() &&
         (field->getAccess() == cl::AS_public || field->getAccess() == cl::AS_none))
-      result.push_back({field->getNameAsString(), convert(field->getType()),
-                        unsigned(layout.getFieldOffset(field->getFieldIndex()) / 8)});
+      addFields(field->getNameAsString(), field->getType(), unsigned(layout.getFieldOffset(field->getFieldIndex()) / 8), result);
   return result;
+}
+
+void Reader::addFields(const std::string &name, cl::QualType type, unsigned offset, std::vector<Param::Field> &into) {
+  constexpr size_t mostFields = 64; // more are a table
+  into.push_back({name, convert(type), offset});
+  for (const Param::Field &inner : fieldsOf(type))
+    if (into.size() < mostFields)
+      into.push_back({name + "." + inner.name, inner.type, offset + inner.offset});
+  if (const cl::ConstantArrayType *array = ast.getAsConstantArrayType(type)) {
+    unsigned bytes = unsigned(ast.getTypeSizeInChars(array->getElementType()).getQuantity());
+    for (uint64_t i = 0; i < array->getSize().getZExtValue() && into.size() < mostFields; ++i)
+      addFields(name + "[" + std::to_string(i) + "]", array->getElementType(), offset + unsigned(i) * bytes, into);
+  }
 }
 
 std::shared_ptr<Expr> Reader::make(ExprKind kind, const cl::Expr *source, std::string text, std::vector<ExprRef> args) {
@@ -247,6 +259,8 @@ ExprRef Reader::expression(const cl::Expr *source) {
     return lists ? opaque(e) : make(ExprKind::Cond, e, "", parts);
   }
   if (auto *x = llvm::dyn_cast<cl::ArraySubscriptExpr>(e)) {
+    if (ExprRef element = elementOfParameter(x))
+      return element;
     auto [base, offset] = splitPointer(expression(x->getBase()));
     return make(ExprKind::Subscript, e, "", {base, joinOffsets(offset, expression(x->getIdx()))});
   }
@@ -265,10 +279,13 @@ ExprRef Reader::expression(const cl::Expr *source) {
     if (x->isArrow())
       object = pointedTo(object);
     const std::string member = x->getMemberDecl()->getNameAsString();
-    if (x->getType()->isPointerType() && object->kind == ExprKind::Var && memberPointers.count(object->text))
-      return make(ExprKind::Var, e, object->text + "." + member); // an array like a parameter
+    int64_t offset = int64_t(ast.getFieldOffset(x->getMemberDecl()) / 8);
+    if (isOfParameter(object))
+      return partOfParameter(x, object->args[0], object->text + "." + member, object->value + offset);
+    if (object->kind == ExprKind::Var && memberPointers.count(object->text))
+      return partOfParameter(x, object, member, offset);
     auto result = make(ExprKind::Member, e, member, {object});
-    result->value = int64_t(ast.getFieldOffset(x->getMemberDecl()) / 8);
+    result->value = offset;
     return result;
   }
   if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
@@ -313,6 +330,30 @@ ExprRef Reader::expression(const cl::Expr *source) {
       x && !llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr, cl::UserDefinedLiteral>(e))
     return call(x);
   return opaque(e);
+}
+
+bool Reader::isOfParameter(const ExprRef &e) const {
+  return e->kind == ExprKind::Member && e->args[0]->kind == ExprKind::Var && memberPointers.count(e->args[0]->text);
+}
+
+ExprRef Reader::partOfParameter(const cl::Expr *source, const ExprRef &param, const std::string &name, int64_t offset) {
+  if (source->getType()->isPointerType())
+    return make(ExprKind::Var, source, param->text + "." + name); // an array like a parameter
+  auto part = make(ExprKind::Member, source, name, {param});
+  part->value = offset;
+  return part;
+}
+
+ExprRef Reader::elementOfParameter(const cl::ArraySubscriptExpr *x) {
+  const cl::ConstantArrayType *array = ast.getAsConstantArrayType(strip(x->getBase())->getType());
+  if (!array)
+    return nullptr;
+  ExprRef base = inPlace(x->getBase()), index = inPlace(x->getIdx());
+  auto at = isOfParameter(base) ? constantValue(index) : std::nullopt;
+  if (!at || *at < 0 || uint64_t(*at) >= array->getSize().getZExtValue())
+    return nullptr;
+  int64_t bytes = ast.getTypeSizeInChars(array->getElementType()).getQuantity();
+  return partOfParameter(x, base->args[0], base->text + "[" + std::to_string(*at) + "]", base->value + *at * bytes);
 }
 
 ExprRef Reader::unaryOperator(const cl::UnaryOperator *x) {

@@ -15,13 +15,22 @@ bool Reader::describe(cl::QualType type, const std::string &text) {
   shape.isAggregate = record->isAggregate();
   for (const cl::FieldDecl *field : record->fields()) {
     cl::QualType of = field->getType();
+    std::vector<ExprRef> dims;
+    for (; auto *array = ast.getAsConstantArrayType(of); of = array->getElementType())
+      dims.push_back(intLit(int64_t(array->getSize().getZExtValue())));
+    if (auto *inner = of->getAsCXXRecordDecl(); inner && inner->hasDefinition() && inner->isEmpty() && inner->isTriviallyCopyable()) {
+      shape.isWhole = false; // a functor
+      continue;
+    }
     bool hidden = field->getAccess() == cl::AS_private || field->getAccess() == cl::AS_protected;
     bool plain = of->isArithmeticType() || of->isObjectPointerType() || isHalf(of) ||
                  (of->isRecordType() && describe(of, typeText(of)));
     if ((hidden && !intoPrivate) || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() ||
         of.isConstQualified())
       return false;
-    shape.fields.push_back({field->getNameAsString(), convert(of), unsigned(ast.getFieldOffset(field) / 8)});
+    shape.fields.push_back({field->getNameAsString(), convert(of), unsigned(ast.getFieldOffset(field) / 8), dims});
+    auto inner = records.shapes.find(shape.fields.back().type.text);
+    shape.isWhole &= dims.empty() && (inner == records.shapes.end() || inner->second.isWhole);
   }
   records.shapes[text] = shape;
   return true;
@@ -119,6 +128,9 @@ bool Reader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *
     const cl::Expr *value = init->getInit();
     if (auto *standard = llvm::dyn_cast<cl::CXXDefaultInitExpr>(value))
       value = standard->getExpr();
+    auto *nothing = llvm::dyn_cast<cl::CXXConstructExpr>(strip(value));
+    if (field && !init->isWritten() && nothing && !nothing->getNumArgs() && nothing->getConstructor()->isTrivial())
+      continue;
     if (!(good = field && !llvm::isa<cl::ImplicitValueInitExpr, cl::CXXConstructExpr>(strip(value))))
       break;
     auto member = std::make_shared<Expr>();

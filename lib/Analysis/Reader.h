@@ -116,7 +116,9 @@ private:
   // Types and expressions.
   std::string typeText(cl::QualType type);
   Type convert(cl::QualType type);
+  /// Public ones, those of members ("shape.rows") and elements of arrays ("strides[2]") too.
   std::vector<Param::Field> fieldsOf(cl::QualType type);
+  void addFields(const std::string &name, cl::QualType type, unsigned offset, std::vector<Param::Field> &into);
   /// Notes what the class is made of; false when it is none that can be split.
   bool describe(cl::QualType type, const std::string &text);
   /// Notes what the constructor makes of its arguments.
@@ -132,6 +134,12 @@ private:
   ExprRef floatLiteral(const cl::FloatingLiteral *literal);
   ExprRef expression(const cl::Expr *source);
   ExprRef unaryOperator(const cl::UnaryOperator *x);
+  /// A member of a parameter of class type that the kernel does not change. What lies within it is a member of the parameter
+  /// itself, by name and offset: p.shape.rows, p.strides[2].
+  bool isOfParameter(const ExprRef &e) const;
+  ExprRef partOfParameter(const cl::Expr *source, const ExprRef &param, const std::string &name, int64_t offset);
+  /// p.strides[2] with a constant index; null for all else.
+  ExprRef elementOfParameter(const cl::ArraySubscriptExpr *x);
   /// __half, __nv_bfloat16, or a pair of them.
   bool isHalf(cl::QualType type) const;
   /// (float)h, __half(x); null when it is no cast of such a number.
@@ -174,6 +182,8 @@ private:
   bool isSimple(const ExprRef &e);
   /// p + i with an i that only computes: a[k] is then p[i + k].
   bool isOffset(const ExprRef &e);
+  /// A lambda as an argument, or a parameter that stands for one.
+  bool isClosure(cl::QualType type, const cl::Expr *argument);
   bool bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argument, const CalleeFacts &facts, bool oneExpression,
                      Binding &binding);
   std::optional<Binding> bindArguments(const cl::CallExpr *x, const cl::FunctionDecl *fn, bool oneExpression);

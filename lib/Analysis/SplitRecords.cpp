@@ -3,7 +3,7 @@
 // A variable is split where every mention of it names a member that is a number or pointer, or copies the whole record
 // in a statement of its own: from or to a place, from a list of values, from a constructor or make_float2, or from a
 // choice between such. A list of values is stored as it is made; where a member's new value needs the old one of
-// another (z = z * z), the values are computed first.
+// another (z = z * z), the values are computed first. An array in a record becomes an array, and is split in its turn.
 //
 //===----------------------------------------------------------------------===//
 #include "SplitRecords.h"
@@ -31,10 +31,11 @@ public:
     taken.merge(allNames(kernel));
   }
 
-  void run() {
+  /// False when there is nothing to split.
+  bool run() {
     collect();
     if (candidates.empty())
-      return;
+      return false;
     for (size_t before = 0; before != candidates.size();) { // how others are copied depends on which are split
       before = candidates.size();
       refused.clear();
@@ -44,7 +45,7 @@ public:
         it = refused.count(it->first) || !used.count(it->first) ? candidates.erase(it) : std::next(it);
     }
     if (candidates.empty())
-      return;
+      return false;
     for (const auto &[name, decl] : candidates)
       for (const Path &path : leavesOf(decl->type)) {
         std::string wish = name;
@@ -54,6 +55,7 @@ public:
       }
     split(*kernel.body);
     tidyParts(kernel, made);
+    return true;
   }
 
 private:
@@ -80,7 +82,7 @@ private:
   std::vector<Path> leavesOf(const Type &type) const {
     std::vector<Path> result;
     for (const RecordShape::Field &field : shapeOf(type)->fields) {
-      if (!shapeOf(field.type)) {
+      if (!shapeOf(field.type) || !field.dims.empty()) {
         result.push_back({field});
         continue;
       }
@@ -150,7 +152,7 @@ private:
     if (path.empty())
       return e;
     const RecordShape *shape = shapeOf(e->type);
-    if (!shape || hasEffects(e))
+    if (!shape || !shape->isWhole || hasEffects(e))
       return nullptr;
     size_t at = 0;
     while (at < shape->fields.size() && shape->fields[at].name != path[0].name)
@@ -380,7 +382,9 @@ private:
       Type type = path.back().type;
       type.isConst = s.type.isConst;
       const std::string &name = parts.at(s.text).at(pathText(path));
-      StmtRef decl = declStmt(name, type, s.expr ? withParts(memberOf(s.expr, path)) : nullptr, s.dims);
+      std::vector<ExprRef> dims = s.dims;
+      dims.insert(dims.end(), path.back().dims.begin(), path.back().dims.end());
+      StmtRef decl = declStmt(name, type, s.expr ? withParts(memberOf(s.expr, path)) : nullptr, dims);
       decl->line = s.line;
       made.insert(name);
       out.push_back(decl);
@@ -463,5 +467,7 @@ private:
 } // namespace
 
 void optiml::splitRecords(Kernel &kernel, const Records &records, std::set<std::string> taken) {
-  Splitter(kernel, records, std::move(taken)).run();
+  constexpr unsigned deepest = 4; // arrays of records in records
+  for (unsigned depth = 0; depth < deepest && Splitter(kernel, records, taken).run(); ++depth)
+    ;
 }

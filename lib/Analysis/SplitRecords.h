@@ -12,14 +12,16 @@
 
 namespace optiml {
 
-/// A class that is copied byte by byte: numbers, pointers, and other such classes, in order.
+/// A class that is copied byte by byte: numbers, pointers, other such classes, and arrays of these, in order.
 struct RecordShape {
   struct Field {
     std::string name;
     Type type;
     unsigned offset = 0; ///< bytes
+    std::vector<ExprRef> dims = {}; ///< of an array, whose elements `type` is of
   };
-  std::vector<Field> fields;
+  std::vector<Field> fields; ///< without members that have none themselves (functors)
+  bool isWhole = true;       ///< there are neither arrays nor such members: it is copied member by member
   bool isAggregate = false; ///< "place = {a, b};" stores one
 };
 

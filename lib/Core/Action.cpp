@@ -41,7 +41,11 @@ llvm::Expected<Action> Action::parse(StringRef text) {
   if (!isWord(name.trim()))
     return bad("no transform name");
   action.transform = name.trim().str();
+  // A site may hold brackets itself (q.strides[2]): its own closes before the braces, or at the end.
   size_t close = afterName.find(']');
+  while (close != StringRef::npos && !afterName.drop_front(close + 1).ltrim().empty() &&
+         !afterName.drop_front(close + 1).ltrim().starts_with("{"))
+    close = afterName.find(']', close + 1);
   if (close == StringRef::npos)
     return bad("no closing ']'");
   action.site = afterName.take_front(close).trim().str();

@@ -116,6 +116,13 @@ private:
     return literalNode(negative ? int64_t(0 - magnitude) : int64_t(magnitude));
   }
 
+  /// The length of "[12]" behind the character at `place`, or 0: an element of an array in a parameter.
+  size_t elementAfter(size_t place) const {
+    StringRef rest = text.substr(place + 1);
+    size_t digits = rest.starts_with("[") ? rest.drop_front().find_first_not_of("0123456789") : 0;
+    return digits && digits != StringRef::npos && rest[digits + 1] == ']' ? digits + 2 : 0;
+  }
+
   NodePtr primary() {
     skipSpace();
     if (at == text.size())
@@ -132,7 +139,7 @@ private:
       return fail("expected a value");
     size_t start = at;
     while (at < text.size() && (llvm::isAlnum(text[at]) || text[at] == '_' || text[at] == '.'))
-      ++at;
+      at += 1 + elementAfter(at);
     std::string name = text.slice(start, at).str();
     if (!eat("("))
       return makeNode(Node::Name, name, {});

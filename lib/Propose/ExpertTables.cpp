@@ -295,10 +295,12 @@ static std::vector<ExpertLine> makeLines() {
        {"issue", "fp64", "fp32", "latency"}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
+  // A stride that is 1 says which elements are neighbours, before anything asks.
   // Threads that take turns come first to have one iteration each, where that is possible, and loops of few threads to be
   // axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is better after it.
+  const OpeningStep unitStrides = everywhere(onlyPreferred(step("specialize-scalar", {{{"value", "1"}}})));
   for (ExpertLine &line : lines)
-    line.line.steps.insert(line.line.steps.begin(), {step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
+    line.line.steps.insert(line.line.steps.begin(), {unitStrides, step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
   // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
   for (ExpertLine &line : lines)
     if (llvm::any_of(line.line.steps, [](const OpeningStep &s) { return s.required && (s.transform == "stage-shared" || s.transform == "stage-window"); }))

@@ -396,22 +396,22 @@ llvm::Error optiml::requireConstantParameters(const Kernel &kernel) {
   return notApplicable("the kernel changes its parameter '{0}'", *changed.begin());
 }
 
-/// Numbers of types of which C++ lets none access an object of the other: int and float, not int and unsigned, nor bytes.
-/// Every access to both arrays is of their elements' own types.
+/// Both arrays are accessed as numbers only (or as members of records that are numbers), of types of which C++ lets none access
+/// an object of the other: int and float, not int and unsigned, nor bytes.
 static bool typesApart(const KernelModel &model, const Param &a, const Param &b) {
-  const Type &x = *a.type.pointee, &y = *b.type.pointee;
-  auto number = [](const Type &t) { return (t.cls == Type::Class::Int || t.isFloat()) && t.bytes > 1; };
-  if (!number(x) || !number(y) || (x.cls == y.cls && x.bytes == y.bytes))
-    return false;
+  std::vector<const Type *> ofA, ofB;
   for (const Access &access : model.accesses())
-    for (const Param *p : {&a, &b})
-      if (access.array == p->name && (access.node->type.cls != p->type.pointee->cls || access.node->type.bytes != p->type.pointee->bytes))
-        return false;
-  return true;
+    if (access.array == a.name || access.array == b.name)
+      (access.array == a.name ? ofA : ofB).push_back(&access.place->type);
+  auto number = [](const Type *t) { return (t->cls == Type::Class::Int || t->isFloat()) && t->bytes > 1; };
+  return !ofA.empty() && !ofB.empty() && llvm::all_of(ofA, number) && llvm::all_of(ofB, number) &&
+         llvm::none_of(ofA, [&](const Type *x) {
+           return llvm::any_of(ofB, [&](const Type *y) { return x->cls == y->cls && x->bytes == y->bytes; });
+         });
 }
 
 llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a,
-                                    const std::string &b, bool byType) {
+                                    const std::string &b, bool byType, int64_t firstOfA) {
   const Param *pa = model.param(a), *pb = model.param(b);
   if (!pa || !pb || !pa->type.isPointer() || !pb->type.isPointer())
     return notApplicable("whether {0} and {1} overlap cannot be tested: they are not both plain pointer parameters", a, b);
@@ -427,7 +427,8 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   KernelModel before(*state.original, {0, 0, 0});
   if (!pa->type.pointee || !pb->type.pointee)
     return notApplicable("what {0} and {1} point to is not known", a, b);
-  auto ra = touchedRange(before, a), rb = touchedRange(before, b);
+  auto ra = firstOfA ? llvm::Expected<Range>(Range{{"0"}, {std::to_string(firstOfA)}, {}, pa->type.pointee->bytes}) : touchedRange(before, a);
+  auto rb = touchedRange(before, b);
   if (!ra || !rb) {
     llvm::Error e = llvm::joinErrors(ra ? llvm::Error::success() : ra.takeError(), rb ? llvm::Error::success() : rb.takeError());
     // Programs that break the rule exist: it is for where no test can be made.

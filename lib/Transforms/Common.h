@@ -94,8 +94,9 @@ llvm::Error requireConstantParameters(const Kernel &kernel);
 /// touched ranges cannot be bounded.
 /// `byType`: where no test can be made, C++'s rule about the types of objects may stand for it; it says nothing of accesses
 /// by different kernels.
+/// `firstOfA`: only so many elements of `a`, from its beginning on, matter; 0: all that the kernel touches.
 llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a, const std::string &b,
-                            bool byType = true);
+                            bool byType = true, int64_t firstOfA = 0);
 
 /// Tree of a polynomial, typed int (or wider when an atom is).
 ExprRef polyExpr(const KernelModel &model, const Poly &p);

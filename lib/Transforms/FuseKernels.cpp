@@ -182,6 +182,7 @@ llvm::Error Fuser::rename(Kernel &part, const std::vector<std::string> &argument
 
 llvm::Error Fuser::add(const KernelPart &given) {
   std::shared_ptr<Kernel> part = given.tree->clone();
+  part->least.clear(); // its conditions are not those of the fused kernel
   if (given.arguments.size() != part->params.size())
     return notApplicable("its launch relies on default arguments");
   if (llvm::Error e = requireConstantParameters(*part))

@@ -1,5 +1,6 @@
 //===- KernelSpace.cpp - the legal actions of a program -------------------===//
 #include "optiml/Transforms/KernelSpace.h"
+#include "Common.h"
 #include "optiml/Analysis/Read.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
@@ -92,6 +93,26 @@ static std::string misleadingParameter(const Kernel &kernel) {
   return "";
 }
 
+/// Notes the least values with which unsigned differences of parameters and constants do not wrap around: "i < n - 1" is
+/// then an ordinary bound. Not where a captured launch has less.
+static void noteDifferences(Kernel &kernel, const std::map<std::string, int64_t> &values) {
+  std::set<std::string> changed = changedParameters(kernel);
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind != ExprKind::Binary || e->text != "-" || e->type.cls != Type::Class::Int || e->type.isSigned || e->type.bytes < 4)
+      return;
+    auto by = constantValue(e->args[1]);
+    ExprRef from = e->args[0];
+    while (from->kind == ExprKind::Cast && from->type.isInt() && from->args[0]->type.isInt())
+      from = from->args[0];
+    const ExprRef &root = from->kind == ExprKind::Member ? from->args[0] : from;
+    bool isParam = root->kind == ExprKind::Var && !changed.count(root->text) &&
+                   llvm::any_of(kernel.params, [&](const Param &p) { return p.name == root->text && !p.type.isPointer(); });
+    auto value = values.find(str(from));
+    if (isParam && by && *by > 0 && *by <= INT32_MAX && from->type.cls == Type::Class::Int && (value == values.end() || value->second >= *by))
+      kernel.least[str(from)] = std::max(kernel.least[str(from)], *by);
+  });
+}
+
 llvm::Expected<std::unique_ptr<KernelSpace>>
 KernelSpace::create(const Program &program, const std::function<bool(const KernelDecl &)> &wanted,
                     const std::function<LaunchHints(const KernelDecl &)> &hints) {
@@ -112,7 +133,10 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     }
     LaunchHints known = hints(decl);
     nameScalars(known, **tree);
+    noteDifferences(**tree, known.scalars);
     KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
+    for (const auto &[parameter, least] : (*tree)->least)
+      state.require(parameter + " >= " + std::to_string(least), "unsigned differences do not wrap around");
     state.rewrite.insertAt = insertionPoint(program, decl);
     state.rewrite.besideOriginal = goesBesideOriginal(decl);
     space->kernels.emplace(decl.name, std::move(state));

@@ -286,6 +286,7 @@ llvm::Expected<LaunchIdiom> Recognizer::run() {
 
 llvm::Expected<LaunchIdiom> optiml::recognizeLaunchIdiom(const Kernel &kernel) {
   std::shared_ptr<Kernel> normal = kernel.clone();
+  normal->least.clear(); // its launches are told apart by other conditions
   std::array<AxisUse, 3> axes = normalizeGlobalIndex(*normal, {0, 0, 0});
   for (const AxisUse &axis : axes)
     if (axis.other)

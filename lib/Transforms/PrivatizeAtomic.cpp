@@ -136,10 +136,12 @@ public:
       return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
     Type type = updates.front().access->node->type;
     type.isConst = type.isVolatile = false;
+    // Updates of elements behind the table take place where they did.
     if (!updatedLast(*state.original, array))
       for (const std::string &other : others)
-        if (llvm::Error e = requireDisjoint(result, model, array, other))
-          return std::move(e);
+        if (!updatedAlike(model, other, updates.front().fold, type))
+          if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, bins))
+            return std::move(e);
     llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, group)
                          : intoRegisters(result, *kernel, model, updates, array, group);
     if (e)
@@ -199,6 +201,19 @@ private:
     for (const Access &access : model.accesses())
       if (access.array != array && access.space == Space::Global && position[access.stmt] > first)
         return false;
+    return true;
+  }
+
+  /// All that is done to the array are updates that come to the same in any order with those of `fold`, even where arrays overlap.
+  static bool updatedAlike(const KernelModel &model, const std::string &array, const std::string &fold, const Type &type) {
+    for (const Access &access : model.accesses()) {
+      if (access.array != array || access.space != Space::Global)
+        continue;
+      const Type &own = access.place->type;
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || !sameFold(foldOf(access.stmt->expr->text), fold) || own.cls != type.cls ||
+          own.bytes != type.bytes || own.isSigned != type.isSigned)
+        return false;
+    }
     return true;
   }
 

@@ -236,6 +236,46 @@ struct Family {
 
 } // namespace
 
+using Guard = std::pair<ExprRef, bool>;
+
+/// Conditions with what they are made of apart: a && b holds where a and b do.
+static std::vector<Guard> apartFrom(const std::vector<Guard> &guards) {
+  std::vector<Guard> result;
+  for (const auto &[condition, taken] : guards) {
+    std::vector<Guard> inner;
+    if (condition->kind == ExprKind::Binary && condition->text == (taken ? "&&" : "||"))
+      inner = apartFrom({{condition->args[0], taken}, {condition->args[1], taken}});
+    else if (condition->kind == ExprKind::Unary && condition->text == "!")
+      inner = apartFrom({{condition->args[0], !taken}});
+    else
+      inner = {{condition, taken}};
+    result.insert(result.end(), inner.begin(), inner.end());
+  }
+  return result;
+}
+
+/// "j != i" around a read of p[j] whose thread reads p[i] anyway, or a member of it: no element is left out.
+static bool readsWhatIsLeftOut(const KernelModel &model, const Access &access, const Guard &guard) {
+  const auto &[condition, taken] = guard;
+  if (condition->kind != ExprKind::Binary || condition->text != (taken ? "!=" : "==") || !condition->args[0]->type.isInt() ||
+      !condition->args[1]->type.isInt())
+    return false;
+  Poly between = model.poly(condition->args[0]) - model.poly(condition->args[1]);
+  if (!model.stable(between) || between.terms.empty())
+    return false;
+  std::vector<Guard> around = apartFrom(access.guards);
+  auto alsoAround = [&](const Guard &other) {
+    return llvm::any_of(around, [&](const Guard &own) { return own != guard && own.second == other.second && equal(own.first, other.first); });
+  };
+  return llvm::any_of(model.accesses(), [&](const Access &other) {
+    if (other.array != access.array || !other.read || other.bytes != access.bytes || other.subscripts.size() != 1 || !model.stable(other.subscripts[0]) || !llvm::all_of(apartFrom(other.guards), alsoAround))
+      return false;
+    Poly distance = access.subscripts[0] - other.subscripts[0];
+    int64_t times = distance.terms.empty() ? 0 : distance.terms.begin()->second / between.terms.begin()->second;
+    return times != 0 && distance == Poly(times) * between;
+  });
+}
+
 /// The shapes of all reads of the array (in the strip's loop); they can be told one by one what they read.
 static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, const std::string &array, const Strip *strip, bool apart) {
   std::vector<Shape> shapes;
@@ -259,11 +299,11 @@ static llvm::Expected<std::vector<Shape>> readsOf(const KernelModel &model, cons
     if (!model.stable(access.subscripts[0]))
       return notApplicable("the index of {0} uses a variable that changes (line {1})", array, access.stmt->line);
     std::vector<Poly> facts;
-    for (const auto &[condition, taken] : access.guards) {
+    for (const auto &[condition, taken] : apartFrom(access.guards)) {
       bool header = false; // loop headers come as bounds
       for (const Stmt *s : access.path)
         header |= s->kind == StmtKind::For && s->expr == condition;
-      if (!header && !fullyUnderstood(model, condition, taken, facts))
+      if (!header && !readsWhatIsLeftOut(model, access, {condition, taken}) && !fullyUnderstood(model, condition, taken, facts))
         return notApplicable("the condition around {0} is not affine (line {1})", array, access.stmt->line);
     }
     Poly index = access.subscripts[0];

@@ -2,10 +2,10 @@
 //
 // split-reduction[kernel]{x=64,parts=32}: where few threads run long loops that fold values into scalars, the iterations
 // of each loop are cut into `parts` ranges, and every block of x threads becomes `parts` blocks that take a range each.
-// Threads keep their neighbours, and so their coalesced or common loads. Every thread leaves its partial results in scratch
+// With y=8 as well, blocks of x * y threads of a kernel of two axes. Threads keep their neighbours, and so their coalesced or common loads. Every thread leaves its partial results in scratch
 // memory; the last of the blocks to arrive folds them together in the order of the ranges, and does the rest.
 //
-// Legal: the kernel uses one axis, through its global index alone, and does not synchronize. The loops that are split
+// Legal: the kernel uses one axis, or two, through their global indices alone, and does not synchronize. The loops that are split
 // do nothing but fold, and stand under branches alone. What precedes one is computed by all parts, and again by the last
 // block: it writes no memory and uses no result of another split loop. All writes thus come after the loops of their own
 // thread, as before, and in one block only. Partial results are published by a fence before the block's arrival is
@@ -48,8 +48,9 @@ bool contains(Stmt &s, const Stmt *wanted) {
 
 class Splitter {
 public:
-  Splitter(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t x, int64_t parts)
-      : state(state), kernel(kernel), model(model), x(x), parts(parts), taken(allNames(kernel)) {}
+  /// `y`: 0 for a kernel of one axis.
+  Splitter(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t x, int64_t y, int64_t parts)
+      : state(state), kernel(kernel), model(model), x(x), y(y), parts(parts), taken(allNames(kernel)) {}
 
   llvm::Error run() {
     find(*kernel.body, {});
@@ -301,9 +302,12 @@ private:
 
   /// Where the block's thread has its partial result of one part.
   ExprRef slot(const Buffer &buffer, const ExprRef &part) const {
-    ExprRef block = add(mul(part, builtin("gridDim.x")), builtin("blockIdx.x"));
-    return subscript(var(buffer.name, buffer.type), add(mul(block, intLit(x)), builtin("threadIdx.x")), buffer.type);
+    ExprRef row = y ? add(mul(part, builtin("gridDim.y")), builtin("blockIdx.y")) : part;
+    ExprRef first = mul(add(mul(row, builtin("gridDim.x")), builtin("blockIdx.x")), intLit(y ? x * y : x));
+    ExprRef thread = y ? add(mul(builtin("threadIdx.y"), intLit(x)), builtin("threadIdx.x")) : builtin("threadIdx.x");
+    return subscript(var(buffer.name, buffer.type), add(first, thread), buffer.type);
   }
+  ExprRef blocksPart() const { return builtin(y ? "blockIdx.z" : "blockIdx.y"); }
 
   /// The part's own range of the loop, and where its results go.
   std::vector<StmtRef> partOf(const Loop &loop, const Stmt *before) {
@@ -316,7 +320,7 @@ private:
         result.push_back(exprStmt(assign("=", var(r.variable, r.type), r.fold.identity(r.type))));
     ExprRef size = var(freshName(taken, "part_size"), type), first = var(freshName(taken, "part_begin"), type),
             end = var(freshName(taken, "part_end"), type);
-    ExprRef part = type.isSigned || type.bytes == 8 ? castTo(type, builtin("blockIdx.y")) : builtin("blockIdx.y");
+    ExprRef part = type.isSigned || type.bytes == 8 ? castTo(type, blocksPart()) : blocksPart();
     ExprRef wanted = c.upper->type.bytes == type.bytes && c.upper->type.isSigned == type.isSigned ? c.upper : castTo(type, c.upper);
     result.push_back(declStmt(size->text, type, binary("/", add(sub(wanted, c.lower), intLit(parts - 1)), intLit(parts))));
     result.push_back(declStmt(first->text, type, add(mul(part, size), c.lower)));
@@ -328,7 +332,7 @@ private:
     copy->expr = lessThan(var(c.var, c.type), end);
     result.push_back(copy);
     for (size_t i = 0; i < loop.reductions.size(); ++i)
-      result.push_back(exprStmt(assign("=", slot(buffers[loop.buffers[i]], builtin("blockIdx.y")), var(loop.reductions[i].variable, loop.reductions[i].type))));
+      result.push_back(exprStmt(assign("=", slot(buffers[loop.buffers[i]], blocksPart()), var(loop.reductions[i].variable, loop.reductions[i].type))));
     return result;
   }
 
@@ -401,7 +405,12 @@ private:
     StmtRef last = declStmt(ticket, number, nullptr);
     last->isShared = true;
     ExprRef thread0 = binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool());
-    ExprRef arrival = callOf("atomicAdd", {addressOf(subscript(var(counter, number), builtin("blockIdx.x"), number)), intLit(1, number)}, number, false);
+    ExprRef among = builtin("blockIdx.x");
+    if (y) {
+      thread0 = logicalAnd(thread0, binary("==", builtin("threadIdx.y"), intLit(0), Type::makeBool()));
+      among = add(mul(builtin("blockIdx.y"), builtin("gridDim.x")), among);
+    }
+    ExprRef arrival = callOf("atomicAdd", {addressOf(subscript(var(counter, number), among, number)), intLit(1, number)}, number, false);
     auto fence = [] { return exprStmt(callOf("__threadfence", {}, voidType(), false)); };
     after->body.insert(after->body.begin(), fence());
     std::vector<StmtRef> all = std::move(common);
@@ -411,26 +420,31 @@ private:
     kernel.body = block(std::move(all));
 
     LaunchStep &step = state.rewrite.plan.steps[0];
-    std::string blocks = state.overOriginal("ceildiv(" + threadsAlong(0) + ", " + std::to_string(x) + ")").str();
+    auto blocksAlong = [&](unsigned axis, int64_t extent) {
+      return state.overOriginal("ceildiv(" + threadsAlong(axis) + ", " + std::to_string(extent) + ")").str();
+    };
+    std::string columns = blocksAlong(0, x), rows = y ? blocksAlong(1, y) : "1", blocks = y ? columns + " * " + rows : columns;
     auto scratch = [&](const std::string &name, Type element, const std::string &elements, bool zeroed) {
       state.rewrite.plan.scratch.push_back({name, element.text, IntExpr::of(elements), zeroed});
       element.isVolatile = !zeroed;
       kernel.params.push_back({name, pointerTo(element)});
       step.arguments.push_back(name);
     };
-    std::string elements = std::to_string(x * parts) + " * " + blocks;
+    std::string elements = std::to_string(x * std::max<int64_t>(y, 1) * parts) + " * " + blocks;
     for (const Buffer &buffer : buffers)
       scratch(buffer.name, buffer.type, elements, false);
     scratch(counter, number, blocks, true);
     state.require(IntExpr::of(elements + " <= 268435456"), "scratch memory for the parts' results stays small");
-    step.grid = {IntExpr::of(blocks), IntExpr::literal(parts), IntExpr::literal(1)};
-    step.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
+    if (y)
+      state.require(IntExpr::of(rows + " <= 65535"), "a grid cannot be larger");
+    step.grid = {IntExpr::of(columns), y ? IntExpr::of(rows) : IntExpr::literal(parts), IntExpr::literal(y ? parts : 1)};
+    step.block = {IntExpr::literal(x), IntExpr::literal(std::max<int64_t>(y, 1)), IntExpr::literal(1)};
   }
 
   KernelState &state;
   Kernel &kernel;
   const KernelModel &model;
-  int64_t x, parts;
+  int64_t x, y, parts;
   std::set<std::string> taken;
   std::vector<Loop> loops;
   std::vector<Buffer> buffers;
@@ -442,31 +456,44 @@ public:
   llvm::StringRef name() const override { return "split-reduction"; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
-    int64_t threads = state.hints.grid[0] * state.hints.block[0], enough = 1024 * int64_t(state.hints.multiprocessors);
-    if (threads > enough / 2)
-      return {}; // there is work for all multiprocessors already
-    int64_t parts = 32;
-    if (threads > 0)
-      for (parts = 2; parts < 512 && parts * threads < enough; parts *= 2)
-        ;
+    const LaunchHints &hints = state.hints;
+    int64_t alongX = hints.grid[0] * hints.block[0], enough = 1024 * int64_t(hints.multiprocessors);
+    auto partsFor = [&](int64_t threads) { // 0: there is work for all multiprocessors already
+      int64_t parts = threads > enough / 2 ? 0 : threads > 0 ? 2 : 32;
+      while (threads > 0 && parts && parts < 512 && parts * threads < enough)
+        parts *= 2;
+      return parts;
+    };
     std::vector<Params> offers;
+    auto offer = [&](int64_t x, int64_t y, int64_t parts) {
+      Params params{{"x", std::to_string(x)}, {"parts", std::to_string(parts)}};
+      if (y)
+        params["y"] = std::to_string(y);
+      if (parts >= 2 && parts <= 1024)
+        offers.push_back(std::move(params));
+    };
+    int64_t parts = partsFor(alongX);
     for (auto [x, p] : {std::pair<int64_t, int64_t>{64, parts}, {128, parts}, {256, parts}, {64, parts / 4}, {64, parts * 2}, {32, parts}})
-      if (p >= 2 && p <= 1024)
-        offers.push_back({{"x", std::to_string(x)}, {"parts", std::to_string(p)}});
+      offer(x, 0, p);
+    parts = partsFor(alongX * hints.grid[1] * hints.block[1]);
+    for (auto [x, y] : {std::pair<int64_t, int64_t>{16, 16}, {32, 8}, {8, 8}})
+      for (int64_t p : {parts, parts / 4, parts * 2})
+        offer(x, y, p);
     return kernelSite(*this, state, offers);
   }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
-    int64_t x = paramInt(params, "x", 64), parts = paramInt(params, "parts", 32);
-    if (x < 32 || x % 32 || x > state.hints.maxThreads)
-      return notApplicable("a block of {0} threads is no row of whole warps", x);
+    int64_t x = paramInt(params, "x", 64), y = paramInt(params, "y", 0), parts = paramInt(params, "parts", 32);
+    int64_t threads = y ? x * y : x;
+    if (x < 1 || y < 0 || x > 1024 || y > 1024 || threads < 32 || threads % 32 || threads > state.hints.maxThreads)
+      return notApplicable("a block of {0} threads is no row of whole warps", threads);
     if (parts < 2 || parts > 4096)
       return notApplicable("the number of parts must be 2 to 4096");
     for (const Param &p : state.tree->params)
       if (p.type.pointee && p.type.pointee->isVolatile)
         return notApplicable("the kernel reads volatile memory, which may differ between threads");
     KernelState result = state;
-    auto made = remappable(result, 1, x);
+    auto made = remappable(result, y ? 2 : 1, threads);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
@@ -474,13 +501,15 @@ public:
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     requireCover(result, model, 0, x);
-    if (llvm::Error e = Splitter(result, *kernel, model, x, parts).run())
+    if (y)
+      requireCover(result, model, 1, y);
+    if (llvm::Error e = Splitter(result, *kernel, model, x, y, parts).run())
       return std::move(e);
-    for (unsigned axis : {1, 2})
+    for (unsigned axis = y ? 2 : 1; axis < 3; ++axis)
       requireOneCopy(result, axis);
-    lowerGlobalIndex(*kernel, [&](unsigned axis) { return globalIndexExpr(axis, x); });
+    lowerGlobalIndex(*kernel, [&](unsigned axis) { return globalIndexExpr(axis, axis ? y : x); });
     removeUnused(*kernel); // what only the loops needed
-    kernel->maxThreads = unsigned(x);
+    kernel->maxThreads = unsigned(threads);
     result.tree = kernel;
     return result;
   }

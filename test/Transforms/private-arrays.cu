@@ -1,7 +1,7 @@
 // A thread's own arrays: what pointers in one lead to is not its own, and members of its own records are.
 // RUN: not optiml-opt --passes='distribute-loop[chained]' %s 2>&1 | FileCheck --check-prefix=CHAINED %s
 // RUN: not optiml-opt --passes='loop-to-grid[chained/j]' %s 2>&1 | FileCheck --check-prefix=CHAINED %s
-// RUN: not optiml-opt --passes='distribute-loop[ofRecord]' %s 2>&1 | FileCheck --check-prefix=RECORD %s
+// RUN: optiml-opt --reread --kernels-only --print-plan --passes='distribute-loop[ofRecord]' %s | FileCheck --check-prefix=RECORD %s
 // RUN: optiml-opt --kernels-only --print-plan --passes='block-shape[effect]{x=96}' %s | FileCheck --check-prefix=EFFECT %s
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='block-shape[nearest]{x=64};stage-shared[nearest/p:points]{tile=16}' %s | FileCheck --check-prefix=NEAREST %s
 // RUN: not optiml-opt --passes='distribute-loop[changes]' %s 2>&1 | FileCheck --check-prefix=CHANGES %s
@@ -31,7 +31,8 @@ __global__ void chained(float *a, int n) {
 struct Rows {
   float *at[2];
 };
-// RECORD: whose memory line [[#@LINE+4]] writes is not known
+// Pointers at a known place in a parameter are like parameters.
+// RECORD: when disjoint(rows.at[0], {{.*}}, rows.at[1], {{.*}}  (rows.at[0] and rows.at[1] must not overlap)
 __global__ void ofRecord(Rows rows, int n) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
   for (int j = 0; j < n; ++j)
@@ -73,10 +74,10 @@ template <int K> struct Best {
 };
 
 // NEAREST-NOT: when disjoint({{.*}}best
-// NEAREST: Best<4> best = Best<4>();
+// NEAREST: float best_distance[4];
 // NEAREST: for (int p0 = 0; p0 < m; p0 += 16) {
 // NEAREST: points_tile
-// NEAREST: best.distance[k] = best.distance[k - 1];
+// NEAREST: best_distance[k] = best_distance[k - 1];
 __global__ void nearest(const float *__restrict__ points, const float *__restrict__ queries, int *__restrict__ places, int n, int m) {
   int q = blockIdx.x * blockDim.x + threadIdx.x;
   if (q >= n)

@@ -96,6 +96,12 @@ public:
 
 private:
   void collectDeclarations();
+  /// An index of threads or blocks, an unsigned parameter, a counter from 0 on.
+  bool neverNegative(const std::string &atom) const;
+  /// The polynomial is never negative, by what its parts are at least: an unsigned difference does not wrap around.
+  bool cannotWrap(const Poly &difference) const;
+  /// Unsigned differences in an access's index that its guards keep from wrapping around ("i > 0" for u[i - 1]).
+  void resolveDifferences(Access &access) const;
   /// The step of a loop is a number of threads or blocks, so that the variable only grows.
   bool takesTurns(const StridedLoop &loop) const;
   void collectVariance();

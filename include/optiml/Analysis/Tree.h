@@ -120,6 +120,8 @@ struct Kernel {
   unsigned maxThreads = 0, minBlocks = 0; ///< __launch_bounds__
   StmtRef body;            ///< Block
   unsigned line = 0;
+  /// Unsigned parameters (or members, "p.n") and the least value that conditions ask of them: "n - 1" is then a difference like any other.
+  std::map<std::string, int64_t> least;
   std::shared_ptr<Kernel> clone() const;
 };
 
