@@ -11,11 +11,14 @@ static json dimensionsJson(const std::array<IntExpr, 3> &dimensions) {
 
 json optiml::toJson(const LaunchPlan &plan) {
   json scratch = json::array(), steps = json::array();
-  for (const ScratchBuffer &buffer : plan.scratch)
+  for (const ScratchBuffer &buffer : plan.scratch) {
     scratch.push_back({{"name", buffer.name},
                        {"elementType", buffer.elementType},
                        {"elements", buffer.elements.str()},
                        {"zeroed", buffer.zeroed}});
+    if (buffer.elementBytes)
+      scratch.back()["elementBytes"] = buffer.elementBytes;
+  }
   for (const LaunchStep &step : plan.steps)
     steps.push_back({{"kernel", step.kernel},
                      {"grid", dimensionsJson(step.grid)},
@@ -61,6 +64,7 @@ llvm::Expected<LaunchPlan> optiml::launchPlanFromJson(const json &value) {
     fields.text("elementType", buffer.elementType);
     readExpression(fields, "elements", buffer.elements);
     fields.boolean("zeroed", buffer.zeroed);
+    fields.number("elementBytes", buffer.elementBytes, /*required=*/false);
     if (llvm::Error error = fields.take())
       return std::move(error);
     plan.scratch.push_back(std::move(buffer));

@@ -110,6 +110,8 @@ llvm::Expected<ConcretePlan> optiml::concretePlan(const KernelRewrite &rewrite, 
   ConcretePlan plan;
   for (const ScratchBuffer &s : rewrite.plan.scratch) {
     std::optional<uint64_t> size = sizeOfType(s.elementType);
+    if (s.elementBytes)
+      size = s.elementBytes;
     if (!size)
       return makeError("scratch buffer '{0}' has element type '{1}', whose size is unknown", s.name, s.elementType);
     llvm::Expected<int64_t> elements = number(s.elements, "scratch size", 0, int64_t(1) << 36);

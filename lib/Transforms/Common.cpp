@@ -16,12 +16,27 @@ static int readingRank(const Poly::Monomial &monomial) {
   return rank;
 }
 
+static ExprRef memberOf(const Param &param, const Param::Field &field) {
+  auto e = std::make_shared<Expr>();
+  e->kind = ExprKind::Member;
+  e->text = field.name;
+  e->args = {var(param.name, param.type)};
+  e->value = int64_t(field.offset);
+  e->type = field.type;
+  e->type.isConst = false;
+  return e;
+}
+
 static ExprRef atomTree(const KernelModel &model, const std::string &atom) {
   if (ExprRef e = model.atomExpr(atom))
     return e;
-  size_t dot = atom.find('.');
-  if (dot != std::string::npos && (atom.substr(dot - 3, 3) == "Idx" || atom.substr(dot - 3, 3) == "Dim"))
+  auto [base, member] = llvm::StringRef(atom).split('.');
+  if (base.ends_with("Idx") || base.ends_with("Dim"))
     return builtin(atom);
+  if (const Param *param = model.param(base.str()); param && !member.empty())
+    for (const Param::Field &field : param->fields)
+      if (field.name == member)
+        return memberOf(*param, field);
   Type type = Type::makeInt();
   if (const Param *param = model.param(atom))
     type = param->type;

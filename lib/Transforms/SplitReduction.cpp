@@ -425,7 +425,7 @@ private:
     };
     std::string columns = blocksAlong(0, x), rows = y ? blocksAlong(1, y) : "1", blocks = y ? columns + " * " + rows : columns;
     auto scratch = [&](const std::string &name, Type element, const std::string &elements, bool zeroed) {
-      state.rewrite.plan.scratch.push_back({name, element.text, IntExpr::of(elements), zeroed});
+      state.rewrite.plan.scratch.push_back({name, element.text, IntExpr::of(elements), zeroed, element.bytes});
       element.isVolatile = !zeroed;
       kernel.params.push_back({name, pointerTo(element)});
       step.arguments.push_back(name);

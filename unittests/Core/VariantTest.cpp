@@ -19,7 +19,7 @@ static Variant variantOf(const std::string &twin) {
   step.block = {IntExpr::of("block.x"), IntExpr::of("1"), IntExpr::of("1")};
   step.arguments = {"a", "n"};
   rewrite.plan.steps.push_back(step);
-  rewrite.plan.scratch.push_back({"tmp", "float", IntExpr::of("n*2"), true});
+  rewrite.plan.scratch.push_back({"tmp", "float", IntExpr::of("n*2"), true, 4});
   rewrite.conditions.push_back({IntExpr::of("aligned(a,16)"), "vector loads"});
   variant.rewrites.push_back(rewrite);
   return variant;

@@ -47,6 +47,15 @@ TEST_F(Plan, EvaluatesGeometryScratchAndArguments) {
   EXPECT_TRUE(plan->scratch[0].zeroed);
 }
 
+TEST_F(Plan, ScratchOfATypeOfTheProgramHasTheSizeThatItsTransformGives) {
+  rewrite.plan.scratch[0].elementType = "real";
+  EXPECT_TRUE(llvm::errorToBool(concretePlan(rewrite, launch).takeError()));
+  rewrite.plan.scratch[0].elementBytes = 8;
+  auto plan = concretePlan(rewrite, launch);
+  ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  EXPECT_EQ(plan->scratch[0].bytes, 30u * 8);
+}
+
 TEST_F(Plan, ReadsSignsAndAddresses) {
   require("n == 0 - 7");
   require("m == 4294967295");

@@ -25,6 +25,7 @@ struct ScratchBuffer {
   std::string elementType; ///< as C++ text
   IntExpr elements;
   bool zeroed = false;
+  unsigned elementBytes = 0; ///< 0: known from elementType, a type of C++ or CUDA
 };
 
 /// What one launch of `original` becomes: scratch allocated, steps launched in order on the launch's stream.
