@@ -233,9 +233,9 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
     summary["speedupHigh"] = runner.high;
     const std::map<std::string, double> &counters = runner.measurement.counters;
     auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
-    summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on {2}and the GPU",
+    summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU",
                                         counted("verify.launches"), counted("verify.runs"),
-                                        counters.count("emulated") ? "the CPU emulator " : "").str();
+                                        counters.count("emulated") ? "the CPU emulator and " : "").str();
     return;
   }
 }
