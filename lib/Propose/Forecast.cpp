@@ -15,8 +15,6 @@ static constexpr double mostLoss = 3;
 /// A step that has another value: so much of the step for a factor of two, at most, and for another word.
 static constexpr double perDoubling = 0.15, mostByValue = 0.5, perWord = 0.3;
 
-bool optiml::isPreparation(llvm::StringRef transform) { return llvm::is_contained(preparations, transform); }
-
 /// Steps that change less than the others. Whether a line is a good one rests on the rest of it.
 static double weightOf(llvm::StringRef transform) {
   static constexpr std::pair<const char *, double> weights[] = {{"qualify-pointers", 0.05},
@@ -24,7 +22,7 @@ static double weightOf(llvm::StringRef transform) {
                                                                 {"unroll", 0.35},
                                                                 {"specialize-scalar", 0.4},
                                                                 {"block-shape", 0.5}};
-  if (isPreparation(transform))
+  if (llvm::is_contained(preparations, transform))
     return 0.05;
   for (const auto &[name, weight] : weights)
     if (transform == name)

@@ -20,7 +20,6 @@ double recipeDistance(const std::vector<LearntTrial::Step> &a, const std::vector
 /// What a kernel in another style needs before it is like others; done wherever it can be done.
 inline constexpr llvm::StringLiteral preparations[] = {"thread-per-iteration", "loop-to-grid", "loop-to-grid",
                                                        "swap-thread-axes", "promote-accumulator"};
-bool isPreparation(llvm::StringRef transform);
 
 /// Whether a recipe rests on such steps; others only trim it.
 bool isMajor(llvm::StringRef transform);

@@ -18,12 +18,9 @@ std::pair<size_t, int64_t> strideSize(const Poly &stride) {
   return size;
 }
 
-/// Everything `condition` says is among the facts that addFacts gives beside `facts`, which it joins.
+/// Everything `condition`, one of those that apartFrom gives, says is among the facts that addFacts gives beside `facts`, which
+/// it joins.
 bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, bool taken, std::vector<Poly> &facts) {
-  if (condition->kind == ExprKind::Unary && condition->text == "!")
-    return fullyUnderstood(model, condition->args[0], !taken, facts);
-  if (condition->kind == ExprKind::Binary && condition->text == (taken ? "&&" : "||"))
-    return fullyUnderstood(model, condition->args[0], taken, facts) && fullyUnderstood(model, condition->args[1], taken, facts);
   size_t before = facts.size();
   model.addFacts(condition, taken, facts);
   if (facts.size() == before)
