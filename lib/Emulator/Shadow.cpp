@@ -9,6 +9,7 @@
 //   v = a · b            va · vb            ma · mb
 //   v = a / b            va / vb            ma / |vb|
 //   v = f(a, …)          f(va, …)           |value|
+//   double from a float that was rounded    magnitude · single; rounded to float again it is divided by that
 //   min, max, select     the twin that the program's own choice selects
 //   atomic + and -       as a load, the operation, and a store
 //
@@ -30,6 +31,11 @@ namespace {
 struct Twin {
   Value *value = nullptr, *magnitude = nullptr; ///< doubles, or vectors of them
 };
+
+/// A double that single-precision results went into is as far from what double precision gives as they are, and so may
+/// a legitimate reordering be. Its magnitude is in units of a double's rounding: this many times larger. The verifier
+/// allows 4096 eps of a double's magnitude and 8 eps of a float's.
+constexpr double single = 0x1p20;
 
 bool isNumber(const Type *type) {
   const Type *scalar = type->getScalarType();
@@ -77,6 +83,36 @@ private:
   }
 
   static Value *absolute(IRBuilder<> &b, Value *v) { return b.CreateUnaryIntrinsic(Intrinsic::fabs, v); }
+
+  /// The magnitude of a result that may have any relation to what it is made of. A double that differs from its twin by
+  /// more than a few of its own roundings comes from floats.
+  static Value *ownMagnitude(IRBuilder<> &b, Value *own, Value *value) {
+    Value *magnitude = absolute(b, value);
+    if (!own->getType()->getScalarType()->isDoubleTy())
+      return magnitude;
+    Type *type = value->getType();
+    Value *rounded =
+        b.CreateFCmpOGT(absolute(b, b.CreateFSub(own, value)), b.CreateFMul(magnitude, ConstantFP::get(type, 0x1p-40)));
+    return b.CreateSelect(rounded, b.CreateFMul(magnitude, ConstantFP::get(type, single)), magnitude);
+  }
+
+  /// Of a conversion between precisions.
+  Twin converted(IRBuilder<> &b, CastInst &cast) {
+    Value *from = cast.getOperand(0);
+    Twin x = get(b, from);
+    Type *type = x.value->getType();
+    bool fromDouble = from->getType()->getScalarType()->isDoubleTy(),
+         toDouble = cast.getType()->getScalarType()->isDoubleTy();
+    if (toDouble && !fromDouble) {
+      Value *rounded = b.CreateFCmpUNE(&cast, x.value);
+      return {x.value, b.CreateSelect(rounded, b.CreateFMul(x.magnitude, ConstantFP::get(type, single)), x.magnitude)};
+    }
+    if (fromDouble && !toDouble) {
+      Value *scaled = b.CreateFMul(x.magnitude, ConstantFP::get(type, 1 / single));
+      return {x.value, b.CreateBinaryIntrinsic(Intrinsic::maxnum, scaled, absolute(b, x.value))};
+    }
+    return x;
+  }
 
   static Twin fresh(IRBuilder<> &b, Value *v) {
     Value *wide = v->getType()->getScalarType()->isDoubleTy() ? v : b.CreateFPExt(v, doubles(v->getType()));
@@ -135,7 +171,7 @@ private:
     }
     case Instruction::FRem: {
       Value *value = b.CreateFRem(operand(0).value, operand(1).value);
-      return Twin{value, absolute(b, value)};
+      return Twin{value, ownMagnitude(b, &inst, value)};
     }
     case Instruction::FNeg: {
       Twin x = operand(0);
@@ -143,6 +179,8 @@ private:
     }
     case Instruction::FPExt:
     case Instruction::FPTrunc:
+      return isNumber(inst.getOperand(0)->getType()) ? std::optional<Twin>(converted(b, cast<CastInst>(inst)))
+                                                     : std::nullopt;
     case Instruction::Freeze:
       return isNumber(inst.getOperand(0)->getType()) ? std::optional<Twin>(operand(0)) : std::nullopt;
     case Instruction::Select: {
@@ -218,7 +256,7 @@ private:
       case Intrinsic::powi: {
         Value *value = b.CreateIntrinsic(intrinsic->getIntrinsicID(), {type, call.getArgOperand(1)->getType()},
                                          {arg(0).value, call.getArgOperand(1)});
-        return Twin{value, absolute(b, value)};
+        return Twin{value, ownMagnitude(b, &call, value)};
       }
       default:
         break;
@@ -229,7 +267,7 @@ private:
       for (unsigned i = 0; i < call.arg_size(); ++i)
         args.push_back(arg(i).value);
       Value *value = b.CreateIntrinsic(type, intrinsic->getIntrinsicID(), args);
-      return Twin{value, absolute(b, value)};
+      return Twin{value, ownMagnitude(b, &call, value)};
     }
     // A library function of floats: the one of doubles has the name without the f.
     StringRef name = callee->getName();
@@ -248,7 +286,7 @@ private:
       args.push_back(wide);
     }
     Value *value = b.CreateCall(dm.module.getOrInsertFunction(name, FunctionType::get(type, types, false)), args);
-    return Twin{value, absolute(b, value)};
+    return Twin{value, ownMagnitude(b, &call, value)};
   }
 
   unsigned scalarBytes(Type *type) {
@@ -290,7 +328,8 @@ private:
     IRBuilder<> before(&atomic);
     dm.call(before, "optiml_shadow_atomic_begin", {place, bytes, slot});
     Value *value = before.CreateLoad(before.getDoubleTy(), slot);
-    Value *magnitude = before.CreateLoad(before.getDoubleTy(), before.CreateConstInBoundsGEP1_64(before.getInt8Ty(), slot, 8));
+    Value *magnitude =
+        before.CreateLoad(before.getDoubleTy(), before.CreateConstInBoundsGEP1_64(before.getInt8Ty(), slot, 8));
     Twin added = get(before, atomic.getValOperand());
     IRBuilder<> after(atomic.getNextNode());
     after.SetCurrentDebugLocation(atomic.getDebugLoc());

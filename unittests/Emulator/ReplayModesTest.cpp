@@ -34,6 +34,13 @@ __global__ void dot(const float *x, const float *y, float *out, int n) {
 }
 )";
 
+/// A cell of a .shadow file.
+struct Record {
+  uint64_t offset;
+  uint32_t bytes, additions;
+  double value, magnitude;
+};
+
 class ReplayModes : public testing::Test {
 protected:
   void SetUp() override {
@@ -146,11 +153,6 @@ TEST_F(ReplayModes, BoundsSeeAWideIndex) {
 
 TEST_F(ReplayModes, ShadowGivesTheDoubleResultAndItsMagnitude) {
   ASSERT_TRUE(replay(ModeShadow).ok);
-  struct Record {
-    uint64_t offset;
-    uint32_t bytes, unused;
-    double value, magnitude;
-  };
   std::vector<Record> shadows = output<Record>(".shadow");
   ASSERT_EQ(shadows.size(), 4u);
   EXPECT_EQ(shadows[0].offset, 0u);
@@ -163,6 +165,20 @@ TEST_F(ReplayModes, ShadowGivesTheDoubleResultAndItsMagnitude) {
   EXPECT_NEAR(shadows[0].value, value, 1e-12);
   EXPECT_NEAR(shadows[0].magnitude, magnitude, 1e-12);
   EXPECT_NEAR(output<float>(".bin")[0], value, 1e-5);
+}
+
+// A double has the tolerance of a double only where no rounded float went into it.
+TEST_F(ReplayModes, MagnitudeOfADoubleTellsThatFloatsWentIntoIt) {
+  ASSERT_TRUE(replay(ModeShadow, replaced("out[blockIdx.x] = s[0];", "if (blockIdx.x == 0) {"
+                                                                     "  reinterpret_cast<double *>(out)[0] = s[0];"
+                                                                     "  reinterpret_cast<double *>(out)[1] = x[2] * 3.0; }"))
+                  .ok);
+  std::vector<Record> shadows = output<Record>(".shadow");
+  ASSERT_EQ(shadows.size(), 2u);
+  EXPECT_NE(output<double>(".bin")[0], shadows[0].value);
+  EXPECT_GT(shadows[0].magnitude, 0x1p20);
+  EXPECT_EQ(output<double>(".bin")[1], shadows[1].value);
+  EXPECT_LT(shadows[1].magnitude, 2);
 }
 
 TEST_F(ReplayModes, TraceCountsWarpAccesses) {
