@@ -67,8 +67,11 @@ class BlockCounter {
 public:
   BlockCounter(const BasicBlock &block, const AddressArithmetic &addresses, AAResults &aliases)
       : addresses(addresses), aliases(aliases) {
-    for (const Instruction &inst : block)
+    for (const Instruction &inst : block) {
+      unsigned before = instructions();
       count(inst);
+      lengthenChain(inst, instructions() - before);
+    }
     add(result.int32, addresses.pointers.lookup(&block));
   }
   BlockDesc result{};
@@ -77,7 +80,7 @@ public:
 private:
   const AddressArithmetic &addresses;
   AAResults &aliases;
-  DenseMap<const Value *, unsigned> loadDepth;
+  DenseMap<const Value *, unsigned> loadDepth, chainLength;
   SmallVector<std::pair<const StoreInst *, unsigned>, 8> lateStores; ///< those that wait for a load, and how deep
 
   /// A load stays behind a store that may be to the same place, and warps issue in order.
@@ -87,6 +90,24 @@ private:
       if (storeDepth > depth && !aliases.isNoAlias(MemoryLocation::get(store), MemoryLocation::get(&load)))
         depth = storeDepth;
     return depth;
+  }
+
+  unsigned instructions() const {
+    return result.fp32 + result.fp64 + result.int32 + result.special + result.tensor + result.control + result.memory + result.barrier +
+           result.other;
+  }
+
+  /// The chain through an instruction that became `own` ones on the GPU: those before it, and its own, which follow each other
+  /// unless they are lanes of a vector.
+  void lengthenChain(const Instruction &inst, unsigned own) {
+    unsigned length = 0;
+    if (!isa<PHINode>(inst)) // the block's beginning
+      for (const Value *operand : inst.operands())
+        length = std::max(length, chainLength.lookup(operand));
+    length += (own + lanesOf(inst.getType()) - 1) / lanesOf(inst.getType());
+    if (length)
+      chainLength[&inst] = length;
+    result.chain = uint16_t(std::max<unsigned>(result.chain, std::min(length, 0xffffu)));
   }
 
   void floating(const Type *type, unsigned n = 1) {

@@ -12,8 +12,6 @@ using emu::SiteTrace;
 // General constants of the model, the same for all programs and GPUs. docs/reward.md tells where they come from.
 /// Exponent of the norm that joins the pipes: overlap is good, not perfect.
 static constexpr double overlap = 4;
-/// Independent instructions that a warp has on average between two dependent ones.
-static constexpr double instructionParallelism = 2;
 /// Share of L2 that holds data which is asked for again.
 static constexpr double usableL2 = 0.9;
 /// Read-modify-writes of L2 a clock: on one address, and on all slices together.
@@ -96,7 +94,9 @@ double siteLatency(const SiteTrace &site, double l2Misses, const GpuSpec::Latenc
   return latency.l1 + site.l1Misses * (latency.l2 - latency.l1 + beyond);
 }
 
-/// Clocks from a warp's first instruction to its last, were it alone.
+/// Clocks from a warp's first instruction to its last, were it alone. A scheduler issues one instruction of a warp a clock, and a
+/// dependent one as many clocks later as arithmetic takes (4 on Volta and its successors: Jia et al., "Dissecting the NVIDIA
+/// Volta GPU architecture via microbenchmarking", arXiv 1804.06826).
 double warpPath(const LaunchTrace &trace, const Prediction &prediction, const GpuSpec &gpu, double warps,
                 double instructions) {
   double l2Misses = prediction.l2Bytes > 0 ? std::min(1.0, prediction.dramBytes / prediction.l2Bytes) : 0;
@@ -112,7 +112,7 @@ double warpPath(const LaunchTrace &trace, const Prediction &prediction, const Gp
     waiting += wait.times * slowest;
   }
   return waiting + trace.barrier / warps * gpu.latencies.barrier +
-         instructions / warps * gpu.latencies.alu / instructionParallelism;
+         std::max(instructions, trace.chain * gpu.latencies.alu) / warps;
 }
 
 } // namespace

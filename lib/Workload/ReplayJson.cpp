@@ -120,6 +120,7 @@ static constexpr TraceField traceFields[] = {
     {"l2Sectors", &LaunchTrace::l2Sectors},
     {"uniqueSectors", &LaunchTrace::uniqueSectors},
     {"storeSectors", &LaunchTrace::storeSectors},
+    {"chain", &LaunchTrace::chain},
     {"footprintBytes", &LaunchTrace::footprintBytes},
 };
 

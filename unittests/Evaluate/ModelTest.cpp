@@ -50,6 +50,7 @@ LaunchTrace naiveSgemm(double n) {
   t.int32 = iterations;       // address of B
   t.control = iterations / 4; // unrolled by four
   t.memory = 2 * iterations;
+  t.chain = 2 * iterations; // the address of B and the sum
   t.sites.push_back(globalSite(iterations, 2, 2, true)); // A: one word of each of two rows, in the same bank
   t.sites.push_back(globalSite(iterations, 2, 1, true)); // B: 16 neighbours, the same in both rows
   t.sites.push_back(globalSite(warps, 4, 1, false));
@@ -80,6 +81,7 @@ LaunchTrace stagedSgemm(double n) {
   t.int32 = tiles * 24;
   t.control = tiles * 4;
   t.barrier = tiles * 2;
+  t.chain = tiles * (8 + 8); // an output's sums, and the copies' addresses
   t.sites.push_back(globalSite(tiles * 4, 4, 1, true)); // A: 8 words of each of four rows
   t.sites.push_back(globalSite(tiles * 4, 4, 1, true)); // B: 32 neighbours
   t.sites.push_back(sharedSite(tiles * 4, 2, false));   // A transposed, padded
@@ -118,6 +120,7 @@ LaunchTrace copyTrace(double blocks) {
   t.memory = 2 * warps;
   t.int32 = 4 * warps;
   t.control = warps;
+  t.chain = 6 * warps;
   t.sites = {globalSite(warps, 4, 1, true), globalSite(warps, 4, 1, false)};
   number(t);
   t.sites[0].l1Misses = 1;

@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 4;
+constexpr uint32_t abiVersion = 5;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -67,6 +67,7 @@ struct MatrixPieces {
 struct BlockDesc {
   uint16_t fp32, fp64, int32, special, tensor, control, memory, barrier, other;
   uint16_t depth; ///< longest chain of dependent loads in the block (for latency)
+  uint16_t chain; ///< longest chain of dependent instructions in the block; how long loads take is not in it
 };
 
 struct ParamDesc {

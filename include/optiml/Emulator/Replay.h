@@ -85,6 +85,7 @@ struct LaunchTrace {
   uint64_t tracedBlocks = 0, totalBlocks = 0, warpsPerBlock = 0;
   /// Warp instructions by class (sum over traced warps; a block counts as often as its busiest lane ran it).
   double fp32 = 0, fp64 = 0, int32 = 0, special = 0, tensor = 0, control = 0, memory = 0, barrier = 0, other = 0;
+  double chain = 0;       ///< of these, those that follow one another: the longest chain of each basic block, summed likewise
   double activeLanes = 0; ///< mean active lanes per warp instruction (divergence)
   std::vector<WaitTrace> waits;
   std::vector<SiteTrace> sites;

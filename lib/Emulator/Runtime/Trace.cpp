@@ -90,6 +90,7 @@ static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
     c.result.memory += n * d.memory;
     c.result.barrier += n * d.barrier;
     c.result.other += n * d.other;
+    c.result.chain += n * d.chain;
     c.blockRuns[i] += n;
     double size = double(d.fp32) + d.fp64 + d.int32 + d.special + d.tensor + d.control + d.memory + d.barrier + d.other;
     c.warpInstructions += n * size;
