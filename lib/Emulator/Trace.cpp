@@ -7,8 +7,12 @@
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
 #include "AddressArithmetic.h"
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -63,10 +67,71 @@ std::optional<MathCost> mathCost(StringRef name) {
   return std::nullopt;
 }
 
+/// Loads for which nobody waits in their own basic block: the warp goes on until something needs what was loaded.
+struct LateLoads {
+  DenseMap<const Instruction *, const BasicBlock *> home; ///< the block that waits; null: much else is done before
+  DenseMap<const BasicBlock *, SmallVector<const Value *, 4>>
+      arriving; ///< those loads, and what hands them on, by `home`
+};
+
+/// Between a load and its use these are as good as no wait: a load from L2 takes as many clocks (H200: 262).
+constexpr size_t hidingInstructions = 256;
+
+LateLoads lateLoads(Function &f, const LoopInfo &loops, const DominatorTree &dominators) {
+  LateLoads result;
+  DenseMap<const BasicBlock *, unsigned> order;
+  for (const BasicBlock *block : ReversePostOrderTraversal<Function *>(&f))
+    order[block] = unsigned(order.size());
+  for (const Instruction &load : instructions(f)) {
+    if (!isa<LoadInst>(load) || !order.count(load.getParent()))
+      continue;
+    SmallVector<const Value *, 4> carriers{&load};
+    SmallPtrSet<const Value *, 8> seen;
+    const BasicBlock *from = load.getParent(), *first = nullptr;
+    // Those that come round a loop before they are used come last.
+    auto isEarlier = [&](const BasicBlock *a, const BasicBlock *b) {
+      bool aLater = order.lookup(a) >= order.lookup(from), bLater = order.lookup(b) >= order.lookup(from);
+      return aLater != bLater ? aLater : order.lookup(a) < order.lookup(b);
+    };
+    for (size_t i = 0; i < carriers.size(); ++i)
+      for (const User *user : carriers[i]->users()) {
+        const auto *inst = cast<Instruction>(user);
+        if (isa<PHINode, ExtractElementInst, InsertElementInst, ShuffleVectorInst, BitCastInst, FreezeInst>(inst)) {
+          if (seen.insert(inst).second)
+            carriers.push_back(inst);
+        } else if (!first || isEarlier(inst->getParent(), first)) {
+          first = inst->getParent();
+        }
+      }
+    const Loop *around = first ? loops.getLoopFor(first) : nullptr;
+    if (!first || first == from ||
+        (around && !around->contains(from))) // used many times in a loop: it is waited for once
+      continue;
+    bool hidden = false;
+    size_t between = 0; // instructions of blocks that are run in any case before the use
+    for (const BasicBlock &block : f) {
+      SmallPtrSet<BasicBlock *, 1> without{const_cast<BasicBlock *>(&block)};
+      const Loop *loop = loops.getLoopFor(&block);
+      if (&block == from || &block == first || !order.count(&block) ||
+          isPotentiallyReachable(from, first, &without, &dominators, &loops))
+        continue;
+      hidden |= loop && !loop->contains(from) && !loop->contains(first);
+      between += block.size();
+    }
+    hidden |= between >= hidingInstructions;
+    result.home[&load] = hidden ? nullptr : first;
+    if (!hidden)
+      result.arriving[first].append(carriers.begin(), carriers.end());
+  }
+  return result;
+}
+
 class BlockCounter {
 public:
-  BlockCounter(const BasicBlock &block, const AddressArithmetic &addresses, AAResults &aliases)
-      : addresses(addresses), aliases(aliases) {
+  BlockCounter(const BasicBlock &block, const AddressArithmetic &addresses, AAResults &aliases, const LateLoads &late)
+      : addresses(addresses), aliases(aliases), late(late) {
+    for (const Value *value : late.arriving.lookup(&block))
+      result.depth = loadDepth[value] = 1;
     for (const Instruction &inst : block) {
       unsigned before = instructions();
       count(inst);
@@ -75,11 +140,13 @@ public:
     add(result.int32, addresses.pointers.lookup(&block));
   }
   BlockDesc result{};
-  DenseMap<const Instruction *, unsigned> loadLevel; ///< of loads whose result is used: 1 for those that wait for no other
+  DenseMap<const Instruction *, unsigned>
+      loadLevel; ///< of loads whose result is used: 1 for those that wait for no other
 
 private:
   const AddressArithmetic &addresses;
   AAResults &aliases;
+  const LateLoads &late;
   DenseMap<const Value *, unsigned> loadDepth, chainLength;
   SmallVector<std::pair<const StoreInst *, unsigned>, 8> lateStores; ///< those that wait for a load, and how deep
 
@@ -93,12 +160,12 @@ private:
   }
 
   unsigned instructions() const {
-    return result.fp32 + result.fp64 + result.int32 + result.special + result.tensor + result.control + result.memory + result.barrier +
-           result.other;
+    return result.fp32 + result.fp64 + result.int32 + result.special + result.tensor + result.control + result.memory +
+           result.barrier + result.other;
   }
 
-  /// The chain through an instruction that became `own` ones on the GPU: those before it, and its own, which follow each other
-  /// unless they are lanes of a vector.
+  /// The chain through an instruction that became `own` ones on the GPU: those before it, and its own, which follow
+  /// each other unless they are lanes of a vector.
   void lengthenChain(const Instruction &inst, unsigned own) {
     unsigned length = 0;
     if (!isa<PHINode>(inst)) // the block's beginning
@@ -234,7 +301,7 @@ private:
         depth = std::max(depth, depthOfStoresBefore(*load));
       if (const auto *store = dyn_cast<StoreInst>(&inst); store && depth)
         lateStores.emplace_back(store, depth);
-      else if (!store && !inst.use_empty())
+      else if (!store && !inst.use_empty() && !late.home.count(&inst))
         loadLevel[&inst] = ++depth;
       break;
     }
@@ -350,13 +417,18 @@ void optiml::emu::instrumentTrace(DeviceModule &dm) {
     std::vector<std::pair<BasicBlock *, unsigned>> numbered;
     DenseMap<const Instruction *, std::pair<unsigned, unsigned>> places; // block and level
     AddressArithmetic addresses = analyzeAddresses(f);
+    LateLoads late = lateLoads(f, analyses.getResult<LoopAnalysis>(f), analyses.getResult<DominatorTreeAnalysis>(f));
     for (BasicBlock &block : f) {
       numbered.push_back({&block, unsigned(dm.blocks.size())});
-      BlockCounter counter(block, addresses, analyses.getResult<AAManager>(f));
+      BlockCounter counter(block, addresses, analyses.getResult<AAManager>(f), late);
       for (auto [load, level] : counter.loadLevel)
         places[load] = {unsigned(dm.blocks.size()), level};
       dm.blocks.push_back(counter.result);
     }
+    DenseMap<const BasicBlock *, unsigned> numbers(numbered.begin(), numbered.end());
+    for (auto [load, home] : late.home)
+      if (home)
+        places[load] = {numbers.lookup(home), 1};
     std::vector<MemoryAccess> accesses = memoryAccesses(f, /*withStack=*/true);
     for (const MemoryAccess &access : accesses) {
       if (isFree(*access.inst, access.pointer))

@@ -96,23 +96,31 @@ double siteLatency(const SiteTrace &site, double l2Misses, const GpuSpec::Latenc
 
 /// Clocks from a warp's first instruction to its last, were it alone. A scheduler issues one instruction of a warp a clock, and a
 /// dependent one as many clocks later as arithmetic takes (4 on Volta and its successors: Jia et al., "Dissecting the NVIDIA
-/// Volta GPU architecture via microbenchmarking", arXiv 1804.06826).
+/// Volta GPU architecture via microbenchmarking", arXiv 1804.06826). A basic block takes as long as issuing its instructions, or as its
+/// longest path of waits and dependent arithmetic: ptxas puts the rest in between. `instructions` are all that were traced, over which
+/// those of the blocks are spread: neighbouring loads that became one, and spills.
 double warpPath(const LaunchTrace &trace, const Prediction &prediction, const GpuSpec &gpu, double warps,
                 double instructions) {
   double l2Misses = prediction.l2Bytes > 0 ? std::min(1.0, prediction.dramBytes / prediction.l2Bytes) : 0;
-  std::map<uint32_t, double> latencies;
+  std::map<uint32_t, std::pair<double, double>> latencies; // and how often a warp accesses the site
   for (const SiteTrace &site : trace.sites)
-    latencies[site.site] = siteLatency(site, l2Misses, gpu.latencies);
-  double waiting = 0;
-  for (const emu::WaitTrace &wait : trace.waits) {
-    double slowest = wait.sites.empty() ? gpu.latencies.shared : 0;
-    for (uint32_t site : wait.sites)
-      if (auto it = latencies.find(site); it != latencies.end()) // a site that was never reached has no sums
-        slowest = std::max(slowest, it->second);
-    waiting += wait.times * slowest;
+    latencies[site.site] = {siteLatency(site, l2Misses, gpu.latencies), site.warpAccesses / warps};
+  double counted = 0, path = trace.barrier / warps * gpu.latencies.barrier;
+  for (const emu::BasicBlockTrace &block : trace.basicBlocks)
+    counted += block.times * block.instructions;
+  double spread = counted > 0 ? instructions / warps / counted : 1;
+  for (const emu::BasicBlockTrace &block : trace.basicBlocks) {
+    double longest = block.chain * gpu.latencies.alu;
+    for (const std::vector<uint32_t> &sites : block.waits) {
+      double slowest = sites.empty() ? gpu.latencies.shared : 0;
+      for (uint32_t site : sites)
+        if (auto it = latencies.find(site); it != latencies.end()) // a site that was never reached has no sums
+          slowest = std::max(slowest, it->second.first * std::min(1.0, it->second.second / block.times));
+      longest += slowest;
+    }
+    path += block.times * std::max(longest, block.instructions * spread);
   }
-  return waiting + trace.barrier / warps * gpu.latencies.barrier +
-         std::max(instructions, trace.chain * gpu.latencies.alu) / warps;
+  return path;
 }
 
 } // namespace

@@ -120,21 +120,20 @@ static constexpr TraceField traceFields[] = {
     {"l2Sectors", &LaunchTrace::l2Sectors},
     {"uniqueSectors", &LaunchTrace::uniqueSectors},
     {"storeSectors", &LaunchTrace::storeSectors},
-    {"chain", &LaunchTrace::chain},
     {"footprintBytes", &LaunchTrace::footprintBytes},
 };
 
 static json toJson(const LaunchTrace &t) {
-  json sites = json::array(), waits = json::array();
+  json sites = json::array(), blocks = json::array();
   for (const SiteTrace &s : t.sites)
     sites.push_back(toJson(s));
-  for (const WaitTrace &w : t.waits)
-    waits.push_back({{"times", w.times}, {"sites", w.sites}});
+  for (const BasicBlockTrace &b : t.basicBlocks)
+    blocks.push_back({{"times", b.times}, {"instructions", b.instructions}, {"chain", b.chain}, {"waits", b.waits}});
   json j{{"tracedBlocks", t.tracedBlocks},
          {"totalBlocks", t.totalBlocks},
          {"warpsPerBlock", t.warpsPerBlock},
          {"sites", sites},
-         {"waits", waits}};
+         {"basicBlocks", blocks}};
   for (const TraceField &f : traceFields)
     j[f.name] = t.*f.member;
   return j;
@@ -177,11 +176,14 @@ static LaunchTrace readTrace(const Field &f) {
     site.l1Misses = s.at("l1Misses").number(0, 1);
     t.sites.push_back(site);
   }
-  for (const Field &w : f.at("waits").elements(1 << 20)) {
-    WaitTrace wait{w.at("times").number(0, most), {}};
-    for (const Field &site : w.at("sites").elements(1 << 20))
-      wait.sites.push_back(uint32_t(site.integer(0, UINT32_MAX)));
-    t.waits.push_back(std::move(wait));
+  for (const Field &b : f.at("basicBlocks").elements(1 << 20)) {
+    BasicBlockTrace block{b.at("times").number(0, most), b.at("instructions").number(0, most), b.at("chain").number(0, most), {}};
+    for (const Field &wait : b.at("waits").elements(1 << 16)) {
+      block.waits.emplace_back();
+      for (const Field &site : wait.elements(1 << 20))
+        block.waits.back().push_back(uint32_t(site.integer(0, UINT32_MAX)));
+    }
+    t.basicBlocks.push_back(std::move(block));
   }
   return t;
 }

@@ -50,13 +50,12 @@ LaunchTrace naiveSgemm(double n) {
   t.int32 = iterations;       // address of B
   t.control = iterations / 4; // unrolled by four
   t.memory = 2 * iterations;
-  t.chain = 2 * iterations; // the address of B and the sum
   t.sites.push_back(globalSite(iterations, 2, 2, true)); // A: one word of each of two rows, in the same bank
   t.sites.push_back(globalSite(iterations, 2, 1, true)); // B: 16 neighbours, the same in both rows
   t.sites.push_back(globalSite(warps, 4, 1, false));
   number(t);
   t.sites[0].l1Misses = t.sites[1].l1Misses = 0.125; // a sector holds eight words
-  t.waits = {{n / 4, {0, 1}}};
+  t.basicBlocks = {{n / 4, 17, 8, {{0, 1}}}}; // the addresses of B and the sum follow each other
   t.l1Sectors = 4 * iterations;
   // The eight resident blocks of a row share A's rows and have 128 columns of B: hardly anything is asked for twice.
   double aSectors = 16 * n / 8, bSectors = 16 * 16 * n / 8, cSectors = 16 * 16 * 2;
@@ -81,7 +80,6 @@ LaunchTrace stagedSgemm(double n) {
   t.int32 = tiles * 24;
   t.control = tiles * 4;
   t.barrier = tiles * 2;
-  t.chain = tiles * (8 + 8); // an output's sums, and the copies' addresses
   t.sites.push_back(globalSite(tiles * 4, 4, 1, true)); // A: 8 words of each of four rows
   t.sites.push_back(globalSite(tiles * 4, 4, 1, true)); // B: 32 neighbours
   t.sites.push_back(sharedSite(tiles * 4, 2, false));   // A transposed, padded
@@ -90,7 +88,7 @@ LaunchTrace stagedSgemm(double n) {
   t.sites.push_back(sharedSite(tiles * 16, 8, true)); // B: 32-byte strides, two-way conflicts
   number(t);
   t.sites[0].l1Misses = t.sites[1].l1Misses = 1;
-  t.waits = {{n / 8, {0, 1}}, {n, {4, 5}}};
+  t.basicBlocks = {{n / 8, 46, 8, {{0, 1}}}, {n, 64 + 4, 1, {{4, 5}}}};
   t.l1Sectors = tiles * 32;
   t.l2Sectors = t.l1Sectors;
   t.storeSectors = 2 * 128 * 128 / 8;
@@ -120,11 +118,10 @@ LaunchTrace copyTrace(double blocks) {
   t.memory = 2 * warps;
   t.int32 = 4 * warps;
   t.control = warps;
-  t.chain = 6 * warps;
   t.sites = {globalSite(warps, 4, 1, true), globalSite(warps, 4, 1, false)};
   number(t);
   t.sites[0].l1Misses = 1;
-  t.waits = {{1, {0}}};
+  t.basicBlocks = {{1, 7, 6, {{0}}}};
   t.l1Sectors = t.l2Sectors = t.storeSectors = 4 * warps;
   t.uniqueSectors = 8 * warps;
   t.footprintBytes = 32 * t.uniqueSectors;
@@ -194,7 +191,7 @@ TEST(Model, WorseAccessIsSlower) {
   conflicts.sites.push_back(sharedSite(64 * 4, 32, true));
   EXPECT_GT(seconds(conflicts), 1.5 * base);
   LaunchTrace chained = good;
-  chained.waits[0].times = 200;
+  chained.basicBlocks[0].times = 200;
   EXPECT_GT(seconds(chained), 2 * base);
   LaunchTrace doubles = good;
   doubles.fp64 = 64 * 400;

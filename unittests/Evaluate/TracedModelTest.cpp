@@ -178,10 +178,10 @@ TEST_F(TracedModel, LoopsAreUnrolledAsNvccDoes) {
   // Four iterations' loads are asked for together.
   double most = 0;
   size_t together = 0;
-  for (const emu::WaitTrace &wait : run("naive", 256, 16).trace.waits)
-    if (wait.times > most) {
-      most = wait.times;
-      together = wait.sites.size();
+  for (const emu::BasicBlockTrace &block : run("naive", 256, 16).trace.basicBlocks)
+    if (block.times > most && !block.waits.empty()) {
+      most = block.times;
+      together = block.waits.front().size();
     }
   EXPECT_EQ(most, 64);
   EXPECT_EQ(together, 8u);
@@ -189,8 +189,8 @@ TEST_F(TracedModel, LoopsAreUnrolledAsNvccDoes) {
 
 TEST_F(TracedModel, LoadsStayBehindStoresThatMayBeToTheSamePlace) {
   double waits = 0;
-  for (const emu::WaitTrace &wait : run("updating", 256, 16).trace.waits)
-    waits += wait.times;
+  for (const emu::BasicBlockTrace &block : run("updating", 256, 16).trace.basicBlocks)
+    waits += block.times * double(block.waits.size());
   EXPECT_NEAR(waits, 256, 4);
 }
 

@@ -176,9 +176,10 @@ TEST_F(Replayed, TracesWarpAccesses) {
   EXPECT_EQ(t.int32, 3);
   EXPECT_EQ(t.activeLanes, 32);
   EXPECT_EQ(load.l1Misses, 1);
-  ASSERT_EQ(t.waits.size(), 1u);
-  EXPECT_EQ(t.waits[0].times, 1);
-  EXPECT_EQ(t.waits[0].sites, std::vector<uint32_t>{0});
+  ASSERT_EQ(t.basicBlocks.size(), 1u);
+  EXPECT_EQ(t.basicBlocks[0].times, 1);
+  EXPECT_GE(t.basicBlocks[0].instructions, t.basicBlocks[0].chain);
+  EXPECT_EQ(t.basicBlocks[0].waits, std::vector<std::vector<uint32_t>>{{0}});
 }
 
 TEST_F(Replayed, TracesBankConflicts) {

@@ -74,10 +74,14 @@ struct SiteTrace {
   double l1Misses = 0;      ///< share of the loads that the L1 of LaunchTrace::l2Sectors lacks a sector of (global)
 };
 
-/// Loads that a warp issues together and then waits for: the slowest of them counts.
-struct WaitTrace {
-  double times = 0;            ///< mean over warps
-  std::vector<uint32_t> sites; ///< SiteTrace::site of each; none: an exchange between lanes
+/// A basic block that warps ran.
+struct BasicBlockTrace {
+  double times = 0;        ///< mean over warps
+  double instructions = 0; ///< a warp's, one time, of all classes
+  double chain = 0;        ///< of these, the most that depend on one another
+  /// Loads that a warp issues together and then waits for, once those before them have come: SiteTrace::site of each; none: an
+  /// exchange between lanes.
+  std::vector<std::vector<uint32_t>> waits;
 };
 
 /// What the performance model needs of one launch, from the traced blocks.
@@ -85,9 +89,8 @@ struct LaunchTrace {
   uint64_t tracedBlocks = 0, totalBlocks = 0, warpsPerBlock = 0;
   /// Warp instructions by class (sum over traced warps; a block counts as often as its busiest lane ran it).
   double fp32 = 0, fp64 = 0, int32 = 0, special = 0, tensor = 0, control = 0, memory = 0, barrier = 0, other = 0;
-  double chain = 0;       ///< of these, those that follow one another: the longest chain of each basic block, summed likewise
   double activeLanes = 0; ///< mean active lanes per warp instruction (divergence)
-  std::vector<WaitTrace> waits;
+  std::vector<BasicBlockTrace> basicBlocks;
   std::vector<SiteTrace> sites;
   double l1Sectors = 0;      ///< sectors asked of L1 by loads (global)
   double l2Sectors = 0;      ///< of those, the ones missing an LRU L1 shared by all traced blocks

@@ -65,6 +65,10 @@ static unsigned bankDegree(const std::vector<uint64_t> &words) {
   return *std::max_element(banks, banks + 32);
 }
 
+double optiml::emu::instructionsOf(const BlockDesc &d) {
+  return double(d.fp32) + d.fp64 + d.int32 + d.special + d.tensor + d.control + d.memory + d.barrier + d.other;
+}
+
 /// Instruction counts: a warp runs a basic block as often as its busiest lane.
 static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
   const ModuleDesc &m = *b.launch->module;
@@ -90,9 +94,8 @@ static void countInstructions(TraceCollector &c, Block &b, const Warp &w) {
     c.result.memory += n * d.memory;
     c.result.barrier += n * d.barrier;
     c.result.other += n * d.other;
-    c.result.chain += n * d.chain;
     c.blockRuns[i] += n;
-    double size = double(d.fp32) + d.fp64 + d.int32 + d.special + d.tensor + d.control + d.memory + d.barrier + d.other;
+    double size = instructionsOf(d);
     c.warpInstructions += n * size;
     c.laneInstructions += double(sum) * size;
   }

@@ -56,6 +56,9 @@ void finishTrace(Block &block);
 void deleteBlockTrace(BlockTrace *trace);
 void traceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, uint32_t site);
 
+/// A warp's instructions of all classes, each time that it runs the basic block.
+double instructionsOf(const BlockDesc &block);
+
 } // namespace optiml::emu
 
 #endif

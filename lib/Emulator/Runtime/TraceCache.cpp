@@ -94,13 +94,18 @@ void TraceCollector::finish(const Launch &launch) {
   for (SiteTrace &site : result.sites)
     site.l1Misses = loads[site.site].all ? loads[site.site].missed / loads[site.site].all : 0;
   const ModuleDesc &m = *launch.module;
+  std::vector<size_t> place(blockRuns.size());
   for (uint32_t block = 0; block < blockRuns.size(); ++block)
-    for (uint32_t level = 1; blockRuns[block] > 0 && level <= m.blocks[block].depth; ++level) {
-      WaitTrace wait{blockRuns[block] / warpCount, {}};
-      for (uint32_t site = 0; site < m.numSites; ++site)
-        if (m.sites[site].level == level && m.sites[site].block == block)
-          wait.sites.push_back(site);
-      result.waits.push_back(std::move(wait));
+    if (blockRuns[block] > 0) {
+      const BlockDesc &d = m.blocks[block];
+      place[block] = result.basicBlocks.size();
+      result.basicBlocks.push_back({blockRuns[block] / warpCount, instructionsOf(d), double(d.chain), {}});
+      result.basicBlocks.back().waits.resize(d.depth);
     }
+  for (uint32_t site = 0; site < m.numSites; ++site) {
+    const SiteDesc &s = m.sites[site];
+    if (s.level && s.block < blockRuns.size() && blockRuns[s.block] > 0)
+      result.basicBlocks[place[s.block]].waits[s.level - 1].push_back(site);
+  }
   std::erase_if(result.sites, [](const SiteTrace &s) { return s.warpAccesses == 0; });
 }
