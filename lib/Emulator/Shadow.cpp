@@ -6,8 +6,8 @@
 // reordering may have. Control flow follows the program's own values.
 //
 //   v = a + b, a - b     value va ± vb      magnitude ma + mb
-//   v = a · b            va · vb            ma · mb
-//   v = a / b            va / vb            ma / |vb|
+//   v = a · b            va · vb            |va| · mb + ma · |vb| - |v|, and ma · mb · eps
+//   v = a / b            va / vb            (ma + mb · |v|) / |vb| - |v|
 //   v = f(a, …)          f(va, …)           |value|
 //   double from a float that was rounded    magnitude · single; rounded to float again it is divided by that
 //   min, max, select     the twin that the program's own choice selects
@@ -96,6 +96,16 @@ private:
     return b.CreateSelect(rounded, b.CreateFMul(magnitude, ConstantFP::get(type, single)), magnitude);
   }
 
+  /// The relative errors of the factors add up; their product counts where both factors are all but cancelled.
+  static Twin product(IRBuilder<> &b, Type *type, Twin x, Twin y) {
+    Value *value = b.CreateFMul(x.value, y.value);
+    Value *first =
+        b.CreateFAdd(b.CreateFMul(absolute(b, x.value), y.magnitude), b.CreateFMul(x.magnitude, absolute(b, y.value)));
+    double eps = type->getScalarType()->isDoubleTy() ? 0x1p-53 : 0x1p-24;
+    Value *second = b.CreateFMul(b.CreateFMul(x.magnitude, y.magnitude), ConstantFP::get(value->getType(), eps));
+    return {value, b.CreateFAdd(b.CreateFSub(first, absolute(b, value)), second)};
+  }
+
   /// Of a conversion between precisions.
   Twin converted(IRBuilder<> &b, CastInst &cast) {
     Value *from = cast.getOperand(0);
@@ -161,13 +171,13 @@ private:
       Twin x = operand(0), y = operand(1);
       return Twin{b.CreateFSub(x.value, y.value), b.CreateFAdd(x.magnitude, y.magnitude)};
     }
-    case Instruction::FMul: {
-      Twin x = operand(0), y = operand(1);
-      return Twin{b.CreateFMul(x.value, y.value), b.CreateFMul(x.magnitude, y.magnitude)};
-    }
+    case Instruction::FMul:
+      return product(b, inst.getType(), operand(0), operand(1));
     case Instruction::FDiv: {
       Twin x = operand(0), y = operand(1);
-      return Twin{b.CreateFDiv(x.value, y.value), b.CreateFDiv(x.magnitude, absolute(b, y.value))};
+      Value *value = b.CreateFDiv(x.value, y.value), *size = absolute(b, value);
+      Value *sum = b.CreateFAdd(x.magnitude, b.CreateFMul(y.magnitude, size));
+      return Twin{value, b.CreateFSub(b.CreateFDiv(sum, absolute(b, y.value)), size)};
     }
     case Instruction::FRem: {
       Value *value = b.CreateFRem(operand(0).value, operand(1).value);
@@ -224,9 +234,8 @@ private:
       switch (intrinsic->getIntrinsicID()) {
       case Intrinsic::fma:
       case Intrinsic::fmuladd: {
-        Twin x = arg(0), y = arg(1), z = arg(2);
-        return Twin{b.CreateFAdd(b.CreateFMul(x.value, y.value), z.value),
-                    b.CreateFAdd(b.CreateFMul(x.magnitude, y.magnitude), z.magnitude)};
+        Twin xy = product(b, call.getType(), arg(0), arg(1)), z = arg(2);
+        return Twin{b.CreateFAdd(xy.value, z.value), b.CreateFAdd(xy.magnitude, z.magnitude)};
       }
       case Intrinsic::fabs: {
         Twin x = arg(0);

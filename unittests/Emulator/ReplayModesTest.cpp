@@ -163,8 +163,22 @@ TEST_F(ReplayModes, ShadowGivesTheDoubleResultAndItsMagnitude) {
     magnitude += term;
   }
   EXPECT_NEAR(shadows[0].value, value, 1e-12);
-  EXPECT_NEAR(shadows[0].magnitude, magnitude, 1e-12);
+  EXPECT_NEAR(shadows[0].magnitude, magnitude, 1e-6);
   EXPECT_NEAR(output<float>(".bin")[0], value, 1e-5);
+}
+
+// As relative errors do: elimination and powers would have no bound otherwise.
+TEST_F(ReplayModes, MagnitudesOfFactorsAddUp) {
+  ASSERT_TRUE(replay(ModeShadow, replaced("out[blockIdx.x] = s[0];", "if (blockIdx.x == 0) {"
+                                                                     "  float a = x[0] * 3 - x[0] * 2, p = a;"
+                                                                     "  for (int i = 0; i < 6; ++i) p *= a;"
+                                                                     "  out[0] = p; out[1] = 1 / p; }"))
+                  .ok);
+  std::vector<Record> shadows = output<Record>(".shadow");
+  ASSERT_EQ(shadows.size(), 2u);
+  EXPECT_EQ(output<float>(".bin")[0], 1);
+  EXPECT_NEAR(shadows[0].magnitude, 29, 0.1); // 5, and 4 more for each factor
+  EXPECT_NEAR(shadows[1].magnitude, 29, 0.1);
 }
 
 // A double has the tolerance of a double only where no rounded float went into it.
