@@ -14,15 +14,14 @@ using emu::SiteTrace;
 static constexpr double overlap = 4;
 /// Share of L2 that holds data which is asked for again.
 static constexpr double usableL2 = 0.9;
-/// Read-modify-writes of L2 a clock: on one address, and on all slices together.
-static constexpr double atomicsPerClockSameAddress = 0.3, atomicsPerClock = 64;
+/// Read-modify-writes of L2 a clock: on one line of 128 bytes, and on all slices together.
+static constexpr double atomicsPerClockALine = 0.3, atomicsPerClock = 64;
 
 namespace {
 
 /// Sums over the sites of a trace, per traced blocks.
 struct SiteSums {
   double l1Cycles = 0, globalAccesses = 0, globalSectors = 0, usefulBytes = 0, sharedAccesses = 0, bankConflicts = 0;
-  double serialAtomics = 0, spreadAtomics = 0;
   double partialSectors = 0; ///< of stores: the share of each sector that was not written, summed
 };
 
@@ -45,11 +44,6 @@ SiteSums sumSites(const LaunchTrace &trace) {
     sums.usefulBytes += std::min(site.lanes * site.accessBytes, site.sectors * 32);
     if (!load && !atomic)
       sums.partialSectors += std::max(0.0, site.sectors - site.lanes * site.accessBytes / 32);
-    if (atomic) {
-      // More bytes asked for than the sectors hold: lanes share addresses.
-      bool sameAddress = site.lanes * site.accessBytes > site.sectors * 32 * 1.01;
-      (sameAddress ? sums.serialAtomics : sums.spreadAtomics) += site.lanes;
-    }
   }
   return sums;
 }
@@ -81,6 +75,22 @@ double dramTraffic(double footprint, double roundFootprint, double rounds, doubl
   if (roundFootprint > cache)
     traffic += (most - traffic) * (1 - cache / roundFootprint);
   return traffic;
+}
+
+/// Clocks of L2 for the traced blocks' atomics. Those on one line take turns: `resident` blocks at a time work on as many lines as the
+/// traced ones do, more or less by how far these had lines of their own.
+double atomicClocks(const LaunchTrace &trace, double resident) {
+  double clocks = 0, traced = double(trace.tracedBlocks);
+  for (const SiteTrace &site : trace.sites)
+    if (site.kind == emu::AccessAtomic && !site.shared && !site.local) {
+      double lines = std::max(1.0, site.lines);
+      if (resident > traced) {
+        double own = traced > 1 ? std::clamp(std::log(lines * traced / std::max(lines, site.linesByBlock)) / std::log(traced), 0.0, 1.0) : 1;
+        lines *= std::pow(resident / std::max(1.0, traced), own);
+      }
+      clocks += site.lanes / std::min(atomicsPerClock, atomicsPerClockALine * lines);
+    }
+  return clocks;
 }
 
 /// Clocks from a load or atomic of one site to its result.
@@ -175,8 +185,7 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   // A sector that is written in part must be read to be completed.
   t["l2"] = (result.l2Bytes + 32 * sums.partialSectors * scale) / l2BytesPerSecond;
   t["dram"] = result.dramBytes / gpu.dramBytesPerSecond;
-  t["atomic"] =
-      scale * (sums.serialAtomics / atomicsPerClockSameAddress + sums.spreadAtomics / atomicsPerClock) / gpu.clockHz;
+  t["atomic"] = scale * atomicClocks(trace, perRound) / gpu.clockHz;
   t["latency"] = g.rounds * warpPath(trace, result, gpu, tracedWarps, instructions) / gpu.clockHz;
 
   double slowest = 0, norm = 0;

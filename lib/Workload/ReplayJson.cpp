@@ -95,6 +95,8 @@ static json toJson(const SiteTrace &s) {
           {"lines128", s.lines128},
           {"l1Cycles", s.l1Cycles},
           {"bankConflicts", s.bankConflicts},
+          {"lines", s.lines},
+          {"linesByBlock", s.linesByBlock},
           {"l1Misses", s.l1Misses}};
 }
 
@@ -173,6 +175,8 @@ static LaunchTrace readTrace(const Field &f) {
     site.lines128 = s.at("lines128").number(0, most);
     site.l1Cycles = s.at("l1Cycles").number(0, most);
     site.bankConflicts = s.at("bankConflicts").number(0, most);
+    site.lines = s.at("lines").number(0, most);
+    site.linesByBlock = s.at("linesByBlock").number(0, most);
     site.l1Misses = s.at("l1Misses").number(0, 1);
     t.sites.push_back(site);
   }

@@ -34,6 +34,15 @@ SiteTrace sharedSite(double accesses, double cyclesEach, bool load) {
   return s;
 }
 
+/// Of 64 warps in eight blocks, on so many 128-byte lines.
+SiteTrace atomicSite(double lines, double linesByBlock) {
+  SiteTrace site = globalSite(64, lines > 1 ? 20 : 1, 1, false);
+  site.kind = emu::AccessAtomic;
+  site.lines = lines;
+  site.linesByBlock = linesByBlock;
+  return site;
+}
+
 void number(LaunchTrace &trace) {
   for (size_t i = 0; i < trace.sites.size(); ++i)
     trace.sites[i].site = uint32_t(i);
@@ -198,9 +207,7 @@ TEST(Model, WorseAccessIsSlower) {
   EXPECT_GT(seconds(doubles), 1.5 * base);
   EXPECT_GT(seconds(good, {64, 0, 400, 400, 0}), 1.5 * base); // spills
   LaunchTrace atomics = good;
-  SiteTrace site = globalSite(64, 1, 1, false);
-  site.kind = emu::AccessAtomic;
-  atomics.sites.push_back(site); // all lanes on one address
+  atomics.sites.push_back(atomicSite(1, 8)); // all lanes on one address
   EXPECT_GT(seconds(atomics), 20 * base);
 }
 
@@ -208,11 +215,15 @@ TEST(Model, OneAtomicAnElementIsWhatItWasMeasured) {
   // A dot product of 2^24 elements with one atomic each on one address took 29 ms.
   double blocks = (1 << 24) / 256;
   LaunchTrace trace = copyTrace(blocks);
-  SiteTrace site = globalSite(64, 1, 1, false);
-  site.kind = emu::AccessAtomic;
-  trace.sites[1] = site;
+  trace.sites[1] = atomicSite(1, 8);
   LaunchShape shape{{uint32_t(blocks), 1, 1}, {256, 1, 1}, 0, 8.0 * (1 << 24)};
   expectWithin(predictLaunch(trace, {16, 0, 0, 0, 0}, shape, h200()).seconds, 29e-3, 2);
+  // 256 bins for as many values, 4.0 ms: blocks that share eight lines wait for each other.
+  trace.sites[1] = atomicSite(8, 64);
+  expectWithin(predictLaunch(trace, {16, 0, 0, 0, 0}, shape, h200()).seconds, 4.0e-3, 2);
+  // A line for each warp, and no turns to take.
+  trace.sites[1] = atomicSite(64, 64);
+  EXPECT_LT(predictLaunch(trace, {16, 0, 0, 0, 0}, shape, h200()).seconds, 0.4e-3);
 }
 
 TEST(Model, WritingSectorsInPartCosts) {

@@ -71,6 +71,7 @@ struct SiteTrace {
   double lines128 = 0;      ///< distinct 128-byte lines, summed (global)
   double l1Cycles = 0;      ///< FACTS: max(32·width/128, ⌈(n128+2)/4⌉, bank conflict degree), summed
   double bankConflicts = 0; ///< passes beyond the conflict-free number (shared)
+  double lines = 0, linesByBlock = 0; ///< of global atomics: distinct 128-byte lines of all traced blocks, and of each, summed
   double l1Misses = 0;      ///< share of the loads that the L1 of LaunchTrace::l2Sectors lacks a sector of (global)
 };
 

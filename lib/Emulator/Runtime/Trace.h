@@ -46,6 +46,7 @@ struct TraceCollector {
   std::vector<double> blockRuns; ///< by BlockDesc: how often warps ran it
 
   void addBlock(Block &block);
+  void countAtomicLines();
   /// Simulates the cache and completes `result`.
   void finish(const Launch &launch);
 };

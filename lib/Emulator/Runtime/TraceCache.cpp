@@ -7,6 +7,8 @@
 #include "Trace.h"
 #include "optiml/Emulator/ABI.h"
 #include <list>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 using namespace optiml::emu;
@@ -49,6 +51,21 @@ private:
 };
 } // namespace
 
+void TraceCollector::countAtomicLines() {
+  std::map<uint32_t, std::set<uint64_t>> all, block;
+  size_t warpsPerBlock = warps.size() / std::max<uint64_t>(1, result.tracedBlocks);
+  for (size_t w = 0; w < warps.size(); ++w) {
+    if (warpsPerBlock && w % warpsPerBlock == 0)
+      block.clear();
+    for (const WarpAccess &a : warps[w])
+      for (uint32_t i = 0; result.sites[a.site].kind == AccessAtomic && i < a.count; ++i) {
+        uint64_t line = sectors[a.first + i] / 4;
+        result.sites[a.site].lines += all[a.site].insert(line).second;
+        result.sites[a.site].linesByBlock += block[a.site].insert(line).second;
+      }
+  }
+}
+
 void TraceCollector::finish(const Launch &launch) {
   SectorCache l1(l1Bytes);
   std::unordered_set<uint64_t> unique;
@@ -84,6 +101,7 @@ void TraceCollector::finish(const Launch &launch) {
       loads[a.site].missed += missed;
     }
   }
+  countAtomicLines();
   // What was not logged for want of room missed as often as the rest.
   result.l2Sectors = simulated ? misses * (result.l1Sectors / simulated) : 0;
   result.uniqueSectors = double(unique.size());
