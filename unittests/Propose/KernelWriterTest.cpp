@@ -96,6 +96,18 @@ TEST(KernelWriter, AnAnswerThatCannotBeReadIsMendedToo) {
   EXPECT_EQ(w.writer.statistics().repairs, 1u);
 }
 
+TEST(KernelWriter, AnEndlessAnswerIsNotSentBackWhole) {
+  Writing w([](const ChatRequest &request) { return request.purpose == "kernel/plan" ? "{}" : std::string(200000, 'x'); });
+  EXPECT_TRUE(w.next().empty());
+  ASSERT_EQ(w.model.count("kernel/repair"), 3u);
+  for (const ChatRequest &question : w.model.questions) {
+    size_t bytes = 0;
+    for (const ChatMessage &message : question.messages)
+      bytes += message.text.size();
+    EXPECT_LE(bytes, 64000u) << question.purpose;
+  }
+}
+
 TEST(KernelWriter, ANewOneBeginsOnlyAfterMoreEvaluationsAndNotForever) {
   KernelWriterSettings settings;
   settings.texts = 2;

@@ -29,7 +29,23 @@ TEST(Prompt, NeverExceedsItsBudget) {
     for (int i = 0; i < 40; ++i)
       prompt.add(unsigned(i % 4), std::string(size_t(i) * 10, char('a' + i % 26)) + "\n");
     prompt.add(0, std::string(5000, 'x'));
-    EXPECT_LE(estimateTokens(prompt.fit(tokens)), std::max(tokens, 700u)) << tokens;
+    EXPECT_LE(estimateTokens(prompt.fit(tokens)), tokens) << tokens;
+  }
+  Prompt names; // a file of a megabyte with ten thousand kernels
+  for (int i = 0; i < 3000; ++i)
+    names.add(unsigned(i % 3), "# Kernel kernel" + std::to_string(i) + "\n" + std::string(300, 'k') + "\n");
+  EXPECT_LE(estimateTokens(names.fit(12000)), 12000u);
+  Prompt wide;
+  wide.add(0, "\xc3\xa4" + std::string(50, 'x') + [] {
+    std::string text;
+    for (int i = 0; i < 5000; ++i)
+      text += "\xe2\x82\xac";
+    return text;
+  }());
+  for (unsigned tokens : {100u, 101u, 102u}) {
+    std::string text = wide.fit(tokens);
+    EXPECT_LE(estimateTokens(text), tokens);
+    EXPECT_EQ(text.find("\xef\xbf\xbd"), std::string::npos) << "characters stay whole";
   }
   Prompt single;
   single.add(0, std::string(5000, 'x'));
