@@ -135,6 +135,13 @@ TEST(KernelWriter, WhoseBodyItIsIsNotTheAnswersToSay) {
   auto text = llvm::cantFail(readKernelText(R"({"kernel": "main", "body": "x\u00d7y;"})", "heavy"));
   EXPECT_EQ(text.kernel, "heavy");
   EXPECT_EQ(text.body, "x__y;"); // ASCII only
+  for (const char *wrong : {R"({"body": 3})", R"({"body": null})", R"({"body": ";", "grid": "1"})", R"({"body": ";", "grid": ["1", "1", "1", "1"]})",
+                            R"({"body": ";", "block": [-32]})", R"({"body": ";", "block": [1.5]})", R"({"body": ";", "shared": {}})",
+                            R"({"body": ";", "helpers": ["f"]})", R"([{"body": ";"}])"}) {
+    auto read = readKernelText(wrong, "heavy");
+    EXPECT_FALSE(bool(read)) << wrong;
+    llvm::consumeError(read.takeError());
+  }
 }
 
 TEST(KernelWriter, AUsersCommentsStayBetweenTheMarks) {
