@@ -4,7 +4,9 @@
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Model/JsonAnswer.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -126,7 +128,7 @@ std::string optiml::counterLines(const Measurement &m) {
   std::string lines;
   for (const auto &[name, value] : m.counters)
     if (std::isfinite(value) && !StringRef(name).starts_with("verify.") && name != "cost")
-      lines += llvm::formatv("  {0} = {1:g}\n", name, value);
+      llvm::raw_string_ostream(lines) << "  " << name << " = " << llvm::format("%.4g", value) << "\n";
   return lines;
 }
 
@@ -183,6 +185,9 @@ void optiml::addSituation(Prompt &prompt, const SearchFacts &facts, const Search
     for (const std::string &launch : kernel.launches)
       launches += "- " + launch + "\n";
     prompt.add(2, "Its launches:\n" + launches);
+    std::string lessons = facts.lessons ? facts.lessons(kernel.name, state.measurement ? state.measurement->bottleneck : "") : "";
+    if (!lessons.empty())
+      prompt.add(3, "What earlier searches found on kernels like it (* stands for names):\n" + lessons);
   }
   prompt.add(0, "# Where it stands\nApplied so far: " +
                     (state.variant->recipe.empty() ? "nothing, this is the original" : recipeText(state.variant->recipe)) + "\n");
