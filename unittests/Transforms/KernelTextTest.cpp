@@ -217,7 +217,8 @@ TEST(KernelText, WhatClangUnderstandsAndIsNoBodyIsRefused) {
   }
   // What looks like it and is ordinary.
   std::string got = shared().body("const float4 *v = reinterpret_cast<const float4 *>(in); out[0] = v[0].x; float t[4]; memcpy(t, in, 16); out[0] = t[1];"
-                                  "int b = __float_as_int(in[0]); unsigned c = *(const unsigned *)&in[0]; out[b] = c; View w{out}; w.data[0] = in[0];");
+                                  "int b = __float_as_int(in[0]); unsigned c = *(const unsigned *)&in[0]; out[b] = c; View w{out}; w.data[0] = in[0];"
+                                  "__nanosleep(20); out[1] = __ldcg(in) + __shfl_down_sync(~0u, in[0], 1);");
   EXPECT_FALSE(contains(got, "refused: ")) << got;
 }
 
