@@ -31,10 +31,11 @@ llvm::Error Rehearsal::operator()(const std::string &text) const {
   if (child->ok())
     return llvm::Error::success();
   // Models are told; nothing here may differ from run to run.
-  return makeError(child->cancelled    ? "cancelled"
-                   : child->timedOut   ? "compiling it takes too long (constant expressions, templates, unrolled loops?)"
-                   : child->overMemory ? "compiling it takes too much memory (constant expressions, templates, large arrays?)"
-                                       : "the compiler crashes on it (is it nested very deeply, or very large?)");
+  return makeError(child->cancelled  ? "cancelled"
+                   : child->timedOut ? "compiling it takes too long (constant expressions, templates, unrolled loops?)"
+                   : child->overMemory
+                       ? "compiling it takes too much memory (constant expressions, templates, large arrays?)"
+                       : "the compiler crashes on it (is it nested very deeply, or very large?)");
 }
 
 int optiml::rehearse(const Toolchain &toolchain, llvm::ArrayRef<std::string> arguments) {
@@ -57,8 +58,9 @@ int optiml::rehearse(const Toolchain &toolchain, llvm::ArrayRef<std::string> arg
       llvm::consumeError((*space)->root().takeError());
     else
       llvm::consumeError(space.takeError());
-    llvm::consumeError(emu::buildReplayModules(path, *text, options, toolchain,
-                                               {{emu::ModeVerify, folder->file("verify.so")}, {emu::ModeTrace, folder->file("trace.so")}}));
+    llvm::consumeError(emu::buildReplayModules(
+        path, *text, options, toolchain,
+        {{emu::ModeVerify, folder->file("verify.so")}, {emu::ModeTrace, folder->file("trace.so")}}));
   };
   // With less stack than any thread of the search has.
   llvm::thread thread(std::optional<unsigned>(2 << 20), work);

@@ -24,8 +24,8 @@ struct Rehearsal {
   double seconds = 30;
   uint64_t memoryBytes = uint64_t(4) << 30;
 
-  /// Parses, reads and compiles `text` for the emulator in a child. An error says why it must not be tried here; mistakes in
-  /// the text are none.
+  /// Parses, reads and compiles `text` for the emulator in a child. An error says why it must not be tried here;
+  /// mistakes in the text are none.
   llvm::Error operator()(const std::string &text) const;
 };
 
