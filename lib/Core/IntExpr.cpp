@@ -347,6 +347,23 @@ std::vector<std::string> IntExpr::names() const {
   return result;
 }
 
+static void collectDivisors(const NodePtr &node, std::vector<NodePtr> &divisors) {
+  for (const NodePtr &child : node->children)
+    collectDivisors(child, divisors);
+  bool divides = node->children.size() == 2 && (node->text == "/" || node->text == "%" || node->text == "ceildiv" || node->text == "aligned");
+  if (divides && !(node->children[1]->kind == Node::Literal && node->children[1]->value > 0))
+    divisors.push_back(node->children[1]);
+}
+
+std::vector<IntExpr> IntExpr::divisors() const {
+  std::vector<NodePtr> found;
+  collectDivisors(node, found);
+  std::vector<IntExpr> result;
+  for (NodePtr &divisor : found)
+    result.push_back(IntExpr(std::move(divisor)));
+  return result;
+}
+
 /// Folds what a substitution makes constant or trivial; plans are read by people.
 static NodePtr simplified(NodePtr node) {
   bool allLiteral = !node->children.empty() &&

@@ -1,5 +1,6 @@
 //===- ProposerChain.cpp - expert, memory, language models ----------------===//
 #include "ProposerChain.h"
+#include "optiml/Propose/LessonText.h"
 #include "optiml/Support/Error.h"
 
 using namespace optiml;
@@ -27,8 +28,13 @@ void ProposerChain::addModels(const SearchTask &task, const Program &device, con
   ModelPolicySettings settings = modelPolicySettings(task.flags);
   if (settings.kernels)
     acceptKernelTexts(space, texts, task, device, backend);
-  asking = std::make_unique<ModelPolicy>(first(), session.models().vec(), searchFacts(task, device, space, backend), settings,
-                                         std::move(report), std::move(warn), texts);
+  SearchFacts facts = searchFacts(task, device, space, backend);
+  if (learnt)
+    facts.lessons = [this](const std::string &kernel, const std::string &bottleneck) {
+      return lessonText(*learnt, kernel, bottleneck, 8, 3000);
+    };
+  asking = std::make_unique<ModelPolicy>(first(), session.models().vec(), std::move(facts), settings, std::move(report),
+                                         std::move(warn), texts);
 }
 
 Proposer &ProposerChain::first() {

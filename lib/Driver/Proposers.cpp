@@ -1,5 +1,6 @@
 //===- Proposers.cpp - who proposes in a search ---------------------------===//
 #include "Proposers.h"
+#include "Rehearsal.h"
 #include "optiml/Support/Error.h"
 #include <algorithm>
 #include <set>
@@ -157,8 +158,12 @@ void optiml::acceptKernelTexts(KernelSpace &space, std::shared_ptr<const KernelT
           launches.push_back(&launch);
     space.setExercised(decl.name, exercisedCondition(*state->original, launches));
   }
+  Rehearsal rehearsal{task.toolchain.libDir + "/../bin/optiml-search", task.path, task.arguments, task.cancel()};
   space.acceptTexts({std::move(texts),
-                     [path = task.path, options = task.options, toolchain = task.toolchain](const std::string &text) {
+                     [path = task.path, options = task.options, toolchain = task.toolchain,
+                      rehearsal](const std::string &text) -> llvm::Expected<std::unique_ptr<Program>> {
+                       if (llvm::Error e = rehearsal(text))
+                         return std::move(e);
                        return Program::parse(path, text, options, toolchain, View::Device);
                      },
                      task.flags.llmAssembly});

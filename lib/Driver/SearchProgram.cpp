@@ -8,6 +8,7 @@
 #include "optiml/Driver/SearchProgram.h"
 #include "FinalCompile.h"
 #include "ProgramSearch.h"
+#include "Rehearsal.h"
 #include "optiml/Driver/Models.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
@@ -202,6 +203,10 @@ int Session::finish(const SearchOutcome &outcome) {
 } // namespace
 
 int optiml::searchProgram(int argc, char **argv) {
+  if (argc > 3 && llvm::StringRef(argv[1]) == rehearsalFlag) {
+    auto toolchain = Toolchain::find(argv[0]);
+    return toolchain ? rehearse(*toolchain, std::vector<std::string>(argv + 2, argv + argc)) : (llvm::consumeError(toolchain.takeError()), 1);
+  }
   OwnFlags flags;
   std::vector<std::string> rest;
   std::string error;

@@ -118,8 +118,11 @@ void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, c
   }
   if (s.contains("proposer") && s["proposer"].is_object()) {
     const nlohmann::json &p = s["proposer"];
-    os << llvm::formatv("  models:     {0}; {1} actions proposed, {2} not legal; {3} kernels and {4} repairs written, {5} passed",
-                        word("models"), p.value("proposed", 0u), p.value("dropped", 0u), p.value("kernelTexts", 0u),
+    os << "  models:     " << word("models");
+    if (unsigned failed = p.value("failed", 0u))
+      os << ", " << failed << " without use";
+    os << llvm::formatv("; {0} actions proposed, {1} not legal; {2} kernels and {3} repairs written, {4} passed",
+                        p.value("proposed", 0u), p.value("dropped", 0u), p.value("kernelTexts", 0u),
                         p.value("repairs", 0u), p.value("textsPassed", 0u));
     if (unsigned judged = p.value("judged", 0u))
       os << llvm::formatv("; {0} of {1} diagnoses differ from the rules'", p.value("disagreed", 0u), judged);

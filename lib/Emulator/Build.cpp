@@ -64,6 +64,13 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   layOutShared(dm);
   analyzeWaiting(dm);
   if (mode & ModeTrace) {
+    // What is still called is recursive. Its first parameter, the context, must be there for the instrumentation, also
+    // where nothing uses it yet: nobody changes the signature of what others may see.
+    for (llvm::Function &f : module)
+      if (!f.isDeclaration() && f.hasLocalLinkage() && !f.use_empty()) {
+        f.setLinkage(llvm::GlobalValue::ExternalLinkage);
+        f.setVisibility(llvm::GlobalValue::HiddenVisibility);
+      }
     optimize(module, **machine, Level::Device);
     instrumentTrace(dm);
   }

@@ -42,9 +42,10 @@ struct UnrollAsNvcc : PassInfoMixin<UnrollAsNvcc> {
 
   PreservedAnalyses run(Function &function, FunctionAnalysisManager &analyses) {
     for (Loop *loop : analyses.getResult<LoopAnalysis>(function).getLoopsInPreorder()) {
-      if (!loop->isInnermost() || GetUnrollMetadata(loop->getLoopID(), "llvm.loop.unroll.count") ||
-          GetUnrollMetadata(loop->getLoopID(), "llvm.loop.unroll.full") ||
-          GetUnrollMetadata(loop->getLoopID(), "llvm.loop.unroll.disable"))
+      MDNode *wishes = loop->getLoopID(); // null: loops that need not end, such as while (true)
+      auto isWished = [&](const char *name) { return wishes && GetUnrollMetadata(wishes, name); };
+      if (!loop->isInnermost() || isWished("llvm.loop.unroll.count") || isWished("llvm.loop.unroll.full") ||
+          isWished("llvm.loop.unroll.disable"))
         continue;
       unsigned size = 0;
       for (BasicBlock *block : loop->blocks())

@@ -30,14 +30,16 @@ static bool isHarmless(const cl::Attr &attr) {
 
 namespace {
 
-/// The file's variables that a function reads, and those it may write: whose address goes anywhere but into a load.
+/// What a function and those it calls do beyond their arguments: the file's variables that are read, and those that may be
+/// written (whose address goes anywhere but into a load); calls that no new text may make, and assembly, in the user's own
+/// functions.
 struct GlobalUses {
-  std::set<std::string> read, written;
+  std::set<std::string> read, written, reached;
 };
 
 class GlobalUseVisitor : public cl::RecursiveASTVisitor<GlobalUseVisitor> {
 public:
-  explicit GlobalUseVisitor(GlobalUses &uses) : uses(uses) {}
+  GlobalUseVisitor(const cl::SourceManager &sm, GlobalUses &uses) : sm(sm), uses(uses) {}
   bool shouldVisitImplicitCode() const { return true; }
 
   void addFunction(const cl::FunctionDecl *fn) {
@@ -48,11 +50,28 @@ public:
   }
 
   bool VisitCallExpr(cl::CallExpr *call) {
-    addFunction(call->getDirectCallee());
+    const cl::FunctionDecl *callee = call->getDirectCallee();
+    addFunction(callee);
+    if (callee && callee->getDeclName().isIdentifier() && isForbiddenCallee(callee->getName()) && isUsers(call->getBeginLoc()))
+      uses.reached.insert(callee->getNameAsString());
     return true;
   }
   bool VisitCXXConstructExpr(cl::CXXConstructExpr *made) {
     addFunction(made->getConstructor());
+    return true;
+  }
+  bool VisitAsmStmt(cl::AsmStmt *s) {
+    if (isUsers(static_cast<cl::Stmt *>(s)->getBeginLoc())) // an AsmStmt's own answers nothing
+      uses.reached.insert("asm");
+    return true;
+  }
+  // What is made here is destroyed here.
+  bool VisitVarDecl(cl::VarDecl *variable) {
+    addDestructors(variable->getType());
+    return true;
+  }
+  bool VisitCXXBindTemporaryExpr(cl::CXXBindTemporaryExpr *temporary) {
+    addDestructors(temporary->getType());
     return true;
   }
   bool TraverseImplicitCastExpr(cl::ImplicitCastExpr *cast) {
@@ -72,6 +91,23 @@ public:
   }
 
 private:
+  /// CUDA's headers, and what stands in for parts of them, have assembly in many functions.
+  bool isUsers(cl::SourceLocation where) const {
+    cl::SourceLocation at = sm.getExpansionLoc(where);
+    return !sm.isInSystemHeader(at) && !sm.getFilename(at).starts_with("/optiml/");
+  }
+
+  void addDestructors(cl::QualType type) {
+    const cl::CXXRecordDecl *record = type->getBaseElementTypeUnsafe()->getAsCXXRecordDecl();
+    if (!record || !record->hasDefinition() || record->hasTrivialDestructor() || !destroyed.insert(record).second)
+      return;
+    addFunction(record->getDestructor());
+    for (const cl::FieldDecl *field : record->fields())
+      addDestructors(field->getType());
+    for (const cl::CXXBaseSpecifier &base : record->bases())
+      addDestructors(base.getType());
+  }
+
   static const cl::VarDecl *mutableGlobal(const cl::DeclRefExpr *ref) {
     auto *variable = llvm::dyn_cast<cl::VarDecl>(ref->getDecl());
     if (!variable || !variable->hasGlobalStorage() || variable->hasAttr<cl::CUDASharedAttr>() || variable->isConstexpr() ||
@@ -99,9 +135,29 @@ private:
     return nullptr;
   }
 
+  const cl::SourceManager &sm;
   GlobalUses &uses;
   std::set<const cl::FunctionDecl *> seen;
+  std::set<const cl::CXXRecordDecl *> destroyed;
 };
+
+/// Whether bytes of such a type are, or hold, an address.
+bool holdsPointer(cl::QualType type, unsigned depth = 0) {
+  type = type.getCanonicalType();
+  if (type->isAnyPointerType() || type->isReferenceType() || type->isMemberPointerType())
+    return true;
+  const cl::RecordDecl *record = type->getBaseElementTypeUnsafe()->getAsRecordDecl();
+  if (!record)
+    return type->isArrayType() && holdsPointer(cl::QualType(type->getBaseElementTypeUnsafe(), 0), depth);
+  record = record->getDefinition();
+  if (!record || depth > 8)
+    return true;
+  if (auto *cxx = llvm::dyn_cast<cl::CXXRecordDecl>(record))
+    for (const cl::CXXBaseSpecifier &base : cxx->bases())
+      if (holdsPointer(base.getType(), depth + 1))
+        return true;
+  return llvm::any_of(record->fields(), [&](const cl::FieldDecl *field) { return holdsPointer(field->getType(), depth + 1); });
+}
 
 /// Looks at everything in the new functions.
 class BodyCheck : public cl::RecursiveASTVisitor<BodyCheck> {
@@ -157,6 +213,14 @@ public:
     if (cast->getCastKind() == cl::CK_IntegralToPointer)
       return fail(cast->getBeginLoc(), "pointers must not be made of integers");
     auto pointee = [](cl::QualType type) { return type->isPointerType() || type->isReferenceType() ? type->getPointeeType() : cl::QualType(); };
+    // Another way to make a pointer of an integer: *(float **)&number, memcpy(&pointer, &number, 8).
+    if (cast->getCastKind() == cl::CK_LValueToRValueBitCast || cast->getCastKind() == cl::CK_LValueBitCast)
+      if (holdsPointer(cast->getType()) || holdsPointer(cast->getSubExpr()->getType()))
+        return fail(cast->getBeginLoc(), "the bytes of pointers must not be seen as another type");
+    if (cast->getCastKind() == cl::CK_BitCast)
+      for (cl::QualType seen : {pointee(cast->getType()), pointee(cast->getSubExpr()->getType())})
+        if (!seen.isNull() && !seen->isVoidType() && !seen->isFunctionType() && holdsPointer(seen))
+          return fail(cast->getBeginLoc(), "the bytes of pointers must not be seen as another type");
     cl::QualType from = pointee(cast->getSubExpr()->getType()), to = pointee(cast->getType());
     if (llvm::isa<cl::ExplicitCastExpr>(cast) && !from.isNull() && !to.isNull() && from.isConstQualified() && !to.isConstQualified())
       return fail(cast->getBeginLoc(), "casts must not drop const");
@@ -270,14 +334,17 @@ llvm::Expected<const KernelDecl *> DeclarationCheck::run() {
   if (!made || !original)
     return makeError("the new body does not make the kernel '{0}'", place.twin);
   GlobalUses before, after;
-  GlobalUseVisitor(before).addFunction(original->decl);
-  GlobalUseVisitor(after).addFunction(kernel);
+  GlobalUseVisitor(sm, before).addFunction(original->decl);
+  GlobalUseVisitor(sm, after).addFunction(kernel);
   for (const std::string &name : after.written)
     if (!before.written.count(name))
       return makeError("the new body may write '{0}', which the original does not write", name);
   for (const std::string &name : after.read)
     if (!before.read.count(name) && !before.written.count(name))
       return makeError("the new body reads '{0}', which the original does not use", name);
+  for (const std::string &name : after.reached)
+    if (!before.reached.count(name) && !(name == "asm" && place.allowAssembly))
+      return makeError("the new body reaches '{0}' through a function of the file, which the original does not", name);
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include "clang/Basic/LangOptions.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/StringExtras.h"
+#include <vector>
 
 using namespace optiml;
 using llvm::StringRef;
@@ -36,6 +37,8 @@ public:
       if (token.is(tok::eof))
         break;
       seen = end;
+      if (llvm::Error e = countNested(token))
+        return e;
       if (llvm::Error e = check(token))
         return e;
       if (last)
@@ -68,6 +71,33 @@ private:
     offset = 0;
     if (text.contains("?\?"))
       return fail("\"?\?\" is not allowed");
+    return llvm::Error::success();
+  }
+
+  /// Compilers recurse over what is nested, and nothing but the stack's end stops them: bounds the tokens of a statement
+  /// together with those of the statements that it stands in.
+  llvm::Error countNested(const clang::Token &token) {
+    constexpr unsigned most = 1000;
+    if (token.is(tok::comment))
+      return llvm::Error::success();
+    bool goesOn = !token.isOneOf(tok::raw_identifier, tok::numeric_constant, tok::l_brace, tok::r_brace, tok::semi, tok::hash);
+    if (ended && !goesOn && !(token.is(tok::raw_identifier) && token.getRawIdentifier() == "else")) {
+      nested -= pending.back();
+      pending.back() = 0;
+    }
+    ended = false;
+    ++pending.back();
+    if (++nested > most)
+      return fail("a statement with those around it has more than " + llvm::Twine(most) + " tokens; split it");
+    if (token.isOneOf(tok::l_brace, tok::l_paren, tok::l_square)) {
+      pending.push_back(0);
+    } else if (token.isOneOf(tok::r_brace, tok::r_paren, tok::r_square) && pending.size() > 1) {
+      nested -= pending.back();
+      pending.pop_back();
+      ended = token.is(tok::r_brace);
+    } else if (token.is(tok::semi)) {
+      ended = open.empty() || open.back() == '}';
+    }
     return llvm::Error::success();
   }
 
@@ -157,6 +187,9 @@ private:
   clang::LangOptions options;
   Pragma pragma = Pragma::None;
   std::string open; ///< what closes the brackets that are open
+  std::vector<unsigned> pending = {0}; ///< tokens of the statement so far, outside of all brackets and in each that is open
+  unsigned nested = 0;                 ///< their sum
+  bool ended = false;                  ///< the token before may have ended a statement
   size_t offset = 0;
 };
 

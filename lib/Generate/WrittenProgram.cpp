@@ -85,7 +85,8 @@ static const char *forbidden(StringRef name) {
       "ofstream",      "fstream",    "filebuf",  "basic_filebuf", "basic_ifstream", "basic_ofstream",
       "basic_fstream", "filesystem", "tmpfile",  "tmpnam",        "mkstemp",        "mkdtemp",
       "unlink",        "symlink",    "rmdir",    "mkdir",         "chdir",          "chmod",
-      "chown",         "opendir",    "readlink", "mmap",          "mprotect",       "shm_open"};
+      "chown",         "opendir",    "readlink", "mmap",          "mprotect",       "shm_open",
+      "remove",        "rename",     "renameat", "unlinkat",      "truncate",       "ftruncate"};
   static const std::set<StringRef> processes = {
       "system",  "popen",  "fork",   "vfork",   "execl",       "execlp",       "execle",
       "execv",   "execvp", "execve", "execvpe", "posix_spawn", "posix_spawnp", "ptrace",

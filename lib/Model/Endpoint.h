@@ -6,6 +6,7 @@
 #ifndef OPTIML_LIB_MODEL_ENDPOINT_H
 #define OPTIML_LIB_MODEL_ENDPOINT_H
 
+#include "Secrets.h"
 #include "optiml/Model/Chat.h"
 #include <atomic>
 #include <memory>
@@ -17,10 +18,15 @@ namespace optiml {
 struct Exchange {
   double seconds = 120;                      ///< in: how long it may take with all retries
   const std::atomic<bool> *cancel = nullptr; ///< in
+  const Secrets *secrets = nullptr;          ///< in; what came from outside loses its keys before anything is cut off it
   unsigned attempts = 1;                     ///< how often the server was asked
   bool perhapsBilled = false;                ///< no reply came, but the model may have worked on one
   std::optional<double> usd;                 ///< what a recorded exchange had cost
 };
+
+inline std::string withoutKeys(const Exchange &exchange, std::string text) {
+  return exchange.secrets ? exchange.secrets->scrub(std::move(text)) : text;
+}
 
 class Endpoint {
 public:

@@ -33,12 +33,12 @@ std::string lastLine(llvm::StringRef text) {
   return text.substr(text.rfind('\n') + 1).take_back(300).str(); // npos + 1 is the beginning
 }
 
-llvm::Expected<ChatReply> readAnswer(const std::string &output) {
+llvm::Expected<ChatReply> readAnswer(const std::string &output, const Exchange &exchange) {
   llvm::Expected<json> answer = parseJsonWithin(output, {longestAnswer, 32});
   if (!answer)
     return makeError("its answer cannot be read: {0}", llvm::toString(answer.takeError()));
   if (std::string error = textOf(*answer, "error"); !error.empty())
-    return makeError("it says: {0}", llvm::StringRef(error).take_front(300));
+    return makeError("it says: {0}", llvm::StringRef(withoutKeys(exchange, error)).take_front(300));
   if (!answer->is_object() || !answer->contains("text") || !(*answer)["text"].is_string())
     return makeError("its answer has no string 'text' (docs/formats.md describes what is wanted)");
   ChatReply reply;
@@ -64,8 +64,8 @@ llvm::Expected<ChatReply> ExecEndpoint::ask(const ChatRequest &request, Exchange
     return child.takeError();
   exchange.perhapsBilled = !child->ok();
   if (!child->ok())
-    return makeError("{0}{1}", child->describe(), child->err.empty() ? "" : ": " + lastLine(child->err));
-  return readAnswer(child->out);
+    return makeError("{0}{1}", child->describe(), child->err.empty() ? "" : ": " + lastLine(withoutKeys(exchange, child->err)));
+  return readAnswer(child->out, exchange);
 }
 
 } // namespace

@@ -149,7 +149,7 @@ double pauseAfter(unsigned attempt) {
   return most * std::uniform_real_distribution<>(0.5, 1)(random);
 }
 
-std::string describe(const Response &response) {
+std::string describe(const Response &response, const Exchange &exchange) {
   if (response.cancelled)
     return "cancelled";
   if (response.tooLong)
@@ -162,7 +162,7 @@ std::string describe(const Response &response) {
     return llvm::formatv(
         "the server wants to send the question elsewhere (HTTP {0}), which is not followed; check the URL",
         response.status);
-  std::string said = httpErrorText(response.body);
+  std::string said = httpErrorText(withoutKeys(exchange, response.body));
   return llvm::formatv("HTTP {0}{1}{2}", response.status, said.empty() ? "" : ": ", said);
 }
 
@@ -189,7 +189,7 @@ llvm::Expected<ChatReply> HttpEndpoint::ask(const ChatRequest &request, Exchange
       exchange.perhapsBilled = true;
       return readHttpAnswer(target.protocol, response.body);
     }
-    why = describe(response);
+    why = describe(response, exchange);
     if (response.code == CURLE_OK && response.status == 400) {
       bool changed = adaptTo(response.body, request, known);
       if (changed) {

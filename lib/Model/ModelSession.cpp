@@ -140,6 +140,7 @@ llvm::Expected<ChatReply> SessionModel::ask(const ChatRequest &request) {
   Exchange exchange;
   exchange.seconds = session.flags.timeout;
   exchange.cancel = session.options.cancel;
+  exchange.secrets = &session.secrets;
   bool refused = false;
   llvm::Expected<ChatReply> reply = live ? askLive(request, exchange, refused) : endpoint->ask(request, exchange);
 

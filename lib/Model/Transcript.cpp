@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace optiml;
@@ -31,6 +32,9 @@ llvm::Error Transcript::write(const nlohmann::json &line) {
       return fail(ec.message());
     fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0)
+      return fail(strerror(errno));
+    struct stat status; // what lay there before may be open to others
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && fchmod(fd, 0600) != 0)
       return fail(strerror(errno));
   }
   std::string text = secrets.scrub(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";

@@ -139,8 +139,8 @@ KernelWriter::next(const History &history, llvm::function_ref<llvm::Expected<Cha
     ++counts.repairs;
     ChatRequest repair = request;
     repair.purpose = "kernel/repair";
-    // An answer that is far too long is not sent back.
-    repair.messages.push_back({ChatMessage::Role::Assistant, lastAnswer.substr(0, maxAnswerBytes / 4)});
+    // An answer that is far longer than was asked for is not sent back.
+    repair.messages.push_back({ChatMessage::Role::Assistant, lastAnswer.substr(0, size_t(settings.answerTokens) * 6)});
     repair.messages.push_back({ChatMessage::Role::User, "It was refused: " + failure + "\nAnswer with the whole JSON object again, mended.\n"});
     auto recipes = submit(ask(repair), repair.purpose);
     if (!recipes || !recipes->empty())
@@ -181,7 +181,7 @@ bool KernelWriter::isPending(const Recipe &recipe) const {
 void KernelWriter::observe(const Recipe &recipe, const Measurement &m) {
   if (!isPending(recipe))
     return;
-  bool good = (m.verdict == Verdict::Correct || m.verdict == Verdict::Predicted) && m.guardrails.empty();
+  bool good = m.verdict == Verdict::Correct && m.guardrails.empty(); // a prediction compares nothing
   counts.passed += good;
   if (m.verdict == Verdict::Correct || m.verdict == Verdict::Predicted)
     settle(verdictName(m.verdict));

@@ -4,7 +4,9 @@
 #include "optiml/Propose/ExpertPolicy.h"
 #include "optiml/Model/JsonAnswer.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -29,6 +31,17 @@ ChatRequest optiml::chatRequest(std::string purpose, std::string role, const Pro
   request.schema = std::move(schema);
   request.maxTokens = limits.answer;
   return request;
+}
+
+/// The beginning of `text`, in whole characters.
+static std::string beginning(StringRef text, size_t bytes) {
+  text = text.take_front(bytes);
+  size_t end = text.size();
+  while (end > 0 && (text[end - 1] & 0xc0) == 0x80)
+    --end;
+  if (end > 0 && (text[end - 1] & 0x80)) // its last character may be cut
+    --end;
+  return text.take_front(end).str();
 }
 
 std::string Prompt::fit(unsigned tokens) const {
@@ -58,16 +71,24 @@ std::string Prompt::fit(unsigned tokens) const {
     texts[i].clear();
     gone.insert(i);
   }
-  if (size_t bytes = total(); bytes > room && !texts.empty()) {
+  // What must stay is too long by itself: the longest of it is cut, and the next, until it fits.
+  for (size_t bytes = total(); bytes > room; bytes = total()) {
     std::string &longest = *std::max_element(texts.begin(), texts.end(),
                                              [](const auto &a, const auto &b) { return a.size() < b.size(); });
-    size_t keep = longest.size() - std::min(longest.size(), bytes - room + gapMark.size());
-    longest = validUtf8(StringRef(longest).take_front(keep)) + gapMark.str();
+    if (longest.size() <= 3 * gapMark.size()) // a thousand short pieces: there is no sense in any of them
+      break;
+    size_t before = longest.size(), over = bytes - room + gapMark.size();
+    std::string kept = beginning(longest, before - std::min(over, before / 2));
+    if (StringRef(kept).ends_with(gapMark))
+      kept.resize(kept.size() - gapMark.size());
+    longest = kept + gapMark.str();
+    used -= before - longest.size();
   }
   std::string result;
   for (size_t i = 0; i < texts.size(); ++i)
     result += gone.count(i) ? (i > 0 && gone.count(i - 1) ? "" : gapMark.str()) : texts[i];
-  // A cut character takes more room as U+FFFD than it had; a budget smaller than the marks is nobody's.
+  if (result.size() > room)
+    result = beginning(result, room);
   return result;
 }
 
@@ -107,7 +128,7 @@ std::string optiml::counterLines(const Measurement &m) {
   std::string lines;
   for (const auto &[name, value] : m.counters)
     if (std::isfinite(value) && !StringRef(name).starts_with("verify.") && name != "cost")
-      lines += llvm::formatv("  {0} = {1:g}\n", name, value);
+      llvm::raw_string_ostream(lines) << "  " << name << " = " << llvm::format("%.4g", value) << "\n";
   return lines;
 }
 
@@ -164,6 +185,9 @@ void optiml::addSituation(Prompt &prompt, const SearchFacts &facts, const Search
     for (const std::string &launch : kernel.launches)
       launches += "- " + launch + "\n";
     prompt.add(2, "Its launches:\n" + launches);
+    std::string lessons = facts.lessons ? facts.lessons(kernel.name, state.measurement ? state.measurement->bottleneck : "") : "";
+    if (!lessons.empty())
+      prompt.add(3, "What earlier searches found on kernels like it (* stands for names):\n" + lessons);
   }
   prompt.add(0, "# Where it stands\nApplied so far: " +
                     (state.variant->recipe.empty() ? "nothing, this is the original" : recipeText(state.variant->recipe)) + "\n");

@@ -262,10 +262,12 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   kill(-pid, SIGKILL); // whatever it left running
   for (int fd : {out.fds[0], err.fds[0]})
     fcntl(fd, F_SETFL, O_NONBLOCK);
+  // At most what a pipe may hold: somebody who left the group may hold it open and write for ever.
   auto drainRest = [&](int fd, std::string &into) {
+    constexpr size_t largestPipe = 1 << 20;
     char buffer[65536];
     ssize_t n;
-    while ((n = read(fd, buffer, sizeof buffer)) > 0)
+    for (size_t total = 0; total < largestPipe && (n = read(fd, buffer, sizeof buffer)) > 0; total += size_t(n))
       if (into.size() < options.limits.outputBytes)
         into.append(buffer, std::min<uint64_t>(n, options.limits.outputBytes - into.size()));
   };

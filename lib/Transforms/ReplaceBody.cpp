@@ -8,6 +8,7 @@
 #include "optiml/Frontend/KernelTextCheck.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/KernelSpace.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>
 
@@ -15,7 +16,7 @@ using namespace optiml;
 
 /// What Clang calls the text in its messages.
 static constexpr const char *textName = "new kernel";
-static constexpr size_t maxExpressionBytes = 400;
+static constexpr size_t maxExpressionBytes = 200;
 
 const KernelState *KernelSpace::kernel(const std::string &name) const {
   auto it = kernels.find(name);
@@ -42,6 +43,12 @@ static llvm::Expected<IntExpr> launchExpression(const std::string &text, const s
   auto parsed = IntExpr::parse(text);
   if (!parsed)
     return notApplicable("the {0} '{1}': {2}", what, text, llvm::toString(parsed.takeError()));
+  // It becomes a part of larger expressions, which must not be nested too deeply either.
+  std::string canonical = parsed->str(), room(100, '('), closed(100, ')');
+  if (auto larger = IntExpr::parse(room + canonical + closed); !larger || canonical.size() > 2 * maxExpressionBytes) {
+    llvm::consumeError(larger.takeError());
+    return notApplicable("the {0} is nested too deeply", what);
+  }
   for (const std::string &name : parsed->names())
     if (!names.count(name))
       return notApplicable("the {0} '{1}' uses '{2}', which is neither grid.x and the like nor an integer argument", what, text, name);
@@ -66,6 +73,11 @@ static llvm::Error setLaunch(KernelState &state, const KernelText &text) {
   if (!shared)
     return shared.takeError();
   step.sharedBytes = *shared;
+  // The dispatcher evaluates all this for launches that were never seen: no division by zero there.
+  auto allExpressions = llvm::concat<const IntExpr>(step.grid, step.block, llvm::ArrayRef<IntExpr>(step.sharedBytes));
+  for (const IntExpr &e : allExpressions)
+    for (const IntExpr &divisor : e.divisors())
+      state.require("(" + divisor.str() + ") > 0", "nothing is divided by zero");
   auto within = [&](const IntExpr &e, const std::string &least, const std::string &most, const char *why) {
     std::string value = "(" + e.str() + ")";
     if (!e.names().empty())

@@ -153,3 +153,15 @@ TEST(IntExpr, CanonicalTextReadsBackAsTheSameExpression) {
     }
   }
 }
+
+TEST(IntExpr, TellsWhatItDividesByInnerFirst) {
+  auto divisors = [](const char *text) {
+    std::string all;
+    for (const IntExpr &divisor : llvm::cantFail(IntExpr::parse(text)).divisors())
+      all += divisor.str() + "; ";
+    return all;
+  };
+  EXPECT_EQ(divisors("ceildiv(n, 32) + n % 4 - min(n, m) * 2"), "");
+  EXPECT_EQ(divisors("ceildiv(n, m / (n - k)) % block.x"), "n - k; m / (n - k); block.x; ");
+  EXPECT_EQ(divisors("n / 0 + n / -2"), "0; -2; ");
+}

@@ -64,6 +64,14 @@ extern "C" __global__ void __launch_bounds__(256) staged(int n, const float *a, 
     for (int j = 0; j < 8; ++j)
       c[(row0 + ty * 8 + i) * n + col0 + tx * 8 + j] = acc[i][j];
 }
+// Not run: recursion that looks at no thread's number, and a loop of which Clang says nothing, ended the compiler.
+__device__ float halves(int x) { return x < 0 ? 0.0f : halves(x + 1) * 2.0f + 1.0f; }
+__global__ void recursive(int n, float *out) { out[threadIdx.x] = halves(n); }
+__global__ void endless(int n, float *out) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  while (out[0] == out[0] || i < n)
+    out[0] += 1.0f;
+}
 )";
 
 class TracedModel : public testing::Test {

@@ -52,6 +52,8 @@ TEST(WrittenProgram, RefusesWhatReachesOutside) {
                            "// \xc3\xa4",
                            "int a = ?\?(1;",
                            "std::ofstream f;",
+                           "void f() { std::remove(\"notes.txt\"); }", // a sandbox only refuses it, unseen
+                           "void f() { rename(\"a\", \"b\"); }",
                            "__managed__ int m;"})
     EXPECT_NE(refusal(line + std::string("\n") + kernel), "") << line;
   EXPECT_NE(refusal("int main() { return 0; }"), "");

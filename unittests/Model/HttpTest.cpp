@@ -129,6 +129,48 @@ TEST_F(Http, StormsPassOrEndInTime) {
   EXPECT_LT(seconds, 1);
 }
 
+TEST_F(Http, PausesMayBeDatesAndMayBeNonsense) {
+  json soon = ask("dated/1", 10);
+  EXPECT_EQ(sent(soon)["count"], 2) << soon;
+  EXPECT_LT(seconds, 5);
+  EXPECT_EQ(sent(ask("dated/-100000"))["count"], 2); // a date in the past
+  json year = ask("dated/31536000", 5);
+  EXPECT_TRUE(has(year, "the next could only be in 3")) << year;
+  EXPECT_LT(seconds, 1);
+  EXPECT_EQ(sent(ask("odd/1", 20))["count"], 3);
+  EXPECT_LT(seconds, 10);
+}
+
+TEST_F(Http, WhatGrowsIsCutOff) {
+  json headers = ask("headers", 0.6);
+  EXPECT_TRUE(headers.is_string() && has(headers, "header")) << headers;
+  json bomb = ask("bomb"); // nobody asked for compression: it stays as small as it came
+  EXPECT_TRUE(has(bomb, "its answer cannot be read: it is no JSON")) << bomb;
+  EXPECT_TRUE(has(ask("dribble", 0.4), "no answer in time"));
+  EXPECT_LT(seconds, 0.9);
+}
+
+TEST_F(Http, BytesThatAreNoJson) {
+  EXPECT_TRUE(has(ask("bytes/utf8"), "it is no JSON"));
+  EXPECT_TRUE(has(ask("bytes/surrogate"), "it is no JSON"));
+  EXPECT_TRUE(has(ask("bytes/number"), "it is no JSON"));
+  json negative = ask("bytes/negative"); // counts that are none are estimated
+  EXPECT_EQ(negative["text"], "x");
+  EXPECT_LT(negative["prompt"].get<uint64_t>(), 100u);
+  EXPECT_EQ(negative["completion"], 1);
+  EXPECT_EQ(ask("bytes/twice")["text"], "last");
+  EXPECT_EQ(ask("bytes/control")["text"], std::string("a\0\x1b[2Jb", 7));
+}
+
+TEST_F(Http, AKeyAtTheEndOfWhatIsShownIsNotHalfShown) {
+  for (const char *path : {"longtale", "notjson"}) {
+    json told = ask(path);
+    EXPECT_TRUE(has(told, "HTTP 40") && has(told, ".....")) << told;
+    EXPECT_FALSE(has(told, "sk-")) << told;
+    EXPECT_FALSE(has(llvm::cantFail(readFile(folder.file("transcript.jsonl"))), "sk-"));
+  }
+}
+
 TEST_F(Http, SlowAndDeadServers) {
   EXPECT_TRUE(has(ask("slow", 0.3), "no answer in time (--optiml-llm-timeout)"));
   EXPECT_LT(seconds, 0.8);

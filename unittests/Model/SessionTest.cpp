@@ -4,7 +4,10 @@
 #include "optiml/Support/TempDir.h"
 #include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 using namespace optiml;
@@ -274,6 +277,9 @@ TEST_F(Session, KeysReachNobodyAndNothing) {
     EXPECT_TRUE(contains(error, "has no HTTP")) << error; // a build without libcurl
     return;
   }
+#if !__has_feature(address_sanitizer)
+  EXPECT_EQ(prctl(PR_GET_DUMPABLE), 0); // nobody reads it out of this process's memory
+#endif
   EXPECT_EQ(answer(*session->models()[0], question("The key is " + key)), "the key is [key], in JSON [key]");
   std::string failed = answer(*session->models()[0], question("y"));
   EXPECT_TRUE(contains(failed, "exit code 1: [key]")) << failed;
@@ -283,6 +289,80 @@ TEST_F(Session, KeysReachNobodyAndNothing) {
   for (const std::string &text :
        {child->out, contents("spy.env"), contents("transcript.jsonl"), said.at(0), session->summary()})
     EXPECT_FALSE(contains(text, "0123456789")) << text;
+}
+
+TEST_F(Session, AKeyThatIsCutOffIsStillNone) {
+  // Errors are shortened: not in the middle of a key, of which the rest would then be shown.
+  setenv("OPTIML_TEST_KEY", "sk-abcdefghijklmnopqrstuvwxyz", 1);
+  ModelFlags flags;
+  std::string filler(290, '.');
+  flags.models = {script("front", "echo '{\"error\": \"" + filler + "sk-abcdefghijklmnopqrstuvwxyz\"}'"),
+                  script("back", "echo 'sk-abcdefghijklmnopqrstuvwxyz" + filler + "' >&2; exit 1"), "https://127.0.0.1:9/v1"};
+  flags.keyVariables = {"OPTIML_TEST_KEY"};
+  std::string error;
+  std::unique_ptr<ModelSession> session = open(flags, &error);
+  if (!session) {
+    EXPECT_TRUE(contains(error, "has no HTTP")) << error;
+    return;
+  }
+  for (int i : {0, 1}) {
+    std::string failed = answer(*session->models()[size_t(i)], question("x"));
+    EXPECT_TRUE(contains(failed, filler.substr(5)) && !contains(failed, "sk-abc") && !contains(failed, "xyz")) << failed;
+  }
+}
+
+TEST_F(Session, OnlyItsOwnerReadsATranscriptAlsoWhereAnOldOneWasOpen) {
+  std::ofstream(folder->file("transcript.jsonl")) << "old\n";
+  chmod(folder->file("transcript.jsonl").c_str(), 0644);
+  ModelFlags flags;
+  flags.models = {script("model", "echo '{\"text\": \"yes\"}'")};
+  auto session = open(flags);
+  EXPECT_EQ(answer(*session->models()[0], question("a")), "yes");
+  struct stat status;
+  ASSERT_EQ(stat(folder->file("transcript.jsonl").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(transcript().size(), 2u); // and nothing of the old one is left
+}
+
+TEST_F(Session, ACommandThatLeavesSomebodyBehindDoesNotHoldTheSearchUp) {
+  // A daemon of its own session that keeps the pipe: silent, or writing for ever.
+  for (const char *daemon : {"setsid sleep 20 &", "setsid sh -c 'while :; do echo x; done' 2>/dev/null &", "setsid yes & sleep 0.1;"}) {
+    ModelFlags flags;
+    flags.models = {script("model", std::string("echo '{\"text\": \"yes\"}'; ") + daemon + " echo $! > \"$0.pid\"")};
+    auto session = open(flags);
+    auto start = std::chrono::steady_clock::now();
+    answer(*session->models()[0], question("a"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << daemon;
+    kill(std::stoi(contents("model.pid")), SIGKILL);
+  }
+}
+
+TEST_F(Session, BudgetsAreKeptToTheirExactLimits) {
+  ChatRequest asked = question("a");
+  uint64_t most = 0; // of one question
+  {
+    ModelFlags flags;
+    flags.models = {script("model", "echo '{\"text\": \"yes\", \"promptTokens\": 10, \"completionTokens\": 20}'")};
+    flags.budget.tokens = 1;
+    std::string refused = answer(*open(flags)->models()[0], asked);
+    ASSERT_TRUE(contains(refused, "does not allow for ")) << refused;
+    most = std::stoull(refused.substr(refused.find("allow for ") + 10));
+  }
+  ModelFlags flags;
+  flags.models = {script("model", "echo '{\"text\": \"yes\", \"promptTokens\": 10, \"completionTokens\": 20}'")};
+  flags.budget.tokens = most - 1;
+  EXPECT_TRUE(contains(answer(*open(flags)->models()[0], asked), "budget"));
+  flags.budget.tokens = most + 30; // the first one came to 30
+  auto session = open(flags);
+  EXPECT_EQ(answer(*session->models()[0], asked), "yes");
+  EXPECT_EQ(answer(*session->models()[0], asked), "yes");
+  EXPECT_TRUE(contains(answer(*session->models()[0], asked), "budget"));
+  // What a model says it used counts, also where that is more than was expected of it.
+  flags.models = {script("glutton", "echo '{\"text\": \"yes\", \"promptTokens\": 18446744073709551615, \"completionTokens\": 20}'")};
+  flags.budget.tokens = 1000000;
+  session = open(flags);
+  EXPECT_EQ(answer(*session->models()[0], asked), "yes");
+  EXPECT_TRUE(contains(answer(*session->models()[0], asked), "the budget of 1000000 tokens does not allow for"));
 }
 
 TEST_F(Session, AKeyIsNeverSentToAHostItMayNotBeFor) {

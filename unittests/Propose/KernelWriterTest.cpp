@@ -96,6 +96,18 @@ TEST(KernelWriter, AnAnswerThatCannotBeReadIsMendedToo) {
   EXPECT_EQ(w.writer.statistics().repairs, 1u);
 }
 
+TEST(KernelWriter, AnEndlessAnswerIsNotSentBackWhole) {
+  Writing w([](const ChatRequest &request) { return request.purpose == "kernel/plan" ? "{}" : std::string(200000, 'x'); });
+  EXPECT_TRUE(w.next().empty());
+  ASSERT_EQ(w.model.count("kernel/repair"), 3u);
+  for (const ChatRequest &question : w.model.questions) {
+    size_t bytes = 0;
+    for (const ChatMessage &message : question.messages)
+      bytes += message.text.size();
+    EXPECT_LE(bytes, 64000u) << question.purpose;
+  }
+}
+
 TEST(KernelWriter, ANewOneBeginsOnlyAfterMoreEvaluationsAndNotForever) {
   KernelWriterSettings settings;
   settings.texts = 2;
@@ -123,6 +135,13 @@ TEST(KernelWriter, WhoseBodyItIsIsNotTheAnswersToSay) {
   auto text = llvm::cantFail(readKernelText(R"({"kernel": "main", "body": "x\u00d7y;"})", "heavy"));
   EXPECT_EQ(text.kernel, "heavy");
   EXPECT_EQ(text.body, "x__y;"); // ASCII only
+  for (const char *wrong : {R"({"body": 3})", R"({"body": null})", R"({"body": ";", "grid": "1"})", R"({"body": ";", "grid": ["1", "1", "1", "1"]})",
+                            R"({"body": ";", "block": [-32]})", R"({"body": ";", "block": [1.5]})", R"({"body": ";", "shared": {}})",
+                            R"({"body": ";", "helpers": ["f"]})", R"([{"body": ";"}])"}) {
+    auto read = readKernelText(wrong, "heavy");
+    EXPECT_FALSE(bool(read)) << wrong;
+    llvm::consumeError(read.takeError());
+  }
 }
 
 TEST(KernelWriter, AUsersCommentsStayBetweenTheMarks) {

@@ -287,6 +287,54 @@ TEST(Mixture, ProposalsThatFailedCountAgainstWhoMadeThem) {
   EXPECT_NE(asked.model.questions.back().purpose, "propose/memory");
 }
 
+TEST(Mixture, OneWhoNeverAnswersDoesNotEndTheOthers) {
+  ModelPolicySettings settings = plain();
+  settings.mixture = true;
+  Asked asked([](const ChatRequest &request) { return request.purpose == "propose/memory" ? "no" : answer(qualify); }, settings);
+  double seconds = 4e-6;
+  for (int i = 0; i < 6; ++i, seconds /= 2) { // each one a new best
+    Measurement m = measured(seconds);
+    SearchState state = stateAfter("coarsen[k]{x=2}", &m);
+    state.key += std::to_string(i);
+    asked.policy.observe(state, m);
+    EXPECT_EQ(llvm::cantFail(asked.policy.propose(state, 100)).front().action.transform, "qualify-pointers") << i;
+  }
+  EXPECT_TRUE(asked.warnings.empty());
+  EXPECT_GE(asked.policy.statistics().failedQuestions, 5u);
+  EXPECT_EQ(asked.policy.statistics().questions, 18u);
+}
+
+TEST(Kernels, AreAskedForOnlyWhereTheyAreWanted) {
+  for (bool wanted : {true, false}) {
+    ModelPolicySettings settings = plain();
+    settings.kernels = wanted;
+    settings.writer.repairs = 0;
+    ScriptedModel model([](const ChatRequest &) { return "{}"; });
+    ExpertPolicy expert;
+    ModelPolicy policy(expert, {&model}, facts(), settings, {}, {}, std::make_shared<KernelTexts>());
+    policy.observe(stateAfter("", &baseline), baseline);
+    policy.recipes();
+    EXPECT_EQ(model.count("kernel/") > 0, wanted);
+  }
+}
+
+TEST(Judge, WhoIsAskedFollowsItInPart) {
+  // Against l1 three are heavier than who looks at the algorithm; against atomics nobody is.
+  for (const char *said : {"l1", "atomic"}) {
+    ModelPolicySettings settings = plain();
+    settings.mixture = settings.judge = true;
+    Asked asked(
+        [&](const ChatRequest &request) {
+          return request.purpose == "judge" ? std::string(R"({"bottleneck": ")") + said + R"(", "confidence": 1, "reason": "r"})"
+                                            : answer(qualify);
+        },
+        settings);
+    asked.propose();
+    EXPECT_EQ(asked.model.count("propose/algorithm"), said == std::string("atomic") ? 1u : 0u) << said;
+    EXPECT_EQ(asked.model.count("propose/memory"), 1u) << "the rules' diagnosis counts more";
+  }
+}
+
 TEST(Judge, DisagreementWithTheRulesIsRecorded) {
   ModelPolicySettings settings = plain();
   settings.judge = true;

@@ -11,6 +11,7 @@
 #include "optiml/Core/Interfaces.h"
 #include "optiml/Model/Chat.h"
 #include "llvm/ADT/StringRef.h"
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ struct SearchFacts {
   std::string rules; ///< what may change in floating point, one line
   bool measured = false; ///< times are from a clock
   std::vector<KernelFacts> kernels; ///< the one that takes most time first
+  /// What earlier searches found on kernels like this one under this bottleneck, a line each; empty: nothing. Null: no memory.
+  std::function<std::string(const std::string &kernel, const std::string &bottleneck)> lessons;
   const KernelFacts *find(llvm::StringRef kernel) const;
 };
 

@@ -28,19 +28,11 @@ def kernel(body, helpers="", **more):
                  "reason": "the sum in a register"}, **more)
 
 
+# What only a search shows; unit tests (KernelTextTest, KernelWriterTest) have many more.
 HOSTILE = [
-    kernel("#include <cstdlib>\n"),
     kernel("} int main() { return 0; } void f() {"),
-    kernel("}", helpers="__attribute__((constructor)) void run() {"),
-    kernel("  asm volatile(\"trap;\");"),
-    kernel("  printf(0);"),
-    kernel("  *(float *)0x10ull = 1.0f;"),
-    kernel(LOOP % "", grid=["../../etc/passwd"]),
+    kernel("  bool on = " + "!" * 950 + "n;\n" + LOOP % ""),  # the compiler runs out of stack
     kernel(LOOP % " + 1"),  # reads past the end
-    kernel(INDEX + "  while (out[0] == out[0] || i < n)\n    out[0] += 1.0f;\n"),
-    "x" * 300000,
-    {"body": 3},
-    {"text": "I would rather not."},
 ]
 
 
@@ -62,7 +54,7 @@ def answer():
         return HOSTILE[(number - 2) % len(HOSTILE)]  # the plan was the first
     if purpose == "kernel/repair":
         assert "It was refused" in prompt, prompt
-        return kernel(LOOP % "")
+        return kernel(LOOP % "", grid=["ceildiv(n, 64)", "1", "1"], block=["64", "1", "1"])
     return kernel(LOOP % " + 1")
 
 
