@@ -102,6 +102,18 @@ static std::string tenths(std::string text) {
   return intervals.sub("a histogram between " + groups[1].str() + " and " + groups[6].str() + ", with " + bins + " bins,", text);
 }
 
+/// "how often each value from 0 to 255 occurs" counts in 256 bins.
+static std::string binsOfValues(std::string text) {
+  static const llvm::Regex range("(each|every|all|possible) ([a-z]+ ){0,2}(values?|levels?|intensit(y|ies)|numbers?|digits?|scores?|grades?|labels?|keys?|bytes?),? "
+                                 "*\\(?(from |between |in |of |in the range )?(the range )?[[]?0 ?(\\.\\.+|to|and|-|,|through) ?([0-9]+)[])]?");
+  static const llvm::Regex counts("how (often|many)|count|histogram|frequenc|occur");
+  llvm::SmallVector<StringRef, 8> groups;
+  unsigned last = 0;
+  if (!counts.match(text) || !range.match(text, &groups) || groups[8].getAsInteger(10, last))
+    return text;
+  return range.sub("\\1 value, " + std::to_string(last + 1) + " bins,", text);
+}
+
 /// "dropout p=0.1" drops a tenth.
 static std::string keepProbability(std::string text) {
   static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
@@ -113,7 +125,7 @@ static std::string keepProbability(std::string text) {
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = tenths(withoutExamples(request));
+  std::string text = binsOfValues(tenths(withoutExamples(request)));
   struct Rule {
     StringRef pattern, by;
   };
@@ -248,7 +260,16 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(each|every) (pixel|cell|element|point|value) (of [a-z`]+ )?(is|will be|becomes|gets) (replaced (by|with) )?(a |the )?weighted sum of "
        "(its|the) [a-z ]*neighbou?r[a-z]*( pixels| values)?",
        " "},
+      {"(double|half|float) time($|[^a-z])", "\\1 \\2"},
       {"returns? true (if|when|iff)", "whether"},
+      {"which (one )?(is|are|was) the (highest|largest|biggest|greatest|smallest|lowest|maximum|minimum) (value|number|element|entry)", "the \\3 \\4"},
+      {"(^|[^a-z])(entry by entry|value by value|item by item|number by number|component by component|position by position|term by term|pixel by pixel)($|[^a-z])", "\\1elementwise\\3"},
+      {",? *(which|that|and)? *(is|are|need|does|do|must)? *(not|no)( be)?( necessarily| always)?( an?)? powers? of (2|two)", " "},
+      {"(into|as) (a )?(lower triangular )?(matrix |factor )?[a-z]( times| and)? (its |the )(own )?transposed?", "cholesky"},
+      {"(that |which )?(are |is |do |does )?(differ(s|ing)?|different|distinct) from (0|zero)($|[^.0-9])", "nonzero\\6"},
+      {"(that |which )?(are |is )?(not (equal to )?|unequal to |other than |!= ?)(0|zero)($|[^.0-9])", "nonzero\\6"},
+      {"(^|[^0-9])(0 ?[-/] ?1|0 (or|and) 1) (targets?|labels?|mask|flags?|classes)", "\\1\\4"},
+      {"(^|[^a-z])add(s|ing)?( them| these| those| everything| it| the results?| the products?)?( all)? (up|together)($|[^a-z])", "\\1sum\\4\\6"},
       {"[a-z] is an? (0[-/]1|0/1|binary|zero-one) matrix", " "},
       {"(between|from|in) (-?[0-9.]+) (and|to) (-?[0-9]+\\.?[0-9]*),? *\\(?(both )?inclusive(ly)?\\)?", "\\1 \\2 \\3 \\4"},
       {"(^|[^a-z0-9_])sparse (csr |coo |csc )?matrices", "\\1two sparse matrix"},
@@ -314,6 +335,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {" <= *(-?[0-9])", " notmore \\1"},
       {" > *(-?[0-9])", " above \\1"},
       {" < *(-?[0-9])", " below \\1"},
+      {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
+      {"(^|[^a-z0-9_])x *@ *w(\\^t)? *\\+ *b", "\\1x*w\\2 + b"},
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
@@ -339,12 +362,14 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
       // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
       {"return_(inverse|counts?|index|indices) *= *true", "unofferedoption"},
+      {",? *(descending|reverse|exclusive|inclusive|causal|inverse|bidirectional|unbiased|inplace|ascending) *= *true", " , \\1 "},
+      {",? *is_causal *= *true", " , causal "},
+      {",? *largest *= *false", " , smallest "},
       {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
       {"(,|;|and)? *unreachable [^.;,]*", " "},
       // "x W + bias"
       {"(^|[^a-z0-9_])x +w($|[^a-z0-9_])", "\\1 matmul \\2"},
       // "A.T @ B"
-      {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
       {"([])a-z]) *@ *([[(a-z])", "\\1 matmul \\2"},
       {"(^|[^a-z0-9_])(one|1|single)[- ]dimension(s|al)?($|[^a-z])", "\\1 1d \\4"},
       {"(^|[^a-z0-9_])1080p", "\\1 1920x1080"},

@@ -47,6 +47,24 @@ unsigned Reader::countInputs() const {
   return heavy.op->says.empty() ? count : 0;
 }
 
+/// "the seven-point stencil", "relu capped at six": a number that is part of what is computed.
+bool Reader::isNamedNumber(int64_t value) const {
+  auto names = [&](const Operation &op) { return StringRef(op.name).contains(std::to_string(value)); };
+  return names(*heavy.op) || llvm::any_of(result.before, [&](const Stage &stage) { return names(*stage.operation); }) ||
+         llvm::any_of(result.after, [&](const Stage &stage) { return names(*stage.operation); });
+}
+
+/// "1M words": what a number counts, whatever it is called.
+bool Reader::isUnit(size_t at) const {
+  size_t number = at - 1;
+  while (number < at && number > 0 && typeAt.count(number))
+    --number;
+  StringRef word = tokens[at].raw;
+  static const std::set<StringRef> ofNumbers = {"digits", "bits", "dimensions", "decimals", "letters", "passes"};
+  return at > 0 && !ofNumbers.count(word) && !tokens[number].values.empty() && !tokens[number].spelled && used[number] && word.ends_with("s") &&
+         !word.ends_with("ss") && word.size() > 3;
+}
+
 llvm::Error Reader::checkWords() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
@@ -116,8 +134,7 @@ llvm::Error Reader::checkWords() {
             llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
             [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
       continue; // "a*b + c of three arrays"
-    if (token.spelled && !filler &&
-        !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
+    if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
       return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text);
     for (const auto *stages : {&result.before, &result.after})
@@ -129,7 +146,7 @@ llvm::Error Reader::checkWords() {
     static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
     bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&
                          at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
-    if (describesData)
+    if (describesData || (isUnit(at) && !known))
       continue;
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
@@ -145,6 +162,11 @@ llvm::Error Reader::checkWords() {
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" &&
         !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "FFTs followed by a filter"
+    size_t before = at - (at > 0 && (tokens[at - 1].raw == "a" || tokens[at - 1].raw == "an" || tokens[at - 1].raw == "the"));
+    bool follows = before > 1 && tokens[before - 1].raw == "by" && tokens[before - 2].raw == "followed";
+    if (follows && token.raw.size() > 2 && (!filler || index.names(token.text)))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;

@@ -18,6 +18,10 @@ bool optiml::gen::isGrammar(StringRef word) {
   return words.count(word) != 0;
 }
 
+static bool says(const Token &token, const std::string &word) {
+  return (token.text == word && (!token.isShape() || word == "interval")) || (token.isNumber() && (token.raw == word || word == "#")) || (token.isShape() && token.raw == word);
+}
+
 /// The words of a phrase close together, the first of them being any; "a vector times a sparse matrix".
 std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const {
   Span span;
@@ -29,7 +33,7 @@ std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std:
     if (token.raw == ")" && tokens[start].raw.size() == 1)
       return std::nullopt; // "exp(x) times y"
     size_t which = 0;
-    while (which < phrase.size() && (found[which] || phrase[which] == "#" || token.text != phrase[which]))
+    while (which < phrase.size() && (found[which] || !says(token, phrase[which])))
       ++which;
     if (which == phrase.size() || used[at]) {
       if (at == start)
@@ -42,6 +46,25 @@ std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std:
       return span;
   }
   return std::nullopt;
+}
+
+/// "subtract the maximum, exponentiate and divide by the sum": one step after the other, over clauses.
+std::optional<Span> Reader::matchSteps(const std::vector<Phrases> &steps) const {
+  constexpr size_t apart = 12;
+  Span span;
+  for (const Phrases &step : steps) {
+    size_t begin = span.at.empty() ? 0 : span.at.back() + 1, end = span.at.empty() ? tokens.size() : std::min(begin + apart, tokens.size());
+    std::optional<Span> found;
+    for (size_t at = begin; at < end && !found; ++at)
+      for (const std::vector<std::string> &phrase : step)
+        if (!found)
+          found = matchInAnyOrder(at, phrase);
+    if (!found)
+      return std::nullopt;
+    llvm::sort(found->at);
+    span.at.insert(span.at.end(), found->at.begin(), found->at.end());
+  }
+  return span;
 }
 
 /// "without bias", "instead of a sum": that one not.
@@ -65,6 +88,12 @@ bool Reader::explainsAgain(size_t first, size_t again) const {
     if (tokens[at].explains)
       return true;
   return false;
+}
+
+/// "1 if greater than 0.5" is about no maximum.
+bool Reader::compares(size_t at) const {
+  static const std::set<StringRef> comparatives = {"greater", "larger", "bigger", "higher", "smaller", "lower", "lesser"};
+  return comparatives.count(tokens[at].raw) && at + 1 < tokens.size() && tokens[at + 1].raw == "than";
 }
 
 /// How many parentheses are open.

@@ -48,6 +48,11 @@ static bool endsCount(const Token &token, size_t distance) {
 /// "300 rows", "k = 16", "batch of 8", "scale by 2.5".
 bool Reader::assignBeside(size_t at) {
   double value = tokens[at].values[0];
+  // "multiply two vectors": how many there are of them
+  static const std::set<StringRef> operands = {"vectors", "arrays", "matrices", "lists", "operands"};
+  for (size_t next = at + 1; tokens[at].spelled && value <= 3 && next < std::min(at + 4, tokens.size()) && tokens[next].values.empty(); ++next)
+    if (operands.count(tokens[next].raw))
+      return false;
   struct Candidate {
     std::string name;
     Span span;
@@ -302,6 +307,12 @@ llvm::Error Reader::assignNumbers() {
     result.reals[real.name] = real.value;
   joinRowsAndColumns();
   readLeadingFilter();
+  // "Huber loss with delta 1", as its description has it
+  std::vector<std::string> about = vocabulary.words(heavy.op->about);
+  for (size_t at = 1; at < tokens.size(); ++at)
+    for (size_t word = 1; word < about.size() && tokens[at].isNumber(); ++word)
+      if (about[word] == tokens[at].raw && (about[word - 1] == tokens[at - 1].text || (at > 1 && tokens[at - 1].raw == "=" && about[word - 1] == tokens[at - 2].text)))
+        used[at] = true;
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
       if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled) {

@@ -89,7 +89,8 @@ std::vector<Match> Reader::allMatches() const {
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
   llvm::StringSet<> words; // of the request: most phrases have others
   for (const Token &token : tokens)
-    words.insert(token.text), words.insert(token.raw);
+    for (const std::string &word : {token.text, token.raw, token.spelled ? std::to_string(int64_t(token.values[0])) : token.raw})
+      words.insert(word);
   auto mayMatch = [&](const std::vector<std::string> &phrase) {
     return llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
   };
@@ -134,9 +135,21 @@ std::vector<Match> Reader::allMatches() const {
       bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) {
                             return tokens[at].spelled && llvm::is_contained(phrase, "#");
                           });
-      if (!isExcluded(span) && !countsThings)
+      // "padding 1 over a 64x64 image" divides nothing.
+      size_t first = span.at.front();
+      static const std::set<StringRef> operators = {"by", "times", "multiply", "divide", "element", "subtract", "to", "add", "of"};
+      bool isValue = first > 0 && tokens[first].isNumber() && !tokens[first].spelled && index.namesValue(tokens[first - 1].text) && !isGrammar(tokens[first - 1].raw) && !operators.count(tokens[first - 1].text);
+      if (!isExcluded(span) && !countsThings && !isValue && !(phrase.size() == 1 && compares(span.at[0])))
         result.push_back({&op, span, score});
     };
+    for (const std::vector<Phrases> &steps : index.means(&op))
+      if (llvm::all_of(steps, [&](const Phrases &step) { return llvm::any_of(step, mayMatch); }))
+        if (std::optional<Span> span = matchSteps(steps); span && !isExcluded(*span)) {
+          double score = fits + (steps.size() > 1 ? 2 : 0); // a name counts for more
+          for (size_t at : span->at)
+            score += isGrammar(tokens[at].text) ? 0.1 : 0.75 * index.idf(tokens[at].text);
+          result.push_back({&op, *span, score});
+        }
     for (const std::vector<std::string> &phrase : index.phrases(&op)) {
       if (!mayMatch(phrase))
         continue;
@@ -146,7 +159,7 @@ std::vector<Match> Reader::allMatches() const {
       for (size_t at = 0; at < tokens.size(); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, gap, used))
           found(phrase, *span, 0);
-        else if (!plain && phrase.size() > 1)
+        else if (!plain && phrase.size() > 1 && !llvm::is_contained(phrase, "#"))
           if (std::optional<Span> span = matchInAnyOrder(at, phrase))
             found(phrase, *span, phrase.size() == 2 ? 0.5 : 1);
     }
@@ -240,10 +253,13 @@ llvm::Error Reader::chooseOperations() {
         taken[at] = tokens[at].values.empty();
       continue;
     }
+    // "Sobel masks"
+    if (heavy.op && match.op->name == "mask" && !heavy.op->fusesAfter && heavy.span.at.back() + 1 == match.first()) {
+      taken[match.first()] = true;
+      continue;
+    }
     // "mandelbrot, max 500 iterations", "with an average degree of 8"
-    size_t first = match.first();
-    bool limits = heavy.op && isSizeName(*heavy.op, match.span);
-    if (limits) {
+    if (heavy.op && isSizeName(*heavy.op, match.span)) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
@@ -274,7 +290,9 @@ llvm::Error Reader::chooseOperations() {
           ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) ||
            explainsAgain(part.first(), match.first())))
         part.span = match.span;
-    if (elaborates)
+    // "linear congruential generator: fill an array"
+    bool fills = heavy.op && match.op->name == "fill" && heavy.op->group == "Monte Carlo";
+    if (elaborates || fills)
       continue;
     parts.push_back(match);
     if (!match.op->isStage)
@@ -462,7 +480,8 @@ llvm::Expected<Understood> Reader::read() {
     isElementwise |= tokens[at].text == "each" && tokens[at + 1].text == "element";
   for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
     for (size_t at = 0; at < tokens.size(); ++at)
-      if (matchPhrase(tokens, at, phrase, 0, used) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
+      if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used);
+          span && llvm::none_of(llvm::ArrayRef(tokens).slice(at, span->at.back() - at), [](const Token &t) { return t.isNumber() && !t.spelled; }) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
         return refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())

@@ -453,7 +453,7 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
         return std::nullopt;
       const Token &token = tokens[at];
       bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) ||
-                   (phrase[w] == "#" && (token.spelled || token.isNumber())) || (token.isNumber() && token.raw == phrase[w]);
+                   (phrase[w] == "#" && (token.spelled || token.isNumber())) || (token.isNumber() && (token.raw == phrase[w] || (token.spelled && token.values[0] < 10 && phrase[w] == std::to_string(int(token.values[0])))) && !(w == 0 && at > 0 && tokens[at - 1].raw == "="));
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))
