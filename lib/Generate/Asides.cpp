@@ -124,6 +124,20 @@ static std::string keepProbability(std::string text) {
   return dropped.sub("dropout with keep probability " + shortestNumber(1 - share), text);
 }
 
+std::string optiml::gen::groupsAsRows(StringRef request) {
+  static const llvm::Regex groups("([0-9][0-9.,]*[kKmM]?) ([a-zA-Z]+s),? (each )?(with|of|having|containing|has|have|that have|over|times|and|contains?|holds?|holding) "
+                                  "([0-9][0-9.,]*[kKmM]?) ([a-zA-Z]+ )?([a-zA-Z]+)( each| apiece| per [a-z]+)?");
+  llvm::SmallVector<StringRef, 8> found;
+  if (!groups.match(request, &found) || (found[3].empty() && found[8].empty() && !request.contains_insensitive("each") && !request.contains_insensitive("every") && !request.contains_insensitive(" per ")))
+    return request.str();
+  std::string one = found[2].drop_back().str();
+  if (StringRef(one).ends_with("ie"))
+    one = one.substr(0, one.size() - 2) + "y";
+  std::string text = groups.sub(found[1].str() + "x" + found[5].str() + " matrix \\6", request);
+  llvm::Regex each("(each|every|per|for each|for every) (one )?(of the )?" + one + "s?", llvm::Regex::IgnoreCase);
+  return each.match(text) ? each.sub("each row", text) : text + ", each row";
+}
+
 std::string optiml::gen::withoutAsides(StringRef request) {
   std::string text = binsOfValues(tenths(withoutExamples(request)));
   struct Rule {
@@ -262,6 +276,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        " "},
       {"(double|half|float) time($|[^a-z])", "\\1 \\2"},
       {"returns? true (if|when|iff)", "whether"},
+      {"(to|with|of|by|is|from|between|and|value|than|above|below) minus (one|1)($|[^a-z0-9])", "\\1 -1\\3"},
+      {"(to|with|of|by|is|from|between|and|value|than|above|below) (minus|negative) ([0-9])", "\\1 -\\3"},
+      {"(image|images|input|inputs|tensor|photo|picture) (to|into|giving|producing|yielding) ([0-9]+) (output )?(channels|features|feature maps|filters)", "\\1 \\3 output \\5"},
       {"which (one )?(is|are|was) the (highest|largest|biggest|greatest|smallest|lowest|maximum|minimum) (value|number|element|entry)", "the \\3 \\4"},
       {"(^|[^a-z])(entry by entry|value by value|item by item|number by number|component by component|position by position|term by term|pixel by pixel)($|[^a-z])", "\\1elementwise\\3"},
       {",? *(which|that|and)? *(is|are|need|does|do|must)? *(not|no)( be)?( necessarily| always)?( an?)? powers? of (2|two)", " "},

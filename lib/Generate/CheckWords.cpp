@@ -136,7 +136,7 @@ llvm::Error Reader::checkWords() {
       continue; // "a*b + c of three arrays"
     if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
       return refuse("what '" + token.raw + "' counts is not clear");
-    bool known = index.mentions(heavy.op, token.text);
+    bool known = index.mentions(heavy.op, token.text) || isKnownFor(token.text);
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
@@ -191,7 +191,10 @@ llvm::Error Reader::checkWords() {
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
     if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
-    if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
+    // Such words do not qualify what is known by others: "the timestamps are in order", "the first where the mask is set".
+    static const std::set<StringRef> ordinals = {"first", "second", "other"};
+    bool isLoose = recalled && !isNamed && (ordinals.count(token.raw) || token.raw.back() == 's');
+    if (beforeName && !isLoose && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // "sort, then scan": a step of its own that was not understood
     bool isStep = at + 1 < tokens.size() && tokens[at + 1].raw == "then" &&
@@ -203,19 +206,27 @@ llvm::Error Reader::checkWords() {
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
     // transpose").
-    if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
+    if (const Operation *other = recalled ? nullptr : otherMeaning(at); other && !isDataName(*other, Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
                     "?)");
     auto isLastOf = [&](const Span &span) { // a word between those of a name ("the closest obstacle point") is none
       return at > 0 && !span.at.empty() && *llvm::max_element(span.at) == at - 1;
     };
     bool behindName = isLastOf(heavy.span) || llvm::any_of(stageSpans, isLastOf);
+    // "median latency of 5000 requests", "peak load among 1M samples": what is measured
+    static const std::set<StringRef> ofData = {"of", "among", "over", "in", "from", "across", "out", "within"};
+    bool isMeasured = behindName && (heavy.op->group == "Reductions" || heavy.op->group == "Sorting" || heavy.op->group == "Row- and column-wise") &&
+                      at + 1 < tokens.size() && ofData.count(tokens[at + 1].raw) && !index.names(token.text);
+    if (isMeasured) {
+      result.ignored.push_back(token.raw);
+      continue;
+    }
     static const std::set<StringRef> leavesOut = {"without", "excluding", "except"};
     if (at > 0 && leavesOut.count(tokens[at - 1].raw) && !index.isKnown(token.text))
       return refuse("what is meant by '" + tokens[at - 1].raw + " " + token.raw + "' is not clear");
     // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
     // Barnes-Hut", "heat equation with variable diffusivity".
-    if ((behindName || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+    if (((behindName && (!recalled || isNamed)) || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
   }

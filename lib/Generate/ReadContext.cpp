@@ -23,11 +23,15 @@ static bool says(const Token &token, const std::string &word) {
 }
 
 /// The words of a phrase close together, the first of them being any; "a vector times a sparse matrix".
-std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const {
+std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase, bool isWide) const {
   Span span;
   std::vector<bool> found(phrase.size(), false);
-  for (size_t at = start; at < std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6)); ++at) {
+  size_t end = std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6));
+  for (size_t at = start; at < end; ++at) {
     const Token &token = tokens[at];
+    // What the data are does not separate the words of a description.
+    if (isWide && end < tokens.size() && end < start + 18 && (typeAt.count(at) || !token.values.empty() || vocabulary.isFiller(token.text)))
+      ++end;
     if (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then")
       return std::nullopt;
     if (token.raw == ")" && tokens[start].raw.size() == 1)
@@ -58,7 +62,7 @@ std::optional<Span> Reader::matchSteps(const std::vector<Phrases> &steps) const 
     for (size_t at = begin; at < end && !found; ++at)
       for (const std::vector<std::string> &phrase : step)
         if (!found)
-          found = matchInAnyOrder(at, phrase);
+          found = matchInAnyOrder(at, phrase, true);
     if (!found)
       return std::nullopt;
     llvm::sort(found->at);

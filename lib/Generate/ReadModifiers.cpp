@@ -225,6 +225,8 @@ llvm::Error Reader::applyModifiers() {
     if (modifier.name == "weighted" && modifier.soft && heavy.op->group == "Reductions" && tokens[before].raw == "with" &&
         !choiceOffers(*heavy.op, "weighted"))
       return refuse(heavy.op->name + " is not offered with weights");
+    if (llvm::all_of(modifier.span.at, [&](size_t at) { return isKnownFor(tokens[at].text); }))
+      continue; // part of how it is usually asked for
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
     if (hasAxis || !isAxis(modifier)) {

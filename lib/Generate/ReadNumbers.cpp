@@ -300,6 +300,21 @@ void Reader::joinRowsAndColumns() {
   used[found[0]] = used[found[1]] = used[found[1] - 1] = true;
 }
 
+/// "have a score above 1000": the constant that elements are compared with.
+void Reader::readCompared() {
+  static const std::set<StringRef> compare = {"above", "below", "exceed", "exceeds", "exceeding", "than", "under"};
+  std::vector<Named> open;
+  for (const Named &wanted : numbersWanted())
+    if (wanted.target)
+      open.push_back(wanted);
+  std::vector<size_t> found;
+  for (size_t at = 1; at < tokens.size(); ++at)
+    if (tokens[at].isNumber() && !tokens[at].spelled && !used[at] && compare.count(tokens[at - 1].raw))
+      found.push_back(at);
+  if (open.size() == 1 && found.size() == 1)
+    setNumber(open[0].name, tokens[found[0]].values[0], found[0]);
+}
+
 llvm::Error Reader::assignNumbers() {
   for (const Size &size : heavy.op->sizes)
     result.sizes[size.name] = size.value;
@@ -313,6 +328,7 @@ llvm::Error Reader::assignNumbers() {
     for (size_t word = 1; word < about.size() && tokens[at].isNumber(); ++word)
       if (about[word] == tokens[at].raw && (about[word - 1] == tokens[at - 1].text || (at > 1 && tokens[at - 1].raw == "=" && about[word - 1] == tokens[at - 2].text)))
         used[at] = true;
+  readCompared();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
       if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled) {

@@ -10,6 +10,7 @@
 
 #include "Asides.h"
 #include "Formula.h"
+#include "Recall.h"
 #include "optiml/Generate/Request.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -161,17 +162,25 @@ inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabu
 
 class Reader {
 public:
-  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
+  /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found, too.
+  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr, bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
         tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
-        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)) {
+        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
   }
 
   llvm::Expected<Understood> read();
   std::vector<const Operation *> nearest(size_t count) const;
+  /// After read() failed: what to try instead, where such requests are known.
+  const Operation *recall() const;
+  bool recognized(const Operation *op) const {
+    return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
+  }
 
 private:
+  llvm::Error useRecalled();
+  bool isKnownFor(const std::string &word) const;
   void correctSpelling();
   std::vector<std::string> takeApart(StringRef word) const;
   bool isKnown(const std::string &word) const;
@@ -181,7 +190,7 @@ private:
   void findModifiers();
   void dropInnerModifiers();
   bool appliedAgain(const Span &a, const Span &b) const;
-  std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const;
+  std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase, bool isWide = false) const;
   std::optional<Span> matchSteps(const std::vector<Phrases> &steps) const;
   bool isExcluded(const Span &span) const;
   unsigned depthAt(size_t where) const;
@@ -212,6 +221,7 @@ private:
   llvm::Error readFixedFilter();
   void joinRowsAndColumns();
   void readLeadingFilter();
+  void readCompared();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
   bool readShapesAndResult(const std::vector<size_t> &open);
@@ -248,6 +258,9 @@ private:
   std::vector<Token> tokens;
   std::vector<bool> used;
   bool showsIntegers; ///< in its examples
+  const Operation *recalled;
+  bool isNamed; ///< the recalled operation was recognized by its name, too
+  bool isFinal = false; ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices
   std::vector<Modifier> modifiers;

@@ -225,7 +225,49 @@ static bool titleHas(const Operation &op, const Operation &stage) {
   return sign == signs.end() ? title.contains(stage.name + "(") || title.contains(stage.name + " of") : title.contains(sign->second);
 }
 
+const Operation *Reader::recall() const {
+  if (recalled || isFinal || &library != &Library::builtin())
+    return nullptr;
+  return library.find(Recall::builtin().guess(tokens));
+}
+
+/// Whether requests for the recalled operation have the word.
+bool Reader::isKnownFor(const std::string &word) const {
+  return recalled && Recall::builtin().knows(recalled->name, word);
+}
+
+/// Takes the recalled operation, unless words speak against it or name something else.
+llvm::Error Reader::useRecalled() {
+  auto isSaid = [&](const std::vector<std::string> &phrase) {
+    for (size_t at = 0; at < tokens.size(); ++at)
+      if (matchPhrase(tokens, at, phrase, 0, used))
+        return true;
+    return false;
+  };
+  if (llvm::any_of(index.notWith(recalled), isSaid) || (!recalled->needs.empty() && llvm::none_of(index.needs(recalled), isSaid)) || llvm::any_of(tokens, [](const Token &t) { return t.raw == "then" || t.raw == "followed" || t.raw == "afterwards"; }))
+    return refuse("no operation is recognized");
+  Match match;
+  match.op = recalled;
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (!used[at] && tokens[at].values.empty() && index.mentions(recalled, tokens[at].text) && isKnownFor(tokens[at].text))
+      match.span.at.push_back(at);
+  for (const Match &other : allMatches())
+    for (size_t at : other.span.at)
+      if (other.op != recalled && tokens[at].values.empty() && !isGrammar(tokens[at].raw) && !isKnownFor(tokens[at].text) &&
+          !vocabulary.isFiller(tokens[at].text))
+        return refuse("no operation is recognized");
+  if (match.span.at.empty())
+    return refuse("no operation is recognized");
+  use(match.span);
+  if (!recalled->isStage)
+    heavy = match;
+  result.notes.push_back("no name of an operation is recognized; such requests usually mean " + recalled->name);
+  return orderStages({match});
+}
+
 llvm::Error Reader::chooseOperations() {
+  if (recalled)
+    return useRecalled();
   std::vector<Match> matches = allMatches();
   if (matches.empty())
     return refuse("no operation is recognized");
@@ -474,15 +516,15 @@ llvm::Expected<Understood> Reader::read() {
     return std::move(error);
   for (const Token &token : tokens)
     if (vocabulary.isForeign(token.text))
-      return refuse("nothing is offered for '" + token.raw + "'");
+      return isFinal = true, refuse("nothing is offered for '" + token.raw + "'");
   bool isElementwise = llvm::any_of(tokens, [](const Token &token) { return token.text == "elementwise"; });
   for (size_t at = 0; at + 1 < tokens.size(); ++at)
     isElementwise |= tokens[at].text == "each" && tokens[at + 1].text == "element";
   for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
     for (size_t at = 0; at < tokens.size(); ++at)
       if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used);
-          span && llvm::none_of(llvm::ArrayRef(tokens).slice(at, span->at.back() - at), [](const Token &t) { return t.isNumber() && !t.spelled; }) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
-        return refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
+          span && !(span->at.size() == 2 && tokens[at].raw == "each" && tokens[span->at[1]].raw == "other") && llvm::none_of(llvm::ArrayRef(tokens).slice(at, span->at.back() - at), [](const Token &t) { return t.isNumber() && !t.spelled; }) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
+        return isFinal = true, refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())
     return std::move(error);
@@ -501,7 +543,25 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
                                                    const Vocabulary &vocabulary) {
   if (request.size() > 2000)
     return makeError("a request of {0} characters; 2000 are the most", request.size());
-  return Reader(request, library, vocabulary).read();
+  Reader reader(request, library, vocabulary);
+  llvm::Expected<Understood> result = reader.read();
+  if (std::string rows = groupsAsRows(request); !result && rows != request)
+    if (llvm::Expected<Understood> other = Reader(rows, library, vocabulary).read()) {
+      llvm::consumeError(result.takeError());
+      return other;
+    } else
+      llvm::consumeError(other.takeError());
+  const Operation *recalled = result ? nullptr : reader.recall();
+  if (!recalled)
+    return result;
+  llvm::Expected<Understood> other = Reader(request, library, vocabulary, recalled, reader.recognized(recalled)).read();
+  if (!other) {
+    if (getenv("RECALL_DEBUG")) llvm::errs() << "RECALL " << recalled->name << ": " << llvm::toString(other.takeError()) << "\n"; else
+    llvm::consumeError(other.takeError());
+    return result;
+  }
+  llvm::consumeError(result.takeError());
+  return other;
 }
 
 std::vector<const Operation *> optiml::gen::nearestOperations(StringRef request, const Library &library,
