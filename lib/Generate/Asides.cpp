@@ -53,6 +53,8 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   static const llvm::Regex input("^[ \n]*(sample )?inputs?( is)? ?[:=]? ?([a-z] ?= ?)?\\[[-0-9]", llvm::Regex::IgnoreCase),
       output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
   std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
+  static const llvm::Regex overIndex("(sum|summation) over (all )?([ijk])( of|:)? +([a-z]+\\[)", llvm::Regex::IgnoreCase);
+  assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;
@@ -139,7 +141,7 @@ std::string optiml::gen::groupsAsRows(StringRef request) {
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = binsOfValues(tenths(withoutExamples(request)));
+  std::string text = binsOfValues(tenths(callsInWords(withoutExamples(request))));
   struct Rule {
     StringRef pattern, by;
   };
@@ -276,6 +278,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        " "},
       {"(double|half|float) time($|[^a-z])", "\\1 \\2"},
       {"returns? true (if|when|iff)", "whether"},
+      {"hal(ve|f|ves|ving) (the )?(resolution|size) of", "downsample"},
+      {"cosine (of )?(the|their) (enclosed )?angle", "cosine similarity"},
       {"(to|with|of|by|is|from|between|and|value|than|above|below) minus (one|1)($|[^a-z0-9])", "\\1 -1\\3"},
       {"(to|with|of|by|is|from|between|and|value|than|above|below) (minus|negative) ([0-9])", "\\1 -\\3"},
       {"(image|images|input|inputs|tensor|photo|picture) (to|into|giving|producing|yielding) ([0-9]+) (output )?(channels|features|feature maps|filters)", "\\1 \\3 output \\5"},
@@ -286,7 +290,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(that |which )?(are |is |do |does )?(differ(s|ing)?|different|distinct) from (0|zero)($|[^.0-9])", "nonzero\\6"},
       {"(that |which )?(are |is )?(not (equal to )?|unequal to |other than |!= ?)(0|zero)($|[^.0-9])", "nonzero\\6"},
       {"(^|[^0-9])(0 ?[-/] ?1|0 (or|and) 1) (targets?|labels?|mask|flags?|classes)", "\\1\\4"},
-      {"(^|[^a-z])add(s|ing)?( them| these| those| everything| it| the results?| the products?)?( all)? (up|together)($|[^a-z])", "\\1sum\\4\\6"},
+      {"(^|[^a-z])add(s|ing|ed)?( them| these| those| everything| it| the results?| the products?)?( all)? (up|together)($|[^a-z])", "\\1sum\\4\\6"},
       {"[a-z] is an? (0[-/]1|0/1|binary|zero-one) matrix", " "},
       {"(between|from|in) (-?[0-9.]+) (and|to) (-?[0-9]+\\.?[0-9]*),? *\\(?(both )?inclusive(ly)?\\)?", "\\1 \\2 \\3 \\4"},
       {"(^|[^a-z0-9_])sparse (csr |coo |csc )?matrices", "\\1two sparse matrix"},

@@ -134,6 +134,11 @@ llvm::Error Reader::checkWords() {
             llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
             [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
       continue; // "a*b + c of three arrays"
+    bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
+      return given[size.first] && double(size.second) == token.values[0];
+    });
+    if (saidAgain) // "by itself ten times, that is its 10th power"
+      continue;
     if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
       return refuse("what '" + token.raw + "' counts is not clear");
     bool known = index.mentions(heavy.op, token.text) || isKnownFor(token.text);

@@ -198,7 +198,10 @@ void Reader::assignMissing() {
     bool countsElements = at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element") &&
                           tokens[at + 1].raw.back() == 's' &&
                           llvm::any_of(tokens, [](const Token &token) { return token.isShape(); });
-    if (isFlag || inTitle)
+    bool isGiven = llvm::any_of(numbersWanted(), [&](const Named &wanted) {
+      return wanted.target && given[wanted.name] && *wanted.target == tokens[at].values[0];
+    }); // "above 1 becomes 1"
+    if (isFlag || inTitle || isGiven)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
                auto isNamed = [&](const Named &wanted) {

@@ -74,7 +74,7 @@ bool Recall::knows(const std::string &name, const std::string &word) const {
 
 std::string Recall::guess(const std::vector<Token> &tokens) const {
   // How much likelier than the second it must be, and how much must speak for it.
-  double margin = getenv("RM") ? atof(getenv("RM")) : 1.7, least = getenv("RL") ? atof(getenv("RL")) : 22;
+  constexpr double margin = 1.7, least = 22;
   std::set<std::string> features = featuresOf(tokens);
   const Operation *best = nullptr;
   double first = 0, second = 0;
@@ -92,7 +92,6 @@ std::string Recall::guess(const std::vector<Token> &tokens) const {
     } else
       second = std::max(second, score);
   }
-  if (getenv("RECALL_DEBUG") && best) fprintf(stderr, "GUESS %s %.1f %.2f\n", best->name.c_str(), first, first / std::max(second, .1));
   if (!best || first < least || first < margin * second)
     return "";
   // "shuffle", "interleave": what nobody asked this operation for

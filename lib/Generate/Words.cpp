@@ -208,6 +208,7 @@ static std::string plain(StringRef text) {
                                                                                       {"two-dimensional", "2d"},
                                                                                       {"three dimensional", "3d"},
                                                                                       {"three-dimensional", "3d"},
+                                                                                      {"square root", "sqrt"},
                                                                                       {"by-element", "by element"}})
     for (size_t at; (at = result.find(from)) != std::string::npos;)
       result.replace(at, strlen(from), to);
