@@ -148,6 +148,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   static const Rule rules[] = {
       // "[1, 2, 3] -> [1, 3, 6]"
       {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
+      {"^(and|or|xor) (two|the two|both) ", "bitwise \\1 of \\2 "},
+      {"(^|[^0-9.^e])([0-9]+)\\.0+($|[^0-9.a-z])", "\\1\\2\\3"},
       // Fortran's types
       {"(^|[^a-z0-9_])(real ?(\\* ?8|\\((kind ?= ?)?8\\))|real64)", "\\1double"},
       {"(^|[^a-z0-9_])(real ?(\\* ?4|\\((kind ?= ?)?4\\))|real32)", "\\1float"},

@@ -65,7 +65,26 @@ bool Reader::isUnit(size_t at) const {
          !word.ends_with("ss") && word.size() > 3;
 }
 
+/// "y = 2 A x - y", where no product was understood: an equation of more arrays than are read.
+bool Reader::hasEquationLeft() const {
+  static const std::set<StringRef> ends = {",", ".", ";", "with", "for", "where", "of", "in", "and", "on"};
+  auto isVariable = [&](size_t at) { return tokens[at].raw.size() == 1 && llvm::isAlpha(tokens[at].raw[0]); };
+  for (size_t at = 1; at + 1 < tokens.size() && heavy.op->says.empty(); ++at) {
+    if (tokens[at].raw != "=" || !isVariable(at - 1))
+      continue;
+    std::set<std::string> variables;
+    for (size_t next = at + 1; next < tokens.size() && !ends.count(tokens[next].raw); ++next)
+      if (isVariable(next) && !used[next])
+        variables.insert(tokens[next].raw);
+    if (variables.size() > countInputs())
+      return true;
+  }
+  return false;
+}
+
 llvm::Error Reader::checkWords() {
+  if (hasEquationLeft())
+    return refuse("the equation is not understood");
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
     if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))

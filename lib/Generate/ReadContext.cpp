@@ -142,6 +142,9 @@ bool Reader::isDataName(const Operation &op, const Span &span) const {
   if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() &&
       !behindVerb.count(tokens[next].raw))
     return true; // "a sorted table"
+  if (!op.isStage && span.at.size() == 1 && span.at[0] > 1 && tokens[span.at[0] - 1].raw == "two" && tokens[span.at[0] - 2].raw != "the" &&
+      (tokens[span.at[0] - 2].raw == "of" || tokens[span.at[0] - 2].raw == "between") && tokens[span.at[0]].raw.back() == 's')
+    return true; // "the divergence of two histograms"
   return !op.isStage && span.at.size() == 1 && next < tokens.size() && data.count(tokens[next].raw);
 }
 

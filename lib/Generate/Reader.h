@@ -205,6 +205,7 @@ private:
   bool compares(size_t at) const;
   bool isNamedNumber(int64_t value) const;
   bool isUnit(size_t at) const;
+  bool hasEquationLeft() const;
   bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
   std::vector<bool> wordsOfStages() const;

@@ -96,6 +96,16 @@ llvm::Error Reader::chooseOperations() {
         taken[at] = tokens[at].values.empty();
       continue;
     }
+    // "softshrink with threshold 0.2": a constant of what was named before
+    auto hasReals = [](const Match &part) { return !part.op->reals.empty(); };
+    size_t begin = match.first(), end = match.span.at.back() + 1;
+    begin -= begin > 1 && (tokens[begin - 1].raw == "a" || tokens[begin - 1].raw == "the");
+    end += end + 1 < tokens.size() && (tokens[end].raw == "of" || tokens[end].raw == "=");
+    if (match.op->isStage && match.span.at.size() == 1 && begin > 0 && tokens[begin - 1].raw == "with" && end < tokens.size() &&
+        tokens[end].isNumber() && llvm::any_of(parts, hasReals)) {
+      taken[match.first()] = true;
+      continue;
+    }
     // "Sobel masks"
     if (heavy.op && match.op->name == "mask" && !heavy.op->fusesAfter && heavy.span.at.back() + 1 == match.first()) {
       taken[match.first()] = true;
@@ -143,8 +153,9 @@ llvm::Error Reader::chooseOperations() {
   }
   // "GLU (x times sigmoid of y)": what the operation's own title has
   llvm::erase_if(parts, [&](const Match &inner) {
-    return inner.op->isStage && depthAt(inner.first()) && llvm::any_of(parts, [&](const Match &outer) {
-             return outer.first() < inner.first() && depthAt(outer.first()) < depthAt(inner.first()) &&
+    return inner.op->isStage && llvm::any_of(parts, [&](const Match &outer) {
+             return outer.first() < inner.first() &&
+                    (depthAt(outer.first()) < depthAt(inner.first()) || explainsAgain(outer.first(), inner.first())) &&
                     titleHas(*outer.op, *inner.op);
            });
   });
