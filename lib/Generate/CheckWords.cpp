@@ -85,6 +85,7 @@ bool Reader::hasEquationLeft() const {
 llvm::Error Reader::checkWords() {
   if (hasEquationLeft())
     return refuse("the equation is not understood");
+  unsigned unknown = 0;
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
     if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))
@@ -160,7 +161,7 @@ llvm::Error Reader::checkWords() {
       continue;
     if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
       return refuse("what '" + token.raw + "' counts is not clear");
-    bool known = index.mentions(heavy.op, token.text) || isKnownFor(token.text);
+    bool known = index.mentions(heavy.op, token.text) || (isKnownFor(token.text) && !isManner(at));
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
@@ -253,6 +254,9 @@ llvm::Error Reader::checkWords() {
     if (((behindName && (!recalled || isNamed)) || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
+    // What is only recalled must be said in words that are known for it.
+    if (recalled && !isNamed && ++unknown > 1)
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
   }
   return llvm::Error::success();
 }
