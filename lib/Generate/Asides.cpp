@@ -54,6 +54,10 @@ std::string optiml::gen::withoutExamples(StringRef text) {
       output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
   std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
   static const llvm::Regex overIndex("(sum|summation) over (all )?([ijk])( of|:)? +([a-z]+\\[)", llvm::Regex::IgnoreCase);
+  static const llvm::Regex inWords("(^|[^A-Za-z0-9_])([a-z]) (minus|plus) ([0-9.]+) ?[*]? ?([a-z])($|[ ,;.])");
+  llvm::SmallVector<StringRef, 8> parts;
+  if (inWords.match(assigned, &parts)) // "y minus 2 x"
+    assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
   assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
@@ -280,6 +284,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        " "},
       {"(double|half|float) time($|[^a-z])", "\\1 \\2"},
       {"returns? true (if|when|iff)", "whether"},
+      {"(take|takes|taking) (the |its |their )?roots?($|[^a-z])", "sqrt\\3"},
       {"hal(ve|f|ves|ving) (the )?(resolution|size) of", "downsample"},
       {"cosine (of )?(the|their) (enclosed )?angle", "cosine similarity"},
       {"(to|with|of|by|is|from|between|and|value|than|above|below) minus (one|1)($|[^a-z0-9])", "\\1 -1\\3"},

@@ -167,6 +167,11 @@ llvm::Error Reader::checkWords() {
         known |= index.mentions(stage.operation, token.text);
     static const std::set<StringRef> counts = {"count", "counting"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    // "at most 500 iterations"
+    bool limitsSize = (token.raw == "notmore" || token.raw == "notless") && at + 1 < tokens.size() && tokens[at + 1].isNumber() &&
+                      llvm::any_of(result.sizes, [&](const auto &size) { return given[size.first] && double(size.second) == tokens[at + 1].values[0]; });
+    if (limitsSize)
+      continue;
     // "of 5000 positive floats": what they are, not which of them
     static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
     bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&

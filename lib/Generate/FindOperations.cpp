@@ -131,8 +131,9 @@ std::vector<Match> Reader::allMatches() const {
         score += isGrammar(word) ? 0.1 : index.idf(word) + (llvm::isDigit(word[0]) ? 1 : 0);
       if (isDataName(op, span))
         score -= 6;
-      bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) {
-                            return tokens[at].spelled && llvm::is_contained(phrase, "#");
+      bool countsThings = llvm::is_contained(phrase, "#") && llvm::any_of(span.at, [&](size_t at) {
+                            bool areOperands = op.group == "Linear algebra" && tokens[at].values.size() == 1 && tokens[at].values[0] == 2;
+                            return tokens[at].spelled && (op.isStage || areOperands);
                           });
       // "padding 1 over a 64x64 image" divides nothing.
       size_t first = span.at.front();

@@ -209,6 +209,8 @@ static std::string plain(StringRef text) {
                                                                                       {"three dimensional", "3d"},
                                                                                       {"three-dimensional", "3d"},
                                                                                       {"square root", "sqrt"},
+                                                                                      {"at least ", "notless "},
+                                                                                      {"at most ", "notmore "},
                                                                                       {"by-element", "by element"}})
     for (size_t at; (at = result.find(from)) != std::string::npos;)
       result.replace(at, strlen(from), to);
