@@ -61,8 +61,8 @@ bool Reader::isUnit(size_t at) const {
     --number;
   StringRef word = tokens[at].raw;
   static const std::set<StringRef> ofNumbers = {"digits", "bits", "dimensions", "decimals", "letters", "passes"};
-  return at > 0 && !ofNumbers.count(word) && !tokens[number].values.empty() && !tokens[number].spelled && used[number] && word.ends_with("s") &&
-         !word.ends_with("ss") && word.size() > 3;
+  return at > 0 && !ofNumbers.count(word) && !tokens[number].values.empty() && !tokens[number].spelled &&
+         used[number] && word.ends_with("s") && !word.ends_with("ss") && word.size() > 3;
 }
 
 /// "y = 2 A x - y", where no product was understood: an equation of more arrays than are read.
@@ -155,8 +155,8 @@ llvm::Error Reader::checkWords() {
             [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
       continue; // "a*b + c of three arrays"
     bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
-      return given[size.first] && double(size.second) == token.values[0];
-    });
+                       return given[size.first] && double(size.second) == token.values[0];
+                     });
     if (saidAgain) // "by itself ten times, that is its 10th power"
       continue;
     if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
@@ -168,8 +168,10 @@ llvm::Error Reader::checkWords() {
     static const std::set<StringRef> counts = {"count", "counting"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
     // "at most 500 iterations"
-    bool limitsSize = (token.raw == "notmore" || token.raw == "notless") && at + 1 < tokens.size() && tokens[at + 1].isNumber() &&
-                      llvm::any_of(result.sizes, [&](const auto &size) { return given[size.first] && double(size.second) == tokens[at + 1].values[0]; });
+    bool limitsSize = (token.raw == "notmore" || token.raw == "notless") && at + 1 < tokens.size() &&
+                      tokens[at + 1].isNumber() && llvm::any_of(result.sizes, [&](const auto &size) {
+                        return given[size.first] && double(size.second) == tokens[at + 1].values[0];
+                      });
     if (limitsSize)
       continue;
     // "of 5000 positive floats": what they are, not which of them
@@ -194,7 +196,8 @@ llvm::Error Reader::checkWords() {
         !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // "FFTs followed by a filter"
-    size_t before = at - (at > 0 && (tokens[at - 1].raw == "a" || tokens[at - 1].raw == "an" || tokens[at - 1].raw == "the"));
+    size_t before =
+        at - (at > 0 && (tokens[at - 1].raw == "a" || tokens[at - 1].raw == "an" || tokens[at - 1].raw == "the"));
     bool follows = before > 1 && tokens[before - 1].raw == "by" && tokens[before - 2].raw == "followed";
     if (follows && token.raw.size() > 2 && (!filler || index.names(token.text)))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
@@ -221,7 +224,8 @@ llvm::Error Reader::checkWords() {
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
     if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
-    // Such words do not qualify what is known by others: "the timestamps are in order", "the first where the mask is set".
+    // Such words do not qualify what is known by others: "the timestamps are in order", "the first where the mask is
+    // set".
     static const std::set<StringRef> ordinals = {"first", "second", "other"};
     bool isLoose = recalled && !isNamed && (ordinals.count(token.raw) || token.raw.back() == 's');
     if (beforeName && !isLoose && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
@@ -245,7 +249,9 @@ llvm::Error Reader::checkWords() {
     bool behindName = isLastOf(heavy.span) || llvm::any_of(stageSpans, isLastOf);
     // "median latency of 5000 requests", "peak load among 1M samples": what is measured
     static const std::set<StringRef> ofData = {"of", "among", "over", "in", "from", "across", "out", "within"};
-    bool isMeasured = behindName && (heavy.op->group == "Reductions" || heavy.op->group == "Sorting" || heavy.op->group == "Row- and column-wise") &&
+    bool isMeasured = behindName &&
+                      (heavy.op->group == "Reductions" || heavy.op->group == "Sorting" ||
+                       heavy.op->group == "Row- and column-wise") &&
                       at + 1 < tokens.size() && ofData.count(tokens[at + 1].raw) && !index.names(token.text);
     if (isMeasured) {
       result.ignored.push_back(token.raw);
@@ -256,7 +262,8 @@ llvm::Error Reader::checkWords() {
       return refuse("what is meant by '" + tokens[at - 1].raw + " " + token.raw + "' is not clear");
     // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
     // Barnes-Hut", "heat equation with variable diffusivity".
-    if (((behindName && (!recalled || isNamed)) || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+    if (((behindName && (!recalled || isNamed)) || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) &&
+        !isExcluded(Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
     // What is only recalled must be said in words that are known for it.

@@ -1,14 +1,14 @@
 //===- FindOperations.cpp - which operations the words of a request name --===//
 //
-// The phrases of the operations, and the ways to describe them ("means"), are looked for among the request's words. What is found is
-// weighed: rare words, nearness, what else was said and fits. Where nothing fits, the operation that is asked for in such words
-// (Recall.h) is tried.
+// The phrases of the operations, and the ways to describe them ("means"), are looked for among the request's words.
+// What is found is weighed: rare words, nearness, what else was said and fits. Where nothing fits, the operation that
+// is asked for in such words (Recall.h) is tried.
 //
 //===----------------------------------------------------------------------===//
 #include "Reader.h"
+#include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "optiml/Support/Error.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -50,9 +50,11 @@ double Reader::offers(const Operation &op) const {
       }))
     score -= 0.3;
   // "pooling of 1000 floats" is of a sequence.
-  bool hasShape = llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "2d" || token.text == "3d"; });
+  bool hasShape = llvm::any_of(
+      tokens, [](const Token &token) { return token.isShape() || token.text == "2d" || token.text == "3d"; });
   for (size_t at = 0; at + 1 < tokens.size() && !hasShape && !op.isStage; ++at)
-    if (tokens[at].isNumber() && tokens[at].values[0] >= 32 && (typeAt.count(at + 1) || tokens[at + 1].text == "sample")) {
+    if (tokens[at].isNumber() && tokens[at].values[0] >= 32 &&
+        (typeAt.count(at + 1) || tokens[at + 1].text == "sample")) {
       score += !op.sizes.empty() && op.sizes[0].name == "n" ? 0.4 : 0;
       break;
     }
@@ -88,7 +90,8 @@ std::vector<Match> Reader::allMatches() const {
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
   llvm::StringSet<> words; // of the request: most phrases have others
   for (const Token &token : tokens)
-    for (const std::string &word : {token.text, token.raw, token.spelled ? std::to_string(int64_t(token.values[0])) : token.raw})
+    for (const std::string &word :
+         {token.text, token.raw, token.spelled ? std::to_string(int64_t(token.values[0])) : token.raw})
       words.insert(word);
   auto mayMatch = [&](const std::vector<std::string> &phrase) {
     return llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
@@ -132,14 +135,23 @@ std::vector<Match> Reader::allMatches() const {
       if (isDataName(op, span))
         score -= 6;
       bool countsThings = llvm::is_contained(phrase, "#") && llvm::any_of(span.at, [&](size_t at) {
-                            bool areOperands = op.group == "Linear algebra" && tokens[at].values.size() == 1 && tokens[at].values[0] == 2;
+                            bool areOperands = op.group == "Linear algebra" && tokens[at].values.size() == 1 &&
+                                               tokens[at].values[0] == 2;
                             return tokens[at].spelled && (op.isStage || areOperands);
                           });
       // "padding 1 over a 64x64 image" divides nothing.
       size_t first = span.at.front();
-      static const std::set<StringRef> operators = {"by", "times", "multiply", "divide", "element", "subtract", "to", "add", "of"};
-      bool isValue = first > 0 && tokens[first].isNumber() && !tokens[first].spelled && index.namesValue(tokens[first - 1].text) && !isGrammar(tokens[first - 1].raw) && !operators.count(tokens[first - 1].text);
-      if (!isExcluded(span) && !countsThings && !isValue && !(phrase.size() == 1 && compares(span.at[0])))
+      static const std::set<StringRef> operators = {"by",       "times", "multiply", "divide", "element",
+                                                    "subtract", "to",    "add",      "of"};
+      bool isValue = first > 0 && tokens[first].isNumber() && !tokens[first].spelled &&
+                     index.namesValue(tokens[first - 1].text) && !isGrammar(tokens[first - 1].raw) &&
+                     !operators.count(tokens[first - 1].text);
+      // "points thrown at a square"
+      size_t last = span.at.back();
+      bool isFigure = phrase.size() == 1 && (op.name == "square" || op.name == "cube") && first > 0 &&
+                      (tokens[first - 1].raw == "a" || tokens[first - 1].raw == "unit") &&
+                      (last + 1 == tokens.size() || tokens[last + 1].raw != "of");
+      if (!isExcluded(span) && !countsThings && !isFigure && !isValue && !(phrase.size() == 1 && compares(span.at[0])))
         result.push_back({&op, span, score});
     };
     for (const std::vector<Phrases> &steps : index.means(&op))
@@ -191,17 +203,21 @@ llvm::Error Reader::useRecalled() {
         return true;
     return false;
   };
-  if (llvm::any_of(index.notWith(recalled), isSaid) || (!recalled->needs.empty() && llvm::none_of(index.needs(recalled), isSaid)) || llvm::any_of(tokens, [](const Token &t) { return t.raw == "then" || t.raw == "followed" || t.raw == "afterwards"; }))
+  if (llvm::any_of(index.notWith(recalled), isSaid) ||
+      (!recalled->needs.empty() && llvm::none_of(index.needs(recalled), isSaid)) ||
+      llvm::any_of(tokens,
+                   [](const Token &t) { return t.raw == "then" || t.raw == "followed" || t.raw == "afterwards"; }))
     return refuse("no operation is recognized");
   Match match;
   match.op = recalled;
   for (size_t at = 0; at < tokens.size(); ++at)
-    if (!used[at] && tokens[at].values.empty() && index.mentions(recalled, tokens[at].text) && isKnownFor(tokens[at].text))
+    if (!used[at] && tokens[at].values.empty() && index.mentions(recalled, tokens[at].text) &&
+        isKnownFor(tokens[at].text))
       match.span.at.push_back(at);
   for (const Match &other : allMatches())
     for (size_t at : other.span.at)
-      if (other.op != recalled && tokens[at].values.empty() && !isGrammar(tokens[at].raw) && !isKnownFor(tokens[at].text) &&
-          !vocabulary.isFiller(tokens[at].text))
+      if (other.op != recalled && tokens[at].values.empty() && !isGrammar(tokens[at].raw) &&
+          !isKnownFor(tokens[at].text) && !vocabulary.isFiller(tokens[at].text))
         return refuse("no operation is recognized");
   if (match.span.at.empty())
     return refuse("no operation is recognized");

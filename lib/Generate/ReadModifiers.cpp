@@ -111,7 +111,8 @@ void Reader::findModifiers() {
       std::optional<Span> best;
       for (const std::vector<std::string> &phrase : phrases)
         if (std::optional<Span> found = matchPhrase(tokens, at, phrase, phrase.size() > 1 ? 1 : 0, used))
-          if (!(phrase.size() == 1 && compares(at)) && !joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
+          if (!(phrase.size() == 1 && compares(at)) && !joinsOperands(*found) &&
+              (!best || found->at.size() > best->at.size()))
             best = found;
       // Row-major is what all are, and what has weights need not be weighted.
       bool isSoft = best && (name == "rowmajor" || name == "leftward" || name == "rightward" || (name == "manhattan" && tokens[best->at.back()].raw == "l1") || name == "put" || name == "call" ||

@@ -50,7 +50,9 @@ bool Reader::assignBeside(size_t at) {
   double value = tokens[at].values[0];
   // "multiply two vectors": how many there are of them
   static const std::set<StringRef> operands = {"vectors", "arrays", "matrices", "lists", "operands"};
-  for (size_t next = at + 1; tokens[at].spelled && value <= 3 && next < std::min(at + 4, tokens.size()) && tokens[next].values.empty(); ++next)
+  for (size_t next = at + 1;
+       tokens[at].spelled && value <= 3 && next < std::min(at + 4, tokens.size()) && tokens[next].values.empty();
+       ++next)
     if (operands.count(tokens[next].raw))
       return false;
   struct Candidate {
@@ -329,7 +331,9 @@ llvm::Error Reader::assignNumbers() {
   std::vector<std::string> about = vocabulary.words(heavy.op->about);
   for (size_t at = 1; at < tokens.size(); ++at)
     for (size_t word = 1; word < about.size() && tokens[at].isNumber(); ++word)
-      if (about[word] == tokens[at].raw && (about[word - 1] == tokens[at - 1].text || (at > 1 && tokens[at - 1].raw == "=" && about[word - 1] == tokens[at - 2].text)))
+      if (about[word] == tokens[at].raw &&
+          (about[word - 1] == tokens[at - 1].text ||
+           (at > 1 && tokens[at - 1].raw == "=" && about[word - 1] == tokens[at - 2].text)))
         used[at] = true;
   readCompared();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"

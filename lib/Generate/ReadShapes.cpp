@@ -226,7 +226,8 @@ llvm::Error Reader::assignShapes() {
     }
     // "squash into (0, 1)" of what needs no limits
     static const std::set<StringRef> into = {"into", "to", "in", "between", "range", "interval"};
-    if (!taken && tokens[at].text == "interval" && heavy.op->says.empty() && reals.empty() && at > 0 && into.count(tokens[at - 1].raw))
+    if (!taken && tokens[at].text == "interval" && heavy.op->says.empty() && reals.empty() && at > 0 &&
+        into.count(tokens[at - 1].raw))
       used[at] = taken = true;
     if (!taken && tokens[at].text == "interval" &&
         StringRef(heavy.op->title)

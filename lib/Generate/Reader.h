@@ -162,8 +162,10 @@ inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabu
 
 class Reader {
 public:
-  /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found, too.
-  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr, bool isNamed = false)
+  /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
+  /// too.
+  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
+         bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
         tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
@@ -260,8 +262,8 @@ private:
   std::vector<bool> used;
   bool showsIntegers; ///< in its examples
   const Operation *recalled;
-  bool isNamed; ///< the recalled operation was recognized by its name, too
-  bool isFinal = false; ///< the refusal has a reason that another operation would have, too
+  bool isNamed;            ///< the recalled operation was recognized by its name, too
+  bool isFinal = false;    ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices
   std::vector<Modifier> modifiers;

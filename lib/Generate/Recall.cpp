@@ -3,8 +3,8 @@
 #include "EmbeddedFile.h"
 #include "optiml/Generate/Request.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Regex.h"
 #include <cmath>
@@ -17,9 +17,9 @@ static constexpr StringRef refused = "refused";
 
 /// Words that tell something, and pairs of them.
 static std::set<std::string> featuresOf(const std::vector<Token> &tokens) {
-  static const std::set<StringRef> light = {"the", "of", "for", "to", "and", "in", "on", "with", "is", "are", "be", "by",
-                                            "an",  "my", "we",  "me", "it",  "float", "double", "int", "half", "unsigned", "fp32", "fp64",
-                                            "fp16"};
+  static const std::set<StringRef> light = {"the",    "of",  "for",  "to",       "and",  "in",   "on",  "with", "is",
+                                            "are",    "be",  "by",   "an",       "my",   "we",   "me",  "it",   "float",
+                                            "double", "int", "half", "unsigned", "fp32", "fp64", "fp16"};
   std::set<std::string> result;
   std::string last;
   for (const Token &token : tokens) {
@@ -84,7 +84,8 @@ std::string Recall::guess(const std::vector<Token> &tokens) const {
     double score = 0;
     for (const std::string &feature : features)
       if (auto it = operation.counts.find(feature); it != operation.counts.end())
-        score += std::log(1 + 20 * it->second / (operation.requests + 1)) * std::log((operations.size() + 1) / spread.at(feature));
+        score += std::log(1 + 20 * it->second / (operation.requests + 1)) *
+                 std::log((operations.size() + 1) / spread.at(feature));
     if (score > first) {
       second = first;
       first = score;
@@ -95,7 +96,8 @@ std::string Recall::guess(const std::vector<Token> &tokens) const {
   if (!best || first < least || first < margin * second)
     return "";
   // "shuffle", "interleave": what nobody asked this operation for
-  const Operation *others = &*llvm::find_if(operations, [](const Operation &operation) { return operation.name == refused; });
+  const Operation *others =
+      &*llvm::find_if(operations, [](const Operation &operation) { return operation.name == refused; });
   for (const std::string &feature : features)
     if (auto it = others->counts.find(feature); it != others->counts.end())
       if (it->second > 1 && it->second > total.at(feature) / 2 && !best->counts.count(feature))
@@ -117,7 +119,8 @@ std::string optiml::gen::learnWords(StringRef lists, const Vocabulary &vocabular
       for (const std::string &feature : featuresOf(vocabulary.tokenize(groups[3])))
         ++counts[name][feature];
     }
-  std::string text = "# Written by optiml-gen --learn from test/Generate/Inputs: operation, number of requests, words with their counts.\n";
+  std::string text = "# Written by optiml-gen --learn from test/Generate/Inputs: operation, number of requests, words "
+                     "with their counts.\n";
   for (const auto &[name, features] : counts) {
     text += name + " " + std::to_string(requests[name]);
     for (const auto &[feature, count] : features)

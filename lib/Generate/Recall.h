@@ -1,8 +1,8 @@
 //===- Recall.h - in which words operations have been asked for -*- C++ -*-===//
 //
-// operations/examples.txt counts, for each operation, in how many of the known requests for it a word or two words beside each
-// other occur ("refused": in those for what the library does not hold). Where the phrases of the operations do not explain a
-// request, the operation that is asked for in such words is tried, if it is by far the likeliest one.
+// operations/examples.txt counts, for each operation, in how many of the known requests for it a word or two words
+// beside each other occur ("refused": in those for what the library does not hold). Where the phrases of the operations
+// do not explain a request, the operation that is asked for in such words is tried, if it is by far the likeliest one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_GENERATE_RECALL_H

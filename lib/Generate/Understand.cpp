@@ -101,8 +101,8 @@ llvm::Error Reader::chooseOperations() {
     size_t begin = match.first(), end = match.span.at.back() + 1;
     begin -= begin > 1 && (tokens[begin - 1].raw == "a" || tokens[begin - 1].raw == "the");
     end += end + 1 < tokens.size() && (tokens[end].raw == "of" || tokens[end].raw == "=");
-    if (match.op->isStage && match.span.at.size() == 1 && begin > 0 && tokens[begin - 1].raw == "with" && end < tokens.size() &&
-        tokens[end].isNumber() && llvm::any_of(parts, hasReals)) {
+    if (match.op->isStage && match.span.at.size() == 1 && begin > 0 && tokens[begin - 1].raw == "with" &&
+        end < tokens.size() && tokens[end].isNumber() && llvm::any_of(parts, hasReals)) {
       taken[match.first()] = true;
       continue;
     }
@@ -335,7 +335,10 @@ llvm::Expected<Understood> Reader::read() {
   for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
     for (size_t at = 0; at < tokens.size(); ++at)
       if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used);
-          span && !(span->at.size() == 2 && tokens[at].raw == "each" && tokens[span->at[1]].raw == "other") && llvm::none_of(llvm::ArrayRef(tokens).slice(at, span->at.back() - at), [](const Token &t) { return t.isNumber() && !t.spelled; }) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
+          span && !(span->at.size() == 2 && tokens[at].raw == "each" && tokens[span->at[1]].raw == "other") &&
+          llvm::none_of(llvm::ArrayRef(tokens).slice(at, span->at.back() - at),
+                        [](const Token &t) { return t.isNumber() && !t.spelled; }) &&
+          !(llvm::is_contained(phrase, "matrix") && isElementwise))
         return isFinal = true, refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())

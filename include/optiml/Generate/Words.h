@@ -39,7 +39,8 @@ struct Span {
 class Vocabulary {
 public:
   /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown:
-  /// phrase, …", "set s: word, …", "idle: phrase, …", "telling: word, …", "data: word, …", "qualifier: word, …", "blas: name, …".
+  /// phrase, …", "set s: word, …", "idle: phrase, …", "telling: word, …", "data: word, …", "qualifier: word, …", "blas:
+  /// name, …".
   static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
   static const Vocabulary &builtin();
 
