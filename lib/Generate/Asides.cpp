@@ -53,6 +53,13 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   static const llvm::Regex input("^[ \n]*(sample )?inputs?( is)? ?[:=]? ?([a-z] ?= ?)?\\[[-0-9]", llvm::Regex::IgnoreCase),
       output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
   std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
+  static const llvm::Regex overIndex("(sum|summation) over (all )?([ijk])( of|:)? +([a-z]+\\[)",
+                                     llvm::Regex::IgnoreCase);
+  static const llvm::Regex inWords("(^|[^A-Za-z0-9_])([a-z]) (minus|plus) ([0-9.]+) ?[*]? ?([a-z])($|[ ,;.])");
+  llvm::SmallVector<StringRef, 8> parts;
+  if (inWords.match(assigned, &parts)) // "y minus 2 x"
+    assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
+  assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;
@@ -102,6 +109,20 @@ static std::string tenths(std::string text) {
   return intervals.sub("a histogram between " + groups[1].str() + " and " + groups[6].str() + ", with " + bins + " bins,", text);
 }
 
+/// "how often each value from 0 to 255 occurs" counts in 256 bins.
+static std::string binsOfValues(std::string text) {
+  static const llvm::Regex range(
+      "(each|every|all|possible) ([a-z]+ "
+      "){0,2}(values?|levels?|intensit(y|ies)|numbers?|digits?|scores?|grades?|labels?|keys?|bytes?),? "
+      "*\\(?(from |between |in |of |in the range )?(the range )?[[]?0 ?(\\.\\.+|to|and|-|,|through) ?([0-9]+)[])]?");
+  static const llvm::Regex counts("how (often|many)|count|histogram|frequenc|occur");
+  llvm::SmallVector<StringRef, 8> groups;
+  unsigned last = 0;
+  if (!counts.match(text) || !range.match(text, &groups) || groups[8].getAsInteger(10, last))
+    return text;
+  return range.sub("\\1 value, " + std::to_string(last + 1) + " bins,", text);
+}
+
 /// "dropout p=0.1" drops a tenth.
 static std::string keepProbability(std::string text) {
   static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
@@ -113,13 +134,15 @@ static std::string keepProbability(std::string text) {
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = tenths(withoutExamples(request));
+  std::string text = binsOfValues(tenths(callsInWords(withoutExamples(request))));
   struct Rule {
     StringRef pattern, by;
   };
   static const Rule rules[] = {
       // "[1, 2, 3] -> [1, 3, 6]"
       {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
+      {"^(and|or|xor) (two|the two|both) ", "bitwise \\1 of \\2 "},
+      {"(^|[^0-9.^e])([0-9]+)\\.0+($|[^0-9.a-z])", "\\1\\2\\3"},
       // Fortran's types
       {"(^|[^a-z0-9_])(real ?(\\* ?8|\\((kind ?= ?)?8\\))|real64)", "\\1double"},
       {"(^|[^a-z0-9_])(real ?(\\* ?4|\\((kind ?= ?)?4\\))|real32)", "\\1float"},
@@ -128,7 +151,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"complex ?\\* ?16", "complex double"},
       {"complex ?\\* ?8", "complex float"},
       {"backwards? (dft|fft|fourier|discrete|fast|transform)", "inverse \\1"},
-      {"(^|[^a-z0-9_])(global|overall|grand) (sum|total|min|max|minimum|maximum|mean|average|product)($|[^a-z ]| (of|over))",
+      {"(^|[^a-z0-9_])(global|overall|grand) (sum|total|min|max|minimum|maximum|mean|average|product)($|[^a-z ]| "
+       "(of|over))",
        "\\1\\3\\4"},
       // "O(n log n)", "O(n^2)"
       {"(^|[^a-z0-9_])(in )?o\\([^()]*\\)( time| work| steps| memory)?", "\\1 "},
@@ -150,12 +174,15 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])third[- ](largest|biggest|highest|greatest|max|maximum|smallest|lowest|least|min|minimum)",
        "\\1 3rd \\2"},
       // "For my project I need ...", "..., for a CUDA class"
-      {"^(for|in) (a|an|my|our|the|some) [a-z -]*(code|project|class|course|homework|simulation|application|app|solver|pipeline|game|demo|"
+      {"^(for|in) (a|an|my|our|the|some) [a-z "
+       "-]*(code|project|class|course|homework|simulation|application|app|solver|pipeline|game|demo|"
        "paper|thesis|assignment|benchmark|package|study)(,| i | we | please | write )",
        "\\4 "},
-      {",? for (my|our|an?) [a-z -]*(class|course|homework|demo|assignment|project|lecture|tutorial|thesis|paper|benchmark)($|[.,;])",
+      {",? for (my|our|an?) [a-z "
+       "-]*(class|course|homework|demo|assignment|project|lecture|tutorial|thesis|paper|benchmark)($|[.,;])",
        "\\3"},
-      {"(^|[^a-z0-9_])(gpt|llama|resnet|vgg|yolo|efficientnet|mobilenet|densenet|inception|bert|t5|gemma|qwen|mistral|phi)[- ]?v?[0-9]+"
+      {"(^|[^a-z0-9_])(gpt|llama|resnet|vgg|yolo|efficientnet|mobilenet|densenet|inception|bert|t5|gemma|qwen|mistral|"
+       "phi)[- ]?v?[0-9]+"
        "(\\.[0-9]+)?b?($|[^a-z0-9.])",
        "\\1\\4"},
       {"(^|[^a-z0-9_])u-net", "\\1unet"},
@@ -165,7 +192,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(mean|average|max)[- ]?pool(ing)? (over|across) (the )?([0-9]+ )?(tokens|time ?steps|positions)",
        "\\1 of each column over \\5 rows"},
       {"(top[- ]?[0-9]+) (gating|routing|selection)", "\\1"},
-      {"square ((half|single|double)[- ]precision |float |double |int |half |dense )?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
+      {"square ((half|single|double)[- ]precision |float |double |int |half |dense "
+       ")?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
        "]| [^e])",
        "\\1\\3\\5"},
       {"(^|[^a-z])logit of", "\\1logit function of"},
@@ -184,14 +212,16 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z-])(partially |fully )?pivoted", "\\1unofferedoption"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
       // "1 where it is above, else 0"
-      {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) (.*)(larger|greater|bigger|higher|more) than",
+      {"(write|give|put|output|return|set|store)s? (a |an )?(1|one) (for|where|if|when|at) "
+       "(.*)(larger|greater|bigger|higher|more) than",
        "1 where above \\5"},
       {"(and |, )?(otherwise|else|elsewhere)( to| is)? *(0|zero)", " "},
       {"(and |, )?(0|zero) (otherwise|else|elsewhere)", " "},
       {"(^|[^a-z0-9_.])1 (where|if|when) ", "\\1 \\2 "},
       {"(^|[^a-z0-9_.])(give|write|output|put|return|be|is)s? 1 for ", "\\1 for "},
       {"(^|[^a-z0-9_])a\\*( search| algorithm| path|$|[.,;])", "\\1astar\\2"},
-      {"(^|[^a-z0-9_])(minimum|maximum|min|max|smallest|largest|sum|product)( values?)?( of| from| among| over)*( all)?( the)?( values| "
+      {"(^|[^a-z0-9_])(minimum|maximum|min|max|smallest|largest|sum|product)( values?)?( of| from| among| over)*( "
+       "all)?( the)?( values| "
        "elements| numbers)?( from| at| in| with)*( indices| indexes| positions| index)? (0|1|the first) "
        "(through|to|up to|until|thru) (i|k|itself)($|[^a-z0-9_])",
        "\\1prefix \\2 "},
@@ -207,7 +237,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        ")?stability)",
        " "},
       {"(^|[^a-z0-9_])radix[- ]?[0-9]+", "\\1"},
-      {"(sum|total|mean|average|maximum|max|minimum|min|norm|variance|deviation|product)(s?) of the ([0-9]+) (rows|columns)",
+      {"(sum|total|mean|average|maximum|max|minimum|min|norm|variance|deviation|product)(s?) of the ([0-9]+) "
+       "(rows|columns)",
        "\\1\\2 of each of the \\3 \\4"},
       {"sum of (all )?(the )?(elements|values|numbers)? ?from (i|its index|its position) (on|onwards?|to the end)",
        "suffix sum"},
@@ -223,7 +254,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},
       {"(median|box|gaussian)( filter| blur)? 3 ?x ?3($|[^0-9])", "\\1 filter 3x3\\3"},
       {"(^|[^a-z0-9_])mc (pi|option|estimate)", "\\1monte carlo \\2"},
-      {"(^|[^a-z0-9_])2 (sorted |float |double |int |unsigned |half |integer |dense |equal |real )?(arrays|vectors|matrices|lists|images|inputs|tensors)", "\\1two \\2\\3"},
+      {"(^|[^a-z0-9_])2 (sorted |float |double |int |unsigned |half |integer |dense |equal |real "
+       ")?(arrays|vectors|matrices|lists|images|inputs|tensors)",
+       "\\1two \\2\\3"},
       {" *== *(-?[0-9])", " equal to \\1"},
       // "the largest 16 values", "the 7-point moving average", "(64x32) * (32x16)", "A = L L^T", "from 100 -> 50 units"
       {"(^|[^a-z0-9_])(largest|biggest|highest|greatest|smallest|lowest) ([0-9]+) "
@@ -233,28 +266,62 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"\\(? *([0-9]+ *x *[0-9]+) *\\) *[*@] *\\(? *([0-9]+ *x *[0-9]+) *\\)?", " matrix multiply \\1 and \\2 "},
       {"(^|[^a-z0-9_])(l *\\*? *l\\^t *= *a|a *= *l *\\*? *l\\^t)($|[^a-z0-9_])", "\\1 cholesky \\3"},
       {"(^|[^a-z0-9_])(l *\\*? *u *= *a|a *= *l *\\*? *u)($|[^a-z0-9_])", "\\1 lu decomposition \\3"},
-      {"adaptive (average|avg|mean|max) pool(ing)?( 2d)?( layer)? to( an?| size)? 1 ?x ?1( output)?", "global \\1 pooling"},
+      {"adaptive (average|avg|mean|max) pool(ing)?( 2d)?( layer)? to( an?| size)? 1 ?x ?1( output)?",
+       "global \\1 pooling"},
       {"group_?norm ?\\( *([0-9]+) *, *([0-9]+) *\\)", "group norm with \\1 groups, \\2 channels"},
       {"(batch|instance)_?norm(2d)? ?\\( *([0-9]+) *\\)", "\\1 norm with \\3 channels"},
       {"(max|min|average|mean|avg)[- ]?pool(ing)? (of|over|on) ([0-9][0-9,.kme^]*( million| thousand)?) "
        "(floats?|doubles?|samples?|elements?|values?|halfs?)",
        "1d \\1 pooling of \\4 \\6"},
       // Where results go, and what is false where it is not true.
-      {",?( and)? (store|save|write|put|record|place) (the |all |each |its |your )*(results?|counts?|output|answers?|sums?|ranks?|values?) "
-       "(back )?(in|into|to) (the )?(vector |array |matrix |variable |list )?[\"'`]?(bins|output|out|result|results|ranks|hull|mask|counts|[a-z])"
+      {",?( and)? (store|save|write|put|record|place) (the |all |each |its |your "
+       ")*(results?|counts?|output|answers?|sums?|ranks?|values?) "
+       "(back )?(in|into|to) (the )?(vector |array |matrix |variable |list "
+       ")?[\"'`]?(bins|output|out|result|results|ranks|hull|mask|counts|[a-z])"
        "[\"'`]?($|[.,;])",
        "\\10"},
       {",? (and )?(return )?false otherwise", ""},
-      {"(each|every) (pixel|cell|element|point|value) (of [a-z`]+ )?(is|will be|becomes|gets) (replaced (by|with) )?(a |the )?weighted sum of "
+      {"(each|every) (pixel|cell|element|point|value) (of [a-z`]+ )?(is|will be|becomes|gets) (replaced (by|with) )?(a "
+       "|the )?weighted sum of "
        "(its|the) [a-z ]*neighbou?r[a-z]*( pixels| values)?",
        " "},
+      {"(double|half|float) time($|[^a-z])", "\\1 \\2"},
       {"returns? true (if|when|iff)", "whether"},
+      {"(take|takes|taking) (the |its |their )?roots?($|[^a-z])", "sqrt\\3"},
+      {"hal(ve|f|ves|ving) (the )?(resolution|size) of", "downsample"},
+      {"cosine (of )?(the|their) (enclosed )?angle", "cosine similarity"},
+      {"(to|with|of|by|is|from|between|and|value|than|above|below) minus (one|1)($|[^a-z0-9])", "\\1 -1\\3"},
+      {"(to|with|of|by|is|from|between|and|value|than|above|below) (minus|negative) ([0-9])", "\\1 -\\3"},
+      {"(image|images|input|inputs|tensor|photo|picture) (to|into|giving|producing|yielding) ([0-9]+) (output "
+       ")?(channels|features|feature maps|filters)",
+       "\\1 \\3 output \\5"},
+      {"which (one )?(is|are|was) the (highest|largest|biggest|greatest|smallest|lowest|maximum|minimum) "
+       "(value|number|element|entry)",
+       "the \\3 \\4"},
+      {"(^|[^a-z])(entry by entry|value by value|item by item|number by number|component by component|position by "
+       "position|term by term|pixel by pixel|place by place|index by index|slot by slot)($|[^a-z])",
+       "\\1elementwise\\3"},
+      {",? *(which|that|and)? *(is|are|need|does|do|must)? *(not|no)( be)?( necessarily| always)?( an?)? powers? of "
+       "(2|two)",
+       " "},
+      {"(into|as) (a )?(lower triangular )?(matrix |factor )?[a-z]( times| and)? (its |the )(own )?transposed?",
+       "cholesky"},
+      {"(that |which )?(are |is |do |does )?(differ(s|ing)?|different|distinct) from (0|zero)($|[^.0-9])",
+       "nonzero\\6"},
+      {"(that |which )?(are |is )?(not (equal to )?|unequal to |other than |!= ?)(0|zero)($|[^.0-9])", "nonzero\\6"},
+      {"(^|[^0-9])(0 ?[-/] ?1|0 (or|and) 1) (targets?|labels?|mask|flags?|classes)", "\\1\\4"},
+      {"(^|[^a-z])add(s|ing|ed)?( them| these| those| everything| it| the results?| the products?)?( all)? "
+       "(up|together)($|[^a-z])",
+       "\\1sum\\4\\6"},
       {"[a-z] is an? (0[-/]1|0/1|binary|zero-one) matrix", " "},
-      {"(between|from|in) (-?[0-9.]+) (and|to) (-?[0-9]+\\.?[0-9]*),? *\\(?(both )?inclusive(ly)?\\)?", "\\1 \\2 \\3 \\4"},
+      {"(between|from|in) (-?[0-9.]+) (and|to) (-?[0-9]+\\.?[0-9]*),? *\\(?(both )?inclusive(ly)?\\)?",
+       "\\1 \\2 \\3 \\4"},
       {"(^|[^a-z0-9_])sparse (csr |coo |csc )?matrices", "\\1two sparse matrix"},
       {"([0-9]+) (input|in) (and|,) ([0-9]+) (output|out) (channels|features|units|neurons|filters)",
        "\\1 input \\6, \\4 output \\6"},
-      {"(,? (and|or))? ?(a )?(0|zero) (for|in) (the rest|all (the )?others?|the others?|every(thing)? else|all (the )?other (elements|values))", " "},
+      {"(,? (and|or))? ?(a )?(0|zero) (for|in) (the rest|all (the )?others?|the others?|every(thing)? else|all (the "
+       ")?other (elements|values))",
+       " "},
       {"(row|column) (number|index|position) (of|where)", "index \\3"},
       {"(as|into|form) (l *\\*? *l\\^t|ll\\^t|l \\* l')($|[^a-z0-9_])", "cholesky \\3"},
       {"multipl[a-z]* (.*) by pi ?/ ?180", "\\1 degrees to radians "},
@@ -282,18 +349,24 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(upper|third) quartile", "75th percentile"},
       {"to the (third power|power of three)", "to the power of 3"},
       // "an array containing 1000 floats", "times the transpose of a 64x256 matrix", "2^x"
-      {"(containing|that contains?|which contains?|holding|that holds?|comprising|consisting of) (exactly |about )?([0-9]+[0-9,.^a-z]* [a-z])",
+      {"(containing|that contains?|which contains?|holding|that holds?|comprising|consisting of) (exactly |about "
+       ")?([0-9]+[0-9,.^a-z]* [a-z])",
        "of \\3"},
-      {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)", "\\1 b transposed \\5"},
-      {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ", "a transposed \\2\\3 matrix times "},
+      {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)",
+       "\\1 b transposed \\5"},
+      {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ",
+       "a transposed \\2\\3 matrix times "},
       {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
       // "a third-degree polynomial", "the distinct values in sorted order", "a single tridiagonal system"
-      {"(third|3rd|3)[- ](degree|order) polynomials?|polynomials? of (degree (3|three)|third degree)", "cubic polynomial"},
+      {"(third|3rd|3)[- ](degree|order) polynomials?|polynomials? of (degree (3|three)|third degree)",
+       "cubic polynomial"},
       {"(distinct|unique|different)( values| elements| numbers)?([a-z0-9 ]*) in (sorted|ascending|increasing) order",
        "unique\\2\\3"},
-      {"(^|[^a-z0-9_])(a single|just one|only one) (tridiagonal|linear|dense|system|matrix|image|problem)", "\\1one \\3"},
+      {"(^|[^a-z0-9_])(a single|just one|only one) (tridiagonal|linear|dense|system|matrix|image|problem)",
+       "\\1one \\3"},
       // "above 0.5 to 1 and all others to 0"
-      {"(to|with|become|are|is) (1|one)( and|,| and set)* (all |every |the )*(others?|rest|remaining)( elements| values| ones)?( "
+      {"(to|with|become|are|is) (1|one)( and|,| and set)* (all |every |the )*(others?|rest|remaining)( elements| "
+       "values| ones)?( "
        "to| become| are)? (0|zero)",
        "\\1 1"},
       // "The kernel is launched with at least as many threads as values in x."
@@ -314,6 +387,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {" <= *(-?[0-9])", " notmore \\1"},
       {" > *(-?[0-9])", " above \\1"},
       {" < *(-?[0-9])", " below \\1"},
+      {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
+      {"(^|[^a-z0-9_])x *@ *w(\\^t)? *\\+ *b", "\\1x*w\\2 + b"},
       // "x W^T + b"
       {"(^|[^a-z0-9_])(x *\\*? *w|w *\\*? *x) *\\+ *b($|[^a-z0-9_])", "\\1 matmul + bias \\3"},
       {"(^|[^a-z0-9_])x *\\*? *w\\^t *\\+ *b($|[^a-z0-9_])", "\\1 matmul with second matrix transposed + bias \\2"},
@@ -339,12 +414,15 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(layer|rms) ?norm ?\\( *([0-9]+)", "\\1norm ( hidden size \\2"},
       // "keepdim=True", "unreachable ones get -1", "b [256]" that is added
       {"return_(inverse|counts?|index|indices) *= *true", "unofferedoption"},
+      {",? *(descending|reverse|exclusive|inclusive|causal|inverse|bidirectional|unbiased|inplace|ascending) *= *true",
+       " , \\1 "},
+      {",? *is_causal *= *true", " , causal "},
+      {",? *largest *= *false", " , smallest "},
       {",? *[a-z_]+ *= *(false|true|none)($|[^a-z])", "\\2"},
       {"(,|;|and)? *unreachable [^.;,]*", " "},
       // "x W + bias"
       {"(^|[^a-z0-9_])x +w($|[^a-z0-9_])", "\\1 matmul \\2"},
       // "A.T @ B"
-      {"([a-z])\\.t($|[^a-z0-9_])", "\\1^t\\2"},
       {"([])a-z]) *@ *([[(a-z])", "\\1 matmul \\2"},
       {"(^|[^a-z0-9_])(one|1|single)[- ]dimension(s|al)?($|[^a-z])", "\\1 1d \\4"},
       {"(^|[^a-z0-9_])1080p", "\\1 1920x1080"},

@@ -15,6 +15,10 @@ bool examplesAreIntegers(llvm::StringRef text);
 
 /// `text` (lower case) without examples with their inputs and outputs, complexities, ranges of indices and versions,
 /// and with the names of picture formats as sizes.
+/// "300 students with 40 marks each": a matrix, and "each student" is a row; the same text where nothing is said so.
+std::string groupsAsRows(llvm::StringRef request);
+/// Functions of libraries with short names ("np.linalg.inv") in words.
+std::string callsInWords(llvm::StringRef text);
 std::string withoutAsides(llvm::StringRef text);
 
 /// `text` (lower case) with numbers of several words, and ranks ("the sixth power"), in digits.

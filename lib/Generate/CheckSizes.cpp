@@ -85,6 +85,10 @@ llvm::Error Reader::checkSizes() {
     // "10000 nodes and 50000 edges" are 5 edges each.
     if (int64_t total = size.total.empty() ? 0 : result.sizes[size.total];
         total > 0 && given[size.name] && value >= total) {
+      // "100000 vertices, 1M edges" are a million.
+      constexpr int64_t mega = 1 << 20;
+      if (value % total && value % mega == 0 && value / mega * 1000000 % total == 0)
+        value = value / mega * 1000000;
       if (value % total)
         return refuse(heavy.op->name + " takes a number of " + size.words[0] + "s that is a multiple of " + size.total +
                       " (the same number each), not " + std::to_string(value));

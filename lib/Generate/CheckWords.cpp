@@ -47,7 +47,45 @@ unsigned Reader::countInputs() const {
   return heavy.op->says.empty() ? count : 0;
 }
 
+/// "the seven-point stencil", "relu capped at six": a number that is part of what is computed.
+bool Reader::isNamedNumber(int64_t value) const {
+  auto names = [&](const Operation &op) { return StringRef(op.name).contains(std::to_string(value)); };
+  return names(*heavy.op) || llvm::any_of(result.before, [&](const Stage &stage) { return names(*stage.operation); }) ||
+         llvm::any_of(result.after, [&](const Stage &stage) { return names(*stage.operation); });
+}
+
+/// "1M words": what a number counts, whatever it is called.
+bool Reader::isUnit(size_t at) const {
+  size_t number = at - 1;
+  while (number < at && number > 0 && typeAt.count(number))
+    --number;
+  StringRef word = tokens[at].raw;
+  static const std::set<StringRef> ofNumbers = {"digits", "bits", "dimensions", "decimals", "letters", "passes"};
+  return at > 0 && !ofNumbers.count(word) && !tokens[number].values.empty() && !tokens[number].spelled &&
+         used[number] && word.ends_with("s") && !word.ends_with("ss") && word.size() > 3;
+}
+
+/// "y = 2 A x - y", where no product was understood: an equation of more arrays than are read.
+bool Reader::hasEquationLeft() const {
+  static const std::set<StringRef> ends = {",", ".", ";", "with", "for", "where", "of", "in", "and", "on"};
+  auto isVariable = [&](size_t at) { return tokens[at].raw.size() == 1 && llvm::isAlpha(tokens[at].raw[0]); };
+  for (size_t at = 1; at + 1 < tokens.size() && heavy.op->says.empty(); ++at) {
+    if (tokens[at].raw != "=" || !isVariable(at - 1))
+      continue;
+    std::set<std::string> variables;
+    for (size_t next = at + 1; next < tokens.size() && !ends.count(tokens[next].raw); ++next)
+      if (isVariable(next) && !used[next])
+        variables.insert(tokens[next].raw);
+    if (variables.size() > countInputs())
+      return true;
+  }
+  return false;
+}
+
 llvm::Error Reader::checkWords() {
+  if (hasEquationLeft())
+    return refuse("the equation is not understood");
+  unsigned unknown = 0;
   for (size_t at = 0; at < tokens.size(); ++at) {
     const Token &token = tokens[at];
     if (used[at] || token.raw == "/" || token.isShape() || (token.isNumber() && !token.spelled))
@@ -116,20 +154,31 @@ llvm::Error Reader::checkWords() {
             llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
             [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
       continue; // "a*b + c of three arrays"
-    if (token.spelled && !filler &&
-        !StringRef(heavy.op->name).contains(std::to_string(int64_t(token.values[0])))) // stencil-7point
+    bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
+                       return given[size.first] && double(size.second) == token.values[0];
+                     });
+    if (saidAgain) // "by itself ten times, that is its 10th power"
+      continue;
+    if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
       return refuse("what '" + token.raw + "' counts is not clear");
-    bool known = index.mentions(heavy.op, token.text);
+    bool known = index.mentions(heavy.op, token.text) || (isKnownFor(token.text) && !isManner(at));
     for (const auto *stages : {&result.before, &result.after})
       for (const Stage &stage : *stages)
         known |= index.mentions(stage.operation, token.text);
     static const std::set<StringRef> counts = {"count", "counting"};
     bool asksHowMany = counts.count(token.raw) || (token.raw == "many" && at > 0 && tokens[at - 1].raw == "how") || (token.raw == "number" && token.text == "count" && !countsSize(at));
+    // "at most 500 iterations"
+    bool limitsSize = (token.raw == "notmore" || token.raw == "notless") && at + 1 < tokens.size() &&
+                      tokens[at + 1].isNumber() && llvm::any_of(result.sizes, [&](const auto &size) {
+                        return given[size.first] && double(size.second) == tokens[at + 1].values[0];
+                      });
+    if (limitsSize)
+      continue;
     // "of 5000 positive floats": what they are, not which of them
     static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
     bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&
                          at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
-    if (describesData)
+    if (describesData || (isUnit(at) && !known))
       continue;
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
@@ -145,6 +194,12 @@ llvm::Error Reader::checkWords() {
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (steps.count(token.text) && !ofStage && at > 0 && tokens[at - 1].raw == "then" &&
         !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), at))
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "FFTs followed by a filter"
+    size_t before =
+        at - (at > 0 && (tokens[at - 1].raw == "a" || tokens[at - 1].raw == "an" || tokens[at - 1].raw == "the"));
+    bool follows = before > 1 && tokens[before - 1].raw == "by" && tokens[before - 2].raw == "followed";
+    if (follows && token.raw.size() > 2 && (!filler || index.names(token.text)))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     if (filler || known)
       continue;
@@ -169,7 +224,11 @@ llvm::Error Reader::checkWords() {
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
     if (isProcess && at > 0 && llvm::is_contained(heavy.span.at, at - 1))
       return refuse("'" + tokens[at - 1].raw + " " + token.raw + "' is not in the library");
-    if (beforeName && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
+    // Such words do not qualify what is known by others: "the timestamps are in order", "the first where the mask is
+    // set".
+    static const std::set<StringRef> ordinals = {"first", "second", "other"};
+    bool isLoose = recalled && !isNamed && (ordinals.count(token.raw) || token.raw.back() == 's');
+    if (beforeName && !isLoose && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // "sort, then scan": a step of its own that was not understood
     bool isStep = at + 1 < tokens.size() && tokens[at + 1].raw == "then" &&
@@ -181,21 +240,35 @@ llvm::Error Reader::checkWords() {
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // A word of another operation's name that this one has no use for: that one may be meant ("matrix times its
     // transpose").
-    if (const Operation *other = otherMeaning(at); other && !isDataName(*other, Span{{at}}))
+    if (const Operation *other = recalled ? nullptr : otherMeaning(at); other && !isDataName(*other, Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear (" + other->name +
                     "?)");
     auto isLastOf = [&](const Span &span) { // a word between those of a name ("the closest obstacle point") is none
       return at > 0 && !span.at.empty() && *llvm::max_element(span.at) == at - 1;
     };
     bool behindName = isLastOf(heavy.span) || llvm::any_of(stageSpans, isLastOf);
+    // "median latency of 5000 requests", "peak load among 1M samples": what is measured
+    static const std::set<StringRef> ofData = {"of", "among", "over", "in", "from", "across", "out", "within"};
+    bool isMeasured = behindName &&
+                      (heavy.op->group == "Reductions" || heavy.op->group == "Sorting" ||
+                       heavy.op->group == "Row- and column-wise") &&
+                      at + 1 < tokens.size() && ofData.count(tokens[at + 1].raw) && !index.names(token.text);
+    if (isMeasured) {
+      result.ignored.push_back(token.raw);
+      continue;
+    }
     static const std::set<StringRef> leavesOut = {"without", "excluding", "except"};
     if (at > 0 && leavesOut.count(tokens[at - 1].raw) && !index.isKnown(token.text))
       return refuse("what is meant by '" + tokens[at - 1].raw + " " + token.raw + "' is not clear");
     // What stands right behind the name, or is said to be done with it, has a meaning that would be lost: "N-body with
     // Barnes-Hut", "heat equation with variable diffusivity".
-    if ((behindName || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) && !isExcluded(Span{{at}}))
+    if (((behindName && (!recalled || isNamed)) || isManner(at)) && !vocabulary.isData(token.raw) && !isLabel(at) &&
+        !isExcluded(Span{{at}}))
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     result.ignored.push_back(token.raw);
+    // What is only recalled must be said in words that are known for it.
+    if (recalled && !isNamed && ++unknown > 1)
+      return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
   }
   return llvm::Error::success();
 }

@@ -93,12 +93,20 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
   static const llvm::Regex applied("(^|[^A-Za-z0-9_])([a-z] *= *[A-Z](\\^T)?)([xuv]($|[^A-Za-z0-9_]))"), // "y = Ax"
       vector("(^|[^A-Za-z0-9_])[A-Z](\\^T|\\.T) *(times|by|\\*|@) *(a |the )?vector($|[^A-Za-z0-9_])");  // "A^T times a
                                                                                                          // vector"
-  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|b|β|[0-9.]+) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
-      plusTarget("(^|[^A-Za-z0-9_])([Cc] *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *|y *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *)([Cy])($|[^A-Za-z0-9_*])"),
-      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β|[0-9.]+) *[*·]? *y($|[^A-Za-z0-9_])");
+  static const llvm::Regex scaled("(^|[^A-Za-z0-9_])[Cc] *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ "
+                                  "*(beta|b|β|-?[0-9.]+) *[*·]? *[Cc]($|[^A-Za-z0-9_])"),
+      plusTarget("(^|[^A-Za-z0-9_])([Cc] *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *|y *(=|:=|<-) "
+                 "*(alpha|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *)([Cy])($|[^A-Za-z0-9_*])"),
+      scaledVector("(^|[^A-Za-z0-9_])y *(=|:=|<-) *(alpha|a|α|[0-9.]+) *[*·]? *A *[*@·]? *x *\\+ *(beta|b|β|-?[0-9.]+) "
+                   "*[*·]? *y($|[^A-Za-z0-9_])");
   static const llvm::Regex untargeted("(^|[^A-Za-z0-9_=*] *)((alpha|[0-9.]+) *[*·]? *A *[*@·]? *B *\\+ *(beta|[0-9.]+) *[*·]? *C($|[^A-Za-z0-9_]))");
   if (!scaled.match(text) && untargeted.match(text) && !text.contains('='))
     return matrixProductsInWords(untargeted.sub("\\1C = \\2", text));
+  static const llvm::Regex minusTarget(
+      "([Cy] *(=|:=|<-) *(alpha|[0-9.]+) *[*·]? *A *[*@·]? *[Bx]) *- *([0-9.]+)? *[*·]? *([Cy])($|[^A-Za-z0-9_*])");
+  if (minusTarget.match(text, &sides)) // "y = 2 A x - y"
+    return matrixProductsInWords(
+        minusTarget.sub("\\1 + -" + (sides[4].empty() ? std::string("1") : sides[4].str()) + " * \\5\\6", text));
   if (plusTarget.match(text)) // "y = 2 A x + y"
     return matrixProductsInWords(plusTarget.sub("\\1\\2 1 * \\7\\8", text));
   // "C = 2 A B + 0.5 C" names the scalars' values.
@@ -106,7 +114,9 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
     llvm::SmallVector<StringRef, 8> parts;
     if (!formula->match(text, &parts))
       continue;
-    auto valueOf = [&](StringRef scalar) { return llvm::isDigit(scalar[0]) ? " = " + scalar.str() : std::string(); };
+    auto valueOf = [&](StringRef scalar) {
+      return llvm::isDigit(scalar.back()) ? " = " + scalar.str() : std::string();
+    };
     return formula->sub("\\1 " + std::string(name) + " with alpha" + valueOf(parts[3]) + " and beta" + valueOf(parts[4]) +
                             " \\5",
                         text);

@@ -149,5 +149,12 @@ std::string optiml::gen::numeralsInDigits(StringRef text) {
     copied = endOf(next - 1);
     at = next - 1;
   }
-  return result + text.substr(copied).str();
+  result += text.substr(copied).str();
+  // "a three by three window"
+  for (auto [word, digits] : {std::pair("two", "2x2"), std::pair("three", "3x3"), std::pair("four", "4x4"),
+                              std::pair("five", "5x5"), std::pair("seven", "7x7")})
+    for (std::string between : {" by ", "-by-", " x "})
+      for (size_t at; (at = result.find(word + between + word)) != std::string::npos;)
+        result.replace(at, 2 * strlen(word) + between.size(), digits);
+  return result;
 }

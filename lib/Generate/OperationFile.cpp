@@ -140,6 +140,9 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
       std::replace(type.begin(), type.end(), '_', ' ');
   } else if (first == "not")
     llvm::append_range(op.notWith, list(value, ","));
+  else if (first == "means")
+    for (const std::string &way : list(value, "|"))
+      op.means.push_back(list(way, ";"));
   else if (first == "needs")
     op.needs = list(value, ",");
   else if (first == "size")

@@ -18,18 +18,28 @@ bool optiml::gen::isGrammar(StringRef word) {
   return words.count(word) != 0;
 }
 
+static bool says(const Token &token, const std::string &word) {
+  return (token.text == word && (!token.isShape() || word == "interval")) ||
+         (token.isNumber() && (token.raw == word || word == "#")) || (token.isShape() && token.raw == word);
+}
+
 /// The words of a phrase close together, the first of them being any; "a vector times a sparse matrix".
-std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const {
+std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std::string> &phrase, bool isWide) const {
   Span span;
   std::vector<bool> found(phrase.size(), false);
-  for (size_t at = start; at < std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6)); ++at) {
+  size_t end = std::min(tokens.size(), start + phrase.size() + (phrase.size() == 2 ? 7 : 6));
+  for (size_t at = start; at < end; ++at) {
     const Token &token = tokens[at];
+    // What the data are does not separate the words of a description.
+    if (isWide && end < tokens.size() && end < start + 18 &&
+        (typeAt.count(at) || !token.values.empty() || vocabulary.isFiller(token.text)))
+      ++end;
     if (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then")
       return std::nullopt;
     if (token.raw == ")" && tokens[start].raw.size() == 1)
       return std::nullopt; // "exp(x) times y"
     size_t which = 0;
-    while (which < phrase.size() && (found[which] || phrase[which] == "#" || token.text != phrase[which]))
+    while (which < phrase.size() && (found[which] || !says(token, phrase[which])))
       ++which;
     if (which == phrase.size() || used[at]) {
       if (at == start)
@@ -44,11 +54,33 @@ std::optional<Span> Reader::matchInAnyOrder(size_t start, const std::vector<std:
   return std::nullopt;
 }
 
+/// "subtract the maximum, exponentiate and divide by the sum": one step after the other, over clauses.
+std::optional<Span> Reader::matchSteps(const std::vector<Phrases> &steps) const {
+  constexpr size_t apart = 12;
+  Span span;
+  for (const Phrases &step : steps) {
+    size_t begin = span.at.empty() ? 0 : span.at.back() + 1,
+           end = span.at.empty() ? tokens.size() : std::min(begin + apart, tokens.size());
+    std::optional<Span> found;
+    for (size_t at = begin; at < end && !found; ++at)
+      for (const std::vector<std::string> &phrase : step)
+        if (!found)
+          found = matchInAnyOrder(at, phrase, true);
+    if (!found)
+      return std::nullopt;
+    llvm::sort(found->at);
+    span.at.insert(span.at.end(), found->at.begin(), found->at.end());
+  }
+  return span;
+}
+
 /// "without bias", "instead of a sum": that one not.
 bool Reader::isExcluded(const Span &span) const {
   size_t at = *llvm::min_element(span.at);
   for (unsigned back = 0; back < 3 && at > 0; ++back) {
     const std::string &word = tokens[--at].raw;
+    if (word == "about" && at > 0 && tokens[at - 1].raw == "not") // "I do not care about the sign"
+      return true;
     if (word == "without" || word == "no" || word == "excluding" ||
         (word == "of" && at > 0 && tokens[at - 1].raw == "instead") ||
         (word == "than" && at > 0 && tokens[at - 1].raw == "rather"))
@@ -65,6 +97,13 @@ bool Reader::explainsAgain(size_t first, size_t again) const {
     if (tokens[at].explains)
       return true;
   return false;
+}
+
+/// "1 if greater than 0.5" is about no maximum.
+bool Reader::compares(size_t at) const {
+  static const std::set<StringRef> comparatives = {"greater", "larger", "bigger", "higher",
+                                                   "smaller", "lower",  "lesser"};
+  return comparatives.count(tokens[at].raw) && at + 1 < tokens.size() && tokens[at + 1].raw == "than";
 }
 
 /// How many parentheses are open.
@@ -109,6 +148,11 @@ bool Reader::isDataName(const Operation &op, const Span &span) const {
   if (!op.isStage && span.at.size() == 1 && tokens[span.at[0]].raw == "sorted" && next < tokens.size() &&
       !behindVerb.count(tokens[next].raw))
     return true; // "a sorted table"
+  if (!op.isStage && span.at.size() == 1 && span.at[0] > 1 && tokens[span.at[0] - 1].raw == "two" &&
+      tokens[span.at[0] - 2].raw != "the" &&
+      (tokens[span.at[0] - 2].raw == "of" || tokens[span.at[0] - 2].raw == "between") &&
+      tokens[span.at[0]].raw.back() == 's')
+    return true; // "the divergence of two histograms"
   return !op.isStage && span.at.size() == 1 && next < tokens.size() && data.count(tokens[next].raw);
 }
 

@@ -52,6 +52,10 @@ llvm::Error Reader::findType() {
                       tokens[next].text == "key" || tokens[next].raw == "payload" || tokens[next].raw == "payloads");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
+    // "each byte value of 10M ints"
+    bool ofValues = best == "8-bit" && next < tokens.size() && tokens[next].text == "element";
+    if (ofValues)
+      continue;
     if (ofIndices) {
       if (tokens[next].text == "key")
         ofKeys = best;
@@ -107,7 +111,8 @@ void Reader::findModifiers() {
       std::optional<Span> best;
       for (const std::vector<std::string> &phrase : phrases)
         if (std::optional<Span> found = matchPhrase(tokens, at, phrase, phrase.size() > 1 ? 1 : 0, used))
-          if (!joinsOperands(*found) && (!best || found->at.size() > best->at.size()))
+          if (!(phrase.size() == 1 && compares(at)) && !joinsOperands(*found) &&
+              (!best || found->at.size() > best->at.size()))
             best = found;
       // Row-major is what all are, and what has weights need not be weighted.
       bool isSoft = best && (name == "rowmajor" || name == "leftward" || name == "rightward" || (name == "manhattan" && tokens[best->at.back()].raw == "l1") || name == "put" || name == "call" ||
@@ -221,6 +226,8 @@ llvm::Error Reader::applyModifiers() {
     if (modifier.name == "weighted" && modifier.soft && heavy.op->group == "Reductions" && tokens[before].raw == "with" &&
         !choiceOffers(*heavy.op, "weighted"))
       return refuse(heavy.op->name + " is not offered with weights");
+    if (llvm::all_of(modifier.span.at, [&](size_t at) { return isKnownFor(tokens[at].text); }))
+      continue; // part of how it is usually asked for
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
     if (hasAxis || !isAxis(modifier)) {

@@ -48,6 +48,13 @@ static bool endsCount(const Token &token, size_t distance) {
 /// "300 rows", "k = 16", "batch of 8", "scale by 2.5".
 bool Reader::assignBeside(size_t at) {
   double value = tokens[at].values[0];
+  // "multiply two vectors": how many there are of them
+  static const std::set<StringRef> operands = {"vectors", "arrays", "matrices", "lists", "operands"};
+  for (size_t next = at + 1;
+       tokens[at].spelled && value <= 3 && next < std::min(at + 4, tokens.size()) && tokens[next].values.empty();
+       ++next)
+    if (operands.count(tokens[next].raw))
+      return false;
   struct Candidate {
     std::string name;
     Span span;
@@ -193,7 +200,10 @@ void Reader::assignMissing() {
     bool countsElements = at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element") &&
                           tokens[at + 1].raw.back() == 's' &&
                           llvm::any_of(tokens, [](const Token &token) { return token.isShape(); });
-    if (isFlag || inTitle)
+    bool isGiven = llvm::any_of(numbersWanted(), [&](const Named &wanted) {
+      return wanted.target && given[wanted.name] && *wanted.target == tokens[at].values[0];
+    }); // "above 1 becomes 1"
+    if (isFlag || inTitle || isGiven)
       used[at] = true;
     else if (llvm::any_of(result.sizes, [&](const auto &size) {
                auto isNamed = [&](const Named &wanted) {
@@ -295,6 +305,21 @@ void Reader::joinRowsAndColumns() {
   used[found[0]] = used[found[1]] = used[found[1] - 1] = true;
 }
 
+/// "have a score above 1000": the constant that elements are compared with.
+void Reader::readCompared() {
+  static const std::set<StringRef> compare = {"above", "below", "exceed", "exceeds", "exceeding", "than", "under"};
+  std::vector<Named> open;
+  for (const Named &wanted : numbersWanted())
+    if (wanted.target)
+      open.push_back(wanted);
+  std::vector<size_t> found;
+  for (size_t at = 1; at < tokens.size(); ++at)
+    if (tokens[at].isNumber() && !tokens[at].spelled && !used[at] && compare.count(tokens[at - 1].raw))
+      found.push_back(at);
+  if (open.size() == 1 && found.size() == 1)
+    setNumber(open[0].name, tokens[found[0]].values[0], found[0]);
+}
+
 llvm::Error Reader::assignNumbers() {
   for (const Size &size : heavy.op->sizes)
     result.sizes[size.name] = size.value;
@@ -302,6 +327,15 @@ llvm::Error Reader::assignNumbers() {
     result.reals[real.name] = real.value;
   joinRowsAndColumns();
   readLeadingFilter();
+  // "Huber loss with delta 1", as its description has it
+  std::vector<std::string> about = vocabulary.words(heavy.op->about);
+  for (size_t at = 1; at < tokens.size(); ++at)
+    for (size_t word = 1; word < about.size() && tokens[at].isNumber(); ++word)
+      if (about[word] == tokens[at].raw &&
+          (about[word - 1] == tokens[at - 1].text ||
+           (at > 1 && tokens[at - 1].raw == "=" && about[word - 1] == tokens[at - 2].text)))
+        used[at] = true;
+  readCompared();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
       if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled) {

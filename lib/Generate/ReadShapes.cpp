@@ -224,6 +224,11 @@ llvm::Error Reader::assignShapes() {
       setNumber(reals[1].name, tokens[at].values[1], at);
       taken = true;
     }
+    // "squash into (0, 1)" of what needs no limits
+    static const std::set<StringRef> into = {"into", "to", "in", "between", "range", "interval"};
+    if (!taken && tokens[at].text == "interval" && heavy.op->says.empty() && reals.empty() && at > 0 &&
+        into.count(tokens[at - 1].raw))
+      used[at] = taken = true;
     if (!taken && tokens[at].text == "interval" &&
         StringRef(heavy.op->title)
             .contains("[" + shortestNumber(tokens[at].values[0]) + ", " + shortestNumber(tokens[at].values[1]) + "]"))

@@ -10,6 +10,7 @@
 
 #include "Asides.h"
 #include "Formula.h"
+#include "Recall.h"
 #include "optiml/Generate/Request.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -32,6 +33,8 @@ struct Modifier {
   bool soft = false; ///< means something only to an operation that offers it
 };
 
+using Phrases = std::vector<std::vector<std::string>>;
+
 /// Word statistics of the library.
 class Index {
 public:
@@ -45,10 +48,14 @@ public:
           for (const std::string &word : vocabulary.words(phrase))
             sizeWords.insert(word);
       };
+      auto nameValues = [&](const std::vector<std::string> &phrases) {
+        for (const std::string &phrase : phrases)
+          valueWords.insert(vocabulary.words(phrase).back());
+      };
       for (const Size &size : op.sizes)
-        know(size.words);
+        know(size.words), nameValues(size.words);
       for (const Real &real : op.reals)
-        know(real.words);
+        know(real.words), nameValues(real.words);
       for (const ShapeRule &rule : op.shapes)
         know(rule.words);
       know(op.notWith);
@@ -61,6 +68,14 @@ public:
         document.notWith.push_back(vocabulary.words(phrase));
       for (const std::string &phrase : op.needs)
         document.needs.push_back(vocabulary.words(phrase));
+      for (const std::vector<std::string> &way : op.means) {
+        document.means.emplace_back();
+        for (const std::string &step : way)
+          document.means.back().push_back(vocabulary.phrases(step));
+        for (const Phrases &step : document.means.back())
+          for (const std::vector<std::string> &phrase : step)
+            document.described.insert(phrase.begin(), phrase.end());
+      }
       for (const std::string &phrase : op.says) {
         document.phrases.push_back(vocabulary.words(phrase));
         // "matrix multiplication" is as well a "matrix product".
@@ -110,11 +125,14 @@ public:
   const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
   const std::vector<std::vector<std::string>> &sizeNames(const Operation *op) const { return documents.at(op).sizeNames; }
   const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
+  const std::vector<std::vector<Phrases>> &means(const Operation *op) const { return documents.at(op).means; }
   bool mentions(const Operation *op, const std::string &word) const {
     const Document &document = documents.at(op);
     return document.terms.count(word) || document.described.count(word);
   }
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
+  /// Whether sizes or constants are named by it.
+  bool namesValue(const std::string &word) const { return valueWords.count(word) != 0; }
   const std::set<std::string> &allNames() const { return nameWords; }
   /// Whether the word is part of a phrase that means an operation.
   bool names(const std::string &word) const { return nameWords.count(word) != 0; }
@@ -122,13 +140,14 @@ public:
 private:
   struct Document {
     std::vector<std::vector<std::string>> phrases, notWith, needs, sizeNames;
+    std::vector<std::vector<Phrases>> means; ///< ways to describe it, each in steps, each of alternatives
     std::map<std::string, double> terms;
     std::set<std::string> described; ///< words that say little, but are accounted for
     double length = 0;
   };
   std::map<const Operation *, Document> documents;
   std::map<std::string, double> frequency;
-  std::set<std::string> nameWords, sizeWords;
+  std::set<std::string> nameWords, sizeWords, valueWords;
   double count = 0, total = 0;
 };
 
@@ -143,17 +162,27 @@ inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabu
 
 class Reader {
 public:
-  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary)
+  /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
+  /// too.
+  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
+         bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
         tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
-        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)) {
+        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
   }
 
   llvm::Expected<Understood> read();
   std::vector<const Operation *> nearest(size_t count) const;
+  /// After read() failed: what to try instead, where such requests are known.
+  const Operation *recall() const;
+  bool recognized(const Operation *op) const {
+    return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
+  }
 
 private:
+  llvm::Error useRecalled();
+  bool isKnownFor(const std::string &word) const;
   void correctSpelling();
   std::vector<std::string> takeApart(StringRef word) const;
   bool isKnown(const std::string &word) const;
@@ -163,7 +192,8 @@ private:
   void findModifiers();
   void dropInnerModifiers();
   bool appliedAgain(const Span &a, const Span &b) const;
-  std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase) const;
+  std::optional<Span> matchInAnyOrder(size_t start, const std::vector<std::string> &phrase, bool isWide = false) const;
+  std::optional<Span> matchSteps(const std::vector<Phrases> &steps) const;
   bool isExcluded(const Span &span) const;
   unsigned depthAt(size_t where) const;
   bool isAside(const Span &span) const;
@@ -174,6 +204,10 @@ private:
   bool countsSize(size_t at) const;
   bool isLabel(size_t at) const;
   bool isManner(size_t at) const;
+  bool compares(size_t at) const;
+  bool isNamedNumber(int64_t value) const;
+  bool isUnit(size_t at) const;
+  bool hasEquationLeft() const;
   bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
   std::vector<bool> wordsOfStages() const;
@@ -190,6 +224,7 @@ private:
   llvm::Error readFixedFilter();
   void joinRowsAndColumns();
   void readLeadingFilter();
+  void readCompared();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
   bool readShapesAndResult(const std::vector<size_t> &open);
@@ -226,6 +261,9 @@ private:
   std::vector<Token> tokens;
   std::vector<bool> used;
   bool showsIntegers; ///< in its examples
+  const Operation *recalled;
+  bool isNamed;            ///< the recalled operation was recognized by its name, too
+  bool isFinal = false;    ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices
   std::vector<Modifier> modifiers;

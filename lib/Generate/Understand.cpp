@@ -9,155 +9,9 @@
 #include "Reader.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace optiml;
 using namespace optiml::gen;
-
-std::vector<const Operation *> Reader::nearest(size_t count) const {
-  std::vector<std::pair<double, const Operation *>> ranked;
-  for (const Operation &op : library.operations())
-    if (!op.isFamily && !op.isSnippet && !op.says.empty())
-      if (double score = index.bm25(&op, tokens))
-        ranked.push_back({score, &op});
-  llvm::stable_sort(ranked, [](auto &a, auto &b) { return a.first > b.first; });
-  std::vector<const Operation *> result;
-  for (auto &[score, op] : ranked)
-    if (result.size() < count)
-      result.push_back(op);
-  return result;
-}
-
-llvm::Error Reader::refuse(const std::string &why) const {
-  std::string text = "I don't know that one: " + why;
-  std::string names;
-  for (const Operation *op : nearest(4))
-    names += (names.empty() ? "" : ", ") + op->name;
-  if (!names.empty())
-    text += "\nThe nearest that I know: " + names;
-  return makeError(text + "\n--list shows all");
-}
-
-/// How well what was said beside the name fits.
-double Reader::offers(const Operation &op) const {
-  double score = 0;
-  for (const Modifier &modifier : modifiers)
-    score += choiceOffers(op, modifier.name) ? 1.0 : op.isStage || modifier.soft ? 0 : -0.7;
-  if (!type.empty() && !llvm::is_contained(op.types, type))
-    score -= 1;
-  // Of two operations of one name ("sort"), the one that needs nothing else to be said.
-  if (llvm::any_of(op.always, [&](const std::string &form) {
-        return llvm::none_of(modifiers, [&](const Modifier &modifier) { return modifier.name == form; });
-      }))
-    score -= 0.3;
-  // "pooling of 1000 floats" is of a sequence.
-  bool hasShape = llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "2d" || token.text == "3d"; });
-  for (size_t at = 0; at + 1 < tokens.size() && !hasShape && !op.isStage; ++at)
-    if (tokens[at].isNumber() && tokens[at].values[0] >= 32 && (typeAt.count(at + 1) || tokens[at + 1].text == "sample")) {
-      score += !op.sizes.empty() && op.sizes[0].name == "n" ? 0.4 : 0;
-      break;
-    }
-  for (const Token &token : tokens)
-    if (token.isShape() && !op.shapes.empty())
-      score += llvm::any_of(op.shapes,
-                            [&](const ShapeRule &rule) {
-                              return llvm::any_of(rule.shapes,
-                                                  [&](auto &shape) { return shape.size() == token.values.size(); });
-                            })
-                   ? 0.3
-                   : -0.3;
-  return score;
-}
-
-/// Words of names of stages that are said as they stand: the vector of "add a bias vector" is none that a matrix is
-/// multiplied with.
-std::vector<bool> Reader::wordsOfStages() const {
-  std::vector<bool> result(tokens.size(), false);
-  for (const Operation &op : library.operations())
-    if (op.isStage && llvm::any_of(op.operands, [](const Operand &operand) { return operand.shape == "column"; }))
-      for (const std::vector<std::string> &phrase : index.phrases(&op))
-        for (size_t at = 0; at < tokens.size() && phrase.size() > 1; ++at)
-          if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used))
-            for (size_t word : span->at)
-              result[word] = true;
-  return result;
-}
-
-std::vector<Match> Reader::allMatches() const {
-  std::vector<Match> result;
-  std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
-  bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
-  llvm::StringSet<> words; // of the request: most phrases have others
-  for (const Token &token : tokens)
-    words.insert(token.text), words.insert(token.raw);
-  auto mayMatch = [&](const std::vector<std::string> &phrase) {
-    return llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
-  };
-  auto isName = [&](const std::vector<std::string> &phrase) {
-    return llvm::any_of(library.operations(), [&](const Operation &op) {
-      return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
-    });
-  };
-  for (const Operation &op : library.operations()) {
-    if (op.isFamily || op.isSnippet)
-      continue;
-    auto forbids = [&](const std::vector<std::string> &phrase) {
-      for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
-        if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
-          bool isData = isName(phrase) && isDataName(op, *span); // "the attention scores"
-          if (!isData && (op.isStage || llvm::none_of(span->at, [&](size_t word) { return ofStage[word]; })))
-            return true;
-        }
-      return false;
-    };
-    auto isSaid = [&](const std::vector<std::string> &phrase) {
-      for (size_t at = 0; at < tokens.size(); ++at)
-        if (matchPhrase(tokens, at, phrase, 0, none))
-          return true;
-      return false;
-    };
-    if (llvm::any_of(index.notWith(&op), forbids) || (!op.needs.empty() && llvm::none_of(index.needs(&op), isSaid)))
-      continue;
-    // What works along an axis is meant only where one is named.
-    if (op.definitions.count("suffix") && llvm::none_of(modifiers, [&](const Modifier &m) {
-          return (m.name == "row" || m.name == "column") && !(isVector && isNamedByNumber(m));
-        }))
-      continue;
-    double fits = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
-    auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
-      size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
-      double score = fits - penalty - 0.15 * double(width - phrase.size());
-      for (const std::string &word : phrase) // a number tells more than how many know it: "1 norm"
-        score += isGrammar(word) ? 0.1 : index.idf(word) + (llvm::isDigit(word[0]) ? 1 : 0);
-      if (isDataName(op, span))
-        score -= 6;
-      bool countsThings = op.isStage && llvm::any_of(span.at, [&](size_t at) {
-                            return tokens[at].spelled && llvm::is_contained(phrase, "#");
-                          });
-      if (!isExcluded(span) && !countsThings)
-        result.push_back({&op, span, score});
-    };
-    for (const std::vector<std::string> &phrase : index.phrases(&op)) {
-      if (!mayMatch(phrase))
-        continue;
-      // Words that say nothing by themselves ("one over", "e to the") must stand together.
-      size_t plain = llvm::count_if(phrase, isGrammar);
-      unsigned gap = plain == phrase.size() ? 0 : plain + 1 == phrase.size() ? 2 : 8;
-      for (size_t at = 0; at < tokens.size(); ++at)
-        if (std::optional<Span> span = matchPhrase(tokens, at, phrase, gap, used))
-          found(phrase, *span, 0);
-        else if (!plain && phrase.size() > 1)
-          if (std::optional<Span> span = matchInAnyOrder(at, phrase))
-            found(phrase, *span, phrase.size() == 2 ? 0.5 : 1);
-    }
-  }
-  // "the sum of random numbers": what makes data is none where something is done with it.
-  auto makesData = [](const Match &match) { return match.op->definitions.count("data") != 0; };
-  if (llvm::any_of(result, [&](const Match &match) { return !match.op->isStage && !makesData(match); }))
-    llvm::erase_if(result, makesData);
-  llvm::stable_sort(result, [](const Match &a, const Match &b) { return a.score > b.score; });
-  return result;
-}
 
 /// "add y, then add z": the same stage twice. Otherwise two phrases say the same.
 bool Reader::appliedAgain(const Span &a, const Span &b) const {
@@ -213,6 +67,8 @@ static bool titleHas(const Operation &op, const Operation &stage) {
 }
 
 llvm::Error Reader::chooseOperations() {
+  if (recalled)
+    return useRecalled();
   std::vector<Match> matches = allMatches();
   if (matches.empty())
     return refuse("no operation is recognized");
@@ -240,10 +96,23 @@ llvm::Error Reader::chooseOperations() {
         taken[at] = tokens[at].values.empty();
       continue;
     }
+    // "softshrink with threshold 0.2": a constant of what was named before
+    auto hasReals = [](const Match &part) { return !part.op->reals.empty(); };
+    size_t begin = match.first(), end = match.span.at.back() + 1;
+    begin -= begin > 1 && (tokens[begin - 1].raw == "a" || tokens[begin - 1].raw == "the");
+    end += end + 1 < tokens.size() && (tokens[end].raw == "of" || tokens[end].raw == "=");
+    if (match.op->isStage && match.span.at.size() == 1 && begin > 0 && tokens[begin - 1].raw == "with" &&
+        end < tokens.size() && tokens[end].isNumber() && llvm::any_of(parts, hasReals)) {
+      taken[match.first()] = true;
+      continue;
+    }
+    // "Sobel masks"
+    if (heavy.op && match.op->name == "mask" && !heavy.op->fusesAfter && heavy.span.at.back() + 1 == match.first()) {
+      taken[match.first()] = true;
+      continue;
+    }
     // "mandelbrot, max 500 iterations", "with an average degree of 8"
-    size_t first = match.first();
-    bool limits = heavy.op && isSizeName(*heavy.op, match.span);
-    if (limits) {
+    if (heavy.op && isSizeName(*heavy.op, match.span)) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
@@ -274,7 +143,9 @@ llvm::Error Reader::chooseOperations() {
           ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) ||
            explainsAgain(part.first(), match.first())))
         part.span = match.span;
-    if (elaborates)
+    // "linear congruential generator: fill an array"
+    bool fills = heavy.op && match.op->name == "fill" && heavy.op->group == "Monte Carlo";
+    if (elaborates || fills)
       continue;
     parts.push_back(match);
     if (!match.op->isStage)
@@ -282,8 +153,9 @@ llvm::Error Reader::chooseOperations() {
   }
   // "GLU (x times sigmoid of y)": what the operation's own title has
   llvm::erase_if(parts, [&](const Match &inner) {
-    return inner.op->isStage && depthAt(inner.first()) && llvm::any_of(parts, [&](const Match &outer) {
-             return outer.first() < inner.first() && depthAt(outer.first()) < depthAt(inner.first()) &&
+    return inner.op->isStage && llvm::any_of(parts, [&](const Match &outer) {
+             return outer.first() < inner.first() &&
+                    (depthAt(outer.first()) < depthAt(inner.first()) || explainsAgain(outer.first(), inner.first())) &&
                     titleHas(*outer.op, *inner.op);
            });
   });
@@ -456,14 +328,18 @@ llvm::Expected<Understood> Reader::read() {
     return std::move(error);
   for (const Token &token : tokens)
     if (vocabulary.isForeign(token.text))
-      return refuse("nothing is offered for '" + token.raw + "'");
+      return isFinal = true, refuse("nothing is offered for '" + token.raw + "'");
   bool isElementwise = llvm::any_of(tokens, [](const Token &token) { return token.text == "elementwise"; });
   for (size_t at = 0; at + 1 < tokens.size(); ++at)
     isElementwise |= tokens[at].text == "each" && tokens[at + 1].text == "element";
   for (const std::vector<std::string> &phrase : vocabulary.foreignPhrases)
     for (size_t at = 0; at < tokens.size(); ++at)
-      if (matchPhrase(tokens, at, phrase, 0, used) && !(llvm::is_contained(phrase, "matrix") && isElementwise))
-        return refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
+      if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, used);
+          span && !(span->at.size() == 2 && tokens[at].raw == "each" && tokens[span->at[1]].raw == "other") &&
+          llvm::none_of(llvm::ArrayRef(tokens).slice(at, span->at.back() - at),
+                        [](const Token &t) { return t.isNumber() && !t.spelled; }) &&
+          !(llvm::is_contained(phrase, "matrix") && isElementwise))
+        return isFinal = true, refuse("nothing is offered for '" + llvm::join(phrase, " ") + "'");
   findModifiers();
   if (llvm::Error error = chooseOperations())
     return std::move(error);
@@ -482,7 +358,24 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
                                                    const Vocabulary &vocabulary) {
   if (request.size() > 2000)
     return makeError("a request of {0} characters; 2000 are the most", request.size());
-  return Reader(request, library, vocabulary).read();
+  Reader reader(request, library, vocabulary);
+  llvm::Expected<Understood> result = reader.read();
+  if (std::string rows = groupsAsRows(request); !result && rows != request)
+    if (llvm::Expected<Understood> other = Reader(rows, library, vocabulary).read()) {
+      llvm::consumeError(result.takeError());
+      return other;
+    } else
+      llvm::consumeError(other.takeError());
+  const Operation *recalled = result ? nullptr : reader.recall();
+  if (!recalled)
+    return result;
+  llvm::Expected<Understood> other = Reader(request, library, vocabulary, recalled, reader.recognized(recalled)).read();
+  if (!other) {
+    llvm::consumeError(other.takeError());
+    return result;
+  }
+  llvm::consumeError(result.takeError());
+  return other;
 }
 
 std::vector<const Operation *> optiml::gen::nearestOperations(StringRef request, const Library &library,

@@ -18,6 +18,20 @@ void Vocabulary::addBlas(const std::string &routine) {
     foreign.insert(letter + routine);
 }
 
+std::vector<std::vector<std::string>> Vocabulary::phrases(StringRef pattern) const {
+  auto [before, rest] = pattern.split('<');
+  auto [name, after] = rest.split('>');
+  auto set = sets.find(name.str());
+  if (set == sets.end())
+    return {words(pattern)};
+  std::vector<std::vector<std::string>> result;
+  for (const std::string &word : set->second)
+    for (std::vector<std::string> &phrase : phrases((before + word + after).str()))
+      if (!llvm::is_contained(result, phrase))
+        result.push_back(std::move(phrase));
+  return result;
+}
+
 llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
   Vocabulary result;
   llvm::SmallVector<StringRef, 0> lines;
@@ -35,7 +49,7 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
         continue;
       if (kind != "synonym" && kind != "modifier" && kind != "type" && kind != "filler" && kind != "unknown" &&
           kind != "hint" && kind != "idle" && kind != "implies" && kind != "qualifier" && kind != "blas" &&
-          kind != "telling" && kind != "data")
+          kind != "telling" && kind != "data" && kind != "set")
         return makeError("words.txt:{0}: unknown kind '{1}'", i + 1, kind);
       if ((pass == 0) != (kind == "synonym" || kind == "blas"))
         continue;
@@ -51,6 +65,8 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
           result.spelled.insert(one.str());
         if (kind == "blas")
           result.addBlas(word);
+        else if (kind == "set")
+          result.sets[name.str()].push_back(word);
         else if (kind == "data")
           result.data.insert(word);
         else if (kind == "qualifier")

@@ -172,43 +172,47 @@ static int spelledNumber(StringRef word) {
 /// Lower case, with the signs of other alphabets in ASCII.
 static std::string plain(StringRef text) {
   std::string result = text.take_front(2000).lower();
-  for (auto [from, to] : std::initializer_list<std::pair<const char *, const char *>>{{"×", "x"},
-                                                                                      {"·", "*"},
-                                                                                      {"–", "-"},
-                                                                                      {"—", " , "},
-                                                                                      {"−", "-"},
-                                                                                      {"’", "'"},
-                                                                                      {"²", "^2"},
-                                                                                      {"³", "^3"},
-                                                                                      {"â", "a"},
-                                                                                      {"∑", " sum "},
-                                                                                      {"Σ", " sum "},
-                                                                                      {"√", " sqrt "},
-                                                                                      {"→", "->"},
-                                                                                      {"≤", "<="},
-                                                                                      {"≥", ">="},
-                                                                                      {"…", "..."},
-                                                                                      {"ᵀ", "^t"},
-                                                                                      {"α", "alpha"},
-                                                                                      {"β", "beta"},
-                                                                                      {"⊙", "*"},
-                                                                                      {"∘", "*"},
-                                                                                      {"“", "\""},
-                                                                                      {"”", "\""},
-                                                                                      {"‖", " norm "},
-                                                                                      {"element-wise", "elementwise"},
-                                                                                      {"element wise", "elementwise"},
-                                                                                      {"element by element", "elementwise"},
-                                                                                      {"one dimensional", "1d"},
-                                                                                      {"one-dimensional", "1d"},
-                                                                                      {"in three dimensions", "in 3d"},
-                                                                                      {"in two dimensions", "in 2d"},
-                                                                                      {"in one dimension", "in 1d"},
-                                                                                      {"two dimensional", "2d"},
-                                                                                      {"two-dimensional", "2d"},
-                                                                                      {"three dimensional", "3d"},
-                                                                                      {"three-dimensional", "3d"},
-                                                                                      {"by-element", "by element"}})
+  for (auto [from, to] :
+       std::initializer_list<std::pair<const char *, const char *>>{{"×", "x"},
+                                                                    {"·", "*"},
+                                                                    {"–", "-"},
+                                                                    {"—", " , "},
+                                                                    {"−", "-"},
+                                                                    {"’", "'"},
+                                                                    {"²", "^2"},
+                                                                    {"³", "^3"},
+                                                                    {"â", "a"},
+                                                                    {"∑", " sum "},
+                                                                    {"Σ", " sum "},
+                                                                    {"√", " sqrt "},
+                                                                    {"→", "->"},
+                                                                    {"≤", "<="},
+                                                                    {"≥", ">="},
+                                                                    {"…", "..."},
+                                                                    {"ᵀ", "^t"},
+                                                                    {"α", "alpha"},
+                                                                    {"β", "beta"},
+                                                                    {"⊙", "*"},
+                                                                    {"∘", "*"},
+                                                                    {"“", "\""},
+                                                                    {"”", "\""},
+                                                                    {"‖", " norm "},
+                                                                    {"element-wise", "elementwise"},
+                                                                    {"element wise", "elementwise"},
+                                                                    {"element by element", "elementwise"},
+                                                                    {"one dimensional", "1d"},
+                                                                    {"one-dimensional", "1d"},
+                                                                    {"in three dimensions", "in 3d"},
+                                                                    {"in two dimensions", "in 2d"},
+                                                                    {"in one dimension", "in 1d"},
+                                                                    {"two dimensional", "2d"},
+                                                                    {"two-dimensional", "2d"},
+                                                                    {"three dimensional", "3d"},
+                                                                    {"three-dimensional", "3d"},
+                                                                    {"square root", "sqrt"},
+                                                                    {"at least ", "notless "},
+                                                                    {"at most ", "notmore "},
+                                                                    {"by-element", "by element"}})
     for (size_t at; (at = result.find(from)) != std::string::npos;)
       result.replace(at, strlen(from), to);
   return result;
@@ -453,7 +457,11 @@ std::optional<Span> optiml::gen::matchPhrase(const std::vector<Token> &tokens, s
         return std::nullopt;
       const Token &token = tokens[at];
       bool equal = (token.text == phrase[w] && (!token.isShape() || token.text == "interval")) ||
-                   (phrase[w] == "#" && (token.spelled || token.isNumber())) || (token.isNumber() && token.raw == phrase[w]);
+                   (phrase[w] == "#" && (token.spelled || token.isNumber())) ||
+                   (token.isNumber() &&
+                    (token.raw == phrase[w] ||
+                     (token.spelled && token.values[0] < 10 && phrase[w] == std::to_string(int(token.values[0])))) &&
+                    !(w == 0 && at > 0 && tokens[at - 1].raw == "="));
       if (equal && !used[at])
         break;
       if (w && !depth && (token.raw == "," || token.raw == "." || token.raw == ";" || token.raw == "then"))

@@ -30,6 +30,7 @@ fastest that passes is shown.
   --optimize[=BUDGET]  then search for faster kernels (optiml-clang -O-search); FILE becomes the optimized source
   --explain            print what was understood, write nothing
   --explain=FILE       the same for every line of FILE
+  --learn=FILE         print in which words FILE asks for operations (lib/Generate/operations/examples.txt)
   --list               the operations and stages of the library; --list=markdown as tables
   --no-nvcc            do not compile with nvcc as well
   --ungated            show the program without compiling or running it
@@ -42,7 +43,7 @@ Exit code: 0 written; 1 an error; 2 not understood or not offered (the nearest o
 )";
 
 struct Invocation {
-  std::string request, requests, output, budget;
+  std::string request, requests, lists, output, budget;
   OwnFlags own;
   std::vector<std::string> searchFlags; ///< own flags that --optimize passes on
   unsigned repairs = 3;
@@ -75,6 +76,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
       result.budget = arg.split('=').second.str();
     } else if (arg == "--explain")
       result.explain = true;
+    else if (arg.starts_with("--learn="))
+      result.lists = arg.substr(strlen("--learn="));
     else if (arg.starts_with("--explain="))
       result.requests = arg.split('=').second.str();
     else if (arg == "--list" || arg == "--list=markdown") {
@@ -261,6 +264,13 @@ int main(int argc, char **argv) {
   }
   if (invocation->list) {
     list(invocation->markdown);
+    return 0;
+  }
+  if (!invocation->lists.empty()) {
+    llvm::Expected<std::string> text = readFile(invocation->lists);
+    if (!text)
+      return fail(text.takeError(), 1);
+    llvm::outs() << learnWords(*text, Vocabulary::builtin());
     return 0;
   }
   if (!invocation->requests.empty()) {

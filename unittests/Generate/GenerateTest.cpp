@@ -218,7 +218,7 @@ TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
                               "histogram equalization",
                               "sum of every other element",
                               "softmax with temperature",
-                              "gaussian elimination with pivoting",
+                              "gaussian elimination with complete pivoting",
                               "k nearest neighbours",
                               "mean of the local maxima",
                               "sum of the values below 3",

@@ -77,6 +77,7 @@ struct Operation {
   std::vector<std::string> always; ///< modifiers that it is in any case ("tiled")
   std::vector<ShapeRule> shapes;
   std::vector<std::string> notWith; ///< words that mean another thing than this one
+  std::vector<std::vector<std::string>> means; ///< what it does, step by step: says it without its name
   std::vector<std::string> needs;   ///< phrases of which one must be said; empty: none
   bool fusesBefore = false, fusesAfter = false;
   std::string columnIndex, columnCount; ///< where a fused per-column operand is read

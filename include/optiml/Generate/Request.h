@@ -29,6 +29,9 @@ struct Understood {
 /// What `request` asks for. The error says what was not understood or is not offered, with the nearest operations.
 llvm::Expected<Understood> understand(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary);
 
+/// operations/examples.txt of lists of requests in the form of utils/check-gen.
+std::string learnWords(llvm::StringRef lists, const Vocabulary &vocabulary);
+
 /// The operations whose documentation has most to do with it, at most `count`.
 std::vector<const Operation *> nearestOperations(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary,
                                                  size_t count);

@@ -39,13 +39,16 @@ struct Span {
 class Vocabulary {
 public:
   /// The text of words.txt: lines "synonym a: b, c", "modifier m: phrase, …", "type t: …", "filler: …", "unknown:
-  /// phrase, …", "idle: phrase, …", "telling: word, …", "data: word, …", "qualifier: word, …", "blas: name, …".
+  /// phrase, …", "set s: word, …", "idle: phrase, …", "telling: word, …", "data: word, …", "qualifier: word, …", "blas:
+  /// name, …".
   static llvm::Expected<Vocabulary> parse(llvm::StringRef text);
   static const Vocabulary &builtin();
 
   std::vector<Token> tokenize(llvm::StringRef request) const;
   /// A phrase's canonical words.
   std::vector<std::string> words(llvm::StringRef phrase) const;
+  /// The phrases that "<discard> negative" stands for, one for every word of the set; canonical.
+  std::vector<std::vector<std::string>> phrases(llvm::StringRef pattern) const;
   bool isFiller(const std::string &word) const { return fillers.count(word) != 0; }
   /// What numbers are of ("offsets", "losses"): says nothing where it is no part of a name, though other operations
   /// know it.
@@ -71,6 +74,7 @@ private:
   void addBlas(const std::string &routine);
   std::vector<Token> withoutQualifiers(std::vector<Token> tokens) const;
 
+  std::map<std::string, std::vector<std::string>> sets; ///< words that phrases of operations name together
   std::map<std::string, std::string> synonyms; ///< stem to canonical
   std::set<std::string> fillers, foreign, telling, spelled, qualifiers, data;
 };
