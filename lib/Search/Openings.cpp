@@ -131,6 +131,87 @@ constexpr double hopeless = 2;
 struct Waiting {
   Node *end;
   Path path;
+  size_t kernel;
+};
+
+/// A combination is played again when it should take so much less time than the last one; and a kernel whose line saves
+/// less of the whole is no part of it.
+constexpr double worthACombination = 0.95, worthAPart = 0.98;
+
+/// The best line of every kernel, one after the other. It is played as soon as each kernel had its turn, for beside one
+/// kernel's much faster line those of the others are hardly seen, and where times are predicted they are not even
+/// verified.
+class Combination {
+public:
+  Combination(Session &session, size_t kernels) : session(session), best(kernels), proven(kernels), tried(kernels) {}
+
+  bool hasTried(size_t kernel) const { return tried[kernel]; }
+
+  /// The end of a line on `kernel` was evaluated.
+  void add(size_t kernel, Node *end) {
+    tried[kernel] = true;
+    if (end->isConfirmed() && secondsOf(end) < secondsOf(proven[kernel]))
+      proven[kernel] = end;
+    bool fits = end->measured && !end->failed && end->measured->guardrails.empty();
+    if (fits && secondsOf(end) < (best[kernel] ? secondsOf(best[kernel]) : worthAPart * secondsOf(nullptr)))
+      best[kernel] = end;
+  }
+
+  void playIfBetter() {
+    if (secondsTogether() < worthACombination * played)
+      play(best);
+  }
+
+  /// What is best in the end; where it is wrong, what is proven to be right one by one.
+  void finish() {
+    if (secondsTogether() < played)
+      play(best);
+    if (!end || !end->isConfirmed())
+      play(proven);
+  }
+
+private:
+  double secondsOf(const Node *node) const { return (node ? node : session.root)->measured->time.seconds; }
+
+  double secondsTogether() const {
+    double seconds = secondsOf(nullptr);
+    for (const Node *node : best)
+      seconds -= secondsOf(nullptr) - secondsOf(node);
+    return seconds;
+  }
+
+  void play(const std::vector<Node *> &lines) {
+    Recipe together;
+    unsigned parts = 0;
+    for (const Node *node : lines)
+      if (node) {
+        together.insert(together.end(), node->recipe.begin(), node->recipe.end());
+        ++parts;
+      }
+    if (parts < 2 || together == recipe || session.stopReason())
+      return;
+    recipe = together;
+    played = secondsTogether();
+    size_t at = 0;
+    auto next = [together, at](const SearchState &, bool) mutable -> std::optional<Action> {
+      return at < together.size() ? std::optional(together[at++]) : std::nullopt;
+    };
+    std::vector<Walk> walks;
+    walks.push_back({session.root, next, {}});
+    session.walkAll(walks);
+    if (walks[0].steps.empty())
+      return;
+    Path path = session.enter(walks[0], end);
+    session.evaluate({end});
+    session.backUp(path, end);
+  }
+
+  Session &session;
+  std::vector<Node *> best, proven; ///< by kernel; null: the original
+  std::vector<bool> tried;
+  Recipe recipe; ///< the last one played, and where it led
+  Node *end = nullptr;
+  double played = HUGE_VAL;
 };
 
 /// Takes out of `waiting` up to `most` of those that promise most, the best first; none that is hopeless.
@@ -156,7 +237,7 @@ std::vector<Waiting> takePromising(const Outlook &outlook, std::vector<Waiting> 
 /// Walks the lines that there is time for, and evaluates their ends from the most promising on: one after the other at
 /// first, for every answer tells something of the others. Returns the first line that was not walked.
 size_t playRanked(Session &session, std::vector<Walk> &walks, const std::vector<std::shared_ptr<bool>> &dropped,
-                  std::vector<Node *> &ends) {
+                  const std::vector<size_t> &kernelOf, Combination &combination) {
   size_t walked = 0, batch = session.settings.batch;
   std::vector<Waiting> waiting;
   double until = session.settings.seconds > 0 ? session.elapsed() + walkingShare * session.settings.seconds : HUGE_VAL;
@@ -165,14 +246,13 @@ size_t playRanked(Session &session, std::vector<Walk> &walks, const std::vector<
     std::vector<Walk> next(walks.begin() + long(walked), walks.begin() + long(last));
     session.walkAll(next);
     for (const Walk &walk : next) {
-      Node *&end = ends[walked];
-      bool left = walk.steps.empty() || (dropped[walked] && *dropped[walked]);
-      ++walked;
-      if (left)
+      size_t line = walked++;
+      if (walk.steps.empty() || *dropped[line])
         continue;
+      Node *end = nullptr;
       Path path = session.enter(walk, end);
       if (llvm::none_of(waiting, [&](const Waiting &other) { return other.end == end; }))
-        waiting.push_back({end, std::move(path)});
+        waiting.push_back({end, std::move(path), kernelOf[line]});
     }
   }
   for (size_t together = 1; !waiting.empty() && !session.stopReason(); together = std::min(2 * together, batch)) {
@@ -183,36 +263,46 @@ size_t playRanked(Session &session, std::vector<Walk> &walks, const std::vector<
     for (const Waiting &line : taken)
       nodes.push_back(line.end);
     session.evaluate(nodes);
-    for (const Waiting &line : taken)
+    for (const Waiting &line : taken) {
       session.backUp(line.path, line.end);
+      combination.add(line.kernel, line.end);
+    }
+    if (llvm::all_of(waiting, [&](const Waiting &line) { return combination.hasTried(line.kernel); }))
+      combination.playIfBetter();
   }
   return walked;
 }
 
-/// Walks, enters, evaluates and backs up in batches; returns the end of every walk, null for those left out.
-std::vector<Node *> play(Session &session, std::vector<Walk> walks, const std::vector<std::shared_ptr<bool>> &dropped) {
-  std::vector<Node *> ends(walks.size(), nullptr);
+/// Walks, enters, evaluates and backs up in batches.
+void play(Session &session, std::vector<Walk> walks, const std::vector<std::shared_ptr<bool>> &dropped,
+          const std::vector<size_t> &kernelOf, Combination &combination) {
   size_t ranked = 0;
   if (session.settings.outlook && !session.settings.outlook->expectedLosses({{}}).empty())
-    ranked = playRanked(session, walks, dropped, ends);
+    ranked = playRanked(session, walks, dropped, kernelOf, combination);
   for (size_t first = ranked; first < walks.size() && !session.stopReason(); first += session.settings.batch) {
     size_t last = std::min(walks.size(), first + session.settings.batch);
     std::vector<Walk> batch(walks.begin() + first, walks.begin() + last);
     session.walkAll(batch);
+    std::vector<Waiting> lines;
     std::vector<Node *> nodes;
-    std::vector<Path> paths(batch.size());
     for (size_t i = 0; i < batch.size(); ++i) {
-      if (batch[i].steps.empty() || (dropped[first + i] && *dropped[first + i]))
+      if (batch[i].steps.empty() || *dropped[first + i])
         continue;
-      paths[i] = session.enter(batch[i], ends[first + i]);
-      nodes.push_back(ends[first + i]);
+      Waiting &line = lines.emplace_back();
+      line.kernel = kernelOf[first + i];
+      line.path = session.enter(batch[i], line.end);
+      nodes.push_back(line.end);
     }
     session.evaluate(nodes);
-    for (size_t i = 0; i < batch.size(); ++i)
-      if (Node *end = ends[first + i])
-        session.backUp(paths[i], end);
+    for (const Waiting &line : lines) {
+      session.backUp(line.path, line.end);
+      combination.add(line.kernel, line.end);
+    }
+    bool allTried =
+        std::all_of(kernelOf.begin() + long(last), kernelOf.end(), [&](size_t k) { return combination.hasTried(k); });
+    if (allTried)
+      combination.playIfBetter();
   }
-  return ends;
 }
 
 } // namespace
@@ -237,30 +327,7 @@ void optiml::search::playOpenings(Session &session) {
       walks.push_back({session.root, std::move(player), {}});
       kernelOf.push_back(k);
     }
-  std::vector<Node *> ends = play(session, std::move(walks), dropped);
-
-  // The best of every kernel, one after the other.
-  std::vector<Node *> bestOf(kernels.size(), nullptr);
-  for (size_t i = 0; i < ends.size(); ++i) {
-    Node *end = ends[i];
-    if (!end || !end->isConfirmed())
-      continue;
-    Node *&best = bestOf[kernelOf[i]];
-    if (end->measured->time.seconds < (best ? best : session.root)->measured->time.seconds)
-      best = end;
-  }
-  Recipe together;
-  unsigned parts = 0;
-  for (const Node *best : bestOf)
-    if (best) {
-      together.insert(together.end(), best->recipe.begin(), best->recipe.end());
-      ++parts;
-    }
-  if (parts < 2)
-    return;
-  size_t at = 0;
-  auto next = [together, at](const SearchState &, bool) mutable -> std::optional<Action> {
-    return at < together.size() ? std::optional(together[at++]) : std::nullopt;
-  };
-  play(session, {Walk{session.root, next, {}}}, {nullptr});
+  Combination combination(session, kernels.size());
+  play(session, std::move(walks), dropped, kernelOf, combination);
+  combination.finish();
 }

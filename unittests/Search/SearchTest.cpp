@@ -639,6 +639,46 @@ TEST(OpeningBook, RunsOnEveryKernelAndThenOnAllTogether) {
   EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:A];stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
 }
 
+TEST(OpeningBook, TheBestOfAllKernelsAreCombinedOnceEachHadItsTurn) {
+  TwoKernels space;
+  StageEvaluator evaluator;
+  ToyProposer proposer;
+  proposer.book = {{"both", {{"stage", "/*:?", {}, false, /*everySite=*/true}}}, {"one", {{"stage", "/*:B"}}}};
+  Recorder recorder;
+  SearchSettings settings = budget(4);
+  settings.screen = 0;
+  settings.batch = 1;
+  llvm::cantFail(runSearch(space, proposer, evaluator, settings, nullptr, &recorder));
+  ASSERT_EQ(recorder.trajectory.size(), 5u);
+  EXPECT_EQ(recorder.trajectory[3], "3 stage[k1/i:A];stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
+  EXPECT_EQ(recorder.trajectory[4], "4 stage[k1/i:B] correct");
+}
+
+TEST(OpeningBook, WhereTheWholeIsWrongWhatIsProvenIsCombined) {
+  TwoKernels space;
+  struct : StageEvaluator {
+    /// Only the shorter lines are verified, and the longest is wrong.
+    Measurement evaluate(const Variant &variant, Fidelity fidelity) override {
+      Measurement m = StageEvaluator::evaluate(variant, fidelity);
+      if (variant.recipe.size() == 2 && variant.recipe[1].site == "k1/i:B")
+        m.verdict = Verdict::Predicted;
+      if (variant.recipe.size() == 3)
+        m.verdict = Verdict::WrongResult;
+      return m;
+    }
+  } evaluator;
+  ToyProposer proposer;
+  proposer.book = {{"both", {{"stage", "/*:?", {}, false, /*everySite=*/true}}}, {"one", {{"stage", "/*:B"}}}};
+  Recorder recorder;
+  SearchSettings settings = budget(5);
+  settings.screen = 0;
+  settings.batch = 1;
+  llvm::cantFail(runSearch(space, proposer, evaluator, settings, nullptr, &recorder));
+  ASSERT_EQ(recorder.trajectory.size(), 6u);
+  EXPECT_NE(recorder.trajectory[3].find("wrong-result"), std::string::npos) << recorder.trajectory[3];
+  EXPECT_EQ(recorder.trajectory[5], "5 stage[k1/i:B];stage[n::k2<int>/i:A] correct improved");
+}
+
 namespace {
 /// Knows what each switch alone costs.
 struct Costs : Outlook {
