@@ -93,8 +93,7 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
     } else if (arg.consume_front("--time=")) {
       if (arg.getAsDouble(result.seconds) || !(result.seconds > 0) || !(result.seconds <= 3600))
         return makeError("--time={0}: want a number of seconds, at most an hour", arg);
-    }
-    else if (arg.starts_with("-") && arg.size() > 1 && !llvm::isDigit(arg[1]))
+    } else if (arg.starts_with("-") && arg.size() > 1 && !llvm::isDigit(arg[1]))
       return makeError("unknown option {0}; --help shows them", arg);
     else
       result.request += (result.request.empty() ? "" : " ") + arg.str();
@@ -104,6 +103,28 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> given) {
   if (!result.gated && !result.own.llm.models.empty())
     return makeError("--ungated is for the library's programs: what a model writes is not shown before it passed");
   return result;
+}
+
+/// Of the phrases that ask for an operation the one that has most in common with its name and title.
+llvm::StringRef plainest(const Operation &op) {
+  auto wordsOf = [](llvm::StringRef text) {
+    std::string words = " " + text.lower();
+    std::replace_if(words.begin(), words.end(), [](char c) { return !llvm::isAlnum(c); }, ' ');
+    return words;
+  };
+  std::string name = wordsOf(op.name), title = wordsOf(op.title);
+  auto shared = [&](const std::string &phrase) {
+    llvm::SmallVector<llvm::StringRef, 8> words;
+    llvm::StringRef(phrase).split(words, ' ', -1, /*KeepEmpty=*/false);
+    long sum = 0;
+    for (llvm::StringRef word : words) {
+      std::string start = (" " + word).str();
+      sum += (name.find(start) != std::string::npos ? 3 : 0) + (title.find(start) != std::string::npos ? 1 : 0) - 1;
+    }
+    return sum;
+  };
+  return *std::max_element(op.says.begin(), op.says.end(),
+                           [&](const std::string &a, const std::string &b) { return shared(a) < shared(b); });
 }
 
 /// The operations by their groups, in the order in which the groups come first.
@@ -123,7 +144,7 @@ void list(bool markdown) {
     for (const Operation *op : operations)
       if (markdown)
         llvm::outs() << "| " << op->name << " | " << op->title << " | " << llvm::join(op->types, ", ") << " | "
-                     << op->says[0] << " |\n";
+                     << plainest(*op) << " |\n";
       else
         llvm::outs() << "  " << llvm::left_justify(op->name, 24) << op->title << "\n";
   }
@@ -158,8 +179,12 @@ llvm::Error optimize(const Invocation &invocation, const char *argv0) {
     return scratch.takeError();
   std::string beside = (llvm::sys::path::parent_path(argv0) + "/optiml-clang").str();
   std::string clang = llvm::StringRef(argv0).contains('/') ? beside : findOnPath("optiml-clang");
-  std::vector<std::string> argv = {clang, invocation.budget.empty() ? "-O-search" : "-O-search=" + invocation.budget,
-                                   "-std=c++17", invocation.output, "-o", scratch->file("program"),
+  std::vector<std::string> argv = {clang,
+                                   invocation.budget.empty() ? "-O-search" : "-O-search=" + invocation.budget,
+                                   "-std=c++17",
+                                   invocation.output,
+                                   "-o",
+                                   scratch->file("program"),
                                    "--optiml-emit=" + scratch->file("optimized.cu")};
   argv.insert(argv.end(), invocation.searchFlags.begin(), invocation.searchFlags.end());
   ProcessOptions options;
@@ -177,7 +202,8 @@ llvm::Error optimize(const Invocation &invocation, const char *argv0) {
   return writeFileAtomically(invocation.output, *text);
 }
 
-llvm::Error gate(const Invocation &invocation, const Understood &understood, const std::string &text, const char *argv0) {
+llvm::Error gate(const Invocation &invocation, const Understood &understood, const std::string &text,
+                 const char *argv0) {
   llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
   if (!toolchain)
     return toolchain.takeError();
@@ -221,7 +247,8 @@ llvm::Error generate(const Invocation &invocation, const Understood &understood,
 }
 
 /// With models: all candidates, and the best that passed.
-llvm::Error generateWithModels(const Invocation &invocation, ModelSession &session, const Understood *understood, const char *argv0) {
+llvm::Error generateWithModels(const Invocation &invocation, ModelSession &session, const Understood *understood,
+                               const char *argv0) {
   llvm::Expected<Toolchain> toolchain = Toolchain::find(argv0);
   if (!toolchain)
     return toolchain.takeError();
@@ -242,8 +269,9 @@ llvm::Error generateWithModels(const Invocation &invocation, ModelSession &sessi
   if (understood)
     tellNotes(*understood);
   else
-    llvm::errs() << "optiml-gen: note: no reference of the library knows this request: that the program computes what was asked "
-                    "for rests on its own check, which did notice altered kernels and results\n";
+    llvm::errs()
+        << "optiml-gen: note: no reference of the library knows this request: that the program computes what was asked "
+           "for rests on its own check, which did notice altered kernels and results\n";
   llvm::errs() << "optiml-gen: shown: " << best.strategy << "\n";
   return deliver(invocation, headed(best, invocation.request), argv0);
 }
@@ -293,7 +321,8 @@ int main(int argc, char **argv) {
     llvm::Error error = generateWithModels(*invocation, **session, nullptr, argv[0]);
     return error ? fail(std::move(error), 1) : 0;
   }
-  if (llvm::Error error = asks ? generateWithModels(*invocation, **session, &*understood, argv[0]) : generate(*invocation, *understood, argv[0]))
+  if (llvm::Error error = asks ? generateWithModels(*invocation, **session, &*understood, argv[0])
+                               : generate(*invocation, *understood, argv[0]))
     return fail(std::move(error), 1);
   return 0;
 }
