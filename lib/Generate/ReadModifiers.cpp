@@ -53,7 +53,7 @@ llvm::Error Reader::findType() {
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());
     // "each byte value of 10M ints"
-    bool ofValues = best == "8-bit" && next < tokens.size() && tokens[next].text == "element";
+    bool ofValues = best == "unsigned char" && next < tokens.size() && tokens[next].text == "element";
     if (ofValues)
       continue;
     if (ofIndices) {
