@@ -4,7 +4,7 @@
 
 #include "optiml/Core/KernelText.h"
 #include "optiml/Driver/Flags.h"
-#include "optiml/Propose/Memory.h"
+#include "optiml/Propose/MemoryPolicy.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Store/Store.h"
 #include "llvm/ADT/STLExtras.h"

@@ -10,27 +10,30 @@ using Steps = std::vector<LearntTrial::Step>;
 
 /// How soon likeness fades with the distance of recipes, and with the likeness of kernels.
 static constexpr double fading = 10, likeness = 3;
-/// What is this much worse than the best is bad, and no more is learnt from how bad.
-static constexpr double mostLoss = 3;
 /// A step that has another value: so much of the step for a factor of two, at most, and for another word.
 static constexpr double perDoubling = 0.15, mostByValue = 0.5, perWord = 0.3;
 
-/// Steps that change less than the others. Whether a line is a good one rests on the rest of it.
+/// What only trims a recipe, and how much of a step it is. Together they are never more than `mostByTrimming` of one:
+/// what they cost is known of details (DetailCosts.h).
+static constexpr std::pair<llvm::StringLiteral, double> trimming[] = {{"qualify-pointers", 0.02},
+                                                                      {"widen-stores", 0.05},
+                                                                      {"unroll", 0.08},
+                                                                      {"specialize-scalar", 0.12},
+                                                                      {"block-shape", 0.15}};
+static constexpr double mostByTrimming = 0.2, byPreparation = 0.05;
+
+bool optiml::isPreparation(llvm::StringRef transform) { return llvm::is_contained(preparations, transform); }
+
 static double weightOf(llvm::StringRef transform) {
-  static constexpr std::pair<const char *, double> weights[] = {{"qualify-pointers", 0.05},
-                                                                {"widen-stores", 0.2},
-                                                                {"unroll", 0.35},
-                                                                {"specialize-scalar", 0.4},
-                                                                {"block-shape", 0.5}};
-  if (llvm::is_contained(preparations, transform))
-    return 0.05;
-  for (const auto &[name, weight] : weights)
+  for (const auto &[name, weight] : trimming)
     if (transform == name)
       return weight;
-  return 1;
+  return isPreparation(transform) ? byPreparation : 1;
 }
 
-bool optiml::isMajor(llvm::StringRef transform) { return weightOf(transform) >= 0.5; }
+bool optiml::isDetail(llvm::StringRef transform) { return weightOf(transform) < 1; }
+
+bool optiml::isMajor(llvm::StringRef transform) { return !isDetail(transform) || transform == "block-shape"; }
 
 static double parameterDistance(const Params &a, const Params &b) {
   auto apart = [](const Params &from, const Params &to, bool both) {
@@ -54,7 +57,10 @@ static double parameterDistance(const Params &a, const Params &b) {
 }
 
 double optiml::recipeDistance(const Steps &a, const Steps &b) {
-  double sum = 0;
+  double rest = 0, trimmed = 0;
+  auto count = [&](llvm::StringRef transform, double share) {
+    (isDetail(transform) ? trimmed : rest) += weightOf(transform) * share;
+  };
   std::vector<bool> taken(b.size());
   for (const LearntTrial::Step &step : a) {
     double least = HUGE_VAL;
@@ -65,17 +71,20 @@ double optiml::recipeDistance(const Steps &a, const Steps &b) {
           least = d;
           match = i;
         }
-    sum += weightOf(step.transform) * (match < b.size() ? least : 1);
+    count(step.transform, match < b.size() ? least : 1);
     if (match < b.size())
       taken[match] = true;
   }
   for (size_t i = 0; i < b.size(); ++i)
-    sum += taken[i] ? 0 : weightOf(b[i].transform);
-  return sum;
+    if (!taken[i])
+      count(b[i].transform, 1);
+  return rest + std::min(trimmed, mostByTrimming);
 }
 
-void Forecast::add(const Steps &recipe, const LearntTrial &trial, double similarity) {
-  double share = std::pow(similarity, likeness) * std::exp(-fading * recipeDistance(recipe, trial.steps));
-  sum += share * std::clamp(trial.loss, 0.0, mostLoss);
+void Forecast::add(double loss, double distance, double similarity) {
+  double share = std::pow(similarity, likeness) * std::exp(-fading * distance);
+  sum += share * loss;
   weight += share;
 }
+
+double Forecast::doubt() const { return std::sqrt(priorWeight / weight); }

@@ -13,27 +13,34 @@
 
 namespace optiml {
 
-/// How far apart two recipes are: 0 for the same steps, whatever their places and order, and about 1 for each step of
-/// weight that only one of them has; other parameters are a part of a step.
+/// How far apart two recipes are: 0 for the same steps, whatever their places and order, about 1 for each step that
+/// only one of them rests on, and little for details; other parameters are a part of a step.
 double recipeDistance(const std::vector<LearntTrial::Step> &a, const std::vector<LearntTrial::Step> &b);
 
 /// What a kernel in another style needs before it is like others; done wherever it can be done.
 inline constexpr llvm::StringLiteral preparations[] = {"thread-per-iteration", "loop-to-grid", "loop-to-grid",
                                                        "swap-thread-axes", "promote-accumulator"};
+bool isPreparation(llvm::StringRef transform);
 
-/// Whether a recipe rests on such steps; others only trim it.
+/// Whether it only trims a recipe, or prepares it; it rests on other transforms.
+bool isDetail(llvm::StringRef transform);
+
+/// Whether a line of the book is about such steps.
 bool isMajor(llvm::StringRef transform);
 
 class Forecast {
 public:
   /// What is assumed, and of how many trials of the same recipe on the same kernel it has the weight.
-  Forecast(double prior, double weight) : sum(prior * weight), weight(weight) {}
-  /// Weighs what `trial` lost on a kernel that is so similar (0 to 1) to that of `recipe`.
-  void add(const std::vector<LearntTrial::Step> &recipe, const LearntTrial &trial, double similarity);
+  Forecast(double prior, double weight) : sum(prior * weight), weight(weight), priorWeight(weight) {}
+  /// Something was seen to lose so much, at such a distance from the recipe and on a kernel that is so similar (0 to
+  /// 1).
+  void add(double loss, double distance, double similarity);
   double loss() const { return sum / weight; }
+  /// How much of the uncertainty is left, from 1 down: of the standard deviation.
+  double doubt() const;
 
 private:
-  double sum, weight;
+  double sum, weight, priorWeight;
 };
 
 } // namespace optiml

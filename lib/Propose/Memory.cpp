@@ -24,24 +24,12 @@ static constexpr double otherBottleneck = 0.3, otherRole = 0.3, otherParams = 0.
 /// Of a log2: a memory hurries or delays a search, it does not decide it.
 static constexpr double mostGain = 3;
 static constexpr size_t mostLines = 4;
-/// From here on a kernel counts as one that comes back: in another style, with other sizes. Of one that is only alike fewer
-/// recipes are tried, for it is more often the book that has the right one.
-static constexpr double sameSimilarity = 0.8;
-static constexpr unsigned mostAlike = 2;
-
-/// Of a recipe of the book: how much slower than the best it is, in log2, where nothing is known of it; those that come
-/// later are a little less likely to be good. So much is that worth in trials of the same recipe on the same kernel.
-static constexpr double firstPrior = 1, laterPrior = 0.01, priorTrials = 0.2;
-
 /// A log2, and how many for each kernel.
 static constexpr double nearTheBest = 0.25;
 static constexpr size_t mostNearlyBest = 8;
 
-/// What differs little from a recipe that was tried will fare like it, and tells nothing new: so much later it comes,
-/// in log2, and so soon that fades with their distance.
-static constexpr double novelty = 0.5, variation = 1;
-/// How far the best that a search has seen is taken to be from what it will find, as a log2.
-static constexpr double headroom = 0.5;
+/// Kernels whose trials are compared among each other.
+static constexpr size_t mostAlikeKernels = 32;
 
 LearntMemory::LearntMemory(std::vector<KernelMemory> given, KernelIdentities identities, const MemoryOrigin &here)
     : memories(std::move(given)), kernels(std::move(identities)) {
@@ -55,20 +43,32 @@ LearntMemory::LearntMemory(std::vector<KernelMemory> given, KernelIdentities ide
       double similarity = index.similarity(identity.features, i);
       similarity *= memories[i].gpu == here.gpu ? 1 : otherGpu;
       similarity *= memories[i].backend == here.backend ? 1 : otherBackend;
-      if (similarity >= leastSimilarity)
-        found.push_back({&memories[i], similarity});
+      found.push_back({&memories[i], similarity});
     }
     std::sort(found.begin(), found.end(), [](const Match &a, const Match &b) {
       return a.similarity != b.similarity ? a.similarity > b.similarity : a.memory < b.memory;
     });
+    std::vector<Match> &others = alike[name];
+    llvm::copy_if(found, std::back_inserter(others), [](const Match &m) { return !m.memory->trials.empty(); });
+    others.resize(std::min(others.size(), mostAlikeKernels));
+    llvm::erase_if(found, [](const Match &match) { return match.similarity < leastSimilarity; });
     found.resize(std::min(found.size(), mostMatches));
   }
 }
 
-const std::vector<LearntMemory::Match> &LearntMemory::similar(const std::string &kernel) const {
-  static const std::vector<Match> none;
+static const std::vector<LearntMemory::Match> &
+of(const std::map<std::string, std::vector<LearntMemory::Match>> &matches, const std::string &kernel) {
+  static const std::vector<LearntMemory::Match> none;
   auto it = matches.find(kernel);
   return it == matches.end() ? none : it->second;
+}
+
+const std::vector<LearntMemory::Match> &LearntMemory::similar(const std::string &kernel) const {
+  return of(matches, kernel);
+}
+
+const std::vector<LearntMemory::Match> &LearntMemory::mostAlike(const std::string &kernel) const {
+  return of(alike, kernel);
 }
 
 LearntMemory::Expectation LearntMemory::expect(const Action &action, const std::string &bottleneck) const {
@@ -95,24 +95,8 @@ LearntMemory::Expectation LearntMemory::expect(const Action &action, const std::
   return {std::clamp(sum / (weight + shrinkage), -mostGain, mostGain), weight};
 }
 
-double LearntMemory::expectedLoss(const std::string &kernel, const std::vector<LearntTrial::Step> &recipe,
-                                  const std::vector<LearntTrial> &own, double prior) const {
-  Forecast forecast(prior, priorTrials);
-  for (const Match &match : similar(kernel))
-    for (const LearntTrial &trial : match.memory->trials)
-      forecast.add(recipe, trial, match.similarity);
-  double known = 0;
-  for (const LearntTrial &trial : own) {
-    forecast.add(recipe, trial, 1);
-    known = std::max(known, std::exp(-variation * recipeDistance(recipe, trial.steps)));
-  }
-  return forecast.loss() + novelty * known;
-}
-
-bool LearntMemory::knowsTrials() const {
-  return llvm::any_of(matches, [](const auto &entry) {
-    return llvm::any_of(entry.second, [](const Match &match) { return !match.memory->trials.empty(); });
-  });
+bool LearntMemory::knowsTrials(const std::string &kernel) const {
+  return llvm::any_of(similar(kernel), [](const Match &match) { return !match.memory->trials.empty(); });
 }
 
 std::vector<LearntTrial::Step> LearntMemory::generalForm(const Recipe &recipe, const std::string &kernel) const {
@@ -132,7 +116,8 @@ std::vector<LearntMemory::Line> LearntMemory::lines() const {
     std::vector<std::tuple<double, size_t, const LearntLine *, double>> ranked;
     for (const Match &match : known)
       for (size_t i = 0; i < match.memory->lines.size(); ++i)
-        ranked.emplace_back(-match.similarity / double(1 + i), ranked.size(), &match.memory->lines[i], match.similarity);
+        ranked.emplace_back(-match.similarity / double(1 + i), ranked.size(), &match.memory->lines[i],
+                            match.similarity);
     std::sort(ranked.begin(), ranked.end());
     ranked.resize(std::min(ranked.size(), mostLines));
     for (unsigned i = 0; i < ranked.size(); ++i) {
@@ -142,15 +127,6 @@ std::vector<LearntMemory::Line> LearntMemory::lines() const {
   }
   std::stable_sort(result.begin(), result.end(), [](const Line &a, const Line &b) { return a.rank < b.rank; });
   return result;
-}
-
-/// The kernel that taught the line may have needed no preparation that this one needs: first whatever of it applies.
-static void prepare(OpeningLine &line) {
-  std::vector<OpeningStep> first;
-  for (llvm::StringRef transform : preparations)
-    if (llvm::none_of(line.steps, [&](const OpeningStep &step) { return step.transform == transform; }))
-      first.push_back({transform.str()});
-  line.steps.insert(line.steps.begin(), first.begin(), first.end());
 }
 
 static OpeningLine lineOf(const std::vector<LearntTrial::Step> &steps, const std::string &kernel) {
@@ -188,112 +164,4 @@ std::vector<OpeningLine> LearntMemory::nearlyBest() const {
     }
   }
   return result;
-}
-
-/// "; 1.8 times faster on similar kernels".
-static std::string experience(const LearntMemory::Expectation &e) {
-  double factor = std::exp2(std::abs(e.gain));
-  if (factor < 1.02)
-    return "; little effect on similar kernels";
-  return llvm::formatv("; {0:f2} times {1} on similar kernels", factor, e.gain > 0 ? "faster" : "slower").str();
-}
-
-llvm::Expected<std::vector<Proposal>> MemoryPolicy::propose(const SearchState &state, unsigned count) {
-  auto proposals = inner.propose(state, count);
-  if (!proposals)
-    return proposals;
-  std::string bottleneck = state.measurement ? state.measurement->bottleneck : "";
-  std::vector<std::pair<double, size_t>> order; // falling priors; equal ones keep the other proposer's order
-  for (Proposal &proposal : *proposals) {
-    LearntMemory::Expectation expected = memory.expect(proposal.action, bottleneck);
-    if (expected.weight > 0) {
-      proposal.prior *= std::exp2(expected.gain);
-      proposal.reason += experience(expected);
-    }
-    order.emplace_back(-proposal.prior, order.size());
-  }
-  std::sort(order.begin(), order.end());
-  std::vector<Proposal> result;
-  for (const auto &[prior, number] : order)
-    result.push_back(std::move((*proposals)[number]));
-  return result;
-}
-
-/// On the same kernel.
-static bool sameSteps(const OpeningLine &a, const OpeningLine &b) {
-  return a.kernel == b.kernel && std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
-                                            [](const OpeningStep &x, const OpeningStep &y) {
-                                              return x.transform == y.transform && x.siteGlob == y.siteGlob &&
-                                                     x.preferences == y.preferences;
-                                            });
-}
-
-std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
-  std::vector<OpeningLine> rest = inner.openingBook(root), book;
-  std::vector<LearntMemory::Line> lines = memory.lines();
-  // A kernel that comes back: its recipes by turns with the book's, which is often as good. Of one that is only alike, after it.
-  size_t played = 0;
-  for (unsigned rank = 0; rank < mostLines; ++rank) {
-    size_t before = book.size();
-    for (const LearntMemory::Line &line : lines)
-      if (line.rank == rank && line.similarity >= sameSimilarity)
-        book.push_back(line.line);
-    if (book.size() > before && played < rest.size())
-      book.push_back(rest[played++]);
-  }
-  book.insert(book.end(), rest.begin() + long(played), rest.end());
-  for (const LearntMemory::Line &line : lines)
-    if (line.similarity < sameSimilarity && line.rank < mostAlike)
-      book.push_back(line.line);
-  for (OpeningLine &line : memory.nearlyBest())
-    if (llvm::none_of(book, [&](const OpeningLine &other) { return sameSteps(line, other); }))
-      book.push_back(std::move(line));
-  for (OpeningLine &line : book)
-    if (!line.kernel.empty())
-      prepare(line);
-  return book;
-}
-
-std::string MemoryPolicy::kernelOf(const Recipe &recipe) {
-  std::string kernel = recipe.empty() ? "" : siteKernel(recipe.front().site).str();
-  bool one = llvm::all_of(recipe, [&](const Action &action) { return siteKernel(action.site) == kernel; });
-  return one ? kernel : "";
-}
-
-std::vector<double> MemoryPolicy::expectedLosses(const std::vector<Recipe> &recipes) const {
-  std::vector<double> losses;
-  if (!memory.knowsTrials())
-    return losses;
-  double prior = firstPrior;
-  for (const Recipe &recipe : recipes) {
-    std::string kernel = kernelOf(recipe);
-    std::vector<LearntTrial> own;
-    if (auto tried = seen.find(kernel); tried != seen.end())
-      for (LearntTrial trial : tried->second.trials) {
-        trial.loss += headroom - tried->second.best;
-        own.push_back(std::move(trial));
-      }
-    losses.push_back(memory.expectedLoss(kernel, memory.generalForm(recipe, kernel), own, prior));
-    prior += laterPrior;
-  }
-  return losses;
-}
-
-void MemoryPolicy::observe(const SearchState &state, const Measurement &measurement) {
-  inner.observe(state, measurement);
-  bool usable = (measurement.correct() || measurement.verdict == Verdict::Predicted) && measurement.time.seconds > 0 &&
-                std::isfinite(measurement.time.seconds);
-  const Recipe &recipe = state.variant->recipe;
-  std::string kernel = kernelOf(recipe);
-  if (!usable || (kernel.empty() && !recipe.empty()))
-    return;
-  double time = std::log2(measurement.time.seconds);
-  if (recipe.empty()) { // comes first
-    original = time;
-    return;
-  }
-  Seen &here = seen.try_emplace(kernel, Seen{{}, original}).first->second;
-  if (measurement.correct() && measurement.guardrails.empty())
-    here.best = std::min(here.best, time);
-  here.trials.push_back({memory.generalForm(recipe, kernel), time});
 }

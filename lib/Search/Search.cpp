@@ -1,6 +1,6 @@
 //===- Search.cpp - looking for the best recipe ---------------------------===//
 #include "optiml/Search/Search.h"
-#include "Session.h"
+#include "Openings.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace optiml;
@@ -77,8 +77,9 @@ static bool atRoofline(Session &session) {
 static StopReason searchUntilStopped(Session &session) {
   if (atRoofline(session))
     return StopReason::Roofline;
+  Openings openings(session);
   if (session.settings.openingBook)
-    playOpenings(session);
+    openings.play();
   std::unique_ptr<Searcher> searcher = makeSearcher(session);
   while (true) {
     if (std::optional<StopReason> reason = session.stopReason())
@@ -87,6 +88,8 @@ static StopReason searchUntilStopped(Session &session) {
       return StopReason::Roofline;
     session.tryRecipes();
     session.reconsiderBest();
+    if (session.settings.openingBook)
+      openings.varyBest();
     if (!searcher->step(session.allowance(session.settings.batch)))
       return session.stopReason().value_or(StopReason::Exhausted);
   }

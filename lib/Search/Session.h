@@ -135,9 +135,6 @@ std::unique_ptr<Searcher> makeRandom(Session &session);
 std::unique_ptr<Searcher> makeGreedy(Session &session);
 std::unique_ptr<Searcher> makeBeam(Session &session);
 
-/// Tries the opening book on every kernel, then the best of all kernels together.
-void playOpenings(Session &session);
-
 } // namespace optiml::search
 
 #endif

@@ -1,5 +1,5 @@
 //===- MemoryTest.cpp - learning from searches, and using it --------------===//
-#include "optiml/Propose/Memory.h"
+#include "optiml/Propose/MemoryPolicy.h"
 #include "optiml/Propose/LessonText.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -236,82 +236,6 @@ TEST(Memory, TheOrderInTheStoreDoesNotMatter) {
   Action action{"distribute-loop", "other/i", {{"threads", "64"}}};
   EXPECT_EQ(memoryFor(featuresOf(0.5, rowLike), {one, two}).expect(action, "l1").gain,
             memoryFor(featuresOf(0.5, rowLike), {two, one}).expect(action, "l1").gain);
-}
-
-namespace {
-std::vector<Recipe> recipesOn(const char *first, const char *second, const char *third) {
-  std::vector<Recipe> recipes;
-  for (const char *text : {first, second, third})
-    recipes.push_back(llvm::cantFail(parseRecipe(text)));
-  return recipes;
-}
-
-void tell(MemoryPolicy &policy, const Recipe &recipe, double seconds) {
-  SearchState state;
-  auto variant = std::make_shared<Variant>();
-  variant->recipe = recipe;
-  state.variant = variant;
-  policy.observe(state, tried("", seconds).measurement);
-}
-} // namespace
-
-TEST(Outlook, RecipesFareAsTheyDidOnKernelsLikeThis) {
-  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
-  Fixed fixed;
-  MemoryPolicy policy(fixed, memory);
-  auto losses =
-      policy.expectedLosses(recipesOn("grid-stride[other]{x=1}", "distribute-loop[other/i]{threads=64}",
-                                      "distribute-loop[other/i]{threads=64};unroll[other/warp]{factor=full}"));
-  ASSERT_EQ(losses.size(), 3u);
-  EXPECT_GT(losses[0], 2);
-  EXPECT_LT(losses[1], 1.2);
-  EXPECT_GT(losses[1], 0.8);
-  EXPECT_LT(losses[2], 0.4);
-}
-
-TEST(Outlook, OfWhatIsUnlikeAllThatWasTriedEarlierOnesPromiseMore) {
-  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
-  Fixed fixed;
-  MemoryPolicy policy(fixed, memory);
-  auto losses =
-      policy.expectedLosses(recipesOn("coarsen[other]{x=2}", "stage-shared[other/i:x]", "stage-window[other:x]"));
-  EXPECT_LT(losses[0], losses[1]);
-  EXPECT_LT(losses[1], losses[2]);
-}
-
-TEST(Outlook, WhatThisSearchSeesCountsMore) {
-  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
-  Fixed fixed;
-  MemoryPolicy policy(fixed, memory);
-  auto recipes =
-      recipesOn("grid-stride[other]{x=1}", "distribute-loop[other/i]{threads=64}", "unroll[other/i]{factor=4}");
-  auto before = policy.expectedLosses(recipes);
-  tell(policy, {}, 8);
-  tell(policy, recipes[0], 1);
-  tell(policy, recipes[1], 16);
-  auto after = policy.expectedLosses(recipes);
-  EXPECT_LT(after[0], before[0]);
-  EXPECT_GT(after[1], before[1]);
-}
-
-TEST(Outlook, WhatDiffersLittleFromWhatWasTriedComesLater) {
-  LearntMemory memory = memoryFor(featuresOf(0.5, rowLike));
-  Fixed fixed;
-  MemoryPolicy policy(fixed, memory);
-  auto recipes = recipesOn("coarsen[other]{x=2}", "coarsen[other]{x=4}", "stage-window[other:x]");
-  tell(policy, {}, 8);
-  auto before = policy.expectedLosses(recipes);
-  EXPECT_LT(before[1], before[2]);
-  tell(policy, recipes[0], 4);
-  auto after = policy.expectedLosses(recipes);
-  EXPECT_GT(after[1], after[2]);
-}
-
-TEST(Outlook, WithoutAnythingSimilarThereIsNone) {
-  LearntMemory memory = memoryFor(featuresOf(0.5, scatterLike));
-  Fixed fixed;
-  MemoryPolicy policy(fixed, memory);
-  EXPECT_TRUE(policy.expectedLosses({{}}).empty());
 }
 
 TEST(LessonText, TellsTheMostInWholeLines) {

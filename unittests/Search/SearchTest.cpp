@@ -141,7 +141,9 @@ public:
   void observe(const SearchState &state, const Measurement &measurement) override {
     told.push_back(recipeText(state.variant->recipe) + " " + verdictName(measurement.verdict));
   }
-  void refused(const Recipe &recipe, const std::string &why) override { told.push_back(recipeText(recipe) + " refused"); }
+  void refused(const Recipe &recipe, const std::string &why) override {
+    told.push_back(recipeText(recipe) + " refused");
+  }
   std::vector<Recipe> wanted;
   std::vector<std::string> told;
   std::map<std::string, double> priors;
@@ -293,7 +295,8 @@ TEST(Search, ABeamCrossesWhatGreedyCannot) {
 TEST(Search, ABeamGoesOnFromItsWidth) {
   // At depth one every value is worse than the one before, and behind the worst one stands the best.
   auto seconds = [](const Settings &s) {
-    return valueOf(s, "a") == 4 && valueOf(s, "b") == 1 ? 0.1 : 1 + 0.1 * valueOf(s, "a") + 0.5 * (valueOf(s, "b") != 0);
+    return valueOf(s, "a") == 4 && valueOf(s, "b") == 1 ? 0.1
+                                                        : 1 + 0.1 * valueOf(s, "a") + 0.5 * (valueOf(s, "b") != 0);
   };
   for (auto [width, expected] : {std::pair(2u, 1.0), std::pair(6u, 0.1)}) {
     ToySpace space({"a", "b"}, 4);
@@ -680,41 +683,72 @@ TEST(OpeningBook, WhereTheWholeIsWrongWhatIsProvenIsCombined) {
 }
 
 namespace {
-/// Knows what each switch alone costs.
+/// Knows what each switch alone costs, and that v=2 is better than v=1.
 struct Costs : Outlook {
   std::map<std::string, double> known;
-  std::vector<double> expectedLosses(const std::vector<Recipe> &recipes) const override {
-    std::vector<double> losses;
-    for (const Recipe &recipe : recipes)
-      losses.push_back(recipe.empty() || known.empty() ? 0 : known.at(recipe[0].transform));
-    return known.empty() ? std::vector<double>() : losses;
+  bool tunes = false, varies = false;
+  bool knowsAnything() const override { return !known.empty(); }
+  std::vector<size_t> choose(const std::vector<Prospect> &prospects, size_t most) const override {
+    std::vector<std::pair<double, size_t>> order;
+    for (size_t i = 0; i < prospects.size(); ++i)
+      if (double cost = known.at(prospects[i].recipe[0].transform); cost < 2)
+        order.emplace_back(cost - (prospects[i].recipe != prospects[i].basis ? 0.01 : 0), i);
+    std::sort(order.begin(), order.end());
+    std::vector<size_t> chosen;
+    for (const auto &[cost, i] : order)
+      if (chosen.size() < most)
+        chosen.push_back(i);
+    return chosen;
+  }
+  static Recipe second(const SearchState &end) {
+    Recipe recipe = end.variant->recipe;
+    recipe[0].params["v"] = "2";
+    return recipe;
+  }
+  Recipe tuned(const SearchState &end) const override { return tunes ? second(end) : end.variant->recipe; }
+  std::vector<Recipe> variations(const SearchState &end) const override {
+    return varies ? std::vector<Recipe>{second(end)} : std::vector<Recipe>();
   }
 };
+
+/// The first evaluations of a search with a book of four lines, in which each switch makes it faster.
+std::vector<std::string> openingWith(const Costs &outlook, unsigned evaluations) {
+  ToySpace space({"a", "b", "c", "d"}, 2);
+  ToyEvaluator evaluator([](const Settings &s) { return s.empty() ? 8 : s.begin()->first == "c" ? 3 : 4; });
+  ToyProposer proposer;
+  for (const char *name : {"a", "b", "c", "d"})
+    proposer.book.push_back({name, {{name, "*", {{{"v", "1"}}}}}});
+  Recorder recorder;
+  SearchSettings settings = budget(evaluations);
+  settings.outlook = &outlook;
+  run(space, evaluator, settings, &recorder, nullptr, &proposer);
+  std::vector<std::string> order;
+  for (const std::string &entry : recorder.trajectory)
+    if (entry[0] != '0' && entry.find(';') == std::string::npos)
+      order.push_back(entry.substr(2, 1) + entry.substr(entry.find('=') + 1, 1));
+  return order;
+}
 } // namespace
 
 TEST(OpeningBook, WhatPromisesMostIsTriedFirstAndWhatIsHopelessNotAtAll) {
+  using Order = std::vector<std::string>;
   Costs outlook;
-  auto tried = [&] {
-    ToySpace space({"a", "b", "c", "d"}, 1);
-    ToyEvaluator evaluator([](const Settings &s) { return s.empty() ? 8 : 4; });
-    ToyProposer proposer;
-    for (const char *name : {"a", "b", "c", "d"})
-      proposer.book.push_back({name, {{name, "*", {}}}});
-    Recorder recorder;
-    SearchSettings settings = budget(4);
-    settings.outlook = &outlook;
-    run(space, evaluator, settings, &recorder, nullptr, &proposer);
-    std::string order;
-    for (const std::string &entry : recorder.trajectory)
-      if (entry[0] != '0' && entry.find("[k]{v=1} ") == entry.find('[')) // no original, and one step
-        order += entry.substr(2, 1);
-    return order;
-  };
-  EXPECT_EQ(tried(), "abcd") << "nothing is known: as the book has it";
+  EXPECT_EQ(openingWith(outlook, 4), (Order{"a1", "b1", "c1", "d1"})) << "nothing is known: as the book has it";
   outlook.known = {{"a", 1}, {"b", 9}, {"c", 0}, {"d", 0.5}};
-  EXPECT_EQ(tried().substr(0, 3), "cda") << "and b is no opening";
+  EXPECT_EQ(openingWith(outlook, 3), (Order{"c1", "d1", "a1"})) << "and b is no opening";
   outlook.known["b"] = 0.9;
-  EXPECT_EQ(tried(), "cdba");
+  EXPECT_EQ(openingWith(outlook, 4), (Order{"c1", "d1", "b1", "a1"}));
+}
+
+TEST(OpeningBook, LinesAreTunedAndTheBestIsVaried) {
+  using Order = std::vector<std::string>;
+  Costs outlook;
+  outlook.known = {{"a", 1}, {"b", 9}, {"c", 0}, {"d", 0.5}};
+  outlook.tunes = true;
+  EXPECT_EQ(openingWith(outlook, 4), (Order{"c2", "c1", "d2", "d1"}));
+  outlook.tunes = false;
+  outlook.varies = true;
+  EXPECT_EQ(openingWith(outlook, 3), (Order{"c1", "c2", "d1"}));
 }
 
 TEST(OpeningBook, AStepPrefersASiteOfItsShape) {

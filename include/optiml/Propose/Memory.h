@@ -34,12 +34,10 @@ public:
   };
   Expectation expect(const Action &action, const std::string &bottleneck) const;
 
-  /// log2(time / best time) to expect of a recipe on one of the kernels, after what was tried on kernels like it and
-  /// what `own` says of it; `prior` is what would be assumed of it otherwise.
-  double expectedLoss(const std::string &kernel, const std::vector<LearntTrial::Step> &recipe,
-                      const std::vector<LearntTrial> &own, double prior) const;
-  /// Whether anything was tried on kernels like one of these.
-  bool knowsTrials() const;
+  /// Whether anything was tried on kernels like this one.
+  bool knowsTrials(const std::string &kernel) const;
+  /// Of any kind: the most similar first, of those on which anything was tried.
+  const std::vector<Match> &mostAlike(const std::string &kernel) const;
   /// A recipe on `kernel`, in general form.
   std::vector<LearntTrial::Step> generalForm(const Recipe &recipe, const std::string &kernel) const;
 
@@ -60,31 +58,7 @@ public:
 private:
   std::vector<KernelMemory> memories;
   KernelIdentities kernels;
-  std::map<std::string, std::vector<Match>> matches;
-};
-
-/// Another proposer's answers, weighed by memory.
-class MemoryPolicy : public Proposer, public Outlook {
-public:
-  MemoryPolicy(Proposer &inner, const LearntMemory &memory) : inner(inner), memory(memory) {}
-  llvm::Expected<std::vector<Proposal>> propose(const SearchState &state, unsigned count) override;
-  std::vector<OpeningLine> openingBook(const SearchState &root) override;
-  std::vector<double> expectedLosses(const std::vector<Recipe> &recipes) const override;
-  void observe(const SearchState &state, const Measurement &measurement) override;
-
-private:
-  /// The kernel that all of the recipe is about; empty where there are several, or none.
-  static std::string kernelOf(const Recipe &recipe);
-
-  Proposer &inner;
-  const LearntMemory &memory;
-  /// What this search tried on one kernel alone. Losses are log2 of seconds, as the best is still to come.
-  struct Seen {
-    std::vector<LearntTrial> trials;
-    double best;
-  };
-  std::map<std::string, Seen> seen;
-  double original = 0; ///< log2 of its seconds
+  std::map<std::string, std::vector<Match>> matches, alike;
 };
 
 } // namespace optiml

@@ -1,0 +1,59 @@
+//===- Combination.cpp - the best of every kernel together ----------------===//
+#include "Combination.h"
+#include "LinePlayer.h"
+
+using namespace optiml;
+using namespace optiml::search;
+
+/// A combination is played again when it should take so much less time than the last one; and a kernel whose line saves
+/// less of the whole is no part of it.
+static constexpr double worthACombination = 0.95, worthAPart = 0.98;
+
+void Combination::add(size_t kernel, Node *end) {
+  tried[kernel] = true;
+  if (end->isConfirmed() && secondsOf(end) < secondsOf(proven[kernel]))
+    proven[kernel] = end;
+  bool fits = end->measured && !end->failed && end->measured->guardrails.empty();
+  if (fits && secondsOf(end) < (best[kernel] ? secondsOf(best[kernel]) : worthAPart * secondsOf(nullptr)))
+    best[kernel] = end;
+}
+
+void Combination::playIfBetter() {
+  if (secondsTogether() < worthACombination * played)
+    play(best);
+}
+
+void Combination::finish() {
+  if (secondsTogether() < played)
+    play(best);
+  if (!end || !end->isConfirmed())
+    play(proven);
+}
+
+double Combination::secondsTogether() const {
+  double seconds = secondsOf(nullptr);
+  for (const Node *node : best)
+    seconds -= secondsOf(nullptr) - secondsOf(node);
+  return seconds;
+}
+
+void Combination::play(const std::vector<Node *> &lines) {
+  Recipe together;
+  unsigned parts = 0;
+  for (const Node *node : lines)
+    if (node) {
+      together.insert(together.end(), node->recipe.begin(), node->recipe.end());
+      ++parts;
+    }
+  if (parts < 2 || together == recipe || session.stopReason())
+    return;
+  recipe = together;
+  played = secondsTogether();
+  std::vector<Walk> walks = {replayOf(session, together)};
+  session.walkAll(walks);
+  if (walks[0].steps.empty())
+    return;
+  Path path = session.enter(walks[0], end);
+  session.evaluate({end});
+  session.backUp(path, end);
+}

@@ -1,0 +1,49 @@
+//===- Openings.h - what is tried before the tree grows ---------*- C++ -*-===//
+#ifndef OPTIML_LIB_SEARCH_OPENINGS_H
+#define OPTIML_LIB_SEARCH_OPENINGS_H
+
+#include "Combination.h"
+
+namespace optiml::search {
+
+/// Tries the opening book on every kernel, then the best of all kernels together. With an outlook the lines come in the
+/// order of what they promise, and what did best is tried with other details, too.
+class Openings {
+public:
+  explicit Openings(Session &session); ///< that has begun
+  ~Openings();
+  void play();
+  /// After a step of the search: varies the best where it is new.
+  void varyBest();
+
+private:
+  /// A line of the book on one kernel.
+  struct Line {
+    Walk walk;
+    std::shared_ptr<bool> dropped;
+    size_t kernel;
+    unsigned rank;
+  };
+  /// What was walked and waits to be evaluated.
+  struct Waiting;
+
+  void playInTurn(size_t first);
+  size_t walkLines();
+  void playRanked();
+  void tune();
+  void vary(Node &node, size_t kernel);
+  void wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe *basis = nullptr);
+  bool evaluatePromising(size_t most);
+  void evaluate(std::vector<Waiting> batch);
+
+  Session &session;
+  std::vector<std::string> kernels;
+  Combination combination;
+  std::vector<Line> lines;
+  std::vector<Waiting> waiting;
+  std::vector<const Node *> varied; ///< by kernel, the last node that was
+};
+
+} // namespace optiml::search
+
+#endif
