@@ -7,13 +7,18 @@
 
 using namespace optiml;
 
-KernelIdentities optiml::identifyKernels(const SearchState &root) {
+KernelIdentities optiml::identifyKernels(const SearchState &root, const Program &program, const Workload &workload) {
   KernelIdentities result;
   for (const auto &[name, state] : static_cast<const TreeVariant &>(*root.variant).kernels) {
     KernelIdentity &identity = result[name];
     identity.features = kernelFeatures(*state.tree, {state.hints.grid, state.hints.block, state.hints.scalars});
     identity.names = allNames(*state.tree);
   }
+  for (const KernelDecl &decl : program.kernels())
+    if (auto it = result.find(decl.name); it != result.end())
+      for (size_t i = 0; i < workload.launches.size(); ++i)
+        if (workload.launches[i].kernel == decl.symbol)
+          it->second.launches[i] = workload.launches[i].weight;
   // Which rewrites are legal says much about a kernel.
   for (const ActionTemplate &legal : root.legal) {
     std::string kernel = siteKernel(legal.site).str();

@@ -4,16 +4,18 @@
 
 #include "optiml/Core/KernelText.h"
 #include "optiml/Driver/Flags.h"
+#include "optiml/Frontend/Program.h"
 #include "optiml/Propose/MemoryPolicy.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Store/Store.h"
+#include "optiml/Workload/Workload.h"
 #include "llvm/ADT/STLExtras.h"
 #include <nlohmann/json.hpp>
 
 namespace optiml {
 
-/// What the kernels of a program are like. `root` comes from a KernelSpace.
-KernelIdentities identifyKernels(const SearchState &root);
+/// What the kernels of a program are like. `root` comes from a KernelSpace over `program`, and times are of `workload`.
+KernelIdentities identifyKernels(const SearchState &root, const Program &program, const Workload &workload);
 
 /// Collects what a search evaluates, for learn().
 class LessonRecorder : public SearchObserver {

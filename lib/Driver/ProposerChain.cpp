@@ -5,13 +5,14 @@
 
 using namespace optiml;
 
-llvm::Error ProposerChain::addMemory(Store &from, KernelSpace &space, MemoryOrigin here) {
+llvm::Error ProposerChain::addMemory(Store &from, KernelSpace &space, const Program &device, const Workload &workload,
+                                     MemoryOrigin here) {
   auto root = space.root();
   if (!root)
     return root.takeError();
   store = &from;
   origin = std::move(here);
-  kernels = identifyKernels(*root);
+  kernels = identifyKernels(*root, device, workload);
   auto memories = store->memories();
   if (!memories)
     return memories.takeError();

@@ -14,7 +14,8 @@ class ProposerChain {
 public:
   /// With what the store remembers of kernels like these, and gathers what this search teaches. What is remembered is no
   /// part of a search's key: the same search again is answered from the store.
-  llvm::Error addMemory(Store &store, KernelSpace &space, MemoryOrigin origin);
+  llvm::Error addMemory(Store &store, KernelSpace &space, const Program &device, const Workload &workload,
+                        MemoryOrigin origin);
 
   using Report = std::function<void(const nlohmann::json &)>;
   using Warn = std::function<void(const std::string &)>;

@@ -117,7 +117,8 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   };
   if (means.store && task.flags.memory == MemoryUse::On)
     if (llvm::Error e = proposers.addMemory(
-            *means.store, space, {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
+            *means.store, space, device, backend.performance(),
+            {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
       warn("the search goes on without memory", std::move(e));
   settings.outlook = proposers.outlook();
   openTrajectory(settings);

@@ -16,6 +16,16 @@ static constexpr size_t mostTrials = 200;
 /// How much worse than to leave the kernel alone it is to evaluate what is rejected, as a log2.
 static constexpr double rejection = 1;
 
+double optiml::kernelSeconds(const KernelIdentity &kernel, const Timing &time) {
+  double seconds = 0;
+  for (const auto &[launch, weight] : kernel.launches) {
+    if (launch >= time.perLaunch.size())
+      return time.seconds;
+    seconds += weight * time.perLaunch[launch];
+  }
+  return seconds > 0 ? seconds : time.seconds;
+}
+
 static bool ran(const Measurement &m) {
   return (m.verdict == Verdict::Correct || m.verdict == Verdict::Predicted) && m.time.seconds > 0 &&
          std::isfinite(m.time.seconds);
@@ -147,30 +157,32 @@ std::optional<LearntLine> Learner::lineOf(const std::string &kernel, const Tried
   return result;
 }
 
-/// Of the recipes that are about `kernel` alone, what each lost against the best of them.
+/// Of the recipes that are about `kernel`, what its part of them lost against the best. What is wrong with one that is
+/// also about other kernels may be wrong with those.
 std::vector<LearntTrial> Learner::trialsOf(const std::string &kernel, const std::vector<TriedRecipe> &tried) const {
-  std::vector<const TriedRecipe *> own;
+  const KernelIdentity &identity = kernels.at(kernel);
+  std::vector<std::pair<LearntTrial, double>> own; // and log2 of its seconds; infinite: it is no good
   double original = 0, best = HUGE_VAL;
   for (const TriedRecipe &t : tried) {
-    bool about =
-        std::all_of(t.recipe.begin(), t.recipe.end(), [&](const Action &a) { return siteKernel(a.site) == kernel; });
-    if (!about || t.measurement.verdict == Verdict::Timeout || own.size() == mostTrials)
+    LearntTrial trial;
+    for (const Action &action : t.recipe)
+      if (siteKernel(action.site) == kernel)
+        trial.steps.push_back({action.transform, roleOf(action, kernel), action.params});
+    bool alone = trial.steps.size() == t.recipe.size();
+    bool good = ran(t.measurement) && t.measurement.guardrails.empty();
+    if (t.measurement.verdict == Verdict::Timeout || own.size() == mostTrials ||
+        (!alone && (trial.steps.empty() || identity.launches.empty() || !good)))
       continue;
-    own.push_back(&t);
-    if (!ran(t.measurement))
-      continue;
+    double time = ran(t.measurement) ? std::log2(kernelSeconds(identity, t.measurement.time)) : HUGE_VAL;
     if (t.recipe.empty())
-      original = std::log2(t.measurement.time.seconds);
-    if ((t.measurement.correct() && t.measurement.guardrails.empty()) || t.recipe.empty())
-      best = std::min(best, std::log2(t.measurement.time.seconds));
+      original = time;
+    if ((t.measurement.correct() && good) || t.recipe.empty())
+      best = std::min(best, time);
+    own.emplace_back(std::move(trial), good ? time : HUGE_VAL);
   }
   std::vector<LearntTrial> trials;
-  for (const TriedRecipe *t : own) {
-    LearntTrial trial;
-    for (const Action &action : t->recipe)
-      trial.steps.push_back({action.transform, roleOf(action, kernel), action.params});
-    bool good = ran(t->measurement) && t->measurement.guardrails.empty();
-    trial.loss = (good ? std::log2(t->measurement.time.seconds) : original + rejection) - best;
+  for (auto &[trial, time] : own) {
+    trial.loss = (std::isfinite(time) ? time : original + rejection) - best;
     trials.push_back(std::move(trial));
   }
   return trials;

@@ -99,6 +99,10 @@ bool LearntMemory::knowsTrials(const std::string &kernel) const {
   return llvm::any_of(similar(kernel), [](const Match &match) { return !match.memory->trials.empty(); });
 }
 
+bool LearntMemory::launchesAreKnown() const {
+  return llvm::none_of(kernels, [](const auto &entry) { return entry.second.launches.empty(); });
+}
+
 std::vector<LearntTrial::Step> LearntMemory::generalForm(const Recipe &recipe, const std::string &kernel) const {
   std::vector<LearntTrial::Step> steps;
   auto identity = kernels.find(kernel);

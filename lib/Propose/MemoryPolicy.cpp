@@ -128,6 +128,7 @@ public:
   /// Of what is like it, on kernels like this one.
   Forecast forecast(const Prospect &prospect) const;
   /// How much worse than what will be found the best is that was seen, as a log2.
+  double leastSeconds() const { return std::exp2(best); }
   double headroom() const { return firstHeadroom / (1 + double(own.size()) / halvingTrials); }
 
 private:
@@ -221,12 +222,25 @@ void MemoryPolicy::observe(const SearchState &state, const Measurement &measurem
   if (!usable)
     return;
   const Recipe &recipe = state.variant->recipe;
-  double time = std::log2(measurement.time.seconds);
-  if (recipe.empty()) // comes first
-    for (const auto &[kernel, identity] : memory.identities())
+  for (const auto &[kernel, identity] : memory.identities()) {
+    double time = std::log2(kernelSeconds(identity, measurement.time));
+    if (recipe.empty()) { // comes first
       experiences[kernel] = std::make_unique<Experience>(memory, kernel, time);
-  else if (Experience *experience = experienceWith(recipe))
-    experience->add(recipe, time, measurement.correct() && measurement.guardrails.empty());
+      continue;
+    }
+    Recipe part;
+    llvm::copy_if(recipe, std::back_inserter(part), [&](const Action &a) { return siteKernel(a.site) == kernel; });
+    if (part.size() == recipe.size() || (!part.empty() && !identity.launches.empty()))
+      experiences.at(kernel)->add(part, time, measurement.correct() && measurement.guardrails.empty());
+  }
+}
+
+/// The kernel's share of the time, were each as fast as it was seen to be.
+double MemoryPolicy::shareOf(const Experience &experience) const {
+  double sum = 0;
+  for (const auto &[kernel, other] : experiences)
+    sum += other->leastSeconds();
+  return memory.launchesAreKnown() ? experience.leastSeconds() / sum : 1;
 }
 
 /// What is to be gained of something that is `ahead` by expectation, give or take `sigma` (Mockus 1978, expected
@@ -246,13 +260,15 @@ std::vector<size_t> MemoryPolicy::choose(const std::vector<Prospect> &prospects,
     const Experience *experience;
     Steps steps;
     Forecast forecast;
+    double share;
   };
   std::vector<Item> items;
   for (const Prospect &prospect : prospects) {
     const Experience *experience = experienceWith(prospect.recipe);
     items.push_back(
         {experience, experience ? experience->generalForm(prospect.recipe) : Steps(),
-         experience ? experience->forecast(prospect) : Forecast(firstPrior + laterPrior * prospect.rank, priorTrials)});
+         experience ? experience->forecast(prospect) : Forecast(firstPrior + laterPrior * prospect.rank, priorTrials),
+         experience ? shareOf(*experience) : 1});
   }
   std::vector<size_t> chosen;
   while (chosen.size() < most) {
@@ -263,7 +279,7 @@ std::vector<size_t> MemoryPolicy::choose(const std::vector<Prospect> &prospects,
         continue;
       const Item &item = items[i];
       double headroom = item.experience ? item.experience->headroom() : firstHeadroom;
-      double own = expectedImprovement(headroom - item.forecast.loss(), deviation * item.forecast.doubt());
+      double own = item.share * expectedImprovement(headroom - item.forecast.loss(), deviation * item.forecast.doubt());
       if (own > gain) {
         gain = own;
         first = i;

@@ -10,8 +10,13 @@ namespace optiml {
 struct KernelIdentity {
   KernelFeatures features;
   std::set<std::string> names; ///< all that occur in its source; none of them enters a memory
+  /// Which of the workload's launches are its, and how much each weighs; none: not known.
+  std::map<size_t, double> launches = {};
 };
 using KernelIdentities = std::map<std::string, KernelIdentity>; ///< by the kernel's name in sites
+
+/// What the kernel alone takes; where its launches are not known, what all do.
+double kernelSeconds(const KernelIdentity &kernel, const Timing &time);
 
 /// Where lessons come from, or are wanted.
 struct MemoryOrigin {

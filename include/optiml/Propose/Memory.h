@@ -54,6 +54,8 @@ public:
   std::vector<OpeningLine> nearlyBest() const;
 
   const KernelIdentities &identities() const { return kernels; }
+  /// Of all kernels.
+  bool launchesAreKnown() const;
 
 private:
   std::vector<KernelMemory> memories;

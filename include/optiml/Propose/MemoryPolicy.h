@@ -25,11 +25,11 @@ private:
   class Experience; ///< with one kernel: what other kernels taught, and what this search tried
   /// Of the kernel that all of the recipe is about; null where there are several, or none.
   Experience *experienceWith(const Recipe &recipe) const;
+  double shareOf(const Experience &experience) const;
 
   Proposer &inner;
   const LearntMemory &memory;
   std::map<std::string, std::unique_ptr<Experience>> experiences;
-  double original = 0; ///< log2 of its seconds
 };
 
 } // namespace optiml
