@@ -55,6 +55,10 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
   static const llvm::Regex overIndex("(sum|summation) over (all )?([ijk])( of|:)? +([a-z]+\\[)",
                                      llvm::Regex::IgnoreCase);
+  // "x = [1, 7, 4], output = [12, 11, 4]"
+  static const llvm::Regex inAndOut("[a-z]+ ?(=|:|is) ?\\[[-0-9., ]+\\],? *(and )?(the )?(output|result|expected|y|answer)[a-z ]*(=|:|is|should "
+                                    "be|becomes) *(\\[[-0-9., ]+\\]|-?[0-9]+(\\.[0-9]+)?)",
+                                    llvm::Regex::IgnoreCase);
   static const llvm::Regex inWords("(^|[^A-Za-z0-9_])([a-z]) (minus|plus) ([0-9.]+) ?[*]? ?([a-z])($|[ ,;.])");
   llvm::SmallVector<StringRef, 8> parts;
   if (inWords.match(assigned, &parts)) // "y minus 2 x"
@@ -79,7 +83,7 @@ std::string optiml::gen::withoutExamples(StringRef text) {
     } else if (!(inExample && showsData(sentence)))
       result += sentence.str();
   }
-  return result;
+  return replaceAll(std::move(result), inAndOut, " ");
 }
 
 bool optiml::gen::examplesAreIntegers(StringRef text) {

@@ -21,6 +21,9 @@ std::string groupsAsRows(llvm::StringRef request);
 std::string callsInWords(llvm::StringRef text);
 std::string withoutAsides(llvm::StringRef text);
 
+/// `text` (lower case) with powers, units, amounts of memory and names of picture formats in one notation.
+std::string quantitiesInDigits(llvm::StringRef text);
+
 /// `text` (lower case) with numbers of several words, and ranks ("the sixth power"), in digits.
 std::string numeralsInDigits(llvm::StringRef text);
 

@@ -103,7 +103,8 @@ llvm::Error Reader::checkWords() {
     bool isSingle = heavy.op->group == "Reductions" && llvm::none_of(result.choices, [](const auto &choice) {
       return choice.second == "row" || choice.second == "column";
     });
-    if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
+    static const std::set<StringRef> ofEach = {"with", "of", "having", "holding", "containing", "has", "being", "is"};
+    if (token.text == "each" && isSingle && !ofEach.count(at + 1 < tokens.size() ? tokens[at + 1].raw : "") && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "a different threshold per channel"
@@ -140,7 +141,11 @@ llvm::Error Reader::checkWords() {
     if (operators.count(token.raw) && at > 0 && isVariable(at - 1) && isVariable(at + 1) && heavy.op->says.empty())
       return refuse("what '" + tokens[at - 1].raw + " " + token.raw + " " + tokens[at + 1].raw + "' has to do with " +
                     heavy.op->name + " is not clear");
-    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
+    // "accurately", "carefully": how well, where it is no way of its own ("adaptively")
+    static const std::set<StringRef> nouns = {"anomaly", "assembly", "butterfly", "family", "monopoly", "supply"};
+    bool isAdverb = token.raw.size() > 5 && StringRef(token.raw).ends_with("ly") && !nouns.count(token.raw) &&
+                    !index.isKnown(token.text);
+    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2 || isAdverb;
     bool ofStencil =
         token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
                                       [](const Token &next) {

@@ -126,6 +126,8 @@ private:
         at = end;
         return base;
       }
+      if (base->kind == Expr::Kind::Name && base->name == "e")
+        return makeExpr(Expr::Kind::Call, "exp", {exponent});
       return makeExpr(Expr::Kind::Call, "^", {base, exponent});
     }
     // "2x", "0.5(a + b)"

@@ -273,6 +273,16 @@ std::optional<std::string> chainInWords(const Formula &formula, const std::vecto
     Formula outer = formula, inner = formula;
     outer.value = rewrite(formula.value, [&](ExprPtr one) { return print(*one) == text ? middle : one; });
     inner.value = part;
+    // "x + 3*x^2": what the outer stage takes beside the inner one's result is another array.
+    std::set<std::string> inside;
+    visit(part, [&](const Expr &one) {
+      if (one.kind == Expr::Kind::Index)
+        inside.insert(one.name);
+    });
+    bool isShared = false;
+    visit(outer.value, [&](const Expr &one) { isShared |= one.kind == Expr::Kind::Index && inside.count(one.name); });
+    if (isShared)
+      continue;
     for (const Known &known : stages)
       // What the outer stage takes is v, no other operand.
       if (auto values = sameFormula(outer, known.formula, realNames(*known.op)))

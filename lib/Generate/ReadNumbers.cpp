@@ -216,8 +216,12 @@ void Reader::assignMissing() {
     else
       open.push_back(at);
   }
+  // "C = 64" of what has no C is nothing that may be guessed.
+  auto isNamedElse = [&](size_t at) {
+    return open.size() > 1 && at > 1 && tokens[at - 1].raw == "=" && tokens[at - 2].raw.size() == 1;
+  };
   if (open.empty() || llvm::any_of(open, [&](size_t at) {
-        return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]);
+        return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]) || isNamedElse(at);
       }))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {

@@ -167,7 +167,7 @@ public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
          bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
+        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(withoutExamples(request)), library), library))),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
   }

@@ -421,7 +421,7 @@ static bool isCount(const std::vector<Token> &tokens, size_t at) {
 }
 
 std::vector<Token> Vocabulary::tokenize(StringRef request) const {
-  std::string text = withoutAsides(numeralsInDigits(plain(request)));
+  std::string text = withoutAsides(numeralsInDigits(quantitiesInDigits(plain(request))));
   std::vector<Token> tokens = joinShapes(withoutQualifiers(split(text)));
   for (Token &token : tokens)
     if (token.values.empty() || token.spelled)
