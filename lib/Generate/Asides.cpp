@@ -64,6 +64,12 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   if (inWords.match(assigned, &parts)) // "y minus 2 x"
     assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
   assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
+  // "x & y of two int arrays"
+  assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? & [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise and of two arrays \\4");
+  assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\| [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise or of two arrays \\4");
+  static const llvm::Regex integers("(int|integer|unsigned|bit|bool|word)s?($|[^a-z])", llvm::Regex::IgnoreCase);
+  if (integers.match(assigned))
+    assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\^ [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise xor of two arrays \\4");
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;
@@ -253,6 +259,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"gemm ?nn($|[^a-z])", "gemm \\1"},
       {"(^|[^a-z0-9_])top([0-9]+)($|[^a-z0-9])", "\\1top \\2\\3"},
       {"(^|[^a-z0-9_])p([0-9][0-9])( percentile)?($|[ ,;])", "\\1\\2th percentile\\4"},
+      {"(take|keep|select|get|return|pick) (only )?the (first|last) [0-9]+", "unofferedoption"},
       {"([0-9]) (it|its|iters?)($|[.,; ])", "\\1 iterations\\3"},
       {"(max|min|sum|mean) ?\\| ?([a-z]) ?\\|", "\\1 of the absolute values of \\2"},
       {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},

@@ -107,6 +107,10 @@ llvm::Error Reader::checkWords() {
     if (token.text == "each" && isSingle && !ofEach.count(at + 1 < tokens.size() ? tokens[at + 1].raw : "") && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "the median of each 5x5 block"
+    static const std::set<StringRef> parts = {"block", "blocks", "tile", "tiles", "patch", "patches", "region", "cell", "chunk", "group"};
+    if (token.text == "each" && isSingle && at + 2 < tokens.size() && !tokens[at + 1].values.empty() && parts.count(tokens[at + 2].raw))
+      return refuse("what 'each " + tokens[at + 1].raw + " " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "a different threshold per channel"
     bool varies = false;
     for (size_t next = at + 1; token.raw == "different" && next < std::min(at + 5, tokens.size()); ++next)
@@ -275,5 +279,49 @@ llvm::Error Reader::checkWords() {
     if (recalled && !isNamed && ++unknown > 1)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
   }
+  return checkStrangeWords();
+}
+
+/// "how widely values are spread around their mean": one word names the operation, and others are said with other
+/// operations only.
+llvm::Error Reader::checkStrangeWords() const {
+  std::vector<std::string> names = {heavy.op->name};
+  size_t words = 0, spans = 0;
+  for (const auto *stages : {&result.before, &result.after})
+    for (const Stage &stage : *stages)
+      names.push_back(stage.operation->name);
+  StringRef single = heavy.op->name;
+  if (single.consume_back("-by-axis"))
+    names.push_back(single.str());
+  std::vector<Span> all = stageSpans;
+  if (!heavy.span.at.empty())
+    all.push_back(heavy.span);
+  for (const Span &span : all) {
+    ++spans;
+    for (size_t at : span.at)
+      words += !isGrammar(tokens[at].raw) && !vocabulary.isFiller(tokens[at].text);
+  }
+  auto isMentioned = [&](const std::string &word) {
+    return llvm::any_of(names, [&](const std::string &name) {
+      const Operation *op = library.find(name);
+      return op && index.mentions(op, word);
+    });
+  };
+  // "append one array to another", "…, then shuffle it": a verb that is not part of what was understood
+  auto isHeard = [&](const std::string &word) {
+    return llvm::any_of(names, [&](const std::string &name) { return Recall::builtin().knows(name, word); });
+  };
+  for (size_t at = 0; at + 1 < tokens.size(); ++at) {
+    bool isVerb = at == 0 || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and";
+    if (isVerb && !used[at] && vocabulary.isAction(tokens[at].raw) && !isMentioned(tokens[at].text) &&
+        !isHeard(tokens[at].text) && !isLabel(at))
+      return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
+  }
+  if (words > spans)
+    return llvm::Error::success();
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (!used[at] && tokens[at].values.empty() && tokens[at].raw.size() > 2 && !isMentioned(tokens[at].text) &&
+        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && Recall::builtin().isStrange(names, tokens[at].text))
+      return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   return llvm::Error::success();
 }

@@ -287,7 +287,7 @@ std::optional<std::string> chainInWords(const Formula &formula, const std::vecto
       // What the outer stage takes is v, no other operand.
       if (auto values = sameFormula(outer, known.formula, realNames(*known.op)))
         if (std::optional<std::string> before = chainInWords(inner, stages, depth + 1))
-          return *before + " then " + inWords(known, *values);
+          return inWords(known, *values) + " of " + *before;
   }
   return std::nullopt;
 }

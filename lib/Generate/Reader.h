@@ -242,6 +242,7 @@ private:
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();
+  llvm::Error checkStrangeWords() const;
   llvm::Error refuse(const std::string &why) const;
   void use(const Span &span) {
     for (size_t at : span.at)

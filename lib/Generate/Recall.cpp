@@ -53,9 +53,13 @@ Recall::Recall(StringRef text) {
       words.clear();
       part.split(words, ' ', -1, false);
       std::vector<std::string> all;
-      for (StringRef word : words) {
+      for (StringRef word : words)
         all.push_back(word.str());
-        known[name.str()].insert(word.str());
+      for (const std::string &word : std::set<std::string>(all.begin(), all.end())) {
+        llvm::SmallVector<StringRef, 4> stages;
+        name.split(stages, '+');
+        for (StringRef stage : stages)
+          ++known[word][stage.str()];
       }
       features.emplace_back();
       operations.push_back(unsigned(names.size()));
@@ -94,8 +98,23 @@ const Recall &Recall::builtin() {
 }
 
 bool Recall::knows(const std::string &name, const std::string &word) const {
-  auto words = known.find(name);
-  return words != known.end() && words->second.count(word);
+  auto operations = known.find(word);
+  return operations != known.end() && operations->second.count(name);
+}
+
+bool Recall::isStrange(const std::vector<std::string> &operations, const std::string &word) const {
+  auto found = known.find(word);
+  if (found == known.end())
+    return false;
+  unsigned all = 0, most = 0, own = 0;
+  for (const auto &[name, count] : found->second) {
+    all += count;
+    if (llvm::is_contained(operations, name))
+      own += count;
+    else
+      most = std::max(most, count);
+  }
+  return !own && all >= 4 && most >= (all < 8 ? 0.65 : 0.5) * all;
 }
 
 std::vector<Recall::Guess> Recall::guesses(const std::vector<Token> &tokens) const {
@@ -134,6 +153,14 @@ std::vector<Recall::Guess> Recall::guesses(const std::vector<Token> &tokens) con
 }
 
 std::string Recall::guess(const std::vector<Token> &tokens) const {
+  // Two words may mean anything ("matrix of ones").
+  std::vector<std::string> words = wordsOf(tokens);
+  double told = 0;
+  for (const std::string &word : std::set<std::string>(words.begin(), words.end()))
+    if (auto id = ids.find(word); id != ids.end())
+      told += rarity[id->second];
+  if (told < 8)
+    return "";
   // How alike it must be, and how much more than what is asked for with the second.
   constexpr double least = 0.45, margin = 1.2;
   std::vector<Guess> all = guesses(tokens);

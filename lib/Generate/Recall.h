@@ -31,11 +31,14 @@ public:
   std::string guess(const std::vector<Token> &tokens) const;
   /// Whether requests for the operation have this word.
   bool knows(const std::string &operation, const std::string &word) const;
+  /// Whether the word is said often, of one other thing above all, and never of these operations.
+  bool isStrange(const std::vector<std::string> &operations, const std::string &word) const;
+
 
 private:
   static constexpr double unheard = 5; ///< the weight of a word that no request has
   std::vector<std::string> names;
-  std::map<std::string, std::set<std::string>> known; ///< the words of an operation's requests
+  std::map<std::string, std::map<std::string, unsigned>> known; ///< of a word: the operations, with numbers of requests
   std::vector<unsigned> operations;                   ///< of every request
   std::map<std::string, unsigned> ids;                ///< of words and pairs of words
   std::vector<double> rarity;

@@ -356,7 +356,7 @@ bool isOneReduction(StringRef formula) {
     depth += formula[i] == '(';
     depth -= formula[i] == ')';
     if (formula[i] == ')' && !depth)
-      return i + 1 == formula.size();
+      return i + 1 == formula.size() && formula.drop_front().find("sum(") == StringRef::npos;
   }
   return false;
 }

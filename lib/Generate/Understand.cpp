@@ -121,7 +121,15 @@ llvm::Error Reader::chooseOperations() {
     for (const Match &part : parts)
       elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) ||
                                             !(match.op->isStage && appliedAgain(part.span, match.span)));
-    if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    // "argmax and max of an array": two results
+    auto isJoined = [&](const Span &first, const Span &next) {
+      size_t at = first.at.back() + 1;
+      return at + 1 < tokens.size() && next.at.front() > at && (tokens[at].raw == "and" || tokens[at].raw == "/") &&
+             (next.at.front() == at + 1 || (next.at.front() == at + 2 && tokens[at + 1].raw == "the"));
+    };
+    bool areTwo = heavy.op && !match.op->isStage && match.op != heavy.op && heavy.span.at.size() == 1 && match.span.at.size() == 1 &&
+                  match.op->group == heavy.op->group && (isJoined(heavy.span, match.span) || isJoined(match.span, heavy.span));
+    if (heavy.op && !areTwo) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
