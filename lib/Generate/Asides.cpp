@@ -99,40 +99,6 @@ bool optiml::gen::examplesAreIntegers(StringRef text) {
   return list.match(text) && !fraction.match(text);
 }
 
-/// "[0, 10), [10, 20), ... [90, 100)" are ten bins between 0 and 100.
-static std::string tenths(std::string text) {
-  static const llvm::Regex intervals("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *(and )?\\[ *[0-9.]+ *, *[0-9.]+ *\\)"
-                                     "[^[]*(\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^[]*)*\\[ *([0-9.]+) *, *([0-9.]+) *[])]");
-  static const llvm::Regex open("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^a-z]*(\\.\\.\\.|…)"),
-      range("(between|from) (-?[0-9.]+) (and|to) (-?[0-9]+(\\.[0-9]+)?)");
-  llvm::SmallVector<StringRef, 8> groups;
-  double low, next, high;
-  llvm::SmallVector<StringRef, 8> ends;
-  static const llvm::Regex goesOn("(\\.\\.\\.|…) *,? *(and |to )?\\[");
-  if (!goesOn.match(text) && open.match(text, &groups) && range.match(text, &ends) && !groups[1].getAsDouble(low) &&
-      !groups[2].getAsDouble(next) && !ends[4].getAsDouble(high) && next > low && high > next) // "[0, 10), [10, 20), ..."
-    return open.sub("a histogram with " + std::to_string(int((high - low) / (next - low) + 0.5)) + " bins,", text);
-  if (!intervals.match(text, &groups) || groups[1].getAsDouble(low) || groups[2].getAsDouble(next) ||
-      groups[6].getAsDouble(high) || next <= low || high <= next)
-    return text;
-  std::string bins = std::to_string(int((high - low) / (next - low) + 0.5));
-  return intervals.sub("a histogram between " + groups[1].str() + " and " + groups[6].str() + ", with " + bins + " bins,", text);
-}
-
-/// "how often each value from 0 to 255 occurs" counts in 256 bins.
-static std::string binsOfValues(std::string text) {
-  static const llvm::Regex range(
-      "(each|every|all|possible) ([a-z]+ "
-      "){0,2}(values?|levels?|intensit(y|ies)|numbers?|digits?|scores?|grades?|labels?|keys?|bytes?),? "
-      "*\\(?(from |between |in |of |in the range )?(the range )?[[]?0 ?(\\.\\.+|to|and|-|,|through) ?([0-9]+)[])]?");
-  static const llvm::Regex counts("how (often|many)|count|histogram|frequenc|occur");
-  llvm::SmallVector<StringRef, 8> groups;
-  unsigned last = 0;
-  if (!counts.match(text) || !range.match(text, &groups) || groups[8].getAsInteger(10, last))
-    return text;
-  return range.sub("\\1 value, " + std::to_string(last + 1) + " bins,", text);
-}
-
 /// "dropout p=0.1" drops a tenth.
 static std::string keepProbability(std::string text) {
   static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
@@ -144,7 +110,7 @@ static std::string keepProbability(std::string text) {
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = binsOfValues(tenths(callsInWords(withoutExamples(request))));
+  std::string text = binsInWords(callsInWords(withoutExamples(request)));
   struct Rule {
     StringRef pattern, by;
   };
@@ -218,6 +184,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"^([a-z])\\.t (for|of|on)", "transpose \\2"},
       {"cublas([sdh][a-z]+)", "\\1"},
       {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},
+      // A column of a table is an array where there is no matrix.
+      {"x *\\*? *w(\\^t)? *\\+ *b(\\)?[^;.]*[0-9]+ *->)", "linear layer\\2"},
+      {"(column|row) (at|in) which", "index where"},
+      {"rgb ?(2|to) ?gr[ae]y(scale)?", "rgb to greyscale"},
+      {"(non|not)[- ]causal", "unmasked"},
       {"([0-9]+)th power of (each|every|all)", "to the power \\1 of \\2"},
       {"(^|[^a-z-])(partially |fully )?pivoted", "\\1unofferedoption"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
@@ -346,7 +317,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"triple the (resolution|size) of", "upsample by a factor of 3 "},
       {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
       {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},
-      {"([0-9]+) (elements? |entries |values? )?long($|[.,;)])", "length \\1\\3"},
+      {"(^|[^a-z0-9.])([0-9]+(e[0-9]+)?) (elements? |entries |values? )?long($|[.,;)])", "\\1length \\2\\5"},
       {"(points?|queries|vertices) (in|of|on) the (2d |xy )?plane", "\\1 in 2d"},
       {"([^a-z0-9_]|^)(two|2) (raised to|to the power of) (each|every|the|x)", "\\1exp2 of \\4"},
       // "is the array sorted?", "limit x to [-1, 1]"
@@ -455,6 +426,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
     text = product.sub("matrix multiply \\1 and \\3\\4", text);
   // "a 3x3 convolution 64 -> 128"
   static const llvm::Regex channels("(^|[^0-9.x])([0-9]+) *-> *([0-9]+)($|[^0-9.x])"), convolution("conv");
+  static const llvm::Regex linear("linear|fully connected|dense layer");
+  if (linear.match(text))
+    text = channels.sub("\\1 \\2 input features, \\3 output features \\4", text);
   if (convolution.match(text))
     text = channels.sub("\\1 \\2 input channels, \\3 output channels \\4", text);
   // "half the sum of an array"

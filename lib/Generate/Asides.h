@@ -19,6 +19,8 @@ bool examplesAreIntegers(llvm::StringRef text);
 std::string groupsAsRows(llvm::StringRef request);
 /// Functions of libraries with short names ("np.linalg.inv") in words.
 std::string callsInWords(llvm::StringRef text);
+/// `text` (lower case) with the number of bins of the ranges that it counts.
+std::string binsInWords(llvm::StringRef text);
 std::string withoutAsides(llvm::StringRef text);
 
 /// `text` (lower case) with powers, units, amounts of memory and names of picture formats in one notation.

@@ -228,6 +228,11 @@ llvm::Error Reader::checkWords() {
              });
     };
     beforeName |= llvm::any_of(stageSpans, beforeFirst);
+    bool isUnheard = !Recall::builtin().hasHeard(token.text) && !vocabulary.isKnown(token.raw);
+    beforeName |= isUnheard && !heavy.span.at.empty() && heavy.first() == at + 1;
+    // "convert RGB to HSV"
+    if (at > 0 && (tokens[at - 1].raw == "to" || tokens[at - 1].raw == "into") && isUnheard && token.raw.size() < 6)
+      return refuse("what 'to " + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // So does the name of another process behind it: "histogram equalization".
     bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });

@@ -110,7 +110,7 @@ bool spellOut(Formula &formula) {
     });
     if (own.empty() && formula.target)
       llvm::copy_if(names, std::inserter(own, own.end()),
-                    [](const std::string &name) { return !scalars.contains(name) && name.size() <= 2; });
+                    [&](const std::string &name) { return !scalars.contains(name) && (name.size() <= 2 || formula.accumulates); });
     if (own.empty()) // "(a - b)^2"
       llvm::copy_if(names, std::inserter(own, own.end()),
                     [](const std::string &name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'd'; });
@@ -365,7 +365,7 @@ bool saysSomething(const Formula &formula) {
     numbers += one.kind == Expr::Kind::Number;
   });
   if (formula.target)
-    return references ||
+    return references || (formula.accumulates && calls) ||
            (calls && (functions || calls > 1 || formula.target->kind == Expr::Kind::Index || numbers == 0));
   bool takesTwo = false; // "max(x, 0)"
   visit(formula.value, [&](const Expr &one) {

@@ -49,6 +49,16 @@ const Rule rules[] = {
     {"three billion", "3 billion"},
     {"four billion", "4 billion"},
     {BEFORE "(a )?dozen (of )?", "\\1 12 "},
+    // "500 ffts", "64 x (128x128x128)"
+    {BEFORE "([0-9]+) (fft|dft)s" AFTER, "\\1batch of \\2 \\3s\\4"},
+    {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+) ?x ?([0-9]+) ?x ?([0-9]+)\\)",
+     "\\1batch of \\2, m = \\3 , n = \\4 , k = \\5 "},
+    {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+ ?x ?[0-9]+)\\)", "\\1batch of \\2, \\3"},
+    // A column of a table is an array where no matrix is around it.
+    {"(an?|one|the|this|two|both) ([a-z]+ )?column(s?),? (with |of |having |over )?([0-9][0-9.,e^]*[km]?( million| thousand| billion)?) rows",
+     "\\1 \\2array\\3 of \\5 elements"},
+    {"(an?|one|two) (int|integer|float|double|unsigned|numeric|int64) column(s?)" AFTER, "\\1 \\2 array\\3\\4"},
+    {"two columns of (int|integer|float|double)s", "two arrays of \\1s"},
     // "a grid of 256 cubed"
     {"([0-9][0-9])[- ]cubed", "\\1^3"},
     {"([0-9][0-9])[- ]squared" AFTER, "\\1^2\\2"},

@@ -119,7 +119,13 @@ bool Reader::assignBeside(size_t at) {
         size_t between = next - at - 1;
         for (size_t other = at + 1; other < next && !wanted.target; ++other)
           between -= typeAt.count(other);
-        if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
+        // "stride 2 pad 1": the name of the next number
+        auto endsBefore = [&](const Named &other) {
+          return at > 0 && llvm::any_of(*other.words, [&](const std::string &word) { return vocabulary.canonical(word) == tokens[at - 1].text; });
+        };
+        bool isNext = next + 1 < tokens.size() && tokens[next + 1].isNumber() && !tokens[next + 1].spelled && next == at + 1 &&
+                      llvm::any_of(numbersWanted(), endsBefore);
+        if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural && !isNext)
           offer(wanted.name, *span, (between == 0 ? 6 : between == 1 ? 3 : 1) + int(phrase.size()));
       }
       // Before it: "k = 16", "window size of 5".

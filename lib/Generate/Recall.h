@@ -31,6 +31,7 @@ public:
   std::string guess(const std::vector<Token> &tokens) const;
   /// Whether requests for the operation have this word.
   bool knows(const std::string &operation, const std::string &word) const;
+  bool hasHeard(const std::string &word) const { return known.count(word) != 0; }
   /// Whether the word is said often, of one other thing above all, and never of these operations.
   bool isStrange(const std::vector<std::string> &operations, const std::string &word) const;
 

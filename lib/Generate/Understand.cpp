@@ -322,6 +322,12 @@ llvm::Error Reader::chooseType() {
     return refuse(limiting + " is not offered for " + type + " (but for " + llvm::join(types, ", ") + ")");
   bool areIntegers = type.empty() && showsIntegers && llvm::is_contained(types, "int");
   result.type = areIntegers ? "int" : type.empty() ? types.front() : type;
+  // "prices above 99.5" are no integers.
+  auto isFraction = [](const Token &token) { return token.isNumber() && token.values[0] != std::floor(token.values[0]); };
+  bool hasReals = !heavy.op->reals.empty() || llvm::any_of(result.before, [](const Stage &s) { return !s.reals.empty(); });
+  if (type.empty() && !areIntegers && result.type == "int" && hasReals && llvm::any_of(tokens, isFraction) &&
+      llvm::is_contained(types, "float"))
+    result.type = "float";
   return llvm::Error::success();
 }
 
