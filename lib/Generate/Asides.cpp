@@ -186,6 +186,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},
       // A column of a table is an array where there is no matrix.
       {"x *\\*? *w(\\^t)? *\\+ *b(\\)?[^;.]*[0-9]+ *->)", "linear layer\\2"},
+      {"\\(i, ?j\\)(.*)\\(j, ?i\\)", "transpose\\1"},
+      {"sum of (the )?first (k|i) ?\\+ ?1 (inputs|elements|values|numbers|entries)", "prefix sum"},
       {"(column|row) (at|in) which", "index where"},
       {"rgb ?(2|to) ?gr[ae]y(scale)?", "rgb to greyscale"},
       {"(non|not)[- ]causal", "unmasked"},

@@ -322,6 +322,21 @@ llvm::Error Reader::checkStrangeWords() const {
         !isHeard(tokens[at].text) && !isLabel(at))
       return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   }
+  // "the number with as many below as above": words that are rarely said at all, and never of this
+  constexpr unsigned common = 15;
+  std::string foreign;
+  unsigned count = 0;
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    const std::string &word = tokens[at].text;
+    bool isAccounted = used[at] || !tokens[at].values.empty() || tokens[at].raw.size() < 3 || typeAt.count(at) ||
+                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at);
+    if (!isAccounted && !isHeard(word) && Recall::builtin().spreadOf(word) < common) {
+      ++count;
+      foreign += (foreign.empty() ? "'" : " and '") + tokens[at].raw + "'";
+    }
+  }
+  if (count > 2 || (count == 2 && words <= spans))
+    return refuse("what " + foreign + " have to do with " + names.front() + " is not clear");
   if (words > spans)
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at)

@@ -16,6 +16,16 @@ using llvm::StringRef;
 
 static constexpr StringRef refused = "refused";
 
+bool Recall::isLight(StringRef raw) {
+  static const std::set<StringRef> light = {
+      "the",  "of",     "for",    "to",   "and",      "in",   "on",   "with",  "is",    "are",   "be",   "by",    "an",   "my",
+      "we",   "me",     "it",     "this", "float",    "that", "its",  "which", "their", "as",    "at",   "from",  "so",   "int",
+      "half", "double", "fp16",   "fp32", "unsigned", "fp64", "a",    "please", "would", "could", "you",  "have",  "i",    "want",
+      "need", "like",   "should", "has",  "can",      "does", "do",   "our",   "some",  "these", "those", "them",  "they", "also",
+      "will", "what",   "where",  "when", "then",     "or",   "your", "been",  "such",  "any",   "there", "into"};
+  return light.count(raw) != 0;
+}
+
 /// The words that tell something, in their order.
 static std::vector<std::string> wordsOf(const std::vector<Token> &tokens) {
   static const std::set<StringRef> light = {"the",  "of",     "for",  "to",   "and",      "in",   "on",   "with", "is",
@@ -100,6 +110,11 @@ const Recall &Recall::builtin() {
 bool Recall::knows(const std::string &name, const std::string &word) const {
   auto operations = known.find(word);
   return operations != known.end() && operations->second.count(name);
+}
+
+unsigned Recall::spreadOf(const std::string &word) const {
+  auto operations = known.find(word);
+  return operations == known.end() ? 0 : unsigned(operations->second.size());
 }
 
 bool Recall::isStrange(const std::vector<std::string> &operations, const std::string &word) const {

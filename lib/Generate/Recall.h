@@ -31,6 +31,11 @@ public:
   std::string guess(const std::vector<Token> &tokens) const;
   /// Whether requests for the operation have this word.
   bool knows(const std::string &operation, const std::string &word) const;
+  /// Words that say nothing about what is asked for ("the", "please").
+  static bool isLight(llvm::StringRef raw);
+  /// For how many operations requests have the word.
+  unsigned spreadOf(const std::string &word) const;
+  /// Whether any known request has the word.
   bool hasHeard(const std::string &word) const { return known.count(word) != 0; }
   /// Whether the word is said often, of one other thing above all, and never of these operations.
   bool isStrange(const std::vector<std::string> &operations, const std::string &word) const;
