@@ -44,4 +44,15 @@ static std::string binsOfValues(std::string text) {
   return range.sub("\\1 value, " + std::to_string(last + 1) + " bins,", text);
 }
 
-std::string optiml::gen::binsInWords(StringRef text) { return binsOfValues(tenths(text.str())); }
+/// "a histogram of integers with values from 0 to 99"
+static std::string binsOfIntegers(std::string text) {
+  static const llvm::Regex range("(int|integer|byte|uint8|number)s,? (with )?(values? )?(all )?(that lie |lying |ranging )?(from|between|in) 0 (to|and) ([0-9]+)");
+  llvm::SmallVector<StringRef, 10> groups;
+  unsigned last = 0;
+  if (!StringRef(text).contains("histogram") || StringRef(text).contains("bin") || !range.match(text, &groups) ||
+      groups[8].getAsInteger(10, last))
+    return text;
+  return range.sub("\\1s, " + std::to_string(last + 1) + " bins", text);
+}
+
+std::string optiml::gen::binsInWords(StringRef text) { return binsOfIntegers(binsOfValues(tenths(text.str()))); }

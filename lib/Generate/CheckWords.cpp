@@ -166,6 +166,8 @@ llvm::Error Reader::checkWords() {
     bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
                        return given[size.first] && double(size.second) == token.values[0];
                      });
+    // "eight in the middle and minus one around", as its own title has it
+    saidAgain |= token.spelled && token.values[0] > 3 && llvm::is_contained(vocabulary.words(heavy.op->title), std::to_string(int64_t(token.values[0])));
     if (saidAgain) // "by itself ten times, that is its 10th power"
       continue;
     if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))

@@ -59,6 +59,9 @@ const Rule rules[] = {
      "\\1 \\2array\\3 of \\5 elements"},
     {"(an?|one|two) (int|integer|float|double|unsigned|numeric|int64) column(s?)" AFTER, "\\1 \\2 array\\3\\4"},
     {"two columns of (int|integer|float|double)s", "two arrays of \\1s"},
+    // "averaging with its two neighbours on each side"
+    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(two|2) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 5 \\2"},
+    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(three|3) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 7 \\2"},
     // "a grid of 256 cubed"
     {"([0-9][0-9])[- ]cubed", "\\1^3"},
     {"([0-9][0-9])[- ]squared" AFTER, "\\1^2\\2"},

@@ -96,7 +96,8 @@ bool Reader::joinsOperands(const Span &span) const {
 /// "for each of 2000 samples", "64 independent sums": so many of what the operation does; the word that tells.
 std::optional<size_t> Reader::countsRows(size_t at) const {
   StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].raw) : "";
-  if (!tokens[at].isNumber() || tokens[at].spelled || tokens[at + 1 < tokens.size() ? at + 1 : at].text == "column")
+  bool isOfElements = at + 1 < tokens.size() && typeAt.count(at + 1); // "square each of 1M doubles"
+  if (!tokens[at].isNumber() || tokens[at].spelled || (isOfElements && next != "independent") || tokens[at + 1 < tokens.size() ? at + 1 : at].text == "column")
     return std::nullopt;
   size_t before = at - (at > 0 && tokens[at - 1].raw == "the");
   if (before > 1 && tokens[before - 1].raw == "of" && tokens[before - 2].raw == "each")
