@@ -64,6 +64,11 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   if (inWords.match(assigned, &parts)) // "y minus 2 x"
     assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
   assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
+  // "a[i] times b[i]"
+  assigned = replaceAll(std::move(assigned), "\\] times ([a-zA-Z]+\\[)", "] * \\1");
+  assigned = replaceAll(std::move(assigned), "\\] (gets|becomes|is|equals) ([a-zA-Z]+\\[)", "] = \\2");
+  assigned = replaceAll(std::move(assigned), "\\] plus ([a-zA-Z]+\\[)", "] + \\1");
+  assigned = replaceAll(std::move(assigned), "\\] minus ([a-zA-Z]+\\[)", "] - \\1");
   // "x & y of two int arrays"
   assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? & [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise and of two arrays \\4");
   assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\| [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise or of two arrays \\4");
@@ -180,7 +185,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"3 ?x ?3 median($|[^a-z]+[^f])", "median filter 3x3\\1"},
       {"(double|quad)-double", "quad precision"},
       {"gelu \\([^()]*erf[^()]*\\)", "gelu"},
-      {"std::greater(<[a-z]*>)?(\\(\\))?", "descending"},
+      {"(std::|thrust::)?greater<[a-z]*>(\\(\\))?", "descending"},
+      {"(std|thrust)::greater", "descending"},
+      {"(^|[^a-z0-9_])bt\\.? ?(601|709)", "\\1 "},
+      {"where ?\\( *(mask|cond|condition|flags?|m|c) *,", "where ("},
       {"^([a-z])\\.t (for|of|on)", "transpose \\2"},
       {"cublas([sdh][a-z]+)", "\\1"},
       {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},

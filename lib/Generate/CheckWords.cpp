@@ -332,6 +332,9 @@ llvm::Error Reader::checkStrangeWords() const {
     const std::string &word = tokens[at].text;
     bool isAccounted = used[at] || !tokens[at].values.empty() || tokens[at].raw.size() < 3 || typeAt.count(at) ||
                        isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at);
+    // "how many temperatures were below zero": what they are
+    static const std::set<StringRef> beforeData = {"many", "of", "these", "those", "the", "all", "my", "our", "between", "among", "over"};
+    isAccounted |= at > 0 && beforeData.count(tokens[at - 1].raw) && tokens[at].raw.back() == 's' && tokens[at].raw.size() > 4;
     if (!isAccounted && !isHeard(word) && Recall::builtin().spreadOf(word) < common) {
       ++count;
       foreign += (foreign.empty() ? "'" : " and '") + tokens[at].raw + "'";

@@ -62,6 +62,11 @@ const Rule rules[] = {
     // "averaging with its two neighbours on each side"
     {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(two|2) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 5 \\2"},
     {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(three|3) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 7 \\2"},
+    {"(average|mean) of (itself|each sample|it) and (the )?4 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 5"},
+    {"(average|mean) of (itself|each sample|it) and (the )?2 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 3"},
+    {BEFORE "([0-9.]+) ?\\*? ?\\(?a ?@ ?b\\)?" AFTER, "\\1 a @ b then scale by \\2 \\3"},
+    // "softmax with temperature 0.7"
+    {"(log[- ]?)?softmax (with|at|using) (a )?temperature( of| =|:| t =)? ?([0-9.]+)", "divide by \\5 then \\1softmax"},
     // "a grid of 256 cubed"
     {"([0-9][0-9])[- ]cubed", "\\1^3"},
     {"([0-9][0-9])[- ]squared" AFTER, "\\1^2\\2"},

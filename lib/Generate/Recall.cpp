@@ -21,7 +21,7 @@ bool Recall::isLight(StringRef raw) {
       "the",  "of",     "for",    "to",   "and",      "in",   "on",   "with",  "is",    "are",   "be",   "by",    "an",   "my",
       "we",   "me",     "it",     "this", "float",    "that", "its",  "which", "their", "as",    "at",   "from",  "so",   "int",
       "half", "double", "fp16",   "fp32", "unsigned", "fp64", "a",    "please", "would", "could", "you",  "have",  "i",    "want",
-      "need", "like",   "should", "has",  "can",      "does", "do",   "our",   "some",  "these", "those", "them",  "they", "also",
+      "need", "like",   "should", "has",  "can",      "does", "do",   "our",   "some",  "was", "were", "these", "those", "them",  "they", "also",
       "will", "what",   "where",  "when", "then",     "or",   "your", "been",  "such",  "any",   "there", "into"};
   return light.count(raw) != 0;
 }
