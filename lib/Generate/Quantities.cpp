@@ -65,6 +65,8 @@ const Rule rules[] = {
     {"(average|mean) of (itself|each sample|it) and (the )?4 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 5"},
     {"(average|mean) of (itself|each sample|it) and (the )?2 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 3"},
     {BEFORE "([0-9.]+) ?\\*? ?\\(?a ?@ ?b\\)?" AFTER, "\\1 a @ b then scale by \\2 \\3"},
+    {BEFORE "(two|three|four|five|six|seven|eight|nine|ten|[0-9]+) (matrix )?products of (an? )?([0-9]+ ?x ?[0-9]+)",
+     "\\1batched matrix products, batch of \\2, \\5"},
     // "softmax with temperature 0.7"
     {"(log[- ]?)?softmax (with|at|using) (a )?temperature( of| =|:| t =)? ?([0-9.]+)", "divide by \\5 then \\1softmax"},
     // "a grid of 256 cubed"
