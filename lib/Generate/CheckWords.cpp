@@ -109,7 +109,8 @@ llvm::Error Reader::checkWords() {
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "the median of each 5x5 block"
     static const std::set<StringRef> parts = {"block", "blocks", "tile", "tiles", "patch", "patches", "region", "cell", "chunk", "group"};
-    if (token.text == "each" && isSingle && at + 2 < tokens.size() && !tokens[at + 1].values.empty() && parts.count(tokens[at + 2].raw))
+    bool isWhole = isSingle || heavy.op->group == "Linear algebra" || heavy.op->group == "Sorting";
+    if (token.text == "each" && isWhole && at + 2 < tokens.size() && tokens[at + 1].isShape() && parts.count(tokens[at + 2].raw))
       return refuse("what 'each " + tokens[at + 1].raw + " " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "a different threshold per channel"
     bool varies = false;
@@ -130,7 +131,8 @@ llvm::Error Reader::checkWords() {
     // "sort … by their distance": an order of its own
     bool byOther = token.raw == "by" && heavy.op->group == "Sorting" && at + 2 < tokens.size() &&
                    (tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their" || tokens[at + 1].raw == "the");
-    if (byOther && tokens[at + 2].text != "element" && !index.mentions(heavy.op, tokens[at + 2].text) && !used[at + 2])
+    if (byOther && tokens[at + 2].text != "element" && !index.mentions(heavy.op, tokens[at + 2].text) &&
+        !llvm::is_contained(heavy.span.at, at + 2) && !typeAt.count(at + 2))
       return refuse("what 'by " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "LU of many small matrices"
     static const std::set<StringRef> many = {"many", "several", "multiple", "numerous"};
@@ -324,6 +326,35 @@ llvm::Error Reader::checkStrangeWords() const {
         !isHeard(tokens[at].text) && !isLabel(at))
       return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   }
+  // "replace every negative value by the mean": what the operation gives is an operand of something else
+  static const std::set<StringRef> takesBy = {"replace", "multiply", "divide", "scale", "sort", "weight", "shift", "normalize"},
+                                   its = {"the", "its", "their"};
+  for (size_t last : heavy.span.at)
+    if (last > 2 && its.count(tokens[last - 1].raw) && (tokens[last - 2].raw == "by" || tokens[last - 2].raw == "with") &&
+        (heavy.op->group == "Reductions" || heavy.op->group == "Linear algebra"))
+      for (size_t at = 0; at + 2 < last; ++at)
+        if (takesBy.count(tokens[at].raw) && !llvm::is_contained(heavy.span.at, at) && !recalled)
+          return refuse("what '" + tokens[last - 2].raw + " " + tokens[last - 1].raw + " " + tokens[last].raw + "' is for is not clear");
+  // "the product of the two largest elements": what is asked for comes first
+  auto isPart = [&](size_t at) {
+    return llvm::is_contained(heavy.span.at, at) ||
+           llvm::any_of(stageSpans, [&](const Span &span) { return llvm::is_contained(span.at, at); });
+  };
+  auto isName = [&](const std::string &word) {
+    return llvm::any_of(library.operations(), [&](const Operation &op) {
+      return !op.isFamily && !op.isSnippet && op.group == "Reductions" &&
+             llvm::is_contained(index.phrases(&op), std::vector<std::string>{word});
+    });
+  };
+  for (size_t at : {0, 1})
+    if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the") && !isPart(at) && !recalled &&
+        !heavy.span.at.empty() && at < heavy.first() && isName(tokens[at].text))
+      return refuse("what '" + tokens[at].raw + " of' has to do with " + names.front() + " is not clear");
+  // "equal to their index"
+  for (size_t at = 0; at + 2 < tokens.size(); ++at)
+    if ((tokens[at].raw == "to" || tokens[at].raw == "than") && its.count(tokens[at + 1].raw) && tokens[at + 1].raw != "the" && at > 0 &&
+        (tokens[at - 1].text == "equal" || tokens[at].raw == "than") && !used[at + 2])
+      return refuse("what 'to " + tokens[at + 1].raw + " " + tokens[at + 2].raw + "' has to do with " + names.front() + " is not clear");
   // "the number with as many below as above": words that are rarely said at all, and never of this
   constexpr unsigned common = 15;
   std::string foreign;

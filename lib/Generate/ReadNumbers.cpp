@@ -251,7 +251,8 @@ void Reader::assignWords() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     bool isZero = tokens[at].raw == "zero" || tokens[at].raw == "zeros" || tokens[at].raw == "zeroes",
          isOne = tokens[at].raw == "ones";
-    if (used[at] || (!isZero && !isOne))
+    bool isName = llvm::is_contained(heavy.span.at, at); // "the first zero"
+    if ((used[at] && !isName) || (!isZero && !isOne))
       continue;
     for (const Named &wanted : numbersWanted())
       if (wanted.target && !given[wanted.name] && llvm::is_contained(*wanted.words, "value")) {

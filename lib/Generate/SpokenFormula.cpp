@@ -160,7 +160,9 @@ private:
     return left;
   }
   std::string unary() {
-    if (take({"minus"}) || take({"negative"}) || take({"-"})) {
+    if (take({"minus"}) || take({"negative"}) || take({"-"}) || take({"the", "negated"}) || take({"negated"})) {
+      if (at < words.size() && isNoun(words[at].text)) // "the negated input"
+        return ++at, ++variables, "(-" + (subject = "x") + ")";
       std::string operand = unary();
       return operand.empty() ? "" : "(-" + operand + ")";
     }
@@ -247,7 +249,7 @@ private:
         ++spoken;
       if (isOwn)
         return apply(name, subject);
-      if (take({"of", "itself"}) && !subject.empty())
+      if (!subject.empty() && (take({"of", "itself"}) || take({"of", "it"})))
         return apply(name, subject);
       unsigned before = variables;
       if (peek("(")) {

@@ -129,7 +129,18 @@ llvm::Error Reader::chooseOperations() {
     };
     bool areTwo = heavy.op && !match.op->isStage && match.op != heavy.op && heavy.span.at.size() == 1 && match.span.at.size() == 1 &&
                   match.op->group == heavy.op->group && (isJoined(heavy.span, match.span) || isJoined(match.span, heavy.span));
-    if (heavy.op && !areTwo) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    // "the mean of the elements above the median": one of the other
+    bool isApplied = heavy.op && !match.op->isStage && match.op != heavy.op && match.span.at.back() < heavy.first() &&
+                     depthAt(match.first()) == depthAt(heavy.first()) && match.op->group == "Reductions";
+    if (isApplied) {
+      bool hasOf = false, ends = false;
+      for (size_t at = match.span.at.back() + 1; at < heavy.first(); ++at) {
+        hasOf |= tokens[at].raw == "of";
+        ends |= tokens[at].raw == "," || tokens[at].raw == ";" || tokens[at].raw == "." || tokens[at].explains || tokens[at].raw == "and";
+      }
+      isApplied = hasOf && !ends && !heavy.span.at.empty();
+    }
+    if (heavy.op && !areTwo && !isApplied) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
