@@ -67,6 +67,13 @@ const Rule rules[] = {
     {BEFORE "([0-9.]+) ?\\*? ?\\(?a ?@ ?b\\)?" AFTER, "\\1 a @ b then scale by \\2 \\3"},
     {BEFORE "(two|three|four|five|six|seven|eight|nine|ten|[0-9]+) (matrix )?products of (an? )?([0-9]+ ?x ?[0-9]+)",
      "\\1batched matrix products, batch of \\2, \\5"},
+    // What is done with whole rows.
+    {"(number|count) of (the )?(rows|columns) (that|which|whose|having|containing)", "unofferedoption"},
+    {"rising order", "ascending order"},
+    {"falling order", "descending order"},
+    {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption"},
+    {"(with|from|and) the (next|previous|following) (row|column)" AFTER, "unofferedoption \\4"},
+    {"order of the (rows|columns)", "unofferedoption"},
     // "softmax with temperature 0.7"
     {"(log[- ]?)?softmax (with|at|using) (a )?temperature( of| =|:| t =)? ?([0-9.]+)", "divide by \\5 then \\1softmax"},
     // "a grid of 256 cubed"
