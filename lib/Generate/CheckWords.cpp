@@ -366,7 +366,7 @@ llvm::Error Reader::checkStrangeWords() const {
     // "how many temperatures were below zero": what they are
     static const std::set<StringRef> beforeData = {"many", "of", "these", "those", "the", "all", "my", "our", "between", "among", "over"};
     isAccounted |= at > 0 && beforeData.count(tokens[at - 1].raw) && tokens[at].raw.back() == 's' && tokens[at].raw.size() > 4;
-    if (!isAccounted && !isHeard(word) && Recall::builtin().spreadOf(word) < common) {
+    if (!isAccounted && !isLabel(at) && foreign.find("'" + tokens[at].raw + "'") == std::string::npos && !isHeard(word) && Recall::builtin().spreadOf(word) < common) {
       ++count;
       foreign += (foreign.empty() ? "'" : " and '") + tokens[at].raw + "'";
     }
@@ -377,7 +377,7 @@ llvm::Error Reader::checkStrangeWords() const {
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at)
     if (!used[at] && tokens[at].values.empty() && tokens[at].raw.size() > 2 && !isMentioned(tokens[at].text) &&
-        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && Recall::builtin().isStrange(names, tokens[at].text))
+        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !isLabel(at) && Recall::builtin().isStrange(names, tokens[at].text))
       return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   return llvm::Error::success();
 }

@@ -182,6 +182,10 @@ std::string Recall::guess(const std::vector<Token> &tokens) const {
   if (all.empty() || all[0].operation == refused || all[0].score < least ||
       (all.size() > 1 && all[0].score < margin * all[1].score))
     return "";
+  // One rare word ("customer") is not enough.
+  size_t heard = llvm::count_if(words, [&](const std::string &word) { return knows(all[0].operation, word); });
+  if (2 * heard < words.size())
+    return "";
   return all[0].operation;
 }
 
