@@ -52,7 +52,7 @@ std::string optiml::gen::withoutExamples(StringRef text) {
       withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
   static const llvm::Regex input("^[ \n]*(sample )?inputs?( is)? ?[:=]? ?([a-z] ?= ?)?\\[[-0-9]", llvm::Regex::IgnoreCase),
       output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
-  std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
+  std::string result, assigned = text.contains("<-") ? replaceAll(text.str(), " *<- *", " = ") : text.str(); // "y <- a x + y"
   static const llvm::Regex overIndex("(sum|summation) over (all )?([ijk])( of|:)? +([a-z]+\\[)",
                                      llvm::Regex::IgnoreCase);
   // "x = [1, 7, 4], output = [12, 11, 4]"
@@ -64,31 +64,7 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   if (inWords.match(assigned, &parts)) // "y minus 2 x"
     assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
   assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
-  // "element i of the output is input i minus input i-1"
-  static const std::pair<StringRef, StringRef> elements[] = {
-      {"add (the )?input i to (the )?output (element )?at (position |index )?([a-z]+)\\[i\\]", "y[\\5[i]] += x[i]"},
-      {"(the )?output (element )?at (position |index )?([a-z]+)\\[i\\] (is|becomes|equals|gets)", "y[\\4[i]] ="},
-      {"(the )?input (element )?at (position |index )?([a-z]+)\\[i\\]", "x[\\4[i]]"},
-      {"(element|entry|item) i of the (output|result) (is|becomes|equals)", "y[i] ="},
-      {"(^|[^a-z])(the )?output (element )?i (is|becomes|equals)", "\\1y[i] ="},
-      {"(^|[^a-z])(the )?input (element )?i ?- ?1($|[^0-9])", "\\1x[i-1]\\4"},
-      {"(^|[^a-z])(the )?input (element )?i($|[^a-z])", "\\1x[i]\\4"},
-      {"= the sum of the first i (elements|inputs|values|numbers)( of the input)?(, including i)?", "= prefix sum"},
-      {"= the sum of all (the )?(inputs|elements|values) before i", "= exclusive prefix sum"},
-      {"= the sum of all (the )?(inputs|elements|values) from i to the end", "= suffix sum"},
-      {"= the sum of the i-?th elements of both (inputs|arrays|vectors)", "= a[i] + b[i]"},
-      {"\\] times ", "] * "},
-      {"\\] minus ", "] - "},
-      {"\\] plus ", "] + "}};
-  for (auto [pattern, by] : elements)
-    assigned = replaceAll(std::move(assigned), llvm::Regex(pattern, llvm::Regex::IgnoreCase), by);
-  assigned = replaceAll(std::move(assigned), "\\] (gets|becomes|is|equals) ([a-zA-Z]+\\[)", "] = \\2");
-  // "x & y of two int arrays"
-  assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? & [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise and of two arrays \\4");
-  assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\| [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise or of two arrays \\4");
-  static const llvm::Regex integers("(int|integer|unsigned|bit|bool|word)s?($|[^a-z])", llvm::Regex::IgnoreCase);
-  if (integers.match(assigned))
-    assigned = replaceAll(std::move(assigned), "(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\^ [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise xor of two arrays \\4");
+  assigned = outputsInSigns(std::move(assigned));
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;

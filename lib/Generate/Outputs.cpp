@@ -1,0 +1,72 @@
+//===- Outputs.cpp - formulas that are half said in words ------------------===//
+//
+// "element i of the output is input i minus input i-1", "a[i] times b[i]", "x & y of two int arrays": written with the signs
+// that formulas are read by (Formula.h).
+//
+//===----------------------------------------------------------------------===//
+#include "Asides.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Regex.h"
+#include <vector>
+
+using namespace optiml::gen;
+using llvm::StringRef;
+
+namespace {
+
+struct Rule {
+  StringRef pattern, by;
+};
+
+const Rule elements[] = {
+    {"add (the )?input i to (the )?output (element )?at (position |index )?([a-z]+)\\[i\\]", "y[\\5[i]] += x[i]"},
+    {"(the )?output (element )?at (position |index )?([a-z]+)\\[i\\] (is|becomes|equals|gets)", "y[\\4[i]] ="},
+    {"(the )?input (element )?at (position |index )?([a-z]+)\\[i\\]", "x[\\4[i]]"},
+    {"(element|entry|item) i of the (output|result) (is|becomes|equals)", "y[i] ="},
+    {"(^|[^a-z])(the )?output (element )?i (is|becomes|equals)", "\\1y[i] ="},
+    {"(^|[^a-z])(the )?input (element )?i ?- ?1($|[^0-9])", "\\1x[i-1]\\4"},
+    {"(^|[^a-z])(the )?input (element )?i($|[^a-z])", "\\1x[i]\\4"},
+    {"= the sum of the first i (elements|inputs|values|numbers)( of the input)?(, including i)?", "= prefix sum"},
+    {"= the sum of all (the )?(inputs|elements|values) before i", "= exclusive prefix sum"},
+    {"= the sum of all (the )?(inputs|elements|values) from i to the end", "= suffix sum"},
+    {"= the sum of the i-?th elements of both (inputs|arrays|vectors)", "= a[i] + b[i]"},
+    {"\\] times ", "] * "},
+    {"\\] minus ", "] - "},
+    {"\\] plus ", "] + "},
+    {"\\] (gets|becomes|is|equals) ([a-zA-Z]+\\[)", "] = \\2"},
+};
+
+const Rule bits[] = {
+    {"(^|[^a-zA-Z0-9])[a-z](\\[i\\])? & [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise and of two arrays \\4"},
+    {"(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\| [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise or of two arrays \\4"},
+};
+
+std::vector<llvm::Regex> compiled(llvm::ArrayRef<Rule> rules) {
+  std::vector<llvm::Regex> result;
+  for (const Rule &rule : rules)
+    result.emplace_back(rule.pattern, llvm::Regex::IgnoreCase);
+  return result;
+}
+
+std::string apply(std::string text, llvm::ArrayRef<Rule> rules, const std::vector<llvm::Regex> &patterns) {
+  for (size_t at = 0; at < rules.size(); ++at)
+    for (unsigned times = 0; times < 20 && patterns[at].match(text); ++times)
+      text = patterns[at].sub(rules[at].by, text);
+  return text;
+}
+
+} // namespace
+
+std::string optiml::gen::outputsInSigns(std::string text) {
+  static const std::vector<llvm::Regex> ofElements = compiled(elements), ofBits = compiled(bits);
+  StringRef all = text;
+  if (all.contains("] ") || all.contains("put i ") || all.contains("element i ") || all.contains("entry i ") || all.contains("item i "))
+    text = apply(std::move(text), elements, ofElements);
+  if (StringRef(text).contains(" & ") || StringRef(text).contains(" | "))
+    text = apply(std::move(text), bits, ofBits);
+  static const llvm::Regex integers("(int|integer|unsigned|bit|bool|word)s?($|[^a-z])", llvm::Regex::IgnoreCase),
+      either("(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\^ [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", llvm::Regex::IgnoreCase);
+  if (StringRef(text).contains(" ^ ") && integers.match(text))
+    text = either.sub("\\1 bitwise xor of two arrays \\4", text);
+  return text;
+}
