@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
+#include "Rewrites.h"
 #include "optiml/Generate/Words.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -106,10 +107,7 @@ static std::string keepProbability(std::string text) {
 
 std::string optiml::gen::withoutAsides(StringRef request) {
   std::string text = binsInWords(callsInWords(withoutExamples(request)));
-  struct Rule {
-    StringRef pattern, by;
-  };
-  static const Rule rules[] = {
+  static const Rewrite rules[] = {
       // "[1, 2, 3] -> [1, 3, 6]"
       {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
       {"^(and|or|xor) (two|the two|both) ", "bitwise \\1 of \\2 "},
@@ -411,14 +409,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])720p", "\\1 1280x720"},
       {"(^|[^a-z0-9_])full[- ]hd", "\\1 1920x1080"},
   };
-  static const std::vector<llvm::Regex> patterns = [] { // compiled once
-    std::vector<llvm::Regex> result;
-    for (const Rule &rule : rules)
-      result.emplace_back(rule.pattern);
-    return result;
-  }();
-  for (auto [pattern, rule] : llvm::zip(patterns, rules))
-    text = replaceAll(std::move(text), pattern, rule.by);
+  static const Rewrites rewrites(rules);
+  text = rewrites(std::move(text));
   // "100x75 times 75x50"
   static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");

@@ -5,20 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/Support/Regex.h"
-#include <vector>
+#include "Rewrites.h"
 
 using namespace optiml::gen;
 using llvm::StringRef;
 
 namespace {
 
-struct Rule {
-  StringRef pattern, by;
-};
-
-const Rule elements[] = {
+const Rewrite elements[] = {
     {"add (the )?input i to (the )?output (element )?at (position |index )?([a-z]+)\\[i\\]", "y[\\5[i]] += x[i]"},
     {"(the )?output (element )?at (position |index )?([a-z]+)\\[i\\] (is|becomes|equals|gets)", "y[\\4[i]] ="},
     {"(the )?input (element )?at (position |index )?([a-z]+)\\[i\\]", "x[\\4[i]]"},
@@ -36,34 +30,20 @@ const Rule elements[] = {
     {"\\] (gets|becomes|is|equals) ([a-zA-Z]+\\[)", "] = \\2"},
 };
 
-const Rule bits[] = {
+const Rewrite bits[] = {
     {"(^|[^a-zA-Z0-9])[a-z](\\[i\\])? & [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise and of two arrays \\4"},
     {"(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\| [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", "\\1 bitwise or of two arrays \\4"},
 };
 
-std::vector<llvm::Regex> compiled(llvm::ArrayRef<Rule> rules) {
-  std::vector<llvm::Regex> result;
-  for (const Rule &rule : rules)
-    result.emplace_back(rule.pattern, llvm::Regex::IgnoreCase);
-  return result;
-}
-
-std::string apply(std::string text, llvm::ArrayRef<Rule> rules, const std::vector<llvm::Regex> &patterns) {
-  for (size_t at = 0; at < rules.size(); ++at)
-    for (unsigned times = 0; times < 20 && patterns[at].match(text); ++times)
-      text = patterns[at].sub(rules[at].by, text);
-  return text;
-}
-
 } // namespace
 
 std::string optiml::gen::outputsInSigns(std::string text) {
-  static const std::vector<llvm::Regex> ofElements = compiled(elements), ofBits = compiled(bits);
+  static const Rewrites ofElements(elements, llvm::Regex::IgnoreCase), ofBits(bits, llvm::Regex::IgnoreCase);
   StringRef all = text;
   if (all.contains("] ") || all.contains("put i ") || all.contains("element i ") || all.contains("entry i ") || all.contains("item i "))
-    text = apply(std::move(text), elements, ofElements);
+    text = ofElements(std::move(text));
   if (StringRef(text).contains(" & ") || StringRef(text).contains(" | "))
-    text = apply(std::move(text), bits, ofBits);
+    text = ofBits(std::move(text));
   static const llvm::Regex integers("(int|integer|unsigned|bit|bool|word)s?($|[^a-z])", llvm::Regex::IgnoreCase),
       either("(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\^ [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", llvm::Regex::IgnoreCase);
   if (StringRef(text).contains(" ^ ") && integers.match(text))

@@ -5,33 +5,28 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
+#include "Rewrites.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Regex.h"
 #include <cmath>
-#include <vector>
 
 using namespace optiml::gen;
 using llvm::StringRef;
 
 namespace {
 
-struct Rule {
-  StringRef pattern, by;
-  StringRef needs = {}; ///< what must be there: most requests have none of it
-};
-
 #define BEFORE "(^|[^a-z0-9_.^])"
 #define AFTER "($|[^a-z0-9_])"
 
-const Rule rules[] = {
+const Rewrite rules[] = {
     // "2 ** 20", "1ull << 20", "of 2 to the 20"
     {"([0-9]) ?(\\^|\\*\\*) ?([0-9])", "\\1^\\3"},
-    {"([0-9])u?l?l? ?<< ?([0-9])", "\\1<<\\2", "<<"},
-    {"(of|with|for|on|over|=|is|are|size|length) (2|two) to the (power (of )?)?([0-9]+)(th)?( power)?", "\\1 2^\\5", "to the"},
+    {"([0-9])u?l?l? ?<< ?([0-9])", "\\1<<\\2"},
+    {"(of|with|for|on|over|=|is|are|size|length) (2|two) to the (power (of )?)?([0-9]+)(th)?( power)?", "\\1 2^\\5"},
     // "10 000 floats"
-    {BEFORE "([0-9][0-9]?[0-9]?) 000 000" AFTER, "\\1\\g<2>000000\\3", "000 000"},
+    {BEFORE "([0-9][0-9]?[0-9]?) 000 000" AFTER, "\\1\\g<2>000000\\3"},
     {BEFORE "([0-9][0-9]?[0-9]?) 000" AFTER, "\\1\\g<2>000\\3"},
     // "4 Mi", "10 m ints", "16 K elements"
     {"([0-9]) (ki|mi|gi)" AFTER, "\\1\\2\\3"},
@@ -39,73 +34,67 @@ const Rule rules[] = {
      "([a-z]+s|float|double|int|half|unsigned|element|sample|64|32|random|double-precision|single-precision|single|fp32|"
      "fp64|fp16)" AFTER,
      "\\1\\2 \\3\\4"},
-    {"([0-9]) ?meg( of)?" AFTER, "\\1m\\3", "meg"},
+    {"([0-9]) ?meg( of)?" AFTER, "\\1m\\3"},
     // "a quarter of a million", "two and a half million", "three billion"
-    {"three[- ]quarters (of )?a million", "750 thousand", "quarters"},
-    {"(a |one )?quarter (of )?(a )?million", "250 thousand", "quarter"},
-    {"one and a half (million|thousand|billion)", "1.5 \\1", "half"},
-    {"two and a half (million|thousand|billion)", "2.5 \\1", "half"},
-    {"one billion", "1 billion", "one billion"},
-    {"two billion", "2 billion", "two billion"},
-    {"three billion", "3 billion", "three billion"},
-    {"four billion", "4 billion", "four billion"},
-    {BEFORE "(a )?dozen (of )?", "\\1 12 ", "dozen"},
+    {"three[- ]quarters (of )?a million", "750 thousand"},
+    {"(a |one )?quarter (of )?(a )?million", "250 thousand"},
+    {"one and a half (million|thousand|billion)", "1.5 \\1"},
+    {"two and a half (million|thousand|billion)", "2.5 \\1"},
+    {"one billion", "1 billion"},
+    {"two billion", "2 billion"},
+    {"three billion", "3 billion"},
+    {"four billion", "4 billion"},
+    {BEFORE "(a )?dozen (of )?", "\\1 12 "},
     // "500 ffts", "64 x (128x128x128)"
-    {BEFORE "([0-9]+) (fft|dft)s" AFTER, "\\1batch of \\2 \\3s\\4", "ft"},
+    {BEFORE "([0-9]+) (fft|dft)s" AFTER, "\\1batch of \\2 \\3s\\4"},
     {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+) ?x ?([0-9]+) ?x ?([0-9]+)\\)",
      "\\1batch of \\2, m = \\3 , n = \\4 , k = \\5 "},
     {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+ ?x ?[0-9]+)\\)", "\\1batch of \\2, \\3"},
     // A column of a table is an array where no matrix is around it.
     {"(an?|one|the|this|two|both) ([a-z]+ )?column(s?),? (with |of |having |over )?([0-9][0-9.,e^]*[km]?( million| thousand| billion)?) rows",
-     "\\1 \\2array\\3 of \\5 elements", "rows"},
-    {"(an?|one|two) (int|integer|float|double|unsigned|numeric|int64) column(s?)" AFTER, "\\1 \\2 array\\3\\4", "column"},
-    {"two columns of (int|integer|float|double)s", "two arrays of \\1s", "columns"},
+     "\\1 \\2array\\3 of \\5 elements"},
+    {"(an?|one|two) (int|integer|float|double|unsigned|numeric|int64) column(s?)" AFTER, "\\1 \\2 array\\3\\4"},
+    {"two columns of (int|integer|float|double)s", "two arrays of \\1s"},
     // "averaging with its two neighbours on each side"
-    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(two|2) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 5 \\2", "neighb"},
-    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(three|3) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 7 \\2", "neighb"},
-    {"(average|mean) of (itself|each sample|it) and (the )?4 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 5", "and"},
-    {"(average|mean) of (itself|each sample|it) and (the )?2 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 3", "and"},
-    {BEFORE "([0-9.]+) ?\\*? ?\\(?a ?@ ?b\\)?" AFTER, "\\1 a @ b then scale by \\2 \\3", "@"},
+    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(two|2) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 5 \\2"},
+    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(three|3) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 7 \\2"},
+    {"(average|mean) of (itself|each sample|it) and (the )?4 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 5"},
+    {"(average|mean) of (itself|each sample|it) and (the )?2 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 3"},
+    {BEFORE "([0-9.]+) ?\\*? ?\\(?a ?@ ?b\\)?" AFTER, "\\1 a @ b then scale by \\2 \\3"},
     {BEFORE "(two|three|four|five|six|seven|eight|nine|ten|[0-9]+) (matrix )?products of (an? )?([0-9]+ ?x ?[0-9]+)",
-     "\\1batched matrix products, batch of \\2, \\5", "products of"},
+     "\\1batched matrix products, batch of \\2, \\5"},
     // What is done with whole rows.
-    {"(number|count) of (the )?(rows|columns) (that|which|whose|having|containing)", "unofferedoption", "of"},
-    {"rising order", "ascending order", "rising"},
-    {"falling order", "descending order", "falling"},
-    {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption", "how many"},
-    {"(with|from|and) the (next|previous|following) (row|column)" AFTER, "unofferedoption \\4", "the "},
-    {"order of the (rows|columns)", "unofferedoption", "order of"},
+    {"(number|count) of (the )?(rows|columns) (that|which|whose|having|containing)", "unofferedoption"},
+    {"rising order", "ascending order"},
+    {"falling order", "descending order"},
+    {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption"},
+    {"(with|from|and) the (next|previous|following) (row|column)" AFTER, "unofferedoption \\4"},
+    {"order of the (rows|columns)", "unofferedoption"},
     // "softmax with temperature 0.7"
-    {"(log[- ]?)?softmax (with|at|using) (a )?temperature( of| =|:| t =)? ?([0-9.]+)", "divide by \\5 then \\1softmax", "temperature"},
+    {"(log[- ]?)?softmax (with|at|using) (a )?temperature( of| =|:| t =)? ?([0-9.]+)", "divide by \\5 then \\1softmax"},
     // "a grid of 256 cubed"
-    {"([0-9][0-9])[- ]cubed", "\\1^3", "cubed"},
-    {"([0-9][0-9])[- ]squared" AFTER, "\\1^2\\2", "squared"},
+    {"([0-9][0-9])[- ]cubed", "\\1^3"},
+    {"([0-9][0-9])[- ]squared" AFTER, "\\1^2\\2"},
     // "nx = 64, ny = 32, nz = 16"
-    {BEFORE "n_?x *= *n_?y" AFTER, "\\1n\\2", "n"},
-    {BEFORE "n *= *n_?z" AFTER, "\\1n\\2", "z"},
-    {BEFORE "n_?x *(=|of) *([0-9])", "\\1width = \\3", "x"},
-    {BEFORE "n_?y *(=|of) *([0-9])", "\\1height = \\3", "y"},
-    {BEFORE "n_?z *(=|of) *([0-9])", "\\1depth = \\3", "z"},
+    {BEFORE "n_?x *= *n_?y" AFTER, "\\1n\\2"},
+    {BEFORE "n *= *n_?z" AFTER, "\\1n\\2"},
+    {BEFORE "n_?x *(=|of) *([0-9])", "\\1width = \\3"},
+    {BEFORE "n_?y *(=|of) *([0-9])", "\\1height = \\3"},
+    {BEFORE "n_?z *(=|of) *([0-9])", "\\1depth = \\3"},
     // "H=W=56"
-    {BEFORE "h *= *w *= *([0-9]+)", "\\1height = \\2, width = \\2", "w"},
-    {BEFORE "r *= *s *= *([0-9]+)", "\\1 kernel size \\2x\\2", "s"},
+    {BEFORE "h *= *w *= *([0-9]+)", "\\1height = \\2, width = \\2"},
+    {BEFORE "r *= *s *= *([0-9]+)", "\\1 kernel size \\2x\\2"},
     // What pictures are called by.
     {BEFORE "(2160p|uhd-1)" AFTER, "\\1 3840x2160 \\3"},
     {BEFORE "(1440p|qhd|wqhd|2k)( image| picture| photo| frame| video| display)", "\\1 2560x1440\\3"},
-    {BEFORE "480p" AFTER, "\\1 854x480 \\2", "480p"},
-    {BEFORE "qvga" AFTER, "\\1 320x240 \\2", "qvga"},
-    {BEFORE "svga" AFTER, "\\1 800x600 \\2", "svga"},
-    {BEFORE "vga" AFTER, "\\1 640x480 \\2", "vga"},
-    {BEFORE "xga" AFTER, "\\1 1024x768 \\2", "xga"},
-    {BEFORE "8k( uhd)?( image| picture| photo| frame| video)", "\\1 7680x4320\\3", "8k"},
+    {BEFORE "480p" AFTER, "\\1 854x480 \\2"},
+    {BEFORE "qvga" AFTER, "\\1 320x240 \\2"},
+    {BEFORE "svga" AFTER, "\\1 800x600 \\2"},
+    {BEFORE "vga" AFTER, "\\1 640x480 \\2"},
+    {BEFORE "xga" AFTER, "\\1 1024x768 \\2"},
+    {BEFORE "8k( uhd)?( image| picture| photo| frame| video)", "\\1 7680x4320\\3"},
     {"([^l] |^)hd( image| picture| photo| frame| video)", "\\1 1280x720\\2"},
 };
-
-std::string replaceAll(std::string text, const llvm::Regex &regex, StringRef by) {
-  for (unsigned times = 0; times < 20 && regex.match(text); ++times)
-    text = regex.sub(by, text);
-  return text;
-}
 
 /// "2^24", "16 million", "16,777,216"; 0 where it is none.
 double valueOf(StringRef text) {
@@ -206,18 +195,7 @@ std::string namedInTurn(std::string text) {
 } // namespace
 
 std::string optiml::gen::quantitiesInDigits(StringRef request) {
-  static const std::vector<llvm::Regex> patterns = [] { // compiled once
-    std::vector<llvm::Regex> result;
-    for (const Rule &rule : rules)
-      result.emplace_back(rule.pattern);
-    return result;
-  }();
-  std::string text = request.str();
-  size_t at = 0;
-  for (const Rule &rule : rules) {
-    if (StringRef(text).contains(rule.needs))
-      text = replaceAll(std::move(text), patterns[at], rule.by);
-    ++at;
-  }
+  static const Rewrites rewrites(rules);
+  std::string text = rewrites(request.str());
   return namedInTurn(megapixels(elementsOfBytes(saidOnce(std::move(text)))));
 }
