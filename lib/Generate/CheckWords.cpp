@@ -350,6 +350,14 @@ llvm::Error Reader::checkStrangeWords() const {
     if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the") && !isPart(at) && !recalled &&
         !heavy.span.at.empty() && at < heavy.first() && isName(tokens[at].text))
       return refuse("what '" + tokens[at].raw + " of' has to do with " + names.front() + " is not clear");
+  // "scale … so that they sum to one": by what is not said
+  bool isAim = false;
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    isAim |= tokens[at].raw == "so" && tokens[at + 1].raw == "that";
+  for (const Stage &stage : result.before)
+    for (const Real &real : stage.operation->reals)
+      if (auto said = given.find(real.name); isAim && stage.operation->name == "scale" && (said == given.end() || !said->second))
+        return refuse("by what to scale is not clear");
   // "equal to their index"
   for (size_t at = 0; at + 2 < tokens.size(); ++at)
     if ((tokens[at].raw == "to" || tokens[at].raw == "than") && its.count(tokens[at + 1].raw) && tokens[at + 1].raw != "the" && at > 0 &&

@@ -24,6 +24,8 @@ const Rewrite elements[] = {
     {"= the sum of all (the )?(inputs|elements|values) before i", "= exclusive prefix sum"},
     {"= the sum of all (the )?(inputs|elements|values) from i to the end", "= suffix sum"},
     {"= the sum of the i-?th elements of both (inputs|arrays|vectors)", "= a[i] + b[i]"},
+    {"sum of [a-z]\\[i\\] ?\\* ?[a-z]\\[i\\] over (all )?i($|[^a-z])", "dot product\\2"},
+    {"[a-z]\\[[0-9]+ ?x ?[0-9]+\\] ?= ?[a-z]\\[([0-9]+ ?x ?[0-9]+)\\] ?[*@]? ?[a-z]\\[([0-9]+ ?x ?[0-9]+)\\]", "matrix multiply \\1 and \\2"},
     {"\\] times ", "] * "},
     {"\\] minus ", "] - "},
     {"\\] plus ", "] + "},
@@ -48,5 +50,6 @@ std::string optiml::gen::outputsInSigns(std::string text) {
       either("(^|[^a-zA-Z0-9])[a-z](\\[i\\])? \\^ [a-z](\\[i\\])?($|[^a-zA-Z0-9[])", llvm::Regex::IgnoreCase);
   if (StringRef(text).contains(" ^ ") && integers.match(text))
     text = either.sub("\\1 bitwise xor of two arrays \\4", text);
-  return text;
+  static const llvm::Regex transposed("(^|[^a-zA-Z=*+] ?)A\\^T ?\\*? ?x($|[^a-zA-Z0-9])");
+  return transposed.sub("\\1 transposed matrix vector product \\2", text);
 }
