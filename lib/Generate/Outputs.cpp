@@ -1,7 +1,7 @@
 //===- Outputs.cpp - formulas that are half said in words ------------------===//
 //
-// "element i of the output is input i minus input i-1", "a[i] times b[i]", "x & y of two int arrays": written with the signs
-// that formulas are read by (Formula.h).
+// "element i of the output is input i minus input i-1", "a[i] times b[i]", "x & y of two int arrays": written with the
+// signs that formulas are read by (Formula.h).
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
@@ -25,7 +25,8 @@ const Rewrite elements[] = {
     {"= the sum of all (the )?(inputs|elements|values) from i to the end", "= suffix sum"},
     {"= the sum of the i-?th elements of both (inputs|arrays|vectors)", "= a[i] + b[i]"},
     {"sum of [a-z]\\[i\\] ?\\* ?[a-z]\\[i\\] over (all )?i($|[^a-z])", "dot product\\2"},
-    {"[a-z]\\[[0-9]+ ?x ?[0-9]+\\] ?= ?[a-z]\\[([0-9]+ ?x ?[0-9]+)\\] ?[*@]? ?[a-z]\\[([0-9]+ ?x ?[0-9]+)\\]", "matrix multiply \\1 and \\2"},
+    {"[a-z]\\[[0-9]+ ?x ?[0-9]+\\] ?= ?[a-z]\\[([0-9]+ ?x ?[0-9]+)\\] ?[*@]? ?[a-z]\\[([0-9]+ ?x ?[0-9]+)\\]",
+     "matrix multiply \\1 and \\2"},
     {"\\] times ", "] * "},
     {"\\] minus ", "] - "},
     {"\\] plus ", "] + "},
@@ -42,7 +43,8 @@ const Rewrite bits[] = {
 std::string optiml::gen::outputsInSigns(std::string text) {
   static const Rewrites ofElements(elements, llvm::Regex::IgnoreCase), ofBits(bits, llvm::Regex::IgnoreCase);
   StringRef all = text;
-  if (all.contains("] ") || all.contains("put i ") || all.contains("element i ") || all.contains("entry i ") || all.contains("item i "))
+  if (all.contains("] ") || all.contains("put i ") || all.contains("element i ") || all.contains("entry i ") ||
+      all.contains("item i "))
     text = ofElements(std::move(text));
   if (StringRef(text).contains(" & ") || StringRef(text).contains(" | "))
     text = ofBits(std::move(text));

@@ -1,7 +1,8 @@
 //===- Quantities.cpp - one notation for each number ----------------------===//
 //
-// "2 ** 20", "1u << 20", "4 Mi elements", "10 000 floats", "16 million (2^24)", "1 GiB of floats", "m,n,k = 64,128,256", "a
-// 12 megapixel photo": before anything else is read, a number is written the way the rest of the reader expects it.
+// "2 ** 20", "1u << 20", "4 Mi elements", "10 000 floats", "16 million (2^24)", "1 GiB of floats", "m,n,k =
+// 64,128,256", "a 12 megapixel photo": before anything else is read, a number is written the way the rest of the reader
+// expects it.
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
@@ -31,7 +32,8 @@ const Rewrite rules[] = {
     // "4 Mi", "10 m ints", "16 K elements"
     {"([0-9]) (ki|mi|gi)" AFTER, "\\1\\2\\3"},
     {"([0-9])[ -](k|m|g) "
-     "([a-z]+s|float|double|int|half|unsigned|element|sample|64|32|random|double-precision|single-precision|single|fp32|"
+     "([a-z]+s|float|double|int|half|unsigned|element|sample|64|32|random|double-precision|single-precision|single|"
+     "fp32|"
      "fp64|fp16)" AFTER,
      "\\1\\2 \\3\\4"},
     {"([0-9]) ?meg( of)?" AFTER, "\\1m\\3"},
@@ -51,15 +53,22 @@ const Rewrite rules[] = {
      "\\1batch of \\2, m = \\3 , n = \\4 , k = \\5 "},
     {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+ ?x ?[0-9]+)\\)", "\\1batch of \\2, \\3"},
     // A column of a table is an array where no matrix is around it.
-    {"(an?|one|the|this|two|both) ([a-z]+ )?column(s?),? (with |of |having |over )?([0-9][0-9.,e^]*[km]?( million| thousand| billion)?) rows",
+    {"(an?|one|the|this|two|both) ([a-z]+ )?column(s?),? (with |of |having |over )?([0-9][0-9.,e^]*[km]?( million| "
+     "thousand| billion)?) rows",
      "\\1 \\2array\\3 of \\5 elements"},
     {"(an?|one|two) (int|integer|float|double|unsigned|numeric|int64) column(s?)" AFTER, "\\1 \\2 array\\3\\4"},
     {"two columns of (int|integer|float|double)s", "two arrays of \\1s"},
     // "averaging with its two neighbours on each side"
-    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(two|2) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 5 \\2"},
-    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(three|3) neighbou?rs on (each|either|both) sides?", "\\1 moving average window 7 \\2"},
-    {"(average|mean) of (itself|each sample|it) and (the )?4 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 5"},
-    {"(average|mean) of (itself|each sample|it) and (the )?2 (samples|values|elements|ones)? ?(before|preceding|previous)", "moving average window 3"},
+    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(two|2) neighbou?rs on (each|either|both) sides?",
+     "\\1 moving average window 5 \\2"},
+    {"(averag[a-z]*|mean|smooth[a-z]*) ([a-z ]*)(three|3) neighbou?rs on (each|either|both) sides?",
+     "\\1 moving average window 7 \\2"},
+    {"(average|mean) of (itself|each sample|it) and (the )?4 (samples|values|elements|ones)? "
+     "?(before|preceding|previous)",
+     "moving average window 5"},
+    {"(average|mean) of (itself|each sample|it) and (the )?2 (samples|values|elements|ones)? "
+     "?(before|preceding|previous)",
+     "moving average window 3"},
     {BEFORE "([0-9.]+) ?\\*? ?\\(?a ?@ ?b\\)?" AFTER, "\\1 a @ b then scale by \\2 \\3"},
     {BEFORE "(two|three|four|five|six|seven|eight|nine|ten|[0-9]+) (matrix )?products of (an? )?([0-9]+ ?x ?[0-9]+)",
      "\\1batched matrix products, batch of \\2, \\5"},
@@ -125,8 +134,10 @@ double valueOf(StringRef text) {
 
 /// "16 million floats (2^24)", "2^20 = 1048576 elements": said twice, the exact one counts.
 std::string saidOnce(std::string text) {
-  static const llvm::Regex inParentheses("(^|[^a-z0-9_.^])" NUMBER "(( [a-z-]+)*) ?\\((that is |i\\.e\\. |that's |about |roughly |approximately |ca\\. |=|~|≈)* ?" NUMBER
-                                         "( [a-z]+)?\\)"),
+  static const llvm::Regex inParentheses(
+      "(^|[^a-z0-9_.^])" NUMBER
+      "(( [a-z-]+)*) ?\\((that is |i\\.e\\. |that's |about |roughly |approximately |ca\\. |=|~|≈)* ?" NUMBER
+      "( [a-z]+)?\\)"),
       equated("(^|[^a-z0-9_.^])" NUMBER " ?(=|≈|~) ?" NUMBER "($|[^0-9a-z.])");
   llvm::SmallVector<StringRef, 12> groups;
   auto better = [](StringRef a, StringRef b) { // round and vague gives way
@@ -153,8 +164,9 @@ std::string saidOnce(std::string text) {
 
 /// "1 GiB of floats": so many that they fill it.
 std::string elementsOfBytes(std::string text) {
-  static const llvm::Regex memory("(^|[^a-z0-9_.^])([0-9]+) ?([kmg])i?b( of)?( memory| data)?( of| filled with| as)? "
-                                  "?(floats?|doubles?|ints?|integers|halfs|bytes|fp32|fp64|fp16|unsigned ints|uint8|uchar)");
+  static const llvm::Regex memory(
+      "(^|[^a-z0-9_.^])([0-9]+) ?([kmg])i?b( of)?( memory| data)?( of| filled with| as)? "
+      "?(floats?|doubles?|ints?|integers|halfs|bytes|fp32|fp64|fp16|unsigned ints|uint8|uchar)");
   llvm::SmallVector<StringRef, 8> groups;
   uint64_t count = 0;
   if (!memory.match(text, &groups) || groups[2].getAsInteger(10, count))
@@ -184,7 +196,8 @@ std::string megapixels(std::string text) {
 
 /// "m, n, k = 64, 128, 256" and "m n k 64 128 256" name one after the other.
 std::string namedInTurn(std::string text) {
-  static const llvm::Regex three("(^|[^a-z0-9_])([mnk]),? ?([mnk]),? ?(and )?([mnk]) ?(=|:|of|are|being)? ?([0-9]+),? ?([0-9]+),? ?(and )?([0-9]+)" AFTER),
+  static const llvm::Regex three("(^|[^a-z0-9_])([mnk]),? ?([mnk]),? ?(and )?([mnk]) ?(=|:|of|are|being)? ?([0-9]+),? "
+                                 "?([0-9]+),? ?(and )?([0-9]+)" AFTER),
       two("(^|[^a-z0-9_])([mnk]),? ?([mnk]) ?(=|:|are) ?([0-9]+),? ?([0-9]+)" AFTER),
       cublas("(^|[^a-z0-9_])([mnk])/([mnk])/([mnk]) ?(=|:|of|are)? ?([0-9]+)/([0-9]+)/([0-9]+)" AFTER);
   text = three.sub("\\1\\2 = \\7 , \\3 = \\8 , \\5 = \\10 \\11", text);

@@ -18,20 +18,21 @@ static constexpr StringRef refused = "refused";
 
 bool Recall::isLight(StringRef raw) {
   static const std::set<StringRef> light = {
-      "the",  "of",     "for",    "to",   "and",      "in",   "on",   "with",  "is",    "are",   "be",   "by",    "an",   "my",
-      "we",   "me",     "it",     "this", "float",    "that", "its",  "which", "their", "as",    "at",   "from",  "so",   "int",
-      "half", "double", "fp16",   "fp32", "unsigned", "fp64", "a",    "please", "would", "could", "you",  "have",  "i",    "want",
-      "need", "like",   "should", "has",  "can",      "does", "do",   "our",   "some",  "was", "were", "these", "those", "them",  "they", "also",
-      "will", "what",   "where",  "when", "then",     "or",   "your", "been",  "such",  "any",   "there", "into"};
+      "the",   "of",    "for",  "to",   "and",  "in",     "on",    "with", "is",       "are",   "be",    "by",
+      "an",    "my",    "we",   "me",   "it",   "this",   "float", "that", "its",      "which", "their", "as",
+      "at",    "from",  "so",   "int",  "half", "double", "fp16",  "fp32", "unsigned", "fp64",  "a",     "please",
+      "would", "could", "you",  "have", "i",    "want",   "need",  "like", "should",   "has",   "can",   "does",
+      "do",    "our",   "some", "was",  "were", "these",  "those", "them", "they",     "also",  "will",  "what",
+      "where", "when",  "then", "or",   "your", "been",   "such",  "any",  "there",    "into"};
   return light.count(raw) != 0;
 }
 
 /// The words that tell something, in their order.
 static std::vector<std::string> wordsOf(const std::vector<Token> &tokens) {
-  static const std::set<StringRef> light = {"the",  "of",     "for",  "to",   "and",      "in",   "on",   "with", "is",
-                                            "are",  "be",     "by",   "an",   "my",       "we",   "me",   "it",   "float",
-                                            "this", "double", "int",  "half", "unsigned", "fp32", "fp64", "fp16", "that",
-                                            "its",  "which",  "their", "as",  "at",       "from", "so"};
+  static const std::set<StringRef> light = {
+      "the",  "of",   "for",  "to",  "and",   "in",    "on",   "with",   "is",   "are",  "be",       "by",
+      "an",   "my",   "we",   "me",  "it",    "float", "this", "double", "int",  "half", "unsigned", "fp32",
+      "fp64", "fp16", "that", "its", "which", "their", "as",   "at",     "from", "so"};
   std::vector<std::string> result;
   for (const Token &token : tokens)
     if ((token.values.empty() || token.spelled) && token.text.size() > 1 && llvm::isAlpha(token.text[0]) &&
@@ -156,7 +157,8 @@ std::vector<Recall::Guess> Recall::guesses(const std::vector<Token> &tokens) con
   std::vector<Guess> result;
   for (size_t name = 0; name < names.size(); ++name) {
     std::vector<double> &scores = best[name];
-    std::partial_sort(scores.begin(), scores.begin() + std::min<size_t>(3, scores.size()), scores.end(), std::greater<>());
+    std::partial_sort(scores.begin(), scores.begin() + std::min<size_t>(3, scores.size()), scores.end(),
+                      std::greater<>());
     double score = 0, weight = 1;
     for (size_t i = 0; i < std::min<size_t>(3, scores.size()); ++i, weight *= i == 1 ? 0.4 : 0.5)
       score += weight * scores[i];

@@ -40,13 +40,12 @@ public:
   /// Whether the word is said often, of one other thing above all, and never of these operations.
   bool isStrange(const std::vector<std::string> &operations, const std::string &word) const;
 
-
 private:
   static constexpr double unheard = 5; ///< the weight of a word that no request has
   std::vector<std::string> names;
   std::map<std::string, std::map<std::string, unsigned>> known; ///< of a word: the operations, with numbers of requests
-  std::vector<unsigned> operations;                   ///< of every request
-  std::map<std::string, unsigned> ids;                ///< of words and pairs of words
+  std::vector<unsigned> operations;                             ///< of every request
+  std::map<std::string, unsigned> ids;                          ///< of words and pairs of words
   std::vector<double> rarity;
   std::vector<std::vector<std::pair<unsigned, double>>> occurrences; ///< of a word: requests, and its share of them
 };

@@ -34,7 +34,8 @@ llvm::SmallVector<Word, 64> wordsOf(StringRef text) {
       while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '_'))
         ++end;
     else if (llvm::isDigit(text[i]))
-      while (end < text.size() && (llvm::isDigit(text[end]) || (text[end] == '.' && end + 1 < text.size() && llvm::isDigit(text[end + 1]))))
+      while (end < text.size() &&
+             (llvm::isDigit(text[end]) || (text[end] == '.' && end + 1 < text.size() && llvm::isDigit(text[end + 1]))))
         ++end;
     result.push_back({text.slice(i, end), i, end});
     i = end;
@@ -44,9 +45,9 @@ llvm::SmallVector<Word, 64> wordsOf(StringRef text) {
 
 /// How far operators reach: to all that comes, or to the next operand.
 struct Reach {
-  bool overLeft = false;    ///< "x minus m over s" divides the difference
-  bool overRight = true;    ///< "one over one plus x" divides by the sum
-  bool function = true;     ///< "log of one plus x" is that of the sum
+  bool overLeft = false; ///< "x minus m over s" divides the difference
+  bool overRight = true; ///< "one over one plus x" divides by the sum
+  bool function = true;  ///< "log of one plus x" is that of the sum
 };
 
 /// Recursive descent over the words; empty where they are no formula.
@@ -57,8 +58,8 @@ public:
   std::string statement() {
     size_t before = at;
     std::string target = variable();
-    if (!target.empty() && (take({"becomes"}) || take({"is", "replaced", "by"}) || take({"is", "set", "to"}) || take({"gets"}) ||
-                            take({"becomes", "equal", "to"}))) {
+    if (!target.empty() && (take({"becomes"}) || take({"is", "replaced", "by"}) || take({"is", "set", "to"}) ||
+                            take({"gets"}) || take({"becomes", "equal", "to"}))) {
       std::string value = sum();
       if (!value.empty() && operators)
         return target + "[i] = " + value;
@@ -81,7 +82,9 @@ private:
     at = next;
     return true;
   }
-  bool peek(StringRef word, size_t ahead = 0) const { return at + ahead < words.size() && words[at + ahead].text == word; }
+  bool peek(StringRef word, size_t ahead = 0) const {
+    return at + ahead < words.size() && words[at + ahead].text == word;
+  }
   /// An operator in words or as a sign.
   bool binary(std::initializer_list<std::initializer_list<StringRef>> forms, StringRef sign) {
     if (take({sign})) {
@@ -128,8 +131,10 @@ private:
   }
   /// Not "over all elements", "over 2000 floats".
   bool over() {
-    bool isRange = peek("over") && (peek("all", 1) || peek("each", 1) || peek("every", 1) || peek("two", 1) || peek("the", 1));
-    bool isCount = peek("over") && at + 2 < words.size() && llvm::isDigit(words[at + 1].text[0]) && words[at + 2].text.size() > 1;
+    bool isRange =
+        peek("over") && (peek("all", 1) || peek("each", 1) || peek("every", 1) || peek("two", 1) || peek("the", 1));
+    bool isCount =
+        peek("over") && at + 2 < words.size() && llvm::isDigit(words[at + 1].text[0]) && words[at + 2].text.size() > 1;
     return !isRange && !isCount && binary({{"over"}, {"divided", "by"}}, "/");
   }
   std::string quotient() {
@@ -196,10 +201,12 @@ private:
   /// "sigmoid", "natural logarithm": its name in formulas.
   std::string function() {
     static const std::map<StringRef, StringRef> names = {
-        {"log", "log"}, {"ln", "log"}, {"logarithm", "log"}, {"exp", "exp"}, {"exponential", "exp"}, {"sqrt", "sqrt"}, {"root", "sqrt"},
-        {"tanh", "tanh"}, {"sigmoid", "sigmoid"}, {"logistic", "sigmoid"}, {"sin", "sin"}, {"sine", "sin"}, {"cos", "cos"},
-        {"cosine", "cos"}, {"abs", "abs"}, {"magnitude", "abs"}, {"reciprocal", "1/"}, {"square", "square"}, {"softplus", "softplus"},
-        {"cube", "cube"}, {"sum", "sum"}, {"mean", "mean"}, {"average", "mean"}, {"erf", "erf"}};
+        {"log", "log"},         {"ln", "log"},           {"logarithm", "log"},     {"exp", "exp"},
+        {"exponential", "exp"}, {"sqrt", "sqrt"},        {"root", "sqrt"},         {"tanh", "tanh"},
+        {"sigmoid", "sigmoid"}, {"logistic", "sigmoid"}, {"sin", "sin"},           {"sine", "sin"},
+        {"cos", "cos"},         {"cosine", "cos"},       {"abs", "abs"},           {"magnitude", "abs"},
+        {"reciprocal", "1/"},   {"square", "square"},    {"softplus", "softplus"}, {"cube", "cube"},
+        {"sum", "sum"},         {"mean", "mean"},        {"average", "mean"},      {"erf", "erf"}};
     size_t before = at;
     take({"the"}) || take({"a"});
     if (take({"hyperbolic", "tangent"}))
@@ -282,8 +289,9 @@ private:
     return variable();
   }
   std::string number() {
-    static const std::map<StringRef, StringRef> names = {{"one", "1"},   {"two", "2"},  {"three", "3"}, {"four", "4"}, {"five", "5"},
-                                                         {"six", "6"},   {"half", "0.5"}, {"zero", "0"}, {"ten", "10"}};
+    static const std::map<StringRef, StringRef> names = {{"one", "1"},    {"two", "2"},  {"three", "3"},
+                                                         {"four", "4"},   {"five", "5"}, {"six", "6"},
+                                                         {"half", "0.5"}, {"zero", "0"}, {"ten", "10"}};
     if (at >= words.size())
       return "";
     StringRef word = words[at].text;
@@ -299,8 +307,9 @@ private:
     return word.str();
   }
   static bool isNoun(StringRef word) {
-    static const llvm::StringSet<> nouns = {"element", "elements", "value", "values", "number", "numbers", "entry", "entries", "vector",
-                                            "array",   "item",     "input", "score",  "arrays", "vectors", "inputs"};
+    static const llvm::StringSet<> nouns = {"element", "elements", "value",   "values", "number", "numbers",
+                                            "entry",   "entries",  "vector",  "array",  "item",   "input",
+                                            "score",   "arrays",   "vectors", "inputs"};
     return nouns.contains(word);
   }
   /// "x", "x[i]", "each value", "another".
@@ -310,13 +319,15 @@ private:
     size_t before = at;
     StringRef word = words[at].text;
     static const StringRef names = "xyzabcpquvwte";
-    static const llvm::StringSet<> behind = {"times", "plus",    "minus", "over",   "squared", "cubed", "becomes", "divided", "multiplied",
-                                             "+",     "-",       "*",     "/",      "^",       ")",     "to",      "raised",  "is", "gets"};
+    static const llvm::StringSet<> behind = {"times",   "plus",       "minus",  "over", "squared", "cubed", "becomes",
+                                             "divided", "multiplied", "+",      "-",    "*",       "/",     "^",
+                                             ")",       "to",         "raised", "is",   "gets"};
     if (word.size() == 1 && names.contains(word[0])) {
       bool isArticle = word == "a" && at + 1 < words.size() && !behind.contains(words[at + 1].text);
       if (!isArticle) {
         ++at;
-        if (take({"["}) && !(at + 1 < words.size() && words[at].text.size() == 1 && words[at + 1].text == "]" && (at += 2))) {
+        if (take({"["}) &&
+            !(at + 1 < words.size() && words[at].text.size() == 1 && words[at + 1].text == "]" && (at += 2))) {
           at = before;
           return "";
         }
@@ -327,7 +338,8 @@ private:
         return word.str();
       }
     }
-    bool isAll = take({"each", "of", "the"}) || take({"each"}) || take({"every"}) || take({"the"}) || take({"one"}) || take({"all"}) || take({"a"});
+    bool isAll = take({"each", "of", "the"}) || take({"each"}) || take({"every"}) || take({"the"}) || take({"one"}) ||
+                 take({"all"}) || take({"a"});
     if (isAll && at < words.size() && isNoun(words[at].text)) {
       ++at;
       ++variables;
@@ -335,7 +347,8 @@ private:
       return subject = "x";
     }
     at = before;
-    if (take({"another"}) || take({"a", "second"}) || take({"the", "other"}) || take({"a", "different"}) || take({"the", "second"})) {
+    if (take({"another"}) || take({"a", "second"}) || take({"the", "other"}) || take({"a", "different"}) ||
+        take({"the", "second"})) {
       if (at < words.size() && isNoun(words[at].text))
         ++at;
       ++variables;
@@ -371,7 +384,8 @@ std::string optiml::gen::spokenFormulas(StringRef text, const Library &library) 
   for (size_t first = 0; first < words.size(); ++first) {
     size_t open = 0; // the end of a formula that means nothing here
     // A formula starts where a clause does, or behind a word that introduces it.
-    for (Reach reach : {Reach{}, Reach{false, true, false}, Reach{true, true, true}, Reach{false, false, true}, Reach{false, false, false}}) {
+    for (Reach reach : {Reach{}, Reach{false, true, false}, Reach{true, true, true}, Reach{false, false, true},
+                        Reach{false, false, false}}) {
       Speech speech(llvm::ArrayRef(words).drop_front(first), reach);
       std::string formula = speech.statement();
       if (formula.empty() || !speech.spoken || speech.operators < 2 || !speech.variables)
@@ -398,8 +412,7 @@ std::string optiml::gen::spokenFormulas(StringRef text, const Library &library) 
           open = last;
         continue;
       }
-      return text.take_front(words[first].begin).str() + said +
-             spokenFormulas(text.substr(words[last].end), library);
+      return text.take_front(words[first].begin).str() + said + spokenFormulas(text.substr(words[last].end), library);
     }
     // "x cubed plus x squared": it must not be read as anything less.
     if (open)
