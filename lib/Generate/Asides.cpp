@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
+#include "Rewrites.h"
 #include "optiml/Generate/Words.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -52,14 +53,19 @@ std::string optiml::gen::withoutExamples(StringRef text) {
       withData("(^|[^a-z])(for example|for instance|e\\.g\\.|such as|example|i\\.e\\.)", llvm::Regex::IgnoreCase);
   static const llvm::Regex input("^[ \n]*(sample )?inputs?( is)? ?[:=]? ?([a-z] ?= ?)?\\[[-0-9]", llvm::Regex::IgnoreCase),
       output("outputs?[^a-z]", llvm::Regex::IgnoreCase);
-  std::string result, assigned = replaceAll(text.str(), " *<- *", " = "); // "y <- a x + y"
+  std::string result, assigned = text.contains("<-") ? replaceAll(text.str(), " *<- *", " = ") : text.str(); // "y <- a x + y"
   static const llvm::Regex overIndex("(sum|summation) over (all )?([ijk])( of|:)? +([a-z]+\\[)",
                                      llvm::Regex::IgnoreCase);
+  // "x = [1, 7, 4], output = [12, 11, 4]"
+  static const llvm::Regex inAndOut("[a-z]+ ?(=|:|is) ?\\[[-0-9., ]+\\],? *(and )?(the )?(output|result|expected|y|answer)[a-z ]*(=|:|is|should "
+                                    "be|becomes) *(\\[[-0-9., ]+\\]|-?[0-9]+(\\.[0-9]+)?)",
+                                    llvm::Regex::IgnoreCase);
   static const llvm::Regex inWords("(^|[^A-Za-z0-9_])([a-z]) (minus|plus) ([0-9.]+) ?[*]? ?([a-z])($|[ ,;.])");
   llvm::SmallVector<StringRef, 8> parts;
   if (inWords.match(assigned, &parts)) // "y minus 2 x"
     assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
   assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
+  assigned = outputsInSigns(std::move(assigned));
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {
     llvm::SmallVector<StringRef, 4> groups;
@@ -79,7 +85,7 @@ std::string optiml::gen::withoutExamples(StringRef text) {
     } else if (!(inExample && showsData(sentence)))
       result += sentence.str();
   }
-  return result;
+  return replaceAll(std::move(result), inAndOut, " ");
 }
 
 bool optiml::gen::examplesAreIntegers(StringRef text) {
@@ -87,40 +93,6 @@ bool optiml::gen::examplesAreIntegers(StringRef text) {
                                 llvm::Regex::IgnoreCase),
       fraction("[0-9]\\.[0-9]");
   return list.match(text) && !fraction.match(text);
-}
-
-/// "[0, 10), [10, 20), ... [90, 100)" are ten bins between 0 and 100.
-static std::string tenths(std::string text) {
-  static const llvm::Regex intervals("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *(and )?\\[ *[0-9.]+ *, *[0-9.]+ *\\)"
-                                     "[^[]*(\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^[]*)*\\[ *([0-9.]+) *, *([0-9.]+) *[])]");
-  static const llvm::Regex open("\\[ *([0-9.]+) *, *([0-9.]+) *\\) *,? *\\[ *[0-9.]+ *, *[0-9.]+ *\\)[^a-z]*(\\.\\.\\.|…)"),
-      range("(between|from) (-?[0-9.]+) (and|to) (-?[0-9]+(\\.[0-9]+)?)");
-  llvm::SmallVector<StringRef, 8> groups;
-  double low, next, high;
-  llvm::SmallVector<StringRef, 8> ends;
-  static const llvm::Regex goesOn("(\\.\\.\\.|…) *,? *(and |to )?\\[");
-  if (!goesOn.match(text) && open.match(text, &groups) && range.match(text, &ends) && !groups[1].getAsDouble(low) &&
-      !groups[2].getAsDouble(next) && !ends[4].getAsDouble(high) && next > low && high > next) // "[0, 10), [10, 20), ..."
-    return open.sub("a histogram with " + std::to_string(int((high - low) / (next - low) + 0.5)) + " bins,", text);
-  if (!intervals.match(text, &groups) || groups[1].getAsDouble(low) || groups[2].getAsDouble(next) ||
-      groups[6].getAsDouble(high) || next <= low || high <= next)
-    return text;
-  std::string bins = std::to_string(int((high - low) / (next - low) + 0.5));
-  return intervals.sub("a histogram between " + groups[1].str() + " and " + groups[6].str() + ", with " + bins + " bins,", text);
-}
-
-/// "how often each value from 0 to 255 occurs" counts in 256 bins.
-static std::string binsOfValues(std::string text) {
-  static const llvm::Regex range(
-      "(each|every|all|possible) ([a-z]+ "
-      "){0,2}(values?|levels?|intensit(y|ies)|numbers?|digits?|scores?|grades?|labels?|keys?|bytes?),? "
-      "*\\(?(from |between |in |of |in the range )?(the range )?[[]?0 ?(\\.\\.+|to|and|-|,|through) ?([0-9]+)[])]?");
-  static const llvm::Regex counts("how (often|many)|count|histogram|frequenc|occur");
-  llvm::SmallVector<StringRef, 8> groups;
-  unsigned last = 0;
-  if (!counts.match(text) || !range.match(text, &groups) || groups[8].getAsInteger(10, last))
-    return text;
-  return range.sub("\\1 value, " + std::to_string(last + 1) + " bins,", text);
 }
 
 /// "dropout p=0.1" drops a tenth.
@@ -134,11 +106,8 @@ static std::string keepProbability(std::string text) {
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
-  std::string text = binsOfValues(tenths(callsInWords(withoutExamples(request))));
-  struct Rule {
-    StringRef pattern, by;
-  };
-  static const Rule rules[] = {
+  std::string text = binsInWords(callsInWords(withoutExamples(request)));
+  static const Rewrite rules[] = {
       // "[1, 2, 3] -> [1, 3, 6]"
       {"\\[[-0-9., ]*\\] *(->|=>|gives|becomes) *\\[?[-0-9., ]*\\]?", " "},
       {"^(and|or|xor) (two|the two|both) ", "bitwise \\1 of \\2 "},
@@ -204,10 +173,20 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"3 ?x ?3 median($|[^a-z]+[^f])", "median filter 3x3\\1"},
       {"(double|quad)-double", "quad precision"},
       {"gelu \\([^()]*erf[^()]*\\)", "gelu"},
-      {"std::greater(<[a-z]*>)?(\\(\\))?", "descending"},
+      {"(std::|thrust::)?greater<[a-z]*>(\\(\\))?", "descending"},
+      {"(std|thrust)::greater", "descending"},
+      {"(^|[^a-z0-9_])bt\\.? ?(601|709)", "\\1 "},
+      {"where ?\\( *(mask|cond|condition|flags?|m|c) *,", "where ("},
       {"^([a-z])\\.t (for|of|on)", "transpose \\2"},
       {"cublas([sdh][a-z]+)", "\\1"},
       {"embedding(s| lookup)? with ([0-9]+) words", "embedding\\1 with vocabulary \\2"},
+      // A column of a table is an array where there is no matrix.
+      {"x *\\*? *w(\\^t)? *\\+ *b(\\)?[^;.]*[0-9]+ *->)", "linear layer\\2"},
+      {"\\(i, ?j\\)(.*)\\(j, ?i\\)", "transpose\\1"},
+      {"sum of (the )?first (k|i) ?\\+ ?1 (inputs|elements|values|numbers|entries)", "prefix sum"},
+      {"(column|row) (at|in) which", "index where"},
+      {"rgb ?(2|to) ?gr[ae]y(scale)?", "rgb to greyscale"},
+      {"(non|not)[- ]causal", "unmasked"},
       {"([0-9]+)th power of (each|every|all)", "to the power \\1 of \\2"},
       {"(^|[^a-z-])(partially |fully )?pivoted", "\\1unofferedoption"},
       {"exceed(s|ing)? (-?[0-9])", "above \\2"},
@@ -249,6 +228,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"gemm ?nn($|[^a-z])", "gemm \\1"},
       {"(^|[^a-z0-9_])top([0-9]+)($|[^a-z0-9])", "\\1top \\2\\3"},
       {"(^|[^a-z0-9_])p([0-9][0-9])( percentile)?($|[ ,;])", "\\1\\2th percentile\\4"},
+      {"(take|keep|select|get|return|pick) (only )?the (first|last) [0-9]+", "unofferedoption"},
       {"([0-9]) (it|its|iters?)($|[.,; ])", "\\1 iterations\\3"},
       {"(max|min|sum|mean) ?\\| ?([a-z]) ?\\|", "\\1 of the absolute values of \\2"},
       {"(clamp|clip)( to| at)? (-?[0-9.]+)(,| to| and)? (-?[0-9.]+)($|[ ,;])", "\\1 between \\3 and \\5\\6"},
@@ -335,7 +315,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"triple the (resolution|size) of", "upsample by a factor of 3 "},
       {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
       {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},
-      {"([0-9]+) (elements? |entries |values? )?long($|[.,;)])", "length \\1\\3"},
+      {"(^|[^a-z0-9.])([0-9]+(e[0-9]+)?) (elements? |entries |values? )?long($|[.,;)])", "\\1length \\2\\5"},
       {"(points?|queries|vertices) (in|of|on) the (2d |xy )?plane", "\\1 in 2d"},
       {"([^a-z0-9_]|^)(two|2) (raised to|to the power of) (each|every|the|x)", "\\1exp2 of \\4"},
       // "is the array sorted?", "limit x to [-1, 1]"
@@ -429,14 +409,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"(^|[^a-z0-9_])720p", "\\1 1280x720"},
       {"(^|[^a-z0-9_])full[- ]hd", "\\1 1920x1080"},
   };
-  static const std::vector<llvm::Regex> patterns = [] { // compiled once
-    std::vector<llvm::Regex> result;
-    for (const Rule &rule : rules)
-      result.emplace_back(rule.pattern);
-    return result;
-  }();
-  for (auto [pattern, rule] : llvm::zip(patterns, rules))
-    text = replaceAll(std::move(text), pattern, rule.by);
+  static const Rewrites rewrites(rules);
+  text = rewrites(std::move(text));
   // "100x75 times 75x50"
   static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
@@ -444,6 +418,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
     text = product.sub("matrix multiply \\1 and \\3\\4", text);
   // "a 3x3 convolution 64 -> 128"
   static const llvm::Regex channels("(^|[^0-9.x])([0-9]+) *-> *([0-9]+)($|[^0-9.x])"), convolution("conv");
+  static const llvm::Regex linear("linear|fully connected|dense layer");
+  if (linear.match(text))
+    text = channels.sub("\\1 \\2 input features, \\3 output features \\4", text);
   if (convolution.match(text))
     text = channels.sub("\\1 \\2 input channels, \\3 output channels \\4", text);
   // "half the sum of an array"

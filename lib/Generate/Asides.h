@@ -19,7 +19,15 @@ bool examplesAreIntegers(llvm::StringRef text);
 std::string groupsAsRows(llvm::StringRef request);
 /// Functions of libraries with short names ("np.linalg.inv") in words.
 std::string callsInWords(llvm::StringRef text);
+/// `text` with what it says about elements of outputs and inputs, and of bits, in the signs of formulas.
+std::string outputsInSigns(std::string text);
+
+/// `text` (lower case) with the number of bins of the ranges that it counts.
+std::string binsInWords(llvm::StringRef text);
 std::string withoutAsides(llvm::StringRef text);
+
+/// `text` (lower case) with powers, units, amounts of memory and names of picture formats in one notation.
+std::string quantitiesInDigits(llvm::StringRef text);
 
 /// `text` (lower case) with numbers of several words, and ranks ("the sixth power"), in digits.
 std::string numeralsInDigits(llvm::StringRef text);

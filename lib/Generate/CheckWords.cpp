@@ -103,9 +103,15 @@ llvm::Error Reader::checkWords() {
     bool isSingle = heavy.op->group == "Reductions" && llvm::none_of(result.choices, [](const auto &choice) {
       return choice.second == "row" || choice.second == "column";
     });
-    if (token.text == "each" && isSingle && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
+    static const std::set<StringRef> ofEach = {"with", "of", "having", "holding", "containing", "has", "being", "is"};
+    if (token.text == "each" && isSingle && !ofEach.count(at + 1 < tokens.size() ? tokens[at + 1].raw : "") && at + 1 < tokens.size() && !used[at + 1] && tokens[at + 1].values.empty() &&
         tokens[at + 1].text.size() > 2 && !index.mentions(heavy.op, tokens[at + 1].text))
       return refuse("what '" + token.raw + " " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+    // "the median of each 5x5 block"
+    static const std::set<StringRef> parts = {"block", "blocks", "tile", "tiles", "patch", "patches", "region", "cell", "chunk", "group"};
+    bool isWhole = isSingle || heavy.op->group == "Linear algebra" || heavy.op->group == "Sorting";
+    if (token.text == "each" && isWhole && at + 2 < tokens.size() && tokens[at + 1].isShape() && parts.count(tokens[at + 2].raw))
+      return refuse("what 'each " + tokens[at + 1].raw + " " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "a different threshold per channel"
     bool varies = false;
     for (size_t next = at + 1; token.raw == "different" && next < std::min(at + 5, tokens.size()); ++next)
@@ -125,7 +131,8 @@ llvm::Error Reader::checkWords() {
     // "sort … by their distance": an order of its own
     bool byOther = token.raw == "by" && heavy.op->group == "Sorting" && at + 2 < tokens.size() &&
                    (tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their" || tokens[at + 1].raw == "the");
-    if (byOther && tokens[at + 2].text != "element" && !index.mentions(heavy.op, tokens[at + 2].text) && !used[at + 2])
+    if (byOther && tokens[at + 2].text != "element" && !index.mentions(heavy.op, tokens[at + 2].text) &&
+        !llvm::is_contained(heavy.span.at, at + 2) && !typeAt.count(at + 2))
       return refuse("what 'by " + tokens[at + 2].raw + "' has to do with " + heavy.op->name + " is not clear");
     // "LU of many small matrices"
     static const std::set<StringRef> many = {"many", "several", "multiple", "numerous"};
@@ -140,7 +147,11 @@ llvm::Error Reader::checkWords() {
     if (operators.count(token.raw) && at > 0 && isVariable(at - 1) && isVariable(at + 1) && heavy.op->says.empty())
       return refuse("what '" + tokens[at - 1].raw + " " + token.raw + " " + tokens[at + 1].raw + "' has to do with " +
                     heavy.op->name + " is not clear");
-    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2;
+    // "accurately", "carefully": how well, where it is no way of its own ("adaptively")
+    static const std::set<StringRef> nouns = {"anomaly", "assembly", "butterfly", "family", "monopoly", "supply"};
+    bool isAdverb = token.raw.size() > 5 && StringRef(token.raw).ends_with("ly") && !nouns.count(token.raw) &&
+                    !index.isKnown(token.text);
+    bool filler = vocabulary.isFiller(token.text) || token.text.size() < 2 || isAdverb;
     bool ofStencil =
         token.spelled && llvm::any_of(llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(2, tokens.size() - at - 1)),
                                       [](const Token &next) {
@@ -157,6 +168,8 @@ llvm::Error Reader::checkWords() {
     bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
                        return given[size.first] && double(size.second) == token.values[0];
                      });
+    // "eight in the middle and minus one around", as its own title has it
+    saidAgain |= token.spelled && token.values[0] > 3 && llvm::is_contained(vocabulary.words(heavy.op->title), std::to_string(int64_t(token.values[0])));
     if (saidAgain) // "by itself ten times, that is its 10th power"
       continue;
     if (token.spelled && !filler && !isNamedNumber(int64_t(token.values[0])))
@@ -219,6 +232,11 @@ llvm::Error Reader::checkWords() {
              });
     };
     beforeName |= llvm::any_of(stageSpans, beforeFirst);
+    bool isUnheard = !Recall::builtin().hasHeard(token.text) && !vocabulary.isKnown(token.raw);
+    beforeName |= isUnheard && !heavy.span.at.empty() && heavy.first() == at + 1;
+    // "convert RGB to HSV"
+    if (at > 0 && (tokens[at - 1].raw == "to" || tokens[at - 1].raw == "into") && isUnheard && token.raw.size() < 6)
+      return refuse("what 'to " + token.raw + "' has to do with " + heavy.op->name + " is not clear");
     // So does the name of another process behind it: "histogram equalization".
     bool isProcess = llvm::any_of(std::initializer_list<StringRef>{"tion", "sion", "ling", "ment", "ysis"},
                                   [&](StringRef end) { return StringRef(token.raw).ends_with(end); });
@@ -270,5 +288,104 @@ llvm::Error Reader::checkWords() {
     if (recalled && !isNamed && ++unknown > 1)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
   }
+  return checkStrangeWords();
+}
+
+/// "how widely values are spread around their mean": one word names the operation, and others are said with other
+/// operations only.
+llvm::Error Reader::checkStrangeWords() const {
+  std::vector<std::string> names = {heavy.op->name};
+  size_t words = 0, spans = 0;
+  for (const auto *stages : {&result.before, &result.after})
+    for (const Stage &stage : *stages)
+      names.push_back(stage.operation->name);
+  StringRef single = heavy.op->name;
+  if (single.consume_back("-by-axis"))
+    names.push_back(single.str());
+  std::vector<Span> all = stageSpans;
+  if (!heavy.span.at.empty())
+    all.push_back(heavy.span);
+  for (const Span &span : all) {
+    ++spans;
+    for (size_t at : span.at)
+      words += !isGrammar(tokens[at].raw) && !vocabulary.isFiller(tokens[at].text);
+  }
+  auto isMentioned = [&](const std::string &word) {
+    return llvm::any_of(names, [&](const std::string &name) {
+      const Operation *op = library.find(name);
+      return op && index.mentions(op, word);
+    });
+  };
+  // "append one array to another", "…, then shuffle it": a verb that is not part of what was understood
+  auto isHeard = [&](const std::string &word) {
+    return llvm::any_of(names, [&](const std::string &name) { return Recall::builtin().knows(name, word); });
+  };
+  for (size_t at = 0; at + 1 < tokens.size(); ++at) {
+    bool isVerb = at == 0 || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and";
+    if (isVerb && !used[at] && vocabulary.isAction(tokens[at].raw) && !isMentioned(tokens[at].text) &&
+        !isHeard(tokens[at].text) && !isLabel(at))
+      return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
+  }
+  // "replace every negative value by the mean": what the operation gives is an operand of something else
+  static const std::set<StringRef> takesBy = {"replace", "multiply", "divide", "scale", "sort", "weight", "shift", "normalize"},
+                                   its = {"the", "its", "their"};
+  for (size_t last : heavy.span.at)
+    if (last > 2 && its.count(tokens[last - 1].raw) && (tokens[last - 2].raw == "by" || tokens[last - 2].raw == "with") &&
+        (heavy.op->group == "Reductions" || heavy.op->group == "Linear algebra"))
+      for (size_t at = 0; at + 2 < last; ++at)
+        if (takesBy.count(tokens[at].raw) && !llvm::is_contained(heavy.span.at, at) && !recalled)
+          return refuse("what '" + tokens[last - 2].raw + " " + tokens[last - 1].raw + " " + tokens[last].raw + "' is for is not clear");
+  // "the product of the two largest elements": what is asked for comes first
+  auto isPart = [&](size_t at) {
+    return llvm::is_contained(heavy.span.at, at) ||
+           llvm::any_of(stageSpans, [&](const Span &span) { return llvm::is_contained(span.at, at); });
+  };
+  auto isName = [&](const std::string &word) {
+    return llvm::any_of(library.operations(), [&](const Operation &op) {
+      return !op.isFamily && !op.isSnippet && op.group == "Reductions" &&
+             llvm::is_contained(index.phrases(&op), std::vector<std::string>{word});
+    });
+  };
+  for (size_t at : {0, 1})
+    if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the") && !isPart(at) && !recalled &&
+        !heavy.span.at.empty() && at < heavy.first() && isName(tokens[at].text))
+      return refuse("what '" + tokens[at].raw + " of' has to do with " + names.front() + " is not clear");
+  // "scale … so that they sum to one": by what is not said
+  bool isAim = false;
+  for (size_t at = 0; at + 1 < tokens.size(); ++at)
+    isAim |= tokens[at].raw == "so" && tokens[at + 1].raw == "that";
+  for (const Stage &stage : result.before)
+    for (const Real &real : stage.operation->reals)
+      if (auto said = given.find(real.name); isAim && stage.operation->name == "scale" && (said == given.end() || !said->second))
+        return refuse("by what to scale is not clear");
+  // "equal to their index"
+  for (size_t at = 0; at + 2 < tokens.size(); ++at)
+    if ((tokens[at].raw == "to" || tokens[at].raw == "than") && its.count(tokens[at + 1].raw) && tokens[at + 1].raw != "the" && at > 0 &&
+        (tokens[at - 1].text == "equal" || tokens[at].raw == "than") && !used[at + 2])
+      return refuse("what 'to " + tokens[at + 1].raw + " " + tokens[at + 2].raw + "' has to do with " + names.front() + " is not clear");
+  // "the number with as many below as above": words that are rarely said at all, and never of this
+  constexpr unsigned common = 15;
+  std::string foreign;
+  unsigned count = 0;
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    const std::string &word = tokens[at].text;
+    bool isAccounted = used[at] || !tokens[at].values.empty() || tokens[at].raw.size() < 3 || typeAt.count(at) ||
+                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at);
+    // "how many temperatures were below zero": what they are
+    static const std::set<StringRef> beforeData = {"many", "of", "these", "those", "the", "all", "my", "our", "between", "among", "over"};
+    isAccounted |= at > 0 && beforeData.count(tokens[at - 1].raw) && tokens[at].raw.back() == 's' && tokens[at].raw.size() > 4;
+    if (!isAccounted && !isLabel(at) && foreign.find("'" + tokens[at].raw + "'") == std::string::npos && !isHeard(word) && Recall::builtin().spreadOf(word) < common) {
+      ++count;
+      foreign += (foreign.empty() ? "'" : " and '") + tokens[at].raw + "'";
+    }
+  }
+  if (count > 2 || (count == 2 && words <= spans))
+    return refuse("what " + foreign + " have to do with " + names.front() + " is not clear");
+  if (words > spans)
+    return llvm::Error::success();
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (!used[at] && tokens[at].values.empty() && tokens[at].raw.size() > 2 && !isMentioned(tokens[at].text) &&
+        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !isLabel(at) && Recall::builtin().isStrange(names, tokens[at].text))
+      return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   return llvm::Error::success();
 }

@@ -126,6 +126,8 @@ private:
         at = end;
         return base;
       }
+      if (base->kind == Expr::Kind::Name && base->name == "e")
+        return makeExpr(Expr::Kind::Call, "exp", {exponent});
       return makeExpr(Expr::Kind::Call, "^", {base, exponent});
     }
     // "2x", "0.5(a + b)"
@@ -220,6 +222,8 @@ private:
       ++end;
     std::string name = lower.substr(at, end - at);
     bool isCapital = end == at + 1 && StringRef("ABCDLMPQRSUVWXYZ").contains(text[at]);
+    // "xW", "Ax"
+    isCapital |= end == at + 2 && llvm::isUpper(text[at]) != llvm::isUpper(text[at + 1]) && llvm::isAlpha(text[at + 1]);
     at = end;
     static const llvm::StringSet<> modules = {"np",  "torch", "f",  "math",       "numpy", "jnp",
                                               "std", "tf",    "nn", "functional", "cp"};

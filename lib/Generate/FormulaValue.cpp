@@ -121,6 +121,8 @@ double callFunction(StringRef name, llvm::ArrayRef<double> a) {
         {"ceil", [](double x) { return std::ceil(x); }},
         {"square", [](double x) { return x * x; }},
         {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
+        {"silu", [](double x) { return x / (1 + std::exp(-x)); }},
+        {"swish", [](double x) { return x / (1 + std::exp(-x)); }},
         {"relu", [](double x) { return std::max(x, 0.0); }},
         {"softplus", [](double x) { return std::log1p(std::exp(x)); }},
         {"sign", [](double x) { return double((x > 0) - (x < 0)); }},

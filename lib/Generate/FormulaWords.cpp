@@ -110,7 +110,7 @@ bool spellOut(Formula &formula) {
     });
     if (own.empty() && formula.target)
       llvm::copy_if(names, std::inserter(own, own.end()),
-                    [](const std::string &name) { return !scalars.contains(name) && name.size() <= 2; });
+                    [&](const std::string &name) { return !scalars.contains(name) && (name.size() <= 2 || formula.accumulates); });
     if (own.empty()) // "(a - b)^2"
       llvm::copy_if(names, std::inserter(own, own.end()),
                     [](const std::string &name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'd'; });
@@ -273,11 +273,21 @@ std::optional<std::string> chainInWords(const Formula &formula, const std::vecto
     Formula outer = formula, inner = formula;
     outer.value = rewrite(formula.value, [&](ExprPtr one) { return print(*one) == text ? middle : one; });
     inner.value = part;
+    // "x + 3*x^2": what the outer stage takes beside the inner one's result is another array.
+    std::set<std::string> inside;
+    visit(part, [&](const Expr &one) {
+      if (one.kind == Expr::Kind::Index)
+        inside.insert(one.name);
+    });
+    bool isShared = false;
+    visit(outer.value, [&](const Expr &one) { isShared |= one.kind == Expr::Kind::Index && inside.count(one.name); });
+    if (isShared)
+      continue;
     for (const Known &known : stages)
       // What the outer stage takes is v, no other operand.
       if (auto values = sameFormula(outer, known.formula, realNames(*known.op)))
         if (std::optional<std::string> before = chainInWords(inner, stages, depth + 1))
-          return *before + " then " + inWords(known, *values);
+          return inWords(known, *values) + " of " + *before;
   }
   return std::nullopt;
 }
@@ -355,7 +365,7 @@ bool saysSomething(const Formula &formula) {
     numbers += one.kind == Expr::Kind::Number;
   });
   if (formula.target)
-    return references ||
+    return references || (formula.accumulates && calls) ||
            (calls && (functions || calls > 1 || formula.target->kind == Expr::Kind::Index || numbers == 0));
   bool takesTwo = false; // "max(x, 0)"
   visit(formula.value, [&](const Expr &one) {

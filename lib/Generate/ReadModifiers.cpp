@@ -29,6 +29,8 @@ llvm::Error Reader::findType() {
     const std::string &word = tokens[at].raw;
     bool other = at > 0 && (tokens[at - 1].raw == "first" || tokens[at - 1].raw == "second" ||
                             tokens[at - 1].raw == "other" || tokens[at - 1].raw == "one");
+    static const std::set<StringRef> extents = {"shape", "size", "dimension", "dimensions", "length"};
+    bool isOfShape = after == "of" && next + 1 < tokens.size() && extents.count(tokens[next + 1].raw);
     static const std::set<StringRef> roundsTo = {"nearest", "next", "closest"};
     bool isRounded = at > 1 && (tokens[at - 1].raw == "to" || tokens[at - 1].raw == "into") &&
                      llvm::any_of(llvm::ArrayRef(tokens).take_front(at), [](const Token &t) { return t.text == "round"; });
@@ -38,7 +40,7 @@ llvm::Error Reader::findType() {
     }
     if (span.at.size() == 1 &&
         ((word == "long" && (ofLong.count(after) || (next < tokens.size() && !tokens[next].values.empty()))) ||
-         (word == "half" && (other || ofHalf.count(after)))))
+         (word == "half" && (other || (ofHalf.count(after) && !isOfShape)))))
       continue;
     bool accumulates = after.starts_with("accum") || (at > 1 && StringRef(tokens[at - 2].raw).starts_with("accum"));
     if (accumulates && best != "int") {
@@ -94,7 +96,8 @@ bool Reader::joinsOperands(const Span &span) const {
 /// "for each of 2000 samples", "64 independent sums": so many of what the operation does; the word that tells.
 std::optional<size_t> Reader::countsRows(size_t at) const {
   StringRef next = at + 1 < tokens.size() ? StringRef(tokens[at + 1].raw) : "";
-  if (!tokens[at].isNumber() || tokens[at].spelled || tokens[at + 1 < tokens.size() ? at + 1 : at].text == "column")
+  bool isOfElements = at + 1 < tokens.size() && typeAt.count(at + 1); // "square each of 1M doubles"
+  if (!tokens[at].isNumber() || tokens[at].spelled || (isOfElements && next != "independent") || tokens[at + 1 < tokens.size() ? at + 1 : at].text == "column")
     return std::nullopt;
   size_t before = at - (at > 0 && tokens[at - 1].raw == "the");
   if (before > 1 && tokens[before - 1].raw == "of" && tokens[before - 2].raw == "each")

@@ -119,7 +119,13 @@ bool Reader::assignBeside(size_t at) {
         size_t between = next - at - 1;
         for (size_t other = at + 1; other < next && !wanted.target; ++other)
           between -= typeAt.count(other);
-        if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural)
+        // "stride 2 pad 1": the name of the next number
+        auto endsBefore = [&](const Named &other) {
+          return at > 0 && llvm::any_of(*other.words, [&](const std::string &word) { return vocabulary.canonical(word) == tokens[at - 1].text; });
+        };
+        bool isNext = next + 1 < tokens.size() && tokens[next + 1].isNumber() && !tokens[next + 1].spelled && next == at + 1 &&
+                      llvm::any_of(numbersWanted(), endsBefore);
+        if (std::optional<Span> span = matchPhrase(tokens, next, phrase, 0, none); span && !isPlural && !isNext)
           offer(wanted.name, *span, (between == 0 ? 6 : between == 1 ? 3 : 1) + int(phrase.size()));
       }
       // Before it: "k = 16", "window size of 5".
@@ -216,8 +222,12 @@ void Reader::assignMissing() {
     else
       open.push_back(at);
   }
+  // "C = 64" of what has no C is nothing that may be guessed.
+  auto isNamedElse = [&](size_t at) {
+    return open.size() > 1 && at > 1 && tokens[at - 1].raw == "=" && tokens[at - 2].raw.size() == 1;
+  };
   if (open.empty() || llvm::any_of(open, [&](size_t at) {
-        return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]);
+        return tokens[at].values[0] < 2 || tokens[at].values[0] != std::floor(tokens[at].values[0]) || isNamedElse(at);
       }))
     return;
   for (const ShapeRule &rule : heavy.op->shapes) {
@@ -241,7 +251,8 @@ void Reader::assignWords() {
   for (size_t at = 0; at < tokens.size(); ++at) {
     bool isZero = tokens[at].raw == "zero" || tokens[at].raw == "zeros" || tokens[at].raw == "zeroes",
          isOne = tokens[at].raw == "ones";
-    if (used[at] || (!isZero && !isOne))
+    bool isName = llvm::is_contained(heavy.span.at, at); // "the first zero"
+    if ((used[at] && !isName) || (!isZero && !isOne))
       continue;
     for (const Named &wanted : numbersWanted())
       if (wanted.target && !given[wanted.name] && llvm::is_contained(*wanted.words, "value")) {

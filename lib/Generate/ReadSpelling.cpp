@@ -47,8 +47,10 @@ std::vector<std::string> Reader::takeApart(StringRef word) const {
         best[end] = std::move(parts);
       }
     }
-  // One of them must be a word of an operation's name.
-  bool isName = llvm::any_of(best.back(), [&](const std::string &part) { return index.names(vocabulary.canonical(part)); });
+  // They must be words of operations' names: no "bit map", no "land marks".
+  bool isName = llvm::all_of(best.back(), [&](const std::string &part) {
+    return shorter.count(part) || (index.names(vocabulary.canonical(part)) && !isGrammar(part) && part != "using" && part != "map");
+  });
   return isName && best.back().size() > 1 && best.back().size() < 5 ? best.back() : std::vector<std::string>();
 }
 

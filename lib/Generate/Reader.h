@@ -167,7 +167,7 @@ public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
          bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(matrixProductsInWords(withoutExamples(request)), library))),
+        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(withoutExamples(request)), library), library))),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
   }
@@ -242,6 +242,7 @@ private:
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();
+  llvm::Error checkStrangeWords() const;
   llvm::Error refuse(const std::string &why) const;
   void use(const Span &span) {
     for (size_t at : span.at)

@@ -1,8 +1,8 @@
 //===- Recall.h - in which words operations have been asked for -*- C++ -*-===//
 //
-// operations/examples.txt counts, for each operation, in how many of the known requests for it a word or two words
-// beside each other occur ("refused": in those for what the library does not hold). Where the phrases of the operations
-// do not explain a request, the operation that is asked for in such words is tried, if it is by far the likeliest one.
+// operations/examples.txt holds the words of the known requests for each operation ("refused": for what the library
+// does not hold). Where the phrases of the operations do not explain a request, the operation that was asked for in the
+// most similar words (cosine of rare words and pairs of them) is tried, if no other one comes near.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_GENERATE_RECALL_H
@@ -10,6 +10,7 @@
 
 #include "optiml/Generate/Words.h"
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,21 +21,33 @@ public:
   explicit Recall(llvm::StringRef examples);
   static const Recall &builtin();
 
-  /// The operation that is asked for in such words; empty where several are, or where words are among them with which
-  /// only other things are asked for.
+  struct Guess {
+    std::string operation;
+    double score = 0; ///< how alike requests for it are: about 1 for the same words
+  };
+  /// All operations that are asked for in any such words, the likeliest first.
+  std::vector<Guess> guesses(const std::vector<Token> &tokens) const;
+  /// The operation that is asked for in such words; empty where several are, or only others than the library's.
   std::string guess(const std::vector<Token> &tokens) const;
   /// Whether requests for the operation have this word.
   bool knows(const std::string &operation, const std::string &word) const;
+  /// Words that say nothing about what is asked for ("the", "please").
+  static bool isLight(llvm::StringRef raw);
+  /// For how many operations requests have the word.
+  unsigned spreadOf(const std::string &word) const;
+  /// Whether any known request has the word.
+  bool hasHeard(const std::string &word) const { return known.count(word) != 0; }
+  /// Whether the word is said often, of one other thing above all, and never of these operations.
+  bool isStrange(const std::vector<std::string> &operations, const std::string &word) const;
 
 private:
-  struct Operation {
-    std::string name;
-    double requests = 0;
-    std::map<std::string, double> counts;
-  };
-  std::vector<Operation> operations;
-  std::map<std::string, double> spread; ///< in how many operations' requests a feature occurs
-  std::map<std::string, double> total;  ///< in how many requests a word occurs
+  static constexpr double unheard = 5; ///< the weight of a word that no request has
+  std::vector<std::string> names;
+  std::map<std::string, std::map<std::string, unsigned>> known; ///< of a word: the operations, with numbers of requests
+  std::vector<unsigned> operations;                             ///< of every request
+  std::map<std::string, unsigned> ids;                          ///< of words and pairs of words
+  std::vector<double> rarity;
+  std::vector<std::vector<std::pair<unsigned, double>>> occurrences; ///< of a word: requests, and its share of them
 };
 
 } // namespace optiml::gen

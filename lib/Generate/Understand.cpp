@@ -121,7 +121,26 @@ llvm::Error Reader::chooseOperations() {
     for (const Match &part : parts)
       elaborates |= part.op == match.op && (depthAt(match.first()) != depthAt(part.first()) ||
                                             !(match.op->isStage && appliedAgain(part.span, match.span)));
-    if (heavy.op) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    // "argmax and max of an array": two results
+    auto isJoined = [&](const Span &first, const Span &next) {
+      size_t at = first.at.back() + 1;
+      return at + 1 < tokens.size() && next.at.front() > at && (tokens[at].raw == "and" || tokens[at].raw == "/") &&
+             (next.at.front() == at + 1 || (next.at.front() == at + 2 && tokens[at + 1].raw == "the"));
+    };
+    bool areTwo = heavy.op && !match.op->isStage && match.op != heavy.op && heavy.span.at.size() == 1 && match.span.at.size() == 1 &&
+                  match.op->group == heavy.op->group && (isJoined(heavy.span, match.span) || isJoined(match.span, heavy.span));
+    // "the mean of the elements above the median": one of the other
+    bool isApplied = heavy.op && !match.op->isStage && match.op != heavy.op && match.span.at.back() < heavy.first() &&
+                     depthAt(match.first()) == depthAt(heavy.first()) && match.op->group == "Reductions";
+    if (isApplied) {
+      bool hasOf = false, ends = false;
+      for (size_t at = match.span.at.back() + 1; at < heavy.first(); ++at) {
+        hasOf |= tokens[at].raw == "of";
+        ends |= tokens[at].raw == "," || tokens[at].raw == ";" || tokens[at].raw == "." || tokens[at].explains || tokens[at].raw == "and";
+      }
+      isApplied = hasOf && !ends && !heavy.span.at.empty();
+    }
+    if (heavy.op && !areTwo && !isApplied) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
@@ -314,6 +333,12 @@ llvm::Error Reader::chooseType() {
     return refuse(limiting + " is not offered for " + type + " (but for " + llvm::join(types, ", ") + ")");
   bool areIntegers = type.empty() && showsIntegers && llvm::is_contained(types, "int");
   result.type = areIntegers ? "int" : type.empty() ? types.front() : type;
+  // "prices above 99.5" are no integers.
+  auto isFraction = [](const Token &token) { return token.isNumber() && token.values[0] != std::floor(token.values[0]); };
+  bool hasReals = !heavy.op->reals.empty() || llvm::any_of(result.before, [](const Stage &s) { return !s.reals.empty(); });
+  if (type.empty() && !areIntegers && result.type == "int" && hasReals && llvm::any_of(tokens, isFraction) &&
+      llvm::is_contained(types, "float"))
+    result.type = "float";
   return llvm::Error::success();
 }
 

@@ -65,6 +65,8 @@ llvm::Expected<Vocabulary> Vocabulary::parse(StringRef text) {
           result.spelled.insert(one.str());
         if (kind == "blas")
           result.addBlas(word);
+        else if (kind == "set" && name == "action")
+          result.actions.insert(stem(word));
         else if (kind == "set")
           result.sets[name.str()].push_back(word);
         else if (kind == "data")

@@ -416,12 +416,15 @@ static bool isCount(const std::vector<Token> &tokens, size_t at) {
   static const std::set<StringRef> kinds = {"even", "odd"}; // "the greatest even number of an array"
   if (at > 1 && kinds.count(tokens[at - 1].raw) && tokens[at - 2].raw.size() > 4)
     return false;
+  static const std::set<StringRef> extremes = {"biggest", "largest", "smallest", "highest", "lowest", "greatest", "maximum", "minimum"};
+  if (at > 0 && extremes.count(tokens[at - 1].raw)) // "the biggest number of each row"
+    return false;
   return (tokens[at].raw == "number" || tokens[at].raw == "amount") && at + 1 < tokens.size() &&
          tokens[at + 1].raw == "of";
 }
 
 std::vector<Token> Vocabulary::tokenize(StringRef request) const {
-  std::string text = withoutAsides(numeralsInDigits(plain(request)));
+  std::string text = withoutAsides(numeralsInDigits(quantitiesInDigits(plain(request))));
   std::vector<Token> tokens = joinShapes(withoutQualifiers(split(text)));
   for (Token &token : tokens)
     if (token.values.empty() || token.spelled)

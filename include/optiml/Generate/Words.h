@@ -59,6 +59,9 @@ public:
   /// Words that cannot be left out without another meaning ("odd", "local").
   bool isTelling(const std::string &word) const { return telling.count(word) != 0; }
 
+  /// A verb that says what is to be done with data ("split"), in any of its forms: <action> of words.txt.
+  bool isAction(const std::string &raw) const { return actions.count(stem(raw)) != 0; }
+
   std::map<std::string, std::vector<std::vector<std::string>>> modifiers, types, hints;
   std::map<std::string, std::string> implied; ///< type that the name of an operation has in it (dgemm), by word
   std::vector<std::vector<std::string>>
@@ -76,7 +79,7 @@ private:
 
   std::map<std::string, std::vector<std::string>> sets; ///< words that phrases of operations name together
   std::map<std::string, std::string> synonyms; ///< stem to canonical
-  std::set<std::string> fillers, foreign, telling, spelled, qualifiers, data;
+  std::set<std::string> actions, fillers, foreign, telling, spelled, qualifiers, data;
 };
 
 /// The words of `phrase` in order from token `start`, at most `gap` other ones between two of them (not counting what
