@@ -230,8 +230,10 @@ void MemoryPolicy::observe(const SearchState &state, const Measurement &measurem
     }
     Recipe part;
     llvm::copy_if(recipe, std::back_inserter(part), [&](const Action &a) { return siteKernel(a.site) == kernel; });
-    if (part.size() == recipe.size() || (!part.empty() && !identity.launches.empty()))
-      experiences.at(kernel)->add(part, time, measurement.correct() && measurement.guardrails.empty());
+    auto experience = experiences.find(kernel);
+    if (experience == experiences.end() || part.empty() || (part.size() < recipe.size() && identity.launches.empty()))
+      continue;
+    experience->second->add(part, time, measurement.correct() && measurement.guardrails.empty());
   }
 }
 

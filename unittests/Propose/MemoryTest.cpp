@@ -1,6 +1,6 @@
 //===- MemoryTest.cpp - learning from searches, and using it --------------===//
-#include "optiml/Propose/MemoryPolicy.h"
 #include "optiml/Propose/LessonText.h"
+#include "optiml/Propose/MemoryPolicy.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -96,6 +96,29 @@ TEST(Learn, AnActionIsJudgedByWhatItAdded) {
   EXPECT_EQ(wrong->rejected, 1);
   EXPECT_FALSE(lessonOn(memories, "coarsen", "")); // the machine may have been busy
   EXPECT_EQ(wrong->reasons.at(verdictName(Verdict::WrongResult)), 1);
+}
+
+TEST(Learn, TrialsAreTimedByTheirKernelsLaunches) {
+  KernelIdentities kernels = {{"k", {featuresOf(0, rowLike), {"k"}, {{0, 1}}}},
+                              {"l", {featuresOf(0, rowLike), {"l"}, {{1, 2}}}}};
+  auto timed = [](const char *recipe, double first, double second) {
+    TriedRecipe t = tried(recipe, first + 2 * second);
+    t.measurement.time.perLaunch = {first, second};
+    return t;
+  };
+  auto memories =
+      learn(kernels, {"s", "g", "model"},
+            {timed("", 4, 100), timed("a[k]", 2, 100), timed("b[l]", 4, 50), timed("a[k];b[l];c[l]", 1, 25)}, {});
+  ASSERT_EQ(memories.size(), 2u);
+  auto losses = [](const KernelMemory &memory) {
+    std::map<size_t, double> bySteps;
+    for (const LearntTrial &trial : memory.trials)
+      bySteps[trial.steps.size() + (trial.loss == 0 ? 10 : 0)] = trial.loss;
+    return bySteps;
+  };
+  // k: the original, a alone, and its part of the third; what is about l alone says nothing of it.
+  EXPECT_EQ(losses(memories[0]), (std::map<size_t, double>{{0, 2}, {1, 1}, {11, 0}}));
+  EXPECT_EQ(losses(memories[1]), (std::map<size_t, double>{{0, 2}, {1, 1}, {12, 0}}));
 }
 
 TEST(Learn, StepsTakenTogetherShareTheirGain) {

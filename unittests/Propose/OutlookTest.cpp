@@ -168,6 +168,30 @@ TEST(Outlook, WhatThisSearchSeesCountsMore) {
   EXPECT_EQ(search.choose({spread}), Numbers());
 }
 
+TEST(Outlook, AKernelThatTakesLittleTimeIsNotWorthAnEvaluation) {
+  KernelFeatures rows = {{{"reuse", 0.5}}, rowLike};
+  auto chosenWith = [&](double seconds) {
+    LearntMemory memory(twoRows(), {{"k", {rows, {"k"}, {{0, 1}}}}, {"l", {rows, {"l"}, {{1, 1}}}}},
+                        {"s3", "H200", "model"});
+    Nothing proposer;
+    MemoryPolicy policy(proposer, memory);
+    Measurement m;
+    m.verdict = Verdict::Correct;
+    m.time.perLaunch = {seconds, 8};
+    m.time.seconds = seconds + 8;
+    policy.observe(stateOf({}), m);
+    std::vector<Prospect> prospects;
+    for (const char *text : {"distribute-loop[k/i]{threads=128}", "distribute-loop[l/i]{threads=128}"}) {
+      Recipe recipe = llvm::cantFail(parseRecipe(text));
+      prospects.push_back({recipe, recipe, 0});
+    }
+    return policy.choose(prospects, 2);
+  };
+  EXPECT_EQ(chosenWith(9), (Numbers{0, 1}));
+  EXPECT_EQ(chosenWith(7), (Numbers{1, 0}));
+  EXPECT_EQ(chosenWith(0.01), (Numbers{1}));
+}
+
 TEST(Outlook, LinesAreTunedAsItPaidElsewhere) {
   Begun search(rowLike);
   EXPECT_EQ(search.tuned("distribute-loop[other/i]{threads=64};unroll[other/w]{factor=16}"),
