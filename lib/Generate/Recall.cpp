@@ -16,27 +16,29 @@ using llvm::StringRef;
 
 static constexpr StringRef refused = "refused";
 
+/// Words that stand in any request, whatever is asked for.
+static bool isInAny(StringRef raw) {
+  static const std::set<StringRef> words = {
+      "the",  "of",   "for",  "to",  "and",   "in",    "on",   "with",   "is",   "are",  "be",       "by",
+      "an",   "my",   "we",   "me",  "it",    "float", "this", "double", "int",  "half", "unsigned", "fp32",
+      "fp64", "fp16", "that", "its", "which", "their", "as",   "at",     "from", "so"};
+  return words.count(raw) != 0;
+}
+
 bool Recall::isLight(StringRef raw) {
   static const std::set<StringRef> light = {
-      "the",   "of",    "for",  "to",   "and",  "in",     "on",    "with", "is",       "are",   "be",    "by",
-      "an",    "my",    "we",   "me",   "it",   "this",   "float", "that", "its",      "which", "their", "as",
-      "at",    "from",  "so",   "int",  "half", "double", "fp16",  "fp32", "unsigned", "fp64",  "a",     "please",
-      "would", "could", "you",  "have", "i",    "want",   "need",  "like", "should",   "has",   "can",   "does",
-      "do",    "our",   "some", "was",  "were", "these",  "those", "them", "they",     "also",  "will",  "what",
-      "where", "when",  "then", "or",   "your", "been",   "such",  "any",  "there",    "into"};
-  return light.count(raw) != 0;
+      "a",    "please", "would", "could", "you",  "have", "i",    "want",  "need",  "like", "should", "has",
+      "can",  "does",   "do",    "our",   "some", "was",  "were", "these", "those", "them", "they",   "also",
+      "will", "what",   "where", "when",  "then", "or",   "your", "been",  "such",  "any",  "there",  "into"};
+  return isInAny(raw) || light.count(raw) != 0;
 }
 
 /// The words that tell something, in their order.
 static std::vector<std::string> wordsOf(const std::vector<Token> &tokens) {
-  static const std::set<StringRef> light = {
-      "the",  "of",   "for",  "to",  "and",   "in",    "on",   "with",   "is",   "are",  "be",       "by",
-      "an",   "my",   "we",   "me",  "it",    "float", "this", "double", "int",  "half", "unsigned", "fp32",
-      "fp64", "fp16", "that", "its", "which", "their", "as",   "at",     "from", "so"};
   std::vector<std::string> result;
   for (const Token &token : tokens)
     if ((token.values.empty() || token.spelled) && token.text.size() > 1 && llvm::isAlpha(token.text[0]) &&
-        !light.count(token.raw))
+        !isInAny(token.raw))
       result.push_back(token.text);
   return result;
 }

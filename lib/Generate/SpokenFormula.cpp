@@ -102,6 +102,15 @@ private:
     return false;
   }
   using Part = std::string (Speech::*)();
+  /// What follows an operator that begins at `before`. Empty: nothing does, and the operator is put back.
+  std::string rightOf(Part part, size_t before) {
+    std::string right = (this->*part)();
+    if (right.empty()) {
+      at = before;
+      --operators;
+    }
+    return right;
+  }
   std::string sum() {
     std::string left = quotient();
     while (!left.empty()) {
@@ -113,12 +122,9 @@ private:
         sign = "-";
       else
         break;
-      std::string right = quotient();
-      if (right.empty()) {
-        at = before;
-        --operators;
+      std::string right = rightOf(&Speech::quotient, before);
+      if (right.empty())
         break;
-      }
       left = "(" + left + " " + sign.str() + " " + right + ")";
       if (reach.overLeft && over()) {
         std::string divisor = reach.overRight ? sum() : product();
@@ -142,11 +148,8 @@ private:
     size_t before = at;
     if (left.empty() || !over())
       return left;
-    if (std::string right = reach.overRight ? sum() : product(); !right.empty())
-      return "(" + left + " / " + right + ")";
-    at = before;
-    --operators;
-    return left;
+    std::string right = rightOf(reach.overRight ? &Speech::sum : &Speech::product, before);
+    return right.empty() ? left : "(" + left + " / " + right + ")";
   }
   std::string product() {
     std::string left = unary();
@@ -154,12 +157,9 @@ private:
       size_t before = at;
       if (!binary({{"times"}, {"multiplied", "by"}, {"multiplied", "with"}, {"times", "the"}}, "*"))
         break;
-      std::string right = unary();
-      if (right.empty()) {
-        at = before;
-        --operators;
+      std::string right = rightOf(&Speech::unary, before);
+      if (right.empty())
         break;
-      }
       left = "(" + left + " * " + right + ")";
     }
     return left;

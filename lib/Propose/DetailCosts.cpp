@@ -13,7 +13,6 @@ using Steps = std::vector<LearntTrial::Step>;
 static constexpr double penalty = 2;
 /// What loses more than this against the best that rests on the same transforms has other reasons than its details.
 static constexpr double mostByDetails = 1.5;
-
 /// What only one kernel says may be about that kernel.
 static constexpr unsigned fewestKernels = 2;
 /// So many trials of one kernel that rest on the same transforms count in full; more of them count as many.
@@ -95,10 +94,10 @@ void DetailCosts::add(std::span<const LearntTrial> trials, double share) {
     addProducts(mean, -weight * double(rows.size()));
     Group &group = groups[structure];
     group.weight += weight * double(rows.size());
-    for (const auto &[detail, unused] : mean)
+    for (const auto &[detail, often] : mean) {
       ++kernels[detail];
-    for (const auto &[detail, share] : mean)
-      group.details[detail] += weight * double(rows.size()) * share;
+      group.details[detail] += weight * double(rows.size()) * often;
+    }
   }
 }
 

@@ -127,8 +127,8 @@ public:
   bool knowsAlike() const { return memory.knowsTrials(kernel); }
   /// Of what is like it, on kernels like this one.
   Forecast forecast(const Prospect &prospect) const;
-  /// How much worse than what will be found the best is that was seen, as a log2.
   double leastSeconds() const { return std::exp2(best); }
+  /// How much worse than what will be found the best is that was seen, as a log2.
   double headroom() const { return firstHeadroom / (1 + double(own.size()) / halvingTrials); }
 
 private:
@@ -151,6 +151,8 @@ private:
 
 MemoryPolicy::Experience::Experience(const LearntMemory &memory, std::string name, double original)
     : memory(memory), kernel(std::move(name)), best(original) {
+  if (!knowsAlike())
+    return; // details are no matter then
   for (const LearntMemory::Match &match : memory.mostAlike(kernel)) {
     fromOthers.add(match.memory->trials, leastShare + (1 - leastShare) * match.similarity);
     for (const LearntTrial &trial : match.memory->trials)
@@ -188,12 +190,13 @@ double MemoryPolicy::Experience::costOf(const Recipe &recipe) const {
 }
 
 Forecast MemoryPolicy::Experience::forecast(const Prospect &prospect) const {
+  double prior = firstPrior + laterPrior * prospect.rank;
+  if (!knowsAlike()) // in the order of the book
+    return Forecast(prior, priorTrials);
   learn();
   Steps steps = generalForm(prospect.recipe);
   double cost = costs->of(steps);
-  Forecast result(firstPrior + laterPrior * prospect.rank + cost - costOf(prospect.basis), priorTrials);
-  if (!knowsAlike()) // in the order of the book
-    return result;
+  Forecast result(prior + cost - costOf(prospect.basis), priorTrials);
   for (const Residual &residual : residuals)
     result.add(residual.loss + cost, recipeDistance(steps, *residual.steps), residual.similarity);
   return result;
@@ -209,7 +212,7 @@ static std::string kernelOf(const Recipe &recipe) {
   return one ? kernel : "";
 }
 
-MemoryPolicy::Experience *MemoryPolicy::experienceWith(const Recipe &recipe) const {
+const MemoryPolicy::Experience *MemoryPolicy::experienceWith(const Recipe &recipe) const {
   std::string kernel = kernelOf(recipe);
   auto it = experiences.find(kernel);
   return kernel.empty() || it == experiences.end() ? nullptr : it->second.get();

@@ -68,32 +68,36 @@ void Openings::evaluate(std::vector<Waiting> batch) {
   }
 }
 
+/// Walks the lines from `first` on that make one batch.
+std::vector<Walk> Openings::walkBatch(size_t first) {
+  size_t last = std::min(lines.size(), first + session.settings.batch);
+  std::vector<Walk> walks;
+  for (size_t i = first; i < last; ++i)
+    walks.push_back(lines[i].walk);
+  session.walkAll(walks);
+  return walks;
+}
+
 /// In the order of the book, in batches.
 void Openings::playInTurn(size_t first) {
   while (first < lines.size() && !session.stopReason()) {
-    size_t last = std::min(lines.size(), first + session.settings.batch);
-    std::vector<Walk> walks;
-    for (size_t i = first; i < last; ++i)
-      walks.push_back(lines[i].walk);
-    session.walkAll(walks);
     std::vector<Waiting> batch;
-    for (size_t i = first; i < last; ++i) {
-      const Walk &walk = walks[i - first];
-      if (walk.steps.empty() || *lines[i].dropped)
+    for (const Walk &walk : walkBatch(first)) {
+      const Line &played = lines[first++];
+      if (walk.steps.empty() || *played.dropped)
         continue;
       Waiting &line = batch.emplace_back();
-      line.kernel = lines[i].kernel;
+      line.kernel = played.kernel;
       line.path = session.enter(walk, line.end);
     }
     evaluate(std::move(batch));
-    first = last;
-    if (std::all_of(lines.begin() + long(last), lines.end(),
+    if (std::all_of(lines.begin() + long(first), lines.end(),
                     [&](const Line &line) { return combination.hasTried(line.kernel); }))
       combination.playIfBetter();
   }
 }
 
-/// Enters the walks' ends, but none twice and none that is known.
+/// Enters the walk's end, which waits from now on, but not twice, and not when it is known.
 void Openings::wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe *basis) {
   if (walk.steps.empty())
     return;
@@ -109,15 +113,10 @@ void Openings::wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe
 
 /// Walks the lines that there is time for. Returns the first that was not walked.
 size_t Openings::walkLines() {
-  size_t walked = 0, batch = session.settings.batch;
+  size_t walked = 0;
   double until = session.settings.seconds > 0 ? session.elapsed() + walkingShare * session.settings.seconds : HUGE_VAL;
   while (walked < lines.size() && session.elapsed() < until && !session.stopReason()) {
-    size_t last = std::min(lines.size(), walked + batch);
-    std::vector<Walk> walks;
-    for (size_t i = walked; i < last; ++i)
-      walks.push_back(lines[i].walk);
-    session.walkAll(walks);
-    for (const Walk &walk : walks) {
+    for (const Walk &walk : walkBatch(walked)) {
       const Line &line = lines[walked++];
       if (!*line.dropped)
         wait(walk, line.kernel, line.rank);

@@ -27,6 +27,7 @@ private:
   /// What was walked and waits to be evaluated.
   struct Waiting;
 
+  std::vector<Walk> walkBatch(size_t first);
   void playInTurn(size_t first);
   size_t walkLines();
   void playRanked();

@@ -24,7 +24,7 @@ public:
 private:
   class Experience; ///< with one kernel: what other kernels taught, and what this search tried
   /// Of the kernel that all of the recipe is about; null where there are several, or none.
-  Experience *experienceWith(const Recipe &recipe) const;
+  const Experience *experienceWith(const Recipe &recipe) const;
   double shareOf(const Experience &experience) const;
 
   Proposer &inner;
