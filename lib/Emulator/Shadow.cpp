@@ -6,8 +6,8 @@
 // reordering may have. Control flow follows the program's own values.
 //
 //   v = a + b, a - b     value va ± vb      magnitude ma + mb
-//   v = a · b            va · vb            |va| · mb + ma · |vb| - |v|, and ma · mb · eps
-//   v = a / b            va / vb            (ma + mb · |v|) / |vb| - |v|
+//   v = a · b            va · vb            |va| · mb + ma · |vb| - |v|, and ma · mb · eps; at most |v| · hopeless
+//   v = a / b            va / vb            (ma + mb · |v|) / |vb| - |v|; at most |v| · hopeless
 //   v = f(a, …)          f(va, …)           |value|
 //   double from a float that was rounded    magnitude · single; rounded to float again it is divided by that
 //   min, max, select     the twin that the program's own choice selects
@@ -36,6 +36,11 @@ struct Twin {
 /// a legitimate reordering be. Its magnitude is in units of a double's rounding: this many times larger. The verifier
 /// allows 4096 eps of a double's magnitude and 8 eps of a float's.
 constexpr double single = 0x1p20;
+
+/// A number whose magnitude is so many times its value has not a digit left, several times over. Without an end to it
+/// the bounds of an elimination without pivots square themselves step by step until they overflow, and infinity tells
+/// nothing.
+constexpr double hopeless = 0x1p106;
 
 bool isNumber(const Type *type) {
   const Type *scalar = type->getScalarType();
@@ -103,7 +108,17 @@ private:
         b.CreateFAdd(b.CreateFMul(absolute(b, x.value), y.magnitude), b.CreateFMul(x.magnitude, absolute(b, y.value)));
     double eps = type->getScalarType()->isDoubleTy() ? 0x1p-53 : 0x1p-24;
     Value *second = b.CreateFMul(b.CreateFMul(x.magnitude, y.magnitude), ConstantFP::get(value->getType(), eps));
-    return {value, b.CreateFAdd(b.CreateFSub(first, absolute(b, value)), second)};
+    return bounded(b, {value, b.CreateFAdd(b.CreateFSub(first, absolute(b, value)), second)});
+  }
+
+  /// With a magnitude that is not beyond hope. What is infinite stays so: an infinite number was in it.
+  static Twin bounded(IRBuilder<> &b, Twin twin) {
+    Type *type = twin.value->getType();
+    Value *most = b.CreateFMul(absolute(b, twin.value), ConstantFP::get(type, hopeless));
+    Value *beyond =
+        b.CreateAnd(b.CreateFCmpOGT(twin.magnitude, most), b.CreateFCmpONE(twin.value, ConstantFP::get(type, 0)));
+    beyond = b.CreateAnd(beyond, b.CreateFCmpOLT(twin.magnitude, ConstantFP::getInfinity(type)));
+    return {twin.value, b.CreateSelect(beyond, most, twin.magnitude)};
   }
 
   /// Of a conversion between precisions.
@@ -177,7 +192,7 @@ private:
       Twin x = operand(0), y = operand(1);
       Value *value = b.CreateFDiv(x.value, y.value), *size = absolute(b, value);
       Value *sum = b.CreateFAdd(x.magnitude, b.CreateFMul(y.magnitude, size));
-      return Twin{value, b.CreateFSub(b.CreateFDiv(sum, absolute(b, y.value)), size)};
+      return bounded(b, {value, b.CreateFSub(b.CreateFDiv(sum, absolute(b, y.value)), size)});
     }
     case Instruction::FRem: {
       Value *value = b.CreateFRem(operand(0).value, operand(1).value);

@@ -181,12 +181,27 @@ TEST_F(ReplayModes, MagnitudesOfFactorsAddUp) {
   EXPECT_NEAR(shadows[1].magnitude, 29, 0.1);
 }
 
+// Of what has not a digit left; else a result of 0 would have to be met exactly.
+TEST_F(ReplayModes, MagnitudesStayFinite) {
+  ASSERT_TRUE(replay(ModeShadow, replaced("out[blockIdx.x] = s[0];", "if (blockIdx.x == 0) {"
+                                                                     "  float p = (x[0] + 0x1p40f) - 0x1p40f;"
+                                                                     "  for (int i = 0; i < 8; ++i) p *= p;"
+                                                                     "  out[0] = p - p; }"))
+                  .ok);
+  std::vector<Record> shadows = output<Record>(".shadow");
+  ASSERT_EQ(shadows.size(), 1u);
+  EXPECT_EQ(shadows[0].value, 0);
+  EXPECT_GT(shadows[0].magnitude, 0x1p80);
+  EXPECT_LT(shadows[0].magnitude, 0x1p200);
+}
+
 // A double has the tolerance of a double only where no rounded float went into it.
 TEST_F(ReplayModes, MagnitudeOfADoubleTellsThatFloatsWentIntoIt) {
-  ASSERT_TRUE(replay(ModeShadow, replaced("out[blockIdx.x] = s[0];", "if (blockIdx.x == 0) {"
-                                                                     "  reinterpret_cast<double *>(out)[0] = s[0];"
-                                                                     "  reinterpret_cast<double *>(out)[1] = x[2] * 3.0; }"))
-                  .ok);
+  ASSERT_TRUE(
+      replay(ModeShadow, replaced("out[blockIdx.x] = s[0];", "if (blockIdx.x == 0) {"
+                                                             "  reinterpret_cast<double *>(out)[0] = s[0];"
+                                                             "  reinterpret_cast<double *>(out)[1] = x[2] * 3.0; }"))
+          .ok);
   std::vector<Record> shadows = output<Record>(".shadow");
   ASSERT_EQ(shadows.size(), 2u);
   EXPECT_NE(output<double>(".bin")[0], shadows[0].value);
