@@ -4,31 +4,56 @@
 #include "optiml/Transforms/KernelSpace.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>
+#include <map>
+#include <set>
 
 using namespace optiml;
+using llvm::StringRef;
 
-KernelIdentities optiml::identifyKernels(const SearchState &root, const Program &program, const Workload &workload) {
+/// With the preparations on every kernel that they apply to: kernels that do the same become alike.
+static SearchState prepared(KernelSpace &space, SearchState state) {
+  for (StringRef transform : preparations) {
+    std::set<std::string> done;
+    for (const ActionTemplate &action : std::vector<ActionTemplate>(state.legal)) {
+      if (action.transform != transform || action.values.empty() || !done.insert(siteKernel(action.site).str()).second)
+        continue;
+      if (auto next = space.apply(state, {action.transform, action.site, action.values.front()}))
+        state = std::move(*next);
+      else
+        consumeError(next.takeError());
+    }
+  }
+  return state;
+}
+
+KernelIdentities optiml::identifyKernels(KernelSpace &space, const SearchState &original, const Program &program,
+                                         const Workload &workload) {
   KernelIdentities result;
+  SearchState root = prepared(space, original);
+  for (const auto &[name, state] : static_cast<const TreeVariant &>(*original.variant).kernels)
+    result[name].names = allNames(*state.tree);
   for (const auto &[name, state] : static_cast<const TreeVariant &>(*root.variant).kernels) {
+    if (!state.tree)
+      continue;
     KernelIdentity &identity = result[name];
     identity.features = kernelFeatures(*state.tree, {state.hints.grid, state.hints.block, state.hints.scalars});
-    identity.names = allNames(*state.tree);
+    identity.names.merge(allNames(*state.tree));
   }
   for (const KernelDecl &decl : program.kernels())
     if (auto it = result.find(decl.name); it != result.end())
       for (size_t i = 0; i < workload.launches.size(); ++i)
         if (workload.launches[i].kernel == decl.symbol)
           it->second.launches[i] = workload.launches[i].weight;
-  // Which rewrites are legal says much about a kernel.
-  for (const ActionTemplate &legal : root.legal) {
-    std::string kernel = siteKernel(legal.site).str();
-    auto it = result.find(kernel);
-    if (it != result.end())
-      it->second.features.tokens.push_back("legal " + legal.transform + " " +
-                                           siteRole(legal.site, kernel, it->second.names));
+  // Which rewrites are legal says much about a kernel; at how many places less: loops and parameters speak for
+  // themselves.
+  std::map<std::string, std::set<std::string>> legal;
+  for (const ActionTemplate &action : root.legal)
+    legal[siteKernel(action.site).str()].insert("legal " + action.transform);
+  for (auto &[name, identity] : result) {
+    std::vector<std::string> &tokens = identity.features.tokens;
+    tokens.insert(tokens.end(), legal[name].begin(), legal[name].end());
+    std::sort(tokens.begin(), tokens.end());
   }
-  for (auto &[name, identity] : result)
-    std::sort(identity.features.tokens.begin(), identity.features.tokens.end());
   return result;
 }
 

@@ -8,14 +8,17 @@
 #include "optiml/Propose/MemoryPolicy.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Store/Store.h"
+#include "optiml/Transforms/KernelSpace.h"
 #include "optiml/Workload/Workload.h"
 #include "llvm/ADT/STLExtras.h"
 #include <nlohmann/json.hpp>
 
 namespace optiml {
 
-/// What the kernels of a program are like. `root` comes from a KernelSpace over `program`, and times are of `workload`.
-KernelIdentities identifyKernels(const SearchState &root, const Program &program, const Workload &workload);
+/// What the kernels of a program are like, prepared as far as they can be. `root` is that of `space`, which is over
+/// `program`, and times are of `workload`.
+KernelIdentities identifyKernels(KernelSpace &space, const SearchState &root, const Program &program,
+                                 const Workload &workload);
 
 /// Collects what a search evaluates, for learn().
 class LessonRecorder : public SearchObserver {

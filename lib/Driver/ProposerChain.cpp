@@ -12,7 +12,7 @@ llvm::Error ProposerChain::addMemory(Store &from, KernelSpace &space, const Prog
     return root.takeError();
   store = &from;
   origin = std::move(here);
-  kernels = identifyKernels(*root, device, workload);
+  kernels = identifyKernels(space, *root, device, workload);
   auto memories = store->memories();
   if (!memories)
     return memories.takeError();

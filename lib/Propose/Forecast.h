@@ -8,8 +8,7 @@
 #ifndef OPTIML_LIB_PROPOSE_FORECAST_H
 #define OPTIML_LIB_PROPOSE_FORECAST_H
 
-#include "optiml/Core/Lesson.h"
-#include "llvm/ADT/StringRef.h"
+#include "optiml/Propose/Memory.h"
 
 namespace optiml {
 
@@ -17,10 +16,7 @@ namespace optiml {
 /// only one of them rests on, and little for details; other parameters are a part of a step.
 double recipeDistance(const std::vector<LearntTrial::Step> &a, const std::vector<LearntTrial::Step> &b);
 
-/// What a kernel in another style needs before it is like others; done wherever it can be done.
-inline constexpr llvm::StringLiteral preparations[] = {"thread-per-iteration", "loop-to-grid", "loop-to-grid",
-                                                       "swap-thread-axes", "promote-accumulator"};
-bool isPreparation(llvm::StringRef transform);
+bool isPreparation(llvm::StringRef transform); ///< one of `preparations`
 
 /// Whether it only trims a recipe, or prepares it; it rests on other transforms.
 bool isDetail(llvm::StringRef transform);

@@ -12,6 +12,8 @@ using namespace optiml::search;
 static constexpr double walkingShare = 0.1;
 /// Evaluated together: one at first, as every answer tells something of the others.
 static constexpr size_t mostTogether = 4;
+/// Of the lines that promised too little, played beside each batch of the search: what was seen elsewhere may mislead.
+static constexpr size_t leftTogether = 1;
 
 struct Openings::Waiting {
   Node *end = nullptr;
@@ -184,9 +186,33 @@ void Openings::playRanked() {
   }
 }
 
+void Openings::playOn() {
+  if (!session.settings.outlook || !session.settings.outlook->knowsAnything())
+    return;
+  varyBest();
+  playLeft();
+}
+
+/// In the order of the book.
+void Openings::playLeft() {
+  llvm::erase_if(waiting, [](const Waiting &line) { return line.end->measured || line.end->failed; });
+  llvm::stable_sort(waiting, [](const Waiting &a, const Waiting &b) {
+    auto varied = [](const Waiting &line) { return line.prospect.basis != line.prospect.recipe; };
+    return std::pair(varied(a), a.prospect.rank) < std::pair(varied(b), b.prospect.rank);
+  });
+  size_t most = std::min<size_t>({waiting.size(), leftTogether, session.allowance(leftTogether)});
+  if (most == 0)
+    return;
+  std::vector<Waiting> first(std::make_move_iterator(waiting.begin()),
+                             std::make_move_iterator(waiting.begin() + long(most)));
+  waiting.erase(waiting.begin(), waiting.begin() + long(most));
+  evaluate(std::move(first));
+  combination.playIfBetter();
+}
+
 void Openings::varyBest() {
   Node *best = session.best;
-  if (!session.settings.outlook || !session.settings.outlook->knowsAnything() || best == session.root)
+  if (best == session.root)
     return;
   auto kernel = llvm::find(kernels, siteKernel(best->recipe.front().site));
   if (kernel == kernels.end() || varied[size_t(kernel - kernels.begin())] == best)

@@ -13,8 +13,8 @@ public:
   explicit Openings(Session &session); ///< that has begun
   ~Openings();
   void play();
-  /// After a step of the search: varies the best where it is new.
-  void varyBest();
+  /// After a step of the search: varies the best where it is new, and plays a few lines of the book that promised too little.
+  void playOn();
 
 private:
   /// A line of the book on one kernel.
@@ -31,7 +31,9 @@ private:
   void playInTurn(size_t first);
   size_t walkLines();
   void playRanked();
+  void playLeft();
   void tune();
+  void varyBest();
   void vary(Node &node, size_t kernel);
   void wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe *basis = nullptr);
   bool evaluatePromising(size_t most);

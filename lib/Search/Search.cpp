@@ -89,7 +89,7 @@ static StopReason searchUntilStopped(Session &session) {
     session.tryRecipes();
     session.reconsiderBest();
     if (session.settings.openingBook)
-      openings.varyBest();
+      openings.playOn();
     if (!searcher->step(session.allowance(session.settings.batch)))
       return session.stopReason().value_or(StopReason::Exhausted);
   }
