@@ -237,6 +237,21 @@ bool Distributor::speculatable(Stmt &s, const ExprRef &guard) const {
   return ok;
 }
 
+/// A declaration that stands between runs of leaves, not in one of them.
+bool Distributor::keepsItsPlace(Stmt &s, const ExprRef &guard) const {
+  if (s.kind != StmtKind::Decl || s.isShared)
+    return false;
+  return indexAtCopy.count(s.text) ||
+         (copies.empty() && s.expr && model.singleAssignment(s.text) && model.stable(s.expr) && speculatable(s, guard));
+}
+
+/// Made of parameters, indices and what is made of them: it may stand before the leaves that it follows.
+bool Distributor::isOfIndicesAlone(const Stmt &s) const {
+  return indexAtCopy.count(s.text) && llvm::all_of(namesIn(s.expr), [&](const std::string &name) {
+           return indexAtCopy.count(name) || !model.declaration(name);
+         });
+}
+
 void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vector<StmtRef> &out) {
   size_t i = 0;
   while (i < group.size()) {
@@ -287,8 +302,9 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         out.push_back(clone(stmts[i]));
         continue;
       }
-      if (indexAtCopy.count(s.text) || (copies.empty() && s.expr && model.singleAssignment(s.text) && model.stable(s.expr) && speculatable(s, guard))) {
-        flush(group, guard, out); // keep its place: what it is made from stands before it
+      if (keepsItsPlace(s, guard)) {
+        if (!isOfIndicesAlone(s))
+          flush(group, guard, out); // what it is made from stands before it
         StmtRef base = clone(stmts[i]);
         out.push_back(base);
         continue;
@@ -308,7 +324,8 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
         walkExprs(*stmts[k], [&](const ExprRef &e) { uses |= (e->kind == ExprKind::Var && e->text == s.text) || e->names.count(s.text); });
         if (uses)
           for (size_t m = i + 1; m <= k; ++m)
-            sameShape &= maskOf(*stmts[m]) == mask && stmts[m]->kind != StmtKind::Barrier && !(guard && speculatable(*stmts[m], guard) != speculatable(s, guard));
+            sameShape &= maskOf(*stmts[m]) == mask && stmts[m]->kind != StmtKind::Barrier && (!keepsItsPlace(*stmts[m], guard) || isOfIndicesAlone(*stmts[m])) &&
+                         !(guard && speculatable(*stmts[m], guard) != speculatable(s, guard));
       }
       if (sameShape) {
         groupLocal.insert(s.text);

@@ -48,6 +48,8 @@ private:
   unsigned maskOf(Stmt &s) const;
   bool hasEffects(Stmt &s) const;
   bool speculatable(Stmt &s, const ExprRef &guard) const;
+  bool keepsItsPlace(Stmt &s, const ExprRef &guard) const;
+  bool isOfIndicesAlone(const Stmt &s) const;
   void flush(std::vector<Leaf> &group, const ExprRef &guard, std::vector<StmtRef> &out);
   ExprRef atCopy(const ExprRef &e) const;
   void atCopy(Stmt &s) const;

@@ -1,5 +1,5 @@
 // Counters that are alike in all threads, and change where every copy of a thread would change them again.
-// RUN: optiml-opt --reread --emit --passes='block-shape[outside]{x=32,y=1};coarsen[outside]{style=blocked,x=4,y=1};block-shape[derived]{x=32,y=1};coarsen[derived]{style=strided,x=2,y=1};unroll[unrolled/k]{factor=4};block-shape[unrolled]{x=32,y=1};coarsen[unrolled]{style=blocked,x=2,y=1};block-shape[shared]{x=32,y=1};coarsen[shared]{style=strided,x=2,y=1};block-shape[guarded]{x=32,y=1};coarsen[guarded]{style=strided,x=2,y=1}' %s > %t.cu
+// RUN: optiml-opt --reread --emit --passes='block-shape[outside]{x=32,y=1};coarsen[outside]{style=blocked,x=4,y=1};block-shape[derived]{x=32,y=1};coarsen[derived]{style=strided,x=2,y=1};unroll[unrolled/k]{factor=4};block-shape[unrolled]{x=32,y=1};coarsen[unrolled]{style=blocked,x=2,y=1};block-shape[shared]{x=32,y=1};coarsen[shared]{style=strided,x=2,y=1};block-shape[guarded]{x=32,y=1};coarsen[guarded]{style=strided,x=2,y=1};block-shape[between]{x=32,y=1};coarsen[between]{style=strided,x=2,y=1}' %s > %t.cu
 // RUN: FileCheck --input-file=%t.cu --check-prefix=TEXT %s
 // RUN: optiml-run --verify=%t.cu %s | FileCheck %s
 // CHECK: the same results in {{[0-9]+}} runs
@@ -63,20 +63,38 @@ __global__ void guarded(int *o, const int *trips, int n) {
   }
 }
 
+// What is made of the index between a local and its use does not tear them apart.
+// TEXT-LABEL: void {{.*}} between_{{.*}}(
+// TEXT: for (int ix = 0; ix < 2; ++ix) {
+// TEXT-NEXT: int best = -1;
+// TEXT-NEXT: for (int j = 
+// TEXT: o[{{.*}}] = best;
+__global__ void between(int *o, const int *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int best = -1;
+  const int first = i % n;
+  const int last = min(first + 5, n);
+  for (int j = first; j < last; ++j)
+    if (x[j] > best)
+      best = x[j];
+  o[i] = best;
+}
+
 #include <cstdio>
 int main() {
   const int n = 128;
   int *o, *by, two[1] = {2};
-  cudaMalloc(&o, 5 * n * sizeof(int));
+  cudaMalloc(&o, 6 * n * sizeof(int));
   cudaMalloc(&by, sizeof two);
   cudaMemcpy(by, two, sizeof two, cudaMemcpyHostToDevice);
-  cudaMemset(o, 0, 5 * n * sizeof(int));
+  cudaMemset(o, 0, 6 * n * sizeof(int));
   outside<<<n / 32, 32>>>(o, by, 7);
   derived<<<n / 32, 32>>>(o + n, 20);
   unrolled<<<n / 32, 32>>>(o + 2 * n, by, 5);
   shared<<<n / 32, 32>>>(o + 3 * n, 5);
   guarded<<<n / 32, 32>>>(o + 4 * n, by, n);
-  int h[5 * n];
+  between<<<n / 32, 32>>>(o + 5 * n, o, n);
+  int h[6 * n];
   cudaMemcpy(h, o, sizeof h, cudaMemcpyDeviceToHost);
   long sum = 0;
   for (int x : h)
