@@ -1,4 +1,4 @@
-//===- PointerFields.cpp - pointers in parameters by value ----------------===//
+//===- PointerFields.cpp - what kernels' pointers point to ----------------===//
 #include "PointerFields.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/DeclCXX.h"
@@ -7,11 +7,46 @@
 using namespace clang;
 using namespace optiml;
 
+/// The one scalar type that all of `type` is made of, without gaps; null where there are several, or none.
+static QualType scalarOf(const ASTContext &ast, QualType type) {
+  type = ast.getBaseElementType(type).getCanonicalType().getUnqualifiedType();
+  const auto *record = type->getAsCXXRecordDecl();
+  bool isNumber = record && (record->getName() == "__half" || record->getName() == "__nv_bfloat16");
+  if (!record || isNumber)
+    return type->isArithmeticType() || type->isEnumeralType() || isNumber ? type : QualType();
+  if (!record->getDefinition() || record->isUnion() || record->isInvalidDecl())
+    return {};
+  record = record->getDefinition();
+  QualType scalar;
+  uint64_t held = 0;
+  auto add = [&](QualType part) {
+    QualType own = scalarOf(ast, part);
+    bool fits = !own.isNull() && (scalar.isNull() || ast.hasSameType(own, scalar));
+    scalar = own;
+    held += uint64_t(ast.getTypeSizeInChars(part).getQuantity());
+    return fits;
+  };
+  for (const CXXBaseSpecifier &base : record->bases())
+    if (base.isVirtual() || !add(base.getType()))
+      return {};
+  for (const FieldDecl *field : record->fields())
+    if (field->isBitField() || !add(field->getType()))
+      return {};
+  return held == uint64_t(ast.getTypeSizeInChars(type).getQuantity()) ? scalar : QualType();
+}
+
+std::string optiml::elementName(const ASTContext &ast, QualType type) {
+  PrintingPolicy policy(ast.getLangOpts());
+  policy.SuppressTagKeyword = true;
+  QualType scalar = scalarOf(ast, type);
+  return (scalar.isNull() ? type.getCanonicalType().getUnqualifiedType() : scalar).getAsString(policy);
+}
+
 namespace {
 
 class Finder {
 public:
-  explicit Finder(const ASTContext &ast) : ast(ast), policy(ast.getLangOpts()) { policy.SuppressTagKeyword = true; }
+  explicit Finder(const ASTContext &ast) : ast(ast) {}
 
   void findIn(QualType type, uint64_t offset) {
     type = type.getCanonicalType();
@@ -24,7 +59,7 @@ public:
     if (type->isPointerType()) {
       QualType pointee = type->getPointeeType().getUnqualifiedType();
       if (found.size() < most && !pointee->isVoidType() && !pointee->isFunctionType())
-        found.push_back({parameter, offset, pointee.getAsString(policy)});
+        found.push_back({parameter, offset, elementName(ast, pointee)});
       return;
     }
     const auto *record = type->getAsCXXRecordDecl();
@@ -44,7 +79,6 @@ public:
 private:
   static constexpr size_t most = 256;
   const ASTContext &ast;
-  PrintingPolicy policy;
 };
 
 } // namespace
@@ -52,8 +86,9 @@ private:
 std::vector<PointerField> optiml::pointerFieldsOf(const FunctionDecl &kernel) {
   Finder finder(kernel.getASTContext());
   for (const ParmVarDecl *parameter : kernel.parameters()) {
-    if (parameter->getType()->isRecordType())
-      finder.findIn(parameter->getType(), 0);
+    QualType type = parameter->getType();
+    if (type->isRecordType() || (type->isPointerType() && type->getPointeeType()->isRecordType()))
+      finder.findIn(type, 0);
     ++finder.parameter;
   }
   return std::move(finder.found);

@@ -143,10 +143,7 @@ public:
     if (!variable->hasGlobalStorage() || variable->getType()->isDependentType() || sm.isInSystemHeader(variable->getLocation()) ||
         !(variable->hasAttr<CUDADeviceAttr>() || variable->hasAttr<CUDAConstantAttr>() || variable->hasAttr<HIPManagedAttr>()))
       return true;
-    PrintingPolicy policy(ast.getLangOpts());
-    policy.SuppressTagKeyword = true;
-    QualType element = ast.getBaseElementType(variable->getType()).getCanonicalType().getUnqualifiedType();
-    variables.push_back({symbolOf(variable, variable), element.getAsString(policy)});
+    variables.push_back({symbolOf(variable, variable), elementName(ast, ast.getBaseElementType(variable->getType()))});
     return true;
   }
 

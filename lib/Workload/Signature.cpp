@@ -101,6 +101,8 @@ ElementType optiml::pointeeType(std::string_view t) {
   return {};
 }
 
+static bool pointsToVoid(std::string_view type) { return type.substr(0, 4) == "void" || type.substr(0, 10) == "const void"; }
+
 std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
   std::vector<ElementType> result(launch.buffers.size());
   std::vector<bool> seen(launch.buffers.size());
@@ -118,6 +120,9 @@ std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
       continue;
     ElementType t = pointeeType(types[i]);
     ElementType &have = result[size_t(a.buffer)];
+    // Of a structure its name tells nothing, but the buffer may.
+    if (t.kind == ElementKind::Unknown && !launch.buffers[size_t(a.buffer)].element.empty() && !pointsToVoid(types[i]))
+      continue;
     // Two that see one buffer differently leave it unknown.
     if (seen[size_t(a.buffer)] && !(have == t))
       t = {};

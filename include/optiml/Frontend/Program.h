@@ -16,20 +16,20 @@ class FunctionDecl;
 
 namespace optiml {
 
-/// A __global__ function with a body: a plain one, or one instantiation of a template.
-/// A pointer within a parameter of class type.
+/// A pointer within a parameter of class type, or a parameter that points to structures.
 struct PointerField {
   unsigned parameter = 0;
   uint64_t offset = 0;  ///< in bytes, in the parameter
-  std::string pointee;  ///< its type without qualifiers: "float"
+  std::string pointee;  ///< what it points to holds throughout, without qualifiers: "float", also for a structure of floats
 };
 
 /// A __device__, __constant__ or __managed__ variable.
 struct DeviceVariable {
   std::string symbol;  ///< mangled; compilers append to that of a static one
-  std::string element; ///< type of its elements, where it is an array, without qualifiers: "float"
+  std::string element; ///< type of its elements, where it is an array or a structure, without qualifiers: "float"
 };
 
+/// A __global__ function with a body: a plain one, or one instantiation of a template.
 struct KernelDecl {
   std::string name;   ///< qualified, with template arguments: "ns::scale<float>"
   std::string symbol; ///< mangled
