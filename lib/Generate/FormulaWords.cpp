@@ -389,6 +389,10 @@ bool isBatchedProduct(const Formula &formula) {
 
 } // namespace
 
+std::optional<std::string> optiml::gen::wordsOfFormula(const Formula &formula, const Library &library) {
+  return meaning(formula, library);
+}
+
 std::string optiml::gen::formulasInWords(StringRef text, const Library &library) {
   static const llvm::Regex series(
       "([a-z])\\[0\\] *([-+*^]) *[a-z]\\[1\\] *[-+*^]? *(\\.\\.+|…)[^a-z]*[a-z]\\[[a-z] *- *1\\]",

@@ -9,6 +9,7 @@
 #define OPTIML_LIB_GENERATE_READER_H
 
 #include "Asides.h"
+#include "ComposeSteps.h"
 #include "Formula.h"
 #include "Recall.h"
 #include "optiml/Generate/Request.h"
@@ -167,7 +168,7 @@ public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
          bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(withoutExamples(request)), library), library))),
+        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(compositionsInWords(withoutExamples(request), library, vocabulary)), library), library))),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
   }
@@ -216,6 +217,7 @@ private:
   std::optional<size_t> countsRows(size_t at) const;
   bool isNamedByNumber(const Modifier &axis) const;
   bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
+  bool isStep(const Match &stage) const;
   llvm::Error chooseOperations();
   void shortenAround(std::vector<Match> &parts);
   llvm::Error orderStages(std::vector<Match> parts);
@@ -243,6 +245,7 @@ private:
   llvm::Error checkSizes();
   llvm::Error checkWords();
   llvm::Error checkStrangeWords() const;
+  llvm::Error checkStages() const;
   llvm::Error refuse(const std::string &why) const;
   void use(const Span &span) {
     for (size_t at : span.at)

@@ -66,6 +66,15 @@ static bool titleHas(const Operation &op, const Operation &stage) {
   return sign == signs.end() ? title.contains(stage.name + "(") || title.contains(stage.name + " of") : title.contains(sign->second);
 }
 
+/// "square, then variance", "variance of the squares": a step of its own, whatever the description of another has.
+bool Reader::isStep(const Match &stage) const {
+  size_t begin = stage.first(), next = stage.span.at.back() + 1;
+  begin -= begin > 0 && tokens[begin - 1].raw == "the";
+  return next == stage.first() + stage.span.at.size() &&
+         ((next < tokens.size() && tokens[next].raw == "then") || (begin > 0 && tokens[begin - 1].raw == "then") ||
+          (begin > 0 && tokens[begin - 1].raw == "of" && begin != stage.first() && llvm::is_contained(heavy.span.at, begin - 2)));
+}
+
 llvm::Error Reader::chooseOperations() {
   if (recalled)
     return useRecalled();
@@ -140,7 +149,7 @@ llvm::Error Reader::chooseOperations() {
       }
       isApplied = hasOf && !ends && !heavy.span.at.empty();
     }
-    if (heavy.op && !areTwo && !isApplied) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    if (heavy.op && !areTwo && !isApplied && !(match.op->isStage && isStep(match))) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||

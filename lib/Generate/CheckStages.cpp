@@ -1,0 +1,73 @@
+//===- CheckStages.cpp - no stage of a request may get lost ---------------===//
+//
+// "sort the squares", "the variance of the logarithms", "transpose plus one": words that name an operation by
+// themselves, in a form in which they ask for it, belong to what was understood, or the request is refused. That the
+// operation's description happens to have such a word does not account for it.
+//
+//===----------------------------------------------------------------------===//
+#include "Reader.h"
+
+using namespace optiml;
+using namespace optiml::gen;
+
+/// "squares", "squared": not "a square matrix".
+static bool asksForStage(const Token &token) {
+  static const std::set<StringRef> others = {"signed", "masks", "masked"};
+  StringRef raw = token.raw;
+  return !others.count(raw) && raw.size() > 4 && (raw.ends_with("s") || raw.ends_with("ed") || raw == "maxima" || raw == "minima") &&
+                              raw != token.text && !raw.ends_with("ss");
+}
+
+llvm::Error Reader::checkStages() const {
+  std::set<size_t> accounted(heavy.span.at.begin(), heavy.span.at.end());
+  for (const Span &span : stageSpans)
+    accounted.insert(span.at.begin(), span.at.end());
+  for (const Modifier &modifier : modifiers)
+    if (choiceOffers(*heavy.op, modifier.name))
+      accounted.insert(modifier.span.at.begin(), modifier.span.at.end());
+  auto isUnderstood = [&](const Operation &op) {
+    auto isIt = [&](const Stage &stage) { return stage.operation == &op; };
+    return heavy.op == &op || llvm::any_of(result.before, isIt) || llvm::any_of(result.after, isIt);
+  };
+  auto asksFor = [&](const std::string &word) {
+    std::vector<std::string> name = {word};
+    bool isNamed = false;
+    for (const Operation &op : library.operations())
+      if (!op.isFamily && !op.isSnippet && (op.isStage || op.group == "Reductions") && llvm::is_contained(index.phrases(&op), name)) {
+        if (isUnderstood(op)) // "masked softmax: add the mask, …"
+          return false;
+        isNamed = true;
+      }
+    return isNamed;
+  };
+  // "transpose plus one"
+  auto isInfix = [&](size_t at) {
+    static const std::set<StringRef> signs = {"plus", "minus", "times"};
+    return signs.count(tokens[at].raw) && at + 1 < tokens.size() && tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1];
+  };
+  size_t sentence = tokens.size(); // what follows the sentence with the name explains it
+  for (size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back(); at < tokens.size(); ++at)
+    if (tokens[at].raw == ".") {
+      sentence = at;
+      break;
+    }
+  for (size_t at = 0; at < sentence; ++at) {
+    bool asks = isInfix(at) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
+    if (accounted.count(at) || !asks || isLabel(at) || depthAt(at))
+      continue;
+    // "coverage differences", "finite differences", "thresholds": what the numbers are, or how the operation is called
+    bool isOfData = at > 0 && tokens[at - 1].values.empty() && tokens[at - 1].raw.size() > 3 && !vocabulary.isFiller(tokens[at - 1].text) &&
+                    !index.names(tokens[at - 1].text);
+    bool isInTitle = at > 0 && tokens[at - 1].raw != "of" && tokens[at - 1].raw != "the" &&
+                     llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].text);
+    if (vocabulary.isData(tokens[at].raw) || isOfData || isInTitle || isKnownFor(tokens[at].text))
+      continue;
+    return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
+  }
+  // "the sum of the first 10 elements"
+  for (size_t at = 1; at + 2 < tokens.size(); ++at)
+    if (tokens[at].raw == "first" && tokens[at - 1].raw == "the" && tokens[at + 1].isNumber() && tokens[at + 2].text == "element" &&
+        !accounted.count(at) && heavy.op->group == "Reductions")
+      return refuse("what 'the first " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
+  return llvm::Error::success();
+}
