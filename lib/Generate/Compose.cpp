@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ComposeSteps.h"
-#include "llvm/ADT/StringExtras.h"
+#include "SpokenWords.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -16,51 +16,10 @@ using llvm::StringRef;
 
 namespace {
 
-using Set = std::set<StringRef>;
-
-struct Word {
-  std::string raw, text; ///< as written and canonical
-  size_t begin = 0, end = 0;
-  std::optional<double> number;
-};
-
-std::vector<Word> wordsOf(StringRef text, const Vocabulary &vocabulary) {
-  static const std::map<StringRef, double> numerals = {{"zero", 0}, {"one", 1}, {"two", 2}, {"three", 3}, {"four", 4}, {"five", 5},
-                                                       {"ten", 10}, {"half", 0.5}};
-  std::vector<Word> result;
-  for (size_t i = 0; i < text.size();) {
-    if (text[i] == ' ' || text[i] == '\n') {
-      ++i;
-      continue;
-    }
-    size_t end = i + 1;
-    bool isNumber = llvm::isDigit(text[i]) || (text[i] == '-' && end < text.size() && llvm::isDigit(text[end]) && (!i || text[i - 1] == ' '));
-    if (llvm::isAlpha(text[i]))
-      while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '_'))
-        ++end;
-    else if (isNumber)
-      while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '^' ||
-                                   ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() && llvm::isDigit(text[end + 1]))))
-        ++end;
-    Word word;
-    word.raw = text.slice(i, end).lower();
-    word.begin = i, word.end = end;
-    word.text = isNumber ? word.raw : vocabulary.canonical(word.raw);
-    double value = 0;
-    if (isNumber && !StringRef(word.raw).getAsDouble(value))
-      word.number = value;
-    else if (auto numeral = numerals.find(word.raw); numeral != numerals.end())
-      word.number = numeral->second;
-    result.push_back(std::move(word));
-    i = end;
-  }
-  return result;
-}
-
 /// Recursive descent over the words of a whole request.
-class Composer {
+class Composer : public SpokenWords {
 public:
-  explicit Composer(std::vector<Word> words) : words(std::move(words)) {}
+  using SpokenWords::SpokenWords;
 
   std::optional<Composition> request() {
     lead();
@@ -91,45 +50,11 @@ public:
     }
     if (at != words.size() || isContradictory || result.steps.empty())
       return std::nullopt;
+    result.inputs = inputs;
     return std::move(result);
   }
-  /// The parts of the request that say what the data are.
-  std::vector<std::pair<size_t, size_t>> kept;
 
 private:
-  const std::string &raw(size_t ahead = 0) const {
-    static const std::string none;
-    return at + ahead < words.size() ? words[at + ahead].raw : none;
-  }
-  const std::string &text(size_t ahead = 0) const {
-    static const std::string none;
-    return at + ahead < words.size() ? words[at + ahead].text : none;
-  }
-  bool take(std::initializer_list<StringRef> phrase) {
-    size_t next = at;
-    for (StringRef word : phrase)
-      if (next == words.size() || (words[next].raw != word && words[next].text != word))
-        return false;
-      else
-        ++next;
-    at = next;
-    return true;
-  }
-  bool takeAny(const Set &set) { return at < words.size() && (set.count(raw()) || set.count(text())) && (++at, true); }
-
-  void lead() {
-    static const Set polite = {"please", "i",      "we",   "want",  "need",   "to",       "a",    "kernel",  "that",  "which",  "for",
-                               "give",   "me",     "you",  "would", "like",   "program",  "us",   "write",   "cuda",  "gpu"},
-                     verbs = {"compute", "comput", "calculate", "calculat", "determine", "return", "find", "evaluate", "get", "obtain"};
-    size_t before = at;
-    while (takeAny(polite)) {
-    }
-    bool isVerb = takeAny(verbs);
-    if (!isVerb && at > before && at < words.size() && words[at - 1].raw == "for") // "for each row"
-      --at;
-    if (!isVerb && at == before + 1 && words[before].raw == "a")
-      at = before;
-  }
   bool atSeparator() const {
     static const Set separators = {",", ";", ".", ":", "then", "and", "finally", "afterwards", "next", "before", "followed"};
     return separators.count(raw()) != 0;
@@ -173,41 +98,6 @@ private:
   }
   bool isScopeEnd(size_t next) const { return next >= words.size() || words[next].raw == "," || words[next].raw == ":" || words[next].raw == "of" || words[next].raw == "in"; }
 
-  /// "of a 512x1000 float matrix": what the data are; kept for the reader.
-  bool tail() {
-    static const Set leads = {"of", "in", "for", "on", "over", "from", "with", "within", "(", "to"},
-                     data = {"a",      "an",     "the",    "two",   "of",     "with",  "and",    "by",     "x",     "array",    "vector", "matrix",
-                             "float",  "double", "int",    "half",  "fp32",   "fp64",  "fp16",   "single", "precision", "element", "unsigned",
-                             "row",    "column", "tensor", "both",  "given",  "large", "real",   "input",  "my",    "our",      ")",      "-",
-                             "float32", "float64", "integer", "integers", "numbers", "whole", "entire", "million", "each", "size", "length", "int32", "int64", "data",
-                             "elements", "image", "signal", "list", "sequence", "batch", "one", "shape", "dimension", "m", "n", "*", "/", ",", "k", "thousand"};
-    if (!leads.count(raw()))
-      return false;
-    size_t before = at, last = at;
-    ++at;
-    bool saysData = false;
-    while (at < words.size() && (words[at].number || llvm::isDigit(raw()[0]) || data.count(raw()) || data.count(text()))) {
-      static const Set content = {"array", "vector", "matrix", "tensor", "element", "float", "double", "int", "half", "integer", "image", "signal", "data", "input"};
-      bool isContent = words[at].number || llvm::isDigit(raw()[0]) || content.count(raw()) || content.count(text());
-      saysData |= isContent;
-      bool isAxis = (text() == "row" || text() == "column") && at > before && llvm::isDigit(words[at - 1].raw[0]);
-      if ((text() == "row" || text() == "column") && !isAxis)
-        break;
-      ++at;
-      if (isContent || isAxis || raw(size_t(-1)) == ")")
-        last = at;
-    }
-    at = saysData ? last : before;
-    if (!saysData)
-      return false;
-    if (words[before].raw == "(")
-      take({")"});
-    kept.push_back({words[before].begin, words[at - 1].end});
-    for (size_t word = before; word < at; ++word)
-      result.inputs = words[word].raw == "two" || words[word].raw == "both" ? 2 : result.inputs;
-    return true;
-  }
-
   /// "each entry", "it", "the values of every row": what a step works on; nothing is fine, too.
   bool object() {
     static const Set words = {"each",   "all",  "the",   "its",    "their",  "it",     "them",       "this",  "these",  "those", "element", "result",  "results",
@@ -233,16 +123,6 @@ private:
       --at;
     return at > before;
   }
-  bool startsTail() {
-    size_t before = at, count = kept.size();
-    unsigned inputs = result.inputs;
-    bool is = tail();
-    kept.resize(count);
-    result.inputs = inputs;
-    at = before;
-    return is;
-  }
-
   /// A function of elements by its name: "square root", "absolute value".
   std::string function() {
     static const std::map<StringRef, StringRef> names = {
@@ -559,9 +439,9 @@ private:
     if (!take({"of"}) && !take({"between"}))
       return at = before, false;
     at = kinds;
-    unsigned inputs = result.inputs;
-    if (!tailBetween() || result.inputs != 2) {
-      result.inputs = inputs;
+    unsigned count = inputs;
+    if (!tailBetween() || inputs != 2) {
+      inputs = count;
       return at = before, false;
     }
     result.steps.push_back(withArray('-'));
@@ -575,8 +455,6 @@ private:
     return tail();
   }
 
-  std::vector<Word> words;
-  size_t at = 0;
   Composition result;
   bool isContradictory = false;
 };
@@ -584,14 +462,12 @@ private:
 } // namespace
 
 std::string optiml::gen::compositionsInWords(StringRef request, const Library &library, const Vocabulary &vocabulary) {
-  Composer composer(wordsOf(request, vocabulary));
+  Composer composer(request, vocabulary);
   std::optional<Composition> composition = composer.request();
   if (!composition)
     return request.str();
   std::optional<std::string> words = meaningOf(*composition, library);
   if (!words)
     return request.str();
-  for (auto [begin, end] : composer.kept)
-    *words += " " + request.slice(begin, end).str();
-  return *words;
+  return *words + composer.keptOf(request);
 }

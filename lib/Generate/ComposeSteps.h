@@ -47,6 +47,9 @@ std::optional<std::string> meaningOf(const Composition &composition, const Libra
 /// `request` in the words of what its steps mean (Compose.cpp); as it is where it says more than steps.
 std::string compositionsInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary);
 
+/// `request` in the words of what it says of values of several kinds (Piecewise.cpp): "negative values become 0".
+std::string piecesInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary);
+
 } // namespace optiml::gen
 
 #endif
