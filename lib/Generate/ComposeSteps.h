@@ -50,6 +50,15 @@ std::string compositionsInWords(llvm::StringRef request, const Library &library,
 /// `request` in the words of what it says of values of several kinds (Piecewise.cpp): "negative values become 0".
 std::string piecesInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary);
 
+/// `request` in the name of the scan that it describes by what one output is (Running.cpp).
+std::string runningInWords(llvm::StringRef request, const Vocabulary &vocabulary);
+
+/// `request` with what it says step by step, piece by piece or output by output in the words of what it means.
+inline std::string descriptionsInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary) {
+  std::string text = runningInWords(compositionsInWords(request, library, vocabulary), vocabulary);
+  return piecesInWords(text, library, vocabulary);
+}
+
 } // namespace optiml::gen
 
 #endif

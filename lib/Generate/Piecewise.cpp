@@ -77,10 +77,17 @@ private:
   bool subject() {
     size_t before = at;
     static const Set articles = {"each", "every", "all", "any", "the", "those", "these"},
-                     nouns = {"element", "pixel", "everything", "everyth", "anything", "anyth", "whatever", "what", "input", "it", "x", "sample", "they", "integer", "int", "float", "double"};
+                     nouns = {"element", "pixel", "everything", "everyth", "anything", "anyth", "whatever", "what", "input", "it", "x", "sample", "they", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
     while (takeAny(articles)) {
     }
-    return takeAny(nouns) || at > before;
+    return noun(nouns) || at > before;
+  }
+  /// A type is kept: "where the double exceeds 0.25".
+  bool noun(const Set &nouns) {
+    static const Set types = {"int", "ints", "float", "floats", "double", "doubles", "half", "halfs", "integer", "integers"};
+    if (types.count(raw()))
+      kept.push_back({words[at].begin, words[at].end});
+    return takeAny(nouns);
   }
   /// "positive", "(that is) below 0", "greater than 1".
   ExprPtr condition() {
@@ -119,9 +126,9 @@ private:
       result = call("==", {theValue(), numberOf(0)});
     if (!result)
       return none();
-    static const Set nouns = {"ones", "element", "one", "input", "pixel", "number", "part", "integer", "int", "float", "double"};
+    static const Set nouns = {"ones", "element", "one", "input", "pixel", "number", "part", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
     if (!words[at - 1].number || last() == "zero")
-      takeAny(nouns);
+      noun(nouns);
     return result;
   }
   bool isRest() {

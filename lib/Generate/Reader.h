@@ -168,7 +168,7 @@ public:
   Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
          bool isNamed = false)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(piecesInWords(compositionsInWords(withoutExamples(request), library, vocabulary), library, vocabulary)), library), library))),
+        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(descriptionsInWords(withoutExamples(request), library, vocabulary)), library), library))),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
   }
