@@ -52,7 +52,10 @@ llvm::Error Reader::checkStages() const {
       break;
     }
   for (size_t at = 0; at < sentence; ++at) {
-    bool asks = isInfix(at) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
+    // "the difference of x and y, averaged"
+    static const std::set<StringRef> links = {"of", "between"};
+    bool isOf = at + 1 < tokens.size() && links.count(tokens[at + 1].raw) && at && tokens[at - 1].raw != "per" && tokens[at].raw.size() > 2;
+    bool asks = isInfix(at) || (isOf && asksFor(tokens[at].text)) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
     if (accounted.count(at) || !asks || isLabel(at) || depthAt(at))
       continue;
     // "coverage differences", "finite differences", "thresholds": what the numbers are, or how the operation is called

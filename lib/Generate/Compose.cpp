@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 #include "ComposeSteps.h"
 #include "SpokenWords.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -115,7 +117,7 @@ private:
       }
       if ((raw() == "of" || raw() == "in") && startsTail())
         break;
-      if (!words.count(raw()) && !words.count(text()))
+      if (!words.count(raw()) && !words.count(text()) && !isNoun(before))
         break;
       ++at;
     }
@@ -123,6 +125,16 @@ private:
       --at;
     return at > before;
   }
+  /// "each logit": whatever the values are called.
+  bool isNoun(size_t begin) {
+    if (at == begin || words[at - 1].text != "each" || words[at].tells || words[at].number || raw().size() < 4 || !llvm::isAlpha(raw()[0]))
+      return false;
+    size_t before = at;
+    bool isOperation = !function().empty() || !fold().empty();
+    at = before;
+    return !isOperation && !atSeparator();
+  }
+
   /// A function of elements by its name: "square root", "absolute value".
   std::string function() {
     static const std::map<StringRef, StringRef> names = {
@@ -287,6 +299,7 @@ private:
     if (first == "sum" || first == "mean" || (first == "accumulat")) {
       static const Set nounForms = {"mean", "means", "averages", "total", "totals", "sums"};
       bool isVerb = !nounForms.count(raw()) && raw(1) != "of" && at + 1 < words.size();
+      isVerb |= count && (raw() == "averaged" || raw() == "summed");
       if ((raw() == "sum" || raw() == "average") && at + 1 < words.size() && atBreak(1))
         isVerb = count != 0;
       if (raw() == "sum" && at + 1 == words.size())
@@ -325,16 +338,20 @@ private:
       }
       return undo();
     }
-    if (first == "divide") {
+    if (first == "divide" || first == "normaliz") {
       ++at;
       object();
       return (take({"by"}) && operand('/')) || undo();
     }
-    if (first == "subtract" || take({"take", "away"}) || first == "remov") {
-      at += first == "subtract" || first == "remov";
+    bool isLed = take({"from"}); // "from each value subtract the mean"
+    if (isLed)
+      object();
+    if (take({"subtract"}) || take({"take", "away"}) || take({"remov"})) {
+      if (!isLed && raw() == "from" && (isLed = true))
+        ++at, object();
       if (!operand('-'))
         return undo();
-      if (take({"from"}))
+      if (!isLed && take({"from"}))
         object();
       return true;
     }
@@ -362,6 +379,8 @@ private:
     auto none = [&] { return at = before, false; };
     if (depth > 4)
       return false;
+    if (depth == 0 && inPair())
+      return true;
     while (takeAny(articles)) {
     }
     if ((text() == "row" || text() == "column") && at + 1 < words.size()) { // "row sum", "the row's total"

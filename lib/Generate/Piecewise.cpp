@@ -49,6 +49,9 @@ public:
     }
     if (at != words.size() || llvm::none_of(pieces, [](const Piece &one) { return one.condition; }))
       return nullptr;
+    auto stays = [](const Piece &one) { return one.value->kind == Expr::Kind::Index; };
+    if (llvm::all_of(pieces, stays)) // "keep the positive ones" drops the others
+      return nullptr;
     ExprPtr result = theValue();
     for (const Piece &one : llvm::reverse(pieces))
       result = one.condition ? call("?:", {one.condition, one.value, result}) : one.value;

@@ -27,6 +27,7 @@ SpokenWords::SpokenWords(StringRef text, const Vocabulary &vocabulary) {
     word.raw = text.slice(i, end).lower();
     word.begin = i, word.end = end;
     word.text = isNumber ? word.raw : vocabulary.canonical(word.raw);
+    word.tells = vocabulary.isTelling(word.text) || vocabulary.isTelling(word.raw) || vocabulary.isForeign(word.text);
     double value = 0;
     if (isNumber && !StringRef(word.raw).getAsDouble(value))
       word.number = value;
@@ -76,7 +77,21 @@ void SpokenWords::lead() {
 
 bool SpokenWords::tail() {
   static const Set leads = {"of", "in", "for", "on", "over", "from", "with", "within", "(", "to"};
-  return leads.count(raw()) && readTail(at + 1);
+  return leads.count(raw()) && (pair() || readTail(at + 1));
+}
+
+/// "of predictions and targets".
+bool SpokenWords::pair() {
+  static const Set names = {"predictions", "prediction", "preds", "targets", "target", "labels", "truth", "outputs", "estimates", "measurements",
+                            "x",           "y",          "a",     "b",       "p",      "q",      "u",     "v",       "forecast",  "forecasts"};
+  size_t before = at++;
+  take({"the"});
+  if (takeAny(names) && take({"and"}) && (take({"the"}) || true) && takeAny(names) && raw() != "[" && raw() != "=") {
+    inputs = 2;
+    return true;
+  }
+  at = before;
+  return false;
 }
 
 bool SpokenWords::bareTail() {

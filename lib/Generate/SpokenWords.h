@@ -23,6 +23,7 @@ protected:
   struct Word {
     std::string raw, text; ///< as written and canonical
     size_t begin = 0, end = 0;
+    bool tells = false; ///< cannot be left out
     std::optional<double> number;
   };
 
@@ -47,6 +48,7 @@ protected:
 
 private:
   bool readTail(size_t first);
+  bool pair();
 };
 
 } // namespace optiml::gen
