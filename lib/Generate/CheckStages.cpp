@@ -43,7 +43,10 @@ llvm::Error Reader::checkStages() const {
   // "transpose plus one"
   auto isInfix = [&](size_t at) {
     static const std::set<StringRef> signs = {"plus", "minus", "times"};
-    return signs.count(tokens[at].raw) && at + 1 < tokens.size() && tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1];
+    static const std::set<StringRef> operands = {"the", "a", "its", "another"};
+    bool isCount = at > 0 && (tokens[at - 1].raw == "many" || !tokens[at - 1].values.empty()); // "how many times the value occurs"
+    return signs.count(tokens[at].raw) && at + 1 < tokens.size() &&
+           ((tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1]) || (operands.count(tokens[at + 1].raw) && !isCount));
   };
   size_t sentence = tokens.size(); // what follows the sentence with the name explains it
   for (size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back(); at < tokens.size(); ++at)
@@ -61,12 +64,20 @@ llvm::Error Reader::checkStages() const {
     // "coverage differences", "finite differences", "thresholds": what the numbers are, or how the operation is called
     bool isOfData = at > 0 && tokens[at - 1].values.empty() && tokens[at - 1].raw.size() > 3 && !vocabulary.isFiller(tokens[at - 1].text) &&
                     !index.names(tokens[at - 1].text);
-    bool isInTitle = at > 0 && tokens[at - 1].raw != "of" && tokens[at - 1].raw != "the" &&
+    bool isOperand = at > 0 && (tokens[at - 1].raw == "of" || (at > 1 && tokens[at - 1].raw == "the" && tokens[at - 2].raw == "of"));
+    bool isInTitle = !isOperand &&
                      llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].text);
     if (vocabulary.isData(tokens[at].raw) || isOfData || isInTitle || isKnownFor(tokens[at].text))
       continue;
     return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
   }
+  // "clipped at zero": a constant that was not read
+  auto hasReals = [](const Stage &stage) { return !stage.operation->reals.empty(); };
+  bool mayTake = llvm::any_of(result.before, hasReals) || llvm::any_of(result.after, hasReals);
+  for (const Span &span : stageSpans)
+    if (size_t at = span.at.back() + 1; mayTake && at + 1 < tokens.size() && (tokens[at].raw == "at" || tokens[at].raw == "to") &&
+                                        tokens[at + 1].spelled && !used[at + 1] && !accounted.count(at + 1))
+      return refuse("what '" + tokens[at].raw + " " + tokens[at + 1].raw + "' has to do with " + tokens[span.at.front()].raw + " is not clear");
   // "the sum of the first 10 elements"
   for (size_t at = 1; at + 2 < tokens.size(); ++at)
     if (tokens[at].raw == "first" && tokens[at - 1].raw == "the" && tokens[at + 1].isNumber() && tokens[at + 2].text == "element" &&

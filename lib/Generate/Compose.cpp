@@ -224,6 +224,23 @@ private:
     return at = before, false;
   }
 
+  /// "subtract two float arrays", "multiply x and y entry by entry".
+  bool both(char sign) {
+    size_t before = at;
+    unsigned arrays = inputs;
+    take({"the"});
+    take({"corresponding"});
+    if (take({"element"}))
+      take({"of"});
+    if (at > 0 && bothInputs()) {
+      take({"elementwise"}) || take({"element", "wise"}) || take({"element", "by", "element"}) || take({"position", "by", "position"}) || take({"pairwise"});
+      result.steps.push_back(withArray(sign));
+      return true;
+    }
+    inputs = arrays;
+    return at = before, false;
+  }
+
   bool steps() {
     do {
       while (separator() || scope()) {
@@ -318,18 +335,26 @@ private:
       ++at;
       take({"up"});
       size_t after = at;
-      bool isUp = words[after - 1].raw == "up";
-      if (!isUp || !functions())
+      bool isUp = words[after - 1].raw == "up", isOfThose = functions();
+      if (isOfThose && first == "add" && raw() != "to" && (at == words.size() || atBreak(0) || startsTail()))
+        isUp = true; // "add the squares of all elements"
+      if (isOfThose && !isUp && raw() != "up" && raw() != "together") {
+        result.steps.resize(count);
+        at = after, isOfThose = false;
+      }
+      if (!isOfThose)
         object();
-      bool isAll = take({"up"}) || take({"together"}) || isUp;
+      static const Set all = {"them", "everything", "all"};
+      bool isAll = take({"up"}) || take({"together"}) || isUp || (count && all.count(last()) && (at == words.size() || atBreak(0)));
       if (isAll) {
         push(folding(first == "add" ? "sum" : "prod"));
         return true;
       }
       if (first == "multiply" && (take({"by"}) || take({"with"})))
         return operand('*') || undo();
-      if (first == "multiply" && startsTail()) // "multiply two arrays"
-        return undo();
+      at = after;
+      if (first == "multiply" && both('*'))
+        return true;
       at = after;
       if (first == "add" && operand('+')) {
         if (take({"to"}))
@@ -338,11 +363,23 @@ private:
       }
       return undo();
     }
+    if (!count && (first == "divide" || first == "multiply" || first == "subtract")) { // "divide the sum by the maximum"
+      ++at;
+      std::optional<std::vector<Step>> one = aggregate(), other;
+      if (one && (take({"by"}) || take({"with"}) || take({"from"})) && (other = aggregate())) {
+        push(together(first == "divide" ? '/' : first == "multiply" ? '*' : '-', std::move(*one), std::move(*other)));
+        return true;
+      }
+      at = before;
+    }
     if (first == "divide" || first == "normaliz") {
       ++at;
       object();
       return (take({"by"}) && operand('/')) || undo();
     }
+    if (first == "subtract" && ++at && both('-'))
+      return true;
+    at = before;
     bool isLed = take({"from"}); // "from each value subtract the mean"
     if (isLed)
       object();
@@ -365,7 +402,7 @@ private:
   /// "the squares (of all elements)": what is added up.
   bool functions() {
     size_t before = at, count = result.steps.size();
-    if (noun(1) && llvm::none_of(llvm::ArrayRef(result.steps).drop_front(count), [](const Step &step) { return step.folds; }))
+    if (noun(1))
       return true;
     at = before;
     result.steps.resize(count);

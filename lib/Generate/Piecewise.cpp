@@ -79,7 +79,7 @@ private:
   /// "every value", "everything", "whatever": false where nothing is said.
   bool subject() {
     size_t before = at;
-    static const Set articles = {"each", "every", "all", "any", "the", "those", "these"},
+    static const Set articles = {"a", "each", "every", "all", "any", "the", "those", "these"},
                      nouns = {"element", "pixel", "everything", "everyth", "anything", "anyth", "whatever", "what", "input", "it", "x", "sample", "they", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
     while (takeAny(articles)) {
     }
@@ -156,6 +156,12 @@ private:
       return call("-", {theValue()});
     if (take({"squared"}) || take({"their", "square"}) || take({"its", "square"}))
       return call("*", {theValue(), theValue()});
+    for (StringRef name : {"sqrt", "log", "exp", "reciprocal"}) {
+      size_t named = at;
+      if (takeAny({"its", "their", "the"}) && (take({name}) || (name == "sqrt" && take({"square", "root"}))))
+        return name == "reciprocal" ? call("/", {numberOf(1), theValue()}) : call(name.str(), {theValue()});
+      at = named;
+    }
     if (take({"halved"}))
       return call("*", {theValue(), numberOf(0.5)});
     if (take({"doubled"}))
@@ -174,7 +180,7 @@ private:
            take({"is", "replaced", "by"}) || take({"are", "replaced", "by"}) || take({"is", "replaced", "with"}) || take({"are", "replaced", "with"}) || take({"replaced", "by"}) ||
            take({"gets"}) || take({"get"}) || take({"gives"}) || take({"give"}) || take({"stays"}) || take({"stay"}) || take({"remains"}) || take({"remain"}) || take({"map", "to"}) ||
            take({"maps", "to"}) || take({"go", "to"}) || take({"goes", "to"}) || take({"is", "left"}) || take({"are", "left"}) || take({"is", "kept"}) || take({"are", "kept"}) || take({"pass"}) || take({"passes"}) ||
-           take({"is"}) || take({"are"}) || take({"be"}) || take({"kept"}) || take({"left"}) || take({"to"}) || take({"becom"}) || take({"should", "be"}) || take({"should", "become"}) || take({"clipped", "to"});
+           take({"is"}) || take({"are"}) || take({"be"}) || take({"kept"}) || take({"left"}) || take({"to"}) || take({"becom"}) || take({"should", "be"}) || take({"should", "become"}) || take({"clipped", "to"}) || take({"by"}) || take({"with"});
   }
   bool add(ExprPtr condition, ExprPtr value) {
     if (!value)

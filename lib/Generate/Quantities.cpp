@@ -74,6 +74,7 @@ const Rewrite rules[] = {
      "\\1batched matrix products, batch of \\2, \\5"},
     // What is done with whole rows.
     {"(number|count) of (the )?(rows|columns) (that|which|whose|having|containing)", "unofferedoption"},
+    {"(the |its |their )top (value|element|entry|number|score|mark)" AFTER, "\\1largest \\2\\3"},
     {"rising order", "ascending order"},
     {"falling order", "descending order"},
     {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption"},

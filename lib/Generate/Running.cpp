@@ -23,10 +23,17 @@ public:
     lead();
     tail();
     take({":"}) || take({","});
-    bool isOfPlace = position();
+    size_t start = at;
+    take({"in"}) || take({"for"}) || take({"within"}) || take({"along"});
+    if (take({"each"}) && (raw() == "row" || raw() == "column"))
+      axis = words[at++].raw;
+    else
+      at = start;
+    take({","}) || take({":"});
+    position();
     take({","}) || take({":"});
     takeAny({"write", "store", "compute", "output", "give", "find", "return", "holds"});
-    isOfPlace |= output();
+    output();
     std::string fold = this->fold();
     if (fold.empty() || !range(fold == "sum"))
       return "";
@@ -36,6 +43,8 @@ public:
     take({","}) && bareTail();
     if (at != words.size() || fold == "mean")
       return at == words.size() ? "formula" : "";
+    if (!axis.empty())
+      return fold == "sum" && !isExclusive && !isBackward ? "prefix sum of each " + axis : "formula";
     if (isExclusive)
       return fold == "sum" ? "exclusive prefix sum" : "formula";
     if (isBackward)
@@ -56,8 +65,11 @@ private:
   /// "each output is", "element i of the result becomes".
   bool output() {
     size_t before = at;
-    bool isEach = take({"each"}) || take({"the"}) || true;
-    if (isEach && takeAny({"output", "result", "element", "y"})) {
+    if (take({"replace"}) && take({"each"}) && takeAny({"element", "output", "input"}) && (take({"by"}) || take({"with"})))
+      return true;
+    at = before;
+    take({"each"}) || take({"the"});
+    if (takeAny({"output", "result", "element", "y"})) {
       letter();
       take({"of", "the", "output"}) || take({"of", "the", "result"}) || take({"[", "i", "]"});
       if (takeAny({"is", "becomes", "equals", "holds", "contains", "gives", "gets", "should"})) {
@@ -99,7 +111,8 @@ private:
       included();
       return true;
     }
-    take({"previous", "inputs"}) ? isExclusive = true : false;
+    if (takeAny({"previous", "earlier", "preceding"}) && takeAny({"inputs", "input", "element"}))
+      return isExclusive = true;
     takeAny({"element", "inputs", "input", "data"});
     take({"in", "the", "input"});
     take({"seen"}) || take({"encountered"}) || take({"read"});
@@ -122,6 +135,12 @@ private:
       isExclusive |= take({"but", "not", "including"}) || take({"but", "excluding"});
       return place();
     }
+    if (takeAny({"itself", "it"}) && take({"and"})) { // "the sum of itself and all elements before it"
+      takeAny({"all", "everything"}), takeAny({"the"}), takeAny({"element", "inputs"});
+      bool isBefore = take({"before"}), isBehind = !isBefore && (take({"after"}) || take({"behind"}));
+      isBackward = isBehind;
+      return (isBefore || isBehind) && place();
+    }
     if (take({"before"}) || take({"preceding"}) || take({"left", "of"}))
       return isExclusive = true, place();
     if (take({"from"}) && place() && (take({"on"}) || take({"onwards"}) || take({"to", "the", "end"}) || take({"until", "the", "end"}) || take({"onward"})))
@@ -129,6 +148,7 @@ private:
     return false;
   }
 
+  std::string axis;
   bool isExclusive = false, isBackward = false;
 };
 

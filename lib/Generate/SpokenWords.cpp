@@ -80,6 +80,19 @@ bool SpokenWords::tail() {
   return leads.count(raw()) && (pair() || readTail(at + 1));
 }
 
+bool SpokenWords::bothInputs() {
+  size_t before = at, count = kept.size();
+  --at; // the word before is no part of it
+  if (pair())
+    return true;
+  at = before;
+  if ((raw() == "two" || raw() == "both" || raw() == "the") && readTail(at) && inputs == 2)
+    return true;
+  kept.resize(count);
+  at = before;
+  return false;
+}
+
 /// "of predictions and targets".
 bool SpokenWords::pair() {
   static const Set names = {"predictions", "prediction", "preds", "targets", "target", "labels", "truth", "outputs", "estimates", "measurements",

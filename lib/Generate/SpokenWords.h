@@ -40,6 +40,8 @@ protected:
   /// "1M floats" up to the end.
   bool bareTail();
   bool startsTail();
+  /// "two float arrays", "x and y".
+  bool bothInputs();
 
   std::vector<Word> words;
   size_t at = 0;

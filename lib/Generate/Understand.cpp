@@ -168,7 +168,7 @@ llvm::Error Reader::chooseOperations() {
     // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
     for (Match &part : parts)
       if (elaborates && part.op == match.op &&
-          ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) ||
+          (((!part.op->isStage || match.first() < part.first()) && depthAt(match.first()) > depthAt(part.first())) ||
            explainsAgain(part.first(), match.first())))
         part.span = match.span;
     // "linear congruential generator: fill an array"
@@ -260,6 +260,11 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     // "the maximum of two arrays times 3"
     static const std::set<StringRef> postfix = {"times", "plus", "minus"};
     nested &= i == 0 || !postfix.count(tokens[parts[i].first()].raw);
+    // "the product of two arrays clipped at zero"
+    static const std::set<StringRef> before = {"of", "the", "a", "an", "all", "each", "every", ",", "and", "their", "its"};
+    size_t first = parts[i].first();
+    nested &= i == 0 || !StringRef(tokens[first].raw).ends_with("ed") || before.count(tokens[first - 1].raw) || parts[i - 1].span.at.back() + 1 >= first ||
+              !(tokens[first - 1].text == "array" || tokens[first - 1].text == "vector" || tokens[first - 1].text == "matrix");
     nested |= calls > 0 && tokens[parts[i - 1].span.at.back() + 1].raw == "(";
     if (goesOn && !nested)
       groups.emplace_back(1);
