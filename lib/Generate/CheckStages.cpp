@@ -40,6 +40,10 @@ llvm::Error Reader::checkStages() const {
       }
     return isNamed;
   };
+  auto isMentioned = [&](const std::string &word) {
+    auto has = [&](const Stage &stage) { return index.mentions(stage.operation, word); };
+    return index.mentions(heavy.op, word) || llvm::any_of(result.before, has) || llvm::any_of(result.after, has);
+  };
   // "transpose plus one"
   auto isInfix = [&](size_t at) {
     static const std::set<StringRef> signs = {"plus", "minus", "times"};
@@ -58,7 +62,14 @@ llvm::Error Reader::checkStages() const {
     // "the difference of x and y, averaged"
     static const std::set<StringRef> links = {"of", "between"};
     bool isOf = at + 1 < tokens.size() && links.count(tokens[at + 1].raw) && at && tokens[at - 1].raw != "per" && tokens[at].raw.size() > 2;
-    bool asks = isInfix(at) || (isOf && asksFor(tokens[at].text)) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
+    // "multiply by a half and apply relu": a step by its verb
+    static const std::set<StringRef> verbs = {"multiply", "divide", "subtract"};
+    bool isVerb = verbs.count(tokens[at].raw) && !used[at] && (at == 0 || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",") &&
+                  !isKnownFor(tokens[at].text) && !isMentioned(tokens[at].text);
+    if (isVerb && !accounted.count(at) && !isLabel(at) && !depthAt(at))
+      return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
+    bool isExplained = explainsAgain(0, at); // "GLU: the first times the sigmoid of the second"
+    bool asks = (isInfix(at) && !isExplained) || (isOf && asksFor(tokens[at].text)) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
     if (accounted.count(at) || !asks || isLabel(at) || depthAt(at))
       continue;
     // "coverage differences", "finite differences", "thresholds": what the numbers are, or how the operation is called
@@ -67,7 +78,7 @@ llvm::Error Reader::checkStages() const {
     bool isOperand = at > 0 && (tokens[at - 1].raw == "of" || (at > 1 && tokens[at - 1].raw == "the" && tokens[at - 2].raw == "of"));
     bool isInTitle = !isOperand &&
                      llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].text);
-    if (vocabulary.isData(tokens[at].raw) || isOfData || isInTitle || isKnownFor(tokens[at].text))
+    if (vocabulary.isData(tokens[at].raw) || isOfData || isInTitle || (isKnownFor(tokens[at].text) && !isInfix(at)))
       continue;
     return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
   }

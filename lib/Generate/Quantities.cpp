@@ -48,7 +48,7 @@ const Rewrite rules[] = {
     {"four billion", "4 billion"},
     {BEFORE "(a )?dozen (of )?", "\\1 12 "},
     // "500 ffts", "64 x (128x128x128)"
-    {BEFORE "([0-9]+) (fft|dft)s" AFTER, "\\1batch of \\2 \\3s\\4"},
+    {BEFORE "([0-9]+) (complex |real )?(fft|dft)s" AFTER, "\\1batch of \\2 \\4s\\5"},
     {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+) ?x ?([0-9]+) ?x ?([0-9]+)\\)",
      "\\1batch of \\2, m = \\3 , n = \\4 , k = \\5 "},
     {BEFORE "([0-9]+) ?[x*] ?\\(([0-9]+ ?x ?[0-9]+)\\)", "\\1batch of \\2, \\3"},
@@ -74,6 +74,8 @@ const Rewrite rules[] = {
      "\\1batched matrix products, batch of \\2, \\5"},
     // What is done with whole rows.
     {"(number|count) of (the )?(rows|columns) (that|which|whose|having|containing)", "unofferedoption"},
+    {"(multipl[a-z]*|scal[a-z]*) ([a-z0-9 ]* )?(by|with) (one[- ]|a )?half" AFTER, "\\1 \\2\\3 0.5 \\5"},
+    {"(multipl[a-z]*|scal[a-z]*) ([a-z0-9 ]* )?(by|with) (one[- ]|a )quarter" AFTER, "\\1 \\2\\3 0.25 \\5"},
     {"(the |its |their )top (value|element|entry|number|score|mark)" AFTER, "\\1largest \\2\\3"},
     {"rising order", "ascending order"},
     {"falling order", "descending order"},

@@ -121,13 +121,13 @@ bool SpokenWords::readTail(size_t first) {
   static const Set data = {"a",      "an",     "the",    "two",   "of",     "with",  "and",    "by",     "x",     "array",    "vector", "matrix",
                            "float",  "double", "int",    "half",  "fp32",   "fp64",  "fp16",   "single", "precision", "element", "unsigned",
                            "row",    "column", "tensor", "both",  "given",  "large", "real",   "input",  "my",    "our",      ")",      "-",
-                           "float32", "float64", "integer", "integers", "numbers", "whole", "entire", "million", "each", "size", "length", "int32", "int64", "data",
+                           "doubles", "floats", "ints", "halves", "float32", "float64", "integer", "integers", "numbers", "whole", "entire", "million", "each", "size", "length", "int32", "int64", "data",
                            "elements", "image", "signal", "list", "sequence", "batch", "one", "shape", "dimension", "m", "n", "*", "/", ",", "k", "thousand"};
   size_t before = at, last = at;
   at = first;
   bool saysData = false;
   while (at < words.size() && (words[at].number || llvm::isDigit(raw()[0]) || data.count(raw()) || data.count(text()))) {
-    static const Set content = {"array", "vector", "matrix", "tensor", "element", "float", "double", "int", "half", "integer", "image", "signal", "data", "input"};
+    static const Set content = {"array", "vector", "matrix", "tensor", "element", "float", "doubles", "double", "int", "half", "integer", "image", "signal", "data", "input"};
     bool isContent = words[at].number || llvm::isDigit(raw()[0]) || content.count(raw()) || content.count(text());
     saysData |= isContent;
     bool isAxis = (text() == "row" || text() == "column") && at > before && llvm::isDigit(words[at - 1].raw[0]);
