@@ -29,6 +29,19 @@ void Reader::readSingleRow() {
   if (axis == result.choices.end() && isVector && given["cols"] && !given["rows"] && result.sizes.count("rows") &&
       llvm::is_contained(heavy.op->always, "row"))
     result.sizes["rows"] = 1; // "the top 10 of a vector"
+  // "standardize 1M floats": all of them together
+  bool saysRows = says({"each", "every", "per", "batch", "batches", "dim", "axis", "along", "rowwise", "last", "independent"}) ||
+                  llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "row" || token.text == "column"; });
+  bool isWhole = axis != result.choices.end() && axis->second == "row" && heavy.op->group == "Row- and column-wise" && !saysRows;
+  for (size_t at = 0; isWhole && at < tokens.size(); ++at) {
+    bool ofElements = at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
+    bool ofArray = at > 1 && tokens[at - 1].raw == "of" && says({"array", "vector"});
+    if (!tokens[at].isNumber() || tokens[at].values[0] < 2 || (!ofElements && !ofArray))
+      continue;
+    double cols = double(result.sizes["cols"]), all = cols * (given["cols"] && !given["rows"] ? 1 : double(result.sizes["rows"]));
+    if (tokens[at].values[0] == all || (tokens[at].values[0] == cols && given["cols"]))
+      result.sizes["rows"] = 1, result.sizes["cols"] = int64_t(tokens[at].values[0]);
+  }
   if (axis == result.choices.end() || axis->second != "all")
     return;
   bool isBatch = false; // "batch 256", "for 64 rows"

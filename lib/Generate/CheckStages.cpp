@@ -50,7 +50,7 @@ llvm::Error Reader::checkStages() const {
     static const std::set<StringRef> operands = {"the", "a", "its", "another"};
     bool isCount = at > 0 && (tokens[at - 1].raw == "many" || !tokens[at - 1].values.empty()); // "how many times the value occurs"
     return signs.count(tokens[at].raw) && at + 1 < tokens.size() &&
-           ((tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1]) || (operands.count(tokens[at + 1].raw) && !isCount));
+           ((tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1]) || (operands.count(tokens[at + 1].raw) && !isCount && !isMentioned(tokens[at].text)));
   };
   size_t sentence = tokens.size(); // what follows the sentence with the name explains it
   for (size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back(); at < tokens.size(); ++at)
@@ -63,13 +63,13 @@ llvm::Error Reader::checkStages() const {
     static const std::set<StringRef> links = {"of", "between"};
     bool isOf = at + 1 < tokens.size() && links.count(tokens[at + 1].raw) && at && tokens[at - 1].raw != "per" && tokens[at].raw.size() > 2;
     // "multiply by a half and apply relu": a step by its verb
-    static const std::set<StringRef> verbs = {"multiply", "divide", "subtract"};
+    static const std::set<StringRef> verbs = {"multiply", "divide", "subtract", "add"};
     bool isVerb = verbs.count(tokens[at].raw) && !used[at] && (at == 0 || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",") &&
                   !isKnownFor(tokens[at].text) && !isMentioned(tokens[at].text);
     if (isVerb && !accounted.count(at) && !isLabel(at) && !depthAt(at))
       return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
     bool isExplained = explainsAgain(0, at); // "GLU: the first times the sigmoid of the second"
-    bool asks = (isInfix(at) && !isExplained) || (isOf && asksFor(tokens[at].text)) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
+    bool asks = (isInfix(at) && !isExplained) || (isOf && !isMentioned(tokens[at].text) && asksFor(tokens[at].text)) || (asksForStage(tokens[at]) && asksFor(tokens[at].text));
     if (accounted.count(at) || !asks || isLabel(at) || depthAt(at))
       continue;
     // "coverage differences", "finite differences", "thresholds": what the numbers are, or how the operation is called

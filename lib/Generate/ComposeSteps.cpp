@@ -41,6 +41,7 @@ Step optiml::gen::applying(const std::string &name) {
 Step optiml::gen::folding(const std::string &fold) {
   Step step;
   step.folds = true;
+  step.fold = fold;
   step.apply = [fold](const Values &values) {
     auto squares = [](const Values &of) {
       return Values{[=](const std::string &index) { return function("square", of.at(index)); }, false};

@@ -18,6 +18,7 @@ struct Values {
 /// One step over all values.
 struct Step {
   std::function<Values(const Values &)> apply;
+  std::string fold = {};   ///< its name ("sum"), where it is nothing else
   bool folds = false;      ///< makes one number of them
   bool aggregates = false; ///< uses one ("divide by the sum")
   bool hasSecond = false;  ///< uses a second array

@@ -77,6 +77,7 @@ const Rewrite rules[] = {
     {"(multipl[a-z]*|scal[a-z]*) ([a-z0-9 ]* )?(by|with) (one[- ]|a )?half" AFTER, "\\1 \\2\\3 0.5 \\5"},
     {"(multipl[a-z]*|scal[a-z]*) ([a-z0-9 ]* )?(by|with) (one[- ]|a )quarter" AFTER, "\\1 \\2\\3 0.25 \\5"},
     {"(the |its |their )top (value|element|entry|number|score|mark)" AFTER, "\\1largest \\2\\3"},
+    {"(^| )(csr|csc|coo|ell|ellpack) (form|format|storage|layout)" AFTER, "\\1\\2 \\4"},
     {"rising order", "ascending order"},
     {"falling order", "descending order"},
     {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption"},

@@ -127,7 +127,7 @@ bool SpokenWords::readTail(size_t first) {
   at = first;
   bool saysData = false;
   while (at < words.size() && (words[at].number || llvm::isDigit(raw()[0]) || data.count(raw()) || data.count(text()))) {
-    static const Set content = {"array", "vector", "matrix", "tensor", "element", "float", "doubles", "double", "int", "half", "integer", "image", "signal", "data", "input"};
+    static const Set content = {"array", "vector", "matrix", "tensor", "float", "doubles", "double", "int", "half", "integer", "image", "signal", "data", "input"};
     bool isContent = words[at].number || llvm::isDigit(raw()[0]) || content.count(raw()) || content.count(text());
     saysData |= isContent;
     bool isAxis = (text() == "row" || text() == "column") && at > before && llvm::isDigit(words[at - 1].raw[0]);
@@ -161,7 +161,7 @@ bool SpokenWords::startsTail() {
 
 std::string SpokenWords::keptOf(StringRef request) const {
   std::string text;
-  for (auto [begin, end] : kept)
+  for (auto [begin, end] : std::set(kept.begin(), kept.end())) // what was read anew is kept once
     text += " " + request.slice(begin, end).str();
   return text;
 }
