@@ -38,9 +38,13 @@ void Reader::readSingleRow() {
     bool ofArray = at > 1 && tokens[at - 1].raw == "of" && says({"array", "vector"});
     if (!tokens[at].isNumber() || tokens[at].values[0] < 2 || (!ofElements && !ofArray))
       continue;
-    double cols = double(result.sizes["cols"]), all = cols * (given["cols"] && !given["rows"] ? 1 : double(result.sizes["rows"]));
-    if (tokens[at].values[0] == all || (tokens[at].values[0] == cols && given["cols"]))
-      result.sizes["rows"] = 1, result.sizes["cols"] = int64_t(tokens[at].values[0]);
+    int64_t &rows = result.sizes["rows"], &cols = result.sizes["cols"];
+    auto value = int64_t(tokens[at].values[0]);
+    bool wasSquared = given["rows"] && given["cols"] && rows == value && cols == value; // "1M" as 1024 x 1024
+    if (wasSquared && std::to_string(value) != tokens[at].raw)
+      value *= value;
+    if (given["cols"] && (value == cols || value == rows * cols))
+      cols = value, rows = 1;
   }
   if (axis == result.choices.end() || axis->second != "all")
     return;
