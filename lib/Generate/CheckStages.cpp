@@ -29,20 +29,21 @@ llvm::Error Reader::checkStages() const {
     auto isIt = [&](const Stage &stage) { return stage.operation == &op; };
     return heavy.op == &op || llvm::any_of(result.before, isIt) || llvm::any_of(result.after, isIt);
   };
+  auto isMentioned = [&](const std::string &word) {
+    auto has = [&](const Stage &stage) { return index.mentions(stage.operation, word); };
+    return index.mentions(heavy.op, word) || llvm::any_of(result.before, has) || llvm::any_of(result.after, has);
+  };
   auto asksFor = [&](const std::string &word) {
     std::vector<std::string> name = {word};
     bool isNamed = false;
     for (const Operation &op : library.operations())
-      if (!op.isFamily && !op.isSnippet && (op.isStage || op.group == "Reductions") && llvm::is_contained(index.phrases(&op), name)) {
+      if (!op.isFamily && !op.isSnippet && (op.isStage || op.group == "Reductions" || op.group == "Linear algebra") &&
+          llvm::is_contained(index.phrases(&op), name) && !(op.group == "Linear algebra" && isMentioned(word))) {
         if (isUnderstood(op)) // "masked softmax: add the mask, …"
           return false;
         isNamed = true;
       }
     return isNamed;
-  };
-  auto isMentioned = [&](const std::string &word) {
-    auto has = [&](const Stage &stage) { return index.mentions(stage.operation, word); };
-    return index.mentions(heavy.op, word) || llvm::any_of(result.before, has) || llvm::any_of(result.after, has);
   };
   // "transpose plus one"
   auto isInfix = [&](size_t at) {
@@ -64,8 +65,10 @@ llvm::Error Reader::checkStages() const {
     bool isOf = at + 1 < tokens.size() && links.count(tokens[at + 1].raw) && at && tokens[at - 1].raw != "per" && tokens[at].raw.size() > 2;
     // "multiply by a half and apply relu": a step by its verb
     static const std::set<StringRef> verbs = {"multiply", "divide", "subtract", "add"};
-    bool isVerb = verbs.count(tokens[at].raw) && !used[at] && (at == 0 || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",") &&
-                  !isKnownFor(tokens[at].text) && !isMentioned(tokens[at].text);
+    static const std::set<StringRef> gerunds = {"multiplying", "dividing", "subtracting", "adding"}; // "mix … by adding them"
+    bool isMeans = at > 0 && tokens[at - 1].raw == "by" && gerunds.count(tokens[at].raw);
+    bool isVerb = (verbs.count(tokens[at].raw) || isMeans) && !used[at] && (isMeans || at == 0 || tokens[at].explains || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",") &&
+                  !isKnownFor(tokens[at].text) && (isMeans || !isMentioned(tokens[at].text));
     if (isVerb && !accounted.count(at) && !isLabel(at) && !depthAt(at))
       return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
     bool isExplained = explainsAgain(0, at); // "GLU: the first times the sigmoid of the second"

@@ -214,7 +214,8 @@ bool ComposedNouns::inPair() {
   size_t before = at;
   take({"the"}) || take({"their"});
   std::string adjective = raw() == "squared" || raw() == "absolute" || raw() == "square" ? function() : std::string();
-  if (raw() != "difference" && raw() != "differences")
+  static const Set differences = {"difference", "differences", "residual", "residuals", "errors", "deviations"};
+  if (!differences.count(raw()))
     return at = before, false;
   ++at;
   size_t kinds = at;

@@ -150,3 +150,18 @@ std::optional<std::string> optiml::gen::meaningOf(const Composition &composition
     }
   return "formula";
 }
+
+std::string optiml::gen::descriptionsInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary) {
+  auto read = [&](llvm::StringRef text) {
+    std::string running = runningInWords(compositionsInWords(text, library, vocabulary), vocabulary);
+    return piecesInWords(running, library, vocabulary);
+  };
+  std::string whole = read(request);
+  auto [label, rest] = request.split(": ");
+  if (whole != request || rest.empty())
+    return whole;
+  // "full-wave rectification: negative samples are replaced by their absolute value"; a label with numbers says more.
+  std::string description = read(rest);
+  bool isName = label.find_first_of("0123456789") == llvm::StringRef::npos;
+  return description == rest || !isName ? whole : description;
+}

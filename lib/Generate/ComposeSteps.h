@@ -55,10 +55,7 @@ std::string piecesInWords(llvm::StringRef request, const Library &library, const
 std::string runningInWords(llvm::StringRef request, const Vocabulary &vocabulary);
 
 /// `request` with what it says step by step, piece by piece or output by output in the words of what it means.
-inline std::string descriptionsInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary) {
-  std::string text = runningInWords(compositionsInWords(request, library, vocabulary), vocabulary);
-  return piecesInWords(text, library, vocabulary);
-}
+std::string descriptionsInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary);
 
 } // namespace optiml::gen
 

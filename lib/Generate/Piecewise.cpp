@@ -83,7 +83,7 @@ private:
                      nouns = {"element", "pixel", "everything", "everyth", "anything", "anyth", "whatever", "what", "input", "it", "x", "sample", "they", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
     while (takeAny(articles)) {
     }
-    return noun(nouns) || at > before;
+    return noun(nouns) || (at > before && words[at - 1].raw != "the" && anyNoun()) || at > before;
   }
   /// A type is kept: "where the double exceeds 0.25".
   bool noun(const Set &nouns) {
@@ -91,6 +91,13 @@ private:
     if (types.count(raw()))
       kept.push_back({words[at].begin, words[at].end});
     return takeAny(nouns);
+  }
+  /// "negative prices": whatever the values are called.
+  bool anyNoun() {
+    static const Set others = {"above", "over", "under", "less", "lower", "greater", "larger", "smaller", "bigger", "higher", "others", "other", "rest", "elsewhere", "becomes", "stays", "remains", "passes"};
+    bool isNoun = at < words.size() && raw().size() > 3 && !words[at].number && !words[at].tells && !others.count(raw()) && raw() != text() &&
+                  llvm::StringRef(raw()).ends_with("s");
+    return isNoun && ++at;
   }
   /// "positive", "(that is) below 0", "greater than 1".
   ExprPtr condition() {
@@ -131,12 +138,12 @@ private:
       return none();
     static const Set nouns = {"ones", "element", "one", "input", "pixel", "number", "part", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
     if (!words[at - 1].number || last() == "zero")
-      noun(nouns);
+      noun(nouns) || (words[at - 1].tells && anyNoun());
     return result;
   }
   bool isRest() {
     return take({"everything", "else"}) || take({"all", "others"}) || take({"the", "others"}) || take({"all", "other", "values"}) || take({"the", "rest"}) ||
-           take({"others"}) || take({"other", "values"}) || take({"otherwise"}) || take({"elsewhere"}) || take({"else"}) || take({"all", "the", "rest"}) ||
+           take({"others"}) || take({"other", "values"}) || take({"otherwise"}) || take({"elsewhere"}) || take({"for", "the", "rest"}) || take({"for", "all", "others"}) || take({"for", "the", "others"}) || take({"else"}) || take({"all", "the", "rest"}) ||
            take({"the", "other", "values"}) || take({"everywhere", "else"}) || take({"the", "other", "ones"});
   }
   /// What becomes of them: "zero", "unchanged", "multiplied by 0.1".
@@ -194,7 +201,7 @@ private:
     if (isRest())
       return condition = nullptr, true;
     take({"for"}) || take({"if"});
-    subject();
+    subject() || anyNoun();
     if ((condition = this->condition())) {
       subject();
       return true;

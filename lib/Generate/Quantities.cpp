@@ -78,6 +78,8 @@ const Rewrite rules[] = {
     {"(multipl[a-z]*|scal[a-z]*) ([a-z0-9 ]* )?(by|with) (one[- ]|a )quarter" AFTER, "\\1 \\2\\3 0.25 \\5"},
     {"(the |its |their )top (value|element|entry|number|score|mark)" AFTER, "\\1largest \\2\\3"},
     {"(^| )(csr|csc|coo|ell|ellpack) (form|format|storage|layout)" AFTER, "\\1\\2 \\4"},
+    {"product of (the )?transposed? (of )?(the )?(matrix )?[a-z] and (the )?(matrix )?[a-z]" AFTER, "matrix product of transposed a and b \\7"},
+    {"(sample|entry|element|position|pixel|value) by (sample|entry|position|pixel|value)" AFTER, "elementwise \\3"},
     {"rising order", "ascending order"},
     {"falling order", "descending order"},
     {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption"},

@@ -218,6 +218,7 @@ private:
   bool isNamedByNumber(const Modifier &axis) const;
   bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
   bool isStep(const Match &stage) const;
+  bool isOfAnother(const Match &match) const;
   llvm::Error chooseOperations();
   void shortenAround(std::vector<Match> &parts);
   llvm::Error orderStages(std::vector<Match> parts);

@@ -96,11 +96,15 @@ bool SpokenWords::bothInputs() {
 /// "of predictions and targets".
 bool SpokenWords::pair() {
   static const Set names = {"predictions", "prediction", "preds", "targets", "target", "labels", "truth", "outputs", "estimates", "measurements",
-                            "x",           "y",          "a",     "b",       "p",      "q",      "u",     "v",       "forecast",  "forecasts"};
+                            "x",           "y",          "a",     "b",       "p",      "q",      "u",     "v",       "forecast",  "forecasts",
+                            "observed",    "fitted",     "expected", "actual", "predicted", "reference", "observations", "references"};
   size_t before = at++;
   take({"the"});
   if (takeAny(names) && take({"and"}) && (take({"the"}) || true) && takeAny(names) && raw() != "[" && raw() != "=") {
     inputs = 2;
+    static const Set types = {"float", "floats", "double", "doubles", "ints", "values", "data"}; // "observed and fitted doubles"
+    if (types.count(raw()) && ++at)
+      kept.push_back({words[at - 1].begin, words[at - 1].end});
     return true;
   }
   at = before;

@@ -66,6 +66,13 @@ static bool titleHas(const Operation &op, const Operation &stage) {
   return sign == signs.end() ? title.contains(stage.name + "(") || title.contains(stage.name + " of") : title.contains(sign->second);
 }
 
+/// "z-score using the median": no way to compute it, but of something else.
+bool Reader::isOfAnother(const Match &match) const {
+  size_t at = match.first();
+  return at > 1 && tokens[at - 1].raw == "the" && (tokens[at - 2].raw == "using" || tokens[at - 2].raw == "with") && match.span.at.size() == 1 &&
+         (match.op->group == "Reductions" || match.op->group == "Sorting") && !index.mentions(heavy.op, tokens[at].text);
+}
+
 /// "square, then variance", "variance of the squares": a step of its own, whatever the description of another has.
 bool Reader::isStep(const Match &stage) const {
   size_t begin = stage.first(), next = stage.span.at.back() + 1;
@@ -100,7 +107,7 @@ llvm::Error Reader::chooseOperations() {
         }))
       continue;
     if (heavy.op && match.op != heavy.op &&
-        (namesData(match) || (!match.op->isStage && (isAside(match.span) || isDataName(*match.op, match.span))))) {
+        (namesData(match) || (!match.op->isStage && ((isAside(match.span) && !isOfAnother(match)) || isDataName(*match.op, match.span))))) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
