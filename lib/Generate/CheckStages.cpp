@@ -85,6 +85,13 @@ llvm::Error Reader::checkStages() const {
       continue;
     return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
   }
+  // "the median of the row medians"
+  for (size_t at = 0; at + 3 < tokens.size(); ++at) {
+    size_t next = at + 2 + (tokens[at + 2].raw == "the");
+    if (tokens[at + 1].raw == "of" && next + 1 < tokens.size() && (tokens[next].text == "row" || tokens[next].text == "column") &&
+        tokens[next + 1].text == tokens[at].text && accounted.count(at) + accounted.count(next + 1))
+      return refuse("the " + tokens[at].raw + " of the " + tokens[next].raw + " " + tokens[next + 1].raw + " is not offered");
+  }
   // "clipped at zero": a constant that was not read
   auto hasReals = [](const Stage &stage) { return !stage.operation->reals.empty(); };
   bool mayTake = llvm::any_of(result.before, hasReals) || llvm::any_of(result.after, hasReals);

@@ -246,7 +246,7 @@ llvm::Error Reader::checkWords() {
     // set".
     static const std::set<StringRef> ordinals = {"first", "second", "other"};
     bool isLoose = recalled && !isNamed && (ordinals.count(token.raw) || token.raw.back() == 's');
-    if (beforeName && !isLoose && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
+    if (beforeName && !isLoose && !tokens[at + 1].explains && !isLabel(at)) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // "sort, then scan": a step of its own that was not understood
     bool isStep = at + 1 < tokens.size() && tokens[at + 1].raw == "then" &&
@@ -352,7 +352,7 @@ llvm::Error Reader::checkStrangeWords() const {
   for (const Span &span : stageSpans)
     firstPart = std::min(firstPart, span.at.front());
   for (size_t at = 0; at < 3; ++at)
-    if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the" || tokens[0].text == "matrix") && !isPart(at) && !recalled &&
+    if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the" || tokens[0].text == "matrix") && !isPart(at) && (!recalled || heavy.op->group == "Sorting") &&
         at < firstPart && firstPart < tokens.size() && (isName(tokens[at].text) || tokens[at].text == "product"))
       return refuse("what '" + tokens[at].raw + " of' has to do with " + names.front() + " is not clear");
   // "scale … so that they sum to one": by what is not said

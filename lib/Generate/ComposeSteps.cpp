@@ -158,7 +158,8 @@ std::string optiml::gen::descriptionsInWords(llvm::StringRef request, const Libr
   };
   std::string whole = read(request);
   auto [label, rest] = request.split(": ");
-  if (whole != request || rest.empty())
+  bool isNothing = llvm::StringRef(whole).starts_with("formula"); // "lengths: square, …", where the label counted as a step
+  if ((whole != request && !isNothing) || rest.empty())
     return whole;
   // "full-wave rectification: negative samples are replaced by their absolute value"; a label with numbers says more.
   std::string description = read(rest);

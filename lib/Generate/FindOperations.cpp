@@ -156,7 +156,7 @@ std::vector<Match> Reader::allMatches() const {
       bool isFigure = phrase.size() == 1 && (op.name == "square" || op.name == "cube") && first > 0 &&
                       (tokens[first - 1].raw == "a" || tokens[first - 1].raw == "unit") &&
                       (last + 1 == tokens.size() || tokens[last + 1].raw != "of");
-      if (!isExcluded(span) && !countsThings && !isFigure && !isValue && !(phrase.size() == 1 && compares(span.at[0])))
+      if (!isExcluded(span) && !countsThings && !isFigure && !isValue && !(!llvm::is_contained(phrase, "than") && llvm::any_of(span.at, [&](size_t at) { return compares(at); })))
         result.push_back({&op, span, score});
     };
     for (const std::vector<Phrases> &steps : index.means(&op))

@@ -240,7 +240,7 @@ std::string inWords(const Known &known, const std::map<std::string, double> &val
   std::string text = known.words;
   for (const Real &real : known.op->reals)
     if (auto value = values.find(real.name); value != values.end() && !real.words.empty())
-      text += " " + real.words[0] + " = " + shortestNumber(value->second);
+      text += (text == known.words ? " " : ", ") + real.words[0] + " = " + shortestNumber(value->second);
   return text;
 }
 

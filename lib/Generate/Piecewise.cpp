@@ -248,6 +248,8 @@ private:
     if (!target(which))
       return none();
     take({","});
+    if (take({"change", "sign"}) || take({"change", "their", "sign"}) || take({"changes", "its", "sign"}) || take({"change", "signs"}))
+      return add(which, call("-", {theValue()}));
     take({"output"}) || take({"write"}) || take({"return"}) || take({"it"});
     if (becomes())
       take({"multiplied", "by"}) ? at -= 2 : at;

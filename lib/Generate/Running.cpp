@@ -113,7 +113,9 @@ private:
     }
     if (takeAny({"previous", "earlier", "preceding"}) && takeAny({"inputs", "input", "element"}))
       return isExclusive = true;
-    takeAny({"element", "inputs", "input", "data"});
+    if (Set types = {"floats", "doubles", "ints", "integers", "halfs"}; types.count(raw()))
+      kept.push_back({words[at].begin, words[at].end}), ++at;
+    takeAny({"element", "inputs", "input", "data", "samples"});
     take({"in", "the", "input"});
     take({"seen"}) || take({"encountered"}) || take({"read"});
     if (take({"so", "far"}) || take({"until", "now"}) || take({"up", "to", "now"}) || take({"up", "to", "here"}))
