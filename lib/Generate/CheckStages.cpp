@@ -37,21 +37,23 @@ llvm::Error Reader::checkStages() const {
     std::vector<std::string> name = {word};
     bool isNamed = false;
     for (const Operation &op : library.operations())
-      if (!op.isFamily && !op.isSnippet && (op.isStage || op.group == "Reductions" || op.group == "Linear algebra") &&
-          llvm::is_contained(index.phrases(&op), name) && !(op.group == "Linear algebra" && isMentioned(word))) {
+      if (!op.isFamily && !op.isSnippet && (op.isStage || op.group == "Reductions" || op.group == "Linear algebra" || op.group == "Sorting") &&
+          llvm::is_contained(index.phrases(&op), name) && !((op.group == "Linear algebra" || op.group == "Sorting") && isMentioned(word))) {
         if (isUnderstood(op)) // "masked softmax: add the mask, …"
           return false;
         isNamed = true;
       }
     return isNamed;
   };
+  auto isOfStage = [&](size_t at) { return llvm::any_of(stageSpans, [&](const Span &span) { return llvm::is_contained(span.at, at); }); };
   // "transpose plus one"
   auto isInfix = [&](size_t at) {
     static const std::set<StringRef> signs = {"plus", "minus", "times"};
     static const std::set<StringRef> operands = {"the", "a", "its", "another"};
     bool isCount = at > 0 && (tokens[at - 1].raw == "many" || !tokens[at - 1].values.empty()); // "how many times the value occurs"
     return signs.count(tokens[at].raw) && at + 1 < tokens.size() &&
-           ((tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1]) || (operands.count(tokens[at + 1].raw) && !isCount && !isMentioned(tokens[at].text)));
+           ((tokens[at + 1].isNumber() && !accounted.count(at + 1) && !used[at + 1]) ||
+            (tokens[at].raw == "plus" && tokens[at + 1].raw != "or" && !isOfStage(at + 1) && !isMentioned(tokens[at].text)) || (operands.count(tokens[at + 1].raw) && !isCount && !isMentioned(tokens[at].text)));
   };
   size_t sentence = tokens.size(); // what follows the sentence with the name explains it
   for (size_t at = heavy.span.at.empty() ? tokens.size() : heavy.span.at.back(); at < tokens.size(); ++at)
@@ -67,8 +69,13 @@ llvm::Error Reader::checkStages() const {
     static const std::set<StringRef> verbs = {"multiply", "divide", "subtract", "add"};
     static const std::set<StringRef> gerunds = {"multiplying", "dividing", "subtracting", "adding"}; // "mix … by adding them"
     bool isMeans = at > 0 && tokens[at - 1].raw == "by" && gerunds.count(tokens[at].raw);
-    bool isVerb = (verbs.count(tokens[at].raw) || isMeans) && !used[at] && (isMeans || at == 0 || tokens[at].explains || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",") &&
+    bool isVerb = (verbs.count(tokens[at].raw) || isMeans) && (isMeans || at == 0 || tokens[at].explains || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",") &&
                   !isKnownFor(tokens[at].text) && (isMeans || !isMentioned(tokens[at].text));
+    // "square the matrix and add the identity"
+    static const std::set<StringRef> determiners = {"the", "each", "every", "all", "it", "them", "its", "their"};
+    bool begins = at == 0 || tokens[at - 1].raw == "then" || tokens[at - 1].raw == "and" || tokens[at - 1].raw == ",";
+    isVerb |= begins && at + 1 < tokens.size() && determiners.count(tokens[at + 1].raw) && !used[at] && !isKnownFor(tokens[at].text) &&
+              !isMentioned(tokens[at].text) && asksFor(tokens[at].text);
     if (isVerb && !accounted.count(at) && !isLabel(at) && !depthAt(at))
       return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
     bool isExplained = explainsAgain(0, at); // "GLU: the first times the sigmoid of the second"
@@ -99,6 +106,14 @@ llvm::Error Reader::checkStages() const {
     if (size_t at = span.at.back() + 1; mayTake && at + 1 < tokens.size() && (tokens[at].raw == "at" || tokens[at].raw == "to") &&
                                         tokens[at + 1].spelled && !used[at + 1] && !accounted.count(at + 1))
       return refuse("what '" + tokens[at].raw + " " + tokens[at + 1].raw + "' has to do with " + tokens[span.at.front()].raw + " is not clear");
+  // "attention without the softmax", "by a different random number"
+  for (size_t at = 1; at < tokens.size(); ++at) {
+    size_t before = at - 1 - (at > 1 && tokens[at - 1].raw == "the");
+    if (tokens[before].raw == "without" && index.names(tokens[at].text) && index.mentions(heavy.op, tokens[at].text) && !used[at] && !depthAt(at))
+      return refuse(heavy.op->name + " is not offered without '" + tokens[at].raw + "'");
+    if (tokens[at].raw == "different" && tokens[at - 1].raw == "a" && !accounted.count(at) && !isMentioned(tokens[at].text))
+      return refuse("what is different for each is not offered by " + heavy.op->name);
+  }
   // "the sum of the first 10 elements"
   for (size_t at = 1; at + 2 < tokens.size(); ++at)
     if (tokens[at].raw == "first" && tokens[at - 1].raw == "the" && tokens[at + 1].isNumber() && tokens[at + 2].text == "element" &&

@@ -165,12 +165,16 @@ class Reader {
 public:
   /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
   /// too.
-  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
+  Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
          bool isNamed = false)
-      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(descriptionsInWords(withoutExamples(request), library, vocabulary)), library), library))),
+      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex), tokens(tokens),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
+  }
+  /// The words of a request, with formulas and descriptions in the names of what they mean.
+  static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
+    std::string text = matrixProductsInWords(descriptionsInWords(withoutExamples(request), library, vocabulary));
+    return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
   llvm::Expected<Understood> read();

@@ -404,10 +404,11 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
                                                    const Vocabulary &vocabulary) {
   if (request.size() > 2000)
     return makeError("a request of {0} characters; 2000 are the most", request.size());
-  Reader reader(request, library, vocabulary);
+  std::vector<Token> tokens = Reader::tokensOf(request, library, vocabulary);
+  Reader reader(request, tokens, library, vocabulary);
   llvm::Expected<Understood> result = reader.read();
   if (std::string rows = groupsAsRows(request); !result && rows != request)
-    if (llvm::Expected<Understood> other = Reader(rows, library, vocabulary).read()) {
+    if (llvm::Expected<Understood> other = Reader(rows, Reader::tokensOf(rows, library, vocabulary), library, vocabulary).read()) {
       llvm::consumeError(result.takeError());
       return other;
     } else
@@ -415,7 +416,7 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
   const Operation *recalled = result ? nullptr : reader.recall();
   if (!recalled)
     return result;
-  llvm::Expected<Understood> other = Reader(request, library, vocabulary, recalled, reader.recognized(recalled)).read();
+  llvm::Expected<Understood> other = Reader(request, tokens, library, vocabulary, recalled, reader.recognized(recalled)).read();
   if (!other) {
     llvm::consumeError(other.takeError());
     return result;
@@ -426,5 +427,6 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
 
 std::vector<const Operation *> optiml::gen::nearestOperations(StringRef request, const Library &library,
                                                               const Vocabulary &vocabulary, size_t count) {
-  return Reader(request.take_front(2000), library, vocabulary).nearest(count);
+  request = request.take_front(2000);
+  return Reader(request, Reader::tokensOf(request, library, vocabulary), library, vocabulary).nearest(count);
 }
