@@ -88,7 +88,8 @@ llvm::Error Reader::checkStages() const {
     bool isOperand = at > 0 && (tokens[at - 1].raw == "of" || (at > 1 && tokens[at - 1].raw == "the" && tokens[at - 2].raw == "of"));
     bool isInTitle = !isOperand &&
                      llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].text);
-    if (vocabulary.isData(tokens[at].raw) || isOfData || isInTitle || (isKnownFor(tokens[at].text) && !isInfix(at)))
+    bool isOfName = isOperand && llvm::is_contained(heavy.span.at, at - (tokens[at - 1].raw == "of" ? 2 : 3)); // "softmax of the sums"
+    if ((vocabulary.isData(tokens[at].raw) && !isOfName) || isOfData || isInTitle || (isKnownFor(tokens[at].text) && !isInfix(at)))
       continue;
     return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
   }
@@ -106,6 +107,10 @@ llvm::Error Reader::checkStages() const {
     if (size_t at = span.at.back() + 1; mayTake && at + 1 < tokens.size() && (tokens[at].raw == "at" || tokens[at].raw == "to") &&
                                         tokens[at + 1].spelled && !used[at + 1] && !accounted.count(at + 1))
       return refuse("what '" + tokens[at].raw + " " + tokens[at + 1].raw + "' has to do with " + tokens[span.at.front()].raw + " is not clear");
+  // "floor all floats at zero"
+  for (size_t at = 1; at + 1 < tokens.size(); ++at)
+    if (tokens[at].raw == "at" && (tokens[at + 1].spelled || tokens[at + 1].raw == "zero") && !used[at + 1] && !accounted.count(at + 1) && heavy.op->says.empty())
+      return refuse("what 'at " + tokens[at + 1].raw + "' has to do with " + heavy.op->name + " is not clear");
   // "attention without the softmax", "by a different random number"
   for (size_t at = 1; at < tokens.size(); ++at) {
     size_t before = at - 1 - (at > 1 && tokens[at - 1].raw == "the");

@@ -26,7 +26,7 @@ public:
     lead();
     bool isPhrase = false;
     do {
-      while (scope() || separator()) {
+      while (scope() || separator() || bareTail()) {
       }
       if (at == words.size())
         break;

@@ -84,6 +84,7 @@ const Rewrite rules[] = {
     {"(an?|the|one) ([a-z]+ )?column of ([0-9][0-9.,e^]*[km]?( million| thousand)?) (floats|doubles|ints|integers|values|unsigned)", "\\1 \\2array of \\3 \\5"},
     {"(^| )(low|lower|min|lo) (bound )?(= )?(-?[0-9.]+) (high|hi|upper|max) ", "\\1\\2 \\3\\4\\5, \\6 "},
     {"at least (-?[0-9.]+) and at most (-?[0-9.]+)" AFTER, "between \\1 and \\2\\3"},
+    {"(the |its |their )(highest|largest|best|biggest) (score|mark|grade|rating)" AFTER, "\\1largest value\\4"},
     {"rising order", "ascending order"},
     {"falling order", "descending order"},
     {"how many (rows|columns) (have|contain|are|do|hold)", "unofferedoption"},

@@ -86,6 +86,15 @@ bool SpokenWords::bothInputs() {
   if (pair())
     return true;
   at = before;
+  auto isPlural = [&](size_t place) { // "prices with quantities"
+    static const Set numbers = {"floats", "doubles", "ints", "integers", "values", "elements", "entries", "numbers", "rows", "columns", "arrays", "vectors", "matrices"};
+    return place < words.size() && words[place].raw.size() > 4 && llvm::StringRef(words[place].raw).ends_with("s") && !words[place].tells &&
+           !words[place].number && !numbers.count(words[place].raw) && !llvm::StringRef(words[place].raw).ends_with("ss");
+  };
+  if (isPlural(at) && (raw(1) == "with" || raw(1) == "and" || raw(1) == "by") && isPlural(at + 2)) {
+    at += 3, inputs = 2;
+    return true;
+  }
   if ((raw() == "two" || raw() == "both" || raw() == "the") && readTail(at) && inputs == 2)
     return true;
   kept.resize(count);
