@@ -1,10 +1,11 @@
 //===- Compose.cpp - what is done step by step, as one operation -----------===//
 //
 // "for every row, subtract the maximum, exponentiate, divide by the sum", "square every entry, add each row up, take
-// roots", "the mean of the squared differences of two arrays": a request that says steps or nested functions, and nothing
-// else, is composed to one formula, and the operation of the library with the same values (with element-wise stages
-// before and after it) is written in its place. Every word must have its part in it: where one has none, the request is
-// left as it is. What is said completely in this way but means nothing of the library must not be read as anything less.
+// roots", "the mean of the squared differences of two arrays": a request that says steps or nested functions, and
+// nothing else, is composed to one formula, and the operation of the library with the same values (with element-wise
+// stages before and after it) is written in its place. Every word must have its part in it: where one has none, the
+// request is left as it is. What is said completely in this way but means nothing of the library must not be read as
+// anything less.
 //
 //===----------------------------------------------------------------------===//
 #include "ComposeNouns.h"
@@ -52,6 +53,7 @@ public:
     if (at != words.size() || isContradictory || result.steps.empty())
       return std::nullopt;
     result.inputs = inputs;
+    result.isOfMatrix = llvm::any_of(words, [](const Word &word) { return word.text == "matrix"; });
     return std::move(result);
   }
 
@@ -115,7 +117,8 @@ private:
     if (take({"element"}))
       take({"of"});
     if (at > 0 && bothInputs()) {
-      take({"elementwise"}) || take({"element", "wise"}) || take({"element", "by", "element"}) || take({"position", "by", "position"}) || take({"pairwise"});
+      take({"elementwise"}) || take({"element", "wise"}) || take({"element", "by", "element"}) ||
+          take({"position", "by", "position"}) || take({"pairwise"});
       result.steps.push_back(withArray(sign));
       return true;
     }
@@ -143,18 +146,20 @@ private:
       result.steps.resize(count);
       return false;
     };
-    if (raw() == "minus" || raw() == "plus" || raw() == "difference" || raw() == "differences" || raw() == "quotient" || raw() == "ratio" ||
-        raw() == "times" || raw() == "multiplication" || raw() == "addition" || raw() == "division")
+    if (raw() == "minus" || raw() == "plus" || raw() == "difference" || raw() == "differences" || raw() == "quotient" ||
+        raw() == "ratio" || raw() == "times" || raw() == "multiplication" || raw() == "addition" || raw() == "division")
       return false;
     std::string first = text();
-    static const Set takes = {"tak", "apply", "form", "comput", "calculat", "find", "keep", "return", "determin", "us", "get"};
+    static const Set takes = {"tak",  "apply",  "form",     "comput", "calculat", "find",
+                              "keep", "return", "determin", "us",     "get"};
     if (takes.count(first) && raw(1) != "away") {
       ++at;
       size_t after = at;
       take({"the"}) || take({"their"}) || take({"its"}) || take({"a"});
       if (std::string name = function(); !name.empty()) {
         take({"function"});
-        if (take({"of", "the", "result"}) || take({"of", "it"}) || take({"of", "that", "sum"}) || take({"of", "that"}) || take({"to"}) || take({"of"}) || true)
+        if (take({"of", "the", "result"}) || take({"of", "it"}) || take({"of", "that", "sum"}) ||
+            take({"of", "that"}) || take({"to"}) || take({"of"}) || true)
           object();
         // "take the square root of the sum" is one phrase.
         if (fold().empty()) {
@@ -165,9 +170,11 @@ private:
       at = after;
       return noun() || undo();
     }
-    if (std::string name = first == "square" || first == "exp" || first == "log" ? first : std::string(); !name.empty()) {
+    if (std::string name = first == "square" || first == "exp" || first == "log" ? first : std::string();
+        !name.empty()) {
       static const Set nounForms = {"squares", "exponential", "exponentials", "logarithm", "logarithms", "log", "logs"};
-      if (nounForms.count(raw()) || (first == "square" && (raw(1) == "root" || raw(1) == "roots" || raw(1) == "matrix")) ||
+      if (nounForms.count(raw()) ||
+          (first == "square" && (raw(1) == "root" || raw(1) == "roots" || raw(1) == "matrix")) ||
           (raw() == "squared" && count == 0) || raw(1) == "of")
         return false;
       ++at;
@@ -189,7 +196,8 @@ private:
     }
     if (take({"raise"}) || take({"rais"})) {
       object();
-      if ((take({"to", "the", "power", "of"}) || take({"to", "the", "power"}) || take({"to", "power"})) && at < words.size() && words[at].number) {
+      if ((take({"to", "the", "power", "of"}) || take({"to", "the", "power"}) || take({"to", "power"})) &&
+          at < words.size() && words[at].number) {
         push(withNumber('^', *words[at++].number));
         return true;
       }
@@ -227,7 +235,8 @@ private:
       if (!isOfThose)
         object();
       static const Set all = {"them", "everything", "all"};
-      bool isAll = take({"up"}) || take({"together"}) || isUp || (count && all.count(last()) && (at == words.size() || atBreak(0)));
+      bool isAll = take({"up"}) || take({"together"}) || isUp ||
+                   (count && all.count(last()) && (at == words.size() || atBreak(0)));
       if (isAll) {
         push(folding(first == "add" ? "sum" : "prod"));
         return true;
@@ -245,7 +254,8 @@ private:
       }
       return undo();
     }
-    if (!count && (first == "divide" || first == "multiply" || first == "subtract")) { // "divide the sum by the maximum"
+    if (!count &&
+        (first == "divide" || first == "multiply" || first == "subtract")) { // "divide the sum by the maximum"
       ++at;
       std::optional<std::vector<Step>> one = aggregate(), other;
       if (one && (take({"by"}) || take({"with"}) || take({"from"})) && (other = aggregate())) {
@@ -290,7 +300,6 @@ private:
     result.steps.resize(count);
     return false;
   }
-
 };
 
 } // namespace

@@ -8,17 +8,19 @@ using namespace optiml::gen;
 using llvm::StringRef;
 
 bool ComposedNouns::atSeparator() const {
-  static const Set separators = {",", ";", ".", ":", "then", "and", "finally", "afterwards", "next", "before", "followed"};
+  static const Set separators = {",",       ";",          ".",    ":",      "then",    "and",
+                                 "finally", "afterwards", "next", "before", "followed"};
   return separators.count(raw()) != 0;
 }
 
 bool ComposedNouns::atAfter() const { return raw() == "after" || raw() == "once"; }
 
 bool ComposedNouns::separator() {
-  static const Set words = {",", ";", ".", ":", "then", "and", "finally", "afterwards", "next", "first", "before", "result"};
+  static const Set words = {",",       ";",          ".",    ":",     "then",  "and",
+                            "finally", "afterwards", "next", "first", "before"};
   if (take({"after", "that"}) || take({"followed", "by"}) || take({"of", "the", "result"}))
     return true;
-  return raw() != "result" && takeAny(words);
+  return takeAny(words);
 }
 
 void ComposedNouns::setAxis(StringRef axis) {
@@ -28,7 +30,7 @@ void ComposedNouns::setAxis(StringRef axis) {
 
 bool ComposedNouns::scope() {
   size_t before = at;
-  static const Set leads = {"for", "in", "within", "on", "over", "along", "across", "inside"}, all = {"each", "all", "the"};
+  static const Set leads = {"for", "in", "within", "on", "over", "along", "across", "inside"};
   bool isLed = takeAny(leads);
   bool isEach = take({"each"});
   if (isEach)
@@ -36,7 +38,8 @@ bool ComposedNouns::scope() {
   if (!isEach && isLed)
     isEach = take({"all"}) && (take({"the"}) || true);
   static const Set parts = {"row", "column"};
-  if (at < words.size() && parts.count(text()) && (isEach || (raw(1) == "by" && text(2) == text()) || raw(1) == "wise" || (raw(1) == "-" && raw(2) == "wise"))) {
+  if (at < words.size() && parts.count(text()) &&
+      (isEach || (raw(1) == "by" && text(2) == text()) || raw(1) == "wise" || (raw(1) == "-" && raw(2) == "wise"))) {
     bool isPhrase = raw(1) == "by" || raw(1) == "wise", isJoined = raw(1) == "-";
     if (!isPhrase && !isJoined && !isLed && before == at)
       return at = before, false;
@@ -52,12 +55,17 @@ bool ComposedNouns::scope() {
   return false;
 }
 
-bool ComposedNouns::isScopeEnd(size_t next) const { return next >= words.size() || words[next].raw == "," || words[next].raw == ":" || words[next].raw == "of" || words[next].raw == "in"; }
+bool ComposedNouns::isScopeEnd(size_t next) const {
+  return next >= words.size() || words[next].raw == "," || words[next].raw == ":" || words[next].raw == "of" ||
+         words[next].raw == "in";
+}
 
 bool ComposedNouns::object() {
-  static const Set words = {"each",   "all",  "the",   "its",    "their",  "it",     "them",       "this",  "these",  "those", "element", "result",  "results",
-                            "output", "of",   "input", "data",   "everything", "whole", "entire", "array", "vector", "matrix", "that", "resulting", "new", "current",
-                            "list", "in", "components", "component", "own", "single", "tensor"};
+  static const Set words = {"each",   "all",        "the",       "its",        "their",  "it",      "them",
+                            "this",   "these",      "those",     "element",    "result", "results", "output",
+                            "of",     "input",      "data",      "everything", "whole",  "entire",  "array",
+                            "vector", "matrix",     "that",      "resulting",  "new",    "current", "list",
+                            "in",     "components", "component", "own",        "single", "tensor"};
   size_t before = at;
   while (at < this->words.size()) {
     bool isAxis = (text() == "row" || text() == "column") && at > before;
@@ -80,7 +88,8 @@ bool ComposedNouns::object() {
 }
 
 bool ComposedNouns::isNoun(size_t begin) {
-  if (at == begin || words[at - 1].text != "each" || words[at].tells || words[at].number || raw().size() < 4 || !llvm::isAlpha(raw()[0]))
+  if (at == begin || words[at - 1].text != "each" || words[at].tells || words[at].number || raw().size() < 4 ||
+      !llvm::isAlpha(raw()[0]))
     return false;
   size_t before = at;
   bool isOperation = !function().empty() || !fold().empty();
@@ -90,9 +99,10 @@ bool ComposedNouns::isNoun(size_t begin) {
 
 std::string ComposedNouns::function() {
   static const std::map<StringRef, StringRef> names = {
-      {"log", "log"}, {"logarithm", "log"}, {"exp", "exp"}, {"exponential", "exp"}, {"sqrt", "sqrt"}, {"root", "sqrt"}, {"absolute", "abs"},
-      {"magnitude", "abs"}, {"reciprocal", "1/"}, {"square", "square"}, {"cub", "cube"}, {"cube", "cube"}, {"sigmoid", "sigmoid"}, {"tanh", "tanh"},
-      {"sin", "sin"}, {"cos", "cos"}};
+      {"log", "log"},         {"logarithm", "log"}, {"exp", "exp"},      {"exponential", "exp"},
+      {"sqrt", "sqrt"},       {"root", "sqrt"},     {"absolute", "abs"}, {"magnitude", "abs"},
+      {"reciprocal", "1/"},   {"square", "square"}, {"cub", "cube"},     {"cube", "cube"},
+      {"sigmoid", "sigmoid"}, {"tanh", "tanh"},     {"sin", "sin"},      {"cos", "cos"}};
   size_t before = at;
   take({"natural"});
   if ((raw() == "square" || text() == "square") && (raw(1) == "root" || raw(1) == "roots"))
@@ -109,8 +119,9 @@ std::string ComposedNouns::function() {
 }
 
 std::string ComposedNouns::fold() {
-  static const std::map<StringRef, StringRef> names = {{"sum", "sum"}, {"max", "max"}, {"min", "min"}, {"mean", "mean"}, {"product", "prod"},
-                                                       {"variance", "var"}, {"norm", "norm"}, {"length", "norm"}, {"std", "std"}, {"rms", "rms"}};
+  static const std::map<StringRef, StringRef> names = {
+      {"sum", "sum"},      {"max", "max"},   {"min", "min"},     {"mean", "mean"}, {"product", "prod"},
+      {"variance", "var"}, {"norm", "norm"}, {"length", "norm"}, {"std", "std"},   {"rms", "rms"}};
   size_t before = at;
   static const Set kinds = {"arithmetic", "euclidean", "l2", "grand", "overall"};
   if (take({"standard", "deviation"}))
@@ -159,7 +170,8 @@ bool ComposedNouns::noun(unsigned depth) {
   if (folds.empty() && name.empty())
     return none();
   static const Set operands = {"matrix", "vector", "two", "and"}; // "the product of a matrix and a vector"
-  if (folds == "prod" && llvm::any_of(words, [](const Word &word) { return operands.count(word.raw) || operands.count(word.text); }))
+  if (folds == "prod" &&
+      llvm::any_of(words, [](const Word &word) { return operands.count(word.raw) || operands.count(word.text); }))
     return none();
   if (!folds.empty())
     take({"value"}) || take({"entry"}) || take({"element"}) || take({"number"});
@@ -171,7 +183,8 @@ bool ComposedNouns::noun(unsigned depth) {
       take({"value"}) || take({"entry"}) || take({"element"});
     }
   size_t link = at;
-  if (take({"of"}) || take({"over"}) || take({"in"}) || take({"among"}) || take({"from"}) || take({"between"}) || take({"across"})) {
+  if (take({"of"}) || take({"over"}) || take({"in"}) || take({"among"}) || take({"from"}) || take({"between"}) ||
+      take({"across"})) {
     if (!inPair() && !noun(depth + 1)) {
       at = link;
       if (!tail()) {
@@ -188,7 +201,8 @@ bool ComposedNouns::noun(unsigned depth) {
   result.steps.push_back(folds.empty() ? applying(name) : folding(folds));
   // "the mean of an array plus one"
   static const std::map<StringRef, char> signs = {{"plus", '+'}, {"minus", '-'}, {"times", '*'}};
-  if (auto sign = signs.find(raw()); depth == 0 && sign != signs.end() && at + 1 < words.size() && words[at + 1].number && isLast(at + 1)) {
+  if (auto sign = signs.find(raw());
+      depth == 0 && sign != signs.end() && at + 1 < words.size() && words[at + 1].number && isLast(at + 1)) {
     result.steps.push_back(withNumber(sign->second, *words[at + 1].number));
     at += 2;
   } else if (depth == 0 && !folds.empty())
@@ -198,7 +212,11 @@ bool ComposedNouns::noun(unsigned depth) {
 
 void ComposedNouns::combined() {
   size_t before = at, count = kept.size();
-  char sign = take({"divided", "by"}) || take({"over"}) ? '/' : take({"plus"}) ? '+' : take({"minus"}) ? '-' : take({"times"}) ? '*' : 0;
+  char sign = take({"divided", "by"}) || take({"over"}) ? '/'
+              : take({"plus"})                          ? '+'
+              : take({"minus"})                         ? '-'
+              : take({"times"})                         ? '*'
+                                                        : 0;
   std::optional<std::vector<Step>> other = sign ? aggregate() : std::nullopt;
   if (other) {
     result.steps = {together(sign, std::move(result.steps), std::move(*other))};
@@ -208,7 +226,10 @@ void ComposedNouns::combined() {
   kept.resize(count);
 }
 
-bool ComposedNouns::isLast(size_t place) const { return place + 1 == words.size() || words[place + 1].raw == "," || words[place + 1].raw == "." || words[place + 1].raw == "then"; }
+bool ComposedNouns::isLast(size_t place) const {
+  return place + 1 == words.size() || words[place + 1].raw == "," || words[place + 1].raw == "." ||
+         words[place + 1].raw == "then";
+}
 
 bool ComposedNouns::inPair() {
   size_t before = at;

@@ -8,7 +8,9 @@ static ExprPtr make(Expr::Kind kind, std::string name, std::vector<ExprPtr> args
   return std::make_shared<Expr>(Expr{kind, std::move(name), value, std::move(args)});
 }
 static ExprPtr number(double value) { return make(Expr::Kind::Number, "", {}, value); }
-static ExprPtr call(std::string name, std::vector<ExprPtr> args) { return make(Expr::Kind::Call, std::move(name), std::move(args)); }
+static ExprPtr call(std::string name, std::vector<ExprPtr> args) {
+  return make(Expr::Kind::Call, std::move(name), std::move(args));
+}
 static ExprPtr element(const std::string &array, const std::string &index) {
   return make(Expr::Kind::Index, array, {make(Expr::Kind::Name, index)});
 }
@@ -51,7 +53,8 @@ Step optiml::gen::folding(const std::string &fold) {
       value = call("sqrt", {reduce(fold == "norm" ? "sum" : "mean", squares(values))});
     else if (fold == "var" || fold == "std") {
       ExprPtr mean = reduce("mean", values);
-      value = reduce("mean", squares({[=](const std::string &index) { return call("-", {values.at(index), mean}); }, false}));
+      value = reduce("mean",
+                     squares({[=](const std::string &index) { return call("-", {values.at(index), mean}); }, false}));
       value = fold == "std" ? call("sqrt", {value}) : value;
     } else
       value = reduce(fold, values);
@@ -63,7 +66,9 @@ Step optiml::gen::folding(const std::string &fold) {
 Step optiml::gen::withNumber(char sign, double value) {
   Step step;
   step.apply = [=](const Values &values) {
-    return Values{[=](const std::string &index) { return call(std::string(1, sign), {values.at(index), number(value)}); }, values.isNumber};
+    return Values{
+        [=](const std::string &index) { return call(std::string(1, sign), {values.at(index), number(value)}); },
+        values.isNumber};
   };
   return step;
 }
@@ -72,7 +77,9 @@ Step optiml::gen::withArray(char sign) {
   Step step;
   step.hasSecond = true;
   step.apply = [=](const Values &values) {
-    return Values{[=](const std::string &index) { return call(std::string(1, sign), {values.at(index), element("y", index)}); }, false};
+    return Values{
+        [=](const std::string &index) { return call(std::string(1, sign), {values.at(index), element("y", index)}); },
+        false};
   };
   return step;
 }
@@ -84,7 +91,9 @@ Step optiml::gen::withAggregate(char sign, std::vector<Step> steps) {
     Values other = values;
     for (const Step &inner : steps)
       other = inner.apply(other);
-    return Values{[=](const std::string &index) { return call(std::string(1, sign), {values.at(index), other.at(index)}); }, values.isNumber};
+    return Values{
+        [=](const std::string &index) { return call(std::string(1, sign), {values.at(index), other.at(index)}); },
+        values.isNumber};
   };
   return step;
 }
@@ -98,7 +107,8 @@ Step optiml::gen::together(char sign, std::vector<Step> first, std::vector<Step>
       a = inner.apply(a);
     for (const Step &inner : second)
       b = inner.apply(b);
-    return Values{[=](const std::string &index) { return call(std::string(1, sign), {a.at(index), b.at(index)}); }, a.isNumber && b.isNumber};
+    return Values{[=](const std::string &index) { return call(std::string(1, sign), {a.at(index), b.at(index)}); },
+                  a.isNumber && b.isNumber};
   };
   return step;
 }
@@ -124,6 +134,9 @@ std::optional<std::string> optiml::gen::meaningOf(const Composition &composition
     return std::nullopt;
   if ((!folds && !aggregates) || (composition.inputs == 2) != hasSecond)
     return std::nullopt; // element-wise chains are read elsewhere
+  // "divide every element of a matrix by the sum of all": of the whole matrix, which is no row
+  if (composition.isOfMatrix && composition.axis.empty() && aggregates && !folds)
+    return "formula";
   std::string axis = composition.axis.empty() ? "" : " of each " + composition.axis;
   auto chain = [&](size_t first, size_t last) -> std::optional<std::string> {
     std::string text;
@@ -146,19 +159,22 @@ std::optional<std::string> optiml::gen::meaningOf(const Composition &composition
       std::optional<std::string> before = chain(0, first), after = chain(first + size, steps.size());
       bool isWhole = axis.empty() && folds && after && !after->empty(); // "sum then square" is no sum of squares
       if (before && after)
-        return *before + (before->empty() ? "" : " then ") + *core + (isWhole ? " of all elements" : axis) + (after->empty() ? "" : " then ") + *after;
+        return *before + (before->empty() ? "" : " then ") + *core + (isWhole ? " of all elements" : axis) +
+               (after->empty() ? "" : " then ") + *after;
     }
   return "formula";
 }
 
-std::string optiml::gen::descriptionsInWords(llvm::StringRef request, const Library &library, const Vocabulary &vocabulary) {
+std::string optiml::gen::descriptionsInWords(llvm::StringRef request, const Library &library,
+                                             const Vocabulary &vocabulary) {
   auto read = [&](llvm::StringRef text) {
     std::string running = runningInWords(compositionsInWords(text, library, vocabulary), vocabulary);
     return piecesInWords(running, library, vocabulary);
   };
   std::string whole = read(request);
   auto [label, rest] = request.split(": ");
-  bool isNothing = llvm::StringRef(whole).starts_with("formula"); // "lengths: square, …", where the label counted as a step
+  bool isNothing =
+      llvm::StringRef(whole).starts_with("formula"); // "lengths: square, …", where the label counted as a step
   if ((whole != request && !isNothing) || rest.empty())
     return whole;
   // "full-wave rectification: negative samples are replaced by their absolute value"; a label with numbers says more.

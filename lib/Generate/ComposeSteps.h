@@ -39,6 +39,7 @@ struct Composition {
   std::vector<Step> steps;
   std::string axis;    ///< "row", "column", or nothing
   unsigned inputs = 1; ///< arrays that it names
+  bool isOfMatrix = false;
 };
 
 /// The operation of the library that it means, with the stages before and after it, in words; "formula" where it is one

@@ -80,23 +80,28 @@ private:
   bool subject() {
     size_t before = at;
     static const Set articles = {"a", "each", "every", "all", "any", "the", "those", "these"},
-                     nouns = {"element", "pixel", "everything", "everyth", "anything", "anyth", "whatever", "what", "input", "it", "x", "sample", "they", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
+                     nouns = {"element", "pixel",  "everything", "everyth", "anything", "anyth",   "whatever", "what",
+                              "input",   "it",     "x",          "sample",  "they",     "integer", "int",      "float",
+                              "floats",  "double", "doubles",    "ints",    "integers", "halfs"};
     while (takeAny(articles)) {
     }
     return noun(nouns) || (at > before && words[at - 1].raw != "the" && anyNoun()) || at > before;
   }
   /// A type is kept: "where the double exceeds 0.25".
   bool noun(const Set &nouns) {
-    static const Set types = {"int", "ints", "float", "floats", "double", "doubles", "half", "halfs", "integer", "integers"};
+    static const Set types = {"int",     "ints", "float", "floats",  "double",
+                              "doubles", "half", "halfs", "integer", "integers"};
     if (types.count(raw()))
       kept.push_back({words[at].begin, words[at].end});
     return takeAny(nouns);
   }
   /// "negative prices": whatever the values are called.
   bool anyNoun() {
-    static const Set others = {"above", "over", "under", "less", "lower", "greater", "larger", "smaller", "bigger", "higher", "others", "other", "rest", "elsewhere", "becomes", "stays", "remains", "passes"};
-    bool isNoun = at < words.size() && raw().size() > 3 && !words[at].number && !words[at].tells && !others.count(raw()) && raw() != text() &&
-                  llvm::StringRef(raw()).ends_with("s");
+    static const Set others = {"above",  "over",      "under",   "less",   "lower",   "greater",
+                               "larger", "smaller",   "bigger",  "higher", "others",  "other",
+                               "rest",   "elsewhere", "becomes", "stays",  "remains", "passes"};
+    bool isNoun = at < words.size() && raw().size() > 3 && !words[at].number && !words[at].tells &&
+                  !others.count(raw()) && raw() != text() && llvm::StringRef(raw()).ends_with("s");
     return isNoun && ++at;
   }
   /// "positive", "(that is) below 0", "greater than 1".
@@ -111,7 +116,8 @@ private:
     while (takeAny(links) || (at > before && subject())) {
     }
     ExprPtr result;
-    static const Set larger = {"larger", "greater", "bigger", "higher", "more", "brighter"}, smaller = {"smaller", "less", "lower", "fewer", "darker"};
+    static const Set larger = {"larger", "greater", "bigger", "higher", "more", "brighter"},
+                     smaller = {"smaller", "less", "lower", "fewer", "darker"};
     if (take({"positive"}) || take({"positives"}))
       result = call(">", {theValue(), numberOf(0)});
     else if (take({"negative"}) || take({"negatives"}))
@@ -126,7 +132,8 @@ private:
       result = take({"than"}) ? compare(">") : nullptr;
     else if (takeAny(smaller))
       result = take({"than"}) ? compare("<") : nullptr;
-    else if (take({"above"}) || take({"over"}) || take({"exceeding"}) || take({"exceeds"}) || take({"beyond"}) || take({">"}))
+    else if (take({"above"}) || take({"over"}) || take({"exceeding"}) || take({"exceeds"}) || take({"beyond"}) ||
+             take({">"}))
       result = compare(">");
     else if (take({"below"}) || take({"under"}) || take({"beneath"}) || take({"<"}))
       result = compare("<");
@@ -136,15 +143,19 @@ private:
       result = call("==", {theValue(), numberOf(0)});
     if (!result)
       return none();
-    static const Set nouns = {"ones", "element", "one", "input", "pixel", "number", "part", "integer", "int", "float", "floats", "double", "doubles", "ints", "integers", "halfs"};
+    static const Set nouns = {"ones", "element", "one",    "input",  "pixel",   "number", "part",     "integer",
+                              "int",  "float",   "floats", "double", "doubles", "ints",   "integers", "halfs"};
     if (!words[at - 1].number || last() == "zero")
       noun(nouns) || (words[at - 1].tells && anyNoun());
     return result;
   }
   bool isRest() {
-    return take({"everything", "else"}) || take({"all", "others"}) || take({"the", "others"}) || take({"all", "other", "values"}) || take({"the", "rest"}) ||
-           take({"others"}) || take({"other", "values"}) || take({"otherwise"}) || take({"elsewhere"}) || take({"for", "the", "rest"}) || take({"for", "all", "others"}) || take({"for", "the", "others"}) || take({"else"}) || take({"all", "the", "rest"}) ||
-           take({"the", "other", "values"}) || take({"everywhere", "else"}) || take({"the", "other", "ones"});
+    return take({"everything", "else"}) || take({"all", "others"}) || take({"the", "others"}) ||
+           take({"all", "other", "values"}) || take({"the", "rest"}) || take({"others"}) || take({"other", "values"}) ||
+           take({"otherwise"}) || take({"elsewhere"}) || take({"for", "the", "rest"}) ||
+           take({"for", "all", "others"}) || take({"for", "the", "others"}) || take({"else"}) ||
+           take({"all", "the", "rest"}) || take({"the", "other", "values"}) || take({"everywhere", "else"}) ||
+           take({"the", "other", "ones"});
   }
   /// What becomes of them: "zero", "unchanged", "multiplied by 0.1".
   ExprPtr value() {
@@ -153,10 +164,13 @@ private:
     if (std::optional<double> constant = number())
       return numberOf(*constant);
     at = before;
-    if (take({"as", "they", "are"}) || take({"as", "it", "is"}) || take({"as", "is"}) || take({"unchanged"}) || take({"alone"}) || take({"unaltered"}) || take({"untouched"}) ||
-        take({"the", "same"}) || take({"through"}) || take({"itself"}) || take({"themselves"}) || take({"what", "they", "are"}) || take({"what", "it", "is"}) || take({"the", "value", "itself"}) || take({"x"}))
+    if (take({"as", "they", "are"}) || take({"as", "it", "is"}) || take({"as", "is"}) || take({"unchanged"}) ||
+        take({"alone"}) || take({"unaltered"}) || take({"untouched"}) || take({"the", "same"}) || take({"through"}) ||
+        take({"itself"}) || take({"themselves"}) || take({"what", "they", "are"}) || take({"what", "it", "is"}) ||
+        take({"the", "value", "itself"}) || take({"x"}))
       return theValue();
-    if (take({"its", "absolute", "value"}) || take({"their", "absolute", "value"}) || take({"the", "absolute", "value"}))
+    if (take({"its", "absolute", "value"}) || take({"their", "absolute", "value"}) ||
+        take({"the", "absolute", "value"}))
       return call("abs", {theValue()});
     static const Set negations = {"negated", "positive"}; // of negative ones
     if (takeAny(negations))
@@ -173,21 +187,29 @@ private:
       return call("*", {theValue(), numberOf(0.5)});
     if (take({"doubled"}))
       return call("*", {theValue(), numberOf(2)});
-    if (take({"multiplied", "by"}) || take({"multiplied", "with"}) || take({"scaled", "by"}) || take({"scaled", "with"}) || take({"times"}))
+    if (take({"multiplied", "by"}) || take({"multiplied", "with"}) || take({"scaled", "by"}) ||
+        take({"scaled", "with"}) || take({"times"}))
       if (std::optional<double> factor = number())
         return call("*", {theValue(), numberOf(*factor)});
-    if (take({"e", "^", "x"}) || take({"exp", "(", "x", ")"}) || take({"e", "to", "the", "x"}) || take({"their", "exponential"}) || take({"its", "exponential"}))
+    if (take({"e", "^", "x"}) || take({"exp", "(", "x", ")"}) || take({"e", "to", "the", "x"}) ||
+        take({"their", "exponential"}) || take({"its", "exponential"}))
       if ((take({"-"}) || take({"minus"})) && take({"1"}))
         return call("-", {call("exp", {theValue()}), numberOf(1)});
     at = before;
     return nullptr;
   }
   bool becomes() {
-    return take({"becomes"}) || take({"become"}) || take({"becoming"}) || take({"turns", "into"}) || take({"turn", "into"}) || take({"is", "set", "to"}) || take({"are", "set", "to"}) || take({"set", "to"}) ||
-           take({"is", "replaced", "by"}) || take({"are", "replaced", "by"}) || take({"is", "replaced", "with"}) || take({"are", "replaced", "with"}) || take({"replaced", "by"}) ||
-           take({"gets"}) || take({"get"}) || take({"gives"}) || take({"give"}) || take({"stays"}) || take({"stay"}) || take({"remains"}) || take({"remain"}) || take({"map", "to"}) ||
-           take({"maps", "to"}) || take({"go", "to"}) || take({"goes", "to"}) || take({"is", "left"}) || take({"are", "left"}) || take({"is", "kept"}) || take({"are", "kept"}) || take({"pass"}) || take({"passes"}) ||
-           take({"is"}) || take({"are"}) || take({"be"}) || take({"kept"}) || take({"left"}) || take({"to"}) || take({"becom"}) || take({"should", "be"}) || take({"should", "become"}) || take({"clipped", "to"}) || take({"by"}) || take({"with"});
+    return take({"becomes"}) || take({"become"}) || take({"becoming"}) || take({"turns", "into"}) ||
+           take({"turn", "into"}) || take({"is", "set", "to"}) || take({"are", "set", "to"}) || take({"set", "to"}) ||
+           take({"is", "replaced", "by"}) || take({"are", "replaced", "by"}) || take({"is", "replaced", "with"}) ||
+           take({"are", "replaced", "with"}) || take({"replaced", "by"}) || take({"gets"}) || take({"get"}) ||
+           take({"gives"}) || take({"give"}) || take({"stays"}) || take({"stay"}) || take({"remains"}) ||
+           take({"remain"}) || take({"map", "to"}) || take({"maps", "to"}) || take({"go", "to"}) ||
+           take({"goes", "to"}) || take({"is", "left"}) || take({"are", "left"}) || take({"is", "kept"}) ||
+           take({"are", "kept"}) || take({"pass"}) || take({"passes"}) || take({"is"}) || take({"are"}) ||
+           take({"be"}) || take({"kept"}) || take({"left"}) || take({"to"}) || take({"becom"}) ||
+           take({"should", "be"}) || take({"should", "become"}) || take({"clipped", "to"}) || take({"by"}) ||
+           take({"with"});
   }
   bool add(ExprPtr condition, ExprPtr value) {
     if (!value)
@@ -213,10 +235,12 @@ private:
     size_t before = at;
     ExprPtr which;
     auto none = [&] { return at = before, false; };
-    if (take({"replace"}) || take({"set"}) || take({"turn"}) || take({"make"}) || take({"let"}) || take({"map"}) || take({"change"}) || take({"clip"}) || take({"cut"})) {
+    if (take({"replace"}) || take({"set"}) || take({"turn"}) || take({"make"}) || take({"let"}) || take({"map"}) ||
+        take({"change"}) || take({"clip"}) || take({"cut"})) {
       if (!target(which))
         return none();
-      take({"with"}) || take({"by"}) || take({"to"}) || take({"into"}) || take({"be"}) || take({"become"}) || take({"equal", "to"});
+      take({"with"}) || take({"by"}) || take({"to"}) || take({"into"}) || take({"be"}) || take({"become"}) ||
+          take({"equal", "to"});
       return add(which, value()) || none();
     }
     if (take({"keep"}) || take({"leave"}) || take({"pass"}) || take({"copy"}) || take({"retain"})) {
@@ -235,12 +259,14 @@ private:
     bool isFlip = take({"negate"}) || take({"flip", "the", "sign", "of"}) || take({"change", "the", "sign", "of"});
     bool isSquare = !isFlip && take({"square"});
     if (isFlip || isSquare)
-      return (target(which) && add(which, isFlip ? call("-", {theValue()}) : call("*", {theValue(), theValue()}))) || none();
+      return (target(which) && add(which, isFlip ? call("-", {theValue()}) : call("*", {theValue(), theValue()}))) ||
+             none();
     // "1 where the value is above 0.5"
     size_t start = at;
     take({"write"}) || take({"output"}) || take({"put"}) || take({"give"}) || take({"return"}) || take({"use"});
     if (ExprPtr result = value()) {
-      static const Set when = {"where", "if", "when", "for", "wherever", "whenever", "otherwise", "elsewhere", "everywhere", "else"};
+      static const Set when = {"where",    "if",        "when",      "for",        "wherever",
+                               "whenever", "otherwise", "elsewhere", "everywhere", "else"};
       if (when.count(raw()) && target(which))
         return add(which, result);
     }
@@ -248,7 +274,8 @@ private:
     if (!target(which))
       return none();
     take({","});
-    if (take({"change", "sign"}) || take({"change", "their", "sign"}) || take({"changes", "its", "sign"}) || take({"change", "signs"}))
+    if (take({"change", "sign"}) || take({"change", "their", "sign"}) || take({"changes", "its", "sign"}) ||
+        take({"change", "signs"}))
       return add(which, call("-", {theValue()}));
     take({"output"}) || take({"write"}) || take({"return"}) || take({"it"});
     if (becomes())

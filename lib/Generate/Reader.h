@@ -251,6 +251,9 @@ private:
   llvm::Error checkWords();
   llvm::Error checkStrangeWords() const;
   llvm::Error checkStages() const;
+  llvm::Error checkLimits(const std::set<size_t> &accounted) const;
+  std::set<size_t> accountedFor() const;
+  bool isMentioned(const std::string &word) const;
   llvm::Error refuse(const std::string &why) const;
   void use(const Span &span) {
     for (size_t at : span.at)

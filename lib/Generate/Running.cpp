@@ -49,15 +49,20 @@ public:
       return fold == "sum" ? "exclusive prefix sum" : "formula";
     if (isBackward)
       return fold == "sum" ? "suffix sum" : "formula";
-    return fold == "sum" ? "inclusive prefix sum" : fold == "max" ? "running maximum" : fold == "min" ? "running minimum" : "running product";
+    return fold == "sum"   ? "inclusive prefix sum"
+           : fold == "max" ? "running maximum"
+           : fold == "min" ? "running minimum"
+                           : "running product";
   }
 
 private:
-  const Set places = {"position", "index", "place", "point", "element", "step", "slot", "output", "input", "entri", "indices", "one"};
+  const Set places = {"position", "index",  "place", "point", "element", "step",
+                      "slot",     "output", "input", "entri", "indices", "one"};
 
   bool position() {
     size_t before = at;
-    if ((take({"for"}) || take({"at"}) || take({"in"}) || take({"to"}) || true) && take({"each"}) && takeAny(places) && !take({"is"}) && raw() != "of")
+    if ((take({"for"}) || take({"at"}) || take({"in"}) || take({"to"}) || true) && take({"each"}) && takeAny(places) &&
+        !take({"is"}) && raw() != "of")
       return true;
     at = before;
     return false;
@@ -65,7 +70,8 @@ private:
   /// "each output is", "element i of the result becomes".
   bool output() {
     size_t before = at;
-    if (take({"replace"}) && take({"each"}) && takeAny({"element", "output", "input"}) && (take({"by"}) || take({"with"})))
+    if (take({"replace"}) && take({"each"}) && takeAny({"element", "output", "input"}) &&
+        (take({"by"}) || take({"with"})))
       return true;
     at = before;
     take({"each"}) || take({"the"});
@@ -86,7 +92,8 @@ private:
   void included() {
     size_t before = at;
     bool isSaid = false;
-    while (takeAny({",", "(", ")", "including", "inclusive", "inclusively", "included", "it", "itself", "that", "the", "own", "one", "-", "th", "k", "i"}))
+    while (takeAny({",", "(", ")", "including", "inclusive", "inclusively", "included", "it", "itself", "that", "the",
+                    "own", "one", "-", "th", "k", "i"}))
       isSaid |= StringRef(last()).starts_with("inclu");
     at = isSaid ? at : before;
   }
@@ -120,19 +127,23 @@ private:
     take({"seen"}) || take({"encountered"}) || take({"read"});
     if (take({"so", "far"}) || take({"until", "now"}) || take({"up", "to", "now"}) || take({"up", "to", "here"}))
       return true;
-    static const Set which = {"and", "including", "inclusive", "this", "that", "its", "the", "own", "same", "each", "current", "respective", "(", ")", ",", "included"};
+    static const Set which = {"and",  "including", "inclusive", "this",       "that", "its", "the", "own",
+                              "same", "each",      "current",   "respective", "(",    ")",   ",",   "included"};
     auto place = [&] {
       size_t before = at;
       while (takeAny(which)) {
       }
-      bool isPlace = takeAny({"position", "index", "place", "point", "element", "it", "itself", "one", "there", "here", "i"}) || take({"x", "[", "i", "]"});
+      bool isPlace =
+          takeAny({"position", "index", "place", "point", "element", "it", "itself", "one", "there", "here", "i"}) ||
+          take({"x", "[", "i", "]"});
       if (!isPlace && at == before)
         return false;
       take({"i"}) || take({"inclusive"}) || take({"inclusively"});
       included();
       return isPlace;
     };
-    bool fromStart = take({"[", "0", "]"}) || take({"from", "the", "start"}) || take({"from", "the", "beginning"}) || take({"from", "0"}) || take({"from", "the", "first"});
+    bool fromStart = take({"[", "0", "]"}) || take({"from", "the", "start"}) || take({"from", "the", "beginning"}) ||
+                     take({"from", "0"}) || take({"from", "the", "first"});
     if (take({"up", "to"}) || take({"until"}) || take({"till"}) || (fromStart && (take({"to"}) || take({"through"})))) {
       isExclusive |= take({"but", "not", "including"}) || take({"but", "excluding"});
       return place();
@@ -145,7 +156,9 @@ private:
     }
     if (take({"before"}) || take({"preceding"}) || take({"left", "of"}))
       return isExclusive = true, place();
-    if (take({"from"}) && place() && (take({"on"}) || take({"onwards"}) || take({"to", "the", "end"}) || take({"until", "the", "end"}) || take({"onward"})))
+    if (take({"from"}) && place() &&
+        (take({"on"}) || take({"onwards"}) || take({"to", "the", "end"}) || take({"until", "the", "end"}) ||
+         take({"onward"})))
       return isBackward = true;
     return false;
   }

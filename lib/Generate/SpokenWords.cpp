@@ -7,21 +7,23 @@ using namespace optiml::gen;
 using llvm::StringRef;
 
 SpokenWords::SpokenWords(StringRef text, const Vocabulary &vocabulary) {
-  static const std::map<StringRef, double> numerals = {{"zero", 0}, {"one", 1}, {"two", 2}, {"three", 3}, {"four", 4}, {"five", 5},
-                                                       {"ten", 10}, {"half", 0.5}};
+  static const std::map<StringRef, double> numerals = {{"zero", 0}, {"one", 1},  {"two", 2},  {"three", 3},
+                                                       {"four", 4}, {"five", 5}, {"ten", 10}, {"half", 0.5}};
   for (size_t i = 0; i < text.size();) {
     if (text[i] == ' ' || text[i] == '\n') {
       ++i;
       continue;
     }
     size_t end = i + 1;
-    bool isNumber = llvm::isDigit(text[i]) || (text[i] == '-' && end < text.size() && llvm::isDigit(text[end]) && (!i || text[i - 1] == ' '));
+    bool isNumber = llvm::isDigit(text[i]) ||
+                    (text[i] == '-' && end < text.size() && llvm::isDigit(text[end]) && (!i || text[i - 1] == ' '));
     if (llvm::isAlpha(text[i]))
       while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '_'))
         ++end;
     else if (isNumber)
-      while (end < text.size() && (llvm::isAlnum(text[end]) || text[end] == '^' ||
-                                   ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() && llvm::isDigit(text[end + 1]))))
+      while (end < text.size() &&
+             (llvm::isAlnum(text[end]) || text[end] == '^' ||
+              ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() && llvm::isDigit(text[end + 1]))))
         ++end;
     Word word;
     word.raw = text.slice(i, end).lower();
@@ -59,12 +61,15 @@ bool SpokenWords::take(std::initializer_list<StringRef> phrase) {
   return true;
 }
 
-bool SpokenWords::takeAny(const Set &set) { return at < words.size() && (set.count(raw()) || set.count(text())) && (++at, true); }
+bool SpokenWords::takeAny(const Set &set) {
+  return at < words.size() && (set.count(raw()) || set.count(text())) && (++at, true);
+}
 
 void SpokenWords::lead() {
-  static const Set polite = {"please", "i",      "we",   "want",  "need",   "to",       "a",    "kernel",  "that",  "which",  "for",
-                             "give",   "me",     "you",  "would", "like",   "program",  "us",   "write",   "cuda",  "gpu"},
-                   verbs = {"compute", "comput", "calculate", "calculat", "determine", "return", "find", "evaluate", "get", "obtain"};
+  static const Set polite = {"please", "i",  "we",  "want",  "need", "to",      "a",  "kernel", "that", "which", "for",
+                             "give",   "me", "you", "would", "like", "program", "us", "write",  "cuda", "gpu"},
+                   verbs = {"compute", "comput", "calculate", "calculat", "determine",
+                            "return",  "find",   "evaluate",  "get",      "obtain"};
   size_t before = at;
   while (takeAny(polite)) {
   }
@@ -87,9 +92,11 @@ bool SpokenWords::bothInputs() {
     return true;
   at = before;
   auto isPlural = [&](size_t place) { // "prices with quantities"
-    static const Set numbers = {"floats", "doubles", "ints", "integers", "values", "elements", "entries", "numbers", "rows", "columns", "arrays", "vectors", "matrices"};
-    return place < words.size() && words[place].raw.size() > 4 && llvm::StringRef(words[place].raw).ends_with("s") && !words[place].tells &&
-           !words[place].number && !numbers.count(words[place].raw) && !llvm::StringRef(words[place].raw).ends_with("ss");
+    static const Set numbers = {"floats",  "doubles", "ints",    "integers", "values",  "elements", "entries",
+                                "numbers", "rows",    "columns", "arrays",   "vectors", "matrices"};
+    return place < words.size() && words[place].raw.size() > 4 && llvm::StringRef(words[place].raw).ends_with("s") &&
+           !words[place].tells && !words[place].number && !numbers.count(words[place].raw) &&
+           !llvm::StringRef(words[place].raw).ends_with("ss");
   };
   if (isPlural(at) && (raw(1) == "with" || raw(1) == "and" || raw(1) == "by") && isPlural(at + 2)) {
     at += 3, inputs = 2;
@@ -104,14 +111,40 @@ bool SpokenWords::bothInputs() {
 
 /// "of predictions and targets".
 bool SpokenWords::pair() {
-  static const Set names = {"predictions", "prediction", "preds", "targets", "target", "labels", "truth", "outputs", "estimates", "measurements",
-                            "x",           "y",          "a",     "b",       "p",      "q",      "u",     "v",       "forecast",  "forecasts",
-                            "observed",    "fitted",     "expected", "actual", "predicted", "reference", "observations", "references"};
+  static const Set names = {"predictions",
+                            "prediction",
+                            "preds",
+                            "targets",
+                            "target",
+                            "labels",
+                            "truth",
+                            "outputs",
+                            "estimates",
+                            "measurements",
+                            "x",
+                            "y",
+                            "a",
+                            "b",
+                            "p",
+                            "q",
+                            "u",
+                            "v",
+                            "forecast",
+                            "forecasts",
+                            "observed",
+                            "fitted",
+                            "expected",
+                            "actual",
+                            "predicted",
+                            "reference",
+                            "observations",
+                            "references"};
   size_t before = at++;
   take({"the"});
   if (takeAny(names) && take({"and"}) && (take({"the"}) || true) && takeAny(names) && raw() != "[" && raw() != "=") {
     inputs = 2;
-    static const Set types = {"float", "floats", "double", "doubles", "ints", "values", "data"}; // "observed and fitted doubles"
+    static const Set types = {"float", "floats", "double", "doubles",
+                              "ints",  "values", "data"}; // "observed and fitted doubles"
     if (types.count(raw()) && ++at)
       kept.push_back({words[at - 1].begin, words[at - 1].end});
     return true;
@@ -131,16 +164,22 @@ bool SpokenWords::bareTail() {
 
 /// The words that say what the data are, from `first` on; what led to them is kept, too.
 bool SpokenWords::readTail(size_t first) {
-  static const Set data = {"a",      "an",     "the",    "two",   "of",     "with",  "and",    "by",     "x",     "array",    "vector", "matrix",
-                           "float",  "double", "int",    "half",  "fp32",   "fp64",  "fp16",   "single", "precision", "element", "unsigned",
-                           "row",    "column", "tensor", "both",  "given",  "large", "real",   "input",  "my",    "our",      ")",      "-",
-                           "doubles", "floats", "ints", "halves", "float32", "float64", "integer", "integers", "numbers", "whole", "entire", "million", "each", "size", "length", "int32", "int64", "data",
-                           "elements", "image", "signal", "list", "sequence", "batch", "one", "shape", "dimension", "m", "n", "*", "/", ",", "k", "thousand"};
+  static const Set data = {
+      "a",      "an",      "the",       "two",      "of",       "with",    "and",      "by",        "x",
+      "array",  "vector",  "matrix",    "float",    "double",   "int",     "half",     "fp32",      "fp64",
+      "fp16",   "single",  "precision", "element",  "unsigned", "row",     "column",   "tensor",    "both",
+      "given",  "large",   "real",      "input",    "my",       "our",     ")",        "-",         "doubles",
+      "floats", "ints",    "halves",    "float32",  "float64",  "integer", "integers", "numbers",   "whole",
+      "entire", "million", "each",      "size",     "length",   "int32",   "int64",    "data",      "elements",
+      "image",  "signal",  "list",      "sequence", "batch",    "one",     "shape",    "dimension", "m",
+      "n",      "*",       "/",         ",",        "k",        "thousand"};
   size_t before = at, last = at;
   at = first;
   bool saysData = false;
-  while (at < words.size() && (words[at].number || llvm::isDigit(raw()[0]) || data.count(raw()) || data.count(text()))) {
-    static const Set content = {"array", "vector", "matrix", "tensor", "float", "doubles", "double", "int", "half", "integer", "image", "signal", "data", "input"};
+  while (at < words.size() &&
+         (words[at].number || llvm::isDigit(raw()[0]) || data.count(raw()) || data.count(text()))) {
+    static const Set content = {"array", "vector", "matrix",  "tensor", "float",  "doubles", "double",
+                                "int",   "half",   "integer", "image",  "signal", "data",    "input"};
     bool isContent = words[at].number || llvm::isDigit(raw()[0]) || content.count(raw()) || content.count(text());
     saysData |= isContent;
     bool isAxis = (text() == "row" || text() == "column") && at > before && llvm::isDigit(words[at - 1].raw[0]);
@@ -170,7 +209,6 @@ bool SpokenWords::startsTail() {
   at = before;
   return is;
 }
-
 
 std::string SpokenWords::keptOf(StringRef request) const {
   std::string text;
