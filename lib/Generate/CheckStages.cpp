@@ -46,7 +46,8 @@ llvm::Error Reader::checkStages() const {
     bool isNamed = false;
     for (const Operation &op : library.operations())
       if (!op.isFamily && !op.isSnippet &&
-          (op.isStage || op.group == "Reductions" || op.group == "Linear algebra" || op.group == "Sorting") &&
+          (op.isStage || op.group == "Reductions" || op.group == "Linear algebra" || op.group == "Sorting" ||
+           op.group == "Row- and column-wise") &&
           llvm::is_contained(index.phrases(&op), name) &&
           !((op.group == "Linear algebra" || op.group == "Sorting") && isMentioned(word))) {
         if (isUnderstood(op)) // "masked softmax: add the mask, …"

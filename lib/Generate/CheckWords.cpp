@@ -344,7 +344,7 @@ llvm::Error Reader::checkStrangeWords() const {
   };
   auto isName = [&](const std::string &word) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
-      return !op.isFamily && !op.isSnippet && op.group == "Reductions" &&
+      return !op.isFamily && !op.isSnippet && (op.group == "Reductions" || op.isStage) && !llvm::is_contained(names, op.name) &&
              llvm::is_contained(index.phrases(&op), std::vector<std::string>{word});
     });
   };

@@ -267,7 +267,7 @@ private:
     if (first == "divide" || first == "normaliz") {
       ++at;
       object();
-      return (take({"by"}) && operand('/')) || undo();
+      return ((take({"by"}) || take({"with"})) && operand('/')) || undo();
     }
     if (first == "subtract" && ++at && both('-'))
       return true;
@@ -283,6 +283,16 @@ private:
       if (!isLed && take({"from"}))
         object();
       return true;
+    }
+    // "square, mean, root": steps by their names alone
+    if (size_t place = at; count && result.steps.size() == count) {
+      bool mayFold = llvm::none_of(result.steps, [](const Step &step) { return step.folds; });
+      std::string name = mayFold ? fold() : std::string(), element = name.empty() ? function() : std::string();
+      if ((!name.empty() || !element.empty()) && (at == words.size() || (atBreak(0) && raw() != "of"))) {
+        push(name.empty() ? applying(element) : folding(name));
+        return true;
+      }
+      at = place;
     }
     return undo();
   }

@@ -16,8 +16,7 @@ bool ComposedNouns::atSeparator() const {
 bool ComposedNouns::atAfter() const { return raw() == "after" || raw() == "once"; }
 
 bool ComposedNouns::separator() {
-  static const Set words = {",",       ";",          ".",    ":",     "then",  "and",
-                            "finally", "afterwards", "next", "first", "before"};
+  static const Set words = {",", ";", ".", ":", "then", "and", "finally", "afterwards", "next", "first", "before"};
   if (take({"after", "that"}) || take({"followed", "by"}) || take({"of", "the", "result"}))
     return true;
   return takeAny(words);
