@@ -267,6 +267,7 @@ private:
     if (first == "divide" || first == "normaliz") {
       ++at;
       object();
+      tail();
       return ((take({"by"}) || take({"with"})) && operand('/')) || undo();
     }
     if (first == "subtract" && ++at && both('-'))

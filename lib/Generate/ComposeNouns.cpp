@@ -66,6 +66,9 @@ bool ComposedNouns::object() {
                             "vector", "matrix",     "that",      "resulting",  "new",    "current", "list",
                             "in",     "components", "component", "own",        "single", "tensor"};
   size_t before = at;
+  static const Set types = {"floats", "doubles", "ints", "integers", "halfs", "halves"};
+  if (!raw().empty() && llvm::isDigit(raw()[0]) && types.count(raw(1)) && readTail(at)) // "divide 1000 floats by"
+    return true;
   while (at < this->words.size()) {
     bool isAxis = (text() == "row" || text() == "column") && at > before;
     if (isAxis) {

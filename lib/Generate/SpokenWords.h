@@ -48,8 +48,9 @@ protected:
   unsigned inputs = 1; ///< arrays that it names
   std::vector<std::pair<size_t, size_t>> kept;
 
-private:
   bool readTail(size_t first);
+
+private:
   bool pair();
 };
 
