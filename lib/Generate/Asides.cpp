@@ -65,6 +65,7 @@ std::string optiml::gen::withoutExamples(StringRef text) {
   if (inWords.match(assigned, &parts)) // "y minus 2 x"
     assigned = inWords.sub(parts[3] == "minus" ? "\\1\\2 - \\4*\\5\\6" : "\\1\\2 + \\4*\\5\\6", assigned);
   assigned = replaceAll(std::move(assigned), overIndex, "sum_\\3 \\5"); // "the sum over i of a[i]*b[i]"
+  assigned = replaceAll(std::move(assigned), "\\+ ?b\\)(.*bias)", "+ bias)\\1"); // "relu(x + b) with a bias per channel"
   assigned = outputsInSigns(std::move(assigned));
   bool inExample = false;
   for (StringRef sentence : sentences(assigned)) {

@@ -29,6 +29,23 @@ void Reader::readSingleRow() {
   if (axis == result.choices.end() && isVector && given["cols"] && !given["rows"] && result.sizes.count("rows") &&
       llvm::is_contained(heavy.op->always, "row"))
     result.sizes["rows"] = 1; // "the top 10 of a vector"
+  // "standardize 1M floats": all of them together
+  bool saysRows = says({"each", "every", "per", "batch", "batches", "dim", "axis", "along", "rowwise", "last", "independent"}) ||
+                  llvm::any_of(tokens, [](const Token &token) { return token.isShape() || token.text == "matrix" || token.text == "row" || token.text == "column"; });
+  bool isWhole = axis != result.choices.end() && axis->second == "row" && heavy.op->group == "Row- and column-wise" && !saysRows;
+  for (size_t at = 0; isWhole && at < tokens.size(); ++at) {
+    bool ofElements = at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
+    bool ofArray = at > 1 && tokens[at - 1].raw == "of" && says({"array", "vector"});
+    if (!tokens[at].isNumber() || tokens[at].values[0] < 2 || (!ofElements && !ofArray))
+      continue;
+    int64_t &rows = result.sizes["rows"], &cols = result.sizes["cols"];
+    auto value = int64_t(tokens[at].values[0]);
+    bool wasSquared = given["rows"] && given["cols"] && rows == value && cols == value; // "1M" as 1024 x 1024
+    if (wasSquared && std::to_string(value) != tokens[at].raw)
+      value *= value;
+    if (given["cols"] && (value == cols || value == rows * cols))
+      cols = value, rows = 1;
+  }
   if (axis == result.choices.end() || axis->second != "all")
     return;
   bool isBatch = false; // "batch 256", "for 64 rows"

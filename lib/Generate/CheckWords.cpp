@@ -246,7 +246,7 @@ llvm::Error Reader::checkWords() {
     // set".
     static const std::set<StringRef> ordinals = {"first", "second", "other"};
     bool isLoose = recalled && !isNamed && (ordinals.count(token.raw) || token.raw.back() == 's');
-    if (beforeName && !isLoose && !tokens[at + 1].explains) // "gate: sigmoid(a) * b"
+    if (beforeName && !isLoose && !tokens[at + 1].explains && !isLabel(at)) // "gate: sigmoid(a) * b"
       return refuse("'" + token.raw + " " + tokens[at + 1].raw + "' is not in the library");
     // "sort, then scan": a step of its own that was not understood
     bool isStep = at + 1 < tokens.size() && tokens[at + 1].raw == "then" &&
@@ -288,6 +288,8 @@ llvm::Error Reader::checkWords() {
     if (recalled && !isNamed && ++unknown > 1)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
   }
+  if (llvm::Error error = checkStages())
+    return error;
   return checkStrangeWords();
 }
 
@@ -342,13 +344,16 @@ llvm::Error Reader::checkStrangeWords() const {
   };
   auto isName = [&](const std::string &word) {
     return llvm::any_of(library.operations(), [&](const Operation &op) {
-      return !op.isFamily && !op.isSnippet && op.group == "Reductions" &&
+      return !op.isFamily && !op.isSnippet && (op.group == "Reductions" || op.isStage) && !llvm::is_contained(names, op.name) &&
              llvm::is_contained(index.phrases(&op), std::vector<std::string>{word});
     });
   };
-  for (size_t at : {0, 1})
-    if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the") && !isPart(at) && !recalled &&
-        !heavy.span.at.empty() && at < heavy.first() && isName(tokens[at].text))
+  size_t firstPart = heavy.span.at.empty() ? tokens.size() : heavy.first();
+  for (const Span &span : stageSpans)
+    firstPart = std::min(firstPart, span.at.front());
+  for (size_t at = 0; at < 3; ++at)
+    if (at + 1 < tokens.size() && tokens[at + 1].raw == "of" && (at == 0 || tokens[0].raw == "the" || tokens[0].text == "matrix") && !isPart(at) && (!recalled || heavy.op->group == "Sorting") &&
+        at < firstPart && firstPart < tokens.size() && (isName(tokens[at].text) || tokens[at].text == "product"))
       return refuse("what '" + tokens[at].raw + " of' has to do with " + names.front() + " is not clear");
   // "scale … so that they sum to one": by what is not said
   bool isAim = false;

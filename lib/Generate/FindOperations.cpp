@@ -126,10 +126,15 @@ std::vector<Match> Reader::allMatches() const {
           return (m.name == "row" || m.name == "column") && !(isVector && isNamedByNumber(m));
         }))
       continue;
-    double fits = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
+    std::optional<double> known; // hardly any operation has a phrase that is said
+    auto fits = [&] {
+      if (!known)
+        known = offers(op) + (op.needs.empty() ? 0 : 0.7) + 0.05 * index.bm25(&op, tokens);
+      return *known;
+    };
     auto found = [&](const std::vector<std::string> &phrase, const Span &span, double penalty) {
       size_t width = *llvm::max_element(span.at) - *llvm::min_element(span.at) + 1;
-      double score = fits - penalty - 0.15 * double(width - phrase.size());
+      double score = fits() - penalty - 0.15 * double(width - phrase.size());
       for (const std::string &word : phrase) // a number tells more than how many know it: "1 norm"
         score += isGrammar(word) ? 0.1 : index.idf(word) + (llvm::isDigit(word[0]) ? 1 : 0);
       if (isDataName(op, span))
@@ -151,13 +156,13 @@ std::vector<Match> Reader::allMatches() const {
       bool isFigure = phrase.size() == 1 && (op.name == "square" || op.name == "cube") && first > 0 &&
                       (tokens[first - 1].raw == "a" || tokens[first - 1].raw == "unit") &&
                       (last + 1 == tokens.size() || tokens[last + 1].raw != "of");
-      if (!isExcluded(span) && !countsThings && !isFigure && !isValue && !(phrase.size() == 1 && compares(span.at[0])))
+      if (!isExcluded(span) && !countsThings && !isFigure && !isValue && !(!llvm::is_contained(phrase, "than") && llvm::any_of(span.at, [&](size_t at) { return compares(at); })))
         result.push_back({&op, span, score});
     };
     for (const std::vector<Phrases> &steps : index.means(&op))
       if (llvm::all_of(steps, [&](const Phrases &step) { return llvm::any_of(step, mayMatch); }))
         if (std::optional<Span> span = matchSteps(steps); span && !isExcluded(*span)) {
-          double score = fits + (steps.size() > 1 ? 2 : 0); // a name counts for more
+          double score = fits() + (steps.size() > 1 ? 2 : 0); // a name counts for more
           for (size_t at : span->at)
             score += isGrammar(tokens[at].text) ? 0.1 : 0.75 * index.idf(tokens[at].text);
           result.push_back({&op, *span, score});

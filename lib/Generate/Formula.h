@@ -54,6 +54,9 @@ std::string matrixProductsInWords(llvm::StringRef text);
 /// `text` with the formulas that mean an operation in that operation's words.
 std::string formulasInWords(llvm::StringRef text, const Library &library);
 
+/// The operation that has the values of `formula`, in words; nothing where there is none.
+std::optional<std::string> wordsOfFormula(const Formula &formula, const Library &library);
+
 /// `text` with the formulas that are said in words ("one over one plus x") in the words of what they mean.
 std::string spokenFormulas(llvm::StringRef text, const Library &library);
 

@@ -146,6 +146,7 @@ struct Evaluation {
   int places;
   unsigned seed;
   double range = 20;                      ///< of the values in half of the runs: beyond the formulas' numbers
+  std::vector<double> between = {};       ///< the values of later runs: on either side of each of the formulas' numbers
   std::map<std::string, unsigned> arrays; ///< which one it is
   std::map<std::string, bool> integral;
   std::map<std::string, double> scalars;
@@ -168,7 +169,7 @@ struct Evaluation {
         return 3.14159265358979;
       return scalars.at(expr.name);
     case Expr::Kind::Index: {
-      unsigned at = arrays.at(expr.name) * 7919 + seed * 104729 + 1;
+      unsigned at = arrays.at(expr.name) * 7919 + (seed < 4 ? seed * 104729 + 1 : seed);
       for (const ExprPtr &arg : expr.args) {
         double place = value(*arg, true);
         if (!(place >= 0) || place >= places || place != std::floor(place))
@@ -178,6 +179,8 @@ struct Evaluation {
       double random = mix(at);
       if (integral.at(expr.name))
         return std::floor(random * places);
+      if (seed >= 4)
+        return between[at % between.size()];
       double most = seed < 2 ? 2 : range;
       return seed % 2 ? 0.25 + (most - 0.5) * random : most * (2 * random - 1); // positive for roots, or both signs
     }
@@ -334,9 +337,14 @@ std::optional<std::map<std::string, double>> optiml::gen::sameFormula(const Form
     for (double one : {number, -number, 1 / number})
       if (std::isfinite(one) && !llvm::is_contained(numbers, one))
         numbers.push_back(one);
-  Evaluation base{asked.loops.size() + asked.names.bound.size() > 2 ? 4 : 6, 0, 20, {}, {}, {}, {}};
+  Evaluation base{asked.loops.size() + asked.names.bound.size() > 2 ? 4 : 6, 0, 20, {}, {}, {}, {}, {}};
   for (double number : asked.names.numbers)
     base.range = std::max(base.range, 2.5 * std::fabs(number));
+  for (double number : asked.names.numbers) { // "x > 0.25" is not "x > 0"
+    auto next = asked.names.numbers.upper_bound(number);
+    base.between.push_back(next == asked.names.numbers.end() ? number + 1 : (number + *next) / 2);
+  }
+  base.between.push_back(asked.names.numbers.empty() ? 1 : *asked.names.numbers.begin() - 1);
   Evaluation forKnown = base, forAsked = base;
   unsigned id = 0;
   for (const auto &[name, what] : known.names.arrays)
@@ -378,7 +386,7 @@ std::optional<std::map<std::string, double>> optiml::gen::sameFormula(const Form
         continue;
       size_t compared = 0;
       bool same = true;
-      for (unsigned seed = 0; seed < 4 && same; ++seed) {
+      for (unsigned seed = 0; seed < 8 && same; ++seed) {
         forKnown.seed = forAsked.seed = seed;
         same = isSame(asked.run(forAsked), known.run(forKnown), compared);
       }

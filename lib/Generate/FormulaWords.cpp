@@ -240,7 +240,7 @@ std::string inWords(const Known &known, const std::map<std::string, double> &val
   std::string text = known.words;
   for (const Real &real : known.op->reals)
     if (auto value = values.find(real.name); value != values.end() && !real.words.empty())
-      text += " " + real.words[0] + " = " + shortestNumber(value->second);
+      text += (text == known.words ? " " : ", ") + real.words[0] + " = " + shortestNumber(value->second);
   return text;
 }
 
@@ -388,6 +388,10 @@ bool isBatchedProduct(const Formula &formula) {
 }
 
 } // namespace
+
+std::optional<std::string> optiml::gen::wordsOfFormula(const Formula &formula, const Library &library) {
+  return meaning(formula, library);
+}
 
 std::string optiml::gen::formulasInWords(StringRef text, const Library &library) {
   static const llvm::Regex series(

@@ -50,7 +50,7 @@ llvm::Error Reader::findType() {
       continue;
     }
     bool ofIndices = next < tokens.size() &&
-                     (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" ||
+                     (tokens[next].text == "index" || tokens[next].text == "label" || tokens[next].text == "id" || tokens[next].raw == "targets" ||
                       tokens[next].text == "key" || tokens[next].raw == "payload" || tokens[next].raw == "payloads");
     use(span);
     typeAt.insert(span.at.begin(), span.at.end());

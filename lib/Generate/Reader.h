@@ -9,6 +9,7 @@
 #define OPTIML_LIB_GENERATE_READER_H
 
 #include "Asides.h"
+#include "ComposeSteps.h"
 #include "Formula.h"
 #include "Recall.h"
 #include "optiml/Generate/Request.h"
@@ -164,12 +165,16 @@ class Reader {
 public:
   /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
   /// too.
-  Reader(StringRef request, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
+  Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
          bool isNamed = false)
-      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
-        tokens(vocabulary.tokenize(formulasInWords(spokenFormulas(matrixProductsInWords(withoutExamples(request)), library), library))),
+      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex), tokens(tokens),
         used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
     correctSpelling();
+  }
+  /// The words of a request, with formulas and descriptions in the names of what they mean.
+  static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
+    std::string text = matrixProductsInWords(descriptionsInWords(withoutExamples(request), library, vocabulary));
+    return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
   llvm::Expected<Understood> read();
@@ -216,6 +221,8 @@ private:
   std::optional<size_t> countsRows(size_t at) const;
   bool isNamedByNumber(const Modifier &axis) const;
   bool isFormOfAnother(const Match &match, const std::vector<Match> &matches) const;
+  bool isStep(const Match &stage) const;
+  bool isOfAnother(const Match &match) const;
   llvm::Error chooseOperations();
   void shortenAround(std::vector<Match> &parts);
   llvm::Error orderStages(std::vector<Match> parts);
@@ -243,6 +250,10 @@ private:
   llvm::Error checkSizes();
   llvm::Error checkWords();
   llvm::Error checkStrangeWords() const;
+  llvm::Error checkStages() const;
+  llvm::Error checkLimits(const std::set<size_t> &accounted) const;
+  std::set<size_t> accountedFor() const;
+  bool isMentioned(const std::string &word) const;
   llvm::Error refuse(const std::string &why) const;
   void use(const Span &span) {
     for (size_t at : span.at)

@@ -26,7 +26,7 @@ private:
   struct Rule {
     llvm::Regex pattern;
     llvm::StringRef by;
-    std::string needs;
+    std::vector<std::string> needs; ///< one of these is in every match; empty: not known
   };
   std::vector<Rule> rules;
 };

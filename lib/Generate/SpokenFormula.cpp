@@ -347,6 +347,16 @@ private:
       return subject = "x";
     }
     at = before;
+    if (take({"the", "first"})) {
+      static const llvm::StringSet<> arrays = {"array", "vector", "input", "one"};
+      bool isArray = at < words.size() && arrays.contains(words[at].text);
+      at += isArray;
+      if (words[at - 1].text != "one" && (isArray || (at < words.size() && behind.contains(words[at].text)))) {
+        ++variables;
+        return subject = "x";
+      }
+      at = before;
+    }
     if (take({"another"}) || take({"a", "second"}) || take({"the", "other"}) || take({"a", "different"}) ||
         take({"the", "second"})) {
       if (at < words.size() && isNoun(words[at].text))

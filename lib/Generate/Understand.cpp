@@ -66,6 +66,22 @@ static bool titleHas(const Operation &op, const Operation &stage) {
   return sign == signs.end() ? title.contains(stage.name + "(") || title.contains(stage.name + " of") : title.contains(sign->second);
 }
 
+/// "z-score using the median": no way to compute it, but of something else.
+bool Reader::isOfAnother(const Match &match) const {
+  size_t at = match.first();
+  return at > 1 && tokens[at - 1].raw == "the" && (tokens[at - 2].raw == "using" || tokens[at - 2].raw == "with") && match.span.at.size() == 1 &&
+         (match.op->group == "Reductions" || match.op->group == "Sorting") && !index.mentions(heavy.op, tokens[at].text);
+}
+
+/// "square, then variance", "variance of the squares": a step of its own, whatever the description of another has.
+bool Reader::isStep(const Match &stage) const {
+  size_t begin = stage.first(), next = stage.span.at.back() + 1;
+  begin -= begin > 0 && tokens[begin - 1].raw == "the";
+  return next == stage.first() + stage.span.at.size() &&
+         ((next < tokens.size() && tokens[next].raw == "then") || (begin > 0 && tokens[begin - 1].raw == "then") ||
+          (begin > 0 && tokens[begin - 1].raw == "of" && begin != stage.first() && llvm::is_contained(heavy.span.at, begin - 2)));
+}
+
 llvm::Error Reader::chooseOperations() {
   if (recalled)
     return useRecalled();
@@ -91,7 +107,7 @@ llvm::Error Reader::chooseOperations() {
         }))
       continue;
     if (heavy.op && match.op != heavy.op &&
-        (namesData(match) || (!match.op->isStage && (isAside(match.span) || isDataName(*match.op, match.span))))) {
+        (namesData(match) || (!match.op->isStage && ((isAside(match.span) && !isOfAnother(match)) || isDataName(*match.op, match.span))))) {
       for (size_t at : match.span.at)
         taken[at] = tokens[at].values.empty();
       continue;
@@ -140,7 +156,7 @@ llvm::Error Reader::chooseOperations() {
       }
       isApplied = hasOf && !ends && !heavy.span.at.empty();
     }
-    if (heavy.op && !areTwo && !isApplied) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    if (heavy.op && !areTwo && !isApplied && !(match.op->isStage && isStep(match))) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
@@ -159,7 +175,7 @@ llvm::Error Reader::chooseOperations() {
     // "linear layer: gelu(matmul + bias)": the second time tells the order of the stages.
     for (Match &part : parts)
       if (elaborates && part.op == match.op &&
-          ((!part.op->isStage && depthAt(match.first()) > depthAt(part.first())) ||
+          (((!part.op->isStage || match.first() < part.first()) && depthAt(match.first()) > depthAt(part.first())) ||
            explainsAgain(part.first(), match.first())))
         part.span = match.span;
     // "linear congruential generator: fill an array"
@@ -251,6 +267,11 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
     // "the maximum of two arrays times 3"
     static const std::set<StringRef> postfix = {"times", "plus", "minus"};
     nested &= i == 0 || !postfix.count(tokens[parts[i].first()].raw);
+    // "the product of two arrays clipped at zero"
+    static const std::set<StringRef> before = {"of", "the", "a", "an", "all", "each", "every", ",", "and", "their", "its"};
+    size_t first = parts[i].first();
+    nested &= i == 0 || !StringRef(tokens[first].raw).ends_with("ed") || before.count(tokens[first - 1].raw) || parts[i - 1].span.at.back() + 1 >= first ||
+              !(tokens[first - 1].text == "array" || tokens[first - 1].text == "vector" || tokens[first - 1].text == "matrix");
     nested |= calls > 0 && tokens[parts[i - 1].span.at.back() + 1].raw == "(";
     if (goesOn && !nested)
       groups.emplace_back(1);
@@ -383,10 +404,11 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
                                                    const Vocabulary &vocabulary) {
   if (request.size() > 2000)
     return makeError("a request of {0} characters; 2000 are the most", request.size());
-  Reader reader(request, library, vocabulary);
+  std::vector<Token> tokens = Reader::tokensOf(request, library, vocabulary);
+  Reader reader(request, tokens, library, vocabulary);
   llvm::Expected<Understood> result = reader.read();
   if (std::string rows = groupsAsRows(request); !result && rows != request)
-    if (llvm::Expected<Understood> other = Reader(rows, library, vocabulary).read()) {
+    if (llvm::Expected<Understood> other = Reader(rows, Reader::tokensOf(rows, library, vocabulary), library, vocabulary).read()) {
       llvm::consumeError(result.takeError());
       return other;
     } else
@@ -394,7 +416,7 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
   const Operation *recalled = result ? nullptr : reader.recall();
   if (!recalled)
     return result;
-  llvm::Expected<Understood> other = Reader(request, library, vocabulary, recalled, reader.recognized(recalled)).read();
+  llvm::Expected<Understood> other = Reader(request, tokens, library, vocabulary, recalled, reader.recognized(recalled)).read();
   if (!other) {
     llvm::consumeError(other.takeError());
     return result;
@@ -405,5 +427,6 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
 
 std::vector<const Operation *> optiml::gen::nearestOperations(StringRef request, const Library &library,
                                                               const Vocabulary &vocabulary, size_t count) {
-  return Reader(request.take_front(2000), library, vocabulary).nearest(count);
+  request = request.take_front(2000);
+  return Reader(request, Reader::tokensOf(request, library, vocabulary), library, vocabulary).nearest(count);
 }

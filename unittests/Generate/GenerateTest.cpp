@@ -203,6 +203,44 @@ TEST(Requests, NamesOfDataAndOfMeansAreNoOperations) {
   EXPECT_EQ(read("scan of exon differences").before.size(), 0u);
 }
 
+TEST(Requests, StepsAreOneOperation) {
+  EXPECT_EQ(read("square every entry, add each row up, take roots").operation->name, "l2-norm-by-axis");
+  Understood softmax = read("for every row of a 64x100 double matrix, subtract the maximum, exponentiate, divide by the sum");
+  EXPECT_EQ(softmax.operation->name, "softmax");
+  EXPECT_EQ(softmax.type, "double");
+  EXPECT_EQ(softmax.sizes.at("cols"), 100);
+  EXPECT_EQ(read("subtract two float arrays, square, average and take the root").operation->name, "rmse");
+  Understood root = read("square root of the average of 1M floats");
+  EXPECT_EQ(root.operation->name, "mean");
+  ASSERT_EQ(root.after.size(), 1u);
+  EXPECT_EQ(root.after[0].operation->name, "sqrt");
+}
+
+TEST(Requests, ValuesOfSeveralKindsAreOneStage) {
+  Understood clamp = read("anything above 1 becomes 1 and anything below -1 becomes -1, array of 1000 floats");
+  ASSERT_EQ(clamp.before.size(), 1u);
+  EXPECT_EQ(clamp.before[0].operation->name, "clamp");
+  EXPECT_EQ(clamp.before[0].reals.at("low"), -1);
+  EXPECT_EQ(clamp.sizes.at("n"), 1000);
+  // The limit is told from the other numbers.
+  EXPECT_EQ(read("1 where the value is above 0.25, otherwise 0").before[0].reals.at("limit"), 0.25);
+}
+
+TEST(Requests, OneOutputTellsTheScan) {
+  EXPECT_EQ(read("each output is the sum of all earlier inputs").choices.at("kind"), "exclusive");
+  EXPECT_EQ(read("for each position the largest value so far").operation->name, "max-scan");
+}
+
+TEST(Requests, StagesThatBelongToNothingAreRefused) {
+  for (const char *request : {"sort the squares", "dot product of the squares", "transpose plus one", "for each row, divide by the largest value",
+                              "sum of squares of the row sums", "multiply by the row and apply ReLU", "mean divided by the standard deviation",
+                              "values above 5 become their square, the rest becomes zero", "each output is the mean of all inputs so far"}) {
+    llvm::Expected<Understood> result = understand(request, Library::builtin(), Vocabulary::builtin());
+    EXPECT_FALSE(bool(result)) << request << (result ? " is taken for " + result->operation->name : "");
+    llvm::consumeError(result.takeError());
+  }
+}
+
 TEST(Requests, WhatWouldBeSomethingElseIsRefused) {
   for (const char *request : {"sort an array of structs",
                               "number of pixels in each bin of width 10",
