@@ -74,6 +74,8 @@ static const ExpertRule rules[] = {
     {"tree-to-shuffle", "l1", 1.5, "shuffles need no shared memory, and no bank of it twice"},
     {"tree-to-shuffle", "issue", 1.5, "in each step of the fold fewer threads of a warp do anything"},
 
+    {"expand-powers", "", 3.0, "a product for a power saves more than a hundred instructions"},
+
     {"fast-arithmetic", "", 0.8, "the user allows less exact arithmetic, and it costs fewer instructions"},
     {"fast-arithmetic", "issue", 2.0, "functions and divisions by the special function units are one to three instructions each"},
     {"fast-arithmetic", "fp64", 3.0, "what ends as float need not be computed in double precision"},
@@ -293,6 +295,7 @@ static std::vector<ExpertLine> makeLines() {
         {required(everywhere(step("fast-arithmetic", {{{"use", "single"}}}))), everywhere(onlyPreferred(step("fast-arithmetic", {{{"use", "intrinsics"}}}))),
          qualify}},
        {"issue", "fp64", "fp32", "latency"}},
+      {{"powers as products", {required(step("expand-powers")), qualify}}, {}},
       {{"no aliasing", {promote, qualify}}, {}},
   };
   // A stride that is 1 says which elements are neighbours, before anything asks.
@@ -300,7 +303,7 @@ static std::vector<ExpertLine> makeLines() {
   // axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is better after it.
   const OpeningStep unitStrides = everywhere(onlyPreferred(step("specialize-scalar", {{{"value", "1"}}})));
   for (ExpertLine &line : lines)
-    line.line.steps.insert(line.line.steps.begin(), {unitStrides, step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
+    line.line.steps.insert(line.line.steps.begin(), {step("expand-powers"), unitStrides, step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
   // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
   for (ExpertLine &line : lines)
     if (llvm::any_of(line.line.steps, [](const OpeningStep &s) { return s.required && (s.transform == "stage-shared" || s.transform == "stage-window"); }))

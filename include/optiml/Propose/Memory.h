@@ -15,7 +15,7 @@
 namespace optiml {
 
 /// What a kernel in another style needs before it is like others, in this order; done wherever it can be done.
-inline constexpr llvm::StringLiteral preparations[] = {"thread-per-iteration", "loop-to-grid", "loop-to-grid",
+inline constexpr llvm::StringLiteral preparations[] = {"expand-powers", "thread-per-iteration", "loop-to-grid", "loop-to-grid",
                                                        "swap-thread-axes", "promote-accumulator"};
 
 /// What was learnt on kernels like those of one program. Immutable; may be used from any thread. The same memories give
