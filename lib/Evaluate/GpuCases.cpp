@@ -162,6 +162,8 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
       if (i % stride == 0 && std::isfinite(cell.value))
         checked.push_back({cell.offset, cell.bytes, 0, cell.value, relativeTolerance(r, cell, options.floats) * cell.magnitude + 1e-37});
     }
+    if (bound.typical == 0)
+      bound.typical = -1; // zeros tell nothing of the others (a ReLU that lets nothing through)
     bound.cells = directory + "/cells" + std::to_string(counter++);
     llvm::StringRef raw(reinterpret_cast<const char *>(checked.data()), checked.size() * sizeof(gpu::CheckedCell));
     llvm::Error written = writeFileAtomically(bound.cells, raw);

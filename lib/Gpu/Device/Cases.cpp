@@ -201,6 +201,19 @@ static std::string elementText(const char *data, const ElementType &type) {
   return std::to_string(int64_t(v << shift) >> shift);
 }
 
+/// What is allowed at this place of a buffer of floats or doubles; empty: the same bits.
+std::string Cases::allowance(const DeviceCase::Buffer &b, uint64_t offset, double expected) {
+  if (!(b.bound.relative > 0) || (b.bound.compare != Compare::Float && b.bound.compare != Compare::Double))
+    return "";
+  double distance = b.bound.relative * std::max(std::fabs(expected), b.bound.typical);
+  std::vector<CheckedCell> cells(b.cellCount);
+  if (!cells.empty() && device.download(cells.data(), b.cells, cells.size() * sizeof(CheckedCell)))
+    for (const CheckedCell &cell : cells)
+      if (cell.offset == offset && cell.tolerance < distance)
+        return " (in double precision " + number(cell.value, 17) + ", allowed distance " + number(cell.tolerance, 4) + ")";
+  return " (allowed distance " + number(distance, 4) + ")";
+}
+
 std::string Cases::describe(const DeviceCase &c, const Run &run, unsigned buffer, Place place) {
   const BufferImage &info = image(c, buffer);
   ElementType type = bufferTypes(*run.launch->image)[buffer];
@@ -211,6 +224,11 @@ std::string Cases::describe(const DeviceCase &c, const Run &run, unsigned buffer
   if (begin + type.bytes <= info.bytes && device.download(actual, launches.address(run, buffer) + begin, type.bytes) &&
       device.download(expected, c.buffers[buffer].expected + begin, type.bytes)) {
     text += ": " + elementText(actual, type) + " instead of " + elementText(expected, type);
+    float single = 0;
+    double value = 0;
+    memcpy(&single, expected, sizeof single);
+    memcpy(&value, expected, sizeof value);
+    text += allowance(c.buffers[buffer], begin, type.kind == ElementKind::Double ? value : double(single));
     if (memcmp(actual, expected, type.bytes) == 0) // the run that differed is over
       text += " (at another time)";
   }

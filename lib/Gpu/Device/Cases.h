@@ -57,6 +57,7 @@ public:
   /// Queues a comparison of what the original changes, into counter `place`.
   bool enqueueComparison(const DeviceCase &c, const Run &run, unsigned place);
   /// In words, after check or enqueueComparison found something in buffer `buffer` at byte `place`.
+  std::string allowance(const DeviceCase::Buffer &b, uint64_t offset, double expected);
   std::string describe(const DeviceCase &c, const Run &run, unsigned buffer, Place place);
 
 private:
