@@ -6,7 +6,7 @@
 // Legal when, within the loop: the element's index is the same in every iteration; every access to that array is to that
 // element; no other array that is accessed may overlap it (proved by __restrict__, or a recorded run-time condition);
 // nothing synchronizes or has unknown effects. The element must be touched whenever the loop runs, so load and store stand
-// under "the loop runs at least once" unless the element is accessed unconditionally before it.
+// under "the loop runs at least once" unless the element is written before it; then iterations may also leave it alone.
 //
 //===----------------------------------------------------------------------===//
 #include "Common.h"
@@ -49,8 +49,7 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &) const override {
     auto [path, array] = site.rsplit(':');
     auto kernel = state.tree->clone();
-    std::vector<Stmt *> enclosing;
-    Stmt *stmt = findLoop(*kernel, path, &enclosing);
+    Stmt *stmt = findLoop(*kernel, path);
     if (!stmt)
       return notApplicable("there is no counted loop '{0}'", path);
     auto loop = asCountedLoop(*stmt);
@@ -89,8 +88,11 @@ public:
       return notApplicable("the loop synchronizes");
     if (unsigned line = impureLine(*stmt))
       return notApplicable("line {0} may access memory in ways that are not understood", line);
-    if (!unconditional)
-      return notApplicable("'{0}' is not accessed in every iteration", array);
+    auto place = findPlace(*kernel->body, stmt);
+    std::vector<StmtRef> &list = place->block->body;
+    bool writtenBefore = isWrittenBefore(model, list, place->index, *first);
+    if (!unconditional && !writtenBefore)
+      return notApplicable("'{0}' is not accessed in every iteration, nor written before the loop", array);
     bool leaves = false;
     walk(*stmt->body[0], [&](Stmt &s) { leaves |= s.kind == StmtKind::Return || s.kind == StmtKind::Break; });
     if (leaves)
@@ -124,12 +126,10 @@ public:
           return acc;
       return nullptr;
     });
-    auto place = findPlace(*kernel->body, stmt);
-    std::vector<StmtRef> &list = place->block->body;
     StmtRef loopRef = list[place->index];
     StmtRef load = declStmt(accName, type, element), store = exprStmt(assign("=", element, acc));
     auto trips = loop->tripCount();
-    if ((trips && *trips > 0) || touchedBefore(model, list, place->index, *first, enclosing)) {
+    if ((trips && *trips > 0) || writtenBefore) {
       list.insert(list.begin() + long(place->index) + 1, store);
       list.insert(list.begin() + long(place->index), load);
     } else {
@@ -174,9 +174,9 @@ private:
     const Expr &e = *access.stmt->expr;
     return (e.kind == ExprKind::Assign || e.kind == ExprKind::IncDec) && equal(e.args[0], access.node);
   }
-  /// An earlier statement of the same list accesses the same element whenever the loop is reached.
-  static bool touchedBefore(const KernelModel &model, const std::vector<StmtRef> &list, size_t index,
-                            const Access &element, const std::vector<Stmt *> &) {
+  /// An earlier statement of the same list writes the same element whenever the loop is reached.
+  static bool isWrittenBefore(const KernelModel &model, const std::vector<StmtRef> &list, size_t index,
+                              const Access &element) {
     for (size_t i = 0; i < index; ++i)
       for (const Access &access : model.accesses())
         if (access.stmt == list[i].get() && access.array == element.array && access.write &&

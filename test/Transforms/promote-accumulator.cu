@@ -2,6 +2,7 @@
 //
 // RUN: optiml-opt --reread --kernels-only --print-plan --passes='promote-accumulator[dot/k:c]' %s | FileCheck %s
 // RUN: optiml-opt --reread --kernels-only --passes='promote-accumulator[scaled/k:c]' %s | FileCheck --check-prefix=TOUCHED %s
+// RUN: optiml-opt --reread --kernels-only --passes='promote-accumulator[begun/k:c]' %s | FileCheck --check-prefix=BEGUN %s
 // RUN: not optiml-opt --passes='promote-accumulator[moving/k:c]' %s 2>&1 | FileCheck --check-prefix=MOVING %s
 // RUN: not optiml-opt --passes='promote-accumulator[sometimes/k:c]' %s 2>&1 | FileCheck --check-prefix=SOMETIMES %s
 // RUN: not optiml-opt --passes='promote-accumulator[unbounded/k:c]' %s 2>&1 | FileCheck --check-prefix=UNBOUNDED %s
@@ -34,6 +35,23 @@ __global__ void scaled(const float *__restrict__ a, float *__restrict__ c, int n
   }
 }
 
+// What was written before may be written again, though no iteration did.
+// BEGUN: c[i] = 0.0f;
+// BEGUN-NEXT: float acc = c[i];
+// BEGUN-NEXT: for
+// BEGUN-NEXT: if (a[k] > 0) {
+// BEGUN-NEXT: acc += a[k];
+// BEGUN: c[i] = acc;
+__global__ void begun(const float *__restrict__ a, float *__restrict__ c, int n, int k_) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  c[i] = 0.0f;
+  for (int k = 0; k < k_; ++k)
+    if (a[k] > 0)
+      c[i] += a[k];
+}
+
 // MOVING: the index of 'c' changes within the loop
 __global__ void moving(const float *a, float *c, int n, int k_) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -42,7 +60,7 @@ __global__ void moving(const float *a, float *c, int n, int k_) {
       c[i + k] += a[k];
 }
 
-// SOMETIMES: 'c' is not accessed in every iteration
+// SOMETIMES: 'c' is not accessed in every iteration, nor written before the loop
 __global__ void sometimes(const float *__restrict__ a, float *__restrict__ c, int n, int k_) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
