@@ -210,6 +210,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     result.plain.notes.push_back("launches that follow one another stay apart: " + llvm::toString(host.takeError()));
     return result;
   }
+  bool tooLong = false;
   auto within = [&](auto attempt) {
     double left = task.deadline->remaining();
     Deadline share(std::isfinite(left) ? std::max(1e-3, timeShare * left) : 0, task.cancel());
@@ -217,6 +218,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     limited.deadline = &share;
     Trial trial(limited, backend, device, **host);
     llvm::Expected<FuseTrial> tried = attempt(trial);
+    tooLong |= share.passed();
     FuseTrial answer;
     if (tried)
       answer = std::move(*tried);
@@ -226,7 +228,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     return answer;
   };
   result.plain = within([](Trial &trial) { return trial.run(); });
-  if (overRows)
+  if (overRows && !tooLong) // the same program again would take as long
     result.overRows = within([&](Trial &trial) { return trial.runOverRows(result.plain); });
   return result;
 }
