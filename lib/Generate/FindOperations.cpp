@@ -102,7 +102,7 @@ std::vector<Match> Reader::allMatches() const {
     });
   };
   for (const Operation &op : library.operations()) {
-    if (op.isFamily || op.isSnippet)
+    if (op.isFamily || op.isSnippet || &op == without)
       continue;
     auto forbids = [&](const std::vector<std::string> &phrase) {
       for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
@@ -226,6 +226,9 @@ llvm::Error Reader::useRecalled() {
         return refuse("no operation is recognized");
   if (match.span.at.empty())
     return refuse("no operation is recognized");
+  for (size_t at = 0; at + 1 < tokens.size(); ++at) // "total per customer"
+    if (tokens[at].raw == "per" && tokens[at + 1].values.empty() && tokens[at + 1].text != "row" && tokens[at + 1].text != "column" && !index.mentions(recalled, tokens[at + 1].text))
+      return refuse("what 'per " + tokens[at + 1].raw + "' has to do with " + recalled->name + " is not clear");
   use(match.span);
   if (!recalled->isStage)
     heavy = match;

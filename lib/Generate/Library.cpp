@@ -39,6 +39,7 @@ static void inheritFrom(Operation &op, const Operation &family) {
   inherit(op.group, family.group);
   op.fusesBefore |= family.fusesBefore;
   op.fusesAfter |= family.fusesAfter;
+  op.asks.insert(family.asks.begin(), family.asks.end());
   op.definitions.insert(family.definitions.begin(), family.definitions.end());
   op.sections.insert(family.sections.begin(), family.sections.end());
 }

@@ -164,16 +164,16 @@ inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabu
 class Reader {
 public:
   /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
-  /// too.
+  /// too. `without`: an operation that it cannot be.
   Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
-         bool isNamed = false)
+         bool isNamed = false, const Operation *without = nullptr)
       : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex), tokens(tokens),
-        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
+        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed), without(without) {
     correctSpelling();
   }
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
-    std::string text = matrixProductsInWords(descriptionsInWords(withoutExamples(request), library, vocabulary));
+    std::string text = matrixProductsInWords(descriptionsInWords(abbreviationsInWords(withoutExamples(request)), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
@@ -181,6 +181,8 @@ public:
   std::vector<const Operation *> nearest(size_t count) const;
   /// After read() failed: what to try instead, where such requests are known.
   const Operation *recall() const;
+  /// After read() failed: the operation whose constant nobody gave, or null.
+  const Operation *lacking() const { return lackingOne; }
   bool recognized(const Operation *op) const {
     return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
   }
@@ -232,6 +234,7 @@ private:
   void joinRowsAndColumns();
   void readLeadingFilter();
   void readCompared();
+  void readAsked();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
   bool readShapesAndResult(const std::vector<size_t> &open);
@@ -249,6 +252,7 @@ private:
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();
+  llvm::Error checkAsked();
   llvm::Error checkStrangeWords() const;
   llvm::Error checkStages() const;
   llvm::Error checkLimits(const std::set<size_t> &accounted) const;
@@ -275,6 +279,7 @@ private:
   bool showsIntegers; ///< in its examples
   const Operation *recalled;
   bool isNamed;            ///< the recalled operation was recognized by its name, too
+  const Operation *without, *lackingOne = nullptr;
   bool isFinal = false;    ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices
