@@ -14,6 +14,11 @@ void Reader::readAsked() {
         setNumber(wanted.name, tokens[at].values[0], at);
 }
 
+static bool isConstant(StringRef raw) {
+  static const std::set<StringRef> words = {"constant", "scalar", "factor", "same", "number", "value", "given"};
+  return words.count(raw) != 0;
+}
+
 /// "vector add" adds no constant that nobody gave, and "clamp an array" has no bounds; "times a constant" has one,
 /// whose value the program takes from its default.
 llvm::Error Reader::checkAsked() {
@@ -25,13 +30,18 @@ llvm::Error Reader::checkAsked() {
         return true;
     return false;
   };
+  // "scale each row by the reciprocal of its maximum": by what is no constant
+  bool isByOther = false;
+  for (size_t at = 0; at + 2 < tokens.size(); ++at)
+    isByOther |= tokens[at].raw == "by" && (tokens[at + 1].raw == "the" || tokens[at + 1].raw == "its") &&
+                 !isConstant(tokens[at + 2].raw);
   std::vector<const Operation *> parts = {heavy.op};
   for (const auto *stages : {&result.before, &result.after})
     for (const Stage &stage : *stages)
       parts.push_back(stage.operation);
   for (const Operation *op : parts)
     for (const auto &[name, phrases] : op->asks)
-      if (!given[name] && llvm::none_of(phrases, isSaid)) {
+      if (!given[name] && (isByOther || llvm::none_of(phrases, isSaid))) {
         lackingOne = op;
         return refuse("the " + name + " of " + op->name + " is not told");
       }

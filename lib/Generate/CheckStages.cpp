@@ -168,15 +168,19 @@ llvm::Error Reader::checkLimits(const std::set<size_t> &accounted) const {
                                           links.count(tokens[next].raw) && !heavy.span.at.empty() &&
                                           heavy.first() > next && heavy.first() < next + 4)
       return refuse("of which two the " + tokens[span.at.back()].raw + " is meant is not clear");
-  // "row sums divided by column sums": more than one axis
-  std::set<StringRef> axes;
-  for (size_t at = 0; at + 1 < tokens.size() && result.choices.count("axis"); ++at)
-    if ((tokens[at].raw == "row" || tokens[at].raw == "column") &&
-        llvm::is_contained({"sums", "means", "averages", "maxima", "minima", "totals", "norms", "products"},
-                           StringRef(tokens[at + 1].raw)))
-      axes.insert(tokens[at].raw);
-  if (axes.size() > 1)
-    return refuse("what the rows and what the columns have to do with " + heavy.op->name + " is not clear");
+  // "row sums divided by column sums", "the difference of the column means": of more than one axis, or of two
+  static const std::set<StringRef> perAxis = {"sums",  "means",  "averages", "maxima",  "minima",
+                                              "norms", "totals", "products", "medians", "variances"};
+  auto axis = result.choices.find("axis");
+  for (size_t at = 0; at + 1 < tokens.size() && axis != result.choices.end(); ++at) {
+    if ((tokens[at].raw != "row" && tokens[at].raw != "column") || !perAxis.count(tokens[at + 1].raw))
+      continue;
+    size_t link = at - (at > 0 && tokens[at - 1].raw == "the");
+    bool isOfTwo = link > 1 && links.count(tokens[link - 1].raw) && ofTwo.count(tokens[link - 2].raw);
+    if (axis->second != tokens[at].raw || isOfTwo)
+      return refuse("what '" + tokens[at].raw + " " + tokens[at + 1].raw + "' have to do with " + heavy.op->name +
+                    " is not clear");
+  }
   // "the sum of the first 10 elements"
   for (size_t at = 1; at + 2 < tokens.size(); ++at)
     if (tokens[at].raw == "first" && tokens[at - 1].raw == "the" && tokens[at + 1].isNumber() &&

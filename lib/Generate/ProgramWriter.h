@@ -61,8 +61,8 @@ private:
     return rendered.find_first_of("*+/") == std::string::npos ? rendered : "(size_t)" + rendered;
   }
   std::string value(const Buffer &buffer, const std::string &expression) {
-    if (buffer.type == "T" && request.type == "half")
-      return "__float2half((float)(" + expression + "))";
+    if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T")
+      return narrow->fromFloat.str() + "((float)(" + expression + "))";
     return "(" + elementType(buffer) + ")(" + expression + ")";
   }
   std::string head();

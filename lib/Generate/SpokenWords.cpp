@@ -167,7 +167,7 @@ bool SpokenWords::readTail(size_t first) {
   static const Set data = {
       "a",      "an",      "the",       "two",      "of",       "with",    "and",      "by",        "x",
       "array",  "vector",  "matrix",    "float",    "double",   "int",     "half",     "fp32",      "fp64",
-      "fp16",   "single",  "precision", "element",  "unsigned", "row",     "column",   "tensor",    "both",
+      "fp16",   "bf16",    "bfloat16",  "single",  "precision", "element",  "unsigned", "row",     "column",   "tensor",    "both",
       "given",  "large",   "real",      "input",    "my",       "our",     ")",        "-",         "doubles",
       "floats", "ints",    "halves",    "float32",  "float64",  "integer", "integers", "numbers",   "whole",
       "entire", "million", "each",      "size",     "length",   "int32",   "int64",    "data",      "elements",
