@@ -48,7 +48,10 @@ private:
       llvm::consumeError(result.takeError());
     return "";
   }
-  std::string elementType(const Buffer &buffer) { return renderer.cType(buffer.type, Place::Host); }
+  /// Results of bytes are 32-bit integers.
+  std::string elementType(const Buffer &buffer) {
+    return renderer.cType(buffer.type == "T" && buffer.role == Buffer::Role::Out ? "R" : buffer.type, Place::Host);
+  }
   std::string wantType(const Buffer &buffer) {
     return buffer.type == "T" || buffer.type == "A" || buffer.type == "C" ? renderer.computeType(Place::Reference)
                                                                           : buffer.type;

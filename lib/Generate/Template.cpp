@@ -21,11 +21,17 @@ const ShortFloat *optiml::gen::shortFloat(StringRef type) {
 std::string optiml::gen::Renderer::computeType(Place place) const {
   if (place == Place::Reference)
     return isFloating() ? "double" : request.type == "unsigned" ? "unsigned long long" : "long long";
+  if (request.type == "int8")
+    return "int";
   return shortFloat(request.type) ? "float" : request.type == "unsigned" ? "unsigned" : request.type;
 }
 
 std::string Renderer::cType(StringRef type, Place place) const {
-  if (type == "T")
+  if (type == "R" && request.type == "int8")
+    return "int";
+  if ((type == "T" || type == "R") && request.type == "int8")
+    return "signed char";
+  if (type == "T" || type == "R")
     return shortFloat(request.type) ? shortFloat(request.type)->cType.str() : request.type;
   if (type == "C")
     return computeType(place);
@@ -296,7 +302,7 @@ std::string Renderer::filterLines(StringRef text) const {
 llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, unsigned depth) {
   auto [key, rest] = inner.split(' ');
   if (rest.empty()) {
-    if (inner == "T" || inner == "C" || inner == "A")
+    if (inner == "T" || inner == "R" || inner == "C" || inner == "A")
       return cType(inner, place);
     if (inner == "nl")
       return std::string("\n");
