@@ -93,6 +93,7 @@ public:
           nameWords.insert(word);
         }
       }
+      allPhrases.insert(document.phrases.begin(), document.phrases.end());
       for (const std::string &word : vocabulary.words(op.title + " " + op.about))
         if (vocabulary.isTelling(word) && vocabulary.isFiller(word))
           document.described.insert(word);
@@ -134,6 +135,8 @@ public:
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
   /// Whether sizes or constants are named by it.
   bool namesValue(const std::string &word) const { return valueWords.count(word) != 0; }
+  /// Whether it is a phrase that means an operation.
+  bool isName(const std::vector<std::string> &phrase) const { return allPhrases.count(phrase) != 0; }
   const std::set<std::string> &allNames() const { return nameWords; }
   /// Whether the word is part of a phrase that means an operation.
   bool names(const std::string &word) const { return nameWords.count(word) != 0; }
@@ -148,6 +151,7 @@ private:
   };
   std::map<const Operation *, Document> documents;
   std::map<std::string, double> frequency;
+  std::set<std::vector<std::string>> allPhrases;
   std::set<std::string> nameWords, sizeWords, valueWords;
   double count = 0, total = 0;
 };

@@ -122,16 +122,6 @@ llvm::Error Reader::chooseOperations() {
       taken[match.first()] = true;
       continue;
     }
-    // "vector sum c = a + b": said again by the equation
-    size_t next = match.span.at.back() + 1;
-    bool isEquation = match.op->group == "Reductions" && match.span.at.size() == 1 && next + 1 < tokens.size() &&
-                      tokens[next].raw.size() == 1 && tokens[next + 1].raw == "=";
-    if (isEquation && llvm::any_of(matches, [&](const Match &other) {
-          return other.op->isStage && !other.op->operands.empty() && other.first() > next;
-        })) {
-      taken[match.first()] = true;
-      continue;
-    }
     // "Sobel masks"
     if (heavy.op && match.op->name == "mask" && !heavy.op->fusesAfter && heavy.span.at.back() + 1 == match.first()) {
       taken[match.first()] = true;
