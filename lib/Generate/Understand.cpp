@@ -337,6 +337,10 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
 
 /// The type that was named or that examples show, or the first that all parts are offered for.
 llvm::Error Reader::chooseType() {
+  // "int8 x int8 -> int32": both inputs, and the result
+  bool isOfBytes = (type == "int8" && otherType == "int") || (type == "int" && otherType == "int8");
+  if (isOfBytes && llvm::count_if(tokens, [](const Token &token) { return token.raw == "int8"; }) == 2)
+    type = "int8", otherType.clear();
   if (!otherType.empty()) {
     bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) {
       return buffer.role == Buffer::Role::In && buffer.type == "int";
