@@ -229,7 +229,8 @@ llvm::Error Reader::useRecalled() {
   if (match.span.at.empty())
     return refuse("no operation is recognized");
   for (size_t at = 0; at + 1 < tokens.size(); ++at) // "total per customer"
-    if (tokens[at].raw == "per" && tokens[at + 1].values.empty() && tokens[at + 1].text != "row" && tokens[at + 1].text != "column" && !index.mentions(recalled, tokens[at + 1].text))
+    if (tokens[at].raw == "per" && tokens[at + 1].values.empty() && tokens[at + 1].text != "row" &&
+        tokens[at + 1].text != "column" && !index.mentions(recalled, tokens[at + 1].text))
       return refuse("what 'per " + tokens[at + 1].raw + "' has to do with " + recalled->name + " is not clear");
   use(match.span);
   if (!recalled->isStage)

@@ -155,11 +155,11 @@ std::string Writer::results() {
       std::string got = prefixed("got", buffer.name);
       if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T") {
         std::string raw = prefixed("raw", buffer.name);
-        result += "  std::vector<" + narrow->cType.str() + "> " + raw + "(" + wide(buffer.count) + ");\n  CUDA_CHECK(cudaMemcpy(" + raw +
-                  ".data(), " + deviceName(buffer.name) + ", " + raw +
-                  ".size() * sizeof(" + narrow->cType.str() + "), cudaMemcpyDeviceToHost));\n  std::vector<float> " + got + "(" + raw +
-                  ".size());\n  for (size_t i = 0; i < " + raw + ".size(); i++)\n    " + got + "[i] = " + narrow->toFloat.str() + "(" +
-                  raw + "[i]);\n";
+        result += "  std::vector<" + narrow->cType.str() + "> " + raw + "(" + wide(buffer.count) +
+                  ");\n  CUDA_CHECK(cudaMemcpy(" + raw + ".data(), " + deviceName(buffer.name) + ", " + raw +
+                  ".size() * sizeof(" + narrow->cType.str() + "), cudaMemcpyDeviceToHost));\n  std::vector<float> " +
+                  got + "(" + raw + ".size());\n  for (size_t i = 0; i < " + raw + ".size(); i++)\n    " + got +
+                  "[i] = " + narrow->toFloat.str() + "(" + raw + "[i]);\n";
         continue;
       }
       result += "  std::vector<" + elementType(buffer) + "> " + got + "(" + wide(buffer.count) +

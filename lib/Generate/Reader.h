@@ -169,15 +169,17 @@ class Reader {
 public:
   /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
   /// too. `without`: an operation that it cannot be.
-  Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
-         bool isNamed = false, const Operation *without = nullptr)
-      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex), tokens(tokens),
-        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed), without(without) {
+  Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary,
+         const Operation *recalled = nullptr, bool isNamed = false, const Operation *without = nullptr)
+      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
+        tokens(tokens), used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled),
+        isNamed(isNamed), without(without) {
     correctSpelling();
   }
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
-    std::string text = matrixProductsInWords(descriptionsInWords(abbreviationsInWords(withoutExamples(request)), library, vocabulary));
+    std::string text =
+        matrixProductsInWords(descriptionsInWords(abbreviationsInWords(withoutExamples(request)), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 

@@ -12,8 +12,9 @@ using llvm::StringRef;
 
 const ShortFloat *optiml::gen::shortFloat(StringRef type) {
   // eps is twice the error of rounding once.
-  static const ShortFloat all[] = {{"half", "__half", "cuda_fp16.h", "__half2float", "__float2half", "1e-3"},
-                                   {"bfloat16", "__nv_bfloat16", "cuda_bf16.h", "__bfloat162float", "__float2bfloat16", "4e-3"}};
+  static const ShortFloat all[] = {
+      {"half", "__half", "cuda_fp16.h", "__half2float", "__float2half", "1e-3"},
+      {"bfloat16", "__nv_bfloat16", "cuda_bf16.h", "__bfloat162float", "__float2bfloat16", "4e-3"}};
   const ShortFloat *found = llvm::find_if(all, [&](const ShortFloat &one) { return one.type == type; });
   return found == std::end(all) ? nullptr : found;
 }

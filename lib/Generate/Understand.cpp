@@ -158,10 +158,13 @@ llvm::Error Reader::chooseOperations() {
     }
     // "softmax of every row, then sum of each row": a step of its own
     size_t lead = match.first() - (match.first() > 0 && tokens[match.first() - 1].raw == "the");
-    bool isNext = heavy.op && !match.op->isStage && match.op != heavy.op && lead > 0 && tokens[lead - 1].raw == "then" &&
-                  !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), match.first()) &&
-                  !heavy.span.at.empty() && heavy.span.at.back() < match.first();
-    if (heavy.op && !areTwo && !isApplied && !isNext && !(match.op->isStage && isStep(match))) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    bool isNext = heavy.op && !match.op->isStage && match.op != heavy.op && lead > 0 &&
+                  tokens[lead - 1].raw == "then" &&
+                  !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), match.first()) && !heavy.span.at.empty() &&
+                  heavy.span.at.back() < match.first();
+    if (heavy.op && !areTwo && !isApplied && !isNext &&
+        !(match.op->isStage &&
+          isStep(match))) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
@@ -217,8 +220,10 @@ bool Reader::describesNext(const Match &match, const Match &next) const {
     ++begin;
   if (next.first() != begin)
     return false;
-  return match.op->isStage ? functions.count(match.op->name) && (next.op->isStage || (match.op->name != "exp" && match.op->name != "log")) : match.op->fusesBefore &&
-                             (match.op->group == "Reductions" || match.op->definitions.count("suffix"));
+  return match.op->isStage
+             ? functions.count(match.op->name) &&
+                   (next.op->isStage || (match.op->name != "exp" && match.op->name != "log"))
+             : match.op->fusesBefore && (match.op->group == "Reductions" || match.op->definitions.count("suffix"));
 }
 
 /// "sum of the exponentials of an array" names the sum by "sum" alone, not by "sum array" around the exponentials.
