@@ -10,6 +10,9 @@ namespace optiml::gen {
 /// `text` without examples with their inputs and outputs.
 std::string withoutExamples(llvm::StringRef text);
 
+/// Abbreviations that are written in capitals ("LN", "GAP"), in full.
+std::string abbreviationsInWords(llvm::StringRef text);
+
 /// Whether the request has examples with lists of numbers, all of them integers.
 bool examplesAreIntegers(llvm::StringRef text);
 

@@ -26,7 +26,7 @@ void Reader::readSingleRow() {
     return llvm::any_of(tokens, [&](const Token &token) { return llvm::is_contained(words, StringRef(token.raw)); });
   };
   bool isVector = says({"vector", "array", "list"}) && !says({"each", "every", "per", "row", "rows"});
-  if (axis == result.choices.end() && isVector && given["cols"] && !given["rows"] && result.sizes.count("rows") &&
+  if (axis == result.choices.end() && isVector && !given["rows"] && result.sizes.count("rows") &&
       llvm::is_contained(heavy.op->always, "row"))
     result.sizes["rows"] = 1; // "the top 10 of a vector"
   // "standardize 1M floats": all of them together

@@ -14,7 +14,7 @@ using namespace optiml::gen;
 static bool asksForStage(const Token &token) {
   static const std::set<StringRef> others = {"signed", "masks", "masked"};
   StringRef raw = token.raw;
-  return !others.count(raw) && raw.size() > 4 &&
+  return !others.count(raw) && raw.size() > 3 &&
          (raw.ends_with("s") || raw.ends_with("ed") || raw == "maxima" || raw == "minima") && raw != token.text &&
          !raw.ends_with("ss");
 }
@@ -101,18 +101,24 @@ llvm::Error Reader::checkStages() const {
     bool isExplained = explainsAgain(0, at); // "GLU: the first times the sigmoid of the second"
     bool asks = (isInfix(at) && !isExplained) || (isOf && !isMentioned(tokens[at].text) && asksFor(tokens[at].text)) ||
                 (asksForStage(tokens[at]) && asksFor(tokens[at].text));
-    if (accounted.count(at) || !asks || isLabel(at) || depthAt(at))
+    // "of the row sums"
+    static const std::set<StringRef> between = {"the", "all", "their", "row", "column", "rows", "columns"};
+    size_t link = at;
+    while (link > 0 && between.count(tokens[link - 1].raw))
+      --link;
+    bool isOperand = link > 1 && tokens[link - 1].raw == "of";
+    bool isOfName = isOperand && llvm::is_contained(heavy.span.at, link - 2); // "softmax of the sums"
+    bool isAccounted =
+        accounted.count(at) &&
+        !(recalled && isOfName && tokens[at].raw.back() == 's'); // recalled are all words that are known for it
+    if (isAccounted || !asks || isLabel(at) || depthAt(at))
       continue;
     // "coverage differences", "finite differences", "thresholds": what the numbers are, or how the operation is called
     bool isOfData = at > 0 && tokens[at - 1].values.empty() && tokens[at - 1].raw.size() > 3 &&
                     !vocabulary.isFiller(tokens[at - 1].text) && !index.names(tokens[at - 1].text);
-    bool isOperand =
-        at > 0 && (tokens[at - 1].raw == "of" || (at > 1 && tokens[at - 1].raw == "the" && tokens[at - 2].raw == "of"));
     bool isInTitle = !isOperand && llvm::is_contained(vocabulary.words(heavy.op->title), tokens[at].text);
-    bool isOfName = isOperand && llvm::is_contained(heavy.span.at,
-                                                    at - (tokens[at - 1].raw == "of" ? 2 : 3)); // "softmax of the sums"
     if ((vocabulary.isData(tokens[at].raw) && !isOfName) || isOfData || isInTitle ||
-        (isKnownFor(tokens[at].text) && !isInfix(at)))
+        (isKnownFor(tokens[at].text) && !isInfix(at) && !isOfName))
       continue;
     return refuse("what '" + tokens[at].raw + "' has to do with " + heavy.op->name + " is not clear");
   }
@@ -153,6 +159,27 @@ llvm::Error Reader::checkLimits(const std::set<size_t> &accounted) const {
     if (tokens[at].raw == "different" && tokens[at - 1].raw == "a" && !accounted.count(at) &&
         !isMentioned(tokens[at].text))
       return refuse("what is different for each is not offered by " + heavy.op->name);
+  }
+  // "relu of the difference of the row sums": of what is made, and there is one of it
+  static const std::set<StringRef> ofTwo = {"difference", "product", "sum", "quotient", "ratio"};
+  static const std::set<StringRef> links = {"of", "between"};
+  for (const Span &span : stageSpans)
+    if (size_t next = span.at.back() + 1; ofTwo.count(tokens[span.at.back()].raw) && next < tokens.size() &&
+                                          links.count(tokens[next].raw) && !heavy.span.at.empty() &&
+                                          heavy.first() > next && heavy.first() < next + 4)
+      return refuse("of which two the " + tokens[span.at.back()].raw + " is meant is not clear");
+  // "row sums divided by column sums", "the difference of the column means": of more than one axis, or of two
+  static const std::set<StringRef> perAxis = {"sums",  "means",  "averages", "maxima",  "minima",
+                                              "norms", "totals", "products", "medians", "variances"};
+  auto axis = result.choices.find("axis");
+  for (size_t at = 0; at + 1 < tokens.size() && axis != result.choices.end(); ++at) {
+    if ((tokens[at].raw != "row" && tokens[at].raw != "column") || !perAxis.count(tokens[at + 1].raw))
+      continue;
+    size_t link = at - (at > 0 && tokens[at - 1].raw == "the");
+    bool isOfTwo = link > 1 && links.count(tokens[link - 1].raw) && ofTwo.count(tokens[link - 2].raw);
+    if (axis->second != tokens[at].raw || isOfTwo)
+      return refuse("what '" + tokens[at].raw + " " + tokens[at + 1].raw + "' have to do with " + heavy.op->name +
+                    " is not clear");
   }
   // "the sum of the first 10 elements"
   for (size_t at = 1; at + 2 < tokens.size(); ++at)

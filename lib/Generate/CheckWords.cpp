@@ -361,7 +361,8 @@ llvm::Error Reader::checkStrangeWords() const {
     isAim |= tokens[at].raw == "so" && tokens[at + 1].raw == "that";
   for (const Stage &stage : result.before)
     for (const Real &real : stage.operation->reals)
-      if (auto said = given.find(real.name); isAim && stage.operation->name == "scale" && (said == given.end() || !said->second))
+      if (isAim && stage.operation->name == "scale" &&
+          (!heavy.op->says.empty() || !given.count(real.name) || !given.at(real.name)))
         return refuse("by what to scale is not clear");
   // "equal to their index"
   for (size_t at = 0; at + 2 < tokens.size(); ++at)

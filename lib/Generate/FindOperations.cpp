@@ -9,6 +9,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include <bitset>
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -89,32 +90,33 @@ std::vector<Match> Reader::allMatches() const {
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
   llvm::StringSet<> words; // of the request: most phrases have others
+  std::bitset<1024> shapes; // of the words: cheaper to look up, and most words have none of them
+  auto shape = [](const std::string &word) {
+    return word.empty() ? size_t(0) : (size_t(word[0]) * 37 + size_t(word.back()) * 11 + word.size()) % 1024;
+  };
   for (const Token &token : tokens)
     for (const std::string &word :
          {token.text, token.raw, token.spelled ? std::to_string(int64_t(token.values[0])) : token.raw})
-      words.insert(word);
+      words.insert(word), shapes.set(shape(word));
   auto mayMatch = [&](const std::vector<std::string> &phrase) {
-    return llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
-  };
-  auto isName = [&](const std::vector<std::string> &phrase) {
-    return llvm::any_of(library.operations(), [&](const Operation &op) {
-      return !op.isFamily && !op.isSnippet && llvm::is_contained(index.phrases(&op), phrase);
+    return llvm::all_of(phrase, [&](const std::string &word) {
+      return word == "#" || (shapes[shape(word)] && words.contains(word));
     });
   };
   for (const Operation &op : library.operations()) {
-    if (op.isFamily || op.isSnippet)
+    if (op.isFamily || op.isSnippet || &op == without)
       continue;
     auto forbids = [&](const std::vector<std::string> &phrase) {
       for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
-          bool isData = isName(phrase) && isDataName(op, *span); // "the attention scores"
+          bool isData = index.isName(phrase) && isDataName(op, *span); // "the attention scores"
           if (!isData && (op.isStage || llvm::none_of(span->at, [&](size_t word) { return ofStage[word]; })))
             return true;
         }
       return false;
     };
     auto isSaid = [&](const std::vector<std::string> &phrase) {
-      for (size_t at = 0; at < tokens.size(); ++at)
+      for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (matchPhrase(tokens, at, phrase, 0, none))
           return true;
       return false;
@@ -226,6 +228,10 @@ llvm::Error Reader::useRecalled() {
         return refuse("no operation is recognized");
   if (match.span.at.empty())
     return refuse("no operation is recognized");
+  for (size_t at = 0; at + 1 < tokens.size(); ++at) // "total per customer"
+    if (tokens[at].raw == "per" && tokens[at + 1].values.empty() && tokens[at + 1].text != "row" &&
+        tokens[at + 1].text != "column" && !index.mentions(recalled, tokens[at + 1].text))
+      return refuse("what 'per " + tokens[at + 1].raw + "' has to do with " + recalled->name + " is not clear");
   use(match.span);
   if (!recalled->isStage)
     heavy = match;

@@ -39,6 +39,7 @@ static void inheritFrom(Operation &op, const Operation &family) {
   inherit(op.group, family.group);
   op.fusesBefore |= family.fusesBefore;
   op.fusesAfter |= family.fusesAfter;
+  op.asks.insert(family.asks.begin(), family.asks.end());
   op.definitions.insert(family.definitions.begin(), family.definitions.end());
   op.sections.insert(family.sections.begin(), family.sections.end());
 }
@@ -80,6 +81,9 @@ llvm::Error Library::finish() {
       return makeError("operation {0} (line {1}): there is no family '{2}'", op.name, op.line, like->second);
     inheritFrom(op, *family);
   }
+  for (Operation &op : entries) // what is offered for one type of 16 bits is offered for the other
+    if (auto half = llvm::find(op.types, "half"); half != op.types.end())
+      op.types.insert(half + 1, "bfloat16");
   for (const Operation &op : entries) {
     if (op.isSnippet || op.isFamily)
       continue;

@@ -145,6 +145,8 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
       op.means.push_back(list(way, ";"));
   else if (first == "needs")
     op.needs = list(value, ",");
+  else if (first == "asks")
+    op.asks[rest.str()] = list(value, ",");
   else if (first == "size")
     return parseSize(rest, value, op);
   else if (first == "real")

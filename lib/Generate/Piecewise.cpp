@@ -90,7 +90,7 @@ private:
   /// A type is kept: "where the double exceeds 0.25".
   bool noun(const Set &nouns) {
     static const Set types = {"int",     "ints", "float", "floats",  "double",
-                              "doubles", "half", "halfs", "integer", "integers"};
+                              "doubles", "half", "halfs", "bf16", "bfloat16", "integer", "integers"};
     if (types.count(raw()))
       kept.push_back({words[at].begin, words[at].end});
     return takeAny(nouns);

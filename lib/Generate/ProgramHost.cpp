@@ -153,13 +153,13 @@ std::string Writer::results() {
   for (const Buffer &buffer : op.buffers)
     if (buffer.role == Role::Out || buffer.role == Role::InOut) {
       std::string got = prefixed("got", buffer.name);
-      if (buffer.type == "T" && request.type == "half") {
+      if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T") {
         std::string raw = prefixed("raw", buffer.name);
-        result += "  std::vector<__half> " + raw + "(" + wide(buffer.count) + ");\n  CUDA_CHECK(cudaMemcpy(" + raw +
-                  ".data(), " + deviceName(buffer.name) + ", " + raw +
-                  ".size() * sizeof(__half), cudaMemcpyDeviceToHost));\n  std::vector<float> " + got + "(" + raw +
-                  ".size());\n  for (size_t i = 0; i < " + raw + ".size(); i++)\n    " + got + "[i] = __half2float(" +
-                  raw + "[i]);\n";
+        result += "  std::vector<" + narrow->cType.str() + "> " + raw + "(" + wide(buffer.count) +
+                  ");\n  CUDA_CHECK(cudaMemcpy(" + raw + ".data(), " + deviceName(buffer.name) + ", " + raw +
+                  ".size() * sizeof(" + narrow->cType.str() + "), cudaMemcpyDeviceToHost));\n  std::vector<float> " +
+                  got + "(" + raw + ".size());\n  for (size_t i = 0; i < " + raw + ".size(); i++)\n    " + got +
+                  "[i] = " + narrow->toFloat.str() + "(" + raw + "[i]);\n";
         continue;
       }
       result += "  std::vector<" + elementType(buffer) + "> " + got + "(" + wide(buffer.count) +
@@ -194,9 +194,9 @@ std::string Writer::check(StringRef verdict) {
     add(want);
     if (buffer.role == Role::Out)
       result += "  std::vector<" + wantType(buffer) + "> " + want + "(" + wide(buffer.count) + ");\n";
-    else if (buffer.type == "T" && request.type == "half")
+    else if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T")
       result += "  std::vector<double> " + want + "(" + buffer.name + ".size());\n  for (size_t i = 0; i < " + want +
-                ".size(); i++)\n    " + want + "[i] = __half2float(" + buffer.name + "[i]);\n";
+                ".size(); i++)\n    " + want + "[i] = " + narrow->toFloat.str() + "(" + buffer.name + "[i]);\n";
     else
       result += "  std::vector<" + wantType(buffer) + "> " + want + "(" + buffer.name + ".begin(), " + buffer.name +
                 ".end());\n";
@@ -208,7 +208,8 @@ std::string Writer::check(StringRef verdict) {
   }
   result += "  " + wrapLines("reference(" + call + ");", 12) + "\n";
   std::string tolerance = text(op.tolerance.empty() ? "16 * eps" : op.tolerance, Place::Host);
-  const char *eps = request.type == "half" ? "1e-3" : request.type == "double" ? "DBL_EPSILON" : "FLT_EPSILON";
+  const ShortFloat *narrow = shortFloat(request.type);
+  std::string eps = narrow ? narrow->eps.str() : request.type == "double" ? "DBL_EPSILON" : "FLT_EPSILON";
   if (StringRef(compare).contains("tolerance"))
     result += std::string("  const double eps = ") + eps + ", tolerance = " + tolerance + ";\n";
   result += "  size_t wrong = 0;\n" + compare;

@@ -79,8 +79,8 @@ std::string Writer::head() {
     result += " " + std::to_string(request.sizes.at(size.name));
   result += "\n#include <algorithm>\n#include <cfloat>\n#include <climits>\n#include <cmath>\n#include <cstdio>\n#include "
             "<cstdlib>\n#include <vector>\n";
-  if (request.type == "half")
-    result += "#include <cuda_fp16.h>\n";
+  if (const ShortFloat *narrow = shortFloat(request.type))
+    result += "#include <" + narrow->header.str() + ">\n";
   return result + "\n" + checkMacro + "\n";
 }
 

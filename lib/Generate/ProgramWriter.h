@@ -48,7 +48,10 @@ private:
       llvm::consumeError(result.takeError());
     return "";
   }
-  std::string elementType(const Buffer &buffer) { return renderer.cType(buffer.type, Place::Host); }
+  /// Results of bytes are 32-bit integers.
+  std::string elementType(const Buffer &buffer) {
+    return renderer.cType(buffer.type == "T" && buffer.role == Buffer::Role::Out ? "R" : buffer.type, Place::Host);
+  }
   std::string wantType(const Buffer &buffer) {
     return buffer.type == "T" || buffer.type == "A" || buffer.type == "C" ? renderer.computeType(Place::Reference)
                                                                           : buffer.type;
@@ -61,8 +64,8 @@ private:
     return rendered.find_first_of("*+/") == std::string::npos ? rendered : "(size_t)" + rendered;
   }
   std::string value(const Buffer &buffer, const std::string &expression) {
-    if (buffer.type == "T" && request.type == "half")
-      return "__float2half((float)(" + expression + "))";
+    if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T")
+      return narrow->fromFloat.str() + "((float)(" + expression + "))";
     return "(" + elementType(buffer) + ")(" + expression + ")";
   }
   std::string head();

@@ -43,9 +43,12 @@ llvm::Error Reader::findType() {
          (word == "half" && (other || (ofHalf.count(after) && !isOfShape)))))
       continue;
     bool accumulates = after.starts_with("accum") || (at > 1 && StringRef(tokens[at - 2].raw).starts_with("accum"));
-    if (accumulates && best != "int") {
+    // "int8 with int32 accumulation", "int8 inputs, int32 output"
+    static const std::set<StringRef> results = {"output", "outputs", "result", "results"};
+    bool isResult = type == "int8" && best == "int" && (accumulates || results.count(after));
+    if (isResult || (accumulates && best != "int")) {
       use(span);
-      if (after.starts_with("accum"))
+      if (after.starts_with("accum") || results.count(after))
         used[next] = true;
       continue;
     }

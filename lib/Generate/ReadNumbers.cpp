@@ -347,6 +347,7 @@ llvm::Error Reader::assignNumbers() {
            (at > 1 && tokens[at - 1].raw == "=" && about[word - 1] == tokens[at - 2].text)))
         used[at] = true;
   readCompared();
+  readAsked();
   for (bool spelled : {false, true}) // "the two closest among 1000 points"
     for (size_t at = 0; at < tokens.size(); ++at)
       if (tokens[at].isNumber() && !used[at] && tokens[at].spelled == spelled) {

@@ -93,6 +93,7 @@ public:
           nameWords.insert(word);
         }
       }
+      allPhrases.insert(document.phrases.begin(), document.phrases.end());
       for (const std::string &word : vocabulary.words(op.title + " " + op.about))
         if (vocabulary.isTelling(word) && vocabulary.isFiller(word))
           document.described.insert(word);
@@ -134,6 +135,8 @@ public:
   bool isKnown(const std::string &word) const { return frequency.count(word) || sizeWords.count(word); }
   /// Whether sizes or constants are named by it.
   bool namesValue(const std::string &word) const { return valueWords.count(word) != 0; }
+  /// Whether it is a phrase that means an operation.
+  bool isName(const std::vector<std::string> &phrase) const { return allPhrases.count(phrase) != 0; }
   const std::set<std::string> &allNames() const { return nameWords; }
   /// Whether the word is part of a phrase that means an operation.
   bool names(const std::string &word) const { return nameWords.count(word) != 0; }
@@ -148,6 +151,7 @@ private:
   };
   std::map<const Operation *, Document> documents;
   std::map<std::string, double> frequency;
+  std::set<std::vector<std::string>> allPhrases;
   std::set<std::string> nameWords, sizeWords, valueWords;
   double count = 0, total = 0;
 };
@@ -164,16 +168,18 @@ inline std::shared_ptr<const Index> indexOf(const Library &library, const Vocabu
 class Reader {
 public:
   /// `recalled`: the operation that it must be (Recall.h); null where its phrases tell. `isNamed`: these were found,
-  /// too.
-  Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary, const Operation *recalled = nullptr,
-         bool isNamed = false)
-      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex), tokens(tokens),
-        used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled), isNamed(isNamed) {
+  /// too. `without`: an operation that it cannot be.
+  Reader(StringRef request, const std::vector<Token> &tokens, const Library &library, const Vocabulary &vocabulary,
+         const Operation *recalled = nullptr, bool isNamed = false, const Operation *without = nullptr)
+      : library(library), vocabulary(vocabulary), ownIndex(indexOf(library, vocabulary)), index(*ownIndex),
+        tokens(tokens), used(tokens.size(), false), showsIntegers(examplesAreIntegers(request)), recalled(recalled),
+        isNamed(isNamed), without(without) {
     correctSpelling();
   }
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
-    std::string text = matrixProductsInWords(descriptionsInWords(withoutExamples(request), library, vocabulary));
+    std::string text =
+        matrixProductsInWords(descriptionsInWords(abbreviationsInWords(withoutExamples(request)), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
@@ -181,6 +187,8 @@ public:
   std::vector<const Operation *> nearest(size_t count) const;
   /// After read() failed: what to try instead, where such requests are known.
   const Operation *recall() const;
+  /// After read() failed: the operation whose constant nobody gave, or null.
+  const Operation *lacking() const { return lackingOne; }
   bool recognized(const Operation *op) const {
     return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
   }
@@ -232,6 +240,7 @@ private:
   void joinRowsAndColumns();
   void readLeadingFilter();
   void readCompared();
+  void readAsked();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
   bool readShapesAndResult(const std::vector<size_t> &open);
@@ -249,6 +258,7 @@ private:
   bool setNumber(const std::string &name, double value, size_t at);
   llvm::Error checkSizes();
   llvm::Error checkWords();
+  llvm::Error checkAsked();
   llvm::Error checkStrangeWords() const;
   llvm::Error checkStages() const;
   llvm::Error checkLimits(const std::set<size_t> &accounted) const;
@@ -275,6 +285,7 @@ private:
   bool showsIntegers; ///< in its examples
   const Operation *recalled;
   bool isNamed;            ///< the recalled operation was recognized by its name, too
+  const Operation *without, *lackingOne = nullptr;
   bool isFinal = false;    ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices

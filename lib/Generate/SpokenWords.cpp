@@ -165,14 +165,14 @@ bool SpokenWords::bareTail() {
 /// The words that say what the data are, from `first` on; what led to them is kept, too.
 bool SpokenWords::readTail(size_t first) {
   static const Set data = {
-      "a",      "an",      "the",       "two",      "of",       "with",    "and",      "by",        "x",
-      "array",  "vector",  "matrix",    "float",    "double",   "int",     "half",     "fp32",      "fp64",
-      "fp16",   "single",  "precision", "element",  "unsigned", "row",     "column",   "tensor",    "both",
-      "given",  "large",   "real",      "input",    "my",       "our",     ")",        "-",         "doubles",
-      "floats", "ints",    "halves",    "float32",  "float64",  "integer", "integers", "numbers",   "whole",
-      "entire", "million", "each",      "size",     "length",   "int32",   "int64",    "data",      "elements",
-      "image",  "signal",  "list",      "sequence", "batch",    "one",     "shape",    "dimension", "m",
-      "n",      "*",       "/",         ",",        "k",        "thousand"};
+      "a",         "an",       "the",      "two",     "of",        "with",     "and",      "by",      "x",
+      "array",     "vector",   "matrix",   "float",   "double",    "int",      "half",     "fp32",    "fp64",
+      "fp16",      "bf16",     "bfloat16", "single",  "precision", "element",  "unsigned", "row",     "column",
+      "tensor",    "both",     "given",    "large",   "real",      "input",    "my",       "our",     ")",
+      "-",         "doubles",  "floats",   "ints",    "halves",    "float32",  "float64",  "integer", "integers",
+      "numbers",   "whole",    "entire",   "million", "each",      "size",     "length",   "int32",   "int64",
+      "data",      "elements", "image",    "signal",  "list",      "sequence", "batch",    "one",     "shape",
+      "dimension", "m",        "n",        "*",       "/",         ",",        "k",        "thousand"};
   size_t before = at, last = at;
   at = first;
   bool saysData = false;

@@ -10,15 +10,30 @@ using namespace optiml;
 using namespace optiml::gen;
 using llvm::StringRef;
 
+const ShortFloat *optiml::gen::shortFloat(StringRef type) {
+  // eps is twice the error of rounding once.
+  static const ShortFloat all[] = {
+      {"half", "__half", "cuda_fp16.h", "__half2float", "__float2half", "1e-3"},
+      {"bfloat16", "__nv_bfloat16", "cuda_bf16.h", "__bfloat162float", "__float2bfloat16", "4e-3"}};
+  const ShortFloat *found = llvm::find_if(all, [&](const ShortFloat &one) { return one.type == type; });
+  return found == std::end(all) ? nullptr : found;
+}
+
 std::string optiml::gen::Renderer::computeType(Place place) const {
   if (place == Place::Reference)
     return isFloating() ? "double" : request.type == "unsigned" ? "unsigned long long" : "long long";
-  return request.type == "half" ? "float" : request.type == "unsigned" ? "unsigned" : request.type;
+  if (request.type == "int8")
+    return "int";
+  return shortFloat(request.type) ? "float" : request.type == "unsigned" ? "unsigned" : request.type;
 }
 
 std::string Renderer::cType(StringRef type, Place place) const {
-  if (type == "T")
-    return request.type == "half" ? "__half" : request.type;
+  if (type == "R" && request.type == "int8")
+    return "int";
+  if ((type == "T" || type == "R") && request.type == "int8")
+    return "signed char";
+  if (type == "T" || type == "R")
+    return shortFloat(request.type) ? shortFloat(request.type)->cType.str() : request.type;
   if (type == "C")
     return computeType(place);
   if (type == "A") {
@@ -166,8 +181,8 @@ std::string Renderer::load(StringRef array, StringRef index, Place place) const 
       buffer = &b;
   std::string type = buffer ? buffer->type : "T";
   bool out = buffer && buffer->role == Buffer::Role::Out && place == Place::Reference;
-  if (type == "T" && request.type == "half" && !out)
-    return "__half2float(" + element + ")";
+  if (const ShortFloat *narrow = shortFloat(request.type); narrow && type == "T" && !out)
+    return narrow->toFloat.str() + "(" + element + ")";
   if (place == Place::Reference && !out && (type == "T" || type == "A"))
     return "(" + computeType(place) + ")" + element;
   return element;
@@ -288,7 +303,7 @@ std::string Renderer::filterLines(StringRef text) const {
 llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, unsigned depth) {
   auto [key, rest] = inner.split(' ');
   if (rest.empty()) {
-    if (inner == "T" || inner == "C" || inner == "A")
+    if (inner == "T" || inner == "R" || inner == "C" || inner == "A")
       return cType(inner, place);
     if (inner == "nl")
       return std::string("\n");
@@ -341,10 +356,11 @@ llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, 
         key == "put" ? value.str() : chain(after, value.str(), index, place, depth);
     if (!final || key == "finish")
       return final;
-    bool half = request.type == "half" && place != Place::Reference;
+    const ShortFloat *narrow = place == Place::Reference ? nullptr : shortFloat(request.type);
     for (const Buffer &b : request.operation->buffers)
-      half &= b.name != array || b.type == "T";
-    return (array + "[" + index + "] = ").str() + (half ? "__float2half(" + *final + ")" : *final);
+      if (b.name == array && b.type != "T")
+        narrow = nullptr;
+    return (array + "[" + index + "] = ").str() + (narrow ? narrow->fromFloat.str() + "(" + *final + ")" : *final);
   }
   return makeError("operation {0}: nothing is known of ${{{1}}", request.operation->name, inner);
 }

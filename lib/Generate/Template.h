@@ -6,6 +6,15 @@
 
 namespace optiml::gen {
 
+/// A floating-point type of 16 bits, which is computed in float.
+struct ShortFloat {
+  llvm::StringRef type, cType, header, toFloat, fromFloat, eps;
+};
+
+/// Null where `type` is none.
+const ShortFloat *shortFloat(llvm::StringRef type);
+
+
 /// Where a text stands: in a kernel, in the double-precision reference, or in main.
 enum class Place { Device, Reference, Host };
 
@@ -29,7 +38,7 @@ public:
   std::string computeType(Place place) const;
   /// T and A as C types.
   std::string cType(llvm::StringRef type, Place place) const;
-  bool isFloating() const { return request.type == "float" || request.type == "double" || request.type == "half"; }
+  bool isFloating() const { return request.type == "float" || request.type == "double" || shortFloat(request.type); }
 
 private:
   struct NamedStage {

@@ -156,7 +156,15 @@ llvm::Error Reader::chooseOperations() {
       }
       isApplied = hasOf && !ends && !heavy.span.at.empty();
     }
-    if (heavy.op && !areTwo && !isApplied && !(match.op->isStage && isStep(match))) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
+    // "softmax of every row, then sum of each row": a step of its own
+    size_t lead = match.first() - (match.first() > 0 && tokens[match.first() - 1].raw == "the");
+    bool isNext = heavy.op && !match.op->isStage && match.op != heavy.op && lead > 0 &&
+                  tokens[lead - 1].raw == "then" &&
+                  !explainsAgain(heavy.span.at.empty() ? 0 : heavy.first(), match.first()) && !heavy.span.at.empty() &&
+                  heavy.span.at.back() < match.first();
+    if (heavy.op && !areTwo && !isApplied && !isNext &&
+        !(match.op->isStage &&
+          isStep(match))) // words that its own description has: "softmax: subtract the maximum, exponentiate, …"
       elaborates |= llvm::all_of(match.span.at,
                                  [&](size_t at) {
                                    return index.mentions(heavy.op, tokens[at].text) ||
@@ -206,13 +214,16 @@ llvm::Error Reader::chooseOperations() {
 /// "maximum absolute difference": the maximum of the absolute value of the difference.
 bool Reader::describesNext(const Match &match, const Match &next) const {
   static const std::set<StringRef> articles = {"the", "all", "their", "its"}; // "sum the exponentials"
+  static const std::set<StringRef> functions = {"abs", "square", "log", "exp", "sqrt"}; // "log sigmoid"
   size_t begin = match.span.at.back() + 1;
   while (begin < next.first() && articles.count(tokens[begin].raw))
     ++begin;
   if (next.first() != begin)
     return false;
-  return match.op->isStage ? match.op->name == "abs" || match.op->name == "square" : match.op->fusesBefore &&
-                             (match.op->group == "Reductions" || match.op->definitions.count("suffix"));
+  return match.op->isStage
+             ? functions.count(match.op->name) &&
+                   (next.op->isStage || (match.op->name != "exp" && match.op->name != "log"))
+             : match.op->fusesBefore && (match.op->group == "Reductions" || match.op->definitions.count("suffix"));
 }
 
 /// "sum of the exponentials of an array" names the sum by "sum" alone, not by "sum array" around the exponentials.
@@ -331,6 +342,10 @@ llvm::Error Reader::orderStages(std::vector<Match> parts) {
 
 /// The type that was named or that examples show, or the first that all parts are offered for.
 llvm::Error Reader::chooseType() {
+  // "int8 x int8 -> int32": both inputs, and the result
+  bool isOfBytes = (type == "int8" && otherType == "int") || (type == "int" && otherType == "int8");
+  if (isOfBytes && llvm::count_if(tokens, [](const Token &token) { return token.raw == "int8"; }) == 2)
+    type = "int8", otherType.clear();
   if (!otherType.empty()) {
     bool hasIndices = llvm::any_of(heavy.op->buffers, [](const Buffer &buffer) {
       return buffer.role == Buffer::Role::In && buffer.type == "int";
@@ -395,6 +410,8 @@ llvm::Expected<Understood> Reader::read() {
     return std::move(error);
   if (llvm::Error error = assignNumbers())
     return std::move(error);
+  if (llvm::Error error = checkAsked())
+    return std::move(error);
   if (llvm::Error error = checkWords())
     return std::move(error);
   return std::move(result);
@@ -407,12 +424,22 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
   std::vector<Token> tokens = Reader::tokensOf(request, library, vocabulary);
   Reader reader(request, tokens, library, vocabulary);
   llvm::Expected<Understood> result = reader.read();
-  if (std::string rows = groupsAsRows(request); !result && rows != request)
+  if (std::string rows = groupsAsRows(request); !result && rows != request) {
     if (llvm::Expected<Understood> other = Reader(rows, Reader::tokensOf(rows, library, vocabulary), library, vocabulary).read()) {
       llvm::consumeError(result.takeError());
       return other;
     } else
       llvm::consumeError(other.takeError());
+  }
+  // "vector add 1M float" is no addition of a constant that nobody gave.
+  if (const Operation *lacking = result ? nullptr : reader.lacking()) {
+    llvm::Expected<Understood> other = Reader(request, tokens, library, vocabulary, nullptr, false, lacking).read();
+    if (other) {
+      llvm::consumeError(result.takeError());
+      return other;
+    }
+    llvm::consumeError(other.takeError());
+  }
   const Operation *recalled = result ? nullptr : reader.recall();
   if (!recalled)
     return result;

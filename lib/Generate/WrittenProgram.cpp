@@ -65,6 +65,7 @@ static const std::set<StringRef> &allowedHeaders() {
                                               "cooperative_groups/reduce.h",
                                               "cuda_bf16.h",
                                               "cuda_fp16.h",
+                                              "cuda_bf16.h",
                                               "cuda_runtime.h",
                                               "device_launch_parameters.h",
                                               "math_constants.h",

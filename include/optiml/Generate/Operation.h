@@ -79,6 +79,8 @@ struct Operation {
   std::vector<std::string> notWith; ///< words that mean another thing than this one
   std::vector<std::vector<std::string>> means; ///< what it does, step by step: says it without its name
   std::vector<std::string> needs;   ///< phrases of which one must be said; empty: none
+  /// Constants and sizes without a usual value: the request gives it or says one of these phrases ("a constant").
+  std::map<std::string, std::vector<std::string>> asks;
   bool fusesBefore = false, fusesAfter = false;
   std::string columnIndex, columnCount; ///< where a fused per-column operand is read
   std::string tolerance;                ///< C expression over eps and the sizes
