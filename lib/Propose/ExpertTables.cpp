@@ -74,6 +74,10 @@ static const ExpertRule rules[] = {
     {"tree-to-shuffle", "l1", 1.5, "shuffles need no shared memory, and no bank of it twice"},
     {"tree-to-shuffle", "issue", 1.5, "in each step of the fold fewer threads of a warp do anything"},
 
+    {"unflatten-index", "", 1.0, "rows and planes of threads can be tiled, and need no divisions"},
+    {"unflatten-index", "l1", 1.5, "rows and planes of threads can share what they read"},
+    {"unflatten-index", "int32", 1.5, "divisions and remainders are some twenty instructions each"},
+
     {"expand-powers", "", 3.0, "a product for a power saves more than a hundred instructions"},
 
     {"fast-arithmetic", "", 0.8, "the user allows less exact arithmetic, and it costs fewer instructions"},
@@ -304,6 +308,12 @@ static std::vector<ExpertLine> makeLines() {
   const OpeningStep unitStrides = everywhere(onlyPreferred(step("specialize-scalar", {{{"value", "1"}}})));
   for (ExpertLine &line : lines)
     line.line.steps.insert(line.line.steps.begin(), {step("expand-powers"), unitStrides, step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
+  // One index for all cells hides the rows that tiles need.
+  for (ExpertLine &line : lines)
+    if (llvm::any_of(line.line.steps, [](const OpeningStep &s) {
+          return s.required && (s.transform == "stage-shared" || s.transform == "stage-window" || s.transform == "coarsen");
+        }))
+      line.line.steps.insert(line.line.steps.begin() + 1, step("unflatten-index"));
   // What a programmer has tiled by hand starts again from the plain kernel, where a line has better tiles to offer.
   for (ExpertLine &line : lines)
     if (llvm::any_of(line.line.steps, [](const OpeningStep &s) { return s.required && (s.transform == "stage-shared" || s.transform == "stage-window"); }))

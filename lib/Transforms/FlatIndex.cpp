@@ -18,33 +18,40 @@ static ExprRef indexAs(unsigned axis, Type type) {
   return castTo(type, index);
 }
 
-std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel) {
+std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel, unsigned axis) {
   const KernelModel model(kernel);
-  const Poly index = Poly::atom("globalIdx.x");
-  ExprRef width;
-  bool same = true;
+  const std::string name = axisBuiltin("globalIdx", axis)->text;
+  const Poly index = Poly::atom(name);
+  std::vector<ExprRef> divisors;
   walkExprs(*kernel.body, [&](const ExprRef &e) {
     if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%") || !e->type.isInt() ||
         !(model.poly(e->args[0]) == index))
       return;
-    if (!width)
-      width = e->args[1];
-    same &= model.poly(e->args[1]) == model.poly(width);
+    divisors.push_back(e->args[1]);
   });
-  if (!width || !same)
+  auto least = llvm::find_if(divisors, [&](const ExprRef &candidate) {
+    return llvm::all_of(divisors, [&](const ExprRef &other) { return quotient(model.poly(other), model.poly(candidate)).has_value(); });
+  });
+  if (least == divisors.end())
     return std::nullopt;
+  const ExprRef width = *least;
   FlatIndex flat{model.poly(width), Poly()};
   if (!isUniform(model, flat.width) || flat.width.terms.empty())
     return std::nullopt;
   std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
-    if (e->kind == ExprKind::Builtin && e->text == "globalIdx.x") {
+    if (e->kind == ExprKind::Builtin && e->text == name) {
       Type type = e->type.bytes == 8 ? e->type : Type::makeInt();
       auto in = [&](const ExprRef &x) { return x->type.text == type.text ? x : castTo(type, x); };
-      ExprRef whole = add(mul(in(indexAs(1, type)), in(width)), in(indexAs(0, type)));
+      ExprRef whole = add(mul(in(indexAs(axis + 1, type)), in(width)), in(indexAs(axis, type)));
       return e->type.text == type.text ? whole : castTo(e->type, whole);
     }
-    if (e->kind == ExprKind::Binary && (e->text == "/" || e->text == "%") && model.poly(e->args[0]) == index)
-      return indexAs(e->text == "/" ? 1 : 0, e->type);
+    if (e->kind == ExprKind::Binary && (e->text == "/" || e->text == "%") && model.poly(e->args[0]) == index) {
+      Poly rows = *quotient(model.poly(e->args[1]), flat.width);
+      if (rows == Poly(1))
+        return indexAs(e->text == "/" ? axis + 1 : axis, e->type);
+      ExprRef row = binary(e->text, indexAs(axis + 1, e->type), polyExpr(model, rows), e->type);
+      return e->text == "/" ? row : add(mul(row, width), indexAs(axis, e->type));
+    }
     static const std::set<std::string> comparisons = {"<", ">="};
     static const std::map<std::string, std::string> mirrored = {{">", "<"}, {"<=", ">="}};
     bool turned = e->kind == ExprKind::Binary && mirrored.count(e->text) && model.poly(e->args[1]) == index;
@@ -55,7 +62,7 @@ std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel) {
       if (height && isUniform(model, *height)) {
         flat.height = *height;
         Type type = end->type.bytes == 8 ? Type::makeLong() : Type::makeInt();
-        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(1, type), polyExpr(model, *height),
+        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(axis + 1, type), polyExpr(model, *height),
                       Type::makeBool());
       }
     }

@@ -6,13 +6,15 @@
 
 namespace optiml {
 
-/// A row of threads for the cells of a grid: i % width and i / width are a cell's coordinates, and i < width * height.
+/// A row of threads for the cells of a grid: i % width and i / width are a cell's coordinates, and i < width * height. Other
+/// divisors are multiples of the width.
 struct FlatIndex {
   Poly width, height;
 };
 
-/// Writes such a kernel as one over two indices, globalIdx.x and globalIdx.y; nothing when it is none.
-std::optional<FlatIndex> takeApartFlatIndex(Kernel &kernel);
+/// Writes such a kernel, whose i is the global index of `axis`, as one over two: that of `axis` and that of the next; nothing
+/// when it is none.
+std::optional<FlatIndex> takeApartFlatIndex(Kernel &kernel, unsigned axis = 0);
 
 } // namespace optiml
 
