@@ -13,7 +13,7 @@
 using namespace optiml;
 
 /// Kernels that are less alike have nothing to say to each other.
-static constexpr double leastSimilarity = 0.6;
+static constexpr double leastSimilarity = 0.62;
 static constexpr size_t mostMatches = 8;
 /// What was learnt on another GPU, or from predictions where this search measures (or the other way round).
 static constexpr double otherGpu = 0.9, otherBackend = 0.85;
