@@ -1,7 +1,6 @@
 //===- MemoryUse.cpp - what a search takes from memory and leaves ---------===//
 #include "MemoryUse.h"
 #include "optiml/Analysis/Features.h"
-#include "optiml/Transforms/KernelSpace.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>
 #include <map>

@@ -21,13 +21,7 @@ class ExpandPowers : public Transform {
 public:
   llvm::StringRef name() const override { return "expand-powers"; }
 
-  std::vector<ActionTemplate> sites(const KernelState &state) const override {
-    auto applied = apply(state, "", {});
-    if (applied)
-      return {{"expand-powers", state.rewrite.original, {{}}}};
-    llvm::consumeError(applied.takeError());
-    return {};
-  }
+  std::vector<ActionTemplate> sites(const KernelState &state) const override { return kernelSite(*this, state, {{}}); }
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
                                     const Params &params) const override;

@@ -296,20 +296,9 @@ llvm::Error Mapping::setLaunch(const KernelModel &model) {
   if (auto constant = extent.constant(); !constant || *constant < 1)
     state.require(steps + " >= 1", "the loop has a first iteration");
   IntExpr blocks = state.overOriginal("ceildiv(" + count + ", block." + suffix + ")");
-  if (axis > 0)
-    state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
-  else
+  if (axis == 0)
     state.require(steps + " <= " + std::to_string(INT32_MAX - 65536 - counted.step), "the index of the last thread does not overflow");
-  state.blocks[axis] = state.rewrite.plan.steps[0].grid[axis] = blocks;
-  auto value = [&](const std::string &name) -> std::optional<int64_t> {
-    for (unsigned a = 0; a < 3; ++a)
-      if (name == std::string("block.") + char('x' + a))
-        return state.hints.block[a];
-    auto it = state.hints.scalars.find(name);
-    return it == state.hints.scalars.end() ? std::nullopt : std::optional(it->second);
-  };
-  if (auto known = blocks.evaluate(value); known && state.hints.grid[0] && state.hints.block[0])
-    state.hints.grid[axis] = *known;
+  setBlocks(state, axis, blocks);
   return llvm::Error::success();
 }
 

@@ -66,6 +66,22 @@ bool optiml::accessesNeighbours(const Access &access, const std::string &index) 
   return c && *c != 0 && std::abs(*c) <= 4;
 }
 
+void optiml::setBlocks(KernelState &state, unsigned axis, const IntExpr &blocks) {
+  if (axis > 0)
+    state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
+  state.blocks[axis] = state.rewrite.plan.steps[0].grid[axis] = blocks;
+  LaunchHints &hints = state.hints;
+  auto known = [&](const std::string &name) -> std::optional<int64_t> {
+    for (unsigned a = 0; a < 3; ++a)
+      if (name == std::string("block.") + char('x' + a))
+        return hints.block[a];
+    auto it = hints.scalars.find(name);
+    return it == hints.scalars.end() ? std::nullopt : std::optional(it->second);
+  };
+  if (auto count = blocks.evaluate(known); count && hints.grid[0] && hints.block[0])
+    hints.grid[axis] = *count;
+}
+
 bool optiml::fewThreads(const LaunchHints &hints) {
   double threads = 1, ofMultiprocessor = 2048;
   for (unsigned a = 0; a < 3; ++a)

@@ -26,6 +26,10 @@ llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned 
 /// Neighbours along `index` (a loop's variable, globalIdx.a) access neighbouring elements, or records of a few numbers.
 bool accessesNeighbours(const Access &access, const std::string &index);
 
+/// Launches so many blocks along the axis, over the original launch, and knows how many that is where the captured launch
+/// tells. Requires that a grid may have them.
+void setBlocks(KernelState &state, unsigned axis, const IntExpr &blocks);
+
 /// The captured launch has fewer threads than the GPU holds at once.
 bool fewThreads(const LaunchHints &hints);
 

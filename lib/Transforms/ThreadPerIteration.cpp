@@ -275,17 +275,7 @@ private:
     if (!dependent) {
       state = trial;
       IntExpr blocks = state.overOriginal("max(1, ceildiv(" + *text + ", block." + suffix + "))");
-      if (turns.axis > 0)
-        state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
-      state.blocks[turns.axis] = state.rewrite.plan.steps[0].grid[turns.axis] = blocks;
-      auto known = [&](const std::string &name) -> std::optional<int64_t> {
-        if (name.starts_with("block."))
-          return state.hints.block[unsigned(name.back() - 'x')];
-        auto it = state.hints.scalars.find(name);
-        return it == state.hints.scalars.end() ? std::nullopt : std::optional(it->second);
-      };
-      if (auto count = blocks.evaluate(known); count && state.hints.grid[0])
-        state.hints.grid[turns.axis] = *count;
+      setBlocks(state, turns.axis, blocks);
       return turns;
     }
     llvm::consumeError(std::move(dependent));

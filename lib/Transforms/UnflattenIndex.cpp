@@ -104,7 +104,7 @@ static void indicesFirst(KernelState &state, Kernel &kernel) {
     if (rest.size() != 1 || rest[0]->kind != StmtKind::If || rest[0]->body.size() != 1 || !model.stable(rest[0]->expr))
       break;
     guard = logicalAnd(guard, rest[0]->expr);
-    rest = std::vector<StmtRef>(rest[0]->body[0]->body);
+    rest = std::vector<StmtRef>(rest[0]->body[0]->body); // a copy: `rest` owns the block
   }
   if (guard)
     rest = {ifStmt(guard, block(std::move(rest)))};
@@ -121,26 +121,10 @@ static void setLaunch(KernelState &state, const std::vector<std::string> &extent
   }
   state.require(cells + " <= 2147483647", "its index is an int");
   state.require(cells + " <= " + threadsAlong(0), "the launch has a thread for every cell");
-  LaunchStep &step = state.rewrite.plan.steps[0];
-  auto value = [&](const std::string &name) -> std::optional<int64_t> {
-    if (name == "block.x")
-      return state.hints.block[0];
-    auto it = state.hints.scalars.find(name);
-    return it == state.hints.scalars.end() ? std::nullopt : std::optional(it->second);
-  };
-  std::array<IntExpr, 3> blocks = state.blocks;
   for (unsigned axis = 0; axis < extents.size(); ++axis) {
-    blocks[axis] = state.overOriginal(axis ? extents[axis] : "ceildiv(" + extents[axis] + ", block.x)");
-    if (axis == 0)
-      continue;
-    requireOneCopy(state, axis);
-    state.require(IntExpr::of(blocks[axis].str() + " <= 65535"), "a grid cannot be larger");
-  }
-  for (unsigned axis = 0; axis < extents.size(); ++axis) {
-    auto known = blocks[axis].evaluate(value);
-    state.blocks[axis] = step.grid[axis] = blocks[axis];
-    if (known && state.hints.grid[0] && state.hints.block[0])
-      state.hints.grid[axis] = *known;
+    if (axis > 0)
+      requireOneCopy(state, axis);
+    setBlocks(state, axis, state.overOriginal(axis ? extents[axis] : "ceildiv(" + extents[axis] + ", block.x)"));
   }
 }
 
