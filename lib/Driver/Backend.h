@@ -13,6 +13,7 @@
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Support/Deadline.h"
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,11 @@ struct SearchTask {
   const Program *device; ///< `text`, parsed
   bool replaced = false; ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
+  /// A share of the seconds that the search was given, for something beside it; infinity where there is no limit.
+  double share(double part) const {
+    double all = flags.budget.seconds;
+    return all > 0 ? part * all : std::numeric_limits<double>::infinity();
+  }
   /// By path, what stands in place of files.
   std::map<std::string, std::string> changed() const {
     return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}} : std::map<std::string, std::string>();

@@ -54,9 +54,9 @@ public:
     this->own.reset(); // of another text, and of another deadline
     // The search needs time too.
     double own = std::min(task.flags.time, ownShare * task.deadline->remaining());
-    double others = otherShare * task.deadline->remaining();
+    double others = task.device->readsArguments() ? otherShare * task.deadline->remaining() : 0;
     auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, own,
-                                std::isfinite(others) ? others : 0, task.cancel());
+                                others, task.cancel());
     if (!captured)
       return captured.takeError();
     runs = std::move(*captured);
@@ -102,7 +102,8 @@ public:
     if (counted("verify.long"))
       verified += llvm::formatv(" ({0} long: races and double precision on some blocks)", counted("verify.long"));
     if (const FloatRule &rule = task.flags.fp; rule.isFast() && counters.count("verify.error"))
-      verified += llvm::formatv(", floating-point errors of at most {0:e1} ({1:e1} allowed)", counters.at("verify.error"), rule.error);
+      verified += llvm::formatv(", floating-point errors of at most {0:e1} ({1:e1} allowed)",
+                                counters.at("verify.error"), rule.error);
     summary["verified"] = verified;
   }
 
@@ -113,8 +114,8 @@ public:
         return before.takeError();
       original = *before;
     }
-    auto launches = captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}}, task.flags.programArgs,
-                                   task.folder, task.flags.time, task.cancel());
+    auto launches = captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}},
+                                   task.flags.programArgs, task.folder, task.flags.time, task.cancel());
     if (!launches)
       return launches.takeError();
     auto after = predict(task, emitted, std::move(*launches));
@@ -128,7 +129,8 @@ public:
   }
 
   double concludingSeconds(bool compared) const override {
-    // Compilers take some seconds. What is compared runs half a dozen times, with small sizes where the program takes sizes.
+    // Compilers take some seconds. What is compared runs half a dozen times, with small sizes where the program takes
+    // sizes.
     double run = runs.seconds + 5;
     return compared ? run + 10 + 6 * (runs.otherSizes.empty() ? runs.seconds : 1) : run;
   }

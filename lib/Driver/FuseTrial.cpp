@@ -11,10 +11,12 @@
 
 using namespace optiml;
 
-/// Transforms that spread a kernel's work over threads or keep what it reads on the chip, alternatives side by side: what
-/// one of them gains is more than what fusing does.
-static const std::vector<std::vector<llvm::StringRef>> essential = {
-    {"distribute-loop", "split-reduction"}, {"privatize-atomic"}, {"transpose-through-shared"}, {"stage-window", "stage-shared"}};
+/// Transforms that spread a kernel's work over threads or keep what it reads on the chip, alternatives side by side:
+/// what one of them gains is more than what fusing does.
+static const std::vector<std::vector<llvm::StringRef>> essential = {{"distribute-loop", "split-reduction"},
+                                                                    {"privatize-atomic"},
+                                                                    {"transpose-through-shared"},
+                                                                    {"stage-window", "stage-shared"}};
 
 static bool hasSite(const KernelState &state, llvm::ArrayRef<llvm::StringRef> transforms) {
   return llvm::any_of(transforms, [&](llvm::StringRef name) { return !findTransform(name)->sites(state).empty(); });
@@ -56,8 +58,8 @@ static constexpr size_t mostTrials = 6;
 // What cannot save more than this share of the GPU's time is not tried; other kernels may become much faster, and this
 // share larger.
 static constexpr double leastSaved = 0.002;
-// Of the time that is left, at most so much for each way of fusing launches.
-static constexpr double timeShare = 0.25;
+// Of the search's time that is left, at most so much for each way of fusing launches.
+static constexpr double timeShare = 0.3;
 
 namespace {
 
@@ -88,8 +90,9 @@ std::vector<Fusion> Trial::candidates(bool overRows) {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
-  FoundFusions found = findFusions(device, host, task.flags.fp.isStrict(),
-                                   [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
+  FoundFusions found = findFusions(
+      device, host, task.flags.fp.isStrict(),
+      [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
   notes = found.notes;
   std::erase_if(found.fusions, [&](const Fusion &fusion) {
     std::string lost = lostTransform(fusion), why;
@@ -130,13 +133,14 @@ llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
   return trial;
 }
 
-/// The program with these fused when it does what the original does and has the gain. It is run and compared at the same
-/// time: a comparison takes the emulator alone.
+/// The program with these fused when it does what the original does and has the gain. It is run and compared at the
+/// same time: a comparison takes the emulator alone.
 llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<Fusion> &fusions, double leastGain) {
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  Deadline wanted(0, task.cancel());
+  double left = task.deadline->remaining();
+  Deadline wanted(std::isfinite(left) ? std::max(1e-3, left) : 0, task.cancel());
   SearchTask comparison = task;
   comparison.deadline = &wanted;
   auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, trial->text); });
@@ -167,8 +171,9 @@ std::vector<Fusion> Trial::thoseThatPay(std::vector<Fusion> fusions) {
   std::erase_if(fusions, [&](const Fusion &fusion) {
     auto alone = timed({fusion});
     std::string why = !alone ? llvm::toString(alone.takeError())
-                      : alone->gain() < notSlower ? llvm::formatv("the program's kernels are {0:f2} times as fast", alone->gain()).str()
-                                                  : "";
+                      : alone->gain() < notSlower
+                          ? llvm::formatv("the program's kernels are {0:f2} times as fast", alone->gain()).str()
+                          : "";
     if (!why.empty())
       notes.push_back(partNames(fusion) + " stay apart: " + why);
     return !why.empty();
@@ -201,7 +206,8 @@ llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
   return any ? timedAndCompared(fusions, 0) : FuseTrial();
 }
 
-FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows) {
+FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
+                              const Deadline &budget) {
   FuseTrials result;
   if (device.launches().size() < 2)
     return result;
@@ -212,7 +218,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
   }
   bool tooLong = false;
   auto within = [&](auto attempt) {
-    double left = task.deadline->remaining();
+    double left = budget.remaining();
     Deadline share(std::isfinite(left) ? std::max(1e-3, timeShare * left) : 0, task.cancel());
     SearchTask limited = task;
     limited.deadline = &share;

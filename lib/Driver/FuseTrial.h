@@ -32,8 +32,8 @@ struct FuseTrials {
   FuseTrial overRows;
 };
 
-/// After Backend::observe() of the original, of which `device` is a view. Takes at most a share of the task's time.
-FuseTrials tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows);
+/// After Backend::observe() of the original, of which `device` is a view. Takes at most a share of `budget`, the search's time.
+FuseTrials tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows, const Deadline &budget);
 
 } // namespace optiml
 

@@ -21,11 +21,13 @@ static constexpr double leastGain = 1.02;
 static constexpr double programNoise = 1.02;
 static constexpr unsigned programRuns = 5;
 static constexpr double programRunsSeconds = 10; // of wall time, for all of them
-static constexpr double slowRunSeconds = 2; // a program that runs so long is timed once where a search comes after
+static constexpr double slowRunSeconds = 2;      // a program that runs so long is timed once where a search comes after
 // Odd sizes run on the emulator only if that is a matter of seconds.
-static constexpr double otherSizeSeconds = 5;
-// Predictions are beside the point where variants are measured.
-static constexpr double traceSeconds = 8;
+static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
+// Predictions are beside the point where variants are measured, and some blocks in double precision are enough.
+static constexpr double traceSeconds = 8, sampleSeconds = 8;
+// Each of these, and the original's profile, takes at most so much of the search's time.
+static constexpr double preparingShare = 0.1;
 
 namespace {
 
@@ -96,8 +98,11 @@ std::optional<double> GpuBackend::timeShare(const std::string &symbol) const {
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   own.reset(); // of another text, and of another deadline
   // The emulator's runs take no GPU: beside those on it.
-  auto small = std::async(std::launch::async, [&] {
-    return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, otherSizeSeconds, task.cancel());
+  auto small = std::async(std::launch::async, [&]() -> llvm::Expected<CapturedRuns> {
+    if (!task.device->readsArguments())
+      return CapturedRuns();
+    return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder,
+                             otherSizeSeconds, std::min(otherSizesSeconds, task.share(preparingShare)), task.cancel());
   });
   auto observed = [&]() -> llvm::Error {
     auto built = buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
@@ -155,7 +160,9 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   if (isSmall(captured))
     common.verification.push_back(captured);
   common.verify = verifyOptions(task);
-  common.traceSeconds = traceSeconds;
+  common.traceSeconds = std::min(traceSeconds, task.share(preparingShare));
+  options.sampleSeconds = std::min(sampleSeconds, task.share(preparingShare));
+  options.profileSeconds = task.share(preparingShare);
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
@@ -219,8 +226,9 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   for (const FinalRace::Runner &runner : race.runners) {
     const Candidate &candidate = best[runner.candidate];
     if (!(runner.low > 1 && runner.speedup >= leastGain) || !runner.measurement.guardrails.empty()) {
-      result.notes.push_back(llvm::formatv("in the final race '{0}' was {1:f2} times as fast ({2:f2} to {3:f2}): no sure gain",
-                                           recipeText(candidate.recipe), runner.speedup, runner.low, runner.high));
+      result.notes.push_back(
+          llvm::formatv("in the final race '{0}' was {1:f2} times as fast ({2:f2} to {3:f2}): no sure gain",
+                        recipeText(candidate.recipe), runner.speedup, runner.low, runner.high));
       continue;
     }
     if (!isClean(task, candidate))
@@ -233,9 +241,10 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
     summary["speedupHigh"] = runner.high;
     const std::map<std::string, double> &counters = runner.measurement.counters;
     auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
-    summary["verified"] = llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU",
-                                        counted("verify.launches"), counted("verify.runs"),
-                                        counters.count("emulated") ? "the CPU emulator and " : "").str();
+    summary["verified"] =
+        llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU", counted("verify.launches"),
+                      counted("verify.runs"), counters.count("emulated") ? "the CPU emulator and " : "")
+            .str();
     return;
   }
 }
@@ -250,7 +259,8 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
     if (!rewritten)
       return rewritten.takeError();
     if (rewritten->exitCode != run.exitCode)
-      return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode, run.exitCode);
+      return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode,
+                       run.exitCode);
     times.after = i ? std::min(times.after, rewritten->kernelSeconds) : rewritten->kernelSeconds;
     if (rewritten->seconds > slowRunSeconds)
       break;
@@ -285,7 +295,8 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
       break;
   }
   if (originals[0].exitCode == originals[1].exitCode && changed[0].exitCode != originals[0].exitCode)
-    return makeError("the rewritten program ends with exit code {0} instead of {1}", changed[0].exitCode, originals[0].exitCode);
+    return makeError("the rewritten program ends with exit code {0} instead of {1}", changed[0].exitCode,
+                     originals[0].exitCode);
   OutputDifference difference = compareOutputs(originals[0].out, originals[1].out, changed[0].out);
   if (!difference.word.empty())
     return makeError("the rewritten program prints {0}", difference.word);
@@ -294,7 +305,8 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
   summary["programSeconds"] = before;
   summary["programSecondsOptimized"] = after;
   if (after > programNoise * before)
-    return makeError("within the whole program its kernels take {0:f1} us instead of {1:f1} us", after * 1e6, before * 1e6);
+    return makeError("within the whole program its kernels take {0:f1} us instead of {1:f1} us", after * 1e6,
+                     before * 1e6);
   if (after > 0)
     summary["programSpeedup"] = before / after;
   return llvm::Error::success();

@@ -81,7 +81,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   if (llvm::Error e = backend.observe(task))
     return makeError("{0}: {1}", task.options.inputs.front(), llvm::toString(std::move(e)));
   watch.lap("observe");
-  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1);
+  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, limits.budget);
   fused = std::move(trials.plain);
   FuseTrial rows = std::move(trials.overRows);
   watch.lap("fuse");

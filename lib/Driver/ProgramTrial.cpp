@@ -8,12 +8,16 @@ using namespace optiml;
 // What is gained must be worth new code: of the measured time, and of a whole program's run on the emulator.
 static constexpr double leastGain = 1.02;
 static constexpr double compareSeconds = 60;
+// A comparison takes some six runs: where the first takes more of the time that is left, the others are not worth
+// starting.
+static constexpr double firstShare = 0.2;
 
 llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, const Backend &backend,
                                                         const std::string &text) {
   CompareOptions compare;
   compare.verify = verifyOptions(task);
   compare.seconds = std::min(compareSeconds, task.flags.time);
+  compare.firstSeconds = firstShare * task.deadline->remaining();
   compare.freshKernels = false;
   compare.arguments = task.flags.programArgs;
   if (std::vector<std::string> sizes = backend.otherSizes(); !sizes.empty()) {
@@ -23,13 +27,15 @@ llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, 
     for (llvm::StringRef word : words)
       compare.arguments.push_back(word.str());
   }
-  auto report = comparePrograms(*task.originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
+  auto report =
+      comparePrograms(*task.originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
   if (!report)
     return report.takeError();
   if (report->verdict != Verdict::Correct)
     return makeError("the program is not the same on the emulator: {0}", report->why);
   return llvm::formatv("the whole program compared with the original on {0} inputs in {1} runs on the CPU emulator",
-                       report->launches, report->runs).str();
+                       report->launches, report->runs)
+      .str();
 }
 
 double optiml::leastProgramGain(const SearchTask &task, const Backend &backend) {

@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace optiml;
@@ -21,8 +22,11 @@ std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std
   std::vector<std::vector<std::string>> result;
   // Odd, mutually prime, on both sides of a warp and of common tiles; then multiples of 16, for variants that ask for
   // rows of whole vectors; then of 128, for programs that only take whole tiles, as their variants with larger ones do.
-  static const std::vector<std::vector<long>> sets = {{61, 67, 71, 37}, {131, 45, 33, 29}, {48, 80, 112, 32}, {128, 256, 384, 128}};
-  auto single = [](long size) { return size % 128 ? size * 15 + size % 2 * 2 : size * 3; }; // a length: more than one block
+  static const std::vector<std::vector<long>> sets = {
+      {61, 67, 71, 37}, {131, 45, 33, 29}, {48, 80, 112, 32}, {128, 256, 384, 128}};
+  auto single = [](long size) {
+    return size % 128 ? size * 15 + size % 2 * 2 : size * 3;
+  }; // a length: more than one block
   unsigned sizes = 0;
   long largest = 0;
   for (const std::string &argument : arguments) {
@@ -117,9 +121,10 @@ struct EmulatedProgram {
         message = llvm::StringRef(result->out).trim();
       std::string what = "the program" + (args.empty() ? "" : " with arguments '" + joined(args) + "'");
       if (result->timedOut)
-        return makeError("{0} ran longer than {1:f1} s on the CPU emulator; --optiml-time=SECONDS allows more, up to half of "
-                         "the time of -O-search; --optiml-args=ARGS gives it less to do",
-                         what, seconds);
+        return makeError(
+            "{0} ran longer than {1:f1} s on the CPU emulator; --optiml-time=SECONDS allows more, up to half of "
+            "the time of -O-search; --optiml-args=ARGS gives it less to do",
+            what, seconds);
       if (result->cancelled)
         return makeError("{0} was stopped before it ended", what);
       return makeError("{0} {1}{2} on the CPU emulator{3}", what, result->exitCode ? "ended with " : "",
@@ -144,15 +149,22 @@ static llvm::Expected<EmulatedProgram> buildEmulated(const CompileOptions &optio
 }
 
 /// Adds runs with other sizes. `own` tells the launches of the program's own run, if it is known. Stops at the first
-/// run that takes longer than `seconds`: the others hardly take less. `total`: seconds of all of them.
+/// run that takes longer than `seconds`: the others hardly take less. `total`: seconds of all of them, infinity for no
+/// limit.
 static void addOtherSizes(EmulatedProgram program, const std::vector<std::string> &arguments,
-                          const std::string &directory, double seconds, double total, std::string own, CapturedRuns &runs) {
-  const Deadline deadline(total, program.cancel);
+                          const std::string &directory, double seconds, double total, std::string own,
+                          CapturedRuns &runs) {
+  const Deadline deadline(std::isfinite(total) ? total : 0, program.cancel);
   program.cancel = deadline.flag();
+  size_t ignored = SIZE_MAX; // so many arguments
+  std::set<std::string> seen = {own};
   for (const std::vector<std::string> &args : oddArguments(arguments)) {
     if (runs.otherSizes.size() == 3 || deadline.passed())
       break;
-    if (!runs.arguments.empty() && arguments.empty() && args.size() != llvm::StringRef(runs.arguments[0]).count(' ') + 1)
+    if (args.size() == ignored)
+      continue;
+    if (!runs.arguments.empty() && arguments.empty() &&
+        args.size() != llvm::StringRef(runs.arguments[0]).count(' ') + 1)
       break; // another number of sizes than the one the program takes
     Workload workload;
     std::string into = directory + "/size" + std::to_string(runs.otherSizes.size());
@@ -165,13 +177,14 @@ static void addOtherSizes(EmulatedProgram program, const std::vector<std::string
         break;
       continue;
     }
-    // A program that ignores its arguments runs at its own size, which is too large to be compared again and again.
-    if (workload.launches.empty() || fingerprint(workload) == own || capturedThreads(workload) > otherSizeThreads) {
+    // A program that ignores its arguments, or so many of them, does the same again and again.
+    bool same = !seen.insert(fingerprint(workload)).second;
+    if (same && arguments.empty())
+      ignored = args.size();
+    if (workload.launches.empty() || same || capturedThreads(workload) > otherSizeThreads) {
       llvm::sys::fs::remove_directories(into);
       continue;
     }
-    if (own.empty())
-      own = fingerprint(workload); // ... and does so twice
     runs.otherSizes.push_back(std::move(workload));
     runs.arguments.push_back(joined(args));
   }
@@ -191,13 +204,14 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
     return makeError("the program launches no kernel that could be captured");
   // Small sizes that take a good part of the own run's time are none: the program ignores its arguments.
   double each = std::clamp(runs.seconds / 4, leastOtherSeconds, mostOtherSeconds);
-  addOtherSizes(*program, arguments, directory, std::min(each, ownSeconds), otherSeconds, fingerprint(runs.performance), runs);
+  if (otherSeconds > 0)
+    addOtherSizes(*program, arguments, directory, std::min(each, ownSeconds), otherSeconds,
+                  fingerprint(runs.performance), runs);
   return runs;
 }
 
 llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, const Toolchain &toolchain,
-                                                const ChangedFiles &changed,
-                                                const std::vector<std::string> &arguments,
+                                                const ChangedFiles &changed, const std::vector<std::string> &arguments,
                                                 const std::string &directory, double seconds,
                                                 const std::atomic<bool> *cancel) {
   EmulatedProgram program{directory + "/changed", cancel};
@@ -213,14 +227,15 @@ llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, c
 }
 
 llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
-                                                       const ChangedFiles &changed, const std::vector<std::string> &arguments,
-                                                       const std::string &directory, double seconds,
+                                                       const ChangedFiles &changed,
+                                                       const std::vector<std::string> &arguments,
+                                                       const std::string &directory, double seconds, double total,
                                                        const std::atomic<bool> *cancel) {
   auto program = buildEmulated(options, toolchain, changed, directory, cancel);
   if (!program)
     return program.takeError();
   CapturedRuns runs;
-  addOtherSizes(*program, arguments, directory, seconds, 3 * mostOtherSeconds, "", runs);
+  addOtherSizes(*program, arguments, directory, seconds, total, "", runs);
   return runs;
 }
 

@@ -21,8 +21,8 @@ struct CapturedRuns {
 using ChangedFiles = std::map<std::string, std::string>;
 
 /// Builds the program for the emulator, runs it with `arguments` and captures its launches into folders under
-/// `directory`; then again with odd sizes, for `otherSeconds` in all (0: no limit). The error says why the program cannot
-/// be searched: it does not build for the emulator, fails, or runs longer than `ownSeconds`.
+/// `directory`; then again with odd sizes, for `otherSeconds` in all (0: none; infinity: no limit). The error says why the
+/// program cannot be searched: it does not build for the emulator, fails, or runs longer than `ownSeconds`.
 llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
                                          const std::vector<std::string> &arguments, const std::string &directory,
                                          double ownSeconds, double otherSeconds, const std::atomic<bool> *cancel);
@@ -32,10 +32,10 @@ llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Too
                                         const std::vector<std::string> &arguments, const std::string &directory,
                                         double seconds, const std::atomic<bool> *cancel);
 
-/// Only the runs with odd sizes, each of at most `seconds`.
+/// Only the runs with odd sizes, each of at most `seconds`, for `total` seconds in all.
 llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
                                                const std::vector<std::string> &arguments, const std::string &directory,
-                                               double seconds, const std::atomic<bool> *cancel);
+                                               double seconds, double total, const std::atomic<bool> *cancel);
 
 /// Removes the runs that are no other size: those that make every launch of the program's own run, for the program ignores
 /// its arguments.

@@ -16,11 +16,11 @@ using namespace optiml;
 using gpu::BufferBound;
 using gpu::Compare;
 
-// A launch of no more threads than this is recomputed whole; otherwise so many of its blocks. Of either no more than begin
-// in some seconds.
+// A launch of no more threads than this is recomputed whole; otherwise so many of its blocks. Of either no more than
+// begin in a share of the time that there is.
 static constexpr uint64_t wholeThreads = 1 << 16;
 static constexpr unsigned sampledBlocks = 8;
-static constexpr double beginSeconds = 2, sampleSeconds = 8;
+static constexpr double beginShare = 0.25;
 // Cells of a buffer that are checked one by one; more would not tell more.
 static constexpr size_t mostCells = 1 << 18;
 
@@ -69,7 +69,8 @@ static bool sampleIsWhole(const BufferReference &sample, const std::string &whol
   return true;
 }
 
-void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &inputs, std::vector<BufferBound> &bounds) {
+void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &inputs,
+                         std::vector<BufferBound> &bounds) {
   const LaunchImage &launch = workload.launches[index];
   std::string folder = directory + "/shadow" + std::to_string(counter++);
   llvm::sys::fs::create_directory(folder);
@@ -83,7 +84,7 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   job.outputDir = folder;
   job.onlyBlocks = sampleBlocks(launch);
   job.seconds = sampleSeconds;
-  job.beginSeconds = beginSeconds;
+  job.beginSeconds = beginShare * sampleSeconds;
   job.storedOnly = true;
   job.workers = std::max(1u, std::thread::hardware_concurrency() / unsigned(workload.launches.size()));
   std::string error;
@@ -95,8 +96,10 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   auto fail = [&](const std::string &why) {
     std::lock_guard lock(mutex);
     tooLong.insert(index);
-    remarks.push_back("kernel " + launch.name + " is compared with a general tolerance, for its blocks could not be "
-                      "recomputed in double precision: " + why);
+    remarks.push_back("kernel " + launch.name +
+                      " is compared with a general tolerance, for its blocks could not be "
+                      "recomputed in double precision: " +
+                      why);
     llvm::sys::fs::remove_directories(folder);
   };
   auto child = runReplay(options.replayProgram, job, folder, process);
@@ -140,15 +143,15 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
     bound.relative = relativeTolerance(r, size, options.floats);
     bound.typical = 0;
     if (isSummed(index, bound.buffer)) {
-      // All blocks add to these cells. Their terms are like those of the sample, and sums of n terms in two orders differ by
-      // about sqrt(n) roundings (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
+      // All blocks add to these cells. Their terms are like those of the sample, and sums of n terms in two orders
+      // differ by about sqrt(n) roundings (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
       uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
       for (const ShadowRecord &cell : r.cells)
         if (cell.bytes == size && std::isfinite(cell.magnitude))
           bound.typical = std::max(bound.typical, cell.magnitude * double(blocks) / double(done.begun));
       double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threads);
-      // Of very many terms of one sign, those below half a unit in the last place of the sum are lost when they are added
-      // one by one: half of 2^25 equal ones. Variants that add partial sums lose less than the original.
+      // Of very many terms of one sign, those below half a unit in the last place of the sum are lost when they are
+      // added one by one: half of 2^25 equal ones. Variants that add partial sums lose less than the original.
       bound.relative = std::max({bound.relative, 8 * unit * std::sqrt(n), unit / 64 * n});
       continue;
     }
@@ -160,7 +163,8 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
         continue;
       bound.typical = std::max(bound.typical, cell.magnitude);
       if (i % stride == 0 && std::isfinite(cell.value))
-        checked.push_back({cell.offset, cell.bytes, 0, cell.value, relativeTolerance(r, cell, options.floats) * cell.magnitude + 1e-37});
+        checked.push_back({cell.offset, cell.bytes, 0, cell.value,
+                           relativeTolerance(r, cell, options.floats) * cell.magnitude + 1e-37});
     }
     if (bound.typical == 0)
       bound.typical = -1; // zeros tell nothing of the others (a ReLU that lets nothing through)

@@ -22,9 +22,10 @@ namespace optiml {
 class GpuCases {
 public:
   /// `shadowModule`: of the original, for the emulator; empty when it cannot be built (then only signatures tell what
-  /// is a floating-point number). `directory` keeps the files that the requests name.
-  GpuCases(const Workload &workload, const VerifyOptions &options, std::string shadowModule, std::string directory)
-      : workload(workload), options(options), shadowModule(std::move(shadowModule)), directory(std::move(directory)) {}
+  /// is a floating-point number). `directory` keeps the files that the requests name; `seconds` limits recomputing some blocks
+  /// of one launch on one input.
+  GpuCases(const Workload &workload, const VerifyOptions &options, std::string shadowModule, std::string directory, double seconds)
+      : workload(workload), options(options), shadowModule(std::move(shadowModule)), directory(std::move(directory)), sampleSeconds(seconds) {}
 
   /// Of every launch: its captured input and `options.freshInputs` fresh ones, whose integers become others as told. Uses
   /// all cores.
@@ -43,6 +44,7 @@ private:
   const Workload &workload;
   const VerifyOptions &options;
   std::string shadowModule, directory;
+  const double sampleSeconds;
   std::vector<std::string> remarks;
   std::map<std::string, std::vector<gpu::BufferBound>> known; ///< by launch and inputs
   std::set<std::pair<unsigned, unsigned>> summed;              ///< launch and buffer: cells that all blocks add to

@@ -26,7 +26,7 @@ struct GpuEvaluator::Impl {
   TempDir dir;
   std::unique_ptr<TextCompiler> compiler;
   std::shared_ptr<const CompiledText> originalText; ///< a worker that is started again loads it again
-  std::unique_ptr<CpuEvaluator> cpu; ///< null: the emulator cannot run this program
+  std::unique_ptr<CpuEvaluator> cpu;                ///< null: the emulator cannot run this program
   Measurement baselineMeasurement;
   std::vector<double> weights;
   std::vector<double> launchSeconds; ///< of the original, by launch; 0: not timed
@@ -102,7 +102,7 @@ llvm::Expected<std::vector<PrepareRequest>> GpuEvaluator::Impl::prepareRequests(
   }
   VerifyOptions verify = o.verify;
   verify.replayProgram = replayProgramOf(o.toolchain);
-  GpuCases cases(o.performance, verify, shadow, dir.path());
+  GpuCases cases(o.performance, verify, shadow, dir.path(), options.sampleSeconds);
   std::vector<PrepareRequest> alternatives;
   for (bool careful : {false, true}) {
     PrepareRequest request;
@@ -121,6 +121,7 @@ llvm::Expected<std::vector<PrepareRequest>> GpuEvaluator::Impl::prepareRequests(
 }
 
 llvm::Error GpuEvaluator::Impl::start() {
+  StopWatch watch;
   CpuEvaluatorOptions &o = options.common;
   gpu = o.gpu ? o.gpu : &GpuSpec::forArch(o.compile.arch);
   auto made = TextCompiler::create(o.toolchain, o.path, o.compile, o.verify.cancel);
@@ -137,18 +138,21 @@ llvm::Error GpuEvaluator::Impl::start() {
   if (evaluator)
     cpu = std::move(*evaluator);
   else
-    note("the emulator does not run this program, so nothing is predicted and variants are compared on the GPU alone: " +
-         llvm::toString(evaluator.takeError()));
+    note(
+        "the emulator does not run this program, so nothing is predicted and variants are compared on the GPU alone: " +
+        llvm::toString(evaluator.takeError()));
   if (!original)
     return llvm::joinErrors(original.takeError(), alternatives.takeError());
   if (!alternatives)
     return alternatives.takeError();
   originalText = *original;
+  watch.lap("cost.prepare");
   LoadRequest load{o.performance.directory, o.verify.seed};
   std::vector<std::string> setUpNotes;
   auto prepared = pool.setUp(load, *alternatives, setUpNotes);
   if (!prepared)
     return prepared.takeError();
+  watch.lap("cost.setup");
   for (const auto *list : {&setUpNotes, &prepared->notes})
     for (const std::string &text : *list)
       note(text);
@@ -176,7 +180,8 @@ llvm::Error GpuEvaluator::Impl::start() {
       heaviest = launch.weight * launchSeconds[i];
       base.resources = *resources;
       base.resources.occupancy =
-          computeOccupancy(*gpu, *resources, launch.block[0] * launch.block[1] * launch.block[2], launch.sharedBytes).share;
+          computeOccupancy(*gpu, *resources, launch.block[0] * launch.block[1] * launch.block[2], launch.sharedBytes)
+              .share;
     }
   }
   if (!(base.time.seconds > 0)) {
@@ -195,6 +200,9 @@ llvm::Error GpuEvaluator::Impl::start() {
     base.bottleneck = cpu->baseline().bottleneck;
   }
   addProfile(identity, base);
+  watch.lap("cost.profile");
+  for (const auto &[step, seconds] : watch.steps)
+    base.counters[step] = seconds;
   score(base, base, weights);
   best = base.time.seconds;
   return llvm::Error::success();
@@ -356,10 +364,20 @@ CandidateRequest GpuEvaluator::Impl::profiledPart(const CandidateRequest &candid
   return part;
 }
 
+// A kernel runs about so often while its counters are read: passes, and what CUPTI runs beside them.
+static constexpr double profileRuns = 15;
+
 void GpuEvaluator::Impl::addProfile(const CandidateRequest &whole, Measurement &m) {
   if (!profiles || options.profiler == Profiler::None)
     return;
   CandidateRequest candidate = profiledPart(whole);
+  double seconds = 0;
+  for (const PlannedLaunch &launch : candidate.launches)
+    seconds += profileRuns * launchSeconds[launch.launch];
+  if (seconds > options.profileSeconds) {
+    note(llvm::formatv("no hardware counters where reading them would take some {0:f0} s", seconds));
+    return;
+  }
   auto start = std::chrono::steady_clock::now();
   std::string why;
   std::vector<RawCounters> all;
@@ -436,7 +454,8 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
   if (!addTimes(own, m))
     return m;
   for (const KernelRewrite &rewrite : variant.rewrites)
-    if (const Resources *resources = (*compiled)->resourcesOf(rewrite.plan.steps.empty() ? rewrite.twin : rewrite.plan.steps[0].kernel)) {
+    if (const Resources *resources =
+            (*compiled)->resourcesOf(rewrite.plan.steps.empty() ? rewrite.twin : rewrite.plan.steps[0].kernel)) {
       Resources &worst = m.resources;
       worst.registers = std::max(worst.registers, resources->registers);
       worst.staticShared = std::max(worst.staticShared, resources->staticShared);
@@ -539,8 +558,8 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
     if (!m.counters.count("predicted_seconds"))
       impl->addPrediction(*candidates[running[i]].first, *texts[i], m);
     score(m, impl->baselineMeasurement, impl->weights);
-    result.runners.push_back({running[i], m, m.time.baseline / m.time.seconds, m.counters["speedup.low"],
-                              m.counters["speedup.high"]});
+    result.runners.push_back(
+        {running[i], m, m.time.baseline / m.time.seconds, m.counters["speedup.low"], m.counters["speedup.high"]});
   }
   return result;
 }
@@ -586,6 +605,7 @@ SanitizerReport GpuEvaluator::sanitize(const Variant &variant) {
     originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
-  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), impl->dir.path(), o.verify.cancel);
+  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), impl->dir.path(),
+                      o.verify.cancel);
   return sanitizer.check(jobs, originals);
 }

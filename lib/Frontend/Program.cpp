@@ -5,6 +5,7 @@
 #include "optiml/Support/Error.h"
 #include "clang/AST/Mangle.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/ASTMatchers/ASTMatchFinder.h"
 #include "clang/Driver/CreateInvocationFromArgs.h"
 #include "clang/Frontend/ASTUnit.h"
 #include "clang/Frontend/TextDiagnosticPrinter.h"
@@ -26,6 +27,19 @@ const KernelDecl *Program::findKernel(llvm::StringRef nameOrSymbol) const {
     if (kernel.name == nameOrSymbol || kernel.symbol == nameOrSymbol)
       return &kernel;
   return nullptr;
+}
+
+bool Program::readsArguments() const {
+  using namespace ast_matchers;
+  auto mains = match(functionDecl(isMain(), isDefinition()).bind("main"), ast());
+  if (mains.empty())
+    return true;
+  const auto *main = mains.front().getNodeAs<FunctionDecl>("main");
+  for (const BoundNodes &found :
+       match(findAll(declRefExpr(to(parmVarDecl().bind("parameter")))), *main->getBody(), ast()))
+    if (found.getNodeAs<ParmVarDecl>("parameter")->getDeclContext() == main)
+      return true;
+  return false;
 }
 
 /// Clang's captured errors as "file:line:column: error: message" lines, at most ten.
@@ -77,9 +91,9 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
   std::unique_ptr<Program> program(new Program);
   program->filePath = path;
   program->fileText = text;
-  program->unit = ASTUnit::LoadFromCompilerInvocation(invocation, std::make_shared<PCHContainerOperations>(),
-                                                      diagOptions, diags, files, /*OnlyLocalDecls=*/false,
-                                                      CaptureDiagsKind::All);
+  program->unit =
+      ASTUnit::LoadFromCompilerInvocation(invocation, std::make_shared<PCHContainerOperations>(), diagOptions, diags,
+                                          files, /*OnlyLocalDecls=*/false, CaptureDiagsKind::All);
   if (!program->unit)
     return makeError("{0}: Clang could not parse the file", path);
   if (std::string errors = errorText(*program->unit); !errors.empty())
@@ -91,7 +105,8 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
 namespace {
 class Collector : public RecursiveASTVisitor<Collector> {
 public:
-  Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches, std::vector<DeviceVariable> &variables)
+  Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches,
+            std::vector<DeviceVariable> &variables)
       : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches),
         variables(variables) {}
 
@@ -106,7 +121,8 @@ public:
   bool VisitDecl(Decl *decl) {
     auto *fn = dyn_cast<FunctionDecl>(decl);
     auto *record = dyn_cast<CXXRecordDecl>(decl);
-    bool instantiated = (fn && fn->isTemplateInstantiation()) || (record && record->getTemplateSpecializationKind() == TSK_ImplicitInstantiation);
+    bool instantiated = (fn && fn->isTemplateInstantiation()) ||
+                        (record && record->getTemplateSpecializationKind() == TSK_ImplicitInstantiation);
     // A template's pattern begins after "template <…>".
     if (decl->getLexicalDeclContext()->isFileContext() && !isa<NamespaceDecl, LinkageSpecDecl>(decl) && !instantiated &&
         !decl->getDescribedTemplate() && sm.isInMainFile(sm.getExpansionLoc(decl->getBeginLoc())))
@@ -125,9 +141,11 @@ public:
     kernel.line = place.getLine();
     kernel.file = place.getFilename();
     kernel.isTemplate = fn->isTemplateInstantiation();
-    SourceLocation end = sm.getExpansionRange(fn->getEndLoc()).getEnd(); // of a macro that makes the kernel: behind its arguments
+    SourceLocation end =
+        sm.getExpansionRange(fn->getEndLoc()).getEnd(); // of a macro that makes the kernel: behind its arguments
     if (const TemplateArgumentList *list = fn->getTemplateSpecializationArgs())
-      kernel.argumentsAreKnown = llvm::all_of(list->asArray(), [&](const TemplateArgument &a) { return isKnownAt(a, end); });
+      kernel.argumentsAreKnown =
+          llvm::all_of(list->asArray(), [&](const TemplateArgument &a) { return isKnownAt(a, end); });
     kernel.inMainFile = sm.isInMainFile(end);
     if (kernel.inMainFile)
       kernel.endOffset = sm.getFileOffset(Lexer::getLocForEndOfToken(end, 0, sm, ast.getLangOpts()));
@@ -140,8 +158,10 @@ public:
   }
 
   bool VisitVarDecl(VarDecl *variable) {
-    if (!variable->hasGlobalStorage() || variable->getType()->isDependentType() || sm.isInSystemHeader(variable->getLocation()) ||
-        !(variable->hasAttr<CUDADeviceAttr>() || variable->hasAttr<CUDAConstantAttr>() || variable->hasAttr<HIPManagedAttr>()))
+    if (!variable->hasGlobalStorage() || variable->getType()->isDependentType() ||
+        sm.isInSystemHeader(variable->getLocation()) ||
+        !(variable->hasAttr<CUDADeviceAttr>() || variable->hasAttr<CUDAConstantAttr>() ||
+          variable->hasAttr<HIPManagedAttr>()))
       return true;
     variables.push_back({symbolOf(variable, variable), elementName(ast, ast.getBaseElementType(variable->getType()))});
     return true;

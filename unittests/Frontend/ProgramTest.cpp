@@ -41,6 +41,17 @@ TEST(Program, PointersInParametersByValue) {
   EXPECT_EQ(found, "1+8:float 1+24:float 1+40:double 1+48:double 2+0:short ");
 }
 
+TEST(Program, ArgumentsOfMain) {
+  TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));
+  const char *kernel = "__global__ void k(int *x) { *x = 1; }\nint number(int count, char **words) { return count + words[1][0]; }\n";
+  auto reads = [&](const char *main) { return parsed(dir, (std::string(kernel) + main).c_str())->readsArguments(); };
+  EXPECT_TRUE(reads("")); // in another file
+  EXPECT_FALSE(reads("int main() { return 0; }"));
+  EXPECT_FALSE(reads("int main(int argc, char **argv) { int n = 8; return n; }"));
+  EXPECT_TRUE(reads("int main(int argc, char **argv) { return argc > 1; }"));
+  EXPECT_TRUE(reads("int main(int argc, char **argv) { auto parse = [&] { return number(2, argv); }; return parse(); }"));
+}
+
 // A structure of one type throughout is an array of it; one with a gap, a union or several types is not.
 TEST(Program, PointersToStructures) {
   TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));

@@ -11,6 +11,7 @@
 #include "optiml/Evaluate/CpuEvaluator.h"
 #include "optiml/Evaluate/WorkerPool.h"
 #include "optiml/Evaluate/Sanitizer.h"
+#include <limits>
 
 namespace optiml {
 
@@ -23,6 +24,9 @@ struct GpuEvaluatorOptions {
   CpuEvaluatorOptions common;
   Profiler profiler = Profiler::Cupti;
   bool cold = false; ///< time with an empty L2 cache
+  double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
+  /// Hardware counters are read where that is expected to take no longer.
+  double profileSeconds = std::numeric_limits<double>::infinity();
 };
 
 /// What the last race between the best variants found.
@@ -46,7 +50,7 @@ public:
   /// Counters of a measured variant beside the hardware's (Counters.h): "speedup.low", "speedup.high" (95 % interval of
   /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs"
   /// (emulator and GPU together).
-  /// Where the time went, also of one that failed: "cost.compile", "cost.emulator", "cost.gpu" (waiting for it included) and
+  /// Where the time went, also of one that failed (and of the baseline: "cost.prepare", "cost.setup", "cost.profile"): "cost.compile", "cost.emulator", "cost.gpu" (waiting for it included) and
   /// "cost.profile" (of a new best), in seconds.
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
   void beginNothingAfter(std::chrono::steady_clock::time_point time) override;

@@ -23,6 +23,7 @@
 #include "optiml/Workload/Workload.h"
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -128,6 +129,7 @@ struct CompareOptions {
   bool freshKernels = true;
   bool otherSizes = true;             ///< also run with odd sizes in place of integers among the arguments
   double seconds = 120;               ///< limit of one run of a program
+  double firstSeconds = std::numeric_limits<double>::infinity(); ///< of the original's first run, which tells what others take
 };
 
 /// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they

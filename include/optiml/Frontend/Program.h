@@ -77,6 +77,8 @@ public:
   const std::vector<std::string> &headers() const { return userHeaders; }
   /// By qualified name or symbol; null when there is none.
   const KernelDecl *findKernel(llvm::StringRef nameOrSymbol) const;
+  /// Whether its main() looks at the command line; true where main() is in another file.
+  bool readsArguments() const;
   clang::ASTContext &ast() const;
 
 private:

@@ -45,8 +45,8 @@ class Comparison {
 public:
   Comparison(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
              const std::string &changedText, const CompileOptions &compile, const CompareOptions &options, TempDir dir)
-      : originals(originals), toolchain(toolchain), path(path), changedText(changedText), compile(compile), options(options),
-        dir(std::move(dir)) {}
+      : originals(originals), toolchain(toolchain), path(path), changedText(changedText), compile(compile),
+        options(options), dir(std::move(dir)) {}
   llvm::Expected<VerifyReport> run();
 
 private:
@@ -95,10 +95,13 @@ llvm::Expected<std::vector<ReplayFault>> readFaults(const std::string &file) {
 }
 
 llvm::Expected<Outcome> Comparison::runOnce(const std::string &program, const Input &input, uint64_t order) {
+  bool first = !counter;
   std::string id = std::to_string(counter++), log = dir.file("log" + id), faults = dir.file("faults" + id);
   emu::RunOptions run;
   run.args = input.arguments;
-  run.seconds = input.given ? options.seconds : std::min(options.seconds, 10 + 10 * slowest);
+  run.seconds = first         ? std::min(options.seconds, options.firstSeconds)
+                : input.given ? options.seconds
+                              : std::min(options.seconds, 10 + 10 * slowest);
   run.memoryBytes = options.verify.memoryBytes;
   run.cancel = options.verify.cancel;
   run.faultFile = faults;
@@ -203,9 +206,8 @@ llvm::Expected<bool> Comparison::judge(const Input &input, Outcome &original, co
     report.notes.push_back("not every copy to the host was compared, on " + input.name + ": they are too many");
   unsigned compared = 0;
   auto compare = [&] {
-    return input.fresh && input.host.empty()
-               ? compareFresh(original.log, changed.log, options.verify.floats, compared)
-               : compareLogs(original.log, changed.log, options.verify.floats);
+    return input.fresh && input.host.empty() ? compareFresh(original.log, changed.log, options.verify.floats, compared)
+                                             : compareLogs(original.log, changed.log, options.verify.floats);
   };
   std::optional<Difference> d = compare();
   if (d && d->tolerance.empty()) {
@@ -350,8 +352,8 @@ llvm::Expected<VerifyReport> Comparison::run() {
   std::vector<Input> inputs;
   for (unsigned i = 0; options.freshKernels && i < options.verify.freshInputs; ++i)
     for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep})
-      inputs.push_back(
-          {options.arguments, options.verify.seed + 1 + i, integers, "random inputs, " + joined(options.arguments), ""});
+      inputs.push_back({options.arguments, options.verify.seed + 1 + i, integers,
+                        "random inputs, " + joined(options.arguments), ""});
   for (const char *host : {"wide", "negative"})
     if (options.verify.freshInputs)
       inputs.push_back({options.arguments, options.verify.seed + 101, FreshIntegers::Keep,
@@ -400,9 +402,9 @@ llvm::Expected<std::string> OriginalBuilds::program(const Toolchain &toolchain, 
   return file = wanted;
 }
 
-llvm::Expected<VerifyReport> optiml::comparePrograms(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
-                                                     const std::string &changedText, const CompileOptions &compile,
-                                                     const CompareOptions &options) {
+llvm::Expected<VerifyReport> optiml::comparePrograms(OriginalBuilds &originals, const Toolchain &toolchain,
+                                                     const std::string &path, const std::string &changedText,
+                                                     const CompileOptions &compile, const CompareOptions &options) {
   llvm::Expected<TempDir> dir = TempDir::create("optiml-verify");
   if (!dir)
     return dir.takeError();
