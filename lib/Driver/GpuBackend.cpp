@@ -95,6 +95,19 @@ std::optional<double> GpuBackend::timeShare(const std::string &symbol) const {
   return seconds / searched.kernelSeconds;
 }
 
+/// Launches that were not captured count as those of their kernel that were.
+static void weighAll(Workload &workload, const std::vector<KernelTime> &kernels) {
+  for (const KernelTime &kernel : kernels) {
+    double weight = 0;
+    for (const LaunchImage &launch : workload.launches)
+      if (launch.kernel == kernel.symbol)
+        weight += launch.weight;
+    for (LaunchImage &launch : workload.launches)
+      if (launch.kernel == kernel.symbol && weight < double(kernel.launches))
+        launch.weight *= double(kernel.launches) / weight;
+  }
+}
+
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   own.reset(); // of another text, and of another deadline
   // The emulator's runs take no GPU: beside those on it.
@@ -126,6 +139,7 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (!workload)
       return workload.takeError();
     captured = std::move(*workload);
+    weighAll(captured, searched.kernels);
     for (const std::string &text : captured.leftOut)
       remarks.push_back("not captured: " + text);
     if (captured.launches.empty())
@@ -161,6 +175,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
     common.verification.push_back(captured);
   common.verify = verifyOptions(task);
   common.traceSeconds = std::min(traceSeconds, task.share(preparingShare));
+  options.setUpSeconds = task.deadline->remaining();
   options.sampleSeconds = std::min(sampleSeconds, task.share(preparingShare));
   options.profileSeconds = task.share(preparingShare);
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.

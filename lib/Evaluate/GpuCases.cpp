@@ -23,6 +23,8 @@ static constexpr unsigned sampledBlocks = 8;
 static constexpr double beginShare = 0.25;
 // Cells of a buffer that are checked one by one; more would not tell more.
 static constexpr size_t mostCells = 1 << 18;
+// Fresh inputs are written to files, and read again by each worker.
+static constexpr uint64_t mostFreshBytes = uint64_t(512) << 20;
 
 static std::vector<uint32_t> sampleBlocks(const LaunchImage &launch) {
   uint64_t blocks = blocksOf(launch.grid);
@@ -208,10 +210,22 @@ std::vector<BufferBound> GpuCases::bounds(unsigned index, const std::map<unsigne
   return result;
 }
 
+/// Fresh inputs for the first launch of each kernel, and for the others where their buffers are not too large together.
+bool GpuCases::getsFreshInputs(unsigned index) const {
+  uint64_t bytes = 0;
+  bool first = true;
+  for (unsigned i = 0; i <= index; ++i) {
+    for (const BufferImage &buffer : workload.launches[i].buffers)
+      bytes += buffer.bytes;
+    first &= i == index || workload.launches[i].kernel != workload.launches[index].kernel;
+  }
+  return first || bytes <= mostFreshBytes;
+}
+
 llvm::Expected<std::vector<gpu::CaseRequest>> GpuCases::casesOf(unsigned index, FreshIntegers integers) {
   const LaunchImage &launch = workload.launches[index];
   std::vector<gpu::CaseRequest> result;
-  for (unsigned input = 0; input <= options.freshInputs; ++input) {
+  for (unsigned input = 0; input <= (getsFreshInputs(index) ? options.freshInputs : 0); ++input) {
     gpu::CaseRequest c;
     c.launch = index;
     c.name = (input ? "random input " + std::to_string(input) + " of launch " : std::string("captured launch ")) +

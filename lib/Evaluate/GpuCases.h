@@ -27,14 +27,15 @@ public:
   GpuCases(const Workload &workload, const VerifyOptions &options, std::string shadowModule, std::string directory, double seconds)
       : workload(workload), options(options), shadowModule(std::move(shadowModule)), directory(std::move(directory)), sampleSeconds(seconds) {}
 
-  /// Of every launch: its captured input and `options.freshInputs` fresh ones, whose integers become others as told. Uses
-  /// all cores.
+  /// Of every launch: its captured input and `options.freshInputs` fresh ones (of a kernel's later launches only while that
+  /// is not too much data), whose integers become others as told. Uses all cores.
   llvm::Expected<std::vector<gpu::CaseRequest>> ofAllLaunches(FreshIntegers integers);
 
   /// Launches whose blocks could not be recomputed, and why.
   const std::vector<std::string> &notes() const { return remarks; }
 
 private:
+  bool getsFreshInputs(unsigned launch) const;
   llvm::Expected<std::vector<gpu::CaseRequest>> casesOf(unsigned launch, FreshIntegers integers);
   std::vector<gpu::BufferBound> bounds(unsigned launch, const std::map<unsigned, std::string> &inputs);
   void recompute(unsigned launch, const std::map<unsigned, std::string> &inputs, std::vector<gpu::BufferBound> &bounds);

@@ -149,7 +149,7 @@ llvm::Error GpuEvaluator::Impl::start() {
   watch.lap("cost.prepare");
   LoadRequest load{o.performance.directory, o.verify.seed};
   std::vector<std::string> setUpNotes;
-  auto prepared = pool.setUp(load, *alternatives, setUpNotes);
+  auto prepared = pool.setUp(load, *alternatives, setUpNotes, options.setUpSeconds);
   if (!prepared)
     return prepared.takeError();
   watch.lap("cost.setup");

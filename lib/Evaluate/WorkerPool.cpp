@@ -4,8 +4,10 @@
 #include "optiml/Support/LineProcess.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 
 using namespace optiml;
@@ -250,23 +252,28 @@ llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double se
 }
 
 llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const std::vector<PrepareRequest> &alternatives,
-                                               std::vector<std::string> &notes) {
+                                               std::vector<std::string> &notes, double seconds) {
   Impl &p = *impl;
   p.load = encode(load);
-  Slot &first = *p.slots.front();
-  std::string line, why;
-  auto told = [&](Slot &slot) -> llvm::Error {
-    LoadReply reply;
-    if (p.call(slot, p.load, setUpSeconds, line, why) != Call::Answered || !decode(line, reply, why))
+  Clock::time_point begin = Clock::now();
+  auto left = [&] {
+    double spent = std::chrono::duration<double>(Clock::now() - begin).count();
+    return std::clamp(seconds - spent, 1e-3, setUpSeconds);
+  };
+  auto told = [&](Slot &slot, LoadReply &reply) -> llvm::Error {
+    std::string line, why;
+    if (p.call(slot, p.load, left(), line, why) != Call::Answered || !decode(line, reply, why))
       return makeError("{0}", why);
     if (!reply.why.empty())
       return makeError("the workload cannot be replayed on the GPU: {0}", reply.why);
-    if (&slot == &first)
-      notes.insert(notes.end(), reply.notes.begin(), reply.notes.end());
     return llvm::Error::success();
   };
-  if (llvm::Error e = told(first))
+  Slot &first = *p.slots.front();
+  LoadReply loaded;
+  if (llvm::Error e = told(first, loaded))
     return std::move(e);
+  notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
+  std::string line, why;
   PrepareReply prepared;
   std::deque<PrepareRequest> untried(alternatives.begin(), alternatives.end());
   for (unsigned tries = 0; !untried.empty() && tries < mostSetUps; ++tries) {
@@ -278,7 +285,7 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
     p.prepare = encode(request);
     why.clear();
     prepared = {};
-    if (p.call(first, p.prepare, setUpSeconds, line, why) == Call::Answered && decode(line, prepared, why))
+    if (p.call(first, p.prepare, left(), line, why) == Call::Answered && decode(line, prepared, why))
       why = prepared.why;
     if (why.empty())
       break;
@@ -297,14 +304,20 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
   }
   if (!why.empty())
     return makeError("the original cannot be run again on the GPU: {0}", why);
-  for (size_t i = 1; i < p.slots.size(); ++i) {
-    Slot &slot = *p.slots[i];
-    llvm::Error e = told(slot);
-    if (!e && (p.call(slot, p.prepare, setUpSeconds, line, why) == Call::Answered))
-      continue;
-    slot.failedStarts = mostFailedStarts;
-    notes.push_back("GPU " + std::to_string(slot.device) + " is not used: " + (e ? llvm::toString(std::move(e)) : why));
-  }
+  std::vector<std::future<std::string>> others; // why it is not used
+  for (size_t i = 1; i < p.slots.size(); ++i)
+    others.push_back(std::async(std::launch::async, [&, i]() -> std::string {
+      LoadReply reply;
+      std::string line, why;
+      if (llvm::Error e = told(*p.slots[i], reply))
+        return llvm::toString(std::move(e));
+      return p.call(*p.slots[i], p.prepare, left(), line, why) == Call::Answered ? "" : why;
+    }));
+  for (size_t i = 0; i < others.size(); ++i)
+    if (std::string unused = others[i].get(); !unused.empty()) {
+      p.slots[i + 1]->failedStarts = mostFailedStarts;
+      notes.push_back("GPU " + std::to_string(p.slots[i + 1]->device) + " is not used: " + unused);
+    }
   return prepared;
 }
 

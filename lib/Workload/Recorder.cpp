@@ -1,6 +1,7 @@
 //===- Recorder.cpp - which launches become a workload --------------------===//
 #include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/Blob.h"
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -112,8 +113,15 @@ bool Recorder::begin(LaunchImage launch) {
 
 bool Recorder::admit(uint64_t bufferBytes) {
   uint64_t need = 2 * bufferBytes;
-  if (stored + need <= limits.maxBytes)
+  bool another = std::any_of(workload.launches.begin(), workload.launches.end(),
+                             [&](const LaunchImage &l) { return l.kernel == current.kernel; });
+  if (stored + need <= (another ? std::min(limits.moreBytes, limits.maxBytes) : limits.maxBytes))
     return true;
+  if (another && stored + need <= limits.maxBytes) {
+    if (noted.insert(current.kernel + '\0' + "more").second)
+      workload.leftOut.push_back(where() + "others of its kernel stand for it, as " + std::to_string(stored) + " bytes are stored");
+    return false;
+  }
   if (classes[current.launchClass].kept.empty())
     workload.leftOut.push_back(where() + "its buffers take up to " + std::to_string(need) + " bytes, and " +
                                std::to_string(stored) +

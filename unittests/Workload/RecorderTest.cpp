@@ -133,6 +133,19 @@ TEST_F(RecorderTest, AbandonedLaunchesLeaveNoBlobs) {
   EXPECT_EQ(w.leftOut, (std::vector<std::string>{"launch 0 (k): the kernel failed"})) << "once a kernel";
 }
 
+// Of a kernel that is there more is kept only while that is not too much data; another kernel's first launch is.
+TEST_F(RecorderTest, OneLaunchOfAKernelStandsForOthers) {
+  open({0, 8 * size, 8, 3 * size});
+  EXPECT_TRUE(launch('a', 'b'));
+  EXPECT_FALSE(launch('c', 'd'));
+  EXPECT_FALSE(launch('e', 'f'));
+  EXPECT_TRUE(launch('g', 'h', "second"));
+  Workload w = written();
+  ASSERT_EQ(w.launches.size(), 2u);
+  EXPECT_EQ(w.launches[1].kernel, "second");
+  EXPECT_EQ(w.leftOut, (std::vector<std::string>{"launch 1 (k): others of its kernel stand for it, as 128 bytes are stored"})) << "once a kernel";
+}
+
 TEST_F(RecorderTest, SaysWhichLimitWasMet) {
   open({2, 2 * size, 2});
   EXPECT_EQ(recorder.room(), size);

@@ -24,6 +24,7 @@ struct GpuEvaluatorOptions {
   CpuEvaluatorOptions common;
   Profiler profiler = Profiler::Cupti;
   bool cold = false; ///< time with an empty L2 cache
+  double setUpSeconds = std::numeric_limits<double>::infinity(); ///< limit of preparing the original on the GPUs
   double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
   /// Hardware counters are read where that is expected to take no longer.
   double profileSeconds = std::numeric_limits<double>::infinity();

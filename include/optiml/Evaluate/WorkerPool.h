@@ -38,10 +38,11 @@ public:
   unsigned size() const;
 
   /// Loads the workload and prepares the original on every worker. `alternatives` are tried in order until one does not
-  /// break the worker (integers that become other integers may be indices). The error says why the last one failed.
+  /// break the worker (integers that become other integers may be indices), for `seconds` in all. The error says why the last
+  /// one failed.
   llvm::Expected<gpu::PrepareReply> setUp(const gpu::LoadRequest &load,
                                           const std::vector<gpu::PrepareRequest> &alternatives,
-                                          std::vector<std::string> &notes);
+                                          std::vector<std::string> &notes, double seconds);
 
   /// On whichever GPU is free. The reply's `why` is set when the worker died twice or did not answer in time
   /// (`timedOut`). The error: there is no working GPU any more, the search was cancelled, or none was free by `beginBy`.

@@ -27,8 +27,9 @@ namespace optiml {
 
 struct CaptureLimits {
   unsigned perClass = 2; ///< launches kept of one class; 0: all
-  uint64_t maxBytes = uint64_t(1) << 30;
+  uint64_t maxBytes = uint64_t(1) << 30; ///< of all contents
   unsigned maxLaunches = 256;
+  uint64_t moreBytes = uint64_t(1) << 30; ///< of all contents, where the launch's kernel has one already
 };
 
 /// The value of an environment variable: a whole decimal number with an optional K, M or G. A bad one is reported on

@@ -1,5 +1,6 @@
 //===- Cases.cpp - does a variant compute the same on the GPU? ------------===//
 #include "Cases.h"
+#include "optiml/Workload/Blob.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -18,15 +19,15 @@ const BufferImage &Cases::image(const DeviceCase &c, unsigned buffer) const {
 }
 
 CUdeviceptr Cases::uploadFile(const std::string &path, uint64_t bytes) {
-  std::ifstream in(path, std::ios::binary);
-  std::string data((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (data.size() != bytes) {
-    device.fail("'" + path + "' does not hold " + std::to_string(bytes) + " bytes");
+  std::unique_ptr<char[]> data(new char[bytes]);
+  std::string error;
+  if (!readBlob("", path, data.get(), bytes, error)) {
+    device.fail(error);
     return 0;
   }
-  launches.memory().patch(data.data(), bytes);
+  launches.memory().patch(data.get(), bytes);
   CUdeviceptr at = device.allocate(bytes, "no room for inputs");
-  return at && device.upload(at, data.data(), bytes) ? at : 0;
+  return at && device.upload(at, data.get(), bytes) ? at : 0;
 }
 
 CUdeviceptr Cases::copyOf(CUdeviceptr from, uint64_t bytes) {
@@ -70,7 +71,7 @@ bool Cases::runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome
     return true;
   case Device::Wait::TimedOut:
     outcome.failure = Failure::Timeout;
-    outcome.why = "the kernel did not end within " + std::to_string(seconds).substr(0, 5) + " s on " + c.request.name;
+    outcome.why = device.error + ", on " + c.request.name;
     return false;
   case Device::Wait::Failed:
     outcome.failure = Failure::Runtime;
@@ -256,13 +257,15 @@ bool Cases::snapshot(DeviceCase &c, const Run &run) {
   return device.finish();
 }
 
+double optiml::gpu::limitAfter(double seconds) { return 2 + 20 * seconds; }
+
 /// Two more runs of the original: what differs from the first, or beyond its tolerance, cannot be asked of a variant.
-bool Cases::findUnstable(DeviceCase &c, const Run &run) {
+bool Cases::findUnstable(DeviceCase &c, const Run &run, double limit) {
   unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters);
   std::vector<Place> places(n);
   for (int again = 0; again < 2; ++again) {
     Outcome outcome;
-    if (!runOnce(c, run, 60, outcome) || !device.resetCounters(std::max(1u, n)))
+    if (!runOnce(c, run, limit, outcome) || !device.resetCounters(std::max(1u, n)))
       return false;
     for (unsigned i = 0; i < n; ++i)
       if (c.buffers[i].changed &&
@@ -327,7 +330,7 @@ bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
     return false;
   std::swap(poisoned, b.input);
   Outcome outcome;
-  if (!runOnce(c, run, 60, outcome))
+  if (!runOnce(c, run, limitAfter(c.seconds), outcome))
     return false;
   unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters - 2);
   std::vector<Place> places(n + 2);
@@ -409,7 +412,7 @@ static bool guessBound(Device &device, DeviceCase::Buffer &b, uint64_t bytes) {
   return true;
 }
 
-bool Cases::prepare(DeviceCase &c, Module &original, bool careful) {
+bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit) {
   const DeviceLaunch &launch = launches.launches()[c.request.launch];
   if (!launch.unusable.empty()) {
     c.unusable = launch.unusable;
@@ -433,7 +436,7 @@ bool Cases::prepare(DeviceCase &c, Module &original, bool careful) {
     return false;
   Outcome outcome;
   using Clock = std::chrono::steady_clock;
-  if (!runOnce(c, run, 120, outcome)) { // the first launch also loads code
+  if (!runOnce(c, run, limit, outcome)) { // the first launch also loads code
     c.unusable = "the original fails on it: " + outcome.why;
     return !device.lost;
   }
@@ -443,7 +446,7 @@ bool Cases::prepare(DeviceCase &c, Module &original, bool careful) {
     if (c.buffers[i].changed && !guessBound(device, c.buffers[i], image(c, i).bytes))
       return false;
   auto begin = Clock::now();
-  if (!findUnstable(c, run))
+  if (!findUnstable(c, run, limit))
     return false;
   c.seconds = std::chrono::duration<double>(Clock::now() - begin).count() / 2;
   if (c.deterministic)

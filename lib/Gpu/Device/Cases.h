@@ -41,12 +41,16 @@ struct Outcome {
   std::string why; ///< of the failure
 };
 
+/// A run that should take so many seconds may take so many.
+double limitAfter(double seconds);
+
 class Cases {
 public:
   Cases(Device &device, Launches &launches) : device(device), launches(launches) {}
 
-  /// Runs the original. False: the device failed (Device::error, Device::lost); a case that cannot be used says why.
-  bool prepare(DeviceCase &c, Module &original, bool careful);
+  /// Runs the original, each time for at most `limit` seconds. False: the device failed (Device::error, Device::lost); a case
+  /// that cannot be used says why.
+  bool prepare(DeviceCase &c, Module &original, bool careful, double limit);
 
   /// Puts a case's inputs in place. `all`: every buffer and the red zones; otherwise only what the original changes.
   bool restore(const DeviceCase &c, const Run &run, bool all);
@@ -64,7 +68,7 @@ private:
   bool runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome &outcome);
   bool enqueueBuffer(const DeviceCase &c, const Run &run, unsigned buffer, unsigned place);
   bool snapshot(DeviceCase &c, const Run &run);
-  bool findUnstable(DeviceCase &c, const Run &run);
+  bool findUnstable(DeviceCase &c, const Run &run, double limit);
   bool tryPoison(DeviceCase &c, const Run &run, unsigned buffer, bool careful);
   bool setBounds(DeviceCase &c);
   CUdeviceptr uploadFile(const std::string &path, uint64_t bytes);

@@ -129,6 +129,7 @@ Device::Wait Device::wait(double seconds) {
     double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
     if (elapsed > seconds) {
       lost = true; // a kernel cannot be stopped but by ending the process
+      error = "the kernel did not end within " + std::to_string(seconds).substr(0, 5) + " s";
       return Wait::TimedOut;
     }
     if (elapsed > 300e-6)

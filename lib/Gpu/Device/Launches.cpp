@@ -25,14 +25,15 @@ CUdeviceptr Launches::blob(const std::string &name, uint64_t bytes) {
   auto it = blobs.find(name);
   if (it != blobs.end())
     return it->second;
-  std::string data(bytes, '\0'), error;
-  if (!readBlob(images.directory, name, data.data(), bytes, error)) {
+  std::unique_ptr<char[]> data(new char[bytes]);
+  std::string error;
+  if (!readBlob(images.directory, name, data.get(), bytes, error)) {
     device.fail(error);
     return 0;
   }
-  patched += arenas.patch(data.data(), bytes);
+  patched += arenas.patch(data.get(), bytes);
   CUdeviceptr at = device.allocate(bytes, "no room for the captured buffers");
-  if (!at || !device.upload(at, data.data(), bytes))
+  if (!at || !device.upload(at, data.get(), bytes))
     return 0;
   return blobs[name] = at;
 }
