@@ -98,6 +98,17 @@ llvm::Expected<std::vector<emu::LaunchTrace>> CpuEvaluator::Impl::trace(const st
   return std::move(result.traces);
 }
 
+static uint32_t blocksOf(const emu::ReplayStep &step) {
+  return uint32_t(std::min<uint64_t>(uint64_t(step.grid[0]) * step.grid[1] * step.grid[2], UINT32_MAX));
+}
+
+static bool hasGlobalAtomics(const emu::LaunchTrace &trace) {
+  return llvm::any_of(trace.sites, [](const emu::SiteTrace &site) { return site.atomicBlocks > 0; });
+}
+
+// Blocks that do less than this share of the first one's work are not like it.
+static constexpr double idleShare = 0.5;
+
 llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText &c, const std::string &module,
                                                              unsigned launch, const ConcretePlan &plan) {
   double bufferBytes = 0;
@@ -115,25 +126,49 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
   }
   TracePlan traced = planTrace(*gpu, resources.front(), shapeOf(plan.steps.front()), options.tracedBlocks);
   auto traces = trace(module, launch, plan, traced);
+  uint32_t blocks = blocksOf(plan.steps.front());
+  if (traces && traced.blocks.size() == 1 && blocks > 1 && llvm::any_of(*traces, hasGlobalAtomics)) {
+    // Whether blocks meet on the same lines is seen of two.
+    traced.blocks.push_back((traced.blocks.front() + blocks / 2) % blocks);
+    traced.l1Bytes *= 2;
+    traces = trace(module, launch, plan, traced);
+  }
   if (!traces)
     return traces.takeError();
   LaunchPrediction prediction;
   for (size_t i = 0; i < plan.steps.size(); ++i)
     prediction.steps.push_back(predictLaunch((*traces)[i], resources[i], shapeOf(plan.steps[i]), *gpu));
-  // Work is not always spread evenly: threads without a share of their own stand in the last blocks. The first block alone
-  // is a lower bound.
-  if (!traced.blocks.empty() && traced.blocks.front() != 0) {
-    auto first = trace(module, launch, plan, {{0}, gpu->l1Bytes});
-    if (!first)
-      return first.takeError();
+  auto boundBy = [&](const std::vector<emu::LaunchTrace> &part, uint32_t most) {
     for (size_t i = 0; i < plan.steps.size(); ++i) {
-      LaunchShape alone = shapeOf(plan.steps[i]);
-      alone.grid = {1, 1, 1};
-      Prediction bound = predictLaunch((*first)[i], resources[i], alone, *gpu);
+      LaunchShape shape = shapeOf(plan.steps[i]);
+      shape.grid = {std::min(most, blocksOf(plan.steps[i])), 1, 1};
+      Prediction bound = predictLaunch(part[i], resources[i], shape, *gpu);
       if (bound.seconds > prediction.steps[i].seconds) {
         prediction.steps[i].seconds = bound.seconds;
         prediction.steps[i].bottleneck = bound.bottleneck;
       }
+    }
+  };
+  // Work is not always spread evenly: threads without a share of their own stand in the last blocks. The first block alone
+  // is a lower bound; where it does far more than those in the middle, the blocks that begin with it are another.
+  if (!traced.blocks.empty() && traced.blocks.front() != 0) {
+    auto first = trace(module, launch, plan, {{0}, gpu->l1Bytes});
+    if (!first)
+      return first.takeError();
+    boundBy(*first, 1);
+    double there = 0, here = 0;
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      there += (*first)[i].instructions();
+      here += (*traces)[i].instructions() / std::max<double>(1, double((*traces)[i].tracedBlocks));
+    }
+    TracePlan round{{}, traced.l1Bytes, traced.round};
+    for (uint64_t i = 1; here < idleShare * there && i <= options.tracedBlocks && i * gpu->sms < traced.round; ++i)
+      round.blocks.push_back(uint32_t(i * gpu->sms));
+    if (!round.blocks.empty()) {
+      auto beginning = trace(module, launch, plan, round);
+      if (!beginning)
+        return beginning.takeError();
+      boundBy(*beginning, uint32_t(traced.round));
     }
   }
   prediction.resources = std::move(resources);

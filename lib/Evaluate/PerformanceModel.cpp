@@ -78,14 +78,16 @@ double dramTraffic(double footprint, double roundFootprint, double rounds, doubl
 }
 
 /// Clocks of L2 for the traced blocks' atomics. Those on one line take turns: `resident` blocks at a time work on as many lines as the
-/// traced ones do, more or less by how far these had lines of their own.
+/// traced ones that make any do, more or less by how far these had lines of their own. A single one of several tells nothing of that:
+/// the others are taken to meet on its lines.
 double atomicClocks(const LaunchTrace &trace, double resident) {
   double clocks = 0, traced = double(trace.tracedBlocks);
   for (const SiteTrace &site : trace.sites)
     if (site.kind == emu::AccessAtomic && !site.shared && !site.local) {
-      double lines = std::max(1.0, site.lines);
+      double lines = std::max(1.0, site.lines), active = site.atomicBlocks;
       if (resident > traced) {
-        double own = traced > 1 ? std::clamp(std::log(lines * traced / std::max(lines, site.linesByBlock)) / std::log(traced), 0.0, 1.0) : 1;
+        double own = active > 1 ? std::clamp(std::log(lines * active / std::max(lines, site.linesByBlock)) / std::log(active), 0.0, 1.0)
+                                : traced <= 1;
         lines *= std::pow(resident / std::max(1.0, traced), own);
       }
       clocks += site.lanes / std::min(atomicsPerClock, atomicsPerClockALine * lines);
@@ -155,8 +157,7 @@ Prediction optiml::predictLaunch(const LaunchTrace &trace, const Resources &reso
   double spills =
       (resources.spillLoads + resources.spillStores) / 4.0 * tracedWarps * std::max(1.0, trace.barrier / tracedWarps);
   sums.l1Cycles += spills;
-  double instructions = trace.fp32 + trace.fp64 + trace.int32 + trace.special + trace.tensor + trace.control + trace.memory +
-                        trace.barrier + trace.other + spills;
+  double instructions = trace.instructions() + spills;
 
   // Pipes of a multiprocessor. Fewer than four warps cannot use its four schedulers.
   double schedulers = std::min(1.0, g.residentBlocks * g.warpsPerBlock / 4);
@@ -231,6 +232,7 @@ TracePlan optiml::planTrace(const GpuSpec &gpu, const Resources &resources, cons
   plan.l1Bytes = std::max<uint64_t>((gpu.l1Bytes - std::min(gpu.l1Bytes, shared)) * traced / resident, 4096);
   // A middle round: the first one starts at the edge of every array.
   uint64_t round = gpu.sms * perSM;
+  plan.round = std::min(blocks, round);
   uint64_t first = blocks > round ? blocks / round / 2 * round : 0;
   for (uint64_t i = 0; i < traced; ++i)
     if (uint64_t block = first + i * gpu.sms; block < blocks && block <= UINT32_MAX)

@@ -97,6 +97,7 @@ static json toJson(const SiteTrace &s) {
           {"bankConflicts", s.bankConflicts},
           {"lines", s.lines},
           {"linesByBlock", s.linesByBlock},
+          {"atomicBlocks", s.atomicBlocks},
           {"l1Misses", s.l1Misses}};
 }
 
@@ -177,6 +178,7 @@ static LaunchTrace readTrace(const Field &f) {
     site.bankConflicts = s.at("bankConflicts").number(0, most);
     site.lines = s.at("lines").number(0, most);
     site.linesByBlock = s.at("linesByBlock").number(0, most);
+    site.atomicBlocks = s.at("atomicBlocks").number(0, most);
     site.l1Misses = s.at("l1Misses").number(0, 1);
     t.sites.push_back(site);
   }

@@ -40,6 +40,7 @@ SiteTrace atomicSite(double lines, double linesByBlock) {
   site.kind = emu::AccessAtomic;
   site.lines = lines;
   site.linesByBlock = linesByBlock;
+  site.atomicBlocks = 8;
   return site;
 }
 
@@ -224,6 +225,21 @@ TEST(Model, OneAtomicAnElementIsWhatItWasMeasured) {
   // A line for each warp, and no turns to take.
   trace.sites[1] = atomicSite(64, 64);
   EXPECT_LT(predictLaunch(trace, {16, 0, 0, 0, 0}, shape, h200()).seconds, 0.4e-3);
+}
+
+// Blocks that make no atomic have no lines of their own either.
+TEST(Model, AtomicsMeetAlsoWhereOnlySomeBlocksMakeThem) {
+  LaunchTrace trace = copyTrace(1056);
+  LaunchShape shape{{1056, 1, 1}, {256, 1, 1}, 0, 0};
+  auto clocks = [&](double lanes, double lines, double byBlock, double blocks) {
+    trace.sites[1] = atomicSite(lines, byBlock);
+    trace.sites[1].lanes = lanes;
+    trace.sites[1].atomicBlocks = blocks;
+    return predictLaunch(trace, {16, 0, 0, 0, 0}, shape, h200()).pipes["atomic"];
+  };
+  double all = clocks(2048, 1, 8, 8);
+  EXPECT_NEAR(clocks(1024, 1, 4, 4), all / 2, all / 100);
+  EXPECT_NEAR(clocks(256, 1, 1, 1), all / 8, all / 100);
 }
 
 TEST(Model, WritingSectorsInPartCosts) {

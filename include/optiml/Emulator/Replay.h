@@ -72,6 +72,7 @@ struct SiteTrace {
   double l1Cycles = 0;      ///< FACTS: max(32·width/128, ⌈(n128+2)/4⌉, bank conflict degree), summed
   double bankConflicts = 0; ///< passes beyond the conflict-free number (shared)
   double lines = 0, linesByBlock = 0; ///< of global atomics: distinct 128-byte lines of all traced blocks, and of each, summed
+  double atomicBlocks = 0;  ///< traced blocks that make such atomics
   double l1Misses = 0;      ///< share of the loads that the L1 of LaunchTrace::l2Sectors lacks a sector of (global)
 };
 
@@ -90,6 +91,7 @@ struct LaunchTrace {
   uint64_t tracedBlocks = 0, totalBlocks = 0, warpsPerBlock = 0;
   /// Warp instructions by class (sum over traced warps; a block counts as often as its busiest lane ran it).
   double fp32 = 0, fp64 = 0, int32 = 0, special = 0, tensor = 0, control = 0, memory = 0, barrier = 0, other = 0;
+  double instructions() const { return fp32 + fp64 + int32 + special + tensor + control + memory + barrier + other; }
   double activeLanes = 0; ///< mean active lanes per warp instruction (divergence)
   std::vector<BasicBlockTrace> basicBlocks;
   std::vector<SiteTrace> sites;

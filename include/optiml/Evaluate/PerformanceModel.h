@@ -67,6 +67,7 @@ Prediction predictLaunch(const emu::LaunchTrace &trace, const Resources &resourc
 struct TracePlan {
   std::vector<uint32_t> blocks; ///< linear numbers, never empty for a grid that is not
   uint64_t l1Bytes = 0;
+  uint64_t round = 0; ///< blocks that run at first, all multiprocessors together
 };
 TracePlan planTrace(const GpuSpec &gpu, const Resources &resources, const LaunchShape &shape, unsigned most);
 

@@ -60,6 +60,7 @@ void TraceCollector::countAtomicLines() {
     for (const WarpAccess &a : warps[w])
       for (uint32_t i = 0; result.sites[a.site].kind == AccessAtomic && i < a.count; ++i) {
         uint64_t line = sectors[a.first + i] / 4;
+        result.sites[a.site].atomicBlocks += block[a.site].empty();
         result.sites[a.site].lines += all[a.site].insert(line).second;
         result.sites[a.site].linesByBlock += block[a.site].insert(line).second;
       }
