@@ -17,10 +17,17 @@
 using namespace llvm;
 using namespace optiml::emu;
 
-/// The generated code's own reads of the context.
+/// The generated code's own reads of the context, also where an optimizer merged them with reads of the thread's memory: of a
+/// by-value parameter's pointer or a shared array's address, by a condition.
 static bool isContextAccess(const Value *pointer) {
-  const auto *argument = dyn_cast<Argument>(getUnderlyingObject(pointer));
-  return argument && argument->getArgNo() == 0;
+  SmallVector<const Value *, 4> objects;
+  getUnderlyingObjects(pointer, objects, nullptr, 0);
+  auto isContext = [](const Value *object) {
+    const auto *argument = dyn_cast<Argument>(object);
+    return argument && argument->getArgNo() == 0;
+  };
+  return any_of(objects, isContext) &&
+         all_of(objects, [&](const Value *object) { return isContext(object) || isThreadLocalPointer(object); });
 }
 
 static AccessKind atomicKind(const Instruction &inst, SyncScope::ID scope) {

@@ -322,8 +322,12 @@ private:
   }
 
   static bool isOwn(const Value *pointer) {
-    const auto *argument = dyn_cast<Argument>(getUnderlyingObject(pointer));
-    return argument && (argument->getArgNo() == 0 || argument->hasByValAttr());
+    SmallVector<const Value *, 4> objects;
+    getUnderlyingObjects(pointer, objects, nullptr, 0);
+    return all_of(objects, [](const Value *object) {
+      const auto *argument = dyn_cast<Argument>(object);
+      return argument && (argument->getArgNo() == 0 || argument->hasByValAttr());
+    });
   }
 
   void countCall(const CallInst &call, unsigned &depth) {

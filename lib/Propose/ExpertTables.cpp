@@ -217,10 +217,13 @@ static std::vector<ExpertLine> makeLines() {
     steps.push_back(qualify);
     return ExpertLine{{name, std::move(steps)}, {"latency", "l1", "l2", "dram"}};
   };
+  // Threads that take turns already, each with one atomic at the end, need no more than a sum of the block.
+  const std::string asTheyAre = "one atomic for a block, threads as they are";
   std::vector<ExpertLine> lines = {
       {{"one atomic for a block",
         {step("thread-per-iteration"), step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
        {"atomic", "l2", "latency", "dram"}},
+      {{asTheyAre, {step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}}, {"atomic", "l2", "latency", "dram"}},
       {{"one atomic for a block, several rows a thread",
         {promote, step("block-shape", {shape("32", "8")}),
          required(onlyPreferred(step("coarsen", {outputs("1", "8", "strided"), outputs("1", "4", "strided")}))),
@@ -307,7 +310,10 @@ static std::vector<ExpertLine> makeLines() {
   // axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is better after it.
   const OpeningStep unitStrides = everywhere(onlyPreferred(step("specialize-scalar", {{{"value", "1"}}})));
   for (ExpertLine &line : lines)
-    line.line.steps.insert(line.line.steps.begin(), {step("expand-powers"), unitStrides, step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
+    if (line.line.name == asTheyAre)
+      line.line.steps.insert(line.line.steps.begin(), {step("expand-powers"), unitStrides});
+    else
+      line.line.steps.insert(line.line.steps.begin(), {step("expand-powers"), unitStrides, step("thread-per-iteration"), step("loop-to-grid"), step("loop-to-grid"), step("swap-thread-axes")});
   // One index for all cells hides the rows that tiles need.
   for (ExpertLine &line : lines)
     if (llvm::any_of(line.line.steps, [](const OpeningStep &s) {
