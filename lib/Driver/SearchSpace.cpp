@@ -26,6 +26,12 @@ static std::map<std::string, LaunchHints> hintsOf(const SearchTask &task, const 
       continue;
     heaviest[launch.kernel] = threads;
     LaunchHints &h = hints[launch.kernel];
+    h.heaviest.clear();
+    for (const ArgumentImage &argument : launch.arguments)
+      h.heaviest.push_back(argument.bytes);
+    h.buffers.clear();
+    for (const BufferImage &buffer : launch.buffers)
+      h.buffers.emplace_back(buffer.address, buffer.bytes);
     for (unsigned i = 0; i < 3; ++i) {
       h.grid[i] = launch.grid[i];
       h.block[i] = launch.block[i];

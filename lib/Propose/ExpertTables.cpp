@@ -221,13 +221,13 @@ static std::vector<ExpertLine> makeLines() {
   const std::string asTheyAre = "one atomic for a block, threads as they are";
   std::vector<ExpertLine> lines = {
       {{"one atomic for a block",
-        {step("thread-per-iteration"), step("grid-stride"), step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}},
+        {step("thread-per-iteration"), step("grid-stride"), step("block-shape"), required(everywhere(step("privatize-atomic"))), unrollSome, qualify}},
        {"atomic", "l2", "latency", "dram"}},
-      {{asTheyAre, {step("block-shape"), required(step("privatize-atomic")), unrollSome, qualify}}, {"atomic", "l2", "latency", "dram"}},
+      {{asTheyAre, {step("block-shape"), required(everywhere(step("privatize-atomic"))), unrollSome, qualify}}, {"atomic", "l2", "latency", "dram"}},
       {{"one atomic for a block, several rows a thread",
         {promote, step("block-shape", {shape("32", "8")}),
          required(onlyPreferred(step("coarsen", {outputs("1", "8", "strided"), outputs("1", "4", "strided")}))),
-         required(step("privatize-atomic")), qualify}},
+         required(everywhere(step("privatize-atomic"))), qualify}},
        {"atomic", "l2", "latency", "dram"}},
       shared("a block for each row", {{"threads", "256"}}, true),
       shared("a warp for each row", {{"threads", "32"}, {"rows", "8"}}, true),

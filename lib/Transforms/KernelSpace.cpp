@@ -5,6 +5,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
+#include <cstring>
 
 using namespace optiml;
 
@@ -85,6 +86,27 @@ static void nameScalars(LaunchHints &hints, const Kernel &kernel) {
   }
 }
 
+/// Names how far the heaviest launch's pointers reach.
+static void nameReach(LaunchHints &hints, const Kernel &kernel) {
+  auto note = [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
+    uint64_t value = 0;
+    if (!type.isPointer() || bytes.size() != sizeof value)
+      return;
+    memcpy(&value, bytes.data(), sizeof value);
+    for (const auto &[begin, size] : hints.buffers)
+      if (value >= begin && value - begin < size)
+        hints.reach.emplace(name, int64_t(size - (value - begin)));
+  };
+  for (size_t i = 0; i < kernel.params.size() && hints.heaviest.size() == kernel.params.size(); ++i) {
+    const Param &param = kernel.params[i];
+    llvm::StringRef bytes = hints.heaviest[i];
+    note(param.name, bytes, param.type);
+    if (bytes.size() == param.type.bytes)
+      for (const Param::Field &field : param.fields)
+        note(param.name + "." + field.name, bytes.substr(field.offset, field.type.bytes), field.type);
+  }
+}
+
 /// A parameter whose name means something else in conditions and plans, or "".
 static std::string misleadingParameter(const Kernel &kernel) {
   for (const Param &param : kernel.params)
@@ -133,6 +155,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     }
     LaunchHints known = hints(decl);
     nameScalars(known, **tree);
+    nameReach(known, **tree);
     noteDifferences(**tree, known.scalars);
     KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
     for (const auto &[parameter, least] : (*tree)->least)

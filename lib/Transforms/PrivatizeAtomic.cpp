@@ -56,6 +56,21 @@ ExprRef neutral(const std::string &fold, const Type &type) {
   return raw(ExprKind::Binary, "-", {raw(ExprKind::Unary, "-", {most}), intLit(1)});
 }
 
+/// No table, and tables: the smallest for all elements of the array as it was launched first.
+static std::vector<Params> offers(const LaunchHints &hints, const std::string &array, int64_t elementBytes) {
+  std::vector<int64_t> bins = {256, 1024, 64, 4096};
+  if (auto reach = hints.reach.find(array); reach != hints.reach.end() && elementBytes > 0) {
+    auto tooSmall = [&](int64_t n) { return n * elementBytes < reach->second; };
+    std::stable_sort(bins.begin(), bins.end(), [&](int64_t a, int64_t b) {
+      return tooSmall(a) != tooSmall(b) ? tooSmall(b) : !tooSmall(a) && a < b;
+    });
+  }
+  std::vector<Params> result = {{}};
+  for (int64_t n : bins)
+    result.push_back({{"bins", std::to_string(n)}});
+  return result;
+}
+
 class PrivatizeAtomic : public Transform {
 public:
   llvm::StringRef name() const override { return "privatize-atomic"; }
@@ -63,14 +78,13 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
     KernelModel model(*state.tree, state.pinnedBlock());
-    std::set<std::string> arrays;
+    std::map<std::string, int64_t> arrays; // and the bytes of an element
     for (const Access &access : model.accesses())
       if (access.atomic && access.space == Space::Global)
-        arrays.insert(access.array);
-    static const std::vector<Params> offers = {{}, {{"bins", "256"}}, {{"bins", "1024"}}, {{"bins", "64"}}, {{"bins", "4096"}}};
-    for (const std::string &array : arrays) {
+        arrays.emplace(access.array, access.place->type.bytes);
+    for (const auto &[array, bytes] : arrays) {
       ActionTemplate site{"privatize-atomic", state.rewrite.original + ":" + array, {}};
-      for (const Params &params : offers) {
+      for (const Params &params : offers(state.hints, array, bytes)) {
         auto applied = apply(state, ":" + array, params);
         if (applied)
           site.values.push_back(params);

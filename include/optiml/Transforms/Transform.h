@@ -29,6 +29,10 @@ struct LaunchHints {
   unsigned multiprocessors = 132; ///< of the GPU that the kernel is optimized for
   std::vector<std::string> arguments; ///< raw values on which all captured launches agree; empty where they do not
   std::map<std::string, int64_t> scalars; ///< the integers among them, by parameter
+  /// Of the heaviest captured launch: raw values of its arguments, and where its buffers begin and how many bytes they have.
+  std::vector<std::string> heaviest;
+  std::vector<std::pair<uint64_t, uint64_t>> buffers;
+  std::map<std::string, int64_t> reach; ///< bytes from where a pointer parameter points to its buffer's end, in that launch
   bool approximate = false; ///< approximate functions and less precision are allowed (the verifier holds the budget)
   bool strictFloat = false; ///< no change of floating-point results at all, not even the sign of a zero
   std::string exercised; ///< condition (IntExpr.h) for the launches that variants are tested on; empty: none is known
