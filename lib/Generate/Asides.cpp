@@ -335,6 +335,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "of \\3"},
       {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)",
        "\\1 b transposed \\5"},
+      {"product of (the |a )?transpose of (matrix )?[a-z] (with|and|by|times) (matrix )?[a-z]($|[^a-z])", "matrix multiply with a transposed \\5"},
       {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ",
        "a transposed \\2\\3 matrix times "},
       {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
@@ -446,7 +447,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
   static const llvm::Regex range(
-      "(in |to |between |within )?(the range )?(of )?([0-9]+(\\.[0-9]+)?) *\\.\\.+ *([0-9]+(\\.[0-9]+)?)");
+      "(in |to |between |within )?(the range )?(of )?(-?[0-9]+(\\.[0-9]+)?) *\\.\\.+ *(-?[0-9]+(\\.[0-9]+)?)");
   text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
   static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
       power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");

@@ -13,6 +13,9 @@ std::string withoutExamples(llvm::StringRef text);
 /// Abbreviations that are written in capitals ("LN", "GAP"), in full.
 std::string abbreviationsInWords(llvm::StringRef text);
 
+/// Everyday words ("double all prices", "on which day was it the hottest") in those of the library.
+std::string everydayInWords(llvm::StringRef request);
+
 /// Whether the request has examples with lists of numbers, all of them integers.
 bool examplesAreIntegers(llvm::StringRef text);
 

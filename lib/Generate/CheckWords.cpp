@@ -65,6 +65,14 @@ bool Reader::isUnit(size_t at) const {
          used[number] && word.ends_with("s") && !word.ends_with("ss") && word.size() > 3;
 }
 
+/// "of 5000 positive floats": what they are, not which of them.
+bool Reader::describesData(size_t at) const {
+  static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
+  size_t next = at + 1;
+  return (kinds.count(tokens[at].raw) || !vocabulary.isTelling(tokens[at].text)) && at > 0 && tokens[at - 1].isNumber() &&
+         !tokens[at - 1].spelled && next < tokens.size() && (typeAt.count(next) || (tokens[next].text == "element" && kinds.count(tokens[at].raw)));
+}
+
 /// "y = 2 A x - y", where no product was understood: an equation of more arrays than are read.
 bool Reader::hasEquationLeft() const {
   static const std::set<StringRef> ends = {",", ".", ";", "with", "for", "where", "of", "in", "and", "on"};
@@ -187,11 +195,7 @@ llvm::Error Reader::checkWords() {
                       });
     if (limitsSize)
       continue;
-    // "of 5000 positive floats": what they are, not which of them
-    static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
-    bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&
-                         at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
-    if (describesData || (isUnit(at) && !known))
+    if (describesData(at) || (isUnit(at) && !known))
       continue;
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
@@ -376,7 +380,7 @@ llvm::Error Reader::checkStrangeWords() const {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const std::string &word = tokens[at].text;
     bool isAccounted = used[at] || !tokens[at].values.empty() || tokens[at].raw.size() < 3 || typeAt.count(at) ||
-                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at);
+                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at) || describesData(at);
     // "how many temperatures were below zero": what they are
     static const std::set<StringRef> beforeData = {"many", "of", "these", "those", "the", "all", "my", "our", "between", "among", "over"};
     isAccounted |= at > 0 && beforeData.count(tokens[at - 1].raw) && tokens[at].raw.back() == 's' && tokens[at].raw.size() > 4;
@@ -391,7 +395,7 @@ llvm::Error Reader::checkStrangeWords() const {
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at)
     if (!used[at] && tokens[at].values.empty() && tokens[at].raw.size() > 2 && !isMentioned(tokens[at].text) &&
-        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !isLabel(at) && Recall::builtin().isStrange(names, tokens[at].text))
+        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !describesData(at) && !isLabel(at) && Recall::builtin().isStrange(names, tokens[at].text))
       return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   return llvm::Error::success();
 }

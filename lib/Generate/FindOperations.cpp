@@ -89,6 +89,10 @@ std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
+  std::vector<Token> bare; // without the types
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (!typeAt.count(at))
+      bare.push_back(tokens[at]);
   llvm::StringSet<> words; // of the request: most phrases have others
   std::bitset<1024> shapes; // of the words: cheaper to look up, and most words have none of them
   auto shape = [](const std::string &word) {
@@ -107,6 +111,10 @@ std::vector<Match> Reader::allMatches() const {
     if (op.isFamily || op.isSnippet || &op == without)
       continue;
     auto forbids = [&](const std::vector<std::string> &phrase) {
+      if (phrase.size() > 1 && bare.size() < tokens.size() && mayMatch(phrase)) // "a dense float vector"
+        for (size_t at = 0; at < bare.size(); ++at)
+          if (matchPhrase(bare, at, phrase, 0, none) && !index.isName(phrase))
+            return true;
       for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
           bool isData = index.isName(phrase) && isDataName(op, *span); // "the attention scores"

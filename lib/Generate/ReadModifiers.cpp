@@ -236,6 +236,10 @@ llvm::Error Reader::applyModifiers() {
       continue; // part of how it is usually asked for
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
+    if (modifier.name == "batched" && heavy.op->says.empty()) { // one after the other
+      use(modifier.span);
+      continue;
+    }
     if (hasAxis || !isAxis(modifier)) {
       if (llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
         return refuse((result.before.empty() || !heavy.op->says.empty() ? heavy.op->name : result.before[0].operation->name) +
@@ -244,6 +248,7 @@ llvm::Error Reader::applyModifiers() {
       use(modifier.span);
     } else if (modifier.span.at.size() > 1 && (isOfSequence || heavy.op->group == "Histograms") &&
                !index.mentions(heavy.op, modifier.name) && free(modifier)) {
+      lackingOne = heavy.op; // "the mean squared difference of each column": by its parts
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
   }

@@ -179,7 +179,7 @@ public:
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
     std::string text =
-        matrixProductsInWords(descriptionsInWords(abbreviationsInWords(withoutExamples(request)), library, vocabulary));
+        matrixProductsInWords(descriptionsInWords(everydayInWords(abbreviationsInWords(withoutExamples(request))), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
@@ -187,7 +187,7 @@ public:
   std::vector<const Operation *> nearest(size_t count) const;
   /// After read() failed: what to try instead, where such requests are known.
   const Operation *recall() const;
-  /// After read() failed: the operation whose constant nobody gave, or null.
+  /// After read() failed: the operation whose constant nobody gave, or that has no such axis; or null.
   const Operation *lacking() const { return lackingOne; }
   bool recognized(const Operation *op) const {
     return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
@@ -220,6 +220,7 @@ private:
   bool compares(size_t at) const;
   bool isNamedNumber(int64_t value) const;
   bool isUnit(size_t at) const;
+  bool describesData(size_t at) const;
   bool hasEquationLeft() const;
   bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
@@ -238,11 +239,14 @@ private:
   llvm::Error assignNumbers();
   llvm::Error readFixedFilter();
   void joinRowsAndColumns();
+  void joinExtents();
   void readLeadingFilter();
   void readCompared();
   void readAsked();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
+  std::string titleOfAll() const;
+  bool readEnlarged(const std::vector<size_t> &open);
   bool readShapesAndResult(const std::vector<size_t> &open);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);

@@ -1,0 +1,181 @@
+//===- Everyday.cpp - everyday words in those of the library ----------------===//
+//
+// "double all prices", "cut every number in half", "on which day was it the hottest", "who is older than 30": verbs
+// that are multiples, superlatives of any kind, and questions for a place or a total, in the words that the
+// operations are described with. What they are said of stays.
+//
+//===----------------------------------------------------------------------===//
+#include "Asides.h"
+#include "Rewrites.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
+#include <set>
+#include <vector>
+
+using namespace optiml::gen;
+using llvm::StringRef;
+
+namespace {
+
+using Set = std::set<StringRef>;
+
+/// The words of a text, and their signs.
+struct Words {
+  explicit Words(StringRef text) : text(text), lower(text.lower()) {
+    for (size_t i = 0; i < lower.size();) {
+      size_t end = i + 1;
+      if (llvm::isAlnum(lower[i]))
+        while (end < lower.size() && llvm::isAlnum(lower[end]))
+          ++end;
+      if (lower[i] != ' ' && lower[i] != '\n')
+        at.push_back({i, end});
+      i = end;
+    }
+  }
+  StringRef operator[](size_t word) const {
+    return word < at.size() ? StringRef(lower).slice(at[word].first, at[word].second) : StringRef();
+  }
+  size_t size() const { return at.size(); }
+  /// [first, last) as it was written.
+  std::string slice(size_t first, size_t last) const {
+    return first < last ? text.slice(at[first].first, at[last - 1].second).str() : std::string();
+  }
+  /// `text` with the words [first, last) replaced.
+  std::string replaced(size_t first, size_t last, const std::string &by) const {
+    return text.take_front(at[first].first).str() + by + text.substr(at[last - 1].second).str();
+  }
+
+  StringRef text;
+  std::string lower;
+  std::vector<std::pair<size_t, size_t>> at;
+};
+
+} // namespace
+
+/// Whether a step may begin here: at the start, behind a comma, "then", "please", "a kernel to".
+static bool beginsStep(const Words &words, size_t at) {
+  static const Set before = {",",  ";",    ".",      ":",    "and",   "then",   "to",   "please", "kernel", "should", "must",
+                             "will", "that", "which", "can", "you", "finally", "first", "just", "program", "now", "would"};
+  return !at || before.count(words[at - 1]);
+}
+
+/// The end of what a step is done to, which begins at `at`: "all the numbers", "every element" of "every element of a matrix".
+static size_t endOfObject(const Words &words, size_t at) {
+  static const Set ends = {",",   ";",    ".",    ":",      "and",    "then", "in",   "of",   "for", "before", "followed",
+                           "by",  "on",   "with", "after",  "inside", "from", "into", "that", "which", "(", "as"};
+  while (at < words.size() && !ends.count(words[at]))
+    at += words[at] == "each" && words[at + 1] == "of" ? 2 : 1;
+  return at;
+}
+
+/// Something there is much of, or one thing that was named before: no name behind a type ("double array").
+static bool isObject(const Words &words, size_t first, size_t last) {
+  static const Set leads = {"all",  "every", "each", "everything", "the", "these", "those", "my", "our", "their",
+                            "them", "it",    "its",  "both",       "your", "any", "this"};
+  static const Set measures = {"resolution", "size", "width", "height", "length", "precision", "rate", "speed", "sampling"};
+  static const Set ofThings = {"number", "amount", "sum"};
+  bool isCounted = first + 1 < last && llvm::isDigit(words[first][0]) && words[last - 1].ends_with("s"); // "halve 6000 floats"
+  bool isAmount = first < last && ofThings.count(words[last - 1]) && words[last] == "of";
+  return first < last && !isAmount && (isCounted || leads.count(words[first])) && !measures.count(words[last - 1]) ;
+}
+
+/// "double every element", "make all prices twice as big", "cut each number in half", "each value doubled".
+static std::string multiples(std::string text) {
+  static const std::map<StringRef, StringRef> verbs = {
+      {"double", "2"},    {"doubles", "2"},   {"doubling", "2"},    {"triple", "3"}, {"triples", "3"},  {"tripling", "3"},
+      {"quadruple", "4"}, {"halve", "0.5"},   {"halves", "0.5"},    {"halving", "0.5"}, {"quadruples", "4"}};
+  static const std::map<StringRef, StringRef> participles = {
+      {"doubled", "2"}, {"tripled", "3"}, {"quadrupled", "4"}, {"halved", "0.5"}};
+  static const std::map<StringRef, StringRef> times = {{"twice", "2"}, {"half", "0.5"}, {"double", "2"}, {"thrice", "3"}};
+  static const Set sizes = {"as", "the"}, makes = {"make", "turn", "scale"},
+                   cuts = {"cut", "cuts", "divide", "reduce", "chop", "shrink"};
+  for (unsigned changes = 0; changes < 8; ++changes) {
+    Words words(text);
+    std::string result;
+    for (size_t at = 0; at < words.size() && result.empty(); ++at) {
+      size_t end = endOfObject(words, at + 1);
+      if (auto verb = verbs.find(words[at]); verb != verbs.end() && beginsStep(words, at) && isObject(words, at + 1, end))
+        result = words.replaced(at, end, "multiply " + words.slice(at + 1, end) + " by " + verb->second.str());
+      else if (auto part = participles.find(words[at]); part != participles.end() && at && words[at + 1] != "without")
+        result = words.replaced(at, at + 1, "multiplied by " + part->second.str());
+      else if (cuts.count(words[at]) && beginsStep(words, at) && isObject(words, at + 1, end) &&
+               (words[end] == "in" || words[end] == "into" || words[end] == "by") &&
+               (words[end + 1] == "half" || words[end + 1] == "halves"))
+        result = words.replaced(at, end + 2, "multiply " + words.slice(at + 1, end) + " by 0.5");
+      else if (makes.count(words[at]) && isObject(words, at + 1, end = std::min(end, words.size()))) {
+        // "twice as big", "half the size", "3 times bigger"
+        for (size_t many = at + 2; many < end + 1 && result.empty(); ++many)
+          if (auto factor = times.find(words[many]); factor != times.end() && sizes.count(words[many + 1]) && words.size() > many + 2)
+            result = words.replaced(at, many + 3, "multiply " + words.slice(at + 1, many) + " by " + factor->second.str());
+      }
+    }
+    if (result.empty())
+      break;
+    text = std::move(result);
+  }
+  return text;
+}
+
+/// "the cheapest offer", "our longest trip": of values that there are; not "the shortest path", "the fastest kernel".
+static std::string superlatives(std::string text) {
+  static const std::map<StringRef, StringRef> names = {
+      {"longest", "highest"},  {"best", "highest"},      {"richest", "highest"},   {"strongest", "highest"}, {"fastest", "highest"},
+      {"latest", "highest"},   {"busiest", "highest"},   {"dearest", "highest"},   {"priciest", "highest"},  {"costliest", "highest"},
+      {"widest", "highest"},   {"deepest", "highest"},   {"steepest", "highest"},  {"fattest", "highest"},   {"thickest", "highest"},
+      {"cheapest", "lowest"},  {"shortest", "lowest"},   {"weakest", "lowest"},    {"poorest", "lowest"},    {"earliest", "lowest"},
+      {"slowest", "lowest"},   {"worst", "lowest"},      {"narrowest", "lowest"},  {"thinnest", "lowest"},   {"shallowest", "lowest"}};
+  static const Set before = {"the", "its", "their", "my", "our", "each", "whose", "how", ""},
+                   others = {"path",   "paths",  "route",       "routes",    "way",      "ways",     "distance",  "distances", "common",  "increasing",
+                             "run",    "runs",   "decreasing",  "streak",    "word",     "words",    "possible",  "kernel",    "repeated", "fit",
+                             "match",  "method", "subsequence", "substring", "sequence", "version",  "consecutive", "algorithm", "chain", "cuda",
+                             "code",   "sort",   "palindrome",  "implementation", "edge", "line",    "known",  "first"};
+  Words words(text);
+  for (size_t at = words.size(); at-- > 0;)
+    if (auto name = names.find(words[at]); name != names.end() && before.count(at ? words[at - 1] : StringRef()) && !others.count(words[at + 1]) &&
+                                           !others.count(words[at + 2]) && !others.count(words[at + 3]) && words.size() > at + 1 && llvm::isAlpha(words[at + 1][0]))
+      text.replace(words.at[at].first, words.at[at].second - words.at[at].first, name->second.str());
+  return text;
+}
+
+std::string optiml::gen::everydayInWords(StringRef request) {
+  std::string text = multiples(superlatives(request.str()));
+  // What counts as the largest or the smallest.
+#define MORE "older|taller|heavier|longer|richer|hotter|warmer|later|louder|faster|brighter|deeper|wider|dearer|stronger"
+#define LESS "younger|lighter|colder|cooler|cheaper|shorter|earlier|slower|darker|poorer|weaker|quieter"
+  static const Rewrite rules[] = {
+      {"(" MORE ") than ", "greater than "},
+      {"(" LESS ") than ", "less than "},
+      {"([Mm])ost expensive", "\\1aximum"},
+      {"least expensive", "cheapest"},
+      // "zero an array", "clear the list"
+      {"(^|[.,;:] *|and |then |to |[Pp]lease )([Zz]ero|[Cc]lear|[Zz]ero out|[Bb]lank)( out)? "
+       "(an?|the|my|this|all|every|each|our|whole|entire) ([a-z0-9 ]*)(array|vector|matrix|list|buffer|tensor|elements?|entry|entries|values?|numbers?)($|[ .,;])",
+       "\\1set \\4 \\5\\6 to 0 \\7"},
+      // "take the spending away from the income"
+      {"([Tt]ake|[Dd]educt) ([a-z ]+) away from ", "subtract \\2 from "},
+      {"[Dd]educt ([a-z ]+) from ", "subtract \\1 from "},
+      // "on which day was it the hottest", "who has the most points"
+      {"^([Oo]n |[Ii]n |[Aa]t |[Dd]uring )(which|what) [a-z]+ (is|was|were|are|did|do|does|has|had)( it| there| we| they| he| she)?( have| had| get| see| reach)?( the| its| our)? ",
+       "index of the "},
+      {"^([Ww]hich|[Ww]hat) (day|month|year|hour|week|minute|person|student|pupil|player|team|shop|store|city|town|country|car|sensor|runner|customer|house|class|"
+       "item|product|book|film|song|place|position|index|slot|one of [a-z ]+) (is|was|has|had|have|scored|got|sold|earned|made|reached)( the| its)? ",
+       "index of the "},
+      {"^[Ww]ho (is|was|has|had|scored|got|sold|earned|ran|made)( the)? ", "index of the "},
+      {"^[Ww]hen (is|was|did|does)( it| the [a-z]+)?( reach| have| get)?( the| its)? ", "index of the "},
+      // "how much does each shop earn altogether", "what do all receipts come to in total"
+      {"^([Hh]ow (much|many)( [a-z]+)?|[Ww]hat) (do|does|did|is|are|were|was|have|has|had) (.*) ([a-z]+ )?(altogether|in total|in all|all together|all told)",
+       "sum of \\5"},
+      {"^([Hh]ow much|[Ww]hat) (do|does|did) (.*) (add up|come|amount|sum up) to", "sum of \\3"},
+      {",? (one by one|pair by pair|one after the other)", " elementwise"},
+      {",? (item by item|entry by entry|place by place|value by value|position by position|number by number)", " elementwise"},
+      // "into each of 10 age groups"
+      {"((fall|falls|fell|go|goes|are|belong|belongs) (in|into|to) (each|every|any|one)( one)?( of)?( the)? ([0-9]+ )?)([a-z]+ )?(groups?|classes|class|brackets?|bands?|categories|category)", "\\1bins"},
+      {"(anything|something|any value|any number) (but|other than|except|besides|different from) (0|zeros?)", "any nonzero"},
+      {"as the crow flies", "euclidean"},
+  };
+#undef MORE
+#undef LESS
+  static const Rewrites rewrites(rules);
+  return rewrites(std::move(text));
+}
