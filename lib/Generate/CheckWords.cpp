@@ -47,6 +47,25 @@ unsigned Reader::countInputs() const {
   return heavy.op->says.empty() ? count : 0;
 }
 
+/// What a row- or column-wise operation reads with its stages.
+size_t Reader::countOperands() const {
+  size_t count = size_t(llvm::count_if(heavy.op->buffers, [](const Buffer &buffer) { return buffer.role != Buffer::Role::Out && buffer.role != Buffer::Role::Temporary; }));
+  for (const auto *stages : {&result.before, &result.after})
+    for (const Stage &stage : *stages)
+      count += stage.operation->operands.size();
+  return count;
+}
+
+/// "of two 500x20 matrices".
+bool Reader::countsOperands(size_t at) const {
+  static const std::set<StringRef> operands = {"matrices", "arrays", "vectors", "tables", "lists"};
+  size_t next = at + 1;
+  while (next < tokens.size() && (tokens[next].isShape() || typeAt.count(next)))
+    ++next;
+  return tokens[at].values[0] > 1 && tokens[at].values[0] < 5 && at > 0 && tokens[at - 1].raw == "of" && next < tokens.size() && operands.count(tokens[next].raw) &&
+         heavy.op->group == "Row- and column-wise";
+}
+
 /// "the seven-point stencil", "relu capped at six": a number that is part of what is computed.
 bool Reader::isNamedNumber(int64_t value) const {
   auto names = [&](const Operation &op) { return StringRef(op.name).contains(std::to_string(value)); };
@@ -173,6 +192,9 @@ llvm::Error Reader::checkWords() {
             llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
             [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
       continue; // "a*b + c of three arrays"
+    // "the mean of each column of two matrices", of which there is one
+    if (token.spelled && !used[at] && countsOperands(at) && double(countOperands()) < token.values[0])
+      return refuse("what '" + token.raw + "' counts is not clear");
     bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
                        return given[size.first] && double(size.second) == token.values[0];
                      });

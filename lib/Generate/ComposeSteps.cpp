@@ -159,6 +159,8 @@ std::optional<std::string> optiml::gen::meaningOf(const Composition &composition
       std::optional<std::string> core = wordsOfFormula(formulaOf(steps, first, first + size), library);
       if (!core)
         continue;
+      if (llvm::StringRef whole = *core; !axis.empty() && whole.consume_back(" of all elements"))
+        core = whole.str();
       std::optional<std::string> before = chain(0, first), after = chain(first + size, steps.size());
       bool isWhole = axis.empty() && folds && after && !after->empty(); // "sum then square" is no sum of squares
       if (before && after)

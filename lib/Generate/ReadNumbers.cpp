@@ -51,7 +51,7 @@ bool Reader::assignBeside(size_t at) {
   // "multiply two vectors": how many there are of them
   static const std::set<StringRef> operands = {"vectors", "arrays", "matrices", "lists", "operands"};
   for (size_t next = at + 1;
-       tokens[at].spelled && value <= 3 && next < std::min(at + 4, tokens.size()) && tokens[next].values.empty();
+       tokens[at].spelled && value <= 3 && next < std::min(at + 5, tokens.size()) && (tokens[next].values.empty() || tokens[next].isShape());
        ++next)
     if (operands.count(tokens[next].raw))
       return false;

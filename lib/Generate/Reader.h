@@ -224,6 +224,8 @@ private:
   bool hasEquationLeft() const;
   bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
+  size_t countOperands() const;
+  bool countsOperands(size_t at) const;
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
