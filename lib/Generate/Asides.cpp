@@ -312,7 +312,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"([a-z0-9]) (million|thousand|billion)s($|[^a-z])", "\\1 \\2\\3"},
       {"([0-9]+\\^3|[0-9]+ ?x ?[0-9]+ ?x ?[0-9]+) (float |double )?(cube|box|block)", "\\1 \\2grid"},
       {"(in|of|inside) (a|the) cube($|[^a-z])", "in 3d \\3"},
-      {"double the (resolution|size) of", "upsample by a factor of 2 "},
+      {"double the (resolution|size) of (the |an? |all |each |my )?([a-z0-9 ]*)(image|picture|photo|frame|map|tensor|texture)", "upsample by a factor of 2 \\2\\3\\4"},
       {"triple the (resolution|size) of", "upsample by a factor of 3 "},
       {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
       {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},

@@ -7,6 +7,8 @@
 
 namespace optiml::gen {
 
+class Vocabulary;
+
 /// `text` without examples with their inputs and outputs.
 std::string withoutExamples(llvm::StringRef text);
 
@@ -14,7 +16,7 @@ std::string withoutExamples(llvm::StringRef text);
 std::string abbreviationsInWords(llvm::StringRef text);
 
 /// Everyday words ("double all prices", "on which day was it the hottest") in those of the library.
-std::string everydayInWords(llvm::StringRef request);
+std::string everydayInWords(llvm::StringRef request, const Vocabulary &vocabulary);
 
 /// Whether the request has examples with lists of numbers, all of them integers.
 bool examplesAreIntegers(llvm::StringRef text);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Asides.h"
 #include "Rewrites.h"
+#include "optiml/Generate/Words.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
@@ -60,6 +61,12 @@ static bool beginsStep(const Words &words, size_t at) {
   return !at || before.count(words[at - 1]);
 }
 
+/// "give me half of every number", "twice each value": an amount that is asked for.
+static bool beginsAmount(const Words &words, size_t at) {
+  static const Set before = {"me", "us", "compute", "get", "give", "want", "need", "return", "write", "output", "take"};
+  return beginsStep(words, at) || before.count(words[at - 1]);
+}
+
 /// The end of what a step is done to, which begins at `at`: "all the numbers", "every element" of "every element of a matrix".
 static size_t endOfObject(const Words &words, size_t at) {
   static const Set ends = {",",   ";",    ".",    ":",      "and",    "then", "in",   "of",   "for", "before", "followed",
@@ -88,7 +95,7 @@ static std::string multiples(std::string text) {
   static const std::map<StringRef, StringRef> participles = {
       {"doubled", "2"}, {"tripled", "3"}, {"quadrupled", "4"}, {"halved", "0.5"}};
   static const std::map<StringRef, StringRef> times = {{"twice", "2"}, {"half", "0.5"}, {"double", "2"}, {"thrice", "3"}};
-  static const Set sizes = {"as", "the"}, makes = {"make", "turn", "scale"},
+  static const Set all = {"all", "every", "each", "everything"}, sizes = {"as", "the"}, makes = {"make", "turn", "scale"},
                    cuts = {"cut", "cuts", "divide", "reduce", "chop", "shrink"};
   for (unsigned changes = 0; changes < 8; ++changes) {
     Words words(text);
@@ -97,7 +104,10 @@ static std::string multiples(std::string text) {
       size_t end = endOfObject(words, at + 1);
       if (auto verb = verbs.find(words[at]); verb != verbs.end() && beginsStep(words, at) && isObject(words, at + 1, end))
         result = words.replaced(at, end, "multiply " + words.slice(at + 1, end) + " by " + verb->second.str());
-      else if (auto part = participles.find(words[at]); part != participles.end() && at && words[at + 1] != "without")
+      else if (auto many = times.find(words[at]); many != times.end() && all.count(words[at + 1 + (words[at + 1] == "of")]) && beginsAmount(words, at)) {
+        size_t object = at + 1 + (words[at + 1] == "of");
+        result = words.replaced(at, endOfObject(words, object), "multiply " + words.slice(object, endOfObject(words, object)) + " by " + many->second.str());
+      } else if (auto part = participles.find(words[at]); part != participles.end() && at && words[at + 1] != "without")
         result = words.replaced(at, at + 1, "multiplied by " + part->second.str());
       else if (cuts.count(words[at]) && beginsStep(words, at) && isObject(words, at + 1, end) &&
                (words[end] == "in" || words[end] == "into" || words[end] == "by") &&
@@ -138,8 +148,54 @@ static std::string superlatives(std::string text) {
   return text;
 }
 
-std::string optiml::gen::everydayInWords(StringRef request) {
-  std::string text = multiples(superlatives(request.str()));
+/// "hours worked times hourly pay for each worker", "litres divided by kilometres": two arrays, whatever they hold.
+static std::string pairs(const std::string &text, const Vocabulary &vocabulary) {
+  static const std::map<StringRef, StringRef> names = {{"times", "product"}, {"multiplied", "product"}, {"divided", "quotient"}, {"minus", "difference"}, {"plus", "sum"}};
+  static const Set general = {"element", "array", "vector", "matrix", "row", "column", "index", "input", "output", "number", "pixel", "point", "step", "time", "batch", "image", "gamma", "beta", "alpha", "residual", "token", "mask", "bias", "identity"},
+                   ends = {",", ";", ".", ":", "of", "compute", "calculate", "find", "get", "and", "then", "for", "in", "from", "the", "my", "our", "their"},
+                   light = {"each", "every", "all", "its", "their", "own", "itself", "another", "other", "some", "any", "both", "this", "that", "these", "those", "which", "with", "not",
+                            "one", "two", "three", "first", "second", "many", "how", "was", "were", "are", "has", "have"};
+  Words words(text);
+  bool isOfData = false;
+  auto isNoun = [&](size_t at) {
+    StringRef word = words[at];
+    std::string meant = vocabulary.canonical(word.str());
+    bool isTerm = meant != Vocabulary::stem(word.str()) || words.slice(at, at + 1) != word; // "square", "RMSNorm"
+    if (isTerm || word.size() < 3 || !llvm::isAlpha(word[0]) || light.count(word) || general.count(meant))
+      return false;
+    bool isData = vocabulary.isData(word.str());
+    isOfData |= isData || (word.ends_with("s") && !word.ends_with("ss"));
+    return isData || vocabulary.isFiller(meant) || !vocabulary.isKnown(word.str());
+  };
+  for (size_t at = 1; at + 1 < words.size(); ++at) {
+    auto name = names.find(words[at]);
+    if (name == names.end())
+      continue;
+    bool takesBy = words[at] == "divided" || words[at] == "multiplied";
+    size_t first = at, second = at + 1 + takesBy, last = second;
+    if (takesBy && words[at + 1] != "by")
+      continue;
+    isOfData = false;
+    while (first > 0 && at - first < 3 && !ends.count(words[first - 1]) && isNoun(first - 1))
+      --first;
+    bool isWhole = first < at && (!first || ends.count(words[first - 1])) && isOfData;
+    last += words[last] == "the" || words[last] == "my" || words[last] == "our";
+    size_t noun = last;
+    isOfData = false;
+    while (last < words.size() && last - noun < 3 && !ends.count(words[last]) && isNoun(last))
+      ++last;
+    if (!isWhole || last == noun || (last < words.size() && !ends.count(words[last])))
+      continue;
+    if ((words[last] == "for" || words[last] == "in") && (words[last + 1] == "each" || words[last + 1] == "every") && last + 2 < words.size())
+      last += 3;
+    first -= first > 0 && (words[first - 1] == "the" || words[first - 1] == "my" || words[first - 1] == "our");
+    return words.replaced(first, last, "elementwise " + name->second.str() + " of two arrays");
+  }
+  return text;
+}
+
+std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vocabulary) {
+  std::string text = pairs(multiples(superlatives(request.str())), vocabulary);
   // What counts as the largest or the smallest.
 #define MORE "older|taller|heavier|longer|richer|hotter|warmer|later|louder|faster|brighter|deeper|wider|dearer|stronger"
 #define LESS "younger|lighter|colder|cooler|cheaper|shorter|earlier|slower|darker|poorer|weaker|quieter"
@@ -148,8 +204,34 @@ std::string optiml::gen::everydayInWords(StringRef request) {
       {"(" LESS ") than ", "less than "},
       {"([Mm])ost expensive", "\\1aximum"},
       {"least expensive", "cheapest"},
+      // "three values in a row", "ten rounds of", "readings in degrees"
+      {"([0-9]+|two|three|four|five|six|seven|eight|nine|ten) ([a-z]+s) in a row", "\\1 consecutive \\2"},
+      {"([0-9]+|two|three|four|five|six|seven|eight|nine|ten) rounds( of|$|[.,;])", "\\1 steps\\2"},
+      {"^([^.;]*(readings|temperatures|prices|costs|amounts|distances|lengths|times|weights|heights|values|measurements)[a-z ]*) in (degrees|euros?|dollars?|cents|met(re|er)s|kilomet(re|er)s|miles|kilos|kilograms|grams|pounds|seconds|minutes|hours|years|percent)($|[.,;])",
+       "\\1\\6"},
+      {"(usual|typical) (value|amount|price|height|rainfall|temperature|age|size|score|mark|length|weight|time|cost)", "average \\2"},
+      // "which ten scores are the highest"
+      {"([Ww]hich|[Tt]he) ([0-9]+|two|three|four|five|six|seven|eight|nine|ten) ([a-z]+) (that |which )?(are|were|have|had) the (highest|largest|biggest|lowest|smallest|greatest)",
+       "the \\2 \\6 \\3"},
+      // "share every amount between 10 people", "give everyone 5 extra points", "take 2 off every number"
+      {"([Ss]hare|[Ss]plit|[Dd]ivide) ((every|each|all)[a-z ]*[a-z])( equally| evenly| fairly)? (between|among|amongst) ([0-9]+|two|three|four|five|six|ten)( [a-z]+)?($|[.,;])", "divide \\2 by \\6\\8"},
+      {"[Gg]ive (everybody|everyone|(every|each|all)[a-z ]*[a-z]) ([0-9.]+) (extra|more|additional)( [a-z]+)?", "add \\3 to each value"},
+      {"([Tt]ake|[Kk]nock) ([0-9.]+) (off|away from)( of)? ((every|each|all|the)[a-z ]*)", "subtract \\2 from \\5"},
+      // "take whichever of the two is larger"
+      {"(whichever|which|the one) of (the |both |these )?(two )?([a-z]+ )?(is|are|was) (the )?(larger|bigger|higher|greater|more|dearer)( one)?", "elementwise maximum of two arrays"},
+      {"(whichever|which|the one) of (the |both |these )?(two )?([a-z]+ )?(is|are|was) (the )?(smaller|lower|less|cheaper)( one)?", "elementwise minimum of two arrays"},
+      // "for each house the nearest bus stop", "how far is every village from every other one"
+      {"[Ff]or (each|every|all|any) ([a-z]+)( of ([a-z]+ )*[a-z]+)?,? (find |give |tell |name |compute )?(me )?(the )?(nearest|closest) (shop|store|stop|bus stop|station|hospital|school|house|tower|city|town|village|pump|point of [a-z]+|well|tree|facility|depot|charger|enemy|restaurant|hotel|doctor|sensor|site)s?",
+       "nearest point for each query"},
+      {"[Hh]ow far (is|are) (every|each|all)( of)?( the)? [a-z]+ (away )?(from|to) (every other|each other|all other|all the other|all)( one| ones| [a-z]+)?", "distances between all pairs of points"},
+      // "how much did it change from each hour to the next"
+      {"([Hh]ow much|[Bb]y how much|[Hh]ow) (did|does|do|has|have|is|are|was) ([a-z ]+ )?(change|changed|grow|grown|grew|rise|risen|fall|fallen|differ)s? (from|between) (each|every|one) ([a-z]+ )?(to|and) (the )?(next|following)( one)?",
+       "adjacent difference"},
+      {"(changes?|differences?|growth) (from|between) (each|every|one) ([a-z]+ )?(to|and) (the )?(next|following)( one)?", "adjacent difference"},
+      // "after each day, how much fell in total so far"
+      {"((after|at|for|by) (each|every) [a-z]+,? )?(how much|how many|what|the)?[a-z ]*(in total|altogether|total|sum) (so far|until then|up to then|up to that (day|point|time|moment))", "running total"},
       // "zero an array", "clear the list"
-      {"(^|[.,;:] *|and |then |to |[Pp]lease )([Zz]ero|[Cc]lear|[Zz]ero out|[Bb]lank)( out)? "
+      {"(^|[.,;:] *|and |then |to |[Pp]lease )([Zz]ero|[Cc]lear|[Zz]ero out|[Bb]lank|[Ww]ipe|[Ee]mpty)( out)? "
        "(an?|the|my|this|all|every|each|our|whole|entire) ([a-z0-9 ]*)(array|vector|matrix|list|buffer|tensor|elements?|entry|entries|values?|numbers?)($|[ .,;])",
        "\\1set \\4 \\5\\6 to 0 \\7"},
       // "take the spending away from the income"
@@ -163,6 +245,8 @@ std::string optiml::gen::everydayInWords(StringRef request) {
        "index of the "},
       {"^[Ww]ho (is|was|has|had|scored|got|sold|earned|ran|made)( the)? ", "index of the "},
       {"^[Ww]hen (is|was|did|does)( it| the [a-z]+)?( reach| have| get)?( the| its)? ", "index of the "},
+      {"index of the (most|highest number of|largest number of)( [a-z]+)?", "index of the maximum"},
+      {"index of the (fewest|least|lowest number of|smallest number of)( [a-z]+)?", "index of the minimum"},
       // "how much does each shop earn altogether", "what do all receipts come to in total"
       {"^([Hh]ow (much|many)( [a-z]+)?|[Ww]hat) (do|does|did|is|are|were|was|have|has|had) (.*) ([a-z]+ )?(altogether|in total|in all|all together|all told)",
        "sum of \\5"},

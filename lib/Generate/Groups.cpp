@@ -49,7 +49,8 @@ std::string optiml::gen::groupsAsRows(StringRef request) {
        !request.contains_insensitive("every") && !request.contains_insensitive(" per ")))
     return request.str();
   std::string text = groups.sub(found[1].str() + "x" + found[6].str() + " matrix \\7", request);
-  std::string first = oneOf(found[2]), second = found[8].ends_with("s") ? oneOf(found[8]) : found[8].str();
+  StringRef many = found[8] == "each" || found[8] == "apiece" ? found[7].trim() : found[8]; // "12 months each"
+  std::string first = oneOf(found[2]), second = many.ends_with("s") ? oneOf(many) : many.str();
   if (replaceEach(text, first, "row") || replaceEach(text, second, "column"))
     return text;
   return text + ", each row";

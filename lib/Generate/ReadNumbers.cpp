@@ -447,7 +447,7 @@ llvm::Error Reader::assignNumbers() {
         tokens[at].values[0] = side;
       else if (isTotal)
         continue;
-      if (!done && integral && (value >= 16 || counts == "element") && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
+      if (!done && integral && (value >= 16 || counts == "element" || (at + 1 < tokens.size() && vocabulary.isData(tokens[at + 1].raw))) && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
           llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
         for (const auto &[name, v] : values)
           done |= setNumber(name, double(v), at);

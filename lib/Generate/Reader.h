@@ -179,7 +179,7 @@ public:
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
     std::string text =
-        matrixProductsInWords(descriptionsInWords(everydayInWords(abbreviationsInWords(withoutExamples(request))), library, vocabulary));
+        matrixProductsInWords(descriptionsInWords(everydayInWords(abbreviationsInWords(withoutExamples(request)), vocabulary), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
