@@ -335,6 +335,12 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "of \\3"},
       {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)",
        "\\1 b transposed \\5"},
+      // "row-wise dot product of two matrices", "the distance between corresponding rows"
+      {"(row|column)[- ]?wise (dot|inner|scalar) products?", "elementwise product then sum of each \\1"},
+      {"(elementwise product|subtract then abs) then sum of each (row|column) of (the |these )?two", "\\1 then sum of each \\2 of a"},
+      {"(dot|inner|scalar) products? (of|between) (each|every|the|all|corresponding)( pairs? of)?( corresponding)? (row|column)s? of (the |these )?two", "elementwise product then sum of each \\6 of a"},
+      {"(manhattan|l1|taxicab) distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)", "subtract then abs then sum of each \\4 of \\5"},
+      {"(euclidean |l2 )?distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)", "subtract then square then sum of each \\4 of \\5 then sqrt"},
       {"product of (the |a )?transpose of (matrix )?[a-z] (with|and|by|times) (matrix )?[a-z]($|[^a-z])", "matrix multiply with a transposed \\5"},
       {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ",
        "a transposed \\2\\3 matrix times "},
@@ -439,6 +445,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   if (StringRef(text).contains("loss") || StringRef(text).contains("error"))
     text = byMean.sub("", text);
   text = keepProbability(std::move(text));
+  // "SGEMM with alpha = 0.5", where there is no beta
+  static const llvm::Regex alpha("((gemm|matmul|matrix[- ](product|multipl[a-z]*)).*)(with |and )?alpha *(=|:|of|is)? *(-?[0-9.]*[0-9])");
+  if (!StringRef(text).contains("beta") && !StringRef(text).contains("scaled by alpha"))
+    text = alpha.sub("\\1 scaled by \\6", text);
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");

@@ -248,7 +248,7 @@ llvm::Error Reader::applyModifiers() {
       use(modifier.span);
     } else if (modifier.span.at.size() > 1 && (isOfSequence || heavy.op->group == "Histograms") &&
                !index.mentions(heavy.op, modifier.name) && free(modifier)) {
-      lackingOne = heavy.op; // "the mean squared difference of each column": by its parts
+      byAxis = true, lackingOne = heavy.op; // "the mean squared difference of each column": by its parts
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
   }

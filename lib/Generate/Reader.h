@@ -189,6 +189,8 @@ public:
   const Operation *recall() const;
   /// After read() failed: the operation whose constant nobody gave, or that has no such axis; or null.
   const Operation *lacking() const { return lackingOne; }
+  /// After read() failed for want of an axis: the request with the operation's parts for its name, which may have one.
+  std::optional<std::string> byParts() const;
   bool recognized(const Operation *op) const {
     return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
   }
@@ -292,6 +294,7 @@ private:
   const Operation *recalled;
   bool isNamed;            ///< the recalled operation was recognized by its name, too
   const Operation *without, *lackingOne = nullptr;
+  bool byAxis = false;     ///< it lacks the axis that is asked for
   bool isFinal = false;    ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices

@@ -445,6 +445,13 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
     }
     llvm::consumeError(other.takeError());
   }
+  if (std::optional<std::string> parts = result ? std::nullopt : reader.byParts()) {
+    if (llvm::Expected<Understood> other = Reader(request, vocabulary.tokenize(*parts), library, vocabulary).read()) {
+      llvm::consumeError(result.takeError());
+      return other;
+    } else
+      llvm::consumeError(other.takeError());
+  }
   const Operation *recalled = result ? nullptr : reader.recall();
   if (!recalled)
     return result;
