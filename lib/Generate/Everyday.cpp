@@ -139,7 +139,8 @@ static std::string superlatives(std::string text) {
                    others = {"path",   "paths",  "route",       "routes",    "way",      "ways",     "distance",  "distances", "common",  "increasing",
                              "run",    "runs",   "decreasing",  "streak",    "word",     "words",    "possible",  "kernel",    "repeated", "fit",
                              "match",  "method", "subsequence", "substring", "sequence", "version",  "consecutive", "algorithm", "chain", "cuda",
-                             "code",   "sort",   "palindrome",  "implementation", "edge", "line",    "known",  "first"};
+                             "code",   "sort",   "palindrome",  "implementation", "edge", "line",    "known",  "first", "sentence", "text",
+                             "name", "names", "string", "letter", "friend", "friends", "seat", "book", "song", "songs"};
   Words words(text);
   for (size_t at = words.size(); at-- > 0;)
     if (auto name = names.find(words[at]); name != names.end() && before.count(at ? words[at - 1] : StringRef()) && !others.count(words[at + 1]) &&
@@ -155,6 +156,7 @@ static std::string pairs(const std::string &text, const Vocabulary &vocabulary) 
                    ends = {",", ";", ".", ":", "of", "compute", "calculate", "find", "get", "and", "then", "for", "in", "from", "the", "my", "our", "their"},
                    light = {"each", "every", "all", "its", "their", "own", "itself", "another", "other", "some", "any", "both", "this", "that", "these", "those", "which", "with", "not",
                             "one", "two", "three", "first", "second", "many", "how", "was", "were", "are", "has", "have"};
+  static const Set measures = {"price", "weight", "quantity", "distance", "height", "length", "width", "area", "volume", "mass", "energy", "pay"};
   Words words(text);
   bool isOfData = false;
   auto isNoun = [&](size_t at) {
@@ -163,7 +165,7 @@ static std::string pairs(const std::string &text, const Vocabulary &vocabulary) 
     bool isTerm = meant != Vocabulary::stem(word.str()) || words.slice(at, at + 1) != word; // "square", "RMSNorm"
     if (isTerm || word.size() < 3 || !llvm::isAlpha(word[0]) || light.count(word) || general.count(meant))
       return false;
-    bool isData = vocabulary.isData(word.str());
+    bool isData = vocabulary.isData(word.str()) || measures.count(word);
     isOfData |= isData || (word.ends_with("s") && !word.ends_with("ss"));
     return isData || vocabulary.isFiller(meant) || !vocabulary.isKnown(word.str());
   };
@@ -197,8 +199,8 @@ static std::string pairs(const std::string &text, const Vocabulary &vocabulary) 
 std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vocabulary) {
   std::string text = pairs(multiples(superlatives(request.str())), vocabulary);
   // What counts as the largest or the smallest.
-#define MORE "older|taller|heavier|longer|richer|hotter|warmer|later|louder|faster|brighter|deeper|wider|dearer|stronger"
-#define LESS "younger|lighter|colder|cooler|cheaper|shorter|earlier|slower|darker|poorer|weaker|quieter"
+#define MORE "higher|bigger|larger|more expensive|older|taller|heavier|longer|richer|hotter|warmer|later|louder|faster|brighter|deeper|wider|dearer|stronger"
+#define LESS "lower|smaller|less expensive|younger|lighter|colder|cooler|cheaper|shorter|earlier|slower|darker|poorer|weaker|quieter"
   static const Rewrite rules[] = {
       {"(" MORE ") than ", "greater than "},
       {"(" LESS ") than ", "less than "},
@@ -217,6 +219,14 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"([Ss]hare|[Ss]plit|[Dd]ivide) ((every|each|all)[a-z ]*[a-z])( equally| evenly| fairly)? (between|among|amongst) ([0-9]+|two|three|four|five|six|ten)( [a-z]+)?($|[.,;])", "divide \\2 by \\6\\8"},
       {"[Gg]ive (everybody|everyone|(every|each|all)[a-z ]*[a-z]) ([0-9.]+) (extra|more|additional)( [a-z]+)?", "add \\3 to each value"},
       {"([Tt]ake|[Kk]nock) ([0-9.]+) (off|away from)( of)? ((every|each|all|the)[a-z ]*)", "subtract \\2 from \\5"},
+      // "which is the smallest of all shoe sizes", "every number should become twice as large"
+      {"^[Ww]hich (one )?(is|was) the (highest|largest|biggest|greatest|tallest|longest|smallest|lowest|least|shortest) of (all |the |these |my )", "the \\3 of \\4"},
+      {"(should |must |will |has to |have to |needs to )?(become|becomes|be|is|gets?) (made )?(twice|double) (as|the) (large|big|high|long|much|size|amount|value)", "multiplied by 2"},
+      {"(should |must |will |has to |have to |needs to )?(become|becomes|be|is|gets?) (made )?half (as|the) (large|big|high|long|much|size|amount|value)", "multiplied by 0.5"},
+      {"(^|[,.;:] *|then |and |to )([Ll]ower|[Rr]educe|[Cc]ut) ((every|each|all|the)[a-z ]*) by ([0-9.]+)($|[ ,;])", "\\1subtract \\5 from \\3\\6"},
+      {"(the )?(better|best|larger|higher) (one )?of (the )?two [a-z]+( (for|of|in|at) each [a-z]+)?", "elementwise maximum of two arrays"},
+      {"(the )?(worse|worst|smaller|lower) (one )?of (the )?two [a-z]+( (for|of|in|at) each [a-z]+)?", "elementwise minimum of two arrays"},
+      {"([Ww]hich|[Ww]hat) [a-z]+ (is|lies|are) (the )?(closest|nearest) to (each|every) ([a-z]+)", "nearest point for each query"},
       // "take whichever of the two is larger"
       {"(whichever|which|the one) of (the |both |these )?(two )?([a-z]+ )?(is|are|was) (the )?(larger|bigger|higher|greater|more|dearer)( one)?", "elementwise maximum of two arrays"},
       {"(whichever|which|the one) of (the |both |these )?(two )?([a-z]+ )?(is|are|was) (the )?(smaller|lower|less|cheaper)( one)?", "elementwise minimum of two arrays"},
@@ -238,7 +248,7 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"([Tt]ake|[Dd]educt) ([a-z ]+) away from ", "subtract \\2 from "},
       {"[Dd]educt ([a-z ]+) from ", "subtract \\1 from "},
       // "on which day was it the hottest", "who has the most points"
-      {"^([Oo]n |[Ii]n |[Aa]t |[Dd]uring )(which|what) [a-z]+ (is|was|were|are|did|do|does|has|had)( it| there| we| they| he| she)?( have| had| get| see| reach)?( the| its| our)? ",
+      {"^([Oo]n |[Ii]n |[Aa]t |[Dd]uring )(which|what)( one)?( of)?( the| these| my| our)? [a-z]+ (is|was|were|are|did|do|does|has|had)( it| there| we| they| he| she)?( have| had| get| see| reach)?( the| its| our)? ",
        "index of the "},
       {"^([Ww]hich|[Ww]hat) (day|month|year|hour|week|minute|person|student|pupil|player|team|shop|store|city|town|country|car|sensor|runner|customer|house|class|"
        "item|product|book|film|song|place|position|index|slot|one of [a-z ]+) (is|was|has|had|have|scored|got|sold|earned|made|reached)( the| its)? ",
