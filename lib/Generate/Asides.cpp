@@ -166,6 +166,11 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        ")?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
        "]| [^e])",
        "\\1\\3\\5"},
+      // "|x|", "x*x", "with n-1 in the denominator"
+      {"(^|[^a-z|])\\| ?([a-z]) ?\\|($|[^|])", "\\1 absolute value of \\2 \\3"},
+      {"(^|[^a-z0-9_])x ?\\* ?x($|[^a-z0-9_([])", "\\1 square\\2"},
+      {"(varian|deviation)([^.;]*)(with|using|by|over|dividing by|divided by)( the| a)?( divisor| denominator)? \\(?n ?- ?1\\)?( in the denominator| as (the )?(divisor|denominator)| normali[sz]ation| instead of n)?", "\\1\\2 unbiased"},
+      {"ddof *= *1", "unbiased"},
       {"(^|[^a-z])logit of", "\\1logit function of"},
       {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
       {"(create|make|generate|build|produce|allocate) (.*) (all )?(elements )?(equal|set) to", "fill \\2 with"},
@@ -251,6 +256,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "global \\1 pooling"},
       {"group_?norm ?\\( *([0-9]+) *, *([0-9]+) *\\)", "group norm with \\1 groups, \\2 channels"},
       {"(batch|instance)_?norm(2d)? ?\\( *([0-9]+) *\\)", "\\1 norm with \\3 channels"},
+      {"(max|min|average|mean|avg)[- ]?pool(ing)? (with|of) (a )?((window|kernel|stride|size|width)[a-z0-9 ,]*) (over|of|on) ([0-9][0-9,.kme^]*( million| thousand)? "
+       "(floats?|doubles?|samples?|elements?|values?|halfs?))",
+       "\\1 pooling over \\8 , \\5"},
       {"(max|min|average|mean|avg)[- ]?pool(ing)? (of|over|on) ([0-9][0-9,.kme^]*( million| thousand)?) "
        "(floats?|doubles?|samples?|elements?|values?|halfs?)",
        "1d \\1 pooling of \\4 \\6"},

@@ -143,7 +143,9 @@ static std::string superlatives(std::string text) {
                              "name", "names", "string", "letter", "friend", "friends", "seat", "book", "song", "songs"};
   Words words(text);
   for (size_t at = words.size(); at-- > 0;)
-    if (auto name = names.find(words[at]); name != names.end() && before.count(at ? words[at - 1] : StringRef()) && !others.count(words[at + 1]) &&
+    if (auto name = names.find(words[at]); name != names.end() && words[at + 1] == "first") // "shortest first"
+      text.replace(words.at[at].first, words.at[at].second - words.at[at].first, name->second.str());
+    else if (name != names.end() && before.count(at ? words[at - 1] : StringRef()) && !others.count(words[at + 1]) &&
                                            !others.count(words[at + 2]) && !others.count(words[at + 3]) && words.size() > at + 1 && llvm::isAlpha(words[at + 1][0]))
       text.replace(words.at[at].first, words.at[at].second - words.at[at].first, name->second.str());
   return text;
@@ -199,6 +201,7 @@ static std::string pairs(const std::string &text, const Vocabulary &vocabulary) 
 std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vocabulary) {
   std::string text = pairs(multiples(superlatives(request.str())), vocabulary);
   // What counts as the largest or the smallest.
+#define PLACES "(shop|store|stop|bus stop|station|hospital|school|house|tower|city|town|village|pump|well|tree|facility|depot|charger|enemy|restaurant|hotel|doctor|sensor|site)"
 #define MORE "higher|bigger|larger|more expensive|older|taller|heavier|longer|richer|hotter|warmer|later|louder|faster|brighter|deeper|wider|dearer|stronger"
 #define LESS "lower|smaller|less expensive|younger|lighter|colder|cooler|cheaper|shorter|earlier|slower|darker|poorer|weaker|quieter"
   static const Rewrite rules[] = {
@@ -211,6 +214,7 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"([0-9]+|two|three|four|five|six|seven|eight|nine|ten) rounds( of|$|[.,;])", "\\1 steps\\2"},
       {"^([^.;]*(readings|temperatures|prices|costs|amounts|distances|lengths|times|weights|heights|values|measurements)[a-z ]*) in (degrees|euros?|dollars?|cents|met(re|er)s|kilomet(re|er)s|miles|kilos|kilograms|grams|pounds|seconds|minutes|hours|years|percent)($|[.,;])",
        "\\1\\6"},
+      {"^([Ww]hat is )?([Tt]he|[Mm]y|[Oo]ur) (usual|typical) ", "average "},
       {"(usual|typical) (value|amount|price|height|rainfall|temperature|age|size|score|mark|length|weight|time|cost)", "average \\2"},
       // "which ten scores are the highest"
       {"([Ww]hich|[Tt]he) ([0-9]+|two|three|four|five|six|seven|eight|nine|ten) ([a-z]+) (that |which )?(are|were|have|had) the (highest|largest|biggest|lowest|smallest|greatest)",
@@ -218,6 +222,8 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       // "share every amount between 10 people", "give everyone 5 extra points", "take 2 off every number"
       {"([Ss]hare|[Ss]plit|[Dd]ivide) ((every|each|all)[a-z ]*[a-z])( equally| evenly| fairly)? (between|among|amongst) ([0-9]+|two|three|four|five|six|ten)( [a-z]+)?($|[.,;])", "divide \\2 by \\6\\8"},
       {"[Gg]ive (everybody|everyone|(every|each|all)[a-z ]*[a-z]) ([0-9.]+) (extra|more|additional)( [a-z]+)?", "add \\3 to each value"},
+      {"[Aa]dd ([0-9.]+|one|two|three|four|five|ten) ([a-z]+) to (each|every|all)", "add \\1 to \\3"},
+      {"^[Aa]dd(ing)? up .* so far", "running total"},
       {"([Tt]ake|[Kk]nock) ([0-9.]+) (off|away from)( of)? ((every|each|all|the)[a-z ]*)", "subtract \\2 from \\5"},
       // "which is the smallest of all shoe sizes", "every number should become twice as large"
       {"^[Ww]hich (one )?(is|was) the (highest|largest|biggest|greatest|tallest|longest|smallest|lowest|least|shortest) of (all |the |these |my )", "the \\3 of \\4"},
@@ -231,8 +237,10 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"(whichever|which|the one) of (the |both |these )?(two )?([a-z]+ )?(is|are|was) (the )?(larger|bigger|higher|greater|more|dearer)( one)?", "elementwise maximum of two arrays"},
       {"(whichever|which|the one) of (the |both |these )?(two )?([a-z]+ )?(is|are|was) (the )?(smaller|lower|less|cheaper)( one)?", "elementwise minimum of two arrays"},
       // "for each house the nearest bus stop", "how far is every village from every other one"
-      {"[Ff]or (each|every|all|any) ([a-z]+)( of ([a-z]+ )*[a-z]+)?,? (find |give |tell |name |compute )?(me )?(the )?(nearest|closest) (shop|store|stop|bus stop|station|hospital|school|house|tower|city|town|village|pump|point of [a-z]+|well|tree|facility|depot|charger|enemy|restaurant|hotel|doctor|sensor|site)s?",
+      {"[Ff]or (each|every|all|any) ([a-z]+)( of ([a-z]+ )*[a-z]+)?,? (find |give |tell |name |compute )?(me )?(the )?(nearest|closest) " PLACES "s?",
        "nearest point for each query"},
+      {"([Tt]he )?(closest|nearest) " PLACES "s? (for|to|of) (each|every) [a-z]+", "nearest point for each query"},
+      {"([Tt]he )?distances? between (any|every|each) two of (my |the |these )?([0-9]+ )", "distances between all pairs of \\4"},
       {"[Hh]ow far (is|are) (every|each|all)( of)?( the)? [a-z]+ (away )?(from|to) (every other|each other|all other|all the other|all)( one| ones| [a-z]+)?", "distances between all pairs of points"},
       // "how much did it change from each hour to the next"
       {"([Hh]ow much|[Bb]y how much|[Hh]ow) (did|does|do|has|have|is|are|was) ([a-z ]+ )?(change|changed|grow|grown|grew|rise|risen|fall|fallen|differ)s? (from|between) (each|every|one) ([a-z]+ )?(to|and) (the )?(next|following)( one)?",
@@ -248,6 +256,7 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"([Tt]ake|[Dd]educt) ([a-z ]+) away from ", "subtract \\2 from "},
       {"[Dd]educt ([a-z ]+) from ", "subtract \\1 from "},
       // "on which day was it the hottest", "who has the most points"
+      {"^([Oo]n|[Ii]n|[Aa]t|[Dd]uring) (which|what) [a-z ]+ the (most|least|fewest)", "index of the \\3"},
       {"^([Oo]n |[Ii]n |[Aa]t |[Dd]uring )(which|what)( one)?( of)?( the| these| my| our)? [a-z]+ (is|was|were|are|did|do|does|has|had)( it| there| we| they| he| she)?( have| had| get| see| reach)?( the| its| our)? ",
        "index of the "},
       {"^([Ww]hich|[Ww]hat) (day|month|year|hour|week|minute|person|student|pupil|player|team|shop|store|city|town|country|car|sensor|runner|customer|house|class|"
@@ -258,8 +267,10 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"index of the (most|highest number of|largest number of)( [a-z]+)?", "index of the maximum"},
       {"index of the (fewest|least|lowest number of|smallest number of)( [a-z]+)?", "index of the minimum"},
       // "how much does each shop earn altogether", "what do all receipts come to in total"
+      {"^([Hh]ow (much|many)( [a-z]+)?|[Ww]hat) (do|does|did|have|has|had) (I|we|you|they|he|she) [a-z]+ (.*) ?(altogether|in total|in all|all together|all told)", "sum of \\6"},
       {"^([Hh]ow (much|many)( [a-z]+)?|[Ww]hat) (do|does|did|is|are|were|was|have|has|had) (.*) ([a-z]+ )?(altogether|in total|in all|all together|all told)",
        "sum of \\5"},
+      {"^([Hh]ow much|[Hh]ow many [a-z]+) (do|does|did|has|have) (each|every) (row|column) (earn|earned|save|saved|pay|paid|spend|spent|sell|sold|eat|eaten|use|used|cost|weigh|make|made|score|scored|produce|produced|get|collect|collected)", "sum of \\3 \\4"},
       {"^([Hh]ow much|[Ww]hat) (do|does|did) (.*) (add up|come|amount|sum up) to", "sum of \\3"},
       {",? (one by one|pair by pair|one after the other)", " elementwise"},
       {",? (item by item|entry by entry|place by place|value by value|position by position|number by number)", " elementwise"},
@@ -269,6 +280,7 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
       {"as the crow flies", "euclidean"},
   };
 #undef MORE
+#undef PLACES
 #undef LESS
   static const Rewrites rewrites(rules);
   return rewrites(std::move(text));

@@ -39,6 +39,10 @@ static std::string namedAxes(StringRef request) {
 std::string optiml::gen::groupsAsRows(StringRef request) {
   if (std::string named = namedAxes(request); named != request)
     return named;
+  // "each of the 5 children …, 20 weeks each"
+  static const llvm::Regex eachOf("(each|every one) of (the |my |our |these )?([0-9]+) ([a-z]+)(.*), ?(with )?([0-9]+) ([a-z]+)( each| apiece)?$", llvm::Regex::IgnoreCase);
+  if (eachOf.match(request))
+    return eachOf.sub("each row\\5, \\3x\\7 matrix", request);
   static const llvm::Regex groups(
       "([0-9][0-9.,]*[kKmM]?) ([a-zA-Z]+s),? (each )?(with|of|having|containing|has|have|that "
       "have|over|times|and|by|x|for|contains?|holds?|holding) (each )?"

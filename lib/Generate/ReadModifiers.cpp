@@ -15,7 +15,8 @@ llvm::Error Reader::findType() {
     for (const auto &[name, phrases] : vocabulary.types)
       for (const std::vector<std::string> &phrase : phrases)
         if (std::optional<Span> found = matchPhrase(tokens, at, phrase, 0, used))
-          if (found->at.size() > span.at.size())
+          // "the sign of 64 ints" are not signed
+          if (found->at.size() > span.at.size() && found->at.back() - at + 1 == found->at.size())
             best = name, span = *found;
     if (best.empty())
       continue;
