@@ -272,6 +272,7 @@ std::string optiml::gen::everydayInWords(StringRef request, const Vocabulary &vo
        "sum of \\5"},
       {"^([Hh]ow much|[Hh]ow many [a-z]+) (do|does|did|has|have) (each|every) (row|column) (earn|earned|save|saved|pay|paid|spend|spent|sell|sold|eat|eaten|use|used|cost|weigh|make|made|score|scored|produce|produced|get|collect|collected)", "sum of \\3 \\4"},
       {"^([Hh]ow much|[Ww]hat) (do|does|did) (.*) (add up|come|amount|sum up) to", "sum of \\3"},
+      {"(vector|array|matrix) sum,?:? ([a-z] ?= ?[a-z] ?[+] ?[a-z]($|[^a-z0-9]))", "\\1 add \\2"}, // "vector sum c = a + b"
       {",? (one by one|pair by pair|one after the other)", " elementwise"},
       {",? (item by item|entry by entry|place by place|value by value|position by position|number by number)", " elementwise"},
       // "into each of 10 age groups"
