@@ -101,9 +101,29 @@ static std::string keepProbability(std::string text) {
   static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
   llvm::SmallVector<StringRef, 8> groups;
   double share;
-  if (!dropped.match(text, &groups) || groups[6].getAsDouble(share))
+  if (!StringRef(text).contains("drop") || !dropped.match(text, &groups) || groups[6].getAsDouble(share))
     return text;
   return dropped.sub("dropout with keep probability " + shortestNumber(1 - share), text);
+}
+
+/// "half the sum of an array" is the sum, then half of it.
+static std::string timesInWords(std::string text) {
+  static const std::vector<std::pair<StringRef, StringRef>> factors = {{"half", "0.5"},      {"twice", "2"},
+                                                                       {"double", "2"},      {"triple", "3"},
+                                                                       {"three times", "3"}, {"a tenth", "0.1"}};
+  static const std::vector<llvm::Regex> patterns = [] {
+    std::vector<llvm::Regex> result;
+    for (auto [word, factor] : factors)
+      result.emplace_back(("(^|[^a-z0-9_-])" + word +
+                           " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance|square|square root|cube|difference|sine|"
+                           "cosine|exponential|logarithm|absolute value)($|[^a-z].*)")
+                              .str());
+    return result;
+  }();
+  for (size_t i = 0; i < factors.size(); ++i)
+    if (StringRef(text).contains(factors[i].first))
+      text = patterns[i].sub(("\\1\\4\\5 then scale by " + factors[i].second).str(), text);
+  return text;
 }
 
 std::string optiml::gen::withoutAsides(StringRef request) {
@@ -430,7 +450,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   // "100x75 times 75x50"
   static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
-  if (product.match(text) && !named.match(text))
+  if (StringRef(text).contains('x') && product.match(text) && !named.match(text))
     text = product.sub("matrix multiply \\1 and \\3\\4", text);
   // "a 3x3 convolution 64 -> 128"
   static const llvm::Regex channels("(^|[^0-9.x])([0-9]+) *-> *([0-9]+)($|[^0-9.x])"), convolution("conv");
@@ -439,15 +459,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
     text = channels.sub("\\1 \\2 input features, \\3 output features \\4", text);
   if (convolution.match(text))
     text = channels.sub("\\1 \\2 input channels, \\3 output channels \\4", text);
-  // "half the sum of an array"
-  for (auto [word, factor] : std::initializer_list<std::pair<StringRef, StringRef>>{
-           {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}}) {
-    llvm::Regex multiple(("(^|[^a-z0-9_-])" + word +
-                          " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance|square|square root|cube|difference|sine|cosine|exponential|"
-                          "logarithm|absolute value)($|[^a-z].*)")
-                             .str());
-    text = multiple.sub(("\\1\\4\\5 then scale by " + factor).str(), text);
-  }
+  text = timesInWords(std::move(text));
   // How a loss is brought to one number, which those of the library are by the mean.
   static const llvm::Regex byMean(",? *(with )?((mean|average) reduction|reduction *(=|:|of)? *[\"']?mean[\"']?)");
   if (StringRef(text).contains("loss") || StringRef(text).contains("error"))
@@ -455,28 +467,29 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   text = keepProbability(std::move(text));
   // "SGEMM with alpha = 0.5", where there is no beta
   static const llvm::Regex alpha("((gemm|matmul|matrix[- ](product|multipl[a-z]*)).*)(with |and )?alpha *(=|:|of|is)? *(-?[0-9.]*[0-9])");
-  if (!StringRef(text).contains("beta") && !StringRef(text).contains("scaled by alpha"))
+  if (StringRef(text).contains("alpha") && !StringRef(text).contains("beta") && !StringRef(text).contains("scaled by alpha"))
     text = alpha.sub("\\1 scaled by \\6", text);
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");
   llvm::SmallVector<StringRef, 8> groups;
   unsigned last = 0;
-  if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
+  if (StringRef(text).contains("for ") && counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
   static const llvm::Regex range(
       "(in |to |between |within )?(the range )?(of )?(-?[0-9]+(\\.[0-9]+)?) *\\.\\.+ *(-?[0-9]+(\\.[0-9]+)?)");
-  text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
+  if (StringRef(text).contains(".."))
+    text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
   static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
       power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
-  if (bias.match(text))
+  if (StringRef(text).contains('+') && bias.match(text))
     text = replaceAll(std::move(text), "\\+ *b($|[^a-z0-9_])", "+ bias\\1");
   if (StringRef(text).contains("matri"))
     text = power.sub("\\1 matrix power \\2\\3", text);
   static const llvm::Regex fourK(
       "(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
       shape("[0-9] ?(x|by) ?[0-9]");
-  if (fourK.match(text))
+  if ((StringRef(text).contains("4k") || StringRef(text).contains("uhd")) && fourK.match(text))
     text = fourK.sub(shape.match(text) ? "\\1 \\5" : "\\1 3840x2160 \\5", text);
   return text;
 }

@@ -34,7 +34,22 @@ struct Modifier {
   bool soft = false; ///< means something only to an operation that offers it
 };
 
-using Phrases = std::vector<std::vector<std::string>>;
+/// A few bits for a word: a text that lacks some of a phrase's has not all of its words.
+inline uint64_t bitsOf(StringRef word) {
+  return word.empty() ? 0 : uint64_t(1) << ((size_t(word[0]) * 37 + size_t(word.back()) * 11 + size_t(word[word.size() / 2]) * 5 + word.size()) % 64);
+}
+
+/// The words of a phrase, which most requests have not all of.
+struct Phrase : std::vector<std::string> {
+  Phrase(std::vector<std::string> words = {}) : std::vector<std::string>(std::move(words)) {}
+  /// When the words are settled.
+  void settle() {
+    for (const std::string &word : *this)
+      bits |= word == "#" ? 0 : bitsOf(word);
+  }
+  uint64_t bits = 0;
+};
+using Phrases = std::vector<Phrase>;
 
 /// Word statistics of the library.
 class Index {
@@ -72,7 +87,7 @@ public:
       for (const std::vector<std::string> &way : op.means) {
         document.means.emplace_back();
         for (const std::string &step : way)
-          document.means.back().push_back(vocabulary.phrases(step));
+          document.means.back().emplace_back(toPhrases(vocabulary.phrases(step)));
         for (const Phrases &step : document.means.back())
           for (const std::vector<std::string> &phrase : step)
             document.described.insert(phrase.begin(), phrase.end());
@@ -94,6 +109,9 @@ public:
         }
       }
       allPhrases.insert(document.phrases.begin(), document.phrases.end());
+      for (Phrases *phrases : {&document.phrases, &document.notWith, &document.needs})
+        for (Phrase &phrase : *phrases)
+          phrase.settle();
       for (const std::string &word : vocabulary.words(op.title + " " + op.about))
         if (vocabulary.isTelling(word) && vocabulary.isFiller(word))
           document.described.insert(word);
@@ -123,10 +141,10 @@ public:
     }
     return score;
   }
-  const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
-  const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
+  const Phrases &phrases(const Operation *op) const { return documents.at(op).phrases; }
+  const Phrases &notWith(const Operation *op) const { return documents.at(op).notWith; }
   const std::vector<std::vector<std::string>> &sizeNames(const Operation *op) const { return documents.at(op).sizeNames; }
-  const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
+  const Phrases &needs(const Operation *op) const { return documents.at(op).needs; }
   const std::vector<std::vector<Phrases>> &means(const Operation *op) const { return documents.at(op).means; }
   bool mentions(const Operation *op, const std::string &word) const {
     const Document &document = documents.at(op);
@@ -142,8 +160,15 @@ public:
   bool names(const std::string &word) const { return nameWords.count(word) != 0; }
 
 private:
+  static Phrases toPhrases(const std::vector<std::vector<std::string>> &all) {
+    Phrases result(all.begin(), all.end());
+    for (Phrase &phrase : result)
+      phrase.settle();
+    return result;
+  }
   struct Document {
-    std::vector<std::vector<std::string>> phrases, notWith, needs, sizeNames;
+    Phrases phrases, notWith, needs;
+    std::vector<std::vector<std::string>> sizeNames;
     std::vector<std::vector<Phrases>> means; ///< ways to describe it, each in steps, each of alternatives
     std::map<std::string, double> terms;
     std::set<std::string> described; ///< words that say little, but are accounted for

@@ -7,12 +7,15 @@ using namespace optiml::gen;
 using llvm::StringRef;
 
 /// The longest run of letters that every match has: outside of groups and sets, and not optional. `groups`: what
-/// is inside the groups that every match has.
-static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups = nullptr) {
+/// is inside the groups that every match has; `runs`: all such runs.
+static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups = nullptr,
+                             std::vector<std::string> *runs = nullptr) {
   std::string best, run;
   unsigned depth = 0;
   size_t begin = 0;
   auto end = [&] {
+    if (runs && run.size() > 1)
+      runs->push_back(run);
     if (run.size() > best.size())
       best = run;
     run.clear();
@@ -35,6 +38,10 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
         groups->push_back(pattern.slice(begin, i));
       end();
     } else if (c == '|' && !depth) {
+      if (runs)
+        runs->clear();
+      if (groups)
+        groups->clear();
       return "";
     } else if (c == '?' || c == '*' || c == '{') {
       if (!run.empty())
@@ -49,16 +56,14 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
   return best;
 }
 
-/// One of these is in every match; nothing where that cannot be told.
-static std::vector<std::string> anyOf(StringRef pattern) {
+/// One of each of these is in every match.
+static std::vector<std::vector<std::string>> needsOf(StringRef pattern) {
   std::vector<StringRef> groups;
-  std::string letters = lettersOf(pattern, &groups);
-  std::vector<std::string> best;
-  if (!letters.empty())
-    best = {letters};
-  if (letters.size() > 2)
-    return best;
-  size_t least = letters.size();
+  std::vector<std::string> runs;
+  lettersOf(pattern, &groups, &runs);
+  std::vector<std::vector<std::string>> result;
+  for (const std::string &run : runs)
+    result.push_back({run});
   for (StringRef group : groups) {
     std::vector<std::string> all;
     size_t shortest = StringRef::npos, begin = 0;
@@ -77,21 +82,25 @@ static std::vector<std::string> anyOf(StringRef pattern) {
       depth += c == '(';
       depth -= c == ')';
     }
-    if (shortest != StringRef::npos && shortest > least)
-      least = shortest, best = all;
+    if (shortest != StringRef::npos && shortest > 0)
+      result.push_back(std::move(all));
   }
-  return best;
+  // What is rare is looked for first.
+  llvm::stable_sort(result, [](const auto &a, const auto &b) { return a.size() < b.size(); });
+  return result;
 }
 
 Rewrites::Rewrites(llvm::ArrayRef<Rewrite> all, llvm::Regex::RegexFlags flags) {
   for (const Rewrite &rule : all)
     rules.push_back({llvm::Regex(rule.pattern, flags), rule.by,
-                     flags & llvm::Regex::IgnoreCase ? std::vector<std::string>() : anyOf(rule.pattern)});
+                     flags & llvm::Regex::IgnoreCase ? std::vector<std::vector<std::string>>() : needsOf(rule.pattern)});
 }
 
 std::string Rewrites::operator()(std::string text) const {
   for (const Rule &rule : rules)
-    if (rule.needs.empty() || llvm::any_of(rule.needs, [&](const std::string &letters) { return StringRef(text).contains(letters); }))
+    if (llvm::all_of(rule.needs, [&](const std::vector<std::string> &some) {
+          return llvm::any_of(some, [&](const std::string &letters) { return text.find(letters) != std::string::npos; });
+        }))
       for (unsigned times = 0; times < 20 && rule.pattern.match(text); ++times)
         text = rule.pattern.sub(rule.by, text);
   return text;
