@@ -186,6 +186,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        ")?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
        "]| [^e])",
        "\\1\\3\\5"},
+      // What labels are.
+      {"(labels?|targets?|classes|signs)( of| in| are| being)? *[({]?\\+?1( and| or|,|/) *-1[)}]?", "\\1"},
+      {"(labels?|targets?|classes|signs)( of| in| are| being)? *[({]?-1( and| or|,|/) *\\+?1[)}]?", "\\1"},
       // "|x|", "x*x", "with n-1 in the denominator"
       {"(^|[^a-z|])\\| ?([a-z]) ?\\|($|[^|])", "\\1 absolute value of \\2 \\3"},
       {"(^|[^a-z0-9_])x ?\\* ?x($|[^a-z0-9_([])", "\\1 square\\2"},
