@@ -106,26 +106,6 @@ static std::string keepProbability(std::string text) {
   return dropped.sub("dropout with keep probability " + shortestNumber(1 - share), text);
 }
 
-/// "half the sum of an array" is the sum, then half of it.
-static std::string timesInWords(std::string text) {
-  static const std::vector<std::pair<StringRef, StringRef>> factors = {{"half", "0.5"},      {"twice", "2"},
-                                                                       {"double", "2"},      {"triple", "3"},
-                                                                       {"three times", "3"}, {"a tenth", "0.1"}};
-  static const std::vector<llvm::Regex> patterns = [] {
-    std::vector<llvm::Regex> result;
-    for (auto [word, factor] : factors)
-      result.emplace_back(("(^|[^a-z0-9_-])" + word +
-                           " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance|square|square root|cube|difference|sine|"
-                           "cosine|exponential|logarithm|absolute value)($|[^a-z].*)")
-                              .str());
-    return result;
-  }();
-  for (size_t i = 0; i < factors.size(); ++i)
-    if (StringRef(text).contains(factors[i].first))
-      text = patterns[i].sub(("\\1\\4\\5 then scale by " + factors[i].second).str(), text);
-  return text;
-}
-
 std::string optiml::gen::withoutAsides(StringRef request) {
   std::string text = binsInWords(callsInWords(withoutExamples(request)));
   static const Rewrite rules[] = {
@@ -192,7 +172,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       // "|x|", "x*x", "with n-1 in the denominator"
       {"(^|[^a-z|])\\| ?([a-z]) ?\\|($|[^|])", "\\1 absolute value of \\2 \\3"},
       {"(^|[^a-z0-9_])x ?\\* ?x($|[^a-z0-9_([])", "\\1 square\\2"},
-      {"(varian|deviation)([^.;]*)(with|using|by|over|dividing by|divided by)( the| a)?( divisor| denominator)? \\(?n ?- ?1\\)?( in the denominator| as (the )?(divisor|denominator)| normali[sz]ation| instead of n)?", "\\1\\2 unbiased"},
+      {"(varian|deviation)([^.;]*)(with|using|by|over|dividing by|divided by)( the| a)?( divisor| denominator)? \\(?n "
+       "?- ?1\\)?( in the denominator| as (the )?(divisor|denominator)| normali[sz]ation| instead of n)?",
+       "\\1\\2 unbiased"},
       {"ddof *= *1", "unbiased"},
       {"(^|[^a-z])logit of", "\\1logit function of"},
       {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
@@ -279,7 +261,8 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "global \\1 pooling"},
       {"group_?norm ?\\( *([0-9]+) *, *([0-9]+) *\\)", "group norm with \\1 groups, \\2 channels"},
       {"(batch|instance)_?norm(2d)? ?\\( *([0-9]+) *\\)", "\\1 norm with \\3 channels"},
-      {"(max|min|average|mean|avg)[- ]?pool(ing)? (with|of) (a )?((window|kernel|stride|size|width)[a-z0-9 ,]*) (over|of|on) ([0-9][0-9,.kme^]*( million| thousand)? "
+      {"(max|min|average|mean|avg)[- ]?pool(ing)? (with|of) (a )?((window|kernel|stride|size|width)[a-z0-9 ,]*) "
+       "(over|of|on) ([0-9][0-9,.kme^]*( million| thousand)? "
        "(floats?|doubles?|samples?|elements?|values?|halfs?))",
        "\\1 pooling over \\8 , \\5"},
       {"(max|min|average|mean|avg)[- ]?pool(ing)? (of|over|on) ([0-9][0-9,.kme^]*( million| thousand)?) "
@@ -343,7 +326,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"([a-z0-9]) (million|thousand|billion)s($|[^a-z])", "\\1 \\2\\3"},
       {"([0-9]+\\^3|[0-9]+ ?x ?[0-9]+ ?x ?[0-9]+) (float |double )?(cube|box|block)", "\\1 \\2grid"},
       {"(in|of|inside) (a|the) cube($|[^a-z])", "in 3d \\3"},
-      {"double the (resolution|size) of (the |an? |all |each |my )?([a-z0-9 ]*)(image|picture|photo|frame|map|tensor|texture)", "upsample by a factor of 2 \\2\\3\\4"},
+      {"double the (resolution|size) of (the |an? |all |each |my )?([a-z0-9 "
+       "]*)(image|picture|photo|frame|map|tensor|texture)",
+       "upsample by a factor of 2 \\2\\3\\4"},
       {"triple the (resolution|size) of", "upsample by a factor of 3 "},
       {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
       {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},
@@ -368,11 +353,17 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "\\1 b transposed \\5"},
       // "row-wise dot product of two matrices", "the distance between corresponding rows"
       {"(row|column)[- ]?wise (dot|inner|scalar) products?", "elementwise product then sum of each \\1"},
-      {"(elementwise product|subtract then abs) then sum of each (row|column) of (the |these )?two", "\\1 then sum of each \\2 of a"},
-      {"(dot|inner|scalar) products? (of|between) (each|every|the|all|corresponding)( pairs? of)?( corresponding)? (row|column)s? of (the |these )?two", "elementwise product then sum of each \\6 of a"},
-      {"(manhattan|l1|taxicab) distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)", "subtract then abs then sum of each \\4 of \\5"},
-      {"(euclidean |l2 )?distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)", "subtract then square then sum of each \\4 of \\5 then sqrt"},
-      {"product of (the |a )?transpose of (matrix )?[a-z] (with|and|by|times) (matrix )?[a-z]($|[^a-z])", "matrix multiply with a transposed \\5"},
+      {"(elementwise product|subtract then abs) then sum of each (row|column) of (the |these )?two",
+       "\\1 then sum of each \\2 of a"},
+      {"(dot|inner|scalar) products? (of|between) (each|every|the|all|corresponding)( pairs? of)?( corresponding)? "
+       "(row|column)s? of (the |these )?two",
+       "elementwise product then sum of each \\6 of a"},
+      {"(manhattan|l1|taxicab) distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)",
+       "subtract then abs then sum of each \\4 of \\5"},
+      {"(euclidean |l2 )?distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)",
+       "subtract then square then sum of each \\4 of \\5 then sqrt"},
+      {"product of (the |a )?transpose of (matrix )?[a-z] (with|and|by|times) (matrix )?[a-z]($|[^a-z])",
+       "matrix multiply with a transposed \\5"},
       {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ",
        "a transposed \\2\\3 matrix times "},
       {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
@@ -469,8 +460,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
     text = byMean.sub("", text);
   text = keepProbability(std::move(text));
   // "SGEMM with alpha = 0.5", where there is no beta
-  static const llvm::Regex alpha("((gemm|matmul|matrix[- ](product|multipl[a-z]*)).*)(with |and )?alpha *(=|:|of|is)? *(-?[0-9.]*[0-9])");
-  if (StringRef(text).contains("alpha") && !StringRef(text).contains("beta") && !StringRef(text).contains("scaled by alpha"))
+  static const llvm::Regex alpha(
+      "((gemm|matmul|matrix[- ](product|multipl[a-z]*)).*)(with |and )?alpha *(=|:|of|is)? *(-?[0-9.]*[0-9])");
+  if (StringRef(text).contains("alpha") && !StringRef(text).contains("beta") &&
+      !StringRef(text).contains("scaled by alpha"))
     text = alpha.sub("\\1 scaled by \\6", text);
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(

@@ -37,6 +37,9 @@ std::string withoutAsides(llvm::StringRef text);
 /// `text` (lower case) with powers, units, amounts of memory and names of picture formats in one notation.
 std::string quantitiesInDigits(llvm::StringRef text);
 
+/// `text` (lower case) with "half the sum of an array" as the sum, then half of it.
+std::string timesInWords(std::string text);
+
 /// `text` (lower case) with numbers of several words, and ranks ("the sixth power"), in digits.
 std::string numeralsInDigits(llvm::StringRef text);
 

@@ -33,7 +33,8 @@ llvm::Error Reader::checkAsked() {
   // "scale each row by the reciprocal of its maximum": by what is no constant
   bool isByOther = false;
   for (size_t at = 0; at + 2 < tokens.size(); ++at)
-    isByOther |= tokens[at].raw == "by" && (tokens[at + 1].raw == "the" || tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their") &&
+    isByOther |= tokens[at].raw == "by" &&
+                 (tokens[at + 1].raw == "the" || tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their") &&
                  !isConstant(tokens[at + 2].raw);
   std::vector<const Operation *> parts = {heavy.op};
   for (const auto *stages : {&result.before, &result.after})

@@ -49,7 +49,9 @@ unsigned Reader::countInputs() const {
 
 /// What a row- or column-wise operation reads with its stages.
 size_t Reader::countOperands() const {
-  size_t count = size_t(llvm::count_if(heavy.op->buffers, [](const Buffer &buffer) { return buffer.role != Buffer::Role::Out && buffer.role != Buffer::Role::Temporary; }));
+  size_t count = size_t(llvm::count_if(heavy.op->buffers, [](const Buffer &buffer) {
+    return buffer.role != Buffer::Role::Out && buffer.role != Buffer::Role::Temporary;
+  }));
   for (const auto *stages : {&result.before, &result.after})
     for (const Stage &stage : *stages)
       count += stage.operation->operands.size();
@@ -62,8 +64,8 @@ bool Reader::countsOperands(size_t at) const {
   size_t next = at + 1;
   while (next < tokens.size() && (tokens[next].isShape() || typeAt.count(next)))
     ++next;
-  return tokens[at].values[0] > 1 && tokens[at].values[0] < 5 && at > 0 && tokens[at - 1].raw == "of" && next < tokens.size() && operands.count(tokens[next].raw) &&
-         heavy.op->group == "Row- and column-wise";
+  return tokens[at].values[0] > 1 && tokens[at].values[0] < 5 && at > 0 && tokens[at - 1].raw == "of" &&
+         next < tokens.size() && operands.count(tokens[next].raw) && heavy.op->group == "Row- and column-wise";
 }
 
 /// "the seven-point stencil", "relu capped at six": a number that is part of what is computed.
@@ -88,8 +90,9 @@ bool Reader::isUnit(size_t at) const {
 bool Reader::describesData(size_t at) const {
   static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
   size_t next = at + 1;
-  return (kinds.count(tokens[at].raw) || !vocabulary.isTelling(tokens[at].text)) && at > 0 && tokens[at - 1].isNumber() &&
-         !tokens[at - 1].spelled && next < tokens.size() && (typeAt.count(next) || (tokens[next].text == "element" && kinds.count(tokens[at].raw)));
+  return (kinds.count(tokens[at].raw) || !vocabulary.isTelling(tokens[at].text)) && at > 0 &&
+         tokens[at - 1].isNumber() && !tokens[at - 1].spelled && next < tokens.size() &&
+         (typeAt.count(next) || (tokens[next].text == "element" && kinds.count(tokens[at].raw)));
 }
 
 /// "y = 2 A x - y", where no product was understood: an equation of more arrays than are read.
@@ -402,7 +405,8 @@ llvm::Error Reader::checkStrangeWords() const {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const std::string &word = tokens[at].text;
     bool isAccounted = used[at] || !tokens[at].values.empty() || tokens[at].raw.size() < 3 || typeAt.count(at) ||
-                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at) || describesData(at);
+                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) ||
+                       isUnit(at) || describesData(at);
     // "how many temperatures were below zero": what they are
     static const std::set<StringRef> beforeData = {"many", "of", "these", "those", "the", "all", "my", "our", "between", "among", "over"};
     isAccounted |= at > 0 && beforeData.count(tokens[at - 1].raw) && tokens[at].raw.back() == 's' && tokens[at].raw.size() > 4;
@@ -417,7 +421,8 @@ llvm::Error Reader::checkStrangeWords() const {
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at)
     if (!used[at] && tokens[at].values.empty() && tokens[at].raw.size() > 2 && !isMentioned(tokens[at].text) &&
-        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !describesData(at) && !isLabel(at) && Recall::builtin().isStrange(names, tokens[at].text))
+        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !describesData(at) && !isLabel(at) &&
+        Recall::builtin().isStrange(names, tokens[at].text))
       return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   return llvm::Error::success();
 }

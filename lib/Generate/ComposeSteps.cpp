@@ -154,7 +154,8 @@ std::optional<std::string> optiml::gen::meaningOf(const Composition &composition
       if (!llvm::all_of(all.take_front(first), isPlain) || !llvm::all_of(all.drop_front(first + size), isPlain))
         continue;
       // What is made of two arrays by its name alone has no axis: "the mean squared difference of each column".
-      if (!axis.empty() && size > 1 && llvm::any_of(all.slice(first, size), [](const Step &step) { return step.hasSecond; }))
+      if (!axis.empty() && size > 1 &&
+          llvm::any_of(all.slice(first, size), [](const Step &step) { return step.hasSecond; }))
         continue;
       std::optional<std::string> core = wordsOfFormula(formulaOf(steps, first, first + size), library);
       if (!core)

@@ -16,7 +16,8 @@ static std::string oneOf(StringRef many) {
 
 /// `text` with "each shop" as "each row"; nothing where it is not said.
 static bool replaceEach(std::string &text, const std::string &one, StringRef axis) {
-  llvm::Regex each("(each|every|per|for each|for every) (one )?(single )?(of the )?" + one + "s?($|[^a-z])", llvm::Regex::IgnoreCase);
+  llvm::Regex each("(each|every|per|for each|for every) (one )?(single )?(of the )?" + one + "s?($|[^a-z])",
+                   llvm::Regex::IgnoreCase);
   bool isSaid = each.match(text);
   if (isSaid)
     text = each.sub("each " + axis.str() + "\\5", text);
@@ -27,7 +28,8 @@ static bool replaceEach(std::string &text, const std::string &one, StringRef axi
 static std::string namedAxes(StringRef request) {
   std::string text = request.str();
   llvm::SmallVector<StringRef, 8> found;
-  static const llvm::Regex perRow("((one|a|with|1) (row|column) (per|for each|for every) |(each|every|a) (row|column) (is|stands for|holds|belongs to) (a |an |one )?)([a-z]+)",
+  static const llvm::Regex perRow("((one|a|with|1) (row|column) (per|for each|for every) |(each|every|a) (row|column) "
+                                  "(is|stands for|holds|belongs to) (a |an |one )?)([a-z]+)",
                                   llvm::Regex::IgnoreCase);
   if (!perRow.match(request, &found))
     return text;
@@ -40,7 +42,9 @@ std::string optiml::gen::groupsAsRows(StringRef request) {
   if (std::string named = namedAxes(request); named != request)
     return named;
   // "each of the 5 children …, 20 weeks each"
-  static const llvm::Regex eachOf("(each|every one) of (the |my |our |these )?([0-9]+) ([a-z]+)(.*), ?(with )?([0-9]+) ([a-z]+)( each| apiece)?$", llvm::Regex::IgnoreCase);
+  static const llvm::Regex eachOf(
+      "(each|every one) of (the |my |our |these )?([0-9]+) ([a-z]+)(.*), ?(with )?([0-9]+) ([a-z]+)( each| apiece)?$",
+      llvm::Regex::IgnoreCase);
   if (eachOf.match(request))
     return eachOf.sub("each row\\5, \\3x\\7 matrix", request);
   static const llvm::Regex groups(

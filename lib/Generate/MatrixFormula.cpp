@@ -121,7 +121,9 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
                             " \\5",
                         text);
   }
-  static const llvm::Regex bare("(^|[Cc]ompute |[Cc]alculate |[Tt]hen )A ?[*@·]? ?B( (plus|followed|then|scaled|with|for)|,)"), ofArrays("vector|array", llvm::Regex::IgnoreCase);
+  static const llvm::Regex bare(
+      "(^|[Cc]ompute |[Cc]alculate |[Tt]hen )A ?[*@·]? ?B( (plus|followed|then|scaled|with|for)|,)"),
+      ofArrays("vector|array", llvm::Regex::IgnoreCase);
   if (bare.match(text) && !text.contains('=') && !ofArrays.match(text)) // "A B plus a residual matrix"
     return bare.sub("\\1matrix product of A and B\\2", text);
   static const llvm::Regex multiple("(^|[Cc]ompute |[Cc]alculate )([0-9.]+) *[*·]? *A *[*@·]? *([xB])($|[ ,;.])");

@@ -217,11 +217,13 @@ std::string namedInTurn(std::string text) {
       two("(^|[^a-z0-9_])([mnk]),? ?([mnk]) ?(=|:|are) ?([0-9]+),? ?([0-9]+)" AFTER),
       cublas("(^|[^a-z0-9_])([mnk])/([mnk])/([mnk]) ?(=|:|of|are)? ?([0-9]+)/([0-9]+)/([0-9]+)" AFTER);
   auto isAlone = [&](size_t at) {
-    return StringRef("mnk").contains(text[at]) && (!at || !llvm::isAlnum(text[at - 1])) && (at + 1 == text.size() || !llvm::isAlpha(text[at + 1]));
+    return StringRef("mnk").contains(text[at]) && (!at || !llvm::isAlnum(text[at - 1])) &&
+           (at + 1 == text.size() || !llvm::isAlpha(text[at + 1]));
   };
   bool names = false;
   for (size_t at = 0; at < text.size(); ++at)
-    names |= isAlone(at) || (StringRef("mnk").contains(text[at]) && at + 1 < text.size() && StringRef("mnk").contains(text[at + 1]));
+    names |= isAlone(at) ||
+             (StringRef("mnk").contains(text[at]) && at + 1 < text.size() && StringRef("mnk").contains(text[at + 1]));
   if (!names)
     return text;
   text = three.sub("\\1\\2 = \\7 , \\3 = \\8 , \\5 = \\10 \\11", text);
@@ -235,4 +237,23 @@ std::string optiml::gen::quantitiesInDigits(StringRef request) {
   static const Rewrites rewrites(rules);
   std::string text = rewrites(request.str());
   return namedInTurn(megapixels(elementsOfBytes(saidOnce(std::move(text)))));
+}
+
+std::string optiml::gen::timesInWords(std::string text) {
+  static const std::vector<std::pair<StringRef, StringRef>> factors = {
+      {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}};
+  static const std::vector<llvm::Regex> patterns = [] {
+    std::vector<llvm::Regex> result;
+    for (auto [word, factor] : factors)
+      result.emplace_back(("(^|[^a-z0-9_-])" + word +
+                           " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot "
+                           "product|variance|square|square root|cube|difference|sine|"
+                           "cosine|exponential|logarithm|absolute value)($|[^a-z].*)")
+                              .str());
+    return result;
+  }();
+  for (size_t i = 0; i < factors.size(); ++i)
+    if (StringRef(text).contains(factors[i].first))
+      text = patterns[i].sub(("\\1\\4\\5 then scale by " + factors[i].second).str(), text);
+  return text;
 }

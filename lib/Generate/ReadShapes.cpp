@@ -227,8 +227,11 @@ llvm::Error Reader::assignShapes() {
       continue;
     bool taken = false;
     // "the sign (-1, 0, 1)": what its title says
-    auto isInTitle = [&](double value) { return llvm::is_contained(vocabulary.words(titleOfAll()), shortestNumber(value)); };
-    if (llvm::any_of(tokens[at].values, [](double value) { return value < 1; }) && llvm::all_of(tokens[at].values, isInTitle)) {
+    auto isInTitle = [&](double value) {
+      return llvm::is_contained(vocabulary.words(titleOfAll()), shortestNumber(value));
+    };
+    if (llvm::any_of(tokens[at].values, [](double value) { return value < 1; }) &&
+        llvm::all_of(tokens[at].values, isInTitle)) {
       used[at] = true;
       continue;
     }

@@ -36,7 +36,10 @@ struct Modifier {
 
 /// A few bits for a word: a text that lacks some of a phrase's has not all of its words.
 inline uint64_t bitsOf(StringRef word) {
-  return word.empty() ? 0 : uint64_t(1) << ((size_t(word[0]) * 37 + size_t(word.back()) * 11 + size_t(word[word.size() / 2]) * 5 + word.size()) % 64);
+  return word.empty() ? 0
+                      : uint64_t(1) << ((size_t(word[0]) * 37 + size_t(word.back()) * 11 +
+                                         size_t(word[word.size() / 2]) * 5 + word.size()) %
+                                        64);
 }
 
 /// The words of a phrase, which most requests have not all of.
@@ -203,8 +206,8 @@ public:
   }
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
-    std::string text =
-        matrixProductsInWords(descriptionsInWords(everydayInWords(abbreviationsInWords(withoutExamples(request)), vocabulary), library, vocabulary));
+    std::string text = matrixProductsInWords(descriptionsInWords(
+        everydayInWords(abbreviationsInWords(withoutExamples(request)), vocabulary), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 

@@ -92,14 +92,16 @@ static std::vector<std::vector<std::string>> needsOf(StringRef pattern) {
 
 Rewrites::Rewrites(llvm::ArrayRef<Rewrite> all, llvm::Regex::RegexFlags flags) {
   for (const Rewrite &rule : all)
-    rules.push_back({llvm::Regex(rule.pattern, flags), rule.by,
-                     flags & llvm::Regex::IgnoreCase ? std::vector<std::vector<std::string>>() : needsOf(rule.pattern)});
+    rules.push_back(
+        {llvm::Regex(rule.pattern, flags), rule.by,
+         flags & llvm::Regex::IgnoreCase ? std::vector<std::vector<std::string>>() : needsOf(rule.pattern)});
 }
 
 std::string Rewrites::operator()(std::string text) const {
   for (const Rule &rule : rules)
     if (llvm::all_of(rule.needs, [&](const std::vector<std::string> &some) {
-          return llvm::any_of(some, [&](const std::string &letters) { return text.find(letters) != std::string::npos; });
+          return llvm::any_of(some,
+                              [&](const std::string &letters) { return text.find(letters) != std::string::npos; });
         }))
       for (unsigned times = 0; times < 20 && rule.pattern.match(text); ++times)
         text = rule.pattern.sub(rule.by, text);
