@@ -14,7 +14,7 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
   unsigned depth = 0;
   size_t begin = 0;
   auto end = [&] {
-    if (runs && run.size() > 1)
+    if (runs && !run.empty())
       runs->push_back(run);
     if (run.size() > best.size())
       best = run;
@@ -25,9 +25,10 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
     if (c == '[') { // a set
       i = pattern.find(']', i + 2);
       end();
-    } else if (c == '\\') {
+    } else if (c == '\\') { // a sign as it stands
       ++i;
-      end();
+      if (!depth)
+        run += pattern[i];
     } else if (c == '(') {
       if (!depth++)
         begin = i + 1;
@@ -47,7 +48,8 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
       if (!run.empty())
         run.pop_back();
       end();
-    } else if ((llvm::isAlnum(c) || c == ' ') && !depth) {
+      i = c == '{' ? pattern.find('}', i) : i;
+    } else if ((llvm::isAlnum(c) || StringRef(" =-<>,:/_%@~#\"'&").contains(c)) && !depth) {
       run += c;
     } else
       end();
@@ -64,6 +66,8 @@ static std::vector<std::vector<std::string>> needsOf(StringRef pattern) {
   std::vector<std::vector<std::string>> result;
   for (const std::string &run : runs)
     result.push_back({run});
+  if (pattern.starts_with("(") && result.empty() && groups.empty()) // "(a|b) c|d e": alternatives of the whole
+    groups.push_back(pattern);
   for (StringRef group : groups) {
     std::vector<std::string> all;
     size_t shortest = StringRef::npos, begin = 0;
