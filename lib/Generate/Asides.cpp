@@ -101,7 +101,7 @@ static std::string keepProbability(std::string text) {
   static const llvm::Regex dropped("drop(out|ping)?[- ]*(with )?(a )?(p|rate|probability|ratio|prob)( of| is)? *=? *(0?\\.[0-9]+)");
   llvm::SmallVector<StringRef, 8> groups;
   double share;
-  if (!dropped.match(text, &groups) || groups[6].getAsDouble(share))
+  if (!StringRef(text).contains("drop") || !dropped.match(text, &groups) || groups[6].getAsDouble(share))
     return text;
   return dropped.sub("dropout with keep probability " + shortestNumber(1 - share), text);
 }
@@ -166,6 +166,16 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        ")?(matri(x|ces)|matmul|gemm|grid|domain|board)($|[^a-z "
        "]| [^e])",
        "\\1\\3\\5"},
+      // What labels are.
+      {"(labels?|targets?|classes|signs)( of| in| are| being)? *[({]?\\+?1( and| or|,|/) *-1[)}]?", "\\1"},
+      {"(labels?|targets?|classes|signs)( of| in| are| being)? *[({]?-1( and| or|,|/) *\\+?1[)}]?", "\\1"},
+      // "|x|", "x*x", "with n-1 in the denominator"
+      {"(^|[^a-z|])\\| ?([a-z]) ?\\|($|[^|])", "\\1 absolute value of \\2 \\3"},
+      {"(^|[^a-z0-9_])x ?\\* ?x($|[^a-z0-9_([])", "\\1 square\\2"},
+      {"(varian|deviation)([^.;]*)(with|using|by|over|dividing by|divided by)( the| a)?( divisor| denominator)? \\(?n "
+       "?- ?1\\)?( in the denominator| as (the )?(divisor|denominator)| normali[sz]ation| instead of n)?",
+       "\\1\\2 unbiased"},
+      {"ddof *= *1", "unbiased"},
       {"(^|[^a-z])logit of", "\\1logit function of"},
       {"(y *= *)x *\\*? *w(\\^t)? *\\+ *b([^.;]* (inputs|input features|in features|features))", "linear layer \\3"},
       {"(create|make|generate|build|produce|allocate) (.*) (all )?(elements )?(equal|set) to", "fill \\2 with"},
@@ -251,6 +261,10 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "global \\1 pooling"},
       {"group_?norm ?\\( *([0-9]+) *, *([0-9]+) *\\)", "group norm with \\1 groups, \\2 channels"},
       {"(batch|instance)_?norm(2d)? ?\\( *([0-9]+) *\\)", "\\1 norm with \\3 channels"},
+      {"(max|min|average|mean|avg)[- ]?pool(ing)? (with|of) (a )?((window|kernel|stride|size|width)[a-z0-9 ,]*) "
+       "(over|of|on) ([0-9][0-9,.kme^]*( million| thousand)? "
+       "(floats?|doubles?|samples?|elements?|values?|halfs?))",
+       "\\1 pooling over \\8 , \\5"},
       {"(max|min|average|mean|avg)[- ]?pool(ing)? (of|over|on) ([0-9][0-9,.kme^]*( million| thousand)?) "
        "(floats?|doubles?|samples?|elements?|values?|halfs?)",
        "1d \\1 pooling of \\4 \\6"},
@@ -312,7 +326,9 @@ std::string optiml::gen::withoutAsides(StringRef request) {
       {"([a-z0-9]) (million|thousand|billion)s($|[^a-z])", "\\1 \\2\\3"},
       {"([0-9]+\\^3|[0-9]+ ?x ?[0-9]+ ?x ?[0-9]+) (float |double )?(cube|box|block)", "\\1 \\2grid"},
       {"(in|of|inside) (a|the) cube($|[^a-z])", "in 3d \\3"},
-      {"double the (resolution|size) of", "upsample by a factor of 2 "},
+      {"double the (resolution|size) of (the |an? |all |each |my )?([a-z0-9 "
+       "]*)(image|picture|photo|frame|map|tensor|texture)",
+       "upsample by a factor of 2 \\2\\3\\4"},
       {"triple the (resolution|size) of", "upsample by a factor of 3 "},
       {"(whether|if|that) (.*) (are|is) in (ascending|increasing|sorted|non-?decreasing) order", "whether sorted \\2"},
       {"(^|[^a-z])(a|b|d|e|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z|c[a-z])[a-z]*-(like|style)($|[^a-z])", "\\1\\4"},
@@ -335,6 +351,19 @@ std::string optiml::gen::withoutAsides(StringRef request) {
        "of \\3"},
       {"(by|times|and|with) (the )?transpose of (an? |the )?(second |other |another )?([0-9]+ ?x ?[0-9]+)",
        "\\1 b transposed \\5"},
+      // "row-wise dot product of two matrices", "the distance between corresponding rows"
+      {"(row|column)[- ]?wise (dot|inner|scalar) products?", "elementwise product then sum of each \\1"},
+      {"(elementwise product|subtract then abs) then sum of each (row|column) of (the |these )?two",
+       "\\1 then sum of each \\2 of a"},
+      {"(dot|inner|scalar) products? (of|between) (each|every|the|all|corresponding)( pairs? of)?( corresponding)? "
+       "(row|column)s? of (the |these )?two",
+       "elementwise product then sum of each \\6 of a"},
+      {"(manhattan|l1|taxicab) distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)",
+       "subtract then abs then sum of each \\4 of \\5"},
+      {"(euclidean |l2 )?distances? (between|of) (the |each pair of )?corresponding (row|column)s? of ([^.;]*)",
+       "subtract then square then sum of each \\4 of \\5 then sqrt"},
+      {"product of (the |a )?transpose of (matrix )?[a-z] (with|and|by|times) (matrix )?[a-z]($|[^a-z])",
+       "matrix multiply with a transposed \\5"},
       {"transpose of (an? |the )?([0-9]+ ?x ?[0-9]+)([a-z -]*) (times|multiplied by|by|with) ",
        "a transposed \\2\\3 matrix times "},
       {"(^|[^a-z0-9_.])2(\\^|\\*\\*)\\(?x\\)?($|[^a-z0-9_])", "\\1exp2\\3"},
@@ -415,7 +444,7 @@ std::string optiml::gen::withoutAsides(StringRef request) {
   // "100x75 times 75x50"
   static const llvm::Regex product("([0-9]+ ?x ?[0-9]+) *(times|by|\\*|@) *([0-9]+ ?x ?[0-9]+)($|[^0-9x])"),
       named("mat|gemm|product|multipl|linear|bmm|conv|filter|pool|attention|mm");
-  if (product.match(text) && !named.match(text))
+  if (StringRef(text).contains('x') && product.match(text) && !named.match(text))
     text = product.sub("matrix multiply \\1 and \\3\\4", text);
   // "a 3x3 convolution 64 -> 128"
   static const llvm::Regex channels("(^|[^0-9.x])([0-9]+) *-> *([0-9]+)($|[^0-9.x])"), convolution("conv");
@@ -424,40 +453,39 @@ std::string optiml::gen::withoutAsides(StringRef request) {
     text = channels.sub("\\1 \\2 input features, \\3 output features \\4", text);
   if (convolution.match(text))
     text = channels.sub("\\1 \\2 input channels, \\3 output channels \\4", text);
-  // "half the sum of an array"
-  for (auto [word, factor] : std::initializer_list<std::pair<StringRef, StringRef>>{
-           {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}}) {
-    llvm::Regex multiple(("(^|[^a-z0-9_-])" + word +
-                          " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot product|variance|square|square root|cube|difference|sine|cosine|exponential|"
-                          "logarithm|absolute value)($|[^a-z].*)")
-                             .str());
-    text = multiple.sub(("\\1\\4\\5 then scale by " + factor).str(), text);
-  }
+  text = timesInWords(std::move(text));
   // How a loss is brought to one number, which those of the library are by the mean.
   static const llvm::Regex byMean(",? *(with )?((mean|average) reduction|reduction *(=|:|of)? *[\"']?mean[\"']?)");
   if (StringRef(text).contains("loss") || StringRef(text).contains("error"))
     text = byMean.sub("", text);
   text = keepProbability(std::move(text));
+  // "SGEMM with alpha = 0.5", where there is no beta
+  static const llvm::Regex alpha(
+      "((gemm|matmul|matrix[- ](product|multipl[a-z]*)).*)(with |and )?alpha *(=|:|of|is)? *(-?[0-9.]*[0-9])");
+  if (StringRef(text).contains("alpha") && !StringRef(text).contains("beta") &&
+      !StringRef(text).contains("scaled by alpha"))
+    text = alpha.sub("\\1 scaled by \\6", text);
   // "for b in 0..31" counts 32.
   static const llvm::Regex counted(
       "(^|[^a-z0-9_])for (all |each |every )?[a-z] *(in|from|=) *[[(]? *0 *(\\.\\.+|to) *([0-9]+) *[])]?");
   llvm::SmallVector<StringRef, 8> groups;
   unsigned last = 0;
-  if (counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
+  if (StringRef(text).contains("for ") && counted.match(text, &groups) && !groups[5].getAsInteger(10, last))
     text = counted.sub("\\1 " + std::to_string(last + last % 2) + " ", text);
   static const llvm::Regex range(
-      "(in |to |between |within )?(the range )?(of )?([0-9]+(\\.[0-9]+)?) *\\.\\.+ *([0-9]+(\\.[0-9]+)?)");
-  text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
+      "(in |to |between |within )?(the range )?(of )?(-?[0-9]+(\\.[0-9]+)?) *\\.\\.+ *(-?[0-9]+(\\.[0-9]+)?)");
+  if (StringRef(text).contains(".."))
+    text = range.sub("between \\4 and \\6", text); // "clamp to 0..255"
   static const llvm::Regex bias("(^|[^a-z0-9_])b *(=|:|of|of shape|is)? *[[(] *[0-9]+ *,? *[])]"),
       power("(^|[^a-z0-9_])a\\^([0-9]+)($|[^0-9a-z^])");
-  if (bias.match(text))
+  if (StringRef(text).contains('+') && bias.match(text))
     text = replaceAll(std::move(text), "\\+ *b($|[^a-z0-9_])", "+ bias\\1");
   if (StringRef(text).contains("matri"))
     text = power.sub("\\1 matrix power \\2\\3", text);
   static const llvm::Regex fourK(
       "(^|[^a-z0-9_])(4k|uhd)( |-)(uhd )?(image|picture|photo|frame|video|resolution|rgb|screen|display)"),
       shape("[0-9] ?(x|by) ?[0-9]");
-  if (fourK.match(text))
+  if ((StringRef(text).contains("4k") || StringRef(text).contains("uhd")) && fourK.match(text))
     text = fourK.sub(shape.match(text) ? "\\1 \\5" : "\\1 3840x2160 \\5", text);
   return text;
 }

@@ -7,11 +7,16 @@
 
 namespace optiml::gen {
 
+class Vocabulary;
+
 /// `text` without examples with their inputs and outputs.
 std::string withoutExamples(llvm::StringRef text);
 
 /// Abbreviations that are written in capitals ("LN", "GAP"), in full.
 std::string abbreviationsInWords(llvm::StringRef text);
+
+/// Everyday words ("double all prices", "on which day was it the hottest") in those of the library.
+std::string everydayInWords(llvm::StringRef request, const Vocabulary &vocabulary);
 
 /// Whether the request has examples with lists of numbers, all of them integers.
 bool examplesAreIntegers(llvm::StringRef text);
@@ -31,6 +36,9 @@ std::string withoutAsides(llvm::StringRef text);
 
 /// `text` (lower case) with powers, units, amounts of memory and names of picture formats in one notation.
 std::string quantitiesInDigits(llvm::StringRef text);
+
+/// `text` (lower case) with "half the sum of an array" as the sum, then half of it.
+std::string timesInWords(std::string text);
 
 /// `text` (lower case) with numbers of several words, and ranks ("the sixth power"), in digits.
 std::string numeralsInDigits(llvm::StringRef text);

@@ -33,12 +33,19 @@ llvm::Error Reader::checkAsked() {
   // "scale each row by the reciprocal of its maximum": by what is no constant
   bool isByOther = false;
   for (size_t at = 0; at + 2 < tokens.size(); ++at)
-    isByOther |= tokens[at].raw == "by" && (tokens[at + 1].raw == "the" || tokens[at + 1].raw == "its") &&
+    isByOther |= tokens[at].raw == "by" &&
+                 (tokens[at + 1].raw == "the" || tokens[at + 1].raw == "its" || tokens[at + 1].raw == "their") &&
                  !isConstant(tokens[at + 2].raw);
   std::vector<const Operation *> parts = {heavy.op};
   for (const auto *stages : {&result.before, &result.after})
     for (const Stage &stage : *stages)
       parts.push_back(stage.operation);
+  // "none below 0 or above 10" in either order
+  for (auto *stages : {&result.before, &result.after})
+    for (Stage &stage : *stages)
+      if (auto low = stage.reals.find("low"), high = stage.reals.find("high");
+          low != stage.reals.end() && high != stage.reals.end() && low->second > high->second)
+        std::swap(low->second, high->second);
   for (const Operation *op : parts)
     for (const auto &[name, phrases] : op->asks)
       if (!given[name] && (isByOther || llvm::none_of(phrases, isSaid))) {

@@ -47,6 +47,27 @@ unsigned Reader::countInputs() const {
   return heavy.op->says.empty() ? count : 0;
 }
 
+/// What a row- or column-wise operation reads with its stages.
+size_t Reader::countOperands() const {
+  size_t count = size_t(llvm::count_if(heavy.op->buffers, [](const Buffer &buffer) {
+    return buffer.role != Buffer::Role::Out && buffer.role != Buffer::Role::Temporary;
+  }));
+  for (const auto *stages : {&result.before, &result.after})
+    for (const Stage &stage : *stages)
+      count += stage.operation->operands.size();
+  return count;
+}
+
+/// "of two 500x20 matrices".
+bool Reader::countsOperands(size_t at) const {
+  static const std::set<StringRef> operands = {"matrices", "arrays", "vectors", "tables", "lists"};
+  size_t next = at + 1;
+  while (next < tokens.size() && (tokens[next].isShape() || typeAt.count(next)))
+    ++next;
+  return tokens[at].values[0] > 1 && tokens[at].values[0] < 5 && at > 0 && tokens[at - 1].raw == "of" &&
+         next < tokens.size() && operands.count(tokens[next].raw) && heavy.op->group == "Row- and column-wise";
+}
+
 /// "the seven-point stencil", "relu capped at six": a number that is part of what is computed.
 bool Reader::isNamedNumber(int64_t value) const {
   auto names = [&](const Operation &op) { return StringRef(op.name).contains(std::to_string(value)); };
@@ -63,6 +84,15 @@ bool Reader::isUnit(size_t at) const {
   static const std::set<StringRef> ofNumbers = {"digits", "bits", "dimensions", "decimals", "letters", "passes"};
   return at > 0 && !ofNumbers.count(word) && !tokens[number].values.empty() && !tokens[number].spelled &&
          used[number] && word.ends_with("s") && !word.ends_with("ss") && word.size() > 3;
+}
+
+/// "of 5000 positive floats": what they are, not which of them.
+bool Reader::describesData(size_t at) const {
+  static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
+  size_t next = at + 1;
+  return (kinds.count(tokens[at].raw) || !vocabulary.isTelling(tokens[at].text)) && at > 0 &&
+         tokens[at - 1].isNumber() && !tokens[at - 1].spelled && next < tokens.size() &&
+         (typeAt.count(next) || (tokens[next].text == "element" && kinds.count(tokens[at].raw)));
 }
 
 /// "y = 2 A x - y", where no product was understood: an equation of more arrays than are read.
@@ -165,6 +195,9 @@ llvm::Error Reader::checkWords() {
             llvm::ArrayRef(tokens).slice(at + 1, std::min<size_t>(3, tokens.size() - at - 1)),
             [](const Token &next) { return next.text == "array" || next.text == "vector" || next.text == "input"; }))
       continue; // "a*b + c of three arrays"
+    // "the mean of each column of two matrices", of which there is one
+    if (token.spelled && !used[at] && countsOperands(at) && double(countOperands()) < token.values[0])
+      return refuse("what '" + token.raw + "' counts is not clear");
     bool saidAgain = token.spelled && llvm::any_of(result.sizes, [&](const auto &size) {
                        return given[size.first] && double(size.second) == token.values[0];
                      });
@@ -187,11 +220,7 @@ llvm::Error Reader::checkWords() {
                       });
     if (limitsSize)
       continue;
-    // "of 5000 positive floats": what they are, not which of them
-    static const std::set<StringRef> kinds = {"positive", "negative", "nonzero"};
-    bool describesData = kinds.count(token.raw) && at > 0 && tokens[at - 1].isNumber() && !tokens[at - 1].spelled &&
-                         at + 1 < tokens.size() && (typeAt.count(at + 1) || tokens[at + 1].text == "element");
-    if (describesData || (isUnit(at) && !known))
+    if (describesData(at) || (isUnit(at) && !known))
       continue;
     if (((vocabulary.isTelling(token.text) && token.raw != "gradients") || asksHowMany) && !known)
       return refuse("what '" + token.raw + "' has to do with " + heavy.op->name + " is not clear");
@@ -376,7 +405,8 @@ llvm::Error Reader::checkStrangeWords() const {
   for (size_t at = 0; at < tokens.size(); ++at) {
     const std::string &word = tokens[at].text;
     bool isAccounted = used[at] || !tokens[at].values.empty() || tokens[at].raw.size() < 3 || typeAt.count(at) ||
-                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) || isUnit(at);
+                       isMentioned(word) || Recall::isLight(tokens[at].raw) || vocabulary.isData(tokens[at].raw) ||
+                       isUnit(at) || describesData(at);
     // "how many temperatures were below zero": what they are
     static const std::set<StringRef> beforeData = {"many", "of", "these", "those", "the", "all", "my", "our", "between", "among", "over"};
     isAccounted |= at > 0 && beforeData.count(tokens[at - 1].raw) && tokens[at].raw.back() == 's' && tokens[at].raw.size() > 4;
@@ -391,7 +421,8 @@ llvm::Error Reader::checkStrangeWords() const {
     return llvm::Error::success();
   for (size_t at = 0; at < tokens.size(); ++at)
     if (!used[at] && tokens[at].values.empty() && tokens[at].raw.size() > 2 && !isMentioned(tokens[at].text) &&
-        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !isLabel(at) && Recall::builtin().isStrange(names, tokens[at].text))
+        !vocabulary.isData(tokens[at].raw) && !isUnit(at) && !describesData(at) && !isLabel(at) &&
+        Recall::builtin().isStrange(names, tokens[at].text))
       return refuse("what '" + tokens[at].raw + "' has to do with " + names.front() + " is not clear");
   return llvm::Error::success();
 }

@@ -32,6 +32,7 @@ bool ComposedNouns::scope() {
   static const Set leads = {"for", "in", "within", "on", "over", "along", "across", "inside"};
   bool isLed = takeAny(leads);
   bool isEach = take({"each"});
+  bool isHyphened = isEach && take({"-"}); // "per-column mean"
   if (isEach)
     take({"of", "the"});
   if (!isEach && isLed)
@@ -42,7 +43,7 @@ bool ComposedNouns::scope() {
     bool isPhrase = raw(1) == "by" || raw(1) == "wise", isJoined = raw(1) == "-";
     if (!isPhrase && !isJoined && !isLed && before == at)
       return at = before, false;
-    if (isEach && !isLed && !isScopeEnd(at + 1))
+    if (isEach && !isLed && !isHyphened && !isScopeEnd(at + 1))
       return at = before, false;
     setAxis(text());
     at += isJoined ? 3 : raw(1) == "by" ? 3 : isPhrase ? 2 : 1;

@@ -153,9 +153,15 @@ std::optional<std::string> optiml::gen::meaningOf(const Composition &composition
       auto all = llvm::ArrayRef(steps);
       if (!llvm::all_of(all.take_front(first), isPlain) || !llvm::all_of(all.drop_front(first + size), isPlain))
         continue;
+      // What is made of two arrays by its name alone has no axis: "the mean squared difference of each column".
+      if (!axis.empty() && size > 1 &&
+          llvm::any_of(all.slice(first, size), [](const Step &step) { return step.hasSecond; }))
+        continue;
       std::optional<std::string> core = wordsOfFormula(formulaOf(steps, first, first + size), library);
       if (!core)
         continue;
+      if (llvm::StringRef whole = *core; !axis.empty() && whole.consume_back(" of all elements"))
+        core = whole.str();
       std::optional<std::string> before = chain(0, first), after = chain(first + size, steps.size());
       bool isWhole = axis.empty() && folds && after && !after->empty(); // "sum then square" is no sum of squares
       if (before && after)

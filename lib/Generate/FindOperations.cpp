@@ -9,7 +9,6 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include <bitset>
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -89,24 +88,28 @@ std::vector<Match> Reader::allMatches() const {
   std::vector<Match> result;
   std::vector<bool> ofStage = wordsOfStages(), none(tokens.size(), false);
   bool isVector = llvm::any_of(tokens, [](const Token &token) { return token.text == "1d"; });
+  std::vector<Token> bare; // without the types
+  for (size_t at = 0; at < tokens.size(); ++at)
+    if (!typeAt.count(at))
+      bare.push_back(tokens[at]);
   llvm::StringSet<> words; // of the request: most phrases have others
-  std::bitset<1024> shapes; // of the words: cheaper to look up, and most words have none of them
-  auto shape = [](const std::string &word) {
-    return word.empty() ? size_t(0) : (size_t(word[0]) * 37 + size_t(word.back()) * 11 + word.size()) % 1024;
-  };
+  uint64_t bits = 0;
   for (const Token &token : tokens)
     for (const std::string &word :
          {token.text, token.raw, token.spelled ? std::to_string(int64_t(token.values[0])) : token.raw})
-      words.insert(word), shapes.set(shape(word));
-  auto mayMatch = [&](const std::vector<std::string> &phrase) {
-    return llvm::all_of(phrase, [&](const std::string &word) {
-      return word == "#" || (shapes[shape(word)] && words.contains(word));
-    });
+      words.insert(word), bits |= bitsOf(word);
+  auto mayMatch = [&](const Phrase &phrase) {
+    return !(phrase.bits & ~bits) &&
+           llvm::all_of(phrase, [&](const std::string &word) { return word == "#" || words.contains(word); });
   };
   for (const Operation &op : library.operations()) {
     if (op.isFamily || op.isSnippet || &op == without)
       continue;
-    auto forbids = [&](const std::vector<std::string> &phrase) {
+    auto forbids = [&](const Phrase &phrase) {
+      if (phrase.size() > 1 && bare.size() < tokens.size() && mayMatch(phrase)) // "a dense float vector"
+        for (size_t at = 0; at < bare.size(); ++at)
+          if (matchPhrase(bare, at, phrase, 0, none) && !index.isName(phrase))
+            return true;
       for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (std::optional<Span> span = matchPhrase(tokens, at, phrase, 0, none)) {
           bool isData = index.isName(phrase) && isDataName(op, *span); // "the attention scores"
@@ -115,7 +118,7 @@ std::vector<Match> Reader::allMatches() const {
         }
       return false;
     };
-    auto isSaid = [&](const std::vector<std::string> &phrase) {
+    auto isSaid = [&](const Phrase &phrase) {
       for (size_t at = 0; at < tokens.size() && mayMatch(phrase); ++at)
         if (matchPhrase(tokens, at, phrase, 0, none))
           return true;
@@ -169,7 +172,7 @@ std::vector<Match> Reader::allMatches() const {
             score += isGrammar(tokens[at].text) ? 0.1 : 0.75 * index.idf(tokens[at].text);
           result.push_back({&op, *span, score});
         }
-    for (const std::vector<std::string> &phrase : index.phrases(&op)) {
+    for (const Phrase &phrase : index.phrases(&op)) {
       if (!mayMatch(phrase))
         continue;
       // Words that say nothing by themselves ("one over", "e to the") must stand together.

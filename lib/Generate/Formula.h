@@ -48,6 +48,9 @@ std::optional<std::pair<Formula, size_t>> parseFormula(llvm::StringRef text);
 std::optional<std::map<std::string, double>> sameFormula(const Formula &asked, const Formula &known,
                                                          const std::vector<std::string> &reals);
 
+/// The coefficients of 1, x, x^2 and x^3 where `expr` is such a polynomial of the elements of one array.
+std::optional<std::vector<double>> polynomialOf(const Expr &expr);
+
 /// `text` with a product of matrices or of a matrix and a vector ("C = A B^T", "y = A x") in words.
 std::string matrixProductsInWords(llvm::StringRef text);
 

@@ -350,7 +350,16 @@ std::optional<std::string> meaning(Formula formula, const Library &library) {
   if (!isElementwise)
     return std::nullopt;
   formula.target = make(Expr::Kind::Index, "result", subscripts);
-  return chainInWords(formula, stagesOver(library, subscripts));
+  if (std::optional<std::string> chain = chainInWords(formula, stagesOver(library, subscripts)))
+    return chain;
+  const Operation *polynomial = library.find("polynomial");
+  std::optional<std::vector<double>> coefficients = polynomial ? polynomialOf(*formula.value) : std::nullopt;
+  if (!coefficients)
+    return std::nullopt;
+  std::map<std::string, double> values;
+  for (size_t i = 0; i < coefficients->size(); ++i)
+    values["c" + std::to_string(i)] = (*coefficients)[i];
+  return inWords(Known{polynomial, formula, "polynomial"}, values);
 }
 
 /// Whether it is more than "n = 100", "mean (average)" or two words with a sign between them.

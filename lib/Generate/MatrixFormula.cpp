@@ -121,6 +121,14 @@ std::string optiml::gen::matrixProductsInWords(StringRef text) {
                             " \\5",
                         text);
   }
+  static const llvm::Regex bare(
+      "(^|[Cc]ompute |[Cc]alculate |[Tt]hen )A ?[*@·]? ?B( (plus|followed|then|scaled|with|for)|,)"),
+      ofArrays("vector|array", llvm::Regex::IgnoreCase);
+  if (bare.match(text) && !text.contains('=') && !ofArrays.match(text)) // "A B plus a residual matrix"
+    return bare.sub("\\1matrix product of A and B\\2", text);
+  static const llvm::Regex multiple("(^|[Cc]ompute |[Cc]alculate )([0-9.]+) *[*·]? *A *[*@·]? *([xB])($|[ ,;.])");
+  if (llvm::SmallVector<StringRef, 8> found; !text.contains('=') && multiple.match(text, &found)) // "0.5 * A x"
+    return multiple.sub(std::string("\\1") + (found[3] == "x" ? "gemv" : "gemm") + " then scale by \\2\\4", text);
   static const llvm::Regex update("(^|[^A-Za-z0-9_])A *(\\+=|= *A *\\+) *(alpha|a|α|[0-9.]+)? *[*·]? *[xu] *[*·@]? *[yv](\\^T|\\.T|')");
   if (update.match(text))
     return update.sub("\\1 rank one update ", text);

@@ -160,6 +160,9 @@ std::string saidOnce(std::string text) {
     double first = valueOf(a), second = valueOf(b);
     return first >= 16 && second >= 16 && first / second > 0.9 && first / second < 1.12;
   };
+  // A regular expression costs more than a look for what it must have.
+  if (text.find_first_of("(=~") == std::string::npos && !StringRef(text).contains("≈"))
+    return text;
   for (unsigned times = 0; times < 4; ++times) {
     if (inParentheses.match(text, &groups) && areSame(groups[2], groups[7])) {
       std::string by = groups[1].str() + better(groups[2], groups[7]).str() + groups[4].str();
@@ -197,6 +200,8 @@ std::string megapixels(std::string text) {
   static const llvm::Regex count("(^|[^a-z0-9_.^])([0-9.]+)[- ]?(megapixels?|mp|mpix)($|[^a-z0-9])");
   llvm::SmallVector<StringRef, 8> groups;
   double millions = 0;
+  if (!StringRef(text).contains("mp") && !StringRef(text).contains("megapix"))
+    return text;
   if (!count.match(text, &groups) || groups[2].getAsDouble(millions) || millions < 0.1 || millions > 1000)
     return text;
   auto width = int64_t(std::round(std::sqrt(millions * 1e6 * 4 / 3)));
@@ -211,6 +216,16 @@ std::string namedInTurn(std::string text) {
                                  "?([0-9]+),? ?(and )?([0-9]+)" AFTER),
       two("(^|[^a-z0-9_])([mnk]),? ?([mnk]) ?(=|:|are) ?([0-9]+),? ?([0-9]+)" AFTER),
       cublas("(^|[^a-z0-9_])([mnk])/([mnk])/([mnk]) ?(=|:|of|are)? ?([0-9]+)/([0-9]+)/([0-9]+)" AFTER);
+  auto isAlone = [&](size_t at) {
+    return StringRef("mnk").contains(text[at]) && (!at || !llvm::isAlnum(text[at - 1])) &&
+           (at + 1 == text.size() || !llvm::isAlpha(text[at + 1]));
+  };
+  bool names = false;
+  for (size_t at = 0; at < text.size(); ++at)
+    names |= isAlone(at) ||
+             (StringRef("mnk").contains(text[at]) && at + 1 < text.size() && StringRef("mnk").contains(text[at + 1]));
+  if (!names)
+    return text;
   text = three.sub("\\1\\2 = \\7 , \\3 = \\8 , \\5 = \\10 \\11", text);
   text = cublas.sub("\\1\\2 = \\6 , \\3 = \\7 , \\4 = \\8 \\9", text);
   return two.sub("\\1\\2 = \\5 , \\3 = \\6 \\7", text);
@@ -222,4 +237,23 @@ std::string optiml::gen::quantitiesInDigits(StringRef request) {
   static const Rewrites rewrites(rules);
   std::string text = rewrites(request.str());
   return namedInTurn(megapixels(elementsOfBytes(saidOnce(std::move(text)))));
+}
+
+std::string optiml::gen::timesInWords(std::string text) {
+  static const std::vector<std::pair<StringRef, StringRef>> factors = {
+      {"half", "0.5"}, {"twice", "2"}, {"double", "2"}, {"triple", "3"}, {"three times", "3"}, {"a tenth", "0.1"}};
+  static const std::vector<llvm::Regex> patterns = [] {
+    std::vector<llvm::Regex> result;
+    for (auto [word, factor] : factors)
+      result.emplace_back(("(^|[^a-z0-9_-])" + word +
+                           " (of )?(the|their|its) (sum|total|product|mean|average|maximum|minimum|norm|dot "
+                           "product|variance|square|square root|cube|difference|sine|"
+                           "cosine|exponential|logarithm|absolute value)($|[^a-z].*)")
+                              .str());
+    return result;
+  }();
+  for (size_t i = 0; i < factors.size(); ++i)
+    if (StringRef(text).contains(factors[i].first))
+      text = patterns[i].sub(("\\1\\4\\5 then scale by " + factors[i].second).str(), text);
+  return text;
 }

@@ -15,7 +15,8 @@ llvm::Error Reader::findType() {
     for (const auto &[name, phrases] : vocabulary.types)
       for (const std::vector<std::string> &phrase : phrases)
         if (std::optional<Span> found = matchPhrase(tokens, at, phrase, 0, used))
-          if (found->at.size() > span.at.size())
+          // "the sign of 64 ints" are not signed
+          if (found->at.size() > span.at.size() && found->at.back() - at + 1 == found->at.size())
             best = name, span = *found;
     if (best.empty())
       continue;
@@ -236,6 +237,10 @@ llvm::Error Reader::applyModifiers() {
       continue; // part of how it is usually asked for
     if (modifier.soft || choiceOffers(*heavy.op, modifier.name) || isLabel(modifier.span.at.back()))
       continue;
+    if (modifier.name == "batched" && heavy.op->says.empty()) { // one after the other
+      use(modifier.span);
+      continue;
+    }
     if (hasAxis || !isAxis(modifier)) {
       if (llvm::none_of(modifier.span.at, [&](size_t at) { return used[at]; }))
         return refuse((result.before.empty() || !heavy.op->says.empty() ? heavy.op->name : result.before[0].operation->name) +
@@ -244,6 +249,7 @@ llvm::Error Reader::applyModifiers() {
       use(modifier.span);
     } else if (modifier.span.at.size() > 1 && (isOfSequence || heavy.op->group == "Histograms") &&
                !index.mentions(heavy.op, modifier.name) && free(modifier)) {
+      byAxis = true, lackingOne = heavy.op; // "the mean squared difference of each column": by its parts
       return refuse(heavy.op->name + " is not offered by " + modifier.name);
     }
   }

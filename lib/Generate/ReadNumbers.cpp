@@ -50,8 +50,8 @@ bool Reader::assignBeside(size_t at) {
   double value = tokens[at].values[0];
   // "multiply two vectors": how many there are of them
   static const std::set<StringRef> operands = {"vectors", "arrays", "matrices", "lists", "operands"};
-  for (size_t next = at + 1;
-       tokens[at].spelled && value <= 3 && next < std::min(at + 4, tokens.size()) && tokens[next].values.empty();
+  for (size_t next = at + 1; tokens[at].spelled && value <= 3 && next < std::min(at + 5, tokens.size()) &&
+                             (tokens[next].values.empty() || tokens[next].isShape());
        ++next)
     if (operands.count(tokens[next].raw))
       return false;
@@ -316,6 +316,48 @@ void Reader::joinRowsAndColumns() {
   used[found[0]] = used[found[1]] = used[found[1] - 1] = true;
 }
 
+/// "a batch of 16 images of 3x32x32", "8 heads, 128 tokens": how many elements there are for what takes them one by
+/// one.
+void Reader::joinExtents() {
+  static const std::set<StringRef> counted = {"batch",    "image",  "channel", "token",   "feature", "head",
+                                              "frame",    "map",    "tensor",  "sample",  "volume",  "hidden",
+                                              "sequence", "height", "width",   "example", "length"},
+                                   links = {"of", "=", "size", "is", "dimension", "dim"},
+                                   ofBatch = {"vector", "array", "matrix", "row", "signal", "element"};
+  if (!heavy.op->says.empty() || heavy.op->sizes.empty() || heavy.op->sizes[0].name != "n")
+    return;
+  std::vector<size_t> extents;
+  bool isBatch = false;
+  for (size_t at = 0; at < tokens.size(); ++at) {
+    if (used[at] || tokens[at].spelled || tokens[at].values.empty() || tokens[at].text == "interval")
+      continue;
+    if (tokens[at].isShape()) {
+      extents.push_back(at);
+      continue;
+    }
+    size_t before = at, next = at + 1;
+    while (before > 1 && links.count(tokens[before - 1].raw))
+      --before;
+    while (next < tokens.size() && typeAt.count(next))
+      ++next;
+    const std::string &name = before > 0 ? tokens[before - 1].text : tokens[at].text;
+    isBatch |= name == "batch";
+    bool counts =
+        next < tokens.size() && (counted.count(tokens[next].text) || (isBatch && ofBatch.count(tokens[next].text)));
+    if ((counts || counted.count(name)) && tokens[at].values[0] >= 1 &&
+        tokens[at].values[0] == std::floor(tokens[at].values[0]))
+      extents.push_back(at);
+  }
+  if (extents.size() < 2 || llvm::count_if(extents, [&](size_t at) { return tokens[at].isShape(); }) > 1)
+    return;
+  Token &whole = tokens[extents[0]];
+  for (size_t at : llvm::drop_begin(extents)) {
+    whole.values.insert(whole.values.end(), tokens[at].values.begin(), tokens[at].values.end());
+    whole.raw += "x" + tokens[at].raw;
+    used[at] = true;
+  }
+}
+
 /// "have a score above 1000": the constant that elements are compared with.
 void Reader::readCompared() {
   static const std::set<StringRef> compare = {"above", "below", "exceed", "exceeds", "exceeding", "than", "under"};
@@ -337,6 +379,7 @@ llvm::Error Reader::assignNumbers() {
   for (const Real &real : heavy.op->reals)
     result.reals[real.name] = real.value;
   joinRowsAndColumns();
+  joinExtents();
   readLeadingFilter();
   // "Huber loss with delta 1", as its description has it
   std::vector<std::string> about = vocabulary.words(heavy.op->about);
@@ -407,7 +450,9 @@ llvm::Error Reader::assignNumbers() {
         tokens[at].values[0] = side;
       else if (isTotal)
         continue;
-      if (!done && integral && (value >= 16 || counts == "element") && rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
+      if (!done && integral &&
+          (value >= 16 || counts == "element" || (at + 1 < tokens.size() && vocabulary.isData(tokens[at + 1].raw))) &&
+          rule.words.empty() && rule.when.empty() && readShapes(rule, tokens, {at}, values) &&
           llvm::none_of(values, [&](auto &v) { return given[v.first]; })) {
         for (const auto &[name, v] : values)
           done |= setNumber(name, double(v), at);

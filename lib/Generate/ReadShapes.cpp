@@ -157,6 +157,35 @@ bool Reader::readFilterBesideInput(const std::vector<size_t> &open) {
   return false;
 }
 
+/// Of the operation and its stages.
+std::string Reader::titleOfAll() const {
+  std::string text = heavy.op->title;
+  for (const auto *stages : {&result.before, &result.after})
+    for (const Stage &stage : *stages)
+      text += " " + stage.operation->title;
+  return text;
+}
+
+/// "from 64x64 to 256x256": by how much what is enlarged grows.
+bool Reader::readEnlarged(const std::vector<size_t> &open) {
+  bool isEnlarged = llvm::any_of(heavy.op->sizes, [](const Size &size) { return size.name == "factor"; });
+  if (!isEnlarged || open.size() != 2 || given["factor"])
+    return false;
+  const std::vector<double> &from = tokens[open[0]].values, &to = tokens[open[1]].values;
+  double factor = to.back() / from.back();
+  bool isWhole = factor > 1 && factor == std::floor(factor) && from.size() > 1 && to.size() == 2 &&
+                 to[0] == factor * from[from.size() - 2];
+  for (const ShapeRule &rule : heavy.op->shapes) {
+    std::map<std::string, int64_t> values;
+    if (!isWhole || !readShapes(rule, tokens, {open[0]}, values))
+      continue;
+    for (const auto &[name, value] : values)
+      setNumber(name, double(value), open[0]);
+    return setNumber("factor", factor, open[1]);
+  }
+  return false;
+}
+
 llvm::Error Reader::assignShapes() {
   if (llvm::Error error = readFixedFilter())
     return error;
@@ -197,6 +226,15 @@ llvm::Error Reader::assignShapes() {
     if (!tokens[at].isShape() || used[at])
       continue;
     bool taken = false;
+    // "the sign (-1, 0, 1)": what its title says
+    auto isInTitle = [&](double value) {
+      return llvm::is_contained(vocabulary.words(titleOfAll()), shortestNumber(value));
+    };
+    if (llvm::any_of(tokens[at].values, [](double value) { return value < 1; }) &&
+        llvm::all_of(tokens[at].values, isInTitle)) {
+      used[at] = true;
+      continue;
+    }
     for (const ShapeRule &rule : heavy.op->shapes) {
       std::map<std::string, int64_t> values;
       // "convolve a 100x100 image with a 7x7 kernel": the smaller one
@@ -266,7 +304,7 @@ llvm::Error Reader::assignShapes() {
     return llvm::Error::success();
   if (open.size() == 1 && readLeadingDimensions(open[0]))
     return llvm::Error::success();
-  if (open.size() > 1 && readShapesAndResult(open))
+  if (readEnlarged(open) || (open.size() > 1 && readShapesAndResult(open)))
     return llvm::Error::success();
   // An operation on a plain sequence takes a matrix's elements one after the other.
   if (open.size() == 1 && !heavy.op->sizes.empty() && heavy.op->sizes[0].name == "n" &&

@@ -34,7 +34,25 @@ struct Modifier {
   bool soft = false; ///< means something only to an operation that offers it
 };
 
-using Phrases = std::vector<std::vector<std::string>>;
+/// A few bits for a word: a text that lacks some of a phrase's has not all of its words.
+inline uint64_t bitsOf(StringRef word) {
+  return word.empty() ? 0
+                      : uint64_t(1) << ((size_t(word[0]) * 37 + size_t(word.back()) * 11 +
+                                         size_t(word[word.size() / 2]) * 5 + word.size()) %
+                                        64);
+}
+
+/// The words of a phrase, which most requests have not all of.
+struct Phrase : std::vector<std::string> {
+  Phrase(std::vector<std::string> words = {}) : std::vector<std::string>(std::move(words)) {}
+  /// When the words are settled.
+  void settle() {
+    for (const std::string &word : *this)
+      bits |= word == "#" ? 0 : bitsOf(word);
+  }
+  uint64_t bits = 0;
+};
+using Phrases = std::vector<Phrase>;
 
 /// Word statistics of the library.
 class Index {
@@ -72,7 +90,7 @@ public:
       for (const std::vector<std::string> &way : op.means) {
         document.means.emplace_back();
         for (const std::string &step : way)
-          document.means.back().push_back(vocabulary.phrases(step));
+          document.means.back().emplace_back(toPhrases(vocabulary.phrases(step)));
         for (const Phrases &step : document.means.back())
           for (const std::vector<std::string> &phrase : step)
             document.described.insert(phrase.begin(), phrase.end());
@@ -94,6 +112,9 @@ public:
         }
       }
       allPhrases.insert(document.phrases.begin(), document.phrases.end());
+      for (Phrases *phrases : {&document.phrases, &document.notWith, &document.needs})
+        for (Phrase &phrase : *phrases)
+          phrase.settle();
       for (const std::string &word : vocabulary.words(op.title + " " + op.about))
         if (vocabulary.isTelling(word) && vocabulary.isFiller(word))
           document.described.insert(word);
@@ -123,10 +144,10 @@ public:
     }
     return score;
   }
-  const std::vector<std::vector<std::string>> &phrases(const Operation *op) const { return documents.at(op).phrases; }
-  const std::vector<std::vector<std::string>> &notWith(const Operation *op) const { return documents.at(op).notWith; }
+  const Phrases &phrases(const Operation *op) const { return documents.at(op).phrases; }
+  const Phrases &notWith(const Operation *op) const { return documents.at(op).notWith; }
   const std::vector<std::vector<std::string>> &sizeNames(const Operation *op) const { return documents.at(op).sizeNames; }
-  const std::vector<std::vector<std::string>> &needs(const Operation *op) const { return documents.at(op).needs; }
+  const Phrases &needs(const Operation *op) const { return documents.at(op).needs; }
   const std::vector<std::vector<Phrases>> &means(const Operation *op) const { return documents.at(op).means; }
   bool mentions(const Operation *op, const std::string &word) const {
     const Document &document = documents.at(op);
@@ -142,8 +163,15 @@ public:
   bool names(const std::string &word) const { return nameWords.count(word) != 0; }
 
 private:
+  static Phrases toPhrases(const std::vector<std::vector<std::string>> &all) {
+    Phrases result(all.begin(), all.end());
+    for (Phrase &phrase : result)
+      phrase.settle();
+    return result;
+  }
   struct Document {
-    std::vector<std::vector<std::string>> phrases, notWith, needs, sizeNames;
+    Phrases phrases, notWith, needs;
+    std::vector<std::vector<std::string>> sizeNames;
     std::vector<std::vector<Phrases>> means; ///< ways to describe it, each in steps, each of alternatives
     std::map<std::string, double> terms;
     std::set<std::string> described; ///< words that say little, but are accounted for
@@ -178,8 +206,8 @@ public:
   }
   /// The words of a request, with formulas and descriptions in the names of what they mean.
   static std::vector<Token> tokensOf(StringRef request, const Library &library, const Vocabulary &vocabulary) {
-    std::string text =
-        matrixProductsInWords(descriptionsInWords(abbreviationsInWords(withoutExamples(request)), library, vocabulary));
+    std::string text = matrixProductsInWords(descriptionsInWords(
+        everydayInWords(abbreviationsInWords(withoutExamples(request)), vocabulary), library, vocabulary));
     return vocabulary.tokenize(formulasInWords(spokenFormulas(text, library), library));
   }
 
@@ -187,8 +215,10 @@ public:
   std::vector<const Operation *> nearest(size_t count) const;
   /// After read() failed: what to try instead, where such requests are known.
   const Operation *recall() const;
-  /// After read() failed: the operation whose constant nobody gave, or null.
+  /// After read() failed: the operation whose constant nobody gave, or that has no such axis; or null.
   const Operation *lacking() const { return lackingOne; }
+  /// After read() failed for want of an axis: the request with the operation's parts for its name, which may have one.
+  std::optional<std::string> byParts() const;
   bool recognized(const Operation *op) const {
     return heavy.op == op || llvm::any_of(result.before, [&](const Stage &stage) { return stage.operation == op; });
   }
@@ -220,9 +250,12 @@ private:
   bool compares(size_t at) const;
   bool isNamedNumber(int64_t value) const;
   bool isUnit(size_t at) const;
+  bool describesData(size_t at) const;
   bool hasEquationLeft() const;
   bool isSizeName(const Operation &op, const Span &span) const;
   unsigned countInputs() const;
+  size_t countOperands() const;
+  bool countsOperands(size_t at) const;
   std::vector<bool> wordsOfStages() const;
   std::vector<Match> allMatches() const;
   double offers(const Operation &op) const;
@@ -238,11 +271,14 @@ private:
   llvm::Error assignNumbers();
   llvm::Error readFixedFilter();
   void joinRowsAndColumns();
+  void joinExtents();
   void readLeadingFilter();
   void readCompared();
   void readAsked();
   bool readLeadingDimensions(size_t at);
   bool readFilterBesideInput(const std::vector<size_t> &open);
+  std::string titleOfAll() const;
+  bool readEnlarged(const std::vector<size_t> &open);
   bool readShapesAndResult(const std::vector<size_t> &open);
   llvm::Error assignShapes();
   bool assignBeside(size_t at);
@@ -286,6 +322,7 @@ private:
   const Operation *recalled;
   bool isNamed;            ///< the recalled operation was recognized by its name, too
   const Operation *without, *lackingOne = nullptr;
+  bool byAxis = false;     ///< it lacks the axis that is asked for
   bool isFinal = false;    ///< the refusal has a reason that another operation would have, too
   std::set<size_t> typeAt; ///< words that name a type
   std::string type, otherType; ///< the other one may be that of indices

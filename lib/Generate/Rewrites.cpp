@@ -7,12 +7,15 @@ using namespace optiml::gen;
 using llvm::StringRef;
 
 /// The longest run of letters that every match has: outside of groups and sets, and not optional. `groups`: what
-/// is inside the groups that every match has.
-static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups = nullptr) {
+/// is inside the groups that every match has; `runs`: all such runs.
+static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups = nullptr,
+                             std::vector<std::string> *runs = nullptr) {
   std::string best, run;
   unsigned depth = 0;
   size_t begin = 0;
   auto end = [&] {
+    if (runs && !run.empty())
+      runs->push_back(run);
     if (run.size() > best.size())
       best = run;
     run.clear();
@@ -22,9 +25,10 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
     if (c == '[') { // a set
       i = pattern.find(']', i + 2);
       end();
-    } else if (c == '\\') {
+    } else if (c == '\\') { // a sign as it stands
       ++i;
-      end();
+      if (!depth)
+        run += pattern[i];
     } else if (c == '(') {
       if (!depth++)
         begin = i + 1;
@@ -35,12 +39,17 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
         groups->push_back(pattern.slice(begin, i));
       end();
     } else if (c == '|' && !depth) {
+      if (runs)
+        runs->clear();
+      if (groups)
+        groups->clear();
       return "";
     } else if (c == '?' || c == '*' || c == '{') {
       if (!run.empty())
         run.pop_back();
       end();
-    } else if ((llvm::isAlnum(c) || c == ' ') && !depth) {
+      i = c == '{' ? pattern.find('}', i) : i;
+    } else if ((llvm::isAlnum(c) || StringRef(" =-<>,:/_%@~#\"'&").contains(c)) && !depth) {
       run += c;
     } else
       end();
@@ -49,16 +58,16 @@ static std::string lettersOf(StringRef pattern, std::vector<StringRef> *groups =
   return best;
 }
 
-/// One of these is in every match; nothing where that cannot be told.
-static std::vector<std::string> anyOf(StringRef pattern) {
+/// One of each of these is in every match.
+static std::vector<std::vector<std::string>> needsOf(StringRef pattern) {
   std::vector<StringRef> groups;
-  std::string letters = lettersOf(pattern, &groups);
-  std::vector<std::string> best;
-  if (!letters.empty())
-    best = {letters};
-  if (letters.size() > 2)
-    return best;
-  size_t least = letters.size();
+  std::vector<std::string> runs;
+  lettersOf(pattern, &groups, &runs);
+  std::vector<std::vector<std::string>> result;
+  for (const std::string &run : runs)
+    result.push_back({run});
+  if (pattern.starts_with("(") && result.empty() && groups.empty()) // "(a|b) c|d e": alternatives of the whole
+    groups.push_back(pattern);
   for (StringRef group : groups) {
     std::vector<std::string> all;
     size_t shortest = StringRef::npos, begin = 0;
@@ -77,21 +86,27 @@ static std::vector<std::string> anyOf(StringRef pattern) {
       depth += c == '(';
       depth -= c == ')';
     }
-    if (shortest != StringRef::npos && shortest > least)
-      least = shortest, best = all;
+    if (shortest != StringRef::npos && shortest > 0)
+      result.push_back(std::move(all));
   }
-  return best;
+  // What is rare is looked for first.
+  llvm::stable_sort(result, [](const auto &a, const auto &b) { return a.size() < b.size(); });
+  return result;
 }
 
 Rewrites::Rewrites(llvm::ArrayRef<Rewrite> all, llvm::Regex::RegexFlags flags) {
   for (const Rewrite &rule : all)
-    rules.push_back({llvm::Regex(rule.pattern, flags), rule.by,
-                     flags & llvm::Regex::IgnoreCase ? std::vector<std::string>() : anyOf(rule.pattern)});
+    rules.push_back(
+        {llvm::Regex(rule.pattern, flags), rule.by,
+         flags & llvm::Regex::IgnoreCase ? std::vector<std::vector<std::string>>() : needsOf(rule.pattern)});
 }
 
 std::string Rewrites::operator()(std::string text) const {
   for (const Rule &rule : rules)
-    if (rule.needs.empty() || llvm::any_of(rule.needs, [&](const std::string &letters) { return StringRef(text).contains(letters); }))
+    if (llvm::all_of(rule.needs, [&](const std::vector<std::string> &some) {
+          return llvm::any_of(some,
+                              [&](const std::string &letters) { return text.find(letters) != std::string::npos; });
+        }))
       for (unsigned times = 0; times < 20 && rule.pattern.match(text); ++times)
         text = rule.pattern.sub(rule.by, text);
   return text;

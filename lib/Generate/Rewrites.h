@@ -26,7 +26,7 @@ private:
   struct Rule {
     llvm::Regex pattern;
     llvm::StringRef by;
-    std::vector<std::string> needs; ///< one of these is in every match; empty: not known
+    std::vector<std::vector<std::string>> needs; ///< one of each of these is in every match
   };
   std::vector<Rule> rules;
 };

@@ -135,12 +135,19 @@ private:
     }
     return left;
   }
+  /// "over three (float) arrays".
+  bool isCountOfArrays() const {
+    static const llvm::StringSet<> counts = {"three", "four", "several", "many"},
+                                   types = {"float", "double", "int", "half"};
+    size_t noun = at + 2 + (at + 2 < words.size() && types.contains(words[at + 2].text));
+    return counts.contains(words[at + 1].text) && noun < words.size() && isNoun(words[noun].text);
+  }
   /// Not "over all elements", "over 2000 floats".
   bool over() {
     bool isRange =
         peek("over") && (peek("all", 1) || peek("each", 1) || peek("every", 1) || peek("two", 1) || peek("the", 1));
-    bool isCount =
-        peek("over") && at + 2 < words.size() && llvm::isDigit(words[at + 1].text[0]) && words[at + 2].text.size() > 1;
+    bool isCount = peek("over") && at + 2 < words.size() && words[at + 2].text.size() > 1 &&
+                   (llvm::isDigit(words[at + 1].text[0]) || isCountOfArrays());
     return !isRange && !isCount && binary({{"over"}, {"divided", "by"}}, "/");
   }
   std::string quotient() {

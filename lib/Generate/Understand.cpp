@@ -359,8 +359,13 @@ llvm::Error Reader::chooseType() {
   std::string limiting = heavy.op->name;
   for (const auto *stages : {&result.before, &result.after})
     for (const Stage &stage : *stages) {
-      llvm::erase_if(types, [&](const std::string &t) { return !llvm::is_contained(stage.operation->types, t); });
-      if (!llvm::is_contained(stage.operation->types, type))
+      // What is made of bytes has 32 bits.
+      bool isAfter = stages == &result.after;
+      auto offers = [&](const std::string &t) {
+        return llvm::is_contained(stage.operation->types, isAfter && t == "int8" ? "int" : t);
+      };
+      llvm::erase_if(types, [&](const std::string &t) { return !offers(t); });
+      if (!offers(type))
         limiting = stage.operation->name;
     }
   if (types.empty())
@@ -431,7 +436,7 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
     } else
       llvm::consumeError(other.takeError());
   }
-  // "vector add 1M float" is no addition of a constant that nobody gave.
+  // "vector add 1M float" is no addition of a constant that nobody gave; "mse per column" is none of whole arrays.
   if (const Operation *lacking = result ? nullptr : reader.lacking()) {
     llvm::Expected<Understood> other = Reader(request, tokens, library, vocabulary, nullptr, false, lacking).read();
     if (other) {
@@ -439,6 +444,13 @@ llvm::Expected<Understood> optiml::gen::understand(StringRef request, const Libr
       return other;
     }
     llvm::consumeError(other.takeError());
+  }
+  if (std::optional<std::string> parts = result ? std::nullopt : reader.byParts()) {
+    if (llvm::Expected<Understood> other = Reader(request, vocabulary.tokenize(*parts), library, vocabulary).read()) {
+      llvm::consumeError(result.takeError());
+      return other;
+    } else
+      llvm::consumeError(other.takeError());
   }
   const Operation *recalled = result ? nullptr : reader.recall();
   if (!recalled)

@@ -308,6 +308,14 @@ static bool isThing(const Token &token) {
   return token.values.empty() && llvm::isAlpha(token.raw[0]) && token.raw.size() > 1 && !dimensions.count(token.raw);
 }
 
+/// "multiply … by": what is behind it is no extent.
+static bool takesBy(llvm::ArrayRef<Token> tokens, size_t end) {
+  static const std::set<StringRef> verbs = {
+      "divide",  "divided", "multiply", "multiplied",  "scale",   "scaled",  "increase", "rotate",  "shift", "raise",
+      "scaling", "divides", "decrease", "multiplying", "shifted", "rotated", "dividing", "enlarge", "modulo"};
+  return llvm::any_of(tokens.take_front(end), [](const Token &token) { return verbs.count(token.raw); });
+}
+
 /// "4096 x 1024", "[4096, 1024]" become one token.
 static std::vector<Token> joinShapes(std::vector<Token> tokens) {
   std::vector<Token> result;
@@ -331,8 +339,8 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
       if (isRange)
         token.text = "interval";
     } else if (digit(i) && digit(i + 3) && tokens[i].isNumber() &&
-               (tokens[i + 2].raw == "x" || tokens[i + 2].raw == "by") && isThing(tokens[i + 1]) &&
-               i + 4 < tokens.size() && isThing(tokens[i + 4])) {
+               (tokens[i + 2].raw == "x" || (tokens[i + 2].raw == "by" && !takesBy(tokens, i))) &&
+               isThing(tokens[i + 1]) && i + 4 < tokens.size() && isThing(tokens[i + 4])) {
       // "5000 genes x 48 samples"
       token.values.push_back(tokens[i + 3].values[0]);
       token.raw += "x" + tokens[i + 3].raw;
@@ -347,14 +355,11 @@ static std::vector<Token> joinShapes(std::vector<Token> tokens) {
       };
       // "divide a vector of length 600 by 3", "dropout 0.9 on 4096"
       auto isOperand = [&](size_t at) {
-        static const std::set<StringRef> takesBy = {"divide", "divided", "multiply", "multiplied", "scale", "scaled", "increase",
-                                                    "rotate", "shift",   "raise",    "scaling",    "divides", "decrease",
-                                                    "shifted", "rotated", "dividing", "multiplying", "enlarge", "modulo"};
         static const std::set<StringRef> ends = {",", ".", ";", "and", "then", "in", "followed", "with"};
-        bool isVerb = llvm::any_of(llvm::ArrayRef(tokens).take_front(i), [](const Token &t) { return takesBy.count(t.raw); });
         bool isLast = at + 2 >= tokens.size() || ends.count(tokens[at + 2].raw);
-        return tokens[at].raw == "by" && isVerb && isLast &&
-               llvm::count_if(tokens, [](const Token &t) { return t.raw == "by"; }) == 1 && (!i || tokens[i - 1].raw != "is");
+        return tokens[at].raw == "by" && takesBy(tokens, i) && isLast &&
+               llvm::count_if(tokens, [](const Token &t) { return t.raw == "by"; }) == 1 &&
+               (!i || tokens[i - 1].raw != "is");
       };
       auto isWhole = [&](size_t at) { return tokens[at].values[0] == std::floor(tokens[at].values[0]); };
       // "128x64 by 64x32" are two.

@@ -71,9 +71,10 @@ public:
   bool isKnown(const std::string &word) const { return spelled.count(word) || isFiller(canonical(word)) || isForeign(canonical(word)); }
   const std::set<std::string> &knownWords() const { return spelled; }
   std::string canonical(std::string word) const;
+  /// Without its ending ("summing": "sum").
+  static std::string stem(std::string word);
 
 private:
-  static std::string stem(std::string word);
   void addBlas(const std::string &routine);
   std::vector<Token> withoutQualifiers(std::vector<Token> tokens) const;
 
