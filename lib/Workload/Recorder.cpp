@@ -104,8 +104,7 @@ bool Recorder::begin(LaunchImage launch) {
     return false;
   if (!replaces(c) && workload.launches.size() >= limits.maxLaunches) {
     if (c.kept.empty())
-      workload.leftOut.push_back(where() + "more than " + std::to_string(limits.maxLaunches) +
-                                 " launches; set OPTIML_CAPTURE_MAX_LAUNCHES to keep more");
+      leaveOut("more than " + std::to_string(limits.maxLaunches) + " launches; set OPTIML_CAPTURE_MAX_LAUNCHES to keep more", "launches");
     return false;
   }
   return true;
@@ -118,14 +117,12 @@ bool Recorder::admit(uint64_t bufferBytes) {
   if (stored + need <= (another ? std::min(limits.moreBytes, limits.maxBytes) : limits.maxBytes))
     return true;
   if (another && stored + need <= limits.maxBytes) {
-    if (noted.insert(current.kernel + '\0' + "more").second)
-      workload.leftOut.push_back(where() + "others of its kernel stand for it, as " + std::to_string(stored) + " bytes are stored");
+    leaveOut("others of its kernel stand for it, as " + std::to_string(stored) + " bytes are stored", "others");
     return false;
   }
   if (classes[current.launchClass].kept.empty())
-    workload.leftOut.push_back(where() + "its buffers take up to " + std::to_string(need) + " bytes, and " +
-                               std::to_string(stored) +
-                               " of OPTIML_CAPTURE_MAX_BYTES=" + std::to_string(limits.maxBytes) + " are used");
+    leaveOut("its buffers take up to " + std::to_string(need) + " bytes, and " + std::to_string(stored) +
+             " of OPTIML_CAPTURE_MAX_BYTES=" + std::to_string(limits.maxBytes) + " are used", "bytes");
   return false;
 }
 
@@ -186,10 +183,14 @@ void Recorder::commit() {
   current = LaunchImage();
 }
 
+void Recorder::leaveOut(const std::string &why, const std::string &kind) {
+  if (noted.insert(current.kernel + '\0' + kind).second)
+    workload.leftOut.push_back(where() + why);
+}
+
 void Recorder::abandon(const std::string &why) {
   release(current);
-  if (noted.insert(current.kernel + '\0' + why).second)
-    workload.leftOut.push_back(where() + why);
+  leaveOut(why, why);
   current = LaunchImage();
 }
 

@@ -79,6 +79,8 @@ private:
     uint64_t count = 0;
     std::vector<uint64_t> kept; ///< sequence numbers, oldest first
   };
+  /// Says why, once a kernel and kind of reason: its launches may be thousands.
+  void leaveOut(const std::string &why, const std::string &kind);
   bool wanted(const LaunchClass &c) const;
   bool replaces(const LaunchClass &c) const { return limits.perClass && c.kept.size() >= limits.perClass; }
   bool store(const void *data, uint64_t bytes, std::string &name);
