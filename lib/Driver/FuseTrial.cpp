@@ -5,7 +5,6 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/KernelSpace.h"
 #include "llvm/ADT/STLExtras.h"
-#include <cmath>
 #include <future>
 #include <regex>
 
@@ -139,8 +138,7 @@ llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<Fusion> &fus
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  double left = task.deadline->remaining();
-  Deadline wanted(std::isfinite(left) ? std::max(1e-3, left) : 0, task.cancel());
+  Deadline wanted(std::max(1e-3, task.deadline->remaining()), task.cancel());
   SearchTask comparison = task;
   comparison.deadline = &wanted;
   auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, trial->text); });
@@ -218,8 +216,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
   }
   bool tooLong = false;
   auto within = [&](auto attempt) {
-    double left = budget.remaining();
-    Deadline share(std::isfinite(left) ? std::max(1e-3, timeShare * left) : 0, task.cancel());
+    Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());
     SearchTask limited = task;
     limited.deadline = &share;
     Trial trial(limited, backend, device, **host);

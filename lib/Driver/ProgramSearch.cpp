@@ -14,7 +14,7 @@ using namespace optiml;
 static constexpr double surelyFaster = 1.02;
 
 /// Seconds for a Deadline, for which 0 is no limit.
-static double secondsOf(double remaining) { return std::isfinite(remaining) ? std::max(1e-3, remaining) : 0; }
+static double secondsOf(double remaining) { return std::max(1e-3, remaining); }
 
 /// Searches a program in which launches are fused, in the place of the original.
 llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial, const std::string &name, const SearchLimits &within,

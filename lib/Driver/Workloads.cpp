@@ -9,7 +9,6 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 using namespace optiml;
@@ -154,7 +153,7 @@ static llvm::Expected<EmulatedProgram> buildEmulated(const CompileOptions &optio
 static void addOtherSizes(EmulatedProgram program, const std::vector<std::string> &arguments,
                           const std::string &directory, double seconds, double total, std::string own,
                           CapturedRuns &runs) {
-  const Deadline deadline(std::isfinite(total) ? total : 0, program.cancel);
+  const Deadline deadline(total, program.cancel);
   program.cancel = deadline.flag();
   size_t ignored = SIZE_MAX; // so many arguments
   std::set<std::string> seen = {own};

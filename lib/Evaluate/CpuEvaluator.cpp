@@ -2,6 +2,7 @@
 #include "optiml/Evaluate/CpuEvaluator.h"
 #include "ReplayProcess.h"
 #include "VerifyPlan.h"
+#include "VerifySample.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Evaluate/PerformanceModel.h"
@@ -98,10 +99,6 @@ llvm::Expected<std::vector<emu::LaunchTrace>> CpuEvaluator::Impl::trace(const st
   return std::move(result.traces);
 }
 
-static uint32_t blocksOf(const emu::ReplayStep &step) {
-  return uint32_t(std::min<uint64_t>(uint64_t(step.grid[0]) * step.grid[1] * step.grid[2], UINT32_MAX));
-}
-
 static bool hasGlobalAtomics(const emu::LaunchTrace &trace) {
   return llvm::any_of(trace.sites, [](const emu::SiteTrace &site) { return site.atomicBlocks > 0; });
 }
@@ -126,10 +123,10 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
   }
   TracePlan traced = planTrace(*gpu, resources.front(), shapeOf(plan.steps.front()), options.tracedBlocks);
   auto traces = trace(module, launch, plan, traced);
-  uint32_t blocks = blocksOf(plan.steps.front());
+  uint64_t blocks = blocksOf(plan.steps.front().grid);
   if (traces && traced.blocks.size() == 1 && blocks > 1 && llvm::any_of(*traces, hasGlobalAtomics)) {
     // Whether blocks meet on the same lines is seen of two.
-    traced.blocks.push_back((traced.blocks.front() + blocks / 2) % blocks);
+    traced.blocks.push_back(uint32_t((traced.blocks.front() + blocks / 2) % blocks));
     traced.l1Bytes *= 2;
     traces = trace(module, launch, plan, traced);
   }
@@ -138,10 +135,10 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
   LaunchPrediction prediction;
   for (size_t i = 0; i < plan.steps.size(); ++i)
     prediction.steps.push_back(predictLaunch((*traces)[i], resources[i], shapeOf(plan.steps[i]), *gpu));
-  auto boundBy = [&](const std::vector<emu::LaunchTrace> &part, uint32_t most) {
+  auto boundBy = [&](const std::vector<emu::LaunchTrace> &part, uint64_t most) {
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       LaunchShape shape = shapeOf(plan.steps[i]);
-      shape.grid = {std::min(most, blocksOf(plan.steps[i])), 1, 1};
+      shape.grid = {uint32_t(std::min(most, blocksOf(plan.steps[i].grid))), 1, 1};
       Prediction bound = predictLaunch(part[i], resources[i], shape, *gpu);
       if (bound.seconds > prediction.steps[i].seconds) {
         prediction.steps[i].seconds = bound.seconds;
@@ -168,7 +165,7 @@ llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText 
       auto beginning = trace(module, launch, plan, round);
       if (!beginning)
         return beginning.takeError();
-      boundBy(*beginning, uint32_t(traced.round));
+      boundBy(*beginning, traced.round);
     }
   }
   prediction.resources = std::move(resources);

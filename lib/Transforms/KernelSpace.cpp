@@ -70,25 +70,28 @@ static std::optional<int64_t> integerIn(llvm::StringRef bytes, const Type &type)
   return type.isSigned ? int64_t(value << shift) >> shift : int64_t(value);
 }
 
-/// Names what is known of the arguments.
-static void nameScalars(LaunchHints &hints, const Kernel &kernel) {
-  if (hints.arguments.size() != kernel.params.size())
+/// Each parameter, and each field of one, with the bytes of its value among the raw `values` of a launch's arguments.
+static void eachArgument(const Kernel &kernel, llvm::ArrayRef<std::string> values,
+                         llvm::function_ref<void(const std::string &name, llvm::StringRef bytes, const Type &type)> take) {
+  if (values.size() != kernel.params.size())
     return;
   for (size_t i = 0; i < kernel.params.size(); ++i) {
     const Param &param = kernel.params[i];
-    llvm::StringRef bytes = hints.arguments[i];
-    if (auto value = integerIn(bytes, param.type))
-      hints.scalars.emplace(param.name, *value);
+    llvm::StringRef bytes = values[i];
+    take(param.name, bytes, param.type);
     if (bytes.size() == param.type.bytes)
       for (const Param::Field &field : param.fields)
-        if (auto value = integerIn(bytes.substr(field.offset, field.type.bytes), field.type))
-          hints.scalars.emplace(param.name + "." + field.name, *value);
+        take(param.name + "." + field.name, bytes.substr(field.offset, field.type.bytes), field.type);
   }
 }
 
-/// Names how far the heaviest launch's pointers reach.
-static void nameReach(LaunchHints &hints, const Kernel &kernel) {
-  auto note = [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
+/// Names what is known of the arguments: integers on which all launches agree, and how far the heaviest launch's pointers reach.
+static void nameArguments(LaunchHints &hints, const Kernel &kernel) {
+  eachArgument(kernel, hints.arguments, [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
+    if (auto value = integerIn(bytes, type))
+      hints.scalars.emplace(name, *value);
+  });
+  eachArgument(kernel, hints.heaviest, [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
     uint64_t value = 0;
     if (!type.isPointer() || bytes.size() != sizeof value)
       return;
@@ -96,15 +99,7 @@ static void nameReach(LaunchHints &hints, const Kernel &kernel) {
     for (const auto &[begin, size] : hints.buffers)
       if (value >= begin && value - begin < size)
         hints.reach.emplace(name, int64_t(size - (value - begin)));
-  };
-  for (size_t i = 0; i < kernel.params.size() && hints.heaviest.size() == kernel.params.size(); ++i) {
-    const Param &param = kernel.params[i];
-    llvm::StringRef bytes = hints.heaviest[i];
-    note(param.name, bytes, param.type);
-    if (bytes.size() == param.type.bytes)
-      for (const Param::Field &field : param.fields)
-        note(param.name + "." + field.name, bytes.substr(field.offset, field.type.bytes), field.type);
-  }
+  });
 }
 
 /// A parameter whose name means something else in conditions and plans, or "".
@@ -154,8 +149,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
       continue;
     }
     LaunchHints known = hints(decl);
-    nameScalars(known, **tree);
-    nameReach(known, **tree);
+    nameArguments(known, **tree);
     noteDifferences(**tree, known.scalars);
     KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
     for (const auto &[parameter, least] : (*tree)->least)

@@ -51,8 +51,8 @@ public:
   /// Counters of a measured variant beside the hardware's (Counters.h): "speedup.low", "speedup.high" (95 % interval of
   /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs"
   /// (emulator and GPU together).
-  /// Where the time went, also of one that failed (and of the baseline: "cost.prepare", "cost.setup", "cost.profile"): "cost.compile", "cost.emulator", "cost.gpu" (waiting for it included) and
-  /// "cost.profile" (of a new best), in seconds.
+  /// Where the time went, also of one that failed: "cost.compile", "cost.emulator", "cost.gpu" (waiting for it included) and
+  /// "cost.profile" (of a new best), in seconds. Of the baseline: "cost.prepare", "cost.setup", "cost.profile".
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
   void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
   const Measurement &baseline() const;

@@ -14,7 +14,7 @@ namespace optiml {
 /// then.
 class Deadline {
 public:
-  /// `seconds` of wall time from now; 0: none. `outer` may be null and must live longer.
+  /// `seconds` of wall time from now; 0 or infinity: none. `outer` may be null and must live longer.
   Deadline(double seconds, const std::atomic<bool> *outer);
   ~Deadline();
   Deadline(const Deadline &) = delete;
