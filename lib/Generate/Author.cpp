@@ -1,10 +1,11 @@
 //===- Author.cpp - language models write programs ------------------------===//
 #include "optiml/Generate/Author.h"
 #include "AuthorPrompts.h"
+#include "optiml/Frontend/ProgramTextCheck.h"
 #include "optiml/Generate/Gate.h"
 #include "optiml/Generate/ProgramText.h"
+#include "optiml/Generate/Retrieve.h"
 #include "optiml/Generate/Score.h"
-#include "optiml/Generate/WrittenProgram.h"
 #include "optiml/Propose/Answers.h"
 #include "optiml/Propose/Prompt.h"
 #include "optiml/Support/Error.h"
@@ -112,44 +113,35 @@ static std::string unguessable() {
 
 /// What a model says of the task, mended when it cannot be read.
 llvm::Error Author::askForTask() {
-  ChatRequest request = taskQuestion(options);
-  for (unsigned left = options.repairs;; --left) {
-    llvm::Expected<ChatReply> reply = models.front()->ask(request);
-    if (!reply)
-      return reply.takeError();
-    llvm::Expected<ProgramTask> read = readTask(reply->text);
-    if (read) {
-      task = std::move(*read);
-      return llvm::Error::success();
-    }
-    std::string why = llvm::toString(read.takeError());
-    if (left == 0)
-      return makeError("no answer to what the request means can be read: {0}", why);
-    request = repairQuestion(std::move(request), reply->text, why);
-  }
+  llvm::Expected<ProgramTask> read =
+      askUntil<ProgramTask>(*models.front(), taskQuestion(options), options.repairs, readTask);
+  if (!read)
+    return makeError("no answer to what the request means can be read: {0}", llvm::toString(read.takeError()));
+  task = std::move(*read);
+  return llvm::Error::success();
 }
 
 llvm::Error Author::agreeOnTask() {
-  if (!options.understood) {
+  if (!options.spec) {
     if (llvm::Error error = askForTask())
       return error;
   } else {
     verdict = unguessable();
-    llvm::Expected<Harness> made = writeHarness(*options.understood, verdict, library);
-    llvm::Expected<std::string> text = writeProgram(*options.understood, options.request, library);
+    llvm::Expected<Harness> made = writeHarness(*options.spec, verdict, library);
+    llvm::Expected<std::string> text = writeProgram(*options.spec, options.request, library);
     if (!made || !text)
       return llvm::joinErrors(made.takeError(), text.takeError());
     harness = std::move(*made);
     libraryText = std::move(*text);
     task.signature = harness.signature;
-    task.definition = options.understood->explain() + "\n" + harness.reference;
-    std::vector<std::string> small = smallArguments(*options.understood), other = otherArguments(*options.understood);
+    task.definition = toJson(options.spec->request).dump() + "\n" + harness.reference;
+    std::vector<std::string> small = smallArguments(*options.spec), other = otherArguments(*options.spec);
     for (size_t i = 0; i < small.size(); ++i) {
-      const Size &size = options.understood->operation->sizes[i];
+      const Size &size = options.spec->operation->sizes[i];
       task.arguments.push_back(
-          {size.name, options.understood->sizes.at(size.name), std::stoll(small[i]), std::stoll(other[i])});
+          {size.name, options.spec->sizes.at(size.name), std::stoll(small[i]), std::stoll(other[i])});
     }
-    middle = middleArguments(*options.understood);
+    middle = middleArguments(*options.spec);
     return llvm::Error::success();
   }
   for (const ProgramTask::Argument &argument : task.arguments) {
@@ -167,20 +159,26 @@ std::vector<std::vector<std::string>> Author::runs() const {
   return result;
 }
 
-/// The library's program for this request, or for the nearest operation that can be written without further words.
+/// The library's program for this request, or for the nearest operation that needs no further options.
 std::string Author::example() const {
-  if (options.understood)
-    if (llvm::Expected<std::string> text = writeExample(*options.understood, options.request, library))
+  if (options.spec)
+    if (llvm::Expected<std::string> text = writeExample(*options.spec, options.request, library))
       return *text;
     else
       llvm::consumeError(text.takeError());
-  for (const Operation *operation : nearestOperations(options.request, library, Vocabulary::builtin(), 4)) {
-    llvm::Expected<Understood> understood = understand(operation->says.front(), library, Vocabulary::builtin());
-    if (!understood) {
-      llvm::consumeError(understood.takeError());
+  constexpr size_t tried = 4;
+  llvm::Expected<Retrieval> nearest = retrieve(options.request, library, tried);
+  if (!nearest) {
+    llvm::consumeError(nearest.takeError());
+    return "";
+  }
+  for (const Match &match : nearest->matches) {
+    llvm::Expected<ProgramSpec> spec = resolve({match.operation->name, "", {}, {}, {}}, library);
+    if (!spec) {
+      llvm::consumeError(spec.takeError());
       continue;
     }
-    llvm::Expected<std::string> text = writeProgram(*understood, operation->says.front(), library);
+    llvm::Expected<std::string> text = writeProgram(*spec, match.operation->title, library);
     if (text)
       return *text;
     llvm::consumeError(text.takeError());
@@ -261,7 +259,7 @@ Author::Examined Author::examine(const std::string &text) {
     return {llvm::toString(report.takeError())};
   Examined result;
   result.why = report->why;
-  if (report->passed() && options.understood) {
+  if (report->passed() && options.spec) {
     result.compared = true;
     result.why = compareWithLibrary(*program);
   }
@@ -337,7 +335,7 @@ llvm::Expected<std::vector<Candidate>> Author::run() {
   if (llvm::Error error = agreeOnTask())
     return std::move(error);
   std::vector<Candidate> result;
-  if (options.understood) {
+  if (options.spec) {
     result.push_back(libraryCandidate());
     // Sizes may have to fit together in ways that only the operation knows.
     if (!result.back().passed)
@@ -379,4 +377,17 @@ llvm::Expected<std::vector<Candidate>> optiml::gen::writeCandidates(llvm::ArrayR
   if (models.empty())
     return makeError("there is no language model to ask");
   return Author(models, options, toolchain).run();
+}
+
+llvm::Expected<ModelRequest> optiml::gen::askForRequest(ChatModel &model, const AuthorOptions &options,
+                                                        const Library &library) {
+  auto read = [&](StringRef answer) -> llvm::Expected<ModelRequest> {
+    llvm::Expected<ModelRequest> result = readModelRequest(answer);
+    if (!result || !result->request)
+      return result;
+    if (llvm::Expected<ProgramSpec> spec = resolve(*result->request, library); !spec)
+      return spec.takeError();
+    return result;
+  };
+  return askUntil<ModelRequest>(model, requestQuestion(options, library), options.repairs, read);
 }

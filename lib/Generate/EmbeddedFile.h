@@ -1,14 +1,19 @@
-//===- EmbeddedFile.h - the operation library inside the program -*- C++ -*-===//
+//===- EmbeddedFile.h - texts that are part of the program ------*- C++ -*-===//
 #ifndef OPTIML_LIB_GENERATE_EMBEDDEDFILE_H
 #define OPTIML_LIB_GENERATE_EMBEDDEDFILE_H
+
+#include <string>
 
 namespace optiml::gen {
 
 struct EmbeddedFile {
   const char *name, *text;
 };
-/// Ends with a null name.
-extern const EmbeddedFile embeddedOperationFiles[];
+/// Of the folders operations, host and prompts; ends with a null name. Written by EmbedTexts.cmake.
+extern const EmbeddedFile embeddedFiles[];
+
+/// The text of a file of host or prompts. The program ends where there is none: that is a bug.
+std::string resource(const char *name);
 
 } // namespace optiml::gen
 

@@ -1,310 +1,328 @@
-//===- Formula.cpp - parsing of formulas ----------------------------------===//
+//===- Formula.cpp - arithmetic expressions of requests -------------------===//
 #include "Formula.h"
+#include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringMap.h"
+#include <cmath>
 
+using namespace optiml;
 using namespace optiml::gen;
 using llvm::StringRef;
+using Kind = FormulaNode::Kind;
 
 namespace {
 
-ExprPtr makeExpr(Expr::Kind kind, std::string name, std::vector<ExprPtr> args = {}, double value = 0) {
-  return std::make_shared<Expr>(Expr{kind, std::move(name), value, std::move(args)});
+using Function = double (*)(const std::vector<double> &);
+
+/// The functions, with the number of their arguments.
+const llvm::StringMap<std::pair<unsigned, Function>> &functions() {
+  static const llvm::StringMap<std::pair<unsigned, Function>> all = [] {
+    llvm::StringMap<std::pair<unsigned, Function>> result;
+#define ONE(name, call) result[#name] = { 1, [](const std::vector<double> &x) { return double(call(x[0])); } }
+#define TWO(name, call) result[#name] = { 2, [](const std::vector<double> &x) { return double(call(x[0], x[1])); } }
+    ONE(exp, std::exp), ONE(log, std::log), ONE(sqrt, std::sqrt), ONE(abs, std::fabs), ONE(tanh, std::tanh);
+    ONE(sin, std::sin), ONE(cos, std::cos), ONE(tan, std::tan), ONE(erf, std::erf), ONE(erfc, std::erfc);
+    ONE(floor, std::floor), ONE(ceil, std::ceil), ONE(round, std::round), ONE(trunc, std::trunc);
+    ONE(log1p, std::log1p), ONE(expm1, std::expm1), ONE(log2, std::log2), ONE(exp2, std::exp2), ONE(log10, std::log10);
+    ONE(atan, std::atan), ONE(asin, std::asin), ONE(acos, std::acos), ONE(sinh, std::sinh), ONE(cosh, std::cosh);
+    ONE(cbrt, std::cbrt);
+    TWO(max, std::fmax), TWO(min, std::fmin), TWO(pow, std::pow), TWO(fmod, std::fmod), TWO(atan2, std::atan2);
+    TWO(hypot, std::hypot);
+    result["fma"] = {3, [](const std::vector<double> &x) { return std::fma(x[0], x[1], x[2]); }};
+#undef ONE
+#undef TWO
+    return result;
+  }();
+  return all;
 }
 
-/// Recursive descent; null on what is no formula. `at` is behind what has been read.
+Formula node(Kind kind, StringRef text) {
+  auto result = std::make_unique<FormulaNode>();
+  result->kind = kind;
+  result->text = text.str();
+  return result;
+}
+
+/// Precedence climbing. The first error is kept, and what is parsed then does not matter.
 class Parser {
 public:
-  explicit Parser(StringRef text) : text(text.str()), lower(text.lower()) {}
+  explicit Parser(StringRef text) : rest(text) {}
 
-  std::optional<Formula> formula() {
-    Formula result;
-    result.target = primary();
-    skip();
-    StringRef rest = StringRef(lower).substr(at);
-    if (result.target && (result.target->kind == Expr::Kind::Name || result.target->kind == Expr::Kind::Index)) {
-      char update = rest.size() > 1 && rest[1] == '=' && StringRef("+-*/^").contains(rest[0]) ? rest[0] : 0;
-      if (update || rest.starts_with(":=") || (rest.starts_with("=") && !rest.starts_with("=="))) {
-        at += update || rest[0] == ':' ? 2 : 1;
-        result.value = ternary();
-        result.accumulates = update == '+';
-        if (update && update != '+' && result.value)
-          result.value = makeExpr(Expr::Kind::Call, std::string(1, update), {result.target, result.value});
-        return result.value ? std::optional(result) : std::nullopt;
-      }
-    }
-    at = 0;
-    result.target = nullptr;
-    result.value = ternary();
-    return result.value ? std::optional(result) : std::nullopt;
+  llvm::Expected<Formula> run() {
+    Formula result = conditional();
+    if (!rest.trim().empty())
+      fail("'" + rest.trim().take_front(20).str() + "' is not understood here");
+    if (!problem.empty())
+      return makeError(problem);
+    return result;
   }
-  size_t at = 0;
 
 private:
-  void skip() {
-    while (at < lower.size() && lower[at] == ' ')
-      ++at;
-  }
-  bool eat(StringRef sign) {
-    size_t before = at;
-    skip();
-    if (StringRef(lower).substr(at).starts_with(sign)) {
-      at += sign.size();
-      return true;
-    }
-    at = before;
-    return false;
+  void fail(const std::string &why) {
+    if (problem.empty())
+      problem = why;
   }
 
-  ExprPtr ternary() {
-    ExprPtr condition = comparison();
-    size_t end = at;
-    if (!condition || !eat("?"))
+  bool take(StringRef token) {
+    rest = rest.ltrim();
+    return rest.consume_front(token);
+  }
+
+  Formula make(Kind kind, StringRef text, Formula a, Formula b = nullptr, Formula c = nullptr) {
+    Formula result = node(kind, text);
+    for (Formula *operand : {&a, &b, &c})
+      if (*operand)
+        result->operands.push_back(std::move(*operand));
+    return result;
+  }
+
+  Formula conditional() {
+    if (++depth > 100)
+      fail("the formula is nested too deeply");
+    Formula condition = problem.empty() ? binary(0) : node(Kind::Number, "0");
+    --depth;
+    if (!take("?"))
       return condition;
-    ExprPtr then = ternary();
-    ExprPtr otherwise = then && eat(":") ? ternary() : nullptr;
-    if (!otherwise) {
-      at = end;
-      return condition;
-    }
-    return makeExpr(Expr::Kind::Call, "?:", {condition, then, otherwise});
+    Formula yes = conditional();
+    if (!take(":"))
+      fail("a '?' needs its ':'");
+    return make(Kind::Conditional, "?", std::move(condition), std::move(yes), conditional());
   }
-  /// `next (sign next)*`; where what is behind the sign is no operand, the sign is not part of the formula.
-  template <typename Next> ExprPtr chain(Next next, std::initializer_list<StringRef> signs) {
-    ExprPtr left = next();
-    while (left) {
-      size_t end = at;
-      StringRef found;
-      for (StringRef sign : signs)
-        if (found.empty() && eat(sign))
-          found = sign;
-      ExprPtr right = found.empty() ? nullptr : next();
-      if (!right) {
-        at = end;
+
+  /// The operators by precedence, the weakest first.
+  Formula binary(size_t level) {
+    static const std::vector<std::vector<StringRef>> levels = {
+        {"||"}, {"&&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"+", "-"}, {"*", "/", "%"}};
+    if (level == levels.size())
+      return unary();
+    Formula left = binary(level + 1);
+    while (problem.empty()) {
+      rest = rest.ltrim();
+      bool isPower = rest.starts_with("**");
+      auto found = llvm::find_if(levels[level], [&](StringRef token) { return !isPower && rest.starts_with(token); });
+      if (found == levels[level].end())
         return left;
-      }
-      left = makeExpr(Expr::Kind::Call, found == "·" ? "*" : found.str(), {left, right});
-    }
-    return nullptr;
-  }
-  ExprPtr comparison() {
-    return chain([&] { return sum(); }, {">=", "<=", "==", "!=", ">", "<"});
-  }
-  ExprPtr sum() {
-    return chain([&] { return product(); }, {"+", "-"});
-  }
-  ExprPtr product() {
-    ExprPtr left = chain([&] { return unary(); }, {"*", "/", "%"});
-    // "a_ik b_kj"
-    while (left && left->kind != Expr::Kind::Number && left->kind != Expr::Kind::Name) {
-      size_t end = at;
-      skip();
-      ExprPtr right = at < lower.size() && llvm::isAlpha(lower[at]) ? primary() : nullptr;
-      if (!right || right->kind != Expr::Kind::Index) {
-        at = end;
-        return left;
-      }
-      left = makeExpr(Expr::Kind::Call, "*", {left, right});
+      rest = rest.drop_front(found->size());
+      left = make(Kind::Binary, *found, std::move(left), binary(level + 1));
     }
     return left;
   }
-  ExprPtr unary() {
-    if (eat("-")) {
-      ExprPtr operand = unary();
-      return operand ? makeExpr(Expr::Kind::Call, "-", {operand}) : nullptr;
-    }
-    ExprPtr base = postfix();
-    size_t end = at;
-    if (base && (eat("**") || eat("^"))) {
-      bool braced = at < lower.size() && lower[at] == '{';
-      at += braced;
-      ExprPtr exponent = braced ? sum() : unary();
-      if (braced && !eat("}"))
-        exponent = nullptr;
-      if (!exponent) {
-        at = end;
-        return base;
-      }
-      if (base->kind == Expr::Kind::Name && base->name == "e")
-        return makeExpr(Expr::Kind::Call, "exp", {exponent});
-      return makeExpr(Expr::Kind::Call, "^", {base, exponent});
-    }
-    // "2x", "0.5(a + b)"
-    if (base && base->kind == Expr::Kind::Number && at < lower.size() && (llvm::isAlpha(lower[at]) || lower[at] == '('))
-      if (ExprPtr factor = unary())
-        return makeExpr(Expr::Kind::Call, "*", {base, factor});
-    return base;
-  }
-  std::optional<std::vector<ExprPtr>> list(StringRef close) {
-    std::vector<ExprPtr> result;
-    do {
-      // "dim=1" of a call says something about it, and is no argument.
-      size_t before = at;
-      skip();
-      size_t end = at;
-      while (end < lower.size() && (llvm::isAlnum(lower[end]) || lower[end] == '_'))
-        ++end;
-      if (end > at && end + 1 < lower.size() && lower[end] == '=' && lower[end + 1] != '=') {
-        at = end + 1;
-        if (!ternary())
-          return std::nullopt;
-        continue;
-      }
-      at = before;
-      ExprPtr one = ternary();
-      if (!one)
-        return std::nullopt;
-      result.push_back(one);
-    } while (eat(","));
-    return eat(close) ? std::optional(result) : std::nullopt;
-  }
-  /// The subscripts of "_i", "_ij", "_{i-1}", "[i][j]", "[i,j]".
-  bool subscripts(std::vector<ExprPtr> &result) {
-    while (at < lower.size() &&
-           (lower[at] == '[' || (lower[at] == '_' && at + 1 < lower.size() && lower[at + 1] == '{'))) {
-      bool bracket = lower[at] == '[';
-      at += bracket ? 1 : 2;
-      std::optional<std::vector<ExprPtr>> more = list(bracket ? "]" : "}");
-      if (!more || more->empty())
-        return false;
-      result.insert(result.end(), more->begin(), more->end());
-    }
-    return true;
-  }
-  ExprPtr postfix() { return primary(); }
-  ExprPtr reduction(std::string name, ExprPtr index, ExprPtr from, ExprPtr to) {
-    ExprPtr body = product();
-    if (!body)
-      return nullptr;
-    std::vector<ExprPtr> args = {index, body};
-    if (from && to)
-      args.insert(args.end(), {from, to});
-    return makeExpr(Expr::Kind::Reduce, std::move(name), args);
-  }
-  ExprPtr primary() {
-    skip();
-    if (at >= lower.size())
-      return nullptr;
-    char c = lower[at];
-    if (llvm::isDigit(c) || (c == '.' && at + 1 < lower.size() && llvm::isDigit(lower[at + 1]))) {
-      size_t end = at;
-      while (end < lower.size() && (llvm::isDigit(lower[end]) ||
-                                    (lower[end] == '.' && end + 1 < lower.size() && llvm::isDigit(lower[end + 1]))))
-        ++end;
-      if (end + 1 < lower.size() && lower[end] == 'e' &&
-          (llvm::isDigit(lower[end + 1]) || (lower[end + 1] == '-' && end + 2 < lower.size()))) {
-        end += 2;
-        while (end < lower.size() && llvm::isDigit(lower[end]))
-          ++end;
-      }
-      double value = 0;
-      if (StringRef(lower).slice(at, end).getAsDouble(value))
-        return nullptr;
-      at = end;
-      if (at < lower.size() && lower[at] == 'f' && (at + 1 == lower.size() || !llvm::isAlnum(lower[at + 1])))
-        ++at;
-      return makeExpr(Expr::Kind::Number, "", {}, value);
-    }
-    if (eat("(")) {
-      ExprPtr inner = ternary();
-      return inner && eat(")") ? inner : nullptr;
-    }
-    if (eat("|")) {
-      ExprPtr inner = sum();
-      return inner && eat("|") ? makeExpr(Expr::Kind::Call, "abs", {inner}) : nullptr;
-    }
-    if (!llvm::isAlpha(c))
-      return nullptr;
-    size_t end = at;
-    while (end < lower.size() && (llvm::isAlnum(lower[end]) ||
-                                  (lower[end] == '_' && end + 1 < lower.size() && llvm::isAlnum(lower[end + 1]))))
-      ++end;
-    std::string name = lower.substr(at, end - at);
-    bool isCapital = end == at + 1 && StringRef("ABCDLMPQRSUVWXYZ").contains(text[at]);
-    // "xW", "Ax"
-    isCapital |= end == at + 2 && llvm::isUpper(text[at]) != llvm::isUpper(text[at + 1]) && llvm::isAlpha(text[at + 1]);
-    at = end;
-    static const llvm::StringSet<> modules = {"np",  "torch", "f",  "math",       "numpy", "jnp",
-                                              "std", "tf",    "nn", "functional", "cp"};
-    if (at + 1 < lower.size() && lower[at] == '.' && llvm::isAlpha(lower[at + 1])) {
-      ++at;
-      ExprPtr rest = primary();
-      if (modules.contains(name) || !rest)
-        return rest;
-      if (rest->kind != Expr::Kind::Call) // "x.sum(dim=1)"
-        return nullptr;
-      std::vector<ExprPtr> args = rest->args;
-      args.insert(args.begin(), makeExpr(Expr::Kind::Name, name));
-      return makeExpr(Expr::Kind::Call, rest->name, args);
-    }
-    auto [base, suffix] = StringRef(name).rsplit('_');
-    static const llvm::StringSet<> reductions = {"sum", "prod", "product", "max", "min", "mean"};
-    auto canonical = [](StringRef reduction) { return reduction == "product" ? std::string("prod") : reduction.str(); };
-    if (reductions.contains(base) && suffix.size() == 1)
-      return reduction(canonical(base), makeExpr(Expr::Kind::Name, suffix.str()), nullptr, nullptr);
-    if (reductions.contains(name) && StringRef(lower).substr(at).starts_with("_{"))
-      return boundedReduction(canonical(name));
-    if (at < lower.size() && lower[at] == '(') {
-      size_t before = at++;
-      std::optional<std::vector<ExprPtr>> args = eat(")") ? std::vector<ExprPtr>() : list(")");
-      if (!args) {
-        at = before;
-        return nullptr;
-      }
-      return makeExpr(Expr::Kind::Call, name, *args);
-    }
-    // "x_i", "a_ij"; "u_new" is a name.
-    static const StringRef letters = "ijklrcbt";
-    std::vector<ExprPtr> subs;
-    if (!suffix.empty() && suffix.size() <= 3 && llvm::all_of(suffix, [](char l) { return letters.contains(l); })) {
-      for (char letter : suffix)
-        subs.push_back(makeExpr(Expr::Kind::Name, std::string(1, letter)));
-      name = base.str();
-    }
-    if (!subscripts(subs))
-      return nullptr;
-    if (!subs.empty())
-      return makeExpr(Expr::Kind::Index, name, subs);
-    return makeExpr(Expr::Kind::Name, isCapital ? name + "'" : name); // a matrix: no array of numbers
-  }
-  /// "sum_{j=0}^{n-1}", "sum_{j<=i}", "sum_{k}".
-  ExprPtr boundedReduction(std::string name) {
-    at += 2;
-    ExprPtr index = primary(), from = makeExpr(Expr::Kind::Number, "", {}, 0), to;
-    if (!index || index->kind != Expr::Kind::Name)
-      return nullptr;
-    if (eat("<=")) {
-      to = sum();
-    } else if (eat("<")) {
-      to = sum();
-      if (to)
-        to = makeExpr(Expr::Kind::Call, "-", {to, makeExpr(Expr::Kind::Number, "", {}, 1)});
-    } else if (eat("=")) {
-      from = sum();
-      if (eat("..") && !eat("."))
-        to = sum();
-    }
-    if (!eat("}"))
-      return nullptr;
-    if (eat("^")) {
-      bool braced = eat("{");
-      to = braced ? sum() : primary();
-      if (braced && !eat("}"))
-        return nullptr;
-    }
-    return reduction(std::move(name), index, from, to);
+
+  Formula unary() {
+    if (++depth > 100)
+      fail("the formula is nested too deeply");
+    Formula result;
+    if (!problem.empty())
+      result = node(Kind::Number, "0");
+    else if (take("-"))
+      result = make(Kind::Unary, "-", unary());
+    else if (take("+"))
+      result = unary();
+    else
+      result = power();
+    --depth;
+    return result;
   }
 
-  std::string text, lower;
+  /// Binds stronger than a sign before it, and to the right.
+  Formula power() {
+    Formula base = primary();
+    if (take("**") || take("^"))
+      return make(Kind::Call, "pow", std::move(base), unary());
+    return base;
+  }
+
+  Formula primary() {
+    rest = rest.ltrim();
+    if (take("(")) {
+      Formula inner = conditional();
+      if (!take(")"))
+        fail("a ')' is missing");
+      return inner;
+    }
+    if (rest.starts_with("|") && !rest.starts_with("||")) { // |x|
+      rest = rest.drop_front();
+      Formula inner = binary(1);
+      if (!take("|"))
+        fail("a '|' is missing");
+      return make(Kind::Call, "abs", std::move(inner));
+    }
+    if (!rest.empty() && (llvm::isDigit(rest[0]) || rest[0] == '.'))
+      return number();
+    StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (name == "e" && rest.drop_front().ltrim().starts_with("^")) { // e^x
+      rest = rest.drop_front();
+      return node(Kind::Number, "2.718281828459045");
+    }
+    if (name.empty()) {
+      fail(rest.empty() ? "the formula ends too early" : "'" + rest.take_front(20).str() + "' is not understood");
+      return node(Kind::Number, "0");
+    }
+    rest = rest.drop_front(name.size());
+    return take("(") ? call(name) : subscripted(name);
+  }
+
+  Formula number() {
+    size_t end = rest.find_first_not_of("0123456789.");
+    if (end != StringRef::npos && (rest[end] == 'e' || rest[end] == 'E')) {
+      size_t digits = rest.find_first_not_of("+-", end + 1);
+      if (digits != StringRef::npos && llvm::isDigit(rest[digits]))
+        end = rest.find_first_not_of("0123456789", digits);
+    }
+    StringRef text = rest.take_front(end);
+    rest = rest.drop_front(text.size());
+    rest.consume_front("f");
+    double value;
+    if (text.getAsDouble(value))
+      fail("'" + text.str() + "' is no number");
+    return node(Kind::Number, text.starts_with(".") ? "0" + text.str() : text.str());
+  }
+
+  Formula call(StringRef name) {
+    Formula result = node(Kind::Call, name == "fabs" ? "abs" : name == "fmax" ? "max" : name == "fmin" ? "min" : name);
+    auto known = functions().find(result->text);
+    do
+      result->operands.push_back(conditional());
+    while (problem.empty() && take(","));
+    if (!take(")"))
+      fail("a ')' is missing");
+    if (known == functions().end())
+      fail("there is no function '" + name.str() + "'");
+    else if (known->second.first != result->operands.size())
+      fail("'" + name.str() + "' takes " + std::to_string(known->second.first) + " arguments");
+    return result;
+  }
+
+  Formula subscripted(StringRef name) {
+    if (take("[")) {
+      StringRef index = rest.take_until([](char c) { return c == ']'; });
+      rest = rest.drop_front(index.size());
+      if (!take("]") || index.trim() != "i")
+        fail("'" + name.str() + "[" + index.str() + "]': a formula is element-wise, and the index is i");
+    }
+    return node(Kind::Name, name);
+  }
+
+  StringRef rest;
+  std::string problem;
+  unsigned depth = 0;
 };
 
 } // namespace
 
-std::optional<std::pair<Formula, size_t>> optiml::gen::parseFormula(StringRef text) {
-  Parser parser(text);
-  std::optional<Formula> result = parser.formula();
-  if (!result)
-    return std::nullopt;
-  return std::pair(*result, parser.at);
+bool optiml::gen::isMathFunction(StringRef name) { return functions().contains(name); }
+
+llvm::Expected<Formula> optiml::gen::parseFormula(StringRef text) {
+  size_t equals = text.find('=');
+  StringRef left = text.take_front(equals).trim();
+  bool assigns = equals != StringRef::npos && !text.substr(equals).starts_with("==") && !left.empty() &&
+                 llvm::all_of(left, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '[' || c == ']'; });
+  return Parser(assigns ? text.substr(equals + 1) : text).run();
+}
+
+static void collectNames(const FormulaNode &formula, std::vector<std::string> &names) {
+  if (formula.kind == Kind::Name && !llvm::is_contained(names, formula.text))
+    names.push_back(formula.text);
+  for (const Formula &operand : formula.operands)
+    collectNames(*operand, names);
+}
+
+std::vector<std::string> optiml::gen::namesIn(const FormulaNode &formula) {
+  std::vector<std::string> names;
+  collectNames(formula, names);
+  return names;
+}
+
+static double applied(StringRef op, double a, double b) {
+  if (op == "+")
+    return a + b;
+  if (op == "-")
+    return a - b;
+  if (op == "*")
+    return a * b;
+  if (op == "/")
+    return a / b;
+  if (op == "%")
+    return std::fmod(a, b);
+  if (op == "<")
+    return a < b;
+  if (op == ">")
+    return a > b;
+  if (op == "<=")
+    return a <= b;
+  if (op == ">=")
+    return a >= b;
+  if (op == "==")
+    return a == b;
+  if (op == "!=")
+    return a != b;
+  return op == "&&" ? a && b : a || b;
+}
+
+double optiml::gen::evaluate(const FormulaNode &formula, const std::map<std::string, double> &values) {
+  std::vector<double> x;
+  for (const Formula &operand : formula.operands)
+    x.push_back(evaluate(*operand, values));
+  double number = 0;
+  switch (formula.kind) {
+  case Kind::Number:
+    StringRef(formula.text).getAsDouble(number);
+    return number;
+  case Kind::Name: {
+    auto at = values.find(formula.text);
+    return at == values.end() ? NAN : at->second;
+  }
+  case Kind::Call:
+    return functions().lookup(formula.text).second(x);
+  case Kind::Unary:
+    return -x[0];
+  case Kind::Binary:
+    return applied(formula.text, x[0], x[1]);
+  case Kind::Conditional:
+    return x[0] != 0 ? x[1] : x[2];
+  }
+  return NAN;
+}
+
+/// How strongly a node holds together: what binds more weakly than its place needs parentheses.
+static unsigned precedence(const FormulaNode &formula) {
+  if (formula.kind == Kind::Conditional)
+    return 0;
+  if (formula.kind == Kind::Unary)
+    return 7;
+  if (formula.kind != Kind::Binary)
+    return 8;
+  static const std::pair<StringRef, unsigned> levels[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<", 4},
+                                                          {">", 4},  {"<=", 4}, {">=", 4}, {"+", 5},  {"-", 5},
+                                                          {"*", 6},  {"/", 6},  {"%", 6}};
+  return llvm::find_if(levels, [&](const auto &level) { return level.first == formula.text; })->second;
+}
+
+std::string optiml::gen::asTemplate(const FormulaNode &formula, const std::map<std::string, std::string> &renamed) {
+  std::vector<std::string> parts;
+  for (const Formula &operand : formula.operands) {
+    bool isRight = !parts.empty();
+    bool fits = formula.kind == Kind::Call || precedence(*operand) >= precedence(formula) + isRight;
+    std::string text = asTemplate(*operand, renamed);
+    parts.push_back(fits ? text : "(" + text + ")");
+  }
+  switch (formula.kind) {
+  case Kind::Number:
+    return "${" + formula.text + "}";
+  case Kind::Name:
+    return renamed.at(formula.text);
+  case Kind::Call:
+    if (formula.text == "pow" && formula.operands[1]->kind == Kind::Number && formula.operands[1]->text == "2" &&
+        formula.operands[0]->kind == Kind::Name)
+      return "(" + parts[0] + " * " + parts[0] + ")";
+    return "${" + formula.text + "}(" + llvm::join(parts, ", ") + ")";
+  case Kind::Unary:
+    return "-" + parts[0];
+  case Kind::Binary:
+    return parts[0] + " " + formula.text + " " + parts[1];
+  case Kind::Conditional: // stands inside others' expressions
+    return parts[0] + " ? " + parts[1] + " : " + parts[2];
+  }
+  return "";
 }

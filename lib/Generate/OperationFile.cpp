@@ -24,19 +24,11 @@ static std::vector<std::string> list(StringRef text, StringRef separator) {
   return result;
 }
 
-/// "rows cols" or "m, k=n": words, each possibly several names joined by '='.
-static std::vector<std::string> names(StringRef text) {
-  std::vector<std::string> result;
-  for (const std::string &name : list(text, " "))
-    result.push_back(name);
-  return result;
-}
-
 static llvm::Error parseSize(StringRef name, StringRef value, Operation &op) {
   Size size;
   size.name = name.str();
-  auto [numbers, words] = value.split(" words ");
-  size.words = list(words, ",");
+  auto [numbers, aliases] = value.split(" words ");
+  size.aliases = list(aliases, ",");
   std::vector<std::string> parts = list(numbers, " ");
   for (size_t i = 0; i < parts.size(); ++i) {
     StringRef part = parts[i];
@@ -49,8 +41,6 @@ static llvm::Error parseSize(StringRef name, StringRef value, Operation &op) {
       size.keep = true;
     else if (part == "pow2")
       size.powerOfTwo = true;
-    else if (part.consume_front("total="))
-      size.total = part.str();
     else if (part.consume_front("small="))
       target = &size.small;
     else if (part.consume_front("least="))
@@ -62,20 +52,19 @@ static llvm::Error parseSize(StringRef name, StringRef value, Operation &op) {
     if (target && part.getAsInteger(10, *target))
       return makeError("'{0}' is no integer", part);
   }
-  for (const std::string &other : {size.sameAs, size.total}) {
-    auto known = llvm::find_if(op.sizes, [&](const Size &s) { return s.name == other; });
-    if (!other.empty() && known == op.sizes.end())
-      return makeError("the size '{0}' is not described before", other);
-    if (!size.sameAs.empty() && other == size.sameAs)
-      size.value = known->value;
+  if (!size.sameAs.empty()) {
+    auto known = llvm::find_if(op.sizes, [&](const Size &s) { return s.name == size.sameAs; });
+    if (known == op.sizes.end())
+      return makeError("the size '{0}' is not described before", size.sameAs);
+    size.value = known->value;
   }
   op.sizes.push_back(std::move(size));
   return llvm::Error::success();
 }
 
 static llvm::Error parseReal(StringRef name, StringRef value, Operation &op) {
-  auto [number, words] = value.split(" words ");
-  Real real{name.str(), 0, list(words, ",")};
+  auto [number, aliases] = value.split(" words ");
+  Real real{name.str(), 0, list(aliases, ",")};
   if (number.trim().getAsDouble(real.value))
     return makeError("'{0}' is no number", number);
   op.reals.push_back(std::move(real));
@@ -103,51 +92,50 @@ static llvm::Error parseBuffer(StringRef key, StringRef value, Operation &op) {
   return llvm::Error::success();
 }
 
-static void parseShapes(StringRef key, StringRef value, Operation &op) {
-  StringRef words = key.drop_front(StringRef("shapes").size()).trim();
+static void parseShapes(StringRef value, Operation &op) {
   for (const std::string &alternative : list(value, ";")) {
     ShapeRule rule;
-    if (StringRef when = words; when.consume_front("when "))
-      rule.when = when.trim().str();
-    else
-      rule.words = list(words, ",");
     for (const std::string &shape : list(alternative, ","))
-      rule.shapes.push_back(names(shape));
+      rule.shapes.push_back(list(shape, " "));
     op.shapes.push_back(std::move(rule));
   }
 }
 
+/// Keys whose value is a text or a list that is kept as it is.
+static bool parsePlainKey(StringRef key, StringRef value, Operation &op) {
+  const std::pair<StringRef, std::string *> texts[] = {
+      {"title", &op.title},         {"group", &op.group},     {"about", &op.about},   {"formula", &op.formula},
+      {"tolerance", &op.tolerance}, {"expr", &op.expression}, {"inputs", &op.inputs}, {"like", &op.like}};
+  for (auto [name, text] : texts)
+    if (key == name) {
+      *text = value.str();
+      return true;
+    }
+  bool isCommon = key.consume_front("common ");
+  if (key == "phrases") {
+    op.phrases = list(value, "|");
+    op.isCommon = isCommon;
+  } else if (key == "required")
+    op.required.push_back(value.str());
+  else if (key == "shapes")
+    parseShapes(value, op);
+  else
+    return false;
+  return true;
+}
+
 static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
+  if (parsePlainKey(key, value, op)) // not "phrases by-axis"
+    return llvm::Error::success();
   auto [first, rest] = key.split(' ');
   rest = rest.trim();
-  if (first == "title")
-    op.title = value.str();
-  else if (first == "group")
-    op.group = value.str();
-  else if (first == "about")
-    op.about = value.str();
-  else if (first == "says")
-    for (std::string &phrase : list(value, "|"))
-      op.says.push_back(std::move(phrase));
-  else if (first == "formula")
-    for (std::string &equation : list(value, ";"))
-      op.formulas.push_back(std::move(equation));
-  else if (first == "like")
-    op.definitions["like"] = value.str();
+  if (first == "about" || first == "phrases" || first == "common") // of the member of another family: "about by-axis"
+    op.definitions[key.str()] = value.str();
   else if (first == "types") {
     op.types = list(value, " ");
     for (std::string &type : op.types) // a type of two words
       std::replace(type.begin(), type.end(), '_', ' ');
-  } else if (first == "not")
-    llvm::append_range(op.notWith, list(value, ","));
-  else if (first == "means")
-    for (const std::string &way : list(value, "|"))
-      op.means.push_back(list(way, ";"));
-  else if (first == "needs")
-    op.needs = list(value, ",");
-  else if (first == "asks")
-    op.asks[rest.str()] = list(value, ",");
-  else if (first == "size")
+  } else if (first == "size")
     return parseSize(rest, value, op);
   else if (first == "real")
     return parseReal(rest, value, op);
@@ -155,10 +143,6 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
     return parseBuffer(key, value, op);
   else if (first == "choice")
     op.choices.push_back({rest.str(), list(value, " ")});
-  else if (first == "always")
-    op.always = list(value, " ");
-  else if (first == "shapes")
-    parseShapes(key, value, op);
   else if (first == "fuse") {
     op.fusesBefore = value.contains("before");
     op.fusesAfter = value.contains("after");
@@ -166,17 +150,11 @@ static llvm::Error parseKey(StringRef key, StringRef value, Operation &op) {
     auto [index, count] = value.split(" of ");
     op.columnIndex = index.trim().str();
     op.columnCount = count.trim().str();
-  } else if (first == "tolerance")
-    op.tolerance = value.str();
-  else if (first == "require") {
+  } else if (first == "require") {
     auto [condition, message] = value.split(" : ");
     op.requirements.push_back({condition.trim().str(), message.trim().str()});
   } else if (first == "def")
     op.definitions[rest.str()] = value.str();
-  else if (first == "expr")
-    op.expression = value.str();
-  else if (first == "inputs")
-    op.inputs = value.str();
   else if (first == "operand")
     op.operands.push_back({rest.str(), value.str()});
   else

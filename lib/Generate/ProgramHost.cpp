@@ -1,5 +1,6 @@
 //===- ProgramHost.cpp - the host's parts of a generated program ----------===//
 #include "ProgramWriter.h"
+#include "optiml/Support/Numbers.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -39,7 +40,7 @@ std::string Writer::arguments() {
   for (const Size &size : op.sizes) {
     std::string i = std::to_string(index++);
     result += "  int " + size.name + " = argc > " + i + " ? atoi(argv[" + i +
-              "]) : " + std::to_string(request.sizes.at(size.name)) + ";\n";
+              "]) : " + std::to_string(spec.sizes.at(size.name)) + ";\n";
     condition += " || " + size.name + " < " + std::to_string(size.least) +
                  (size.most < (1 << 30) ? " || " + size.name + " > " + std::to_string(size.most) : "");
     if (size.powerOfTwo)
@@ -77,7 +78,7 @@ std::string Writer::declareReal(const std::string &name, double v) {
 std::string Writer::realDeclarations() {
   std::string result;
   for (const Real &real : op.reals)
-    result += declareReal(real.name, request.reals.at(real.name));
+    result += declareReal(real.name, spec.reals.at(real.name));
   for (const Extra &extra : renderer.extras())
     if (!extra.isArray)
       result += declareReal(extra.name, extra.value);
@@ -111,8 +112,8 @@ std::string Writer::inputs() {
     if (buffer.role == Role::In || buffer.role == Role::InOut) {
       std::string init = buffer.init;
       bool first = &buffer == &op.buffers.front();
-      if (first && !request.before.empty() && !request.before[0].operation->inputs.empty())
-        init = request.before[0].operation->inputs; // the first stage knows where it is defined
+      if (first && !spec.before.empty() && !spec.before[0].operation->inputs.empty())
+        init = spec.before[0].operation->inputs; // the first stage knows where it is defined
       else if (init == "${input}")
         init = "${any}";
       fill(buffer.name, elementType(buffer), buffer.count, init.empty() ? "${any}" : init, buffer);
@@ -153,7 +154,7 @@ std::string Writer::results() {
   for (const Buffer &buffer : op.buffers)
     if (buffer.role == Role::Out || buffer.role == Role::InOut) {
       std::string got = prefixed("got", buffer.name);
-      if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T") {
+      if (const ShortFloat *narrow = shortFloat(spec.type); narrow && buffer.type == "T") {
         std::string raw = prefixed("raw", buffer.name);
         result += "  std::vector<" + narrow->cType.str() + "> " + raw + "(" + wide(buffer.count) +
                   ");\n  CUDA_CHECK(cudaMemcpy(" + raw + ".data(), " + deviceName(buffer.name) + ", " + raw +
@@ -194,7 +195,7 @@ std::string Writer::check(StringRef verdict) {
     add(want);
     if (buffer.role == Role::Out)
       result += "  std::vector<" + wantType(buffer) + "> " + want + "(" + wide(buffer.count) + ");\n";
-    else if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T")
+    else if (const ShortFloat *narrow = shortFloat(spec.type); narrow && buffer.type == "T")
       result += "  std::vector<double> " + want + "(" + buffer.name + ".size());\n  for (size_t i = 0; i < " + want +
                 ".size(); i++)\n    " + want + "[i] = " + narrow->toFloat.str() + "(" + buffer.name + "[i]);\n";
     else
@@ -208,8 +209,8 @@ std::string Writer::check(StringRef verdict) {
   }
   result += "  " + wrapLines("reference(" + call + ");", 12) + "\n";
   std::string tolerance = text(op.tolerance.empty() ? "16 * eps" : op.tolerance, Place::Host);
-  const ShortFloat *narrow = shortFloat(request.type);
-  std::string eps = narrow ? narrow->eps.str() : request.type == "double" ? "DBL_EPSILON" : "FLT_EPSILON";
+  const ShortFloat *narrow = shortFloat(spec.type);
+  std::string eps = narrow ? narrow->eps.str() : spec.type == "double" ? "DBL_EPSILON" : "FLT_EPSILON";
   if (StringRef(compare).contains("tolerance"))
     result += std::string("  const double eps = ") + eps + ", tolerance = " + tolerance + ";\n";
   result += "  size_t wrong = 0;\n" + compare;
@@ -221,7 +222,7 @@ std::string Writer::check(StringRef verdict) {
   std::string name = op.name;
   if (name == "map" || name == "map2d") {
     name.clear();
-    for (const Stage &stage : request.before)
+    for (const Stage &stage : spec.before)
       name += (name.empty() ? "" : "+") + stage.operation->name;
   }
   result +=

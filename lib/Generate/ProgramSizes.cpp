@@ -9,10 +9,10 @@ using namespace optiml::gen;
 /// Window sizes and the like, which the gate does not make smaller.
 static bool isKept(const Size &size, int64_t asked) { return size.keep && asked <= 64; }
 
-std::vector<std::string> optiml::gen::smallArguments(const Understood &request) {
+std::vector<std::string> optiml::gen::smallArguments(const ProgramSpec &spec) {
   std::vector<std::string> result;
-  for (const Size &size : request.operation->sizes) {
-    int64_t asked = request.sizes.at(size.name);
+  for (const Size &size : spec.operation->sizes) {
+    int64_t asked = spec.sizes.at(size.name);
     int64_t value = isKept(size, asked) ? asked : std::min(asked, size.small);
     result.push_back(std::to_string(value));
   }
@@ -26,11 +26,11 @@ static int64_t allowed(const Size &size, int64_t value) {
   return std::clamp(value, size.least, size.most);
 }
 
-std::vector<std::string> optiml::gen::otherArguments(const Understood &request) {
+std::vector<std::string> optiml::gen::otherArguments(const ProgramSpec &spec) {
   std::vector<std::string> result;
   int64_t odd = 1; // sizes that were equal need not stay so
-  for (const Size &size : request.operation->sizes) {
-    int64_t asked = request.sizes.at(size.name);
+  for (const Size &size : spec.operation->sizes) {
+    int64_t asked = spec.sizes.at(size.name);
     int64_t value = isKept(size, asked) ? asked : allowed(size, (2 * size.small) | odd);
     odd += 2;
     result.push_back(std::to_string(value));
@@ -38,10 +38,10 @@ std::vector<std::string> optiml::gen::otherArguments(const Understood &request) 
   return result;
 }
 
-std::vector<std::string> optiml::gen::middleArguments(const Understood &request) {
+std::vector<std::string> optiml::gen::middleArguments(const ProgramSpec &spec) {
   std::vector<std::string> result;
-  for (const Size &size : request.operation->sizes) {
-    int64_t asked = request.sizes.at(size.name);
+  for (const Size &size : spec.operation->sizes) {
+    int64_t asked = spec.sizes.at(size.name);
     double mean = std::sqrt(double(std::max<int64_t>(size.small, 1)) * double(asked));
     result.push_back(std::to_string(isKept(size, asked) || asked <= size.small ? asked : allowed(size, int64_t(mean))));
   }

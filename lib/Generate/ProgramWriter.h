@@ -25,8 +25,8 @@ inline std::string prefixed(const char *prefix, const std::string &name) {
 
 class Writer {
 public:
-  Writer(const Understood &request, StringRef words, const Library &library)
-      : request(request), op(*request.operation), words(words), library(library), renderer(request) {}
+  Writer(const ProgramSpec &spec, StringRef words, const Library &library)
+      : spec(spec), op(*spec.operation), words(words), library(library), renderer(spec) {}
 
   llvm::Expected<std::string> write();
   llvm::Expected<Harness> harness(StringRef verdict);
@@ -64,7 +64,7 @@ private:
     return rendered.find_first_of("*+/") == std::string::npos ? rendered : "(size_t)" + rendered;
   }
   std::string value(const Buffer &buffer, const std::string &expression) {
-    if (const ShortFloat *narrow = shortFloat(request.type); narrow && buffer.type == "T")
+    if (const ShortFloat *narrow = shortFloat(spec.type); narrow && buffer.type == "T")
       return narrow->fromFloat.str() + "((float)(" + expression + "))";
     return "(" + elementType(buffer) + ")(" + expression + ")";
   }
@@ -85,7 +85,7 @@ private:
   std::string declareReal(const std::string &name, double v);
   std::string title();
 
-  const Understood &request;
+  const ProgramSpec &spec;
   const Operation &op;
   StringRef words;
   const Library &library;

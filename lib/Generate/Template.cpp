@@ -1,5 +1,6 @@
 //===- Template.cpp - ${placeholders} and @if lines of operations ---------===//
 #include "Template.h"
+#include "Formula.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -21,25 +22,25 @@ const ShortFloat *optiml::gen::shortFloat(StringRef type) {
 
 std::string optiml::gen::Renderer::computeType(Place place) const {
   if (place == Place::Reference)
-    return isFloating() ? "double" : request.type == "unsigned" ? "unsigned long long" : "long long";
-  if (request.type == "int8")
+    return isFloating() ? "double" : spec.type == "unsigned" ? "unsigned long long" : "long long";
+  if (spec.type == "int8")
     return "int";
-  return shortFloat(request.type) ? "float" : request.type == "unsigned" ? "unsigned" : request.type;
+  return shortFloat(spec.type) ? "float" : spec.type == "unsigned" ? "unsigned" : spec.type;
 }
 
 std::string Renderer::cType(StringRef type, Place place) const {
-  if (type == "R" && request.type == "int8")
+  if (type == "R" && spec.type == "int8")
     return "int";
-  if ((type == "T" || type == "R") && request.type == "int8")
+  if ((type == "T" || type == "R") && spec.type == "int8")
     return "signed char";
   if (type == "T" || type == "R")
-    return shortFloat(request.type) ? shortFloat(request.type)->cType.str() : request.type;
+    return shortFloat(spec.type) ? shortFloat(spec.type)->cType.str() : spec.type;
   if (type == "C")
     return computeType(place);
   if (type == "A") {
     if (isFloating())
       return computeType(place);
-    return request.type.find("unsigned") != std::string::npos ? "unsigned long long" : "long long";
+    return spec.type.find("unsigned") != std::string::npos ? "unsigned long long" : "long long";
   }
   return type.str();
 }
@@ -66,14 +67,6 @@ std::string Renderer::function(StringRef name, Place place) const {
   if (name == "max" || name == "min")
     return place == Place::Device ? name.str() : "std::" + name.str() + "<" + type + ">";
   return name == "abs" && place == Place::Reference ? "std::llabs" : name.str();
-}
-
-static bool isMathFunction(StringRef name) {
-  static const std::set<std::string> names = {"exp",  "log",  "sqrt", "abs",  "max",   "min",  "tanh",  "sin",   "cos",
-                                              "tan",  "pow",  "erf",  "erfc", "floor", "ceil", "round", "log1p", "expm1",
-                                              "log2", "exp2", "fmod", "atan", "asin",  "acos", "sinh",  "cosh",  "cbrt",
-                                              "log10", "atan2", "hypot", "trunc", "fma"};
-  return names.count(name.str()) != 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,9 +120,9 @@ static std::string camel(StringRef name) {
   return result;
 }
 
-Renderer::Renderer(const Understood &request) : request(request) {
-  name(request.before, before, true);
-  name(request.after, after, false);
+Renderer::Renderer(const ProgramSpec &spec) : spec(spec) {
+  name(spec.before, before, true);
+  name(spec.after, after, false);
 }
 
 void Renderer::name(const std::vector<Stage> &stages, std::vector<NamedStage> &named, bool isBefore) {
@@ -137,9 +130,9 @@ void Renderer::name(const std::vector<Stage> &stages, std::vector<NamedStage> &n
     std::string result = wanted;
     auto taken = [&](const std::string &n) {
       return llvm::any_of(all, [&](const Extra &e) { return e.name == n; }) ||
-             llvm::any_of(request.operation->sizes, [&](const Size &s) { return s.name == n; }) ||
-             llvm::any_of(request.operation->reals, [&](const Real &r) { return r.name == n; }) ||
-             llvm::any_of(request.operation->buffers, [&](const Buffer &b) { return b.name == n; });
+             llvm::any_of(spec.operation->sizes, [&](const Size &s) { return s.name == n; }) ||
+             llvm::any_of(spec.operation->reals, [&](const Real &r) { return r.name == n; }) ||
+             llvm::any_of(spec.operation->buffers, [&](const Buffer &b) { return b.name == n; });
     };
     for (unsigned i = 2; taken(result); ++i)
       result = wanted + std::to_string(i);
@@ -176,12 +169,12 @@ void Renderer::name(const std::vector<Stage> &stages, std::vector<NamedStage> &n
 std::string Renderer::load(StringRef array, StringRef index, Place place) const {
   std::string element = (array + "[" + index + "]").str();
   const Buffer *buffer = nullptr;
-  for (const Buffer &b : request.operation->buffers)
+  for (const Buffer &b : spec.operation->buffers)
     if (array == b.name)
       buffer = &b;
   std::string type = buffer ? buffer->type : "T";
   bool out = buffer && buffer->role == Buffer::Role::Out && place == Place::Reference;
-  if (const ShortFloat *narrow = shortFloat(request.type); narrow && type == "T" && !out)
+  if (const ShortFloat *narrow = shortFloat(spec.type); narrow && type == "T" && !out)
     return narrow->toFloat.str() + "(" + element + ")";
   if (place == Place::Reference && !out && (type == "T" || type == "A"))
     return "(" + computeType(place) + ")" + element;
@@ -196,7 +189,7 @@ llvm::Expected<std::string> Renderer::chain(const std::vector<NamedStage> &stage
     std::string arguments;
     for (const Operand &operand : op.operands) {
       const std::string &array = named.names.at(operand.name);
-      by[operand.name] = load(array, operand.shape == "column" ? StringRef(request.operation->columnIndex) : index, place);
+      by[operand.name] = load(array, operand.shape == "column" ? StringRef(spec.operation->columnIndex) : index, place);
       arguments += ", " + by[operand.name];
     }
     for (const auto &[real, unused] : named.stage->reals) {
@@ -235,8 +228,8 @@ llvm::Expected<std::string> Renderer::stageFunctions(Place place) {
       for (const auto &[real, unused] : named.stage->reals)
         parameters += ", " + type + " " + real;
       bool reference = place == Place::Reference;
-      result += (reference ? "static " : "__device__ ") + type + " " + named.function + (reference ? "Reference(" : "(") +
-                parameters + ") { return " + *expression + "; }\n\n";
+      result += (reference ? "static " : "__device__ ") + type + " " + named.function +
+                (reference ? "Reference(" : "(") + parameters + ") { return " + *expression + "; }\n\n";
     }
   return result;
 }
@@ -248,7 +241,9 @@ std::string Renderer::extraList(Place place, bool declare, bool wantBefore, bool
     if (!(extra.isBefore ? wantBefore : wantAfter))
       continue;
     if (!declare)
-      result += ", " + (extra.isArray && place == Place::Host ? "d" + std::string(1, llvm::toUpper(extra.name[0])) + extra.name.substr(1) : extra.name);
+      result += ", " + (extra.isArray && place == Place::Host
+                            ? "d" + std::string(1, llvm::toUpper(extra.name[0])) + extra.name.substr(1)
+                            : extra.name);
     else if (extra.isArray)
       result += ", const " + cType("T", place) + " *" + extra.name;
     else
@@ -267,17 +262,17 @@ bool Renderer::holds(StringRef condition) const {
     return !holds(condition);
   auto [name, value] = condition.split('=');
   if (name == "type")
-    return request.type == value;
+    return spec.type == value;
   if (name == "floating")
     return isFloating();
   if (name == "before")
-    return !request.before.empty();
+    return !spec.before.empty();
   if (name == "after")
-    return !request.after.empty();
+    return !spec.after.empty();
   if (name == "def")
-    return request.operation->definitions.count(value.str()) != 0;
-  auto it = request.choices.find(name.str());
-  return it != request.choices.end() && it->second == value;
+    return spec.operation->definitions.count(value.str()) != 0;
+  auto it = spec.choices.find(name.str());
+  return it != spec.choices.end() && it->second == value;
 }
 
 /// Keeps the lines between @if CONDITION, @else and @end that apply.
@@ -308,19 +303,25 @@ llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, 
     if (inner == "nl")
       return std::string("\n");
     if (inner == "name")
-      return camel(request.operation->name);
+      return camel(spec.operation->name);
     if (isMathFunction(inner))
       return function(inner, place);
     if (!inner.empty() && (llvm::isDigit(inner[0]) || (inner[0] == '-' && inner.size() > 1)))
       return literal(inner, place);
-    bool integer = !isFloating(), isUnsigned = request.type.find("unsigned") != std::string::npos;
+    bool integer = !isFloating(), isUnsigned = spec.type.find("unsigned") != std::string::npos;
     if (inner == "lowest")
-      return std::string(!integer ? "-INFINITY" : isUnsigned ? "0" : request.type == "int" ? "INT_MIN" : "LLONG_MIN");
+      return std::string(!integer ? "-INFINITY" : isUnsigned ? "0" : spec.type == "int" ? "INT_MIN" : "LLONG_MIN");
     if (inner == "highest")
-      return std::string(!integer ? "INFINITY" : request.type == "unsigned" ? "UINT_MAX" : isUnsigned ? "ULLONG_MAX" : request.type == "int" ? "INT_MAX" : "LLONG_MAX");
+      return std::string(!integer                  ? "INFINITY"
+                         : spec.type == "unsigned" ? "UINT_MAX"
+                         : isUnsigned              ? "ULLONG_MAX"
+                         : spec.type == "int"      ? "INT_MAX"
+                                                   : "LLONG_MAX");
     // How inputs are drawn; SEED is replaced for each buffer.
     if (inner == "any")
-      return std::string(isUnsigned ? "hash(i, SEED) % 200" : integer ? "(int)(hash(i, SEED) % 201) - 100" : "2.0 * uniform(i, SEED) - 1.0");
+      return std::string(isUnsigned ? "hash(i, SEED) % 200"
+                         : integer  ? "(int)(hash(i, SEED) % 201) - 100"
+                                    : "2.0 * uniform(i, SEED) - 1.0");
     if (inner == "wide")
       return std::string(integer ? "(int)(hash(i, SEED) % 2001) - 1000" : "8.0 * uniform(i, SEED) - 4.0");
     if (inner == "positive")
@@ -335,8 +336,8 @@ llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, 
              {"args", true, true}, {"before.args", true, false}, {"after.args", false, true}})
       if (inner == word)
         return extraList(place, false, b, a);
-    auto definition = request.operation->definitions.find(inner.str());
-    if (definition != request.operation->definitions.end())
+    auto definition = spec.operation->definitions.find(inner.str());
+    if (definition != spec.operation->definitions.end())
       return expand(definition->second, place, depth + 1);
   }
   if (key == "if") { // ${if axis=row ? rows : cols}
@@ -352,30 +353,29 @@ llvm::Expected<std::string> Renderer::placeholder(StringRef inner, Place place, 
   if (key == "put" || key == "fput" || key == "finish") {
     auto [where, value] = rest.split(" : ");
     auto [array, index] = where.split(' ');
-    llvm::Expected<std::string> final =
-        key == "put" ? value.str() : chain(after, value.str(), index, place, depth);
+    llvm::Expected<std::string> final = key == "put" ? value.str() : chain(after, value.str(), index, place, depth);
     if (!final || key == "finish")
       return final;
-    const ShortFloat *narrow = place == Place::Reference ? nullptr : shortFloat(request.type);
-    for (const Buffer &b : request.operation->buffers)
+    const ShortFloat *narrow = place == Place::Reference ? nullptr : shortFloat(spec.type);
+    for (const Buffer &b : spec.operation->buffers)
       if (b.name == array && b.type != "T")
         narrow = nullptr;
     return (array + "[" + index + "] = ").str() + (narrow ? narrow->fromFloat.str() + "(" + *final + ")" : *final);
   }
-  return makeError("operation {0}: nothing is known of ${{{1}}", request.operation->name, inner);
+  return makeError("operation {0}: nothing is known of ${{{1}}", spec.operation->name, inner);
 }
 
 /// Whether a value between these texts needs parentheses where it has operators of its own.
 static bool isOperand(StringRef before, StringRef after) {
   before = before.rtrim(), after = after.ltrim();
-  bool begins = before.empty() || StringRef("(,=").contains(before.back()) || before.ends_with("return");
+  bool begins = before.empty() || StringRef("(,=:").contains(before.back()) || before.ends_with("return");
   bool ends = after.empty() || StringRef(";,)").contains(after.front());
   return !begins || !ends;
 }
 
 llvm::Expected<std::string> Renderer::expand(StringRef text, Place place, unsigned depth) {
   if (depth > 16)
-    return makeError("operation {0}: definitions that hold themselves", request.operation->name);
+    return makeError("operation {0}: definitions that hold themselves", spec.operation->name);
   std::string result;
   for (size_t i = 0; i < text.size();) {
     if (!text.substr(i).starts_with("${")) {
@@ -389,7 +389,7 @@ llvm::Expected<std::string> Renderer::expand(StringRef text, Place place, unsign
         break;
     }
     if (end >= text.size())
-      return makeError("operation {0}: a placeholder without an end", request.operation->name);
+      return makeError("operation {0}: a placeholder without an end", spec.operation->name);
     llvm::Expected<std::string> inner = expand(text.slice(i + 2, end), place, depth + 1);
     if (!inner)
       return inner;

@@ -14,7 +14,6 @@ struct ShortFloat {
 /// Null where `type` is none.
 const ShortFloat *shortFloat(llvm::StringRef type);
 
-
 /// Where a text stands: in a kernel, in the double-precision reference, or in main.
 enum class Place { Device, Reference, Host };
 
@@ -22,13 +21,13 @@ enum class Place { Device, Reference, Host };
 struct Extra {
   std::string name;
   bool isArray = false, perColumn = false, isBefore = false;
-  double value = 0;   ///< of a constant
-  std::string init;   ///< of an array
+  double value = 0; ///< of a constant
+  std::string init; ///< of an array
 };
 
 class Renderer {
 public:
-  explicit Renderer(const Understood &request);
+  explicit Renderer(const ProgramSpec &spec);
   /// The text with its placeholders filled in.
   llvm::Expected<std::string> render(llvm::StringRef text, Place place);
   const std::vector<Extra> &extras() const { return all; }
@@ -38,7 +37,7 @@ public:
   std::string computeType(Place place) const;
   /// T and A as C types.
   std::string cType(llvm::StringRef type, Place place) const;
-  bool isFloating() const { return request.type == "float" || request.type == "double" || shortFloat(request.type); }
+  bool isFloating() const { return spec.type == "float" || spec.type == "double" || shortFloat(spec.type); }
 
 private:
   struct NamedStage {
@@ -58,7 +57,7 @@ private:
   void name(const std::vector<Stage> &stages, std::vector<NamedStage> &named, bool before);
   std::string extraList(Place place, bool declare, bool before, bool after) const;
 
-  const Understood &request;
+  const ProgramSpec &spec;
   std::vector<NamedStage> before, after;
   std::vector<Extra> all;
 };

@@ -1,9 +1,10 @@
 //===- Author.h - language models write programs ----------------*- C++ -*-===//
 //
-// Several strategies at the same time, each in its own conversation: straight; after the example of a program of the library;
-// plan first, then write. Each answer passes the gate of Gate.h as a stranger's text, and where the library knows the request its
-// function `launch` is also run on the library's inputs and compared with the library's reference. What is refused goes back with
-// the reason, a few times. The library's own program is a candidate like the others. What passes is ranked by predicted time.
+// Several strategies at the same time, each in its own conversation: straight; after the example of a program of the
+// library; plan first, then write. Each answer passes the gate of Gate.h as a stranger's text, and where the library
+// knows the request its function `launch` is also run on the library's inputs and compared with the library's
+// reference. What is refused goes back with the reason, a few times. The library's own program is a candidate like the
+// others. What passes is ranked by predicted time.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_GENERATE_AUTHOR_H
@@ -23,9 +24,9 @@ struct Candidate {
   std::string model;    ///< who wrote it; empty: the library
   std::string text;
   bool passed = false;
-  std::string why;      ///< it was refused: the last reason
-  unsigned repairs = 0; ///< answers after the first
-  bool compared = false; ///< with the library's reference
+  std::string why;               ///< it was refused: the last reason
+  unsigned repairs = 0;          ///< answers after the first
+  bool compared = false;         ///< with the library's reference
   std::optional<double> seconds; ///< predicted for the middle sizes; nothing where that was not possible
   /// For people: one line.
   std::string describe() const;
@@ -33,16 +34,26 @@ struct Candidate {
 
 struct AuthorOptions {
   std::string request;
-  const Understood *understood = nullptr; ///< null: the library does not know it
-  unsigned repairs = 3;  ///< of each strategy, at most
-  double seconds = 30;   ///< one run of a candidate
+  const ProgramSpec *spec = nullptr; ///< null: the library does not know it
+  unsigned repairs = 3;              ///< of each strategy, at most
+  double seconds = 30;               ///< one run of a candidate
   bool nvcc = true;
   unsigned promptTokens = 12000, answerTokens = 8192;
   std::function<void(const Candidate &)> done; ///< called for each as it is finished, by one thread at a time
 };
 
-/// All candidates; those that passed first, the fastest of them at the front. Questions that fail (no answer, the budget is
-/// spent) end a strategy with the reason. An error: nothing could be tried at all.
+/// A request in the library's terms, as a model put it.
+struct ModelRequest {
+  std::optional<Request> request;
+  std::string none; ///< without a request: why the library has none
+};
+/// Asks for `options.request` in the library's terms. What the library does not take goes back with the reason.
+llvm::Expected<ModelRequest> askForRequest(ChatModel &model, const AuthorOptions &options, const Library &library);
+/// A model's answer to that question.
+llvm::Expected<ModelRequest> readModelRequest(llvm::StringRef answer);
+
+/// All candidates; those that passed first, the fastest of them at the front. Questions that fail (no answer, the
+/// budget is spent) end a strategy with the reason. An error: nothing could be tried at all.
 llvm::Expected<std::vector<Candidate>> writeCandidates(llvm::ArrayRef<ChatModel *> models, const AuthorOptions &options,
                                                        const Toolchain &toolchain);
 

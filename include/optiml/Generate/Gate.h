@@ -25,15 +25,22 @@ struct GateOptions {
 };
 
 struct GateReport {
-  enum class Step { Emulator, Nvcc, Run, SelfCheck, Trial, Passed } step = Step::Passed; ///< the one that failed, or Passed
-  std::string why; ///< compiler's messages, the fault, or what the self-check printed
+  enum class Step {
+    Emulator,
+    Nvcc,
+    Run,
+    SelfCheck,
+    Trial,
+    Passed
+  } step = Step::Passed;             ///< the one that failed, or Passed
+  std::string why;                   ///< compiler's messages, the fault, or what the self-check printed
   unsigned altered = 0, noticed = 0; ///< Trial: how many results were altered, and how many of them its check noticed
   bool passed() const { return step == Step::Passed; }
 };
 
-/// Compiles `text` for the emulator and with nvcc, runs it in the sandbox under the checkers (bounds, races, uninitialized
-/// shared memory, barriers), once more in another order of blocks, and looks at its own verdict: it must print PASSED and
-/// exit with 0. An error means that the gate itself could not work.
+/// Compiles `text` for the emulator and with nvcc, runs it in the sandbox under the checkers (bounds, races,
+/// uninitialized shared memory, barriers), once more in another order of blocks, and looks at its own verdict: it must
+/// print PASSED and exit with 0. An error means that the gate itself could not work.
 ///
 /// Trial of its self-check, at the sizes of the first run: with any of its kernels left out, and with copied results
 /// altered at twelve places spread over all of them, it must no longer pass. Of the altered places a quarter must be

@@ -3,6 +3,7 @@
 MODE   good      knows how to add vectors and to count Collatz steps; its first straight answer for vectors computes something else
                  and checks against that, and is mended
        liar      programs whose self-check proves nothing, one after the other
+       confused  asks the library for what it does not have, and is mended
        hostile   answers that want more than they may, one after the other
 STATE  a file that counts the answers of liars and hostiles
 """
@@ -130,6 +131,14 @@ def next_of(answers):
 
 
 def answer():
+    if purpose == "generate/request" and mode == "confused":
+        return json.dumps({"request": {"operation": "sofmax", "options": {"rows": 12}}})
+    if purpose == "generate/request":
+        if "ollatz" in everything:
+            return json.dumps({"request": None, "none": "no operation counts Collatz steps"})
+        return json.dumps({"request": {"operation": "add", "options": {"n": 100000}}})
+    if purpose == "generate/repair" and mode == "confused":
+        return json.dumps({"request": {"operation": "softmax", "options": {"rows": 12, "cols": 100, "type": "half"}}})
     if purpose == "generate/task":
         return json.dumps({"definition": "Collatz steps of 1 to n, as int.", "sizes": [{"name": "n", "default": 1000000, "small": 1001, "other": 333}]})
     if purpose == "generate/plan":

@@ -1,0 +1,10 @@
+# Writes texts into one C++ file: cmake -DOUT=texts.cpp -DFILES=a.op,b.txt -P EmbedTexts.cmake
+string(REPLACE "," ";" FILES "${FILES}")
+set(text "// Written by lib/Generate/EmbedTexts.cmake .\n#include \"EmbeddedFile.h\"\n\nconst optiml::gen::EmbeddedFile optiml::gen::embeddedFiles[] = {\n")
+foreach(file ${FILES})
+  file(READ "${file}" content)
+  get_filename_component(name "${file}" NAME)
+  string(APPEND text "{\"${name}\", R\"text(${content})text\"},\n")
+endforeach()
+string(APPEND text "{nullptr, nullptr}};\n")
+file(WRITE "${OUT}" "${text}")
