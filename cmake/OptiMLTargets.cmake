@@ -2,7 +2,8 @@
 
 add_library(OptiMLFlags INTERFACE)
 target_include_directories(OptiMLFlags INTERFACE "${CMAKE_SOURCE_DIR}/include" "${CMAKE_BINARY_DIR}/include")
-target_compile_options(OptiMLFlags INTERFACE -Wall -Wextra -Wno-unused-parameter -fno-strict-aliasing
+target_compile_options(OptiMLFlags INTERFACE -Wall -Wextra -Wno-unused-parameter
+  -Wno-missing-field-initializers -Wno-deprecated-declarations -fno-strict-aliasing
   $<$<CXX_COMPILER_ID:Clang>:-Werror=return-type>)
 if(OPTIML_ASAN)
   target_compile_options(OptiMLFlags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
@@ -29,21 +30,30 @@ else()
   target_link_options(OptiMLLLVM INTERFACE "-Wl,-rpath,${LLVM_LIBRARY_DIR}")
 endif()
 
-# The precompiled header of everything that includes Clang or LLVM; built once, reused by every such library.
-file(WRITE "${CMAKE_BINARY_DIR}/pch/anchor.cpp" "// Anchors the shared precompiled header.\n")
+# Headers of Clang, LLVM and others, compiled once and reused by every library that links LLVM, and once more for tests.
+file(WRITE "${CMAKE_BINARY_DIR}/pch/anchor.cpp" "// Anchors a precompiled header.\n")
 add_library(OptiMLPCH STATIC "${CMAKE_BINARY_DIR}/pch/anchor.cpp")
-target_link_libraries(OptiMLPCH PUBLIC OptiMLFlags OptiMLLLVM)
+target_link_libraries(OptiMLPCH PUBLIC OptiMLFlags OptiMLLLVM nlohmann_json::nlohmann_json)
 target_precompile_headers(OptiMLPCH PRIVATE "${CMAKE_SOURCE_DIR}/cmake/pch.h")
 
-# optiml_add_library(Name [CLANG] SOURCES a.cpp ... LINK Lib ...)
-# CLANG: its sources include Clang/LLVM headers (beyond Support) and share the precompiled header.
+# optiml_add_library(Name SOURCES a.cpp ... LINK Lib ...): a library that needs LLVM or Clang.
 function(optiml_add_library name)
-  cmake_parse_arguments(ARG "CLANG" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC OptiMLFlags OptiMLLLVM nlohmann_json::nlohmann_json ${ARG_LINK})
-  if(ARG_CLANG)
-    target_precompile_headers(${name} REUSE_FROM OptiMLPCH)
-  endif()
+  target_precompile_headers(${name} REUSE_FROM OptiMLPCH)
+endfunction()
+
+# optiml_embed_texts(texts.cpp TABLE ns::name FILES a.txt ...): the files as a table of EmbeddedFile, in a source of the
+# current binary folder.
+function(optiml_embed_texts source)
+  cmake_parse_arguments(ARG "" "TABLE" "FILES" ${ARGN})
+  list(JOIN ARG_FILES "," files)
+  set(script "${CMAKE_SOURCE_DIR}/cmake/EmbedTexts.cmake")
+  add_custom_command(OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${source}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/${source}" "-DTABLE=${ARG_TABLE}" "-DFILES=${files}"
+            -P "${script}"
+    DEPENDS ${ARG_FILES} "${script}" VERBATIM)
 endfunction()
 
 # optiml_add_plain_library(Name SOURCES a.cpp ... LINK Lib ...): a library that needs no LLVM.
@@ -60,12 +70,41 @@ function(optiml_add_tool name)
   target_link_libraries(${name} PRIVATE OptiMLFlags ${ARG_LINK})
 endfunction()
 
-# optiml_add_unittest(Name SOURCES a.cpp ... LINK Lib ...): a GoogleTest program, each test run by ctest.
+# Tests are compiled without optimization (but for those of the emulator's runtime, which look at stacks): the compiler
+# needs half the time, and what they test is optimized.
+set(OPTIML_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
+if(BUILD_TESTING)
+  add_library(OptiMLTestPCH OBJECT "${CMAKE_BINARY_DIR}/pch/anchor.cpp")
+  target_link_libraries(OptiMLTestPCH PUBLIC OptiMLFlags OptiMLLLVM nlohmann_json::nlohmann_json GTest::gtest)
+  set_target_properties(OptiMLTestPCH PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(OptiMLTestPCH PRIVATE -fPIE ${OPTIML_TEST_OPTIONS}) # as executables are compiled
+  target_precompile_headers(OptiMLTestPCH PRIVATE "${CMAKE_SOURCE_DIR}/cmake/pch.h" <gtest/gtest.h>)
+endif()
+
+# optiml_add_unittest(Name [PLAIN] SOURCES a.cpp ... LINK Lib ...): a GoogleTest program, each test run by ctest.
+# PLAIN: it tests what needs no LLVM.
 include(GoogleTest)
 function(optiml_add_unittest name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(NOT ARG_PLAIN)
+    target_compile_options(${name} PRIVATE ${OPTIML_TEST_OPTIONS})
+    target_link_libraries(${name} PRIVATE OptiMLLLVM nlohmann_json::nlohmann_json)
+    target_precompile_headers(${name} REUSE_FROM OptiMLTestPCH)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unittests")
   target_link_libraries(${name} PRIVATE OptiMLFlags ${ARG_LINK} GTest::gtest GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()
+
+# optiml_embed_text(VARIABLE FILE NAMESPACE): makes FILE the string constant VARIABLE; its source file is
+# ${VARIABLE_CPP}.
+function(optiml_embed_text name file namespace)
+  get_filename_component(file "${file}" ABSOLUTE)
+  set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+  add_custom_command(OUTPUT "${out}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUT=${out}" "-DFILE=${file}" -DNAME=${name} -DNAMESPACE=${namespace}
+            -P "${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake"
+    DEPENDS "${file}" "${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake" VERBATIM)
+  set(${name}_CPP "${out}" PARENT_SCOPE)
 endfunction()

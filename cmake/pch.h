@@ -1,4 +1,4 @@
-// The headers that nearly every Clang-facing file of OptiML includes. Precompiled once, see OptiMLTargets.cmake.
+// What most files of OptiML include, directly or not. Precompiled once, see OptiMLTargets.cmake.
 #pragma once
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Decl.h"
@@ -24,9 +24,13 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>

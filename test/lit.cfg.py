@@ -54,6 +54,11 @@ config.substitutions.append(
     ("%mutant", "%s %s/mutant check" % (config.python, os.path.join(config.optiml_source_dir, "utils")))
 )
 
+config.substitutions.append(("%plan", "optiml-opt --reread --kernels-only --print-plan"))
+config.substitutions.append(("%opt", "optiml-opt --reread --kernels-only"))
+config.substitutions.append(("%refused", "not optiml-opt"))
+config.substitutions.append(("%check=", "FileCheck %s --check-prefix="))
+
 if os.path.isdir(config.optiml_tools_dir):
     for tool in os.listdir(config.optiml_tools_dir):
         config.available_features.add(tool)
@@ -100,7 +105,8 @@ if python_succeeds(ASK_DRIVER):
 def can_mount():
     """Whether a test may have a small file system of its own."""
     try:
-        tried = subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True, timeout=60)
+        command = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]
+        tried = subprocess.run(command, capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return tried.returncode == 0

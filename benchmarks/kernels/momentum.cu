@@ -1,5 +1,5 @@
-// momentum: trains the biases of a layer of tanh units by gradient descent with momentum, a kernel for each formula: the
-// units' outputs, the gradient at their inputs, its mean over the batch for each bias, the velocity, and the update.
+// momentum: trains the biases of a layer of tanh units by gradient descent with momentum, a kernel for each formula:
+// the units' outputs, the gradient at their inputs, its mean over the batch for each bias, the velocity and the update.
 //
 //   momentum [batch units steps]      default 4096 2048 4
 #include <algorithm>
@@ -65,7 +65,8 @@ int main(int argc, char **argv) {
   int units = argc > 2 ? atoi(argv[2]) : 2048;
   int steps = argc > 3 ? atoi(argv[3]) : 4;
   if (argc > 4 || batch < 1 || units < 1 || (long long)batch * units > 1000000000 || steps < 1 || steps > 1000) {
-    fprintf(stderr, "usage: %s [batch units steps]   each at least 1, batch * units at most 1e9, 1000 steps at most\n", argv[0]);
+    fprintf(stderr, "usage: %s [batch units steps]   each at least 1, batch * units at most 1e9, 1000 steps at most\n",
+            argv[0]);
     return EXIT_FAILURE;
   }
   const float rate = 0.5f, momentum = 0.75f;
@@ -112,8 +113,8 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaFree(dBiasGradient));
   CUDA_CHECK(cudaFree(dVelocity));
 
-  // All units, or of many the first, the last and others anywhere, 2e7 activations together. A mean of numbers below 2 is
-  // off by some roundings of its sum; the steps add up what their gradients are off. NaN fails.
+  // All units, or of many the first, the last and others anywhere, 2e7 activations together. A mean of numbers below 2
+  // is off by some roundings of its sum; the steps add up what their gradients are off. NaN fails.
   const int checked = (int)std::min<long long>(units, std::max<long long>(16, 20000000LL / ((long long)batch * steps)));
   const double bound = 2e-7 * (4 + std::sqrt((double)batch)) * steps;
   int wrong = 0;

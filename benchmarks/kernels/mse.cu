@@ -66,8 +66,8 @@ int main(int argc, char **argv) {
     double difference = (double)prediction[i] - target[i];
     sum += difference * difference;
   }
-  // All terms are positive, and the bound is far above the rounding of one long sum on the GPU (1.4e-11 at 2^26, too: it
-  // is biased) and far below the share of one element (1 / n).
+  // All terms are positive, and the bound is far above the rounding of one long sum on the GPU (1.4e-11 at 2^26, too:
+  // it is biased) and far below the share of one element (1 / n).
   double want = (double)(sum / n);
   bool good = fabs(got - want) <= (1e-11 + n * 1e-18) * want; // false for NaN
   if (!good)

@@ -1,5 +1,5 @@
-// softmaxloss: the last layer of a classifier as it is first written, a kernel for each formula: the softmax of every row of
-// logits (maximum, exponentials, sum, quotient), the cross-entropy of the row's target class, and the gradient.
+// softmaxloss: the last layer of a classifier as it is first written, a kernel for each formula: the softmax of every
+// row of logits (maximum, exponentials, sum, quotient), the cross-entropy of the row's target class, and the gradient.
 //
 //   softmaxloss [rows classes]      default 8192 1024
 #include <algorithm>
@@ -124,8 +124,8 @@ int main(int argc, char **argv) {
   CUDA_CHECK(cudaFree(dGradient));
   CUDA_CHECK(cudaFree(dTargets));
 
-  // All rows, or of many the first, the last and others anywhere, 3e7 logits together. A float sum of n terms is off by some
-  // roundings; the loss, a difference of numbers up to about 20, by some more. NaN fails.
+  // All rows, or of many the first, the last and others anywhere, 3e7 logits together. A float sum of n terms is off by
+  // some roundings; the loss, a difference of numbers up to about 20, by some more. NaN fails.
   const int checked = std::min(rows, std::max(1000, 30000000 / classes));
   const double relative = 1e-6 * (4 + std::sqrt((double)classes));
   int wrong = 0;

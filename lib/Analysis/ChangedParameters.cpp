@@ -13,7 +13,7 @@ static ExprRef newValue(const Stmt &s, const std::string &name, const Type &type
   if (s.kind != StmtKind::Expr || !s.expr || s.expr->args.empty())
     return nullptr;
   const Expr &e = *s.expr;
-  if (e.args[0]->kind != ExprKind::Var || e.args[0]->text != name)
+  if (!isVar(e.args[0], name))
     return nullptr;
   if (e.kind == ExprKind::IncDec)
     return binary(e.text.find('+') != std::string::npos ? "+" : "-", var(name, type), intLit(1), type);
@@ -27,35 +27,21 @@ static ExprRef newValue(const Stmt &s, const std::string &name, const Type &type
   return op.empty() ? e.args[1] : binary(op.str(), var(name, type), e.args[1], type);
 }
 
-static bool changes(Stmt &s, const std::string &name) {
-  bool found = false;
-  walkExprs(s, [&](const ExprRef &e) {
-    bool does =
-        e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
-    found |= does && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
-  });
-  return found;
-}
-
 static void follow(std::vector<StmtRef> &body, const Param &param, std::set<std::string> &taken) {
   std::string name = param.name;
-  Type type = param.type;
-  type.isConst = false;
+  Type type = param.type.withConst(false);
   for (size_t i = 0; i < body.size(); ++i) {
     ExprRef value = newValue(*body[i], name, type);
     bool later = false; // in a loop, or under a condition
     for (size_t j = i; j < body.size(); ++j)
-      later |= changes(*body[j], name) && !newValue(*body[j], name, type);
+      later |= countChanges(*body[j]).count(name) && !newValue(*body[j], name, type);
     if (!value || later)
       continue;
     std::string next = freshName(taken, param.name);
-    StmtRef decl = declStmt(next, type, value);
-    decl->line = body[i]->line;
-    body[i] = decl;
+    body[i] = atLine(body[i]->line, declStmt(next, type, value));
     for (size_t j = i + 1; j < body.size(); ++j)
-      rewriteExprs(*body[j], [&](const ExprRef &e) -> ExprRef {
-        return e->kind == ExprKind::Var && e->text == name ? var(next, e->type) : nullptr;
-      });
+      rewriteExprs(*body[j],
+                   [&](const ExprRef &e) -> ExprRef { return isVar(e, name) ? var(next, e->type) : nullptr; });
     name = next;
   }
 }

@@ -6,8 +6,8 @@
 
 namespace optiml {
 
-/// A parameter that statements of the kernel's own list change, and none in loops or under conditions after them, gets a
-/// variable of its own from there on. `taken`: names that no variable may get.
+/// A parameter that statements of the kernel's own list change, and none in loops or under conditions after them, gets
+/// a variable of its own from there on. `taken`: names that no variable may get.
 void followParameters(Kernel &kernel, std::set<std::string> &taken);
 
 } // namespace optiml

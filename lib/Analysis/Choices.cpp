@@ -1,8 +1,8 @@
 //===- Choices.cpp - values chosen by conditions --------------------------===//
 //
 // Indices that are clamped, mirrored or wrapped step by step. As one expression the variable has one value, which index
-// arithmetic can follow. Only integer arithmetic on variables takes part: it has no effects and costs next to nothing, so that
-// it may be evaluated where it was not before; quotients, which may fault, stay under their conditions.
+// arithmetic can follow. Only integer arithmetic on variables takes part: it has no effects and costs next to nothing,
+// so that it may be evaluated where it was not before; quotients, which may fault, stay under their conditions.
 //
 //===----------------------------------------------------------------------===//
 #include "Choices.h"
@@ -26,36 +26,35 @@ static bool isIndexArithmetic(const ExprRef &e) {
     bool number = n->type.isInt() || n->type.cls == Type::Class::Bool;
     bool member = n->kind == ExprKind::Member && !n->args[0]->type.isPointer();
     bool extreme = n->kind == ExprKind::Call && n->isLibrary && (n->text == "min" || n->text == "max");
-    bool kind = n->kind == ExprKind::Var || n->kind == ExprKind::IntLit || n->kind == ExprKind::Builtin || n->kind == ExprKind::Binary ||
-                n->kind == ExprKind::Unary || n->kind == ExprKind::Cast || n->kind == ExprKind::Cond || member || extreme;
-    good &= kind && n->pure && (number || n->type.cls == Type::Class::Record) && !(n->kind == ExprKind::Unary && (n->text == "&" || n->text == "*"));
+    bool kind = n->kind == ExprKind::Var || n->kind == ExprKind::IntLit || n->kind == ExprKind::Builtin ||
+                n->kind == ExprKind::Binary || n->kind == ExprKind::Unary || n->kind == ExprKind::Cast ||
+                n->kind == ExprKind::Cond || member || extreme;
+    good &= kind && n->pure && (number || n->type.cls == Type::Class::Record) &&
+            !(n->kind == ExprKind::Unary && (n->text == "&" || n->text == "*"));
   });
   return good && e->type.cls != Type::Class::Record;
 }
 
 static bool mayFault(const ExprRef &e) {
-  bool divides = false;
-  walk(e, [&](const ExprRef &n) { divides |= n->kind == ExprKind::Binary && (n->text == "/" || n->text == "%"); });
-  return divides;
+  return anyNode(e,
+                 [&](const ExprRef &n) { return n->kind == ExprKind::Binary && (n->text == "/" || n->text == "%"); });
 }
-
-static bool sameType(const Type &a, const Type &b) { return a.cls == b.cls && a.bytes == b.bytes && a.isSigned == b.isSigned; }
 
 /// "condition ? value : current" as min or max of them; null for anything else.
 static ExprRef extreme(const ExprRef &condition, const ExprRef &value, const ExprRef &current) {
-  if (condition->kind != ExprKind::Binary || !sameType(value->type, current->type) || mayFault(value))
+  if (condition->kind != ExprKind::Binary || !value->type.sameNumber(current->type) || mayFault(value))
     return nullptr;
   std::string op = condition->text;
   bool mirrored = !equal(condition->args[0], current);
   const ExprRef &bound = condition->args[mirrored ? 0 : 1];
-  if (!equal(condition->args[mirrored ? 1 : 0], current) || (op[0] != '<' && op[0] != '>') || op.size() > 2 || op == "<<" || op == ">>" ||
-      !sameType(bound->type, current->type))
+  if (!equal(condition->args[mirrored ? 1 : 0], current) || (op[0] != '<' && op[0] != '>') || op.size() > 2 ||
+      op == "<<" || op == ">>" || !bound->type.sameNumber(current->type))
     return nullptr;
   bool less = (op[0] == '<') != mirrored;
   // i >= n: n - 1 is i > n - 1
   auto constant = constantValue(bound), chosen = constantValue(value);
   auto isNext = [&](const ExprRef &low, const ExprRef &high) {
-    return low->kind == ExprKind::Binary && low->text == "-" && equal(low->args[0], high) && constantValue(low->args[1]) == std::optional<int64_t>(1);
+    return isBinary(low, "-") && equal(low->args[0], high) && constantValue(low->args[1]) == 1;
   };
   bool same = equal(value, bound) || (constant && chosen && *constant == *chosen);
   bool beside = !less && op.size() == 2 && (isNext(value, bound) || (constant && chosen && *chosen == *constant - 1));
@@ -69,7 +68,8 @@ class ChoiceFolder {
 public:
   explicit ChoiceFolder(const std::string &variable, const Type &type) : variable(variable), type(type) {}
 
-  /// The variable's value after `list` from `at` on, where it is `current` before (null: it has none); null when that cannot be said.
+  /// The variable's value after `list` from `at` on, where it is `current` before (null: it has none); null when that
+  /// cannot be said.
   ExprRef valueAfter(const std::vector<StmtRef> &list, size_t at, const ExprRef &current) {
     if (at == list.size())
       return current;
@@ -110,14 +110,14 @@ private:
     return current ? substitute(e, {{variable, current}}) : e;
   }
   ExprRef assigned(const Expr &e, const ExprRef &current) const {
-    if (e.kind != ExprKind::Assign || e.args[0]->kind != ExprKind::Var || e.args[0]->text != variable)
+    if (e.kind != ExprKind::Assign || !isVar(e.args[0], variable))
       return nullptr;
     ExprRef value = now(e.args[1], current);
     if (value && e.text == "=")
-      return sameType(value->type, type) ? value : castTo(type, value);
+      return value->type.sameNumber(type) ? value : castTo(type, value);
     if (!value || !current)
       return nullptr;
-    bool sum = (e.text == "+=" || e.text == "-=") && sameType(value->type, type);
+    bool sum = (e.text == "+=" || e.text == "-=") && value->type.sameNumber(type);
     return sum ? binary(e.text.substr(0, 1), current, value, type) : nullptr;
   }
 
@@ -129,7 +129,7 @@ private:
 
 static bool assignsOnly(const Stmt &s, const std::string &name) {
   if (s.kind == StmtKind::Expr)
-    return s.expr->kind == ExprKind::Assign && s.expr->args[0]->kind == ExprKind::Var && s.expr->args[0]->text == name;
+    return s.expr->kind == ExprKind::Assign && isVar(s.expr->args[0], name);
   return s.kind == StmtKind::If && llvm::all_of(s.body, [&](const StmtRef &branch) {
            return llvm::all_of(branch->body, [&](const StmtRef &t) { return assignsOnly(*t, name); });
          });
@@ -139,10 +139,9 @@ static bool assignsOnly(const Stmt &s, const std::string &name) {
 static std::map<std::string, unsigned> changesIn(const std::vector<StmtRef> &list) {
   std::map<std::string, unsigned> result;
   for (const StmtRef &s : list) {
+    for (const auto &[name, count] : countChanges(*s))
+      result[name] += count;
     walkExprs(*s, [&](const ExprRef &e) {
-      bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
-      if (changes && e->args[0]->kind == ExprKind::Var)
-        ++result[e->args[0]->text];
       for (const std::string &name : e->names)
         ++result[name];
     });
@@ -155,11 +154,13 @@ static std::map<std::string, unsigned> changesIn(const std::vector<StmtRef> &lis
 }
 
 /// `changes`: of all statements that see the variables.
-static void foldList(std::vector<StmtRef> &list, std::map<std::string, unsigned> &changes, const std::set<std::string> *wanted) {
+static void foldList(std::vector<StmtRef> &list, std::map<std::string, unsigned> &changes,
+                     const std::set<std::string> *wanted) {
   for (size_t i = 0; i < list.size(); ++i) {
     Stmt &d = *list[i];
-    bool candidate = d.kind == StmtKind::Decl && d.dims.empty() && !d.isShared && d.type.cls == Type::Class::Int && d.type.bytes >= 4 &&
-                     !d.type.isVolatile && (!wanted || wanted->count(d.text)) && (!d.expr || isIndexArithmetic(d.expr));
+    bool candidate = d.kind == StmtKind::Decl && d.dims.empty() && !d.isShared && d.type.cls == Type::Class::Int &&
+                     d.type.bytes >= 4 && !d.type.isVolatile && (!wanted || wanted->count(d.text)) &&
+                     (!d.expr || isIndexArithmetic(d.expr));
     size_t end = i + 1;
     while (candidate && end < list.size() && assignsOnly(*list[end], d.text))
       ++end;
@@ -169,7 +170,7 @@ static void foldList(std::vector<StmtRef> &list, std::map<std::string, unsigned>
     if (changesIn(run)[d.text] != changes[d.text])
       continue;
     ChoiceFolder folder(d.text, d.type);
-    ExprRef first = d.expr && !sameType(d.expr->type, d.type) ? castTo(d.type, d.expr) : d.expr;
+    ExprRef first = d.expr && !d.expr->type.sameNumber(d.type) ? castTo(d.type, d.expr) : d.expr;
     ExprRef value = folder.valueAfter(run, 0, first);
     if (!value || !folder.hasChoice || mentions(value, d.text) || nodes(value) > mostNodes)
       continue;

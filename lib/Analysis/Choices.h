@@ -10,7 +10,8 @@ namespace optiml {
 /// otherwise a conditional expression, for locals that indices are made of.
 void foldChoices(Kernel &kernel);
 
-/// The same for the statements of a function that are put in place of a call. False when more than declarations is left.
+/// The same for the statements of a function that are put in place of a call. False when more than declarations is
+/// left.
 bool foldChoices(std::vector<StmtRef> &list);
 
 } // namespace optiml

@@ -7,17 +7,16 @@ using namespace optiml;
 
 /// The statement's variable is a pointer that holds the array's address, as one to its own elements, and never another.
 static bool isView(const Stmt &s, const std::string &array) {
-  if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.type.pointee || s.type.isVolatile || s.type.pointee->isVolatile ||
-      s.type.pointee->isConst || !s.dims.empty() || !s.expr)
+  if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.type.pointee || s.type.isVolatile ||
+      s.type.pointee->isVolatile || s.type.pointee->isConst || !s.dims.empty() || !s.expr)
     return false;
-  const Expr *from = s.expr.get();
+  ExprRef from = s.expr;
   while (from->kind == ExprKind::Cast)
-    from = from->args[0].get();
-  if (from->kind == ExprKind::Unary && from->text == "&" && from->args[0]->kind == ExprKind::Subscript &&
-      constantValue(from->args[0]->args[1]) == 0)
-    from = from->args[0]->args[0].get(); // &raw[0]
+    from = from->args[0];
+  if (isUnary(from, "&") && from->args[0]->kind == ExprKind::Subscript && constantValue(from->args[0]->args[1]) == 0)
+    from = from->args[0]->args[0]; // &raw[0]
   const Type &element = *s.type.pointee;
-  return from->kind == ExprKind::Var && from->text == array && (element.isInt() || element.isFloat());
+  return isVar(from, array) && (element.isInt() || element.isFloat());
 }
 
 void optiml::typeDynamicShared(Kernel &kernel) {
@@ -41,18 +40,14 @@ void optiml::typeDynamicShared(Kernel &kernel) {
         list = &s;
       }
   });
-  walkExprs(*kernel.body, [&](const ExprRef &e) {
-    uses += (e->kind == ExprKind::Var && e->text == array.text) + 2 * unsigned(e->names.count(array.text));
-  });
+  walkExprs(*kernel.body,
+            [&](const ExprRef &e) { uses += isVar(e, array.text) + 2 * unsigned(e->names.count(array.text)); });
   if (!view || uses != 1)
     return;
-  bool changes = false; // the pointer itself, or somebody learns its address
-  walkExprs(*kernel.body, [&](const ExprRef &e) {
-    bool target = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
-    changes |= target && e->args[0]->kind == ExprKind::Var && e->args[0]->text == view->text;
-    changes |= e->names.count(view->text) != 0;
-  });
-  if (changes)
+  // Nothing changes the pointer itself, and nobody learns its address.
+  if (anyExpr(*kernel.body, [&](const ExprRef &e) {
+        return (mayChange(e) && isVar(e->args[0], view->text)) || e->names.count(view->text) != 0;
+      }))
     return;
   // In one file, dynamic shared memory under one name is of one type in all kernels, of all instances too.
   std::string type = view->type.pointee->text;

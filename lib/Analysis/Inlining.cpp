@@ -9,9 +9,7 @@
 using namespace optiml;
 namespace cl = clang;
 
-//===----------------------------------------------------------------------===//
 // The declaration
-//===----------------------------------------------------------------------===//
 
 namespace {
 /// Looks for what a method does with its object but read members of it and call methods that do no more.
@@ -35,7 +33,8 @@ public:
     auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(call->getDirectCallee());
     if (!method || !readsOwn(method, call->getArg(0)))
       return RecursiveASTVisitor::TraverseCXXOperatorCallExpr(call);
-    return llvm::all_of(llvm::drop_begin(call->arguments()), [&](cl::Expr *argument) { return TraverseStmt(argument); });
+    return llvm::all_of(llvm::drop_begin(call->arguments()),
+                        [&](cl::Expr *argument) { return TraverseStmt(argument); });
   }
   bool VisitCXXThisExpr(cl::CXXThisExpr *) {
     found = true;
@@ -57,20 +56,23 @@ private:
   unsigned depth;
   bool readsOwn(const cl::CXXMethodDecl *method, cl::Expr *object) {
     std::vector<cl::Expr *> indices;
-    bool own = llvm::isa<cl::CXXThisExpr>(object->IgnoreParenImpCasts()) || (isOwnPlace(object, indices) && indices.empty());
+    bool own =
+        llvm::isa<cl::CXXThisExpr>(object->IgnoreParenImpCasts()) || (isOwnPlace(object, indices) && indices.empty());
     return own && method && method->isInstance() && onlyReads(method, depth);
   }
   /// this->a.b[i]: in the object itself.
   static bool isOwnPlace(cl::Expr *e, std::vector<cl::Expr *> &indices) {
     for (;;) {
       e = e->IgnoreParenImpCasts();
-      if (auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(e); element && element->getBase()->IgnoreParenImpCasts()->getType()->isArrayType()) {
+      if (auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(e);
+          element && element->getBase()->IgnoreParenImpCasts()->getType()->isArrayType()) {
         indices.push_back(element->getIdx());
         e = element->getBase();
         continue;
       }
       auto *member = llvm::dyn_cast<cl::MemberExpr>(e);
-      if (!member || !llvm::isa<cl::FieldDecl>(member->getMemberDecl()) || member->getMemberDecl()->getType()->isReferenceType())
+      if (!member || !llvm::isa<cl::FieldDecl>(member->getMemberDecl()) ||
+          member->getMemberDecl()->getType()->isReferenceType())
         return false;
       if (llvm::isa<cl::CXXThisExpr>(member->getBase()->IgnoreParenImpCasts()))
         return true;
@@ -94,7 +96,8 @@ public:
     cl::QualType type = v->getType();
     if (v->isStaticLocal() || v->hasAttr<cl::CUDASharedAttr>())
       refuse("it has variables of its own that live on");
-    if (type.isVolatileQualified() || (!type->getPointeeType().isNull() && type->getPointeeType().isVolatileQualified()))
+    if (type.isVolatileQualified() ||
+        (!type->getPointeeType().isNull() && type->getPointeeType().isVolatileQualified()))
       refuse("it accesses volatile memory");
     if (type->isReferenceType() && !type->getPointeeType().isConstQualified() && v->getInit())
       modify(v->getInit());
@@ -196,23 +199,15 @@ CalleeFacts optiml::examineStatement(const cl::Stmt *statement) {
   return examination.facts;
 }
 
-//===----------------------------------------------------------------------===//
 // The tree
-//===----------------------------------------------------------------------===//
-
-static bool returns(Stmt &s) {
-  bool found = false;
-  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Return; });
-  return found;
-}
 
 /// Control never falls out of the end of the list.
 static bool leaves(const std::vector<StmtRef> &list) {
   if (list.empty())
     return false;
   const Stmt &last = *list.back();
-  return last.kind == StmtKind::Return ||
-         (last.kind == StmtKind::If && last.body.size() == 2 && leaves(last.body[0]->body) && leaves(last.body[1]->body));
+  return last.kind == StmtKind::Return || (last.kind == StmtKind::If && last.body.size() == 2 &&
+                                           leaves(last.body[0]->body) && leaves(last.body[1]->body));
 }
 
 bool optiml::structureReturns(std::vector<StmtRef> &list, const ExprRef &target) {
@@ -224,11 +219,10 @@ bool optiml::structureReturns(std::vector<StmtRef> &list, const ExprRef &target)
         return true;
       if (!s->expr || s->expr->kind == ExprKind::InitList)
         return false;
-      list.push_back(exprStmt(assign("=", target, s->expr)));
-      list.back()->line = s->line;
+      list.push_back(atLine(s->line, exprStmt(assign("=", target, s->expr))));
       return true;
     }
-    if (!returns(*s))
+    if (!holdsKind(*s, {StmtKind::Return}))
       continue;
     if (s->kind != StmtKind::If)
       return false;
@@ -263,19 +257,11 @@ bool optiml::structureReturns(std::vector<StmtRef> &list, const ExprRef &target)
   return true;
 }
 
-bool optiml::hasEffects(const ExprRef &e) {
-  bool effects = false;
-  walk(e, [&](const ExprRef &n) { effects |= !n->pure || n->kind == ExprKind::Assign || n->kind == ExprKind::IncDec; });
-  return effects;
-}
-
 bool optiml::letsThreadsMeet(const std::vector<StmtRef> &list) {
-  bool found = false;
-  for (const StmtRef &s : list) {
-    walk(*s, [&](Stmt &t) { found |= t.kind == StmtKind::Barrier || t.kind == StmtKind::Opaque; });
-    walkExprs(*s, [&](const ExprRef &e) { found |= !e->pure && !e->isAtomic; });
-  }
-  return found;
+  return llvm::any_of(list, [](const StmtRef &s) {
+    return holdsKind(*s, {StmtKind::Barrier, StmtKind::Opaque}) ||
+           anyExpr(*s, [](const ExprRef &e) { return !e->pure && !e->isAtomic; });
+  });
 }
 
 bool optiml::writesOutside(const std::vector<StmtRef> &list, const std::set<std::string> &own) {
@@ -290,58 +276,47 @@ bool optiml::writesOutside(const std::vector<StmtRef> &list, const std::set<std:
   for (const StmtRef &s : list)
     walkExprs(*s, [&](const ExprRef &e) {
       outside |= !e->pure;
-      if (e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec)
+      if (!isChange(e))
         return;
       const Expr *place = e->args[0].get();
       bool element = false;
-      while (place->kind == ExprKind::Subscript || (place->kind == ExprKind::Member && !place->args[0]->type.isPointer())) {
+      while (place->kind == ExprKind::Subscript ||
+             (place->kind == ExprKind::Member && !place->args[0]->type.isPointer())) {
         element |= place->kind == ExprKind::Subscript;
         place = place->args[0].get();
       }
-      outside |= place->kind != ExprKind::Var || !(arrays.count(place->text) || (!element && scalars.count(place->text)));
+      outside |=
+          place->kind != ExprKind::Var || !(arrays.count(place->text) || (!element && scalars.count(place->text)));
     });
   return outside;
 }
 
+/// A node that is no opaque text, nor a call that might do anything.
+static bool isWhole(const ExprRef &e) {
+  return e->kind != ExprKind::Opaque && (e->kind != ExprKind::Call || e->pure || e->isAtomic);
+}
+
 bool optiml::wholeTree(const ExprRef &e) {
-  bool whole = true;
-  walk(e, [&](const ExprRef &n) {
-    whole &= n->kind != ExprKind::Opaque && (n->kind != ExprKind::Call || n->pure || n->isAtomic);
-  });
-  return whole;
+  return !anyNode(e, [](const ExprRef &n) { return !isWhole(n); });
 }
 
 bool optiml::wholeTree(const std::vector<StmtRef> &list) {
-  bool whole = true;
-  for (const StmtRef &s : list)
-    walk(*s, [&](Stmt &t) {
-      whole &= t.kind != StmtKind::Opaque;
-      ownExprs(t, [&](ExprRef &e) { whole &= wholeTree(e); });
-    });
-  return whole;
+  return llvm::none_of(list, [](const StmtRef &s) {
+    return holdsKind(*s, {StmtKind::Opaque}) || anyExpr(*s, [](const ExprRef &e) { return !isWhole(e); });
+  });
 }
 
 bool optiml::isPlace(const ExprRef &e) {
   switch (e->kind) {
-  case ExprKind::Var:
-    return true;
-  case ExprKind::Member:
-    return e->args[0]->type.isPointer() ? !hasEffects(e->args[0]) : isPlace(e->args[0]);
-  case ExprKind::Subscript:
-    return !hasEffects(e);
-  default:
-    return false;
+  case ExprKind::Var: return true;
+  case ExprKind::Member: return e->args[0]->type.isPointer() ? !hasEffects(e->args[0]) : isPlace(e->args[0]);
+  case ExprKind::Subscript: return !hasEffects(e);
+  default: return false;
   }
 }
 
 bool optiml::placeLoads(const ExprRef &place) {
-  bool loads = false;
-  for (const ExprRef &arg : place->args)
-    walk(arg, [&](const ExprRef &n) {
-      bool through = n->kind == ExprKind::Subscript || (n->kind == ExprKind::Member && n->args[0]->type.isPointer());
-      loads |= through;
-    });
-  return loads;
+  return llvm::any_of(place->args, [](const ExprRef &arg) { return anyNode(arg, isLoad); });
 }
 
 std::string optiml::placeRoot(const ExprRef &place) {
@@ -352,10 +327,9 @@ std::string optiml::placeRoot(const ExprRef &place) {
 }
 
 std::pair<ExprRef, ExprRef> optiml::splitPointer(const ExprRef &e) {
-  if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Subscript &&
-      e->args[0]->args[0]->kind == ExprKind::Var)
+  if (isUnary(e, "&") && e->args[0]->kind == ExprKind::Subscript && e->args[0]->args[0]->kind == ExprKind::Var)
     return {e->args[0]->args[0], e->args[0]->args[1]};
-  if (e->kind != ExprKind::Binary || e->text != "+" || !e->type.isPointer())
+  if (!isBinary(e, "+") || !e->type.isPointer())
     return {e, nullptr};
   bool left = e->args[0]->type.isPointer();
   auto [base, offset] = splitPointer(e->args[left ? 0 : 1]);
@@ -375,7 +349,7 @@ ExprRef optiml::joinOffsets(const ExprRef &offset, const ExprRef &index) {
 }
 
 ExprRef optiml::pointedTo(const ExprRef &pointer) {
-  if (pointer->kind == ExprKind::Unary && pointer->text == "&")
+  if (isUnary(pointer, "&"))
     return pointer->args[0];
   auto [base, offset] = splitPointer(pointer);
   return offset && base->type.pointee ? subscript(base, offset, *base->type.pointee) : pointer;

@@ -1,7 +1,7 @@
 //===- Inlining.h - reading functions in place of their calls ---*- C++ -*-===//
 //
-// The reader puts the body of a helper where it is called when that shows what the helper does to memory. This is what it
-// asks of the helper's declaration, and what it does to its tree; Read.cpp binds the arguments.
+// The reader puts the body of a helper where it is called when that shows what the helper does to memory. This is what
+// it asks of the helper's declaration, and what it does to its tree; Read.cpp binds the arguments.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_ANALYSIS_INLINING_H
@@ -21,13 +21,14 @@ namespace optiml {
 struct CalleeFacts {
   std::string refusal; ///< why its body must stay where it is; empty: it may be read elsewhere
   std::map<const clang::VarDecl *, unsigned> uses;
-  std::set<const clang::VarDecl *> modified; ///< they or members of them; elements of arrays too, what is pointed to not
+  std::set<const clang::VarDecl *>
+      modified; ///< they or members of them; elements of arrays too, what is pointed to not
 };
 CalleeFacts examineCallee(const clang::FunctionDecl *definition);
 CalleeFacts examineStatement(const clang::Stmt *statement);
 
-/// Turns "return v;" into "target = v;" (or nothing, for a null target), and what follows a return that is taken under a
-/// condition into the other branch. False when it cannot: a return in a loop, or both branches go on.
+/// Turns "return v;" into "target = v;" (or nothing, for a null target), and what follows a return that is taken under
+/// a condition into the other branch. False when it cannot: a return in a loop, or both branches go on.
 bool structureReturns(std::vector<StmtRef> &list, const ExprRef &target);
 
 /// Holds barriers, or calls and text whose effects are not known; atomic operations are.
@@ -35,8 +36,6 @@ bool letsThreadsMeet(const std::vector<StmtRef> &list);
 
 /// Writes something that is neither declared among the statements nor one of `own`, or lets threads meet.
 bool writesOutside(const std::vector<StmtRef> &list, const std::set<std::string> &own = {});
-/// Assigns, counts, or calls what is not pure.
-bool hasEffects(const ExprRef &e);
 /// There is neither opaque text nor a call that might do anything (atomics do what is known).
 bool wholeTree(const ExprRef &e);
 bool wholeTree(const std::vector<StmtRef> &list);

@@ -131,12 +131,16 @@ private:
 };
 } // namespace
 
-/// The set `body` in isl's language over `paramList`, as conjunctions that say no more than what `contextText` leaves open.
-static Projection project(const std::string &paramList, const std::string &dimList, const std::string &body, const std::string &contextText,
-                          const std::vector<std::string> &dimensions, const std::vector<std::string> &params, unsigned most) {
+/// The set `body` in isl's language over `paramList`, as conjunctions that say no more than what `contextText` leaves
+/// open.
+static Projection project(const std::string &paramList, const std::string &dimList, const std::string &body,
+                          const std::string &contextText, const std::vector<std::string> &dimensions,
+                          const std::vector<std::string> &params, unsigned most) {
   ContextPtr ctx = makeContext();
   SetPtr set(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { " + body + " }").c_str()), isl_set_free);
-  SetPtr known(isl_set_read_from_str(ctx.get(), ("[" + paramList + "] -> { [" + dimList + "] : 0 = 0" + contextText + " }").c_str()), isl_set_free);
+  SetPtr known(isl_set_read_from_str(
+                   ctx.get(), ("[" + paramList + "] -> { [" + dimList + "] : 0 = 0" + contextText + " }").c_str()),
+               isl_set_free);
   if (!set || !known)
     return std::nullopt;
   set.reset(isl_set_coalesce(isl_set_remove_redundancies(isl_set_coalesce(set.release()))));
@@ -203,10 +207,12 @@ std::optional<std::vector<std::vector<Poly>>> optiml::projectSets(const std::vec
   for (size_t i = 0; i < names.params.size(); ++i)
     paramList += (i ? ", p" : "p") + std::to_string(i);
 
-  std::string question = std::to_string(most) + "|" + llvm::join(names.params, ",") + "|" + llvm::join(dimensions, ",") + "|" + body + "|" + contextText;
+  std::string question = std::to_string(most) + "|" + llvm::join(names.params, ",") + "|" +
+                         llvm::join(dimensions, ",") + "|" + body + "|" + contextText;
   if (const Projection *known = Projections::get().find(question))
     return *known;
-  return Projections::get().add(question, project(paramList, dimList, body, contextText, dimensions, names.params, most));
+  return Projections::get().add(question,
+                                project(paramList, dimList, body, contextText, dimensions, names.params, most));
 }
 
 bool optiml::isEmptySet(const std::vector<Poly> &facts) {
@@ -229,6 +235,7 @@ bool optiml::isEmptySet(const std::vector<Poly> &facts) {
     text += " >= 0";
   }
   ContextPtr ctx = makeContext();
-  SetPtr set(isl_set_read_from_str(ctx.get(), ("{ [" + list + "] : " + (text.empty() ? "0 = 0" : text) + " }").c_str()), isl_set_free);
+  SetPtr set(isl_set_read_from_str(ctx.get(), ("{ [" + list + "] : " + (text.empty() ? "0 = 0" : text) + " }").c_str()),
+             isl_set_free);
   return set && isl_set_is_empty(set.get()) == isl_bool_true;
 }

@@ -4,8 +4,6 @@
 
 using namespace optiml;
 
-static bool isLoop(const Stmt &s) { return s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do; }
-
 /// A return, or a `continue` of the loop around.
 static bool jumps(const Stmt &s, StmtKind kind) {
   if (s.kind == kind)

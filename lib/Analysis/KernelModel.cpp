@@ -10,9 +10,7 @@ KernelModel::KernelModel(const Kernel &kernel, std::array<int64_t, 3> block) : t
   collectVariance();
 }
 
-//===----------------------------------------------------------------------===//
 // Declarations
-//===----------------------------------------------------------------------===//
 
 void KernelModel::collectDeclarations() {
   for (const Param &p : theKernel.params)
@@ -31,7 +29,7 @@ void KernelModel::collectDeclarations() {
         ++assignments[name];
   });
   walkExprs(*theKernel.body, [&](const ExprRef &e) {
-    bool writes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec;
+    bool writes = isChange(e);
     if (writes) {
       const Expr *target = e->args[0].get();
       while (target->kind == ExprKind::Member && !target->args[0]->type.isPointer())
@@ -44,11 +42,10 @@ void KernelModel::collectDeclarations() {
     }
     if (e->kind == ExprKind::Call && e->isAtomic && !unknownEffects && !e->args.empty()) {
       const ExprRef &place = e->args[0];
-      if (place->kind == ExprKind::Unary && place->text == "&" && place->args[0]->kind == ExprKind::Var &&
-          !decls.count(place->args[0]->text))
+      if (isUnary(place, "&") && place->args[0]->kind == ExprKind::Var && !decls.count(place->args[0]->text))
         unknownEffects = std::max(1u, e->line);
     }
-    if (e->kind == ExprKind::Unary && e->text == "&" && e->args[0]->kind == ExprKind::Var)
+    if (isUnary(e, "&") && e->args[0]->kind == ExprKind::Var)
       addressTaken.insert(e->args[0]->text);
     if ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure) {
       if (!unknownEffects && !(e->kind == ExprKind::Call && e->isAtomic))
@@ -102,9 +99,7 @@ const Stmt *KernelModel::singleAssignment(const std::string &name) const {
   return d;
 }
 
-//===----------------------------------------------------------------------===//
 // Normal form
-//===----------------------------------------------------------------------===//
 
 /// blockIdx.a * blockDim.a + threadIdx.a, whatever it is multiplied by, is the global index.
 static Poly joinGlobalIndex(Poly p, const std::array<int64_t, 3> &block) {
@@ -134,17 +129,17 @@ Poly KernelModel::poly(const ExprRef &e) const {
   case ExprKind::Builtin: {
     const std::string &b = e->text;
     unsigned axis = unsigned(b.back() - 'x');
-    if (b.rfind("blockDim.", 0) == 0 && block[axis])
+    if (b.starts_with("blockDim.") && block[axis])
       return Poly(block[axis]);
-    if (b.rfind("threadIdx.", 0) == 0 && block[axis] == 1)
+    if (b.starts_with("threadIdx.") && block[axis] == 1)
       return Poly(0);
     return Poly::atom(b);
   }
   case ExprKind::Var:
-    if (const Stmt *d = singleAssignment(e->text); d && d->type.isInt() && d->type.cls != Type::Class::Bool && !loops.count(e->text)) {
+    if (const Stmt *d = singleAssignment(e->text);
+        d && d->type.isInt() && d->type.cls != Type::Class::Bool && !loops.count(e->text)) {
       // A load's value is known by the variable's name.
-      bool loads = false;
-      walk(d->expr, [&](const ExprRef &n) { loads |= n->kind == ExprKind::Subscript || !n->pure; });
+      bool loads = anyNode(d->expr, [&](const ExprRef &n) { return n->kind == ExprKind::Subscript || !n->pure; });
       if (!loads && d->type.bytes >= 4)
         return poly(d->expr);
     }
@@ -186,8 +181,7 @@ Poly KernelModel::poly(const ExprRef &e) const {
         return poly(e->args[0]) * Poly(int64_t(1) << *shift);
     return opaque();
   }
-  default:
-    return opaque();
+  default: return opaque();
   }
 }
 
@@ -202,9 +196,11 @@ bool KernelModel::neverNegative(const std::string &atom) const {
   const Param *p = param(base.str());
   auto isUnsigned = [](const Type &type) { return type.cls == Type::Class::Int && !type.isSigned; };
   return p && stable(Poly::atom(atom)) &&
-         (member.empty() ? isUnsigned(p->type) : std::any_of(p->fields.begin(), p->fields.end(), [&, name = member](const Param::Field &field) {
-           return field.name == name && isUnsigned(field.type);
-         }));
+         (member.empty()
+              ? isUnsigned(p->type)
+              : std::any_of(p->fields.begin(), p->fields.end(), [&, name = member](const Param::Field &field) {
+                  return field.name == name && isUnsigned(field.type);
+                }));
 }
 
 bool KernelModel::cannotWrap(const Poly &difference) const {
@@ -213,7 +209,9 @@ bool KernelModel::cannotWrap(const Poly &difference) const {
     auto known = monomial.size() == 1 ? theKernel.least.find(monomial[0]) : theKernel.least.end();
     if (monomial.empty() || (coefficient > 0 && known != theKernel.least.end()))
       least += monomial.empty() ? coefficient : coefficient * known->second;
-    else if (coefficient < 0 || !std::all_of(monomial.begin(), monomial.end(), [&](const std::string &atom) { return neverNegative(atom); }))
+    else if (coefficient < 0 ||
+             !std::all_of(
+                 monomial.begin(), monomial.end(), [&](const std::string &atom) { return neverNegative(atom); }))
       return false;
   }
   return least >= 0;
@@ -224,14 +222,21 @@ void KernelModel::resolveDifferences(Access &access) const {
   for (Poly &index : access.subscripts)
     for (const std::string &atom : index.atoms()) {
       ExprRef e = atomExpr(atom);
-      if (!e || e->kind != ExprKind::Binary || e->text != "-" || !e->type.isInt() || e->type.isSigned)
+      if (!e || !isBinary(e, "-") || !e->type.isInt() || e->type.isSigned)
         continue;
       if (known.empty())
         known = facts(access);
       Poly difference = poly(e->args[0]) - poly(e->args[1]);
-      if (stable(difference) && std::any_of(known.begin(), known.end(), [&](const Poly &fact) { return cannotWrap(difference - fact); }))
+      if (stable(difference) &&
+          std::any_of(known.begin(), known.end(), [&](const Poly &fact) { return cannotWrap(difference - fact); }))
         index = index.substitute(atom, difference);
     }
+}
+
+bool KernelModel::dependsOn(const Poly &p, const std::set<std::string> &names) const {
+  auto isOne = [&](const std::string &name) { return names.count(name) != 0; };
+  return llvm::any_of(p.atoms(),
+                      [&](const std::string &atom) { return isOne(atom) || llvm::any_of(atomNames(atom), isOne); });
 }
 
 ExprRef KernelModel::atomExpr(const std::string &atom) const {
@@ -255,7 +260,7 @@ std::set<std::string> KernelModel::atomNames(const std::string &atom) const {
 bool KernelModel::stable(const ExprRef &e) const {
   bool ok = true;
   walk(e, [&](const ExprRef &n) {
-    if (n->kind == ExprKind::Subscript || !n->pure || n->kind == ExprKind::Assign || n->kind == ExprKind::IncDec)
+    if (n->kind == ExprKind::Subscript || !n->pure || isChange(n))
       ok = false;
     if (n->kind == ExprKind::Var) {
       auto it = assignments.find(n->text);
@@ -283,18 +288,16 @@ bool KernelModel::stable(const Poly &p) const {
   return true;
 }
 
-//===----------------------------------------------------------------------===//
 // Variance
-//===----------------------------------------------------------------------===//
 
 static unsigned builtinVariance(const std::string &name, const std::array<int64_t, 3> &block) {
   unsigned axis = unsigned(name.back() - 'x');
   unsigned thread = block[axis] == 1 ? 0 : ThreadX << axis;
-  if (name.rfind("threadIdx.", 0) == 0)
+  if (name.starts_with("threadIdx."))
     return thread;
-  if (name.rfind("blockIdx.", 0) == 0)
+  if (name.starts_with("blockIdx."))
     return BlockX << axis;
-  if (name.rfind("globalIdx.", 0) == 0)
+  if (name.starts_with("globalIdx."))
     return thread | (BlockX << axis);
   return 0;
 }
@@ -303,9 +306,6 @@ unsigned KernelModel::variesName(const std::string &name) const {
   auto it = variance.find(name);
   return it == variance.end() ? 0 : it->second;
 }
-
-/// An array itself, where `isPointer` tells of arrays and pointers alike.
-static bool isArray(const Type &type) { return type.isPointer() && (llvm::StringRef(type.text).ends_with("]") || type.bytes > 8); }
 
 unsigned KernelModel::varies(const ExprRef &e) const {
   unsigned result = 0;
@@ -320,7 +320,7 @@ unsigned KernelModel::varies(const ExprRef &e) const {
       result |= AnyThread | AnyBlock;
     if (!n->pure)
       result |= AnyThread | AnyBlock | FromMemory;
-    if (n->kind == ExprKind::Subscript || (n->kind == ExprKind::Member && n->args[0]->type.isPointer())) {
+    if (isLoad(n)) {
       std::vector<ExprRef> subscripts;
       ExprRef root = resolve(n, subscripts);
       const Stmt *d = root->kind == ExprKind::Var ? declaration(root->text) : nullptr;
@@ -350,7 +350,7 @@ void KernelModel::collectVariance() {
   std::function<void(Stmt &, unsigned)> visit = [&](Stmt &s, unsigned control) {
     auto effects = [&](const ExprRef &e) {
       walk(e, [&](const ExprRef &n) {
-        if (n->kind == ExprKind::Assign || n->kind == ExprKind::IncDec) {
+        if (isChange(n)) {
           const Expr *target = n->args[0].get();
           unsigned mask = control | (n->kind == ExprKind::Assign ? varies(n->args[1]) : 0);
           while (target->kind == ExprKind::Subscript || target->kind == ExprKind::Member) {
@@ -404,286 +404,17 @@ void KernelModel::collectVariance() {
     walk(*theKernel.body, [&](Stmt &s) {
       if (s.kind != StmtKind::If || !s.expr)
         return;
-      bool leaves = false;
-      for (StmtRef &branch : s.body)
-        walk(*branch, [&](Stmt &t) { leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue; });
-      if (leaves)
+      if (llvm::any_of(s.body, [](const StmtRef &b) { return holdsKind(*b, {StmtKind::Break, StmtKind::Continue}); }))
         exits |= varies(s.expr);
     });
     visit(*theKernel.body, exits);
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Accesses
-//===----------------------------------------------------------------------===//
-
-ExprRef KernelModel::resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const {
-  ExprRef root = e;
-  // What the pointers in an array lead to is not the array.
-  while (root->kind == ExprKind::Subscript && (subscripts.empty() || !root->type.isPointer() || isArray(root->type))) {
-    subscripts.insert(subscripts.begin(), root->args[1]);
-    root = root->args[0];
-  }
-  if (root->kind == ExprKind::Member && root->args[0]->type.isPointer() && subscripts.empty()) {
-    subscripts.push_back(intLit(0)); // p->x
-    root = root->args[0];
-  }
-  for (unsigned depth = 0; depth < 8; ++depth) {
-    if (root->kind == ExprKind::Binary && root->text == "+" && !subscripts.empty()) {
-      bool left = root->args[0]->type.isPointer();
-      subscripts[0] = add(root->args[left ? 1 : 0], subscripts[0]);
-      root = root->args[left ? 0 : 1];
-    } else if (root->kind == ExprKind::Unary && root->text == "&" && root->args[0]->kind == ExprKind::Subscript &&
-               !subscripts.empty()) {
-      subscripts[0] = add(root->args[0]->args[1], subscripts[0]);
-      root = root->args[0]->args[0];
-      for (; root->kind == ExprKind::Subscript; root = root->args[0]) // &a[i][j]
-        subscripts.insert(subscripts.begin(), root->args[1]);
-    } else if (root->kind == ExprKind::Var && root->type.isPointer()) {
-      const Stmt *d = singleAssignment(root->text);
-      if (!d || !stable(d->expr) || subscripts.empty())
-        break;
-      root = d->expr;
-    } else if (root->kind == ExprKind::Cast && root->type.isPointer() && root->args[0]->type.isPointer()) {
-      // Another element type: the index is in other units. Keep the array, forget the place.
-      bool same = root->type.pointee && root->args[0]->type.pointee &&
-                  root->type.pointee->text == root->args[0]->type.pointee->text;
-      if (!same && !subscripts.empty()) {
-        auto unknown = std::make_shared<Expr>(*root);
-        unknown->kind = ExprKind::Opaque;
-        unknown->text = "(recast " + str(subscripts[0]) + ")";
-        unknown->names = namesIn(subscripts[0]);
-        subscripts = {unknown};
-      }
-      root = root->args[0];
-    } else {
-      break;
-    }
-  }
-  return root;
-}
-
-/// A member of a local or of a parameter by value, or the address of a local: a thread's own memory.
-bool KernelModel::isPrivate(ExprRef root) const {
-  bool own = false;
-  while (true) {
-    if (root->kind == ExprKind::Member && !root->args[0]->type.isPointer() &&
-        (!root->type.isPointer() || isArray(root->type))) {
-      own = true;
-      root = root->args[0];
-    } else if (root->kind == ExprKind::Unary && root->text == "&") {
-      own = true;
-      root = root->args[0];
-    } else if (root->kind == ExprKind::Subscript && !root->args[0]->type.isPointer()) {
-      root = root->args[0];
-    } else {
-      break;
-    }
-  }
-  if (!own || root->kind != ExprKind::Var)
-    return false;
-  const Stmt *d = declaration(root->text);
-  return d ? !d->isShared : param(root->text) != nullptr;
-}
-
-void KernelModel::addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
-                            const std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, bool atomic,
-                            const std::string &op) {
-  Access access;
-  access.node = access.place = e;
-  access.stmt = stmt;
-  std::vector<ExprRef> subscripts;
-  access.root = resolve(e, subscripts);
-  access.array = str(access.root);
-  const Stmt *d = access.root->kind == ExprKind::Var ? declaration(access.root->text) : nullptr;
-  if (d && d->isShared)
-    access.space = Space::Shared;
-  else if ((d && !d->dims.empty()) || isPrivate(access.root))
-    access.space = Space::Local;
-  access.read = read;
-  access.write = write;
-  access.atomic = atomic;
-  access.op = op;
-  for (const ExprRef &s : subscripts) {
-    access.subscripts.push_back(poly(s));
-    access.wideIndex |= s->type.isInt() && s->type.bytes == 8;
-  }
-  access.bytes = e->type.bytes;
-  access.path = path;
-  access.guards = guards;
-  resolveDifferences(access);
-  if (write && access.space != Space::Local)
-    written.insert(access.array);
-  allAccesses.push_back(std::move(access));
-}
-
-void KernelModel::visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
-                            std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write,
-                            const std::string &op) {
-  auto sub = [&](const ExprRef &x) { visitExpr(x, stmt, path, guards, true, false, ""); };
-  auto guarded = [&](const ExprRef &x, const ExprRef &condition, bool taken) {
-    guards.emplace_back(condition, taken);
-    sub(x);
-    guards.pop_back();
-  };
-  switch (e->kind) {
-  case ExprKind::Subscript: {
-    bool element = !e->type.isPointer() || e->args[0]->type.cls == Type::Class::Pointer;
-    ExprRef root = e;
-    std::vector<ExprRef> indices;
-    while (root->kind == ExprKind::Subscript && (indices.empty() || !root->type.isPointer() || isArray(root->type))) {
-      indices.push_back(root->args[1]);
-      root = root->args[0];
-    }
-    if (element)
-      addAccess(e, stmt, path, guards, read, write, false, op);
-    for (const ExprRef &index : indices)
-      sub(index);
-    if (root->kind == ExprKind::Subscript) // a pointer in an array of pointers
-      sub(root);
-    else if (root->kind != ExprKind::Var)
-      sub(e->args[0]->kind == ExprKind::Subscript ? intLit(0) : e->args[0]);
-    return;
-  }
-  case ExprKind::Member:
-    if (e->args[0]->type.isPointer()) {
-      addAccess(e, stmt, path, guards, read, write, false, op);
-      return sub(e->args[0]);
-    }
-    {
-      size_t first = allAccesses.size();
-      visitExpr(e->args[0], stmt, path, guards, read, write, op);
-      if (first < allAccesses.size() && allAccesses[first].place == e->args[0])
-        allAccesses[first].place = e;
-    }
-    return;
-  case ExprKind::Assign:
-    sub(e->args[1]);
-    return visitExpr(e->args[0], stmt, path, guards, e->text != "=", true, e->text);
-  case ExprKind::IncDec:
-    return visitExpr(e->args[0], stmt, path, guards, true, true, "+=");
-  case ExprKind::Cond:
-    sub(e->args[0]);
-    guarded(e->args[1], e->args[0], true);
-    guarded(e->args[2], e->args[0], false);
-    return;
-  case ExprKind::Binary:
-    sub(e->args[0]);
-    if (e->text == "&&" || e->text == "||")
-      guarded(e->args[1], e->args[0], e->text == "&&");
-    else
-      sub(e->args[1]);
-    return;
-  case ExprKind::Call: {
-    bool atomic = e->isAtomic;
-    for (size_t i = 0; i < e->args.size(); ++i) {
-      const ExprRef &arg = e->args[i];
-      if (atomic && i == 0) {
-        ExprRef target = arg->kind == ExprKind::Unary && arg->text == "&" ? arg->args[0] : subscript(arg, intLit(0), arg->type.pointee ? *arg->type.pointee : Type::makeInt());
-        if (target->kind == ExprKind::Subscript || target->kind == ExprKind::Member) {
-          ExprRef element = target;
-          while (element->kind == ExprKind::Member && !element->args[0]->type.isPointer())
-            element = element->args[0];
-          addAccess(element, stmt, path, guards, true, true, true, e->text);
-          allAccesses.back().place = target;
-          for (const ExprRef &x : element->args)
-            if (x->type.isInt())
-              sub(x);
-          continue;
-        }
-        written.insert(str(target));
-      }
-      sub(arg);
-    }
-    return;
-  }
-  case ExprKind::Unary:
-    if (e->text == "&" && e->args[0]->kind == ExprKind::Subscript) { // an address, not an access
-      for (const ExprRef &x : e->args[0]->args)
-        if (x->type.isInt())
-          sub(x);
-      return;
-    }
-    return sub(e->args[0]);
-  default:
-    for (const ExprRef &arg : e->args)
-      sub(arg);
-  }
-}
-
-/// Whether control never falls out of the end of `s`.
-static bool leaves(const Stmt &s) {
-  if (s.kind == StmtKind::Return || s.kind == StmtKind::Break || s.kind == StmtKind::Continue)
-    return true;
-  if (s.kind == StmtKind::Block)
-    return !s.body.empty() && leaves(*s.body.back());
-  return s.kind == StmtKind::If && s.body.size() == 2 && leaves(*s.body[0]) && leaves(*s.body[1]);
-}
-
-void KernelModel::visitAccesses(Stmt &s, std::vector<Stmt *> &path, std::vector<std::pair<ExprRef, bool>> &guards) {
-  ownExprs(s, [&](ExprRef &e) { visitExpr(e, &s, path, guards, true, false, ""); });
-  if (s.init)
-    visitAccesses(*s.init, path, guards);
-  path.push_back(&s);
-  for (size_t i = 0; i < s.body.size(); ++i) {
-    bool conditional = s.kind == StmtKind::If;
-    bool loop = s.kind == StmtKind::For || s.kind == StmtKind::While;
-    if (conditional || (loop && s.expr))
-      guards.emplace_back(s.expr, i == 0);
-    size_t before = guards.size();
-    Stmt &child = *s.body[i];
-    visitAccesses(child, path, guards);
-    guards.resize(before);
-    if (conditional || (loop && s.expr))
-      guards.pop_back();
-    // What follows `if (c) return;` runs under !c.
-    if (s.kind == StmtKind::Block && child.kind == StmtKind::If && leaves(*child.body[0]))
-      guards.emplace_back(child.expr, false);
-  }
-  path.pop_back();
-}
-
-void KernelModel::collectAccesses() {
-  std::vector<Stmt *> path;
-  std::vector<std::pair<ExprRef, bool>> guards;
-  visitAccesses(*theKernel.body, path, guards);
-}
-
-bool KernelModel::writesArray(const std::string &array) const { return written.count(array) != 0; }
-
-std::vector<ExprRef> Access::members() const {
-  std::vector<ExprRef> result;
-  for (ExprRef e = place; e != node; e = e->args[0])
-    result.insert(result.begin(), e);
-  return result;
-}
-
-bool optiml::sameMember(const Access &a, const Access &b) {
-  std::vector<ExprRef> x = a.members(), y = b.members();
-  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i)
-    if (x[i]->text != y[i]->text)
-      return false;
-  return true;
-}
-
-bool KernelModel::writesWhatIsRead(const Access &read) const {
-  bool seen = false;
-  for (const Access &access : allAccesses)
-    if (access.write && access.array == read.array) {
-      if (sameMember(access, read))
-        return true;
-      seen = true;
-    }
-  return !seen && writesArray(read.array);
-}
-
-//===----------------------------------------------------------------------===//
 // Facts
-//===----------------------------------------------------------------------===//
 
 void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Poly> &into) const {
-  if (condition->kind == ExprKind::Unary && condition->text == "!")
+  if (isUnary(condition, "!"))
     return addFacts(condition->args[0], !taken, into);
   if (condition->kind == ExprKind::Var)
     if (const Stmt *d = singleAssignment(condition->text); d && d->type.cls == Type::Class::Bool && stable(d->expr))
@@ -703,12 +434,9 @@ void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Pol
     return;
   std::string op = condition->text;
   if (!taken) {
-    static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"}, {">", "<="},
-                                                               {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
-    auto it = inverse.find(op);
-    if (it == inverse.end())
+    op = inverseComparison(op);
+    if (op.empty())
       return;
-    op = it->second;
   }
   if (op == "<")
     into.push_back(y - x - Poly(1));

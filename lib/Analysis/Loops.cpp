@@ -5,39 +5,40 @@ using namespace optiml;
 
 /// v++ / ++v / v += c / v = v + c: the step, or nothing.
 static std::optional<int64_t> stepOf(const ExprRef &e, const std::string &v) {
-  auto isVar = [&](const ExprRef &x) { return x->kind == ExprKind::Var && x->text == v; };
-  if (e->kind == ExprKind::IncDec && isVar(e->args[0]))
+  if (e->kind == ExprKind::IncDec && isVar(e->args[0], v))
     return e->text == "++x" || e->text == "x++" ? std::optional<int64_t>(1) : std::nullopt;
-  if (e->kind != ExprKind::Assign || !isVar(e->args[0]))
+  if (e->kind != ExprKind::Assign || !isVar(e->args[0], v))
     return std::nullopt;
   if (e->text == "+=")
     return constantValue(e->args[1]);
-  if (e->text == "=" && e->args[1]->kind == ExprKind::Binary && e->args[1]->text == "+") {
+  if (e->text == "=" && isBinary(e->args[1], "+")) {
     const auto &sum = e->args[1]->args;
-    if (isVar(sum[0]))
+    if (isVar(sum[0], v))
       return constantValue(sum[1]);
-    if (isVar(sum[1]))
+    if (isVar(sum[1], v))
       return constantValue(sum[0]);
   }
   return std::nullopt;
 }
 
 /// Whether `name` may change under `s`.
-static bool assigned(Stmt &s, const std::string &name) {
-  bool found = false;
-  walkExprs(s, [&](const ExprRef &e) {
-    bool target = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec ||
-                  (e->kind == ExprKind::Unary && e->text == "&");
-    found |= target && e->args[0]->kind == ExprKind::Var && e->args[0]->text == name;
-    found |= e->kind == ExprKind::Opaque && !e->pure && e->names.count(name);
-  });
-  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Opaque && t.names.count(name); });
-  return found;
+static bool assigned(const Stmt &s, const std::string &name) {
+  return anyExpr(s,
+                 [&](const ExprRef &e) {
+                   return (mayChange(e) && isVar(e->args[0], name)) ||
+                          (e->kind == ExprKind::Opaque && !e->pure && e->names.count(name));
+                 }) ||
+         anyStmt(s, [&](const Stmt &t) { return t.kind == StmtKind::Opaque && t.names.count(name); });
+}
+
+/// for (T k = a; …; …) over integers.
+static bool declaresCounter(const Stmt &s) {
+  return s.kind == StmtKind::For && s.init && s.init->kind == StmtKind::Decl && s.init->expr && s.expr &&
+         s.init->type.isInt() && s.init->dims.empty();
 }
 
 std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
-  if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.expr || !s.step ||
-      !s.init->type.isInt() || !s.init->dims.empty())
+  if (!declaresCounter(s) || !s.step)
     return std::nullopt;
   CountedLoop loop;
   loop.stmt = &s;
@@ -52,11 +53,11 @@ std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
     return std::nullopt;
   ExprRef left = s.expr->args[0], right = s.expr->args[1];
   std::string op = s.expr->text;
-  if (right->kind == ExprKind::Var && right->text == loop.var) {
+  if (isVar(right, loop.var)) {
     std::swap(left, right);
     op = op == ">" ? "<" : op == ">=" ? "<=" : op == "!=" ? "!=" : "";
   }
-  if (left->kind != ExprKind::Var || left->text != loop.var || mentions(right, loop.var))
+  if (!isVar(left, loop.var) || mentions(right, loop.var))
     return std::nullopt;
   if (op == "<" || (op == "!=" && loop.step == 1 && constantValue(loop.lower) && constantValue(right) &&
                     *constantValue(loop.lower) <= *constantValue(right)))
@@ -74,31 +75,30 @@ std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
 }
 
 std::optional<StridedLoop> optiml::asStridedLoop(Stmt &s) {
-  if (s.kind != StmtKind::For || !s.init || s.init->kind != StmtKind::Decl || !s.init->expr || !s.expr || !s.step ||
-      !s.init->type.isInt() || !s.init->dims.empty() || s.expr->kind != ExprKind::Binary)
+  if (!declaresCounter(s) || !s.step || s.expr->kind != ExprKind::Binary)
     return std::nullopt;
   StridedLoop loop;
   loop.var = s.init->text;
   loop.type = s.init->type;
   loop.lower = s.init->expr;
-  auto isVar = [&](const ExprRef &x) { return x->kind == ExprKind::Var && x->text == loop.var; };
-  if (s.step->kind != ExprKind::Assign || !isVar(s.step->args[0]))
+  if (s.step->kind != ExprKind::Assign || !isVar(s.step->args[0], loop.var))
     return std::nullopt;
   const ExprRef &value = s.step->args[1];
   if (s.step->text == "+=")
     loop.step = value;
-  else if (s.step->text == "=" && value->kind == ExprKind::Binary && value->text == "+")
+  else if (s.step->text == "=" && isBinary(value, "+"))
     for (unsigned side = 0; side < 2; ++side)
-      if (isVar(value->args[side]))
+      if (isVar(value->args[side], loop.var))
         loop.step = value->args[1 - side];
   if (!loop.step)
     return std::nullopt;
-  bool less = s.expr->text == "<" && isVar(s.expr->args[0]), greater = s.expr->text == ">" && isVar(s.expr->args[1]);
+  bool less = s.expr->text == "<" && isVar(s.expr->args[0], loop.var),
+       greater = s.expr->text == ">" && isVar(s.expr->args[1], loop.var);
   if (!less && !greater)
     return std::nullopt;
   loop.upper = s.expr->args[less ? 1 : 0];
-  std::set<std::string> names = namesIn(loop.upper), inStep = namesIn(loop.step);
-  names.insert(inStep.begin(), inStep.end());
+  std::set<std::string> names = namesIn(loop.upper);
+  names.merge(namesIn(loop.step));
   if (names.count(loop.var))
     return std::nullopt;
   names.insert(loop.var);
@@ -115,25 +115,18 @@ std::optional<int64_t> CountedLoop::tripCount() const {
   return *hi <= *lo ? 0 : (*hi - *lo + step - 1) / step;
 }
 
-//===----------------------------------------------------------------------===//
 // Declarations where the values are
-//===----------------------------------------------------------------------===//
 
-static bool mentionedIn(Stmt &s, const std::string &name) {
-  bool found = false;
-  walk(s, [&](Stmt &t) {
-    found |= t.names.count(name) != 0;
-    ownExprs(t, [&](ExprRef &e) { found |= mentions(e, name); });
-  });
-  return found;
+static bool mentionedIn(const Stmt &s, const std::string &name) {
+  return anyStmt(s, [&](const Stmt &t) { return t.names.count(name) != 0; }) || anyExpr(s, [&](const ExprRef &e) {
+           return isVar(e, name) || isBuiltin(e, name) || e->names.count(name) != 0;
+         });
 }
 
 /// The value that an expression statement "name = value" assigns, or null.
 static ExprRef assignedValue(const Stmt &s, const std::string &name) {
-  if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign || s.expr->text != "=")
-    return nullptr;
-  const ExprRef &target = s.expr->args[0], &value = s.expr->args[1];
-  return target->kind == ExprKind::Var && target->text == name && !mentions(value, name) ? value : nullptr;
+  bool sets = isAssignStmt(s) && isVar(s.expr->args[0], name) && !mentions(s.expr->args[1], name);
+  return sets ? s.expr->args[1] : nullptr;
 }
 
 static void makeDeclaration(Stmt &assignment, const Stmt &declaration, ExprRef value) {
@@ -146,8 +139,9 @@ static void makeDeclaration(Stmt &assignment, const Stmt &declaration, ExprRef v
 /// The outermost loops under `s` that set `name` to begin with; false when it is mentioned anywhere else.
 static bool loopsOver(Stmt &s, const std::string &name, std::vector<Stmt *> &loops) {
   if (s.kind == StmtKind::For && s.init && assignedValue(*s.init, name)) {
-    bool again = false; // an inner loop over it changes it for the outer one
-    walk(*s.body[0], [&](Stmt &t) { again |= t.kind == StmtKind::For && t.init && assignedValue(*t.init, name); });
+    bool again = anyStmt(*s.body[0], [&](const Stmt &t) {
+      return t.kind == StmtKind::For && t.init && assignedValue(*t.init, name);
+    }); // an inner loop over it changes it for the outer one
     loops.push_back(&s);
     return !again;
   }
@@ -191,25 +185,15 @@ static void sinkDeclaration(Stmt &block, size_t at) {
   }
 }
 
-/// A continue that belongs to the loop around `s`.
-static bool continues(Stmt &s) {
-  if (s.kind == StmtKind::Continue)
-    return true;
-  if (s.kind == StmtKind::For || s.kind == StmtKind::While || s.kind == StmtKind::Do)
-    return false;
-  for (const StmtRef &child : s.body)
-    if (continues(*child))
-      return true;
-  return false;
-}
-
-/// The place in the block of "int k = a;" before statement `at`, where nothing else in the block mentions k and the value is
-/// the same when it is computed at `at`. `own`: variables that nobody but the thread changes.
-static std::optional<size_t> movableDeclaration(Stmt &block, size_t at, const std::string &name, const std::set<std::string> &own) {
+/// The place in the block of "int k = a;" before statement `at`, where nothing else in the block mentions k and the
+/// value is the same when it is computed at `at`. `own`: variables that nobody but the thread changes.
+static std::optional<size_t> movableDeclaration(Stmt &block, size_t at, const std::string &name,
+                                                const std::set<std::string> &own) {
   size_t declared = at;
   for (size_t i = 0; i < at; ++i) {
     const Stmt &s = *block.body[i];
-    if (s.kind == StmtKind::Decl && s.text == name && s.expr && s.dims.empty() && s.type.isInt() && !s.isShared && !s.type.isVolatile)
+    if (s.kind == StmtKind::Decl && s.text == name && s.expr && s.dims.empty() && s.type.isInt() && !s.isShared &&
+        !s.type.isVolatile)
       declared = i;
   }
   for (size_t i = declared + 1; i < block.body.size(); ++i) // what stands before it means another variable of the name
@@ -221,8 +205,8 @@ static std::optional<size_t> movableDeclaration(Stmt &block, size_t at, const st
   std::set<std::string> needs = namesIn(declaration->expr);
   bool movable = true;
   walk(declaration->expr, [&](const ExprRef &e) {
-    movable &= e->pure && e->kind != ExprKind::Subscript && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec && e->kind != ExprKind::Member;
-    movable &= !(e->kind == ExprKind::Unary && e->text == "*") && (e->kind != ExprKind::Var || own.count(e->text));
+    movable &= e->pure && e->kind != ExprKind::Subscript && !isChange(e) && e->kind != ExprKind::Member;
+    movable &= !isUnary(e, "*") && (e->kind != ExprKind::Var || own.count(e->text));
   });
   for (size_t i = declared + 1; i < at; ++i)
     for (const std::string &need : needs)
@@ -230,15 +214,16 @@ static std::optional<size_t> movableDeclaration(Stmt &block, size_t at, const st
   return movable ? std::optional(declared) : std::nullopt;
 }
 
-/// int k = a; … while (k < n) { …; k += c; }   becomes   for (int k = a; k < n; k += c) { … },  where nothing in between or
-/// after the loop mentions k.
+/// int k = a; … while (k < n) { …; k += c; }   becomes   for (int k = a; k < n; k += c) { … },  where nothing in
+/// between or after the loop mentions k.
 static void countingWhile(Stmt &block, size_t at, const std::set<std::string> &own) {
   Stmt &loop = *block.body[at];
-  if (loop.kind != StmtKind::While || loop.body[0]->body.empty() || continues(*loop.body[0]))
+  if (loop.kind != StmtKind::While || loop.body[0]->body.empty() ||
+      leavesIteration(*loop.body[0], {StmtKind::Continue}))
     return;
   StmtRef last = loop.body[0]->body.back();
-  if (last->kind != StmtKind::Expr || (last->expr->kind != ExprKind::Assign && last->expr->kind != ExprKind::IncDec) ||
-      last->expr->args[0]->kind != ExprKind::Var || !mentions(loop.expr, last->expr->args[0]->text))
+  if (last->kind != StmtKind::Expr || !isChange(last->expr) || last->expr->args[0]->kind != ExprKind::Var ||
+      !mentions(loop.expr, last->expr->args[0]->text))
     return;
   const std::string name = last->expr->args[0]->text;
   auto declared = movableDeclaration(block, at, name, own);
@@ -269,7 +254,7 @@ static bool keepsItsValue(const ExprRef &e, Stmt &s) {
   for (const std::string &name : namesIn(e))
     plain = plain && !assigned(s, name);
   walkExprs(s, [&](const ExprRef &x) {
-    if (x->kind != ExprKind::Assign && x->kind != ExprKind::IncDec && !(x->kind == ExprKind::Unary && x->text == "&"))
+    if (!mayChange(x))
       return;
     const Expr *target = x->args[0].get();
     while (target->kind == ExprKind::Member)
@@ -310,11 +295,11 @@ struct Countdown {
 /// The forms of `for (T k = start; …; …)` that are understood.
 static std::optional<Countdown> asCountdown(const Stmt &loop) {
   Countdown result{loop.init->text};
-  auto isVar = [&](const ExprRef &e) { return e->kind == ExprKind::Var && e->text == result.var; };
   auto decrement = [&](const ExprRef &e) -> std::string {
-    if (e->kind == ExprKind::IncDec && isVar(e->args[0]) && (e->text == "x--" || e->text == "--x"))
+    if (e->kind == ExprKind::IncDec && isVar(e->args[0], result.var) && (e->text == "x--" || e->text == "--x"))
       return e->text;
-    bool minus = e->kind == ExprKind::Assign && e->text == "-=" && isVar(e->args[0]) && constantValue(e->args[1]) == 1;
+    bool minus = e->kind == ExprKind::Assign && e->text == "-=" && isVar(e->args[0], result.var) &&
+                 constantValue(e->args[1]) == 1;
     return minus ? "--x" : "";
   };
   ExprRef tested = loop.expr;
@@ -337,7 +322,7 @@ static std::optional<Countdown> asCountdown(const Stmt &loop) {
     return std::nullopt;
   result.mayOverflow = op == "!=" && isSigned;
   if (loop.step) { // for (k = a; k > end; --k): the values a to end + 1
-    if (!isVar(tested) || decrement(loop.step).empty())
+    if (!isVar(tested, result.var) || decrement(loop.step).empty())
       return std::nullopt;
     result.extra = -end;
     return result;
@@ -353,11 +338,10 @@ static std::optional<Countdown> asCountdown(const Stmt &loop) {
   return std::nullopt;
 }
 
-/// for (int k = a; k > 0; --k) { … k … }   becomes   for (int k = 0; k < a; ++k) { … a - k … }. A loop with an unroll pragma
-/// stays: it is one over registers.
+/// for (int k = a; k > 0; --k) { … k … }   becomes   for (int k = 0; k < a; ++k) { … a - k … }. A loop with an unroll
+/// pragma stays: it is one over registers.
 static void countUpwards(Stmt &loop, const std::set<std::string> &own) {
-  if (loop.kind != StmtKind::For || loop.unroll != NoUnroll || !loop.init || loop.init->kind != StmtKind::Decl || !loop.init->expr || !loop.expr ||
-      !loop.init->type.isInt() || loop.init->type.bytes < 4 || !loop.init->dims.empty())
+  if (!declaresCounter(loop) || loop.unroll != NoUnroll || loop.init->type.bytes < 4)
     return;
   auto countdown = asCountdown(loop);
   Stmt &body = *loop.body[0];
@@ -366,15 +350,11 @@ static void countUpwards(Stmt &loop, const std::set<std::string> &own) {
   if (!countdown || assigned(body, countdown->var) || opaqueMentions(body, {countdown->var}) || !start->type.isInt() ||
       !keepsItsValue(start, body))
     return;
-  bool leaves = false;
-  walk(body, [&](Stmt &t) {
-    leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Return || t.kind == StmtKind::Opaque;
-  });
+  bool leaves = holdsKind(body, {StmtKind::Break, StmtKind::Return, StmtKind::Opaque});
   if (countdown->mayOverflow && leaves)
     return;
-  bool ours = true; // a start that others change is computed once
-  walk(start, [&](const ExprRef &e) { ours &= e->kind != ExprKind::Var || own.count(e->text); });
-  if (!ours)
+  // A start that others change is computed once.
+  if (anyNode(start, [&](const ExprRef &e) { return e->kind == ExprKind::Var && !own.count(e->text); }))
     return;
   if (start->type.text != type.text && !(start->kind == ExprKind::IntLit && type.text == "int"))
     start = castTo(type, start);
@@ -389,8 +369,7 @@ static void countUpwards(Stmt &loop, const std::set<std::string> &own) {
       }
     return sum < 0 ? sub(base, intLit(-sum)) : add(base, intLit(sum));
   };
-  Type plain = type;
-  plain.isConst = false;
+  Type plain = type.withConst(false);
   substitute(body, {{countdown->var, sub(plus(-countdown->skipped), var(countdown->var, plain))}});
   ExprRef upper = plus(countdown->extra);
   StmtRef upwards = countedFor(countdown->var, plain, intLit(0), upper, 1, loop.body[0], loop.unroll);
@@ -400,23 +379,20 @@ static void countUpwards(Stmt &loop, const std::set<std::string> &own) {
   loop = *upwards;
 }
 
-/// for (int k = a; k != n; ++k)   becomes   for (int k = a; k < n; ++k):  where k starts beyond n it would have to overflow
-/// before it ends, which a signed one must not and one from zero cannot.
+/// for (int k = a; k != n; ++k)   becomes   for (int k = a; k < n; ++k):  where k starts beyond n it would have to
+/// overflow before it ends, which a signed one must not and one from zero cannot.
 static void untilEqual(Stmt &loop) {
-  if (loop.kind != StmtKind::For || !loop.init || loop.init->kind != StmtKind::Decl || !loop.init->expr || !loop.expr ||
-      !loop.step || !loop.init->type.isInt() || loop.init->type.bytes < 4 || !loop.init->dims.empty() ||
-      loop.expr->kind != ExprKind::Binary || loop.expr->text != "!=" || stepOf(loop.step, loop.init->text) != 1)
+  if (!declaresCounter(loop) || !loop.step || loop.init->type.bytes < 4 || !isBinary(loop.expr, "!=") ||
+      stepOf(loop.step, loop.init->text) != 1)
     return;
   const std::string &name = loop.init->text;
-  bool second = loop.expr->args[1]->kind == ExprKind::Var && loop.expr->args[1]->text == name;
+  bool second = isVar(loop.expr->args[1], name);
   ExprRef counter = loop.expr->args[second ? 1 : 0], end = loop.expr->args[second ? 0 : 1];
-  if (counter->kind != ExprKind::Var || counter->text != name || mentions(end, name) || !end->type.isInt() ||
-      assigned(*loop.body[0], name) || !keepsItsValue(end, *loop.body[0]))
+  if (!isVar(counter, name) || mentions(end, name) || !end->type.isInt() || assigned(*loop.body[0], name) ||
+      !keepsItsValue(end, *loop.body[0]))
     return;
-  bool leaves = false; // then it may well start beyond the end
-  walk(*loop.body[0], [&](Stmt &t) {
-    leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Return || t.kind == StmtKind::Opaque;
-  });
+  // Then it may well start beyond the end.
+  bool leaves = holdsKind(*loop.body[0], {StmtKind::Break, StmtKind::Return, StmtKind::Opaque});
   auto start = constantValue(loop.init->expr);
   bool overflows = loop.init->type.isSigned && end->type.isSigned && !leaves;
   if (overflows || (start && *start == 0 && (!end->type.isSigned || !leaves)))

@@ -109,16 +109,19 @@ Poly Poly::filter(const std::function<bool(const Monomial &)> &keep) const {
 std::string Poly::str() const {
   std::string result;
   std::vector<std::pair<Monomial, int64_t>> ordered(terms.begin(), terms.end());
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto &a, const auto &b) { // the constant last, positive first
-    return std::pair(a.first.empty(), a.second < 0) < std::pair(b.first.empty(), b.second < 0);
-  });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto &a, const auto &b) { // the constant last, positive first
+                     return std::pair(a.first.empty(), a.second < 0) < std::pair(b.first.empty(), b.second < 0);
+                   });
   for (const auto &[m, c] : ordered) {
     result += result.empty() ? (c < 0 ? "-" : "") : (c < 0 ? " - " : " + ");
     std::string product;
     for (const std::string &a : m)
       product += (product.empty() ? "" : "*") + a;
     uint64_t magnitude = c < 0 ? uint64_t(-c) : uint64_t(c);
-    result += product.empty() ? std::to_string(magnitude) : magnitude == 1 ? product : std::to_string(magnitude) + "*" + product;
+    result += product.empty()  ? std::to_string(magnitude)
+              : magnitude == 1 ? product
+                               : std::to_string(magnitude) + "*" + product;
   }
   return result.empty() ? "0" : result;
 }

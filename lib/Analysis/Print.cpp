@@ -10,7 +10,7 @@ namespace optiml {
 
 static int binaryPrecedence(const std::string &op) {
   static const std::map<std::string, int> table = {
-      {",", 1},  {"||", 4}, {"&&", 5}, {"|", 6},   {"^", 7},   {"&", 8},   {"==", 9}, {"!=", 9}, {"<", 10}, {">", 10},
+      {",", 1},   {"||", 4},  {"&&", 5},  {"|", 6},   {"^", 7},  {"&", 8},  {"==", 9}, {"!=", 9}, {"<", 10}, {">", 10},
       {"<=", 10}, {">=", 10}, {"<<", 11}, {">>", 11}, {"+", 12}, {"-", 12}, {"*", 13}, {"/", 13}, {"%", 13}};
   return table.at(op);
 }
@@ -25,26 +25,17 @@ static bool isDereference(const Expr &e) {
 
 static int precedence(const Expr &e) {
   switch (e.kind) {
-  case ExprKind::Assign:
-    return PrecAssign;
-  case ExprKind::Cond:
-    return PrecCond;
-  case ExprKind::Binary:
-    return binaryPrecedence(e.text);
+  case ExprKind::Assign: return PrecAssign;
+  case ExprKind::Cond: return PrecCond;
+  case ExprKind::Binary: return binaryPrecedence(e.text);
   case ExprKind::Unary:
-  case ExprKind::Cast:
-    return PrecUnary;
-  case ExprKind::IncDec:
-    return e.text[0] == 'x' ? PrecPostfix : PrecUnary;
-  case ExprKind::IntLit:
-    return e.value < 0 ? PrecUnary : PrecPrimary;
-  case ExprKind::Subscript:
-    return isDereference(e) ? PrecUnary : PrecPostfix;
+  case ExprKind::Cast: return PrecUnary;
+  case ExprKind::IncDec: return e.text[0] == 'x' ? PrecPostfix : PrecUnary;
+  case ExprKind::IntLit: return e.value < 0 ? PrecUnary : PrecPrimary;
+  case ExprKind::Subscript: return isDereference(e) ? PrecUnary : PrecPostfix;
   case ExprKind::Call:
-  case ExprKind::Member:
-    return PrecPostfix;
-  default:
-    return PrecPrimary;
+  case ExprKind::Member: return PrecPostfix;
+  default: return PrecPrimary;
   }
 }
 
@@ -73,14 +64,11 @@ static std::string literal(const Expr &e) {
 static std::string printNode(const Expr &e) {
   auto arg = [&](unsigned i, int p) { return print(e.args[i], p); };
   switch (e.kind) {
-  case ExprKind::IntLit:
-    return literal(e);
+  case ExprKind::IntLit: return literal(e);
   case ExprKind::FloatLit:
   case ExprKind::Var:
-  case ExprKind::Builtin:
-    return e.text;
-  case ExprKind::Opaque:
-    return e.text;
+  case ExprKind::Builtin: return e.text;
+  case ExprKind::Opaque: return e.text;
   case ExprKind::Unary: {
     std::string operand = arg(0, PrecUnary);
     bool clash = operand[0] == e.text[0]; // - -x, & &x
@@ -91,26 +79,20 @@ static std::string printNode(const Expr &e) {
     std::string left = arg(0, p), right = arg(1, p + 1);
     return e.text == "," ? left + ", " + right : left + " " + e.text + " " + right;
   }
-  case ExprKind::Assign:
-    return arg(0, PrecUnary) + " " + e.text + " " + arg(1, PrecAssign);
+  case ExprKind::Assign: return arg(0, PrecUnary) + " " + e.text + " " + arg(1, PrecAssign);
   case ExprKind::IncDec: {
     std::string op = e.text.find('+') != std::string::npos ? "++" : "--";
     return e.text[0] == 'x' ? arg(0, PrecPostfix) + op : op + arg(0, PrecUnary);
   }
-  case ExprKind::Cond:
-    return arg(0, PrecCond + 1) + " ? " + arg(1, PrecAssign) + " : " + arg(2, PrecCond);
-  case ExprKind::Call:
-    return e.text + "(" + list(e.args) + ")";
+  case ExprKind::Cond: return arg(0, PrecCond + 1) + " ? " + arg(1, PrecAssign) + " : " + arg(2, PrecCond);
+  case ExprKind::Call: return e.text + "(" + list(e.args) + ")";
   case ExprKind::Subscript:
     if (isDereference(e))
       return "*" + arg(0, PrecUnary);
     return arg(0, PrecPostfix) + "[" + arg(1, PrecAssign) + "]";
-  case ExprKind::Member:
-    return arg(0, PrecPostfix) + (e.args[0]->type.isPointer() ? "->" : ".") + e.text;
-  case ExprKind::Cast:
-    return "(" + e.text + ")" + arg(0, PrecUnary);
-  case ExprKind::InitList:
-    return "{" + list(e.args) + "}";
+  case ExprKind::Member: return arg(0, PrecPostfix) + (e.args[0]->type.isPointer() ? "->" : ".") + e.text;
+  case ExprKind::Cast: return "(" + e.text + ")" + arg(0, PrecUnary);
+  case ExprKind::InitList: return "{" + list(e.args) + "}";
   }
   return "";
 }
@@ -135,10 +117,16 @@ static std::string declarator(const Type &type, const std::string &name) {
   return std::string(type.isConst ? "const " : "") + (type.isVolatile ? "volatile " : "") + text + " " + name;
 }
 
-std::string paramText(const Kernel &kernel) {
-  std::string result;
-  for (const Param &param : kernel.params)
-    result += (result.empty() ? "" : ", ") + declarator(param.type, param.name);
+std::vector<Parameter> parametersOf(const Kernel &kernel) {
+  std::vector<Parameter> result;
+  for (const Param &param : kernel.params) {
+    const Type &type = param.type;
+    auto kind = type.isPointer() ? Parameter::Kind::Pointer
+                : type.isFloat() ? Parameter::Kind::Float
+                : type.isInt()   ? type.isSigned ? Parameter::Kind::Signed : Parameter::Kind::Unsigned
+                                 : Parameter::Kind::Other;
+    result.push_back({declarator(type, param.name), param.name, kind});
+  }
   return result;
 }
 
@@ -157,12 +145,8 @@ public:
       children(s, depth + 1);
       line(depth, "}");
       break;
-    case StmtKind::Decl:
-      line(depth, decl(s) + ";");
-      break;
-    case StmtKind::Expr:
-      line(depth, str(s.expr) + ";");
-      break;
+    case StmtKind::Decl: line(depth, decl(s) + ";"); break;
+    case StmtKind::Expr: line(depth, str(s.expr) + ";"); break;
     case StmtKind::For:
       loopPrefix(s, depth);
       line(depth, "for (" + (s.init ? s.init->kind == StmtKind::Decl ? decl(*s.init) : str(s.init->expr) : "") + ";" +
@@ -190,21 +174,11 @@ public:
       }
       line(depth, "}");
       break;
-    case StmtKind::Barrier:
-      line(depth, "__syncthreads();");
-      break;
-    case StmtKind::Return:
-      line(depth, "return;");
-      break;
-    case StmtKind::Break:
-      line(depth, "break;");
-      break;
-    case StmtKind::Continue:
-      line(depth, "continue;");
-      break;
-    case StmtKind::Opaque:
-      line(depth, s.text);
-      break;
+    case StmtKind::Barrier: line(depth, "__syncthreads();"); break;
+    case StmtKind::Return: line(depth, "return;"); break;
+    case StmtKind::Break: line(depth, "break;"); break;
+    case StmtKind::Continue: line(depth, "continue;"); break;
+    case StmtKind::Opaque: line(depth, s.text); break;
     }
   }
 
@@ -254,7 +228,8 @@ std::string print(const Kernel &kernel, const std::string &indent) {
   // Parameters, broken over lines of at most 100 columns.
   std::string line = head, text;
   for (size_t i = 0; i < kernel.params.size(); ++i) {
-    std::string item = declarator(kernel.params[i].type, kernel.params[i].name) + (i + 1 < kernel.params.size() ? "," : "");
+    std::string item =
+        declarator(kernel.params[i].type, kernel.params[i].name) + (i + 1 < kernel.params.size() ? "," : "");
     if (line.size() + item.size() + 1 > 100 && i > 0) {
       text += line + "\n";
       line = std::string(std::min<size_t>(head.size(), 40), ' ') + item;

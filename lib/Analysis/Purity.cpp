@@ -22,7 +22,9 @@ public:
   bool VisitCXXNewExpr(CXXNewExpr *) { return stop(); }
   bool VisitUnaryOperator(UnaryOperator *op) { return op->getOpcode() != UO_Deref || stop(); }
   bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return isLocalArray(e->getBase()) || stop(); }
-  bool VisitMemberExpr(MemberExpr *e) { return !e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()) || stop(); }
+  bool VisitMemberExpr(MemberExpr *e) {
+    return !e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()) || stop();
+  }
   bool VisitDeclRefExpr(DeclRefExpr *ref) {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
     static const llvm::StringSet<> indices = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
@@ -41,7 +43,8 @@ private:
     if (auto *element = dyn_cast<ArraySubscriptExpr>(base); element && element->getType()->isArrayType())
       return isLocalArray(element->getBase());
     if (auto *member = dyn_cast<MemberExpr>(base))
-      return makesObject && member->getType()->isArrayType() && isa<CXXThisExpr>(member->getBase()->IgnoreParenImpCasts());
+      return makesObject && member->getType()->isArrayType() &&
+             isa<CXXThisExpr>(member->getBase()->IgnoreParenImpCasts());
     auto *ref = dyn_cast<DeclRefExpr>(base);
     auto *v = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
     return v && v->isLocalVarDecl() && v->getType()->isArrayType() && !v->hasAttr<CUDASharedAttr>();
@@ -73,7 +76,8 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
     // Arithmetic and conversions, by inline assembly; but for exchanges between the threads of a warp.
     auto *method = dyn_cast<CXXMethodDecl>(function);
     result = !llvm::StringRef(name).starts_with("__shfl") && !function->getReturnType()->isReferenceType() &&
-             (isa<CXXConstructorDecl>(function) || (!function->getReturnType()->isVoidType() && (!method || method->isStatic() || method->isConst())));
+             (isa<CXXConstructorDecl>(function) ||
+              (!function->getReturnType()->isVoidType() && (!method || method->isStatic() || method->isConst())));
   } else if (unsigned id = function->getBuiltinID()) {
     result = ast.BuiltinInfo.isConst(id);
   } else if (function->hasBody(definition)) {
@@ -92,8 +96,9 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
     }
   } else {
     // The host's own mathematics (declared in math.h) is what Clang maps to libdevice.
-    result = function->hasAttr<ConstAttr>() || (function->isExternC() && ast.getSourceManager().isInSystemHeader(function->getLocation()) &&
-                                                function->getReturnType()->isRealFloatingType());
+    result = function->hasAttr<ConstAttr>() ||
+             (function->isExternC() && ast.getSourceManager().isInSystemHeader(function->getLocation()) &&
+              function->getReturnType()->isRealFloatingType());
   }
   known[function] = result;
   return result;

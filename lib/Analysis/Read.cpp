@@ -1,7 +1,7 @@
-//===- Read.cpp - a kernel's tree ----------------------------------------===//
+//===- Read.cpp - a kernel's tree -----------------------------------------===//
 #include "ChangedParameters.h"
 #include "Choices.h"
-#include "Reader.h"
+#include "KernelReader.h"
 #include "optiml/Analysis/Jumps.h"
 
 using namespace optiml;
@@ -9,7 +9,7 @@ using namespace optiml;
 /// Names of the file's variables that device code can use: no local may take one, for scopes are flattened and helpers
 /// are read in other scopes than their own.
 static void collectGlobals(const cl::DeclContext *context, const cl::SourceManager &sm, std::set<std::string> &into) {
-  for (const cl::Decl *d : context->decls()) {
+  for (const cl::Decl *d : context->noload_decls()) {
     if (llvm::isa<cl::NamespaceDecl, cl::LinkageSpecDecl>(d))
       collectGlobals(llvm::cast<cl::DeclContext>(d), sm, into);
     auto *v = llvm::dyn_cast<cl::VarDecl>(d);
@@ -22,15 +22,14 @@ static void collectGlobals(const cl::DeclContext *context, const cl::SourceManag
 
 /// By its name alone: a member of another class may be called so, too.
 static bool namesHidden(Kernel &kernel, const std::set<std::string> &hidden) {
-  bool found = false;
-  walkExprs(*kernel.body, [&](const ExprRef &e) {
+  return anyExpr(*kernel.body, [&](const ExprRef &e) {
     size_t dot = e->kind == ExprKind::Var ? e->text.rfind('.') : std::string::npos; // "p.data" is a name of its own
-    found |= (e->kind == ExprKind::Member && hidden.count(e->text)) || (dot != std::string::npos && hidden.count(e->text.substr(dot + 1)));
+    return (e->kind == ExprKind::Member && hidden.count(e->text)) ||
+           (dot != std::string::npos && hidden.count(e->text.substr(dot + 1)));
   });
-  return found;
 }
 
-llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
+llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &source) {
   const cl::FunctionDecl *fn = kernelDecl = source.decl;
   collectGlobals(ast.getTranslationUnitDecl(), sm, taken);
   auto kernel = std::make_shared<Kernel>();
@@ -51,7 +50,7 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
     kernel->minBlocks = evaluate(bounds->getMinBlocks());
   }
   kernel->body = block();
-  statement(fn->getBody(), kernel->body->body, /*flatten=*/true);
+  statement(fn->getBody(), kernel->body->body);
   if (!problem.empty())
     return llvm::make_error<NotApplicable>(problem, place);
   removeUnusedClosures(*kernel);
@@ -66,12 +65,12 @@ llvm::Expected<std::shared_ptr<Kernel>> Reader::read(const KernelDecl &source) {
   return kernel;
 }
 
-llvm::Error Reader::fail(cl::SourceLocation loc, const std::string &why) {
+llvm::Error KernelReader::fail(cl::SourceLocation loc, const std::string &why) {
   note(loc, why);
   return llvm::make_error<NotApplicable>(problem, place);
 }
 
-void Reader::note(cl::SourceLocation loc, const std::string &why) {
+void KernelReader::note(cl::SourceLocation loc, const std::string &why) {
   if (!problem.empty())
     return;
   problem = why;
@@ -80,14 +79,14 @@ void Reader::note(cl::SourceLocation loc, const std::string &why) {
     place = llvm::formatv("{0}:{1}", p.getFilename(), p.getLine());
 }
 
-unsigned Reader::evaluate(const cl::Expr *e) {
+unsigned KernelReader::evaluate(const cl::Expr *e) {
   cl::Expr::EvalResult result;
   if (!e || !e->EvaluateAsInt(result, ast))
     return 0;
   return unsigned(result.Val.getInt().getZExtValue());
 }
 
-std::string Reader::uniqueName(const std::string &wish) {
+std::string KernelReader::uniqueName(const std::string &wish) {
   std::string name = wish;
   for (unsigned i = 1; taken.count(name); ++i)
     name = wish + "_" + std::to_string(i);
@@ -101,10 +100,10 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::readKernel(const Program &progra
                                            llvm::formatv("{0}:{1}", kernel.file, kernel.line).str());
   // A private member may be left, or a reference be used in a construct that is kept verbatim.
   for (bool intoPrivate : {true, false}) {
-    auto tree = Reader(program.ast(), /*followReferences=*/true, intoPrivate).read(kernel);
+    auto tree = KernelReader(program.ast(), /*followReferences=*/true, intoPrivate).read(kernel);
     if (tree)
       return tree;
     llvm::consumeError(tree.takeError());
   }
-  return Reader(program.ast(), /*followReferences=*/false, /*intoPrivate=*/false).read(kernel);
+  return KernelReader(program.ast(), /*followReferences=*/false, /*intoPrivate=*/false).read(kernel);
 }

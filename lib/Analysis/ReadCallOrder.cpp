@@ -4,11 +4,11 @@
 // statement, or the order of evaluation would be another one.
 //
 //===----------------------------------------------------------------------===//
-#include "Reader.h"
+#include "KernelReader.h"
 
 using namespace optiml;
 
-bool Reader::names(const cl::Expr *e, const std::string &name) {
+bool KernelReader::names(const cl::Expr *e, const std::string &name) {
   if (llvm::isa<cl::CXXThisExpr>(e))
     return thisObject && mentions(thisObject, name);
   auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(e);
@@ -20,9 +20,9 @@ bool Reader::names(const cl::Expr *e, const std::string &name) {
   return alias != arguments.end() ? mentions(alias->second, name) : own != nameOf.end() && own->second == name;
 }
 
-unsigned Reader::callsThatChange(const std::string &name, const cl::Expr *statement) {
+unsigned KernelReader::callsThatChange(const std::string &name, const cl::Expr *statement) {
   struct Count : cl::RecursiveASTVisitor<Count> {
-    Reader *reader;
+    KernelReader *reader;
     const std::string *name;
     unsigned calls = 0, others = 0;
     bool mentioned(const cl::Expr *e) {
@@ -73,7 +73,7 @@ unsigned Reader::callsThatChange(const std::string &name, const cl::Expr *statem
   return count.others || (left && count.calls > 1 && count.mentioned(left)) ? 0 : count.calls;
 }
 
-bool Reader::changesAlone(const std::string &name, const cl::Expr *statement) {
+bool KernelReader::changesAlone(const std::string &name, const cl::Expr *statement) {
   const cl::VarDecl *v = nullptr;
   for (const auto &[declared, called] : nameOf)
     v = called == name ? declared : v;

@@ -1,4 +1,4 @@
-//===- ReadCalls.cpp - functions in place of their calls -----------------===//
+//===- ReadCalls.cpp - functions in place of their calls ------------------===//
 //
 // A helper that touches memory, and any method, is read where it is called: transforms then see its accesses. What
 // only computes stays a call, but for index arithmetic. A body that is one expression takes the call's place; any other
@@ -7,32 +7,32 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Choices.h"
-#include "Reader.h"
+#include "KernelReader.h"
 
 using namespace optiml;
 
-ExprRef Reader::inPlace(const cl::Expr *source) {
+ExprRef KernelReader::inPlace(const cl::Expr *source) {
   HoistPoint saved = std::exchange(hoist, {});
   ExprRef e = expression(source);
   hoist = saved;
   return e;
 }
 
-ExprRef Reader::hoisted(const cl::Expr *source, std::vector<StmtRef> &out) {
+ExprRef KernelReader::hoisted(const cl::Expr *source, std::vector<StmtRef> &out) {
   HoistPoint saved = std::exchange(hoist, hoistPoint(source, out));
   ExprRef e = expression(source);
   hoist = saved;
   return e;
 }
 
-Reader::HoistPoint Reader::hoistPoint(const cl::Expr *source, std::vector<StmtRef> &out) {
+KernelReader::HoistPoint KernelReader::hoistPoint(const cl::Expr *source, std::vector<StmtRef> &out) {
   const cl::Expr *e = strip(source), *value = e;
   if (auto *op = llvm::dyn_cast<cl::BinaryOperator>(e); op && op->isAssignmentOp()) {
     bool plain = op->getOpcode() == cl::BO_Assign && llvm::isa<cl::DeclRefExpr>(strip(op->getLHS()));
     value = plain ? strip(op->getRHS()) : nullptr;
   }
   struct Effects : cl::RecursiveASTVisitor<Effects> {
-    Reader *reader;
+    KernelReader *reader;
     const cl::Expr *statement, *value;
     bool found = false;
     bool VisitBinaryOperator(cl::BinaryOperator *op) {
@@ -45,7 +45,8 @@ Reader::HoistPoint Reader::hoistPoint(const cl::Expr *source, std::vector<StmtRe
     }
     bool TraverseLambdaExpr(cl::LambdaExpr *) { return true; } // what it does it does where it is called
     bool VisitCallExpr(cl::CallExpr *call) {
-      found |= call != statement && call != value && !reader->purity.isPure(call->getDirectCallee()) && !reader->readable(call);
+      found |= call != statement && call != value && !reader->purity.isPure(call->getDirectCallee()) &&
+               !reader->readable(call);
       return true;
     }
   } effects;
@@ -58,37 +59,40 @@ Reader::HoistPoint Reader::hoistPoint(const cl::Expr *source, std::vector<StmtRe
   return {&out, value, e};
 }
 
-const CalleeFacts &Reader::factsOf(const cl::FunctionDecl *definition) {
+const CalleeFacts &KernelReader::factsOf(const cl::FunctionDecl *definition) {
   auto [it, added] = calleeFacts.try_emplace(definition);
   if (added)
     it->second = examineCallee(definition);
   return it->second;
 }
 
-bool Reader::takesRecord(const cl::FunctionDecl *fn) {
+bool KernelReader::takesRecord(const cl::FunctionDecl *fn) {
   return llvm::any_of(fn->parameters(), [&](const cl::ParmVarDecl *p) {
     std::string type = typeText(p->getType());
     return p->getType()->isRecordType() && describe(p->getType(), type) && records.shapes.at(type).isWhole;
   });
 }
 
-const cl::FunctionDecl *Reader::readable(const cl::CallExpr *x) {
+const cl::FunctionDecl *KernelReader::readable(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = x->getDirectCallee();
   if (!fn || inlining.size() >= 8 || fn->isVariadic() || fn->getBuiltinID() || !fn->hasBody(fn) ||
-      (sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) && !takesRecord(fn)) || llvm::is_contained(inlining, fn) ||
-      fn->hasAttr<cl::NoInlineAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>())
+      (sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) && !takesRecord(fn)) ||
+      llvm::is_contained(inlining, fn) || fn->hasAttr<cl::NoInlineAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>())
     return nullptr;
   auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
-  bool copies = method && (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) && method->isTrivial();
-  if (method && (copies || method->isVirtual() || llvm::isa<cl::CXXConstructorDecl, cl::CXXDestructorDecl, cl::CXXConversionDecl>(fn)))
+  bool copies =
+      method && (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) && method->isTrivial();
+  if (method && (copies || method->isVirtual() ||
+                 llvm::isa<cl::CXXConstructorDecl, cl::CXXDestructorDecl, cl::CXXConversionDecl>(fn)))
     return nullptr;
   // What it names must be declared where the new kernel stands.
-  if (!sm.isBeforeInTranslationUnit(sm.getExpansionLoc(fn->getBody()->getBeginLoc()), sm.getExpansionLoc(kernelDecl->getBody()->getEndLoc())))
+  if (!sm.isBeforeInTranslationUnit(sm.getExpansionLoc(fn->getBody()->getBeginLoc()),
+                                    sm.getExpansionLoc(kernelDecl->getBody()->getEndLoc())))
     return nullptr;
   return factsOf(fn).refusal.empty() ? fn : nullptr;
 }
 
-std::vector<const cl::Expr *> Reader::returnedValues(const cl::FunctionDecl *fn) {
+std::vector<const cl::Expr *> KernelReader::returnedValues(const cl::FunctionDecl *fn) {
   std::vector<const cl::Expr *> result;
   auto returned = [](const cl::Stmt *s) -> const cl::Expr * {
     if (auto *b = llvm::dyn_cast_or_null<cl::CompoundStmt>(s); b && b->size() == 1)
@@ -107,7 +111,8 @@ std::vector<const cl::Expr *> Reader::returnedValues(const cl::FunctionDecl *fn)
     }
     auto *branch = llvm::dyn_cast<cl::IfStmt>(list[i]);
     const cl::Expr *value = branch && !branch->isConstexpr() && !branch->getInit() && !branch->getConditionVariable()
-                                ? returned(branch->getThen()) : nullptr;
+                                ? returned(branch->getThen())
+                                : nullptr;
     if (!value)
       return {};
     result.insert(result.end(), {branch->getCond(), value});
@@ -117,7 +122,7 @@ std::vector<const cl::Expr *> Reader::returnedValues(const cl::FunctionDecl *fn)
   return {};
 }
 
-bool Reader::capturesHold(const cl::CXXRecordDecl *lambda) {
+bool KernelReader::capturesHold(const cl::CXXRecordDecl *lambda) {
   for (const cl::LambdaCapture &capture : lambda->captures()) {
     if (!capture.capturesVariable())
       return false;
@@ -130,7 +135,8 @@ bool Reader::capturesHold(const cl::CXXRecordDecl *lambda) {
   return true;
 }
 
-std::optional<Reader::Binding> Reader::bindObject(const cl::CallExpr *x, const cl::FunctionDecl *fn, unsigned &firstArgument) {
+std::optional<KernelReader::Binding> KernelReader::bindObject(const cl::CallExpr *x, const cl::FunctionDecl *fn,
+                                                              unsigned &firstArgument) {
   Binding binding;
   auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
   firstArgument = method && llvm::isa<cl::CXXOperatorCallExpr>(x);
@@ -146,17 +152,18 @@ std::optional<Reader::Binding> Reader::bindObject(const cl::CallExpr *x, const c
   if (method->getParent()->isEmpty())
     return binding;
   binding.object = llvm::isa<cl::CXXThisExpr>(strip(object)) ? thisObject : expression(object);
-  if (binding.object && binding.object->kind == ExprKind::Unary && binding.object->text == "&")
+  if (binding.object && isUnary(binding.object, "&"))
     binding.object = binding.object->args[0];
-  if (binding.object && hoist.before && binding.object->kind == ExprKind::Call && binding.object->pure && method->isConst() &&
-      binding.object->type.cls == Type::Class::Record) { // (a - b).length(): the value gets a name
+  if (binding.object && hoist.before && binding.object->kind == ExprKind::Call && binding.object->pure &&
+      method->isConst() && binding.object->type.cls == Type::Class::Record) { // (a - b).length(): the value gets a name
     std::string name = uniqueName("object");
     StmtRef named = declStmt(name, binding.object->type, binding.object);
     named->line = line(x->getBeginLoc());
     hoist.before->push_back(named);
     binding.object = var(name, named->type);
   }
-  if (!binding.object || (!isPlace(binding.object) && !(binding.object->type.isPointer() && !hasEffects(binding.object))))
+  if (!binding.object ||
+      (!isPlace(binding.object) && !(binding.object->type.isPointer() && !hasEffects(binding.object))))
     return std::nullopt;
   binding.loads = placeLoads(binding.object);
   if (!method->isConst())
@@ -164,13 +171,13 @@ std::optional<Reader::Binding> Reader::bindObject(const cl::CallExpr *x, const c
   return binding;
 }
 
-bool Reader::isTemporary(const cl::Expr *e) {
+bool KernelReader::isTemporary(const cl::Expr *e) {
   while (auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(e->IgnoreParens()))
     e = cast->getSubExpr();
   return e->isPRValue() || llvm::isa<cl::MaterializeTemporaryExpr>(e->IgnoreParens());
 }
 
-bool Reader::isSimple(const ExprRef &e) {
+bool KernelReader::isSimple(const ExprRef &e) {
   if (e->type.isPointer() && e->kind != ExprKind::Var)
     return isOffset(e);
   if (e->kind == ExprKind::Cast || e->kind == ExprKind::Unary)
@@ -179,7 +186,7 @@ bool Reader::isSimple(const ExprRef &e) {
          (e->kind == ExprKind::Var && taken.count(e->text));
 }
 
-bool Reader::isOffset(const ExprRef &e) {
+bool KernelReader::isOffset(const ExprRef &e) {
   auto [base, offset] = splitPointer(e);
   if (!offset || base->kind != ExprKind::Var || !taken.count(base->text))
     return false;
@@ -187,21 +194,23 @@ bool Reader::isOffset(const ExprRef &e) {
   bool computes = true;
   walk(offset, [&](const ExprRef &n) {
     ++size;
-    computes &= n->type.isInt() && (n->kind == ExprKind::Unary || n->kind == ExprKind::Binary || n->kind == ExprKind::Cast || isSimple(n));
+    computes &= n->type.isInt() &&
+                (n->kind == ExprKind::Unary || n->kind == ExprKind::Binary || n->kind == ExprKind::Cast || isSimple(n));
   });
   return computes && size <= 16;
 }
 
-bool Reader::isClosure(cl::QualType type, const cl::Expr *argument) {
+bool KernelReader::isClosure(cl::QualType type, const cl::Expr *argument) {
   const cl::CXXRecordDecl *record = type->getAsCXXRecordDecl();
   if (!record || !record->isLambda())
     return false;
   auto *ref = llvm::dyn_cast<cl::DeclRefExpr>(strip(argument));
-  return llvm::isa<cl::LambdaExpr>(strip(argument)) || (ref && llvm::isa<cl::ParmVarDecl>(ref->getDecl()) && !nameOf.count(llvm::cast<cl::VarDecl>(ref->getDecl())));
+  return llvm::isa<cl::LambdaExpr>(strip(argument)) ||
+         (ref && llvm::isa<cl::ParmVarDecl>(ref->getDecl()) && !nameOf.count(llvm::cast<cl::VarDecl>(ref->getDecl())));
 }
 
-bool Reader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argument, const CalleeFacts &facts, bool oneExpression,
-                   Binding &binding) {
+bool KernelReader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argument, const CalleeFacts &facts,
+                                 bool oneExpression, Binding &binding) {
   cl::QualType type = param->getType();
   auto use = facts.uses.find(param);
   bool changes = facts.modified.count(param);
@@ -235,7 +244,8 @@ bool Reader::bindParameter(const cl::ParmVarDecl *param, const cl::Expr *argumen
   return true;
 }
 
-std::optional<Reader::Binding> Reader::bindArguments(const cl::CallExpr *x, const cl::FunctionDecl *fn, bool oneExpression) {
+std::optional<KernelReader::Binding> KernelReader::bindArguments(const cl::CallExpr *x, const cl::FunctionDecl *fn,
+                                                                 bool oneExpression) {
   unsigned first = 0;
   auto binding = bindObject(x, fn, first);
   if (!binding || x->getNumArgs() - first < fn->getNumParams())
@@ -257,7 +267,7 @@ std::optional<Reader::Binding> Reader::bindArguments(const cl::CallExpr *x, cons
   return binding;
 }
 
-ExprRef Reader::valueOfReturns(const std::vector<const cl::Expr *> &parts, cl::QualType type) {
+ExprRef KernelReader::valueOfReturns(const std::vector<const cl::Expr *> &parts, cl::QualType type) {
   auto result = [&](const cl::Expr *e, bool always) {
     ExprRef value = always ? expression(e) : inPlace(e);
     return type->isReferenceType() || type->isRecordType() ? value : converted(value, type);
@@ -281,10 +291,10 @@ ExprRef Reader::valueOfReturns(const std::vector<const cl::Expr *> &parts, cl::Q
   return value;
 }
 
-void Reader::returnValue(const cl::ReturnStmt *source, std::vector<StmtRef> &out) {
+void KernelReader::returnValue(const cl::ReturnStmt *source, std::vector<StmtRef> &out) {
   cl::QualType type = inlining.back()->getReturnType();
   if (type->isVoidType()) { // return f();
-    statement(source->getRetValue(), out, true);
+    statement(source->getRetValue(), out);
     out.push_back(newStmt(StmtKind::Return, source));
     return;
   }
@@ -294,15 +304,16 @@ void Reader::returnValue(const cl::ReturnStmt *source, std::vector<StmtRef> &out
   out.push_back(s);
 }
 
-StmtRef Reader::local(const std::string &name, cl::QualType type, ExprRef value, const cl::Stmt *source) {
+StmtRef KernelReader::local(const std::string &name, cl::QualType type, ExprRef value, const cl::Stmt *source) {
   StmtRef s = declStmt(name, convert(type), std::move(value));
   s->line = line(source->getBeginLoc());
   return s;
 }
 
-std::optional<ExprRef> Reader::bodyInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &out) {
+std::optional<ExprRef> KernelReader::bodyInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn,
+                                                 std::vector<StmtRef> &out) {
   std::vector<StmtRef> list;
-  statement(fn->getBody(), list, true);
+  statement(fn->getBody(), list);
   unsigned returns = 0, size = 0;
   for (const StmtRef &s : list)
     walk(*s, [&](Stmt &t) {
@@ -331,8 +342,8 @@ std::optional<ExprRef> Reader::bodyInPlace(const cl::CallExpr *x, const cl::Func
   return value;
 }
 
-std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn, std::vector<StmtRef> &made,
-                                           std::set<std::string> &changed) {
+std::optional<ExprRef> KernelReader::readInPlace(const cl::CallExpr *x, const cl::FunctionDecl *fn,
+                                                 std::vector<StmtRef> &made, std::set<std::string> &changed) {
   std::vector<const cl::Expr *> parts = returnedValues(fn);
   auto binding = bindArguments(x, fn, !parts.empty());
   if (!binding || (parts.empty() && !hoist.before))
@@ -340,7 +351,8 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
   changed = binding->changed;
   for (auto &[param, value] : binding->locals) {
     cl::QualType type = param->getType().getNonReferenceType();
-    if (auto *record = type->getAsCXXRecordDecl(); record && (!record->getIdentifier() || !record->isTriviallyCopyable()))
+    if (auto *record = type->getAsCXXRecordDecl();
+        record && (!record->getIdentifier() || !record->isTriviallyCopyable()))
       return std::nullopt;
     made.push_back(local(claim(param, param->getNameAsString()), type, value, x));
   }
@@ -351,14 +363,11 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
   inlining.push_back(fn);
   std::set<std::string> changedInside;
   auto *outerChanges = std::exchange(changedByCallees, &changedInside);
-  std::optional<ExprRef> value;
-  bool lists = false; // c ? {a, b} : {c, d} is no expression
-  if (parts.empty())
-    value = bodyInPlace(x, fn, made);
-  else
-    value = valueOfReturns(parts, fn->getReturnType());
-  if (value && *value && parts.size() > 1)
-    walk(*value, [&](const ExprRef &e) { lists |= e->kind == ExprKind::InitList; });
+  std::optional<ExprRef> value =
+      parts.empty() ? bodyInPlace(x, fn, made) : std::optional(valueOfReturns(parts, fn->getReturnType()));
+  // c ? {a, b} : {c, d} is no expression
+  bool lists = value && *value && parts.size() > 1 &&
+               anyNode(*value, [](const ExprRef &e) { return e->kind == ExprKind::InitList; });
   inlining.pop_back();
   changedByCallees = outerChanges;
   std::swap(thisObject, binding->object);
@@ -368,7 +377,7 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
   for (const std::string &name : changedInside)
     for (const auto &[param, value] : binding->values) {
       bool isVariable = (param->getType()->isReferenceType() && placeRoot(value) == name) ||
-                        (value->kind == ExprKind::Unary && value->text == "&" && placeRoot(value->args[0]) == name);
+                        (isUnary(value, "&") && placeRoot(value->args[0]) == name);
       if (mentions(value, name) && !isVariable)
         return std::nullopt;
     }
@@ -380,12 +389,13 @@ std::optional<ExprRef> Reader::readInPlace(const cl::CallExpr *x, const cl::Func
   return value;
 }
 
-std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
+std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = problem.empty() ? readable(x) : nullptr;
   bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
   bool computes = fn && purity.isPure(fn) && !method && !takesRecord(fn) &&
                   llvm::none_of(fn->parameters(), [](auto *p) { return p->getType()->isReferenceType(); });
-  if (!fn || (computes && (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
+  if (!fn ||
+      (computes && (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
     return std::nullopt;
   auto names = nameOf;
   auto claimed = taken;
@@ -397,17 +407,20 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   std::set<std::string> changed;
   auto value = readInPlace(x, fn, made, changed);
   hoist = outer;
-  bool good = value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value)) && (!chooses || foldChoices(made));
-  // A helper that writes stays a call, unless it is a variable that nothing else in the statement names: its arguments may
-  // be what it writes, or depend on it.
+  bool good =
+      value && problem.empty() && wholeTree(made) && (!*value || wholeTree(*value)) && (!chooses || foldChoices(made));
+  // A helper that writes stays a call, unless it is a variable that nothing else in the statement names: its arguments
+  // may be what it writes, or depend on it.
   std::set<std::string> everyChange = changed;
   if (!outer.before || !outer.statement ||
       !llvm::all_of(changed, [&](const std::string &name) { return changesAlone(name, outer.statement); }))
     changed.clear();
   // Several such calls run in their order from left to right; what one computes must not wait for the next.
-  bool waits = llvm::any_of(changed, [&](const std::string &name) { return callsThatChange(name, outer.statement) > 1; });
+  bool waits =
+      llvm::any_of(changed, [&](const std::string &name) { return callsThatChange(name, outer.statement) > 1; });
   bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
-  // As a statement of its own its body is what runs there: its values were taken before, its references are what they name.
+  // As a statement of its own its body is what runs there: its values were taken before, its references are what they
+  // name.
   if (writes && outer.before && x == outer.statement && returnedValues(fn).empty())
     writes = (*value && hasEffects(*value)) || letsThreadsMeet(made);
   if (!good || writes) {
@@ -429,7 +442,7 @@ std::optional<ExprRef> Reader::inlined(const cl::CallExpr *x) {
   return value;
 }
 
-bool Reader::inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out) {
+bool KernelReader::inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, std::vector<StmtRef> &out) {
   HoistPoint saved = std::exchange(hoist, hoistPoint(x, out));
   auto value = inlined(x);
   hoist = saved;
@@ -441,46 +454,7 @@ bool Reader::inlinedStatement(const cl::CallExpr *x, const StmtRef &statement, s
   return true;
 }
 
-ExprRef Reader::construction(const cl::CXXConstructExpr *x) {
-  const cl::CXXConstructorDecl *constructor = x->getConstructor();
-  const cl::CXXRecordDecl *record = constructor->getParent();
-  bool named = record->getIdentifier() && !record->isLambda() && !record->isUnion();
-  if (!x->getType()->isRecordType() || !named || !record->isTriviallyCopyable() || x->isStdInitListInitialization() ||
-      constructor->getAccess() != cl::AS_public || !purity.isPure(constructor))
-    return nullptr;
-  std::vector<ExprRef> args;
-  for (const cl::Expr *arg : x->arguments())
-    if (!llvm::isa<cl::CXXDefaultArgExpr>(arg)) {
-      args.push_back(expression(arg));
-      if (args.back()->kind == ExprKind::InitList)
-        return nullptr;
-    }
-  describe(x, args.size());
-  return make(ExprKind::Call, x, typeText(x->getType()), args);
-}
-
-ExprRef Reader::aggregate(const cl::ExplicitCastExpr *x) {
-  const cl::CXXRecordDecl *record = x->getType()->getAsCXXRecordDecl();
-  auto *list = llvm::dyn_cast<cl::InitListExpr>(strip(x->getSubExpr()));
-  if (!record || !list || !record->isAggregate() || !describe(x->getType(), typeText(x->getType())) ||
-      !records.shapes.at(typeText(x->getType())).isWhole)
-    return nullptr;
-  ExprRef value = expression(list);
-  return value->kind == ExprKind::InitList ? value : nullptr;
-}
-
-ExprRef Reader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
-  auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(x->getDirectCallee());
-  if (!method || !(method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) || !method->isTrivial())
-    return nullptr;
-  ExprRef target = expression(x->getArg(0)), value = expression(x->getArg(1));
-  bool list = value->kind == ExprKind::InitList && !method->getParent()->isAggregate();
-  if (!isPlace(target) || list || value->kind == ExprKind::Opaque)
-    return nullptr;
-  return make(ExprKind::Assign, x, "=", {target, value});
-}
-
-std::string Reader::nameInKernel(const cl::FunctionDecl *fn, const std::string &written) {
+std::string KernelReader::nameInKernel(const cl::FunctionDecl *fn, const std::string &written) {
   const cl::DeclContext *scope = fn->getDeclContext()->getRedeclContext();
   if (fn->getAccess() == cl::AS_private || fn->getAccess() == cl::AS_protected)
     note(fn->getLocation(), "a private function cannot be called in the kernel");
@@ -494,7 +468,7 @@ std::string Reader::nameInKernel(const cl::FunctionDecl *fn, const std::string &
   return arguments == std::string::npos ? name : name + written.substr(arguments);
 }
 
-ExprRef Reader::call(const cl::CallExpr *x) {
+ExprRef KernelReader::call(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = x->getDirectCallee();
   if (!fn)
     return opaque(x);
@@ -510,7 +484,8 @@ ExprRef Reader::call(const cl::CallExpr *x) {
   for (const cl::Expr *arg : x->arguments())
     if (!llvm::isa<cl::CXXDefaultArgExpr>(arg)) {
       args.push_back(expression(arg));
-      if (args.back()->kind == ExprKind::InitList && llvm::isa<cl::ExplicitCastExpr>(strip(arg))) // it may decide which function
+      if (args.back()->kind == ExprKind::InitList &&
+          llvm::isa<cl::ExplicitCastExpr>(strip(arg))) // it may decide which function
         return opaque(x);
     }
   auto e = make(ExprKind::Call, x, name, args);

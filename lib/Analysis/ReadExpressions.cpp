@@ -1,9 +1,9 @@
-//===- ReadExpressions.cpp - types and expressions -----------------------===//
-#include "Reader.h"
+//===- ReadExpressions.cpp - types and expressions ------------------------===//
+#include "KernelReader.h"
 
 using namespace optiml;
 
-std::string Reader::typeText(cl::QualType type) {
+std::string KernelReader::typeText(cl::QualType type) {
   type = type.getUnqualifiedType();
   // Typedefs of the file keep their names; local and dependent ones are spelled out.
   if (auto *td = type->getAs<cl::TypedefType>())
@@ -13,14 +13,14 @@ std::string Reader::typeText(cl::QualType type) {
     type = type.getCanonicalType().getUnqualifiedType();
   if (type->isPointerType()) {
     cl::QualType to = type->getPointeeType();
-    std::string pointee = (to.isConstQualified() ? "const " : "") + std::string(to.isVolatileQualified() ? "volatile " : "") +
-                          typeText(to);
+    std::string pointee = (to.isConstQualified() ? "const " : "") +
+                          std::string(to.isVolatileQualified() ? "volatile " : "") + typeText(to);
     return pointee + (pointee.back() == '*' ? "*" : " *");
   }
   return type.getAsString(policy);
 }
 
-Type Reader::convert(cl::QualType type) {
+Type KernelReader::convert(cl::QualType type) {
   Type result;
   result.isConst = type.isConstQualified();
   result.isVolatile = type.isVolatileQualified();
@@ -54,7 +54,7 @@ Type Reader::convert(cl::QualType type) {
   return result;
 }
 
-std::vector<Param::Field> Reader::fieldsOf(cl::QualType type) {
+std::vector<Param::Field> KernelReader::fieldsOf(cl::QualType type) {
   std::vector<Param::Field> result;
   const cl::RecordDecl *record = type->getAsRecordDecl();
   if (!record || !record->getDefinition() || record->isUnion())
@@ -63,11 +63,13 @@ std::vector<Param::Field> Reader::fieldsOf(cl::QualType type) {
   for (const cl::FieldDecl *field : record->getDefinition()->fields())
     if (!field->isBitField() && !field->getType()->isReferenceType() &&
         (field->getAccess() == cl::AS_public || field->getAccess() == cl::AS_none))
-      addFields(field->getNameAsString(), field->getType(), unsigned(layout.getFieldOffset(field->getFieldIndex()) / 8), result);
+      addFields(field->getNameAsString(), field->getType(), unsigned(layout.getFieldOffset(field->getFieldIndex()) / 8),
+                result);
   return result;
 }
 
-void Reader::addFields(const std::string &name, cl::QualType type, unsigned offset, std::vector<Param::Field> &into) {
+void KernelReader::addFields(const std::string &name, cl::QualType type, unsigned offset,
+                             std::vector<Param::Field> &into) {
   constexpr size_t mostFields = 64; // more are a table
   into.push_back({name, convert(type), offset});
   for (const Param::Field &inner : fieldsOf(type))
@@ -80,7 +82,8 @@ void Reader::addFields(const std::string &name, cl::QualType type, unsigned offs
   }
 }
 
-std::shared_ptr<Expr> Reader::make(ExprKind kind, const cl::Expr *source, std::string text, std::vector<ExprRef> args) {
+std::shared_ptr<Expr> KernelReader::make(ExprKind kind, const cl::Expr *source, std::string text,
+                                         std::vector<ExprRef> args) {
   auto e = std::make_shared<Expr>();
   e->kind = kind;
   e->type = convert(source->getType());
@@ -90,7 +93,7 @@ std::shared_ptr<Expr> Reader::make(ExprKind kind, const cl::Expr *source, std::s
   return e;
 }
 
-ExprRef Reader::opaque(const cl::Expr *source) {
+ExprRef KernelReader::opaque(const cl::Expr *source) {
   std::string text;
   llvm::raw_string_ostream os(text);
   source->printPretty(os, nullptr, policy);
@@ -106,7 +109,7 @@ ExprRef Reader::opaque(const cl::Expr *source) {
   return e;
 }
 
-std::set<std::string> Reader::opaqueNames(Mentions &mentions, cl::SourceLocation loc) {
+std::set<std::string> KernelReader::opaqueNames(Mentions &mentions, cl::SourceLocation loc) {
   std::set<std::string> names;
   for (const cl::VarDecl *v : mentions.declared)
     if (v->isLocalVarDeclOrParm() && !nameOf.count(v))
@@ -118,7 +121,8 @@ std::set<std::string> Reader::opaqueNames(Mentions &mentions, cl::SourceLocation
       note(loc, "a parameter of a function that is read in place is used in a construct that OptiML keeps verbatim");
     auto it = nameOf.find(v);
     if (it != nameOf.end() && it->second != v->getNameAsString())
-      note(loc, "the name '" + v->getNameAsString() + "' is declared more than once and used in a construct that OptiML keeps verbatim");
+      note(loc, "the name '" + v->getNameAsString() +
+                    "' is declared more than once and used in a construct that OptiML keeps verbatim");
     names.insert(v->getNameAsString());
   }
   return names;
@@ -129,7 +133,7 @@ static bool toBase(const cl::CastExpr *x) {
   return x->getCastKind() == cl::CK_DerivedToBase || x->getCastKind() == cl::CK_UncheckedDerivedToBase;
 }
 
-const cl::Expr *Reader::strip(const cl::Expr *e) {
+const cl::Expr *KernelReader::strip(const cl::Expr *e) {
   for (;;) {
     const cl::Expr *next = e;
     if (auto *x = llvm::dyn_cast<cl::ParenExpr>(e))
@@ -150,9 +154,9 @@ const cl::Expr *Reader::strip(const cl::Expr *e) {
       next = x->getExpr();
     else if (auto *x = llvm::dyn_cast<cl::CXXDefaultInitExpr>(e))
       next = x->getExpr();
-    else if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e);
-             x && x->getNumArgs() == 1 && x->getConstructor()->isCopyOrMoveConstructor() &&
-             x->getConstructor()->isTrivial())
+    else if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e); x && x->getNumArgs() == 1 &&
+                                                                x->getConstructor()->isCopyOrMoveConstructor() &&
+                                                                x->getConstructor()->isTrivial())
       next = x->getArg(0);
     if (next == e)
       return e;
@@ -160,7 +164,7 @@ const cl::Expr *Reader::strip(const cl::Expr *e) {
   }
 }
 
-ExprRef Reader::intConstant(const cl::Expr *source) {
+ExprRef KernelReader::intConstant(const cl::Expr *source) {
   cl::Expr::EvalResult result;
   if (!source->getType()->isIntegralOrEnumerationType() || source->isValueDependent() ||
       !source->EvaluateAsInt(result, ast) || result.HasSideEffects)
@@ -173,7 +177,7 @@ ExprRef Reader::intConstant(const cl::Expr *source) {
   return e;
 }
 
-ExprRef Reader::reference(const cl::DeclRefExpr *ref) {
+ExprRef KernelReader::reference(const cl::DeclRefExpr *ref) {
   const cl::ValueDecl *decl = ref->getDecl();
   if (llvm::isa<cl::EnumConstantDecl, cl::NonTypeTemplateParmDecl>(decl))
     if (ExprRef constant = intConstant(ref))
@@ -199,17 +203,18 @@ ExprRef Reader::reference(const cl::DeclRefExpr *ref) {
   return e;
 }
 
-ExprRef Reader::builtinOf(const cl::PseudoObjectExpr *e) {
+ExprRef KernelReader::builtinOf(const cl::PseudoObjectExpr *e) {
   auto *property = llvm::dyn_cast<cl::MSPropertyRefExpr>(strip(e->getSyntacticForm()));
   if (!property)
     return nullptr;
   auto *base = llvm::dyn_cast<cl::DeclRefExpr>(strip(property->getBaseExpr()));
   if (!base)
     return nullptr;
-  return make(ExprKind::Builtin, e, base->getDecl()->getNameAsString() + "." + property->getPropertyDecl()->getNameAsString());
+  return make(ExprKind::Builtin, e,
+              base->getDecl()->getNameAsString() + "." + property->getPropertyDecl()->getNameAsString());
 }
 
-ExprRef Reader::floatLiteral(const cl::FloatingLiteral *literal) {
+ExprRef KernelReader::floatLiteral(const cl::FloatingLiteral *literal) {
   llvm::SmallString<32> buffer;
   cl::SourceLocation spelling = sm.getSpellingLoc(literal->getBeginLoc());
   bool invalid = false;
@@ -222,14 +227,67 @@ ExprRef Reader::floatLiteral(const cl::FloatingLiteral *literal) {
   return make(ExprKind::FloatLit, literal, text);
 }
 
-ExprRef Reader::expression(const cl::Expr *source) {
+ExprRef KernelReader::binaryOperator(const cl::BinaryOperator *x) {
+  if (x->getOpcode() == cl::BO_PtrMemD || x->getOpcode() == cl::BO_PtrMemI)
+    return opaque(x);
+  ExprRef left = expression(x->getLHS());
+  bool always = !x->isLogicalOp() && x->getOpcode() != cl::BO_Comma;
+  ExprRef right = always ? expression(x->getRHS()) : inPlace(x->getRHS());
+  return make(x->isAssignmentOp() ? ExprKind::Assign : ExprKind::Binary, x, x->getOpcodeStr().str(), {left, right});
+}
+
+ExprRef KernelReader::member(const cl::MemberExpr *x) {
+  bool ofThis = llvm::isa<cl::CXXThisExpr>(strip(x->getBase()));
+  bool hidden = x->getMemberDecl()->getAccess() != cl::AS_public && x->getMemberDecl()->getAccess() != cl::AS_none;
+  if (hidden && intoPrivate && !inlining.empty())
+    records.hidden.insert(x->getMemberDecl()->getNameAsString());
+  else if (hidden && !inlining.empty())
+    note(x->getExprLoc(), "a private member cannot be named in the kernel");
+  auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(strip(x->getBase()));
+  bool ofBase = x->hasQualifier() || (cast && toBase(cast));
+  if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || (ofThis && !thisObject) || ofBase)
+    return opaque(x);
+  ExprRef object = ofThis ? thisObject : expression(x->getBase());
+  if (x->isArrow())
+    object = pointedTo(object);
+  const std::string name = x->getMemberDecl()->getNameAsString();
+  int64_t offset = int64_t(ast.getFieldOffset(x->getMemberDecl()) / 8);
+  if (isOfParameter(object))
+    return partOfParameter(x, object->args[0], object->text + "." + name, object->value + offset);
+  if (object->kind == ExprKind::Var && memberPointers.count(object->text))
+    return partOfParameter(x, object, name, offset);
+  auto result = make(ExprKind::Member, x, name, {object});
+  result->value = offset;
+  return result;
+}
+
+ExprRef KernelReader::explicitCast(const cl::ExplicitCastExpr *x) {
+  if (ExprRef half = halfCast(x))
+    return half;
+  if (ExprRef list = aggregate(x))
+    return list;
+  if (x->getType()->isRecordType() || x->getType()->isReferenceType() || x->getSubExpr()->getType()->isRecordType() ||
+      llvm::isa<cl::InitListExpr>(strip(x->getSubExpr())))
+    return opaque(x);
+  std::string type = typeText(x->getTypeAsWritten());
+  return make(ExprKind::Cast, x, type, {expression(x->getSubExpr())});
+}
+
+ExprRef KernelReader::initList(const cl::InitListExpr *x) {
+  const cl::InitListExpr *form = x->isSemanticForm() && x->getSyntacticForm() ? x->getSyntacticForm() : x;
+  std::vector<ExprRef> items;
+  for (const cl::Expr *init : form->inits()) {
+    if (llvm::isa<cl::DesignatedInitExpr>(init))
+      return opaque(x);
+    items.push_back(expression(init));
+  }
+  return make(ExprKind::InitList, x->getSemanticForm() ? x->getSemanticForm() : x, "", items);
+}
+
+ExprRef KernelReader::expression(const cl::Expr *source) {
   const cl::Expr *e = strip(source);
-  if (auto *x = llvm::dyn_cast<cl::IntegerLiteral>(e))
-    return intConstant(x);
-  if (auto *x = llvm::dyn_cast<cl::CXXBoolLiteralExpr>(e))
-    return intConstant(x);
-  if (auto *x = llvm::dyn_cast<cl::CharacterLiteral>(e))
-    return intConstant(x);
+  if (llvm::isa<cl::IntegerLiteral, cl::CXXBoolLiteralExpr, cl::CharacterLiteral>(e))
+    return intConstant(e);
   if (llvm::isa<cl::UnaryExprOrTypeTraitExpr>(e))
     if (ExprRef constant = intConstant(e))
       return constant;
@@ -244,16 +302,9 @@ ExprRef Reader::expression(const cl::Expr *source) {
   }
   if (auto *x = llvm::dyn_cast<cl::UnaryOperator>(e))
     return unaryOperator(x);
-  if (auto *x = llvm::dyn_cast<cl::BinaryOperator>(e)) {
-    if (x->getOpcode() == cl::BO_PtrMemD || x->getOpcode() == cl::BO_PtrMemI)
-      return opaque(e);
-    ExprRef left = expression(x->getLHS());
-    bool always = !x->isLogicalOp() && x->getOpcode() != cl::BO_Comma;
-    ExprRef right = always ? expression(x->getRHS()) : inPlace(x->getRHS());
-    return make(x->isAssignmentOp() ? ExprKind::Assign : ExprKind::Binary, e, x->getOpcodeStr().str(), {left, right});
-  }
-  if (auto *x = llvm::dyn_cast<cl::ConditionalOperator>(e))
-  {
+  if (auto *x = llvm::dyn_cast<cl::BinaryOperator>(e))
+    return binaryOperator(x);
+  if (auto *x = llvm::dyn_cast<cl::ConditionalOperator>(e)) {
     std::vector<ExprRef> parts = {expression(x->getCond()), inPlace(x->getTrueExpr()), inPlace(x->getFalseExpr())};
     bool lists = parts[1]->kind == ExprKind::InitList || parts[2]->kind == ExprKind::InitList; // they say no type
     return lists ? opaque(e) : make(ExprKind::Cond, e, "", parts);
@@ -264,53 +315,14 @@ ExprRef Reader::expression(const cl::Expr *source) {
     auto [base, offset] = splitPointer(expression(x->getBase()));
     return make(ExprKind::Subscript, e, "", {base, joinOffsets(offset, expression(x->getIdx()))});
   }
-  if (auto *x = llvm::dyn_cast<cl::MemberExpr>(e)) {
-    bool ofThis = llvm::isa<cl::CXXThisExpr>(strip(x->getBase()));
-    bool hidden = x->getMemberDecl()->getAccess() != cl::AS_public && x->getMemberDecl()->getAccess() != cl::AS_none;
-    if (hidden && intoPrivate && !inlining.empty())
-      records.hidden.insert(x->getMemberDecl()->getNameAsString());
-    else if (hidden && !inlining.empty())
-      note(x->getExprLoc(), "a private member cannot be named in the kernel");
-    auto *cast = llvm::dyn_cast<cl::ImplicitCastExpr>(strip(x->getBase()));
-    bool ofBase = x->hasQualifier() || (cast && toBase(cast));
-    if (!llvm::isa<cl::FieldDecl>(x->getMemberDecl()) || (ofThis && !thisObject) || ofBase)
-      return opaque(e);
-    ExprRef object = ofThis ? thisObject : expression(x->getBase());
-    if (x->isArrow())
-      object = pointedTo(object);
-    const std::string member = x->getMemberDecl()->getNameAsString();
-    int64_t offset = int64_t(ast.getFieldOffset(x->getMemberDecl()) / 8);
-    if (isOfParameter(object))
-      return partOfParameter(x, object->args[0], object->text + "." + member, object->value + offset);
-    if (object->kind == ExprKind::Var && memberPointers.count(object->text))
-      return partOfParameter(x, object, member, offset);
-    auto result = make(ExprKind::Member, e, member, {object});
-    result->value = offset;
-    return result;
-  }
-  if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e)) {
-    if (ExprRef half = halfCast(x))
-      return half;
-    if (ExprRef list = aggregate(x))
-      return list;
-    if (x->getType()->isRecordType() || x->getType()->isReferenceType() || x->getSubExpr()->getType()->isRecordType() ||
-        llvm::isa<cl::InitListExpr>(strip(x->getSubExpr())))
-      return opaque(e);
-    std::string type = typeText(x->getTypeAsWritten());
-    return make(ExprKind::Cast, e, type, {expression(x->getSubExpr())});
-  }
+  if (auto *x = llvm::dyn_cast<cl::MemberExpr>(e))
+    return member(x);
+  if (auto *x = llvm::dyn_cast<cl::ExplicitCastExpr>(e))
+    return explicitCast(x);
   if (auto *x = llvm::dyn_cast<cl::CXXScalarValueInitExpr>(e))
     return make(ExprKind::Cast, e, typeText(x->getType()), {intLit(0)});
-  if (auto *x = llvm::dyn_cast<cl::InitListExpr>(e)) {
-    const cl::InitListExpr *form = x->isSemanticForm() && x->getSyntacticForm() ? x->getSyntacticForm() : x;
-    std::vector<ExprRef> items;
-    for (const cl::Expr *init : form->inits()) {
-      if (llvm::isa<cl::DesignatedInitExpr>(init))
-        return opaque(e);
-      items.push_back(expression(init));
-    }
-    return make(ExprKind::InitList, x->getSemanticForm() ? x->getSemanticForm() : x, "", items);
-  }
+  if (auto *x = llvm::dyn_cast<cl::InitListExpr>(e))
+    return initList(x);
   if (auto *x = llvm::dyn_cast<cl::CXXConstructExpr>(e))
     if (ExprRef made = construction(x))
       return made;
@@ -332,11 +344,12 @@ ExprRef Reader::expression(const cl::Expr *source) {
   return opaque(e);
 }
 
-bool Reader::isOfParameter(const ExprRef &e) const {
+bool KernelReader::isOfParameter(const ExprRef &e) const {
   return e->kind == ExprKind::Member && e->args[0]->kind == ExprKind::Var && memberPointers.count(e->args[0]->text);
 }
 
-ExprRef Reader::partOfParameter(const cl::Expr *source, const ExprRef &param, const std::string &name, int64_t offset) {
+ExprRef KernelReader::partOfParameter(const cl::Expr *source, const ExprRef &param, const std::string &name,
+                                      int64_t offset) {
   if (source->getType()->isPointerType())
     return make(ExprKind::Var, source, param->text + "." + name); // an array like a parameter
   auto part = make(ExprKind::Member, source, name, {param});
@@ -344,7 +357,7 @@ ExprRef Reader::partOfParameter(const cl::Expr *source, const ExprRef &param, co
   return part;
 }
 
-ExprRef Reader::elementOfParameter(const cl::ArraySubscriptExpr *x) {
+ExprRef KernelReader::elementOfParameter(const cl::ArraySubscriptExpr *x) {
   const cl::ConstantArrayType *array = ast.getAsConstantArrayType(strip(x->getBase())->getType());
   if (!array)
     return nullptr;
@@ -356,44 +369,30 @@ ExprRef Reader::elementOfParameter(const cl::ArraySubscriptExpr *x) {
   return partOfParameter(x, base->args[0], base->text + "[" + std::to_string(*at) + "]", base->value + *at * bytes);
 }
 
-ExprRef Reader::unaryOperator(const cl::UnaryOperator *x) {
+ExprRef KernelReader::unaryOperator(const cl::UnaryOperator *x) {
   if (x->getOpcode() == cl::UO_Deref && thisObject && !thisObject->type.isPointer() &&
       llvm::isa<cl::CXXThisExpr>(strip(x->getSubExpr())))
     return thisObject; // *this
   ExprRef operand = expression(x->getSubExpr());
   switch (x->getOpcode()) {
-  case cl::UO_PreInc:
-    return make(ExprKind::IncDec, x, "++x", {operand});
-  case cl::UO_PostInc:
-    return make(ExprKind::IncDec, x, "x++", {operand});
-  case cl::UO_PreDec:
-    return make(ExprKind::IncDec, x, "--x", {operand});
-  case cl::UO_PostDec:
-    return make(ExprKind::IncDec, x, "x--", {operand});
+  case cl::UO_PreInc: return make(ExprKind::IncDec, x, "++x", {operand});
+  case cl::UO_PostInc: return make(ExprKind::IncDec, x, "x++", {operand});
+  case cl::UO_PreDec: return make(ExprKind::IncDec, x, "--x", {operand});
+  case cl::UO_PostDec: return make(ExprKind::IncDec, x, "x--", {operand});
   case cl::UO_Deref: // *(p + i) is p[i], *p is p[0], *&a is a
     if (ExprRef place = pointedTo(operand); place != operand)
       return place;
     return make(ExprKind::Subscript, x, "", {operand, intLit(0)});
-  case cl::UO_Extension:
-    return operand;
-  default:
-    return make(ExprKind::Unary, x, cl::UnaryOperator::getOpcodeStr(x->getOpcode()).str(), {operand});
+  case cl::UO_Extension: return operand;
+  default: return make(ExprKind::Unary, x, cl::UnaryOperator::getOpcodeStr(x->getOpcode()).str(), {operand});
   }
 }
 
-bool Reader::sameValues(const Type &a, const Type &b) {
-  return a.cls == b.cls && a.bytes == b.bytes && a.isSigned == b.isSigned;
-}
-
-ExprRef Reader::converted(const ExprRef &e, cl::QualType to) {
+ExprRef KernelReader::converted(const ExprRef &e, cl::QualType to) {
   Type type = convert(to.getUnqualifiedType());
-  if (sameValues(e->type, type))
+  if (e->type.sameNumber(type))
     return e;
-  auto cast = std::make_shared<Expr>();
-  cast->kind = ExprKind::Cast;
-  cast->type = type;
-  cast->text = type.text;
-  cast->args = {e};
+  auto cast = std::make_shared<Expr>(*castTo(type, e));
   cast->line = e->line;
   return cast;
 }

@@ -1,21 +1,22 @@
 //===- ReadHalf.cpp - numbers of 16 bits ----------------------------------===//
 //
 // __half and __nv_bfloat16 (and pairs of them) are classes in CUDA's headers, with operators and conversions that are
-// inline assembly. Here they are read as the operators and casts that they stand for. Their class in the tree stays that of a
-// record, so that nothing takes them for numbers that threads can exchange or add in another order.
+// inline assembly. Here they are read as the operators and casts that they stand for. Their class in the tree stays
+// that of a record, so that nothing takes them for numbers that threads can exchange or add in another order.
 //
 //===----------------------------------------------------------------------===//
-#include "Reader.h"
+#include "KernelReader.h"
 #include "clang/Basic/OperatorKinds.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
 
 using namespace optiml;
 
-bool Reader::isHalf(cl::QualType type) const {
+bool KernelReader::isHalf(cl::QualType type) const {
   static const llvm::StringSet<> names = {"__half", "__half2", "__nv_bfloat16", "__nv_bfloat162"};
   const cl::CXXRecordDecl *record = type.getNonReferenceType()->getAsCXXRecordDecl();
-  return record && record->getIdentifier() && names.contains(record->getName()) && isHalfHeader(sm, record->getLocation());
+  return record && record->getIdentifier() && names.contains(record->getName()) &&
+         isHalfHeader(sm, record->getLocation());
 }
 
 bool optiml::isHalfHeader(const cl::SourceManager &sm, cl::SourceLocation loc) {
@@ -24,7 +25,7 @@ bool optiml::isHalfHeader(const cl::SourceManager &sm, cl::SourceLocation loc) {
   return sm.isInSystemHeader(loc) && files.contains(llvm::sys::path::filename(sm.getFilename(loc)));
 }
 
-ExprRef Reader::halfCast(const cl::ExplicitCastExpr *x) {
+ExprRef KernelReader::halfCast(const cl::ExplicitCastExpr *x) {
   const cl::Expr *value = strip(x->getSubExpr());
   if (isHalf(x->getType())) {
     if (auto *made = llvm::dyn_cast<cl::CXXConstructExpr>(value); made && isHalf(made->getType()))
@@ -41,7 +42,7 @@ ExprRef Reader::halfCast(const cl::ExplicitCastExpr *x) {
   return make(ExprKind::Cast, x, typeText(x->getTypeAsWritten()), {converted});
 }
 
-ExprRef Reader::halfConversion(const cl::CXXMemberCallExpr *x) {
+ExprRef KernelReader::halfConversion(const cl::CXXMemberCallExpr *x) {
   auto *conversion = llvm::dyn_cast_or_null<cl::CXXConversionDecl>(x->getMethodDecl());
   if (!conversion || !isHalf(x->getObjectType()) || !x->getType()->isArithmeticType() || !purity.isPure(conversion))
     return nullptr;
@@ -49,13 +50,13 @@ ExprRef Reader::halfConversion(const cl::CXXMemberCallExpr *x) {
 }
 
 /// A class that is made from `value`, as a call of its constructor.
-ExprRef Reader::halfFrom(const cl::Expr *value, cl::QualType type) {
+ExprRef KernelReader::halfFrom(const cl::Expr *value, cl::QualType type) {
   auto e = make(ExprKind::Call, value, typeText(type), {expression(value)});
   e->type = convert(type.getUnqualifiedType());
   return e;
 }
 
-ExprRef Reader::halfOperator(const cl::CXXOperatorCallExpr *x) {
+ExprRef KernelReader::halfOperator(const cl::CXXOperatorCallExpr *x) {
   const cl::FunctionDecl *fn = x->getDirectCallee();
   if (!fn || !isHalfHeader(sm, fn->getLocation()) || !isHalf(x->getArg(0)->getType()))
     return nullptr;

@@ -1,9 +1,9 @@
 //===- ReadRecords.cpp - what classes and constructors are made of --------===//
-#include "Reader.h"
+#include "KernelReader.h"
 
 using namespace optiml;
 
-bool Reader::describe(cl::QualType type, const std::string &text) {
+bool KernelReader::describe(cl::QualType type, const std::string &text) {
   if (records.shapes.count(text))
     return true;
   const cl::CXXRecordDecl *record = type->getAsCXXRecordDecl();
@@ -18,15 +18,16 @@ bool Reader::describe(cl::QualType type, const std::string &text) {
     std::vector<ExprRef> dims;
     for (; auto *array = ast.getAsConstantArrayType(of); of = array->getElementType())
       dims.push_back(intLit(int64_t(array->getSize().getZExtValue())));
-    if (auto *inner = of->getAsCXXRecordDecl(); inner && inner->hasDefinition() && inner->isEmpty() && inner->isTriviallyCopyable()) {
+    if (auto *inner = of->getAsCXXRecordDecl();
+        inner && inner->hasDefinition() && inner->isEmpty() && inner->isTriviallyCopyable()) {
       shape.isWhole = false; // a functor
       continue;
     }
     bool hidden = field->getAccess() == cl::AS_private || field->getAccess() == cl::AS_protected;
     bool plain = of->isArithmeticType() || of->isObjectPointerType() || isHalf(of) ||
                  (of->isRecordType() && describe(of, typeText(of)));
-    if ((hidden && !intoPrivate) || !plain || field->isBitField() || field->isAnonymousStructOrUnion() || of.isVolatileQualified() ||
-        of.isConstQualified())
+    if ((hidden && !intoPrivate) || !plain || field->isBitField() || field->isAnonymousStructOrUnion() ||
+        of.isVolatileQualified() || of.isConstQualified())
       return false;
     shape.fields.push_back({field->getNameAsString(), convert(of), unsigned(ast.getFieldOffset(field) / 8), dims});
     auto inner = records.shapes.find(shape.fields.back().type.text);
@@ -36,7 +37,7 @@ bool Reader::describe(cl::QualType type, const std::string &text) {
   return true;
 }
 
-void Reader::describe(const cl::CXXConstructExpr *x, size_t given) {
+void KernelReader::describe(const cl::CXXConstructExpr *x, size_t given) {
   std::string text = typeText(x->getType()), key = constructorKey(text, given);
   const cl::CXXConstructorDecl *constructor = x->getConstructor();
   auto [it, added] = constructorOf.try_emplace(key, constructor);
@@ -94,8 +95,8 @@ void Reader::describe(const cl::CXXConstructExpr *x, size_t given) {
   place = outerPlace;
 }
 
-bool Reader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *x, const StmtRef &declared,
-                              std::vector<StmtRef> &out) {
+bool KernelReader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *x, const StmtRef &declared,
+                                    std::vector<StmtRef> &out) {
   const cl::FunctionDecl *definition = nullptr;
   if (!describe(v->getType(), typeText(v->getType())) || !x->getConstructor()->hasBody(definition) ||
       sm.isInSystemHeader(sm.getExpansionLoc(definition->getLocation())) || inlining.size() >= 8 ||
@@ -114,7 +115,9 @@ bool Reader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *
     const cl::Expr *argument = x->getArg(i);
     if (auto *standard = llvm::dyn_cast<cl::CXXDefaultArgExpr>(argument))
       argument = standard->getExpr();
-    good = bindParameter(constructor->getParamDecl(i), argument, factsOf(definition), /*oneExpression=*/false, binding) && binding.changed.empty();
+    good =
+        bindParameter(constructor->getParamDecl(i), argument, factsOf(definition), /*oneExpression=*/false, binding) &&
+        binding.changed.empty();
   }
   for (auto &[param, value] : binding.locals)
     made.push_back(local(claim(param, param->getNameAsString()), param->getType().getNonReferenceType(), value, x));
@@ -133,21 +136,16 @@ bool Reader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *
       continue;
     if (!(good = field && !llvm::isa<cl::ImplicitValueInitExpr, cl::CXXConstructExpr>(strip(value))))
       break;
-    auto member = std::make_shared<Expr>();
-    member->kind = ExprKind::Member;
-    member->type = convert(field->getType());
-    member->text = field->getNameAsString();
-    member->value = int64_t(ast.getFieldOffset(field) / 8);
-    member->args = {object};
+    ExprRef member =
+        memberExpr(object, field->getNameAsString(), convert(field->getType()), int64_t(ast.getFieldOffset(field) / 8));
     if (field->getAccess() != cl::AS_public)
       records.hidden.insert(member->text);
     ExprRef given = hoisted(value, made);
     good = given->kind != ExprKind::InitList && !hasEffects(given);
-    made.push_back(exprStmt(assign("=", member, converted(given, field->getType()))));
-    made.back()->line = line(x->getBeginLoc());
+    made.push_back(atLine(line(x->getBeginLoc()), exprStmt(assign("=", member, converted(given, field->getType())))));
   }
   if (good)
-    statement(constructor->getBody(), made, /*flatten=*/true);
+    statement(constructor->getBody(), made);
   inlining.pop_back();
   changedByCallees = outerChanges;
   thisObject = outerThis;
@@ -166,4 +164,43 @@ bool Reader::constructInPlace(const cl::VarDecl *v, const cl::CXXConstructExpr *
   out.push_back(declared);
   out.insert(out.end(), made.begin(), made.end());
   return true;
+}
+
+ExprRef KernelReader::construction(const cl::CXXConstructExpr *x) {
+  const cl::CXXConstructorDecl *constructor = x->getConstructor();
+  const cl::CXXRecordDecl *record = constructor->getParent();
+  bool named = record->getIdentifier() && !record->isLambda() && !record->isUnion();
+  if (!x->getType()->isRecordType() || !named || !record->isTriviallyCopyable() || x->isStdInitListInitialization() ||
+      constructor->getAccess() != cl::AS_public || !purity.isPure(constructor))
+    return nullptr;
+  std::vector<ExprRef> args;
+  for (const cl::Expr *arg : x->arguments())
+    if (!llvm::isa<cl::CXXDefaultArgExpr>(arg)) {
+      args.push_back(expression(arg));
+      if (args.back()->kind == ExprKind::InitList)
+        return nullptr;
+    }
+  describe(x, args.size());
+  return make(ExprKind::Call, x, typeText(x->getType()), args);
+}
+
+ExprRef KernelReader::aggregate(const cl::ExplicitCastExpr *x) {
+  const cl::CXXRecordDecl *record = x->getType()->getAsCXXRecordDecl();
+  auto *list = llvm::dyn_cast<cl::InitListExpr>(strip(x->getSubExpr()));
+  if (!record || !list || !record->isAggregate() || !describe(x->getType(), typeText(x->getType())) ||
+      !records.shapes.at(typeText(x->getType())).isWhole)
+    return nullptr;
+  ExprRef value = expression(list);
+  return value->kind == ExprKind::InitList ? value : nullptr;
+}
+
+ExprRef KernelReader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
+  auto *method = llvm::dyn_cast_or_null<cl::CXXMethodDecl>(x->getDirectCallee());
+  if (!method || !(method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator()) || !method->isTrivial())
+    return nullptr;
+  ExprRef target = expression(x->getArg(0)), value = expression(x->getArg(1));
+  bool list = value->kind == ExprKind::InitList && !method->getParent()->isAggregate();
+  if (!isPlace(target) || list || value->kind == ExprKind::Opaque)
+    return nullptr;
+  return make(ExprKind::Assign, x, "=", {target, value});
 }

@@ -1,24 +1,31 @@
 //===- ReadSineAndCosine.cpp - sincosf and its like as two assignments ----===//
-#include "Reader.h"
+#include "KernelReader.h"
 
 using namespace optiml;
 
-/// A variable, an element whose index is computed from variables alone, or a member of one: the same before and after a store.
+/// A variable, an element whose index is computed from variables alone, or a member of one: the same before and after a
+/// store.
 static bool isSteady(const ExprRef &place) {
   if (place->kind == ExprKind::Member)
     return !place->args[0]->type.isPointer() && isSteady(place->args[0]);
-  bool loads = place->kind == ExprKind::Subscript && (place->args[0]->kind != ExprKind::Var || hasEffects(place->args[1]));
+  bool loads =
+      place->kind == ExprKind::Subscript && (place->args[0]->kind != ExprKind::Var || hasEffects(place->args[1]));
   if (place->kind == ExprKind::Subscript)
-    walk(place->args[1], [&](const ExprRef &e) { loads |= e->kind == ExprKind::Subscript || e->kind == ExprKind::Member; });
+    walk(place->args[1],
+         [&](const ExprRef &e) { loads |= e->kind == ExprKind::Subscript || e->kind == ExprKind::Member; });
   return !loads && (place->kind == ExprKind::Var || place->kind == ExprKind::Subscript);
 }
 
-bool Reader::sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out) {
+bool KernelReader::sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out) {
   static const std::map<llvm::StringRef, std::pair<const char *, const char *>> known = {
-      {"sincosf", {"sinf", "cosf"}},       {"sincos", {"sin", "cos"}},           {"__sincosf", {"__sinf", "__cosf"}},
-      {"sincospif", {"sinpif", "cospif"}}, {"sincospi", {"sinpi", "cospi"}}};
+      {"sincosf", {"sinf", "cosf"}},
+      {"sincos", {"sin", "cos"}},
+      {"__sincosf", {"__sinf", "__cosf"}},
+      {"sincospif", {"sinpif", "cospif"}},
+      {"sincospi", {"sinpi", "cospi"}}};
   const cl::FunctionDecl *fn = x->getDirectCallee();
-  if (!fn || !fn->getIdentifier() || !sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) || fn->getNumParams() != 3)
+  if (!fn || !fn->getIdentifier() || !sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) ||
+      fn->getNumParams() != 3)
     return false;
   auto functions = known.find(fn->getName());
   if (functions == known.end())
@@ -48,7 +55,8 @@ bool Reader::sineAndCosine(const cl::CallExpr *x, std::vector<StmtRef> &out) {
   }
   for (unsigned i : {0, 1}) {
     out.push_back(newStmt(StmtKind::Expr, x));
-    out.back()->expr = assign("=", places[i], callOf(i ? cosine : sine, {angle}, convert(type.getUnqualifiedType()), true));
+    out.back()->expr =
+        assign("=", places[i], callOf(i ? cosine : sine, {angle}, convert(type.getUnqualifiedType()), true));
   }
   return true;
 }

@@ -1,23 +1,23 @@
-//===- ReadStatements.cpp - statements -----------------------------------===//
-#include "Reader.h"
+//===- ReadStatements.cpp - statements ------------------------------------===//
+#include "KernelReader.h"
 
 using namespace optiml;
 
-StmtRef Reader::newStmt(StmtKind kind, const cl::Stmt *source) {
+StmtRef KernelReader::newStmt(StmtKind kind, const cl::Stmt *source) {
   auto s = std::make_shared<Stmt>();
   s->kind = kind;
   s->line = line(source->getBeginLoc());
   return s;
 }
 
-StmtRef Reader::body(const cl::Stmt *source) {
+StmtRef KernelReader::body(const cl::Stmt *source) {
   StmtRef b = block();
   if (source)
-    statement(source, b->body, /*flatten=*/true);
+    statement(source, b->body);
   return b;
 }
 
-void Reader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
+void KernelReader::declaration(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
   if (v->getType()->isReferenceType() && (reference(v, out) || referenceCopy(v, out)))
     return;
   if (v->getType()->isReferenceType() || v->isStaticLocal() != v->hasAttr<cl::CUDASharedAttr>()) {
@@ -117,14 +117,15 @@ private:
 };
 } // namespace
 
-bool Reader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out) {
+bool KernelReader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   cl::QualType type = v->getType().getNonReferenceType();
-  if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || !type.isConstQualified() || type.isVolatileQualified() ||
-      !type->isArithmeticType())
+  if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || !type.isConstQualified() ||
+      type.isVolatileQualified() || !type->isArithmeticType())
     return false;
   const cl::Expr *init = strip(v->getInit());
   auto *element = llvm::dyn_cast<cl::ArraySubscriptExpr>(init);
-  if (!element || !ast.hasSameUnqualifiedType(init->getType(), type) || strip(element->getBase())->getType()->isArrayType())
+  if (!element || !ast.hasSameUnqualifiedType(init->getType(), type) ||
+      strip(element->getBase())->getType()->isArrayType())
     return false;
   struct Stores : cl::RecursiveASTVisitor<Stores> {
     PurityAnalysis *purity;
@@ -155,7 +156,7 @@ bool Reader::referenceCopy(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   return true;
 }
 
-bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
+bool KernelReader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   if (!followReferences || !scope || v->isStaticLocal() || !v->getInit() || isTemporary(v->getInit()))
     return false;
   ExprRef place = hoisted(v->getInit(), out);
@@ -164,7 +165,8 @@ bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   CalleeFacts facts = examineStatement(scope);
   for (const cl::VarDecl *changed : facts.modified) {
     auto it = nameOf.find(changed);
-    if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second && !changed->getType()->isArrayType())
+    if (it != nameOf.end() && mentions(place, it->second) && placeRoot(place) != it->second &&
+        !changed->getType()->isArrayType())
       return false;
   }
   Escapes escapes;
@@ -178,7 +180,7 @@ bool Reader::reference(const cl::VarDecl *v, std::vector<StmtRef> &out) {
   return true;
 }
 
-void Reader::closure(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
+void KernelReader::closure(const cl::VarDecl *v, const cl::Stmt *source, std::vector<StmtRef> &out) {
   auto names = nameOf;
   auto claimed = taken;
   opaqueStmt(source, out);
@@ -187,18 +189,18 @@ void Reader::closure(const cl::VarDecl *v, const cl::Stmt *source, std::vector<S
   closures.insert(claim(v, v->getNameAsString()));
 }
 
-void Reader::removeUnusedClosures(Kernel &kernel) {
+void KernelReader::removeUnusedClosures(Kernel &kernel) {
   for (const std::string &name : closures) {
     auto declares = [&](const StmtRef &s) { return s->kind == StmtKind::Opaque && s->names.count(name); };
     unsigned mentioned = 0, declared = 0;
-    walkExprs(*kernel.body, [&](const ExprRef &e) { mentioned += e->names.count(name) || (e->kind == ExprKind::Var && e->text == name); });
+    walkExprs(*kernel.body, [&](const ExprRef &e) { mentioned += e->names.count(name) || isVar(e, name); });
     walk(*kernel.body, [&](Stmt &s) { declared += s.kind == StmtKind::Opaque && s.names.count(name); });
     if (!mentioned && declared == 1)
       walk(*kernel.body, [&](Stmt &s) { std::erase_if(s.body, declares); });
   }
 }
 
-void Reader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out) {
+void KernelReader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out) {
   StmtRef s = newStmt(StmtKind::Opaque, source);
   llvm::raw_string_ostream os(s->text);
   source->printPretty(os, nullptr, policy);
@@ -215,7 +217,7 @@ void Reader::opaqueStmt(const cl::Stmt *source, std::vector<StmtRef> &out) {
   out.push_back(s);
 }
 
-int Reader::unrollHint(const cl::AttributedStmt *attributed) {
+int KernelReader::unrollHint(const cl::AttributedStmt *attributed) {
   for (const cl::Attr *attr : attributed->getAttrs())
     if (auto *hint = llvm::dyn_cast<cl::LoopHintAttr>(attr)) {
       if (hint->getOption() == cl::LoopHintAttr::Unroll)
@@ -228,15 +230,15 @@ int Reader::unrollHint(const cl::AttributedStmt *attributed) {
   return -2;
 }
 
-void Reader::loop(const cl::ForStmt *source, std::vector<StmtRef> &out, int unroll) {
+void KernelReader::loop(const cl::ForStmt *source, std::vector<StmtRef> &out, int unroll) {
   std::vector<StmtRef> init;
   if (source->getInit())
-    statement(source->getInit(), init, false);
+    statement(source->getInit(), init);
   if (source->getConditionVariable())
     return opaqueStmt(source, out);
   // Sibling loops may share the name of their variable: it is free again when the loop ends.
   struct Release {
-    Reader &reader;
+    KernelReader &reader;
     std::string name;
     ~Release() {
       if (!name.empty())
@@ -260,113 +262,115 @@ void Reader::loop(const cl::ForStmt *source, std::vector<StmtRef> &out, int unro
   out.push_back(s);
 }
 
-void Reader::statement(const cl::Stmt *source, std::vector<StmtRef> &out, bool flatten) {
+void KernelReader::declarations(const cl::DeclStmt *x, std::vector<StmtRef> &out) {
+  for (const cl::Decl *decl : x->decls()) {
+    if (auto *v = llvm::dyn_cast<cl::VarDecl>(decl)) {
+      if (x->isSingleDecl() || simple(v)) {
+        declaration(v, x, out);
+        continue;
+      }
+      return opaqueStmt(x, out);
+    }
+    if (llvm::isa<cl::TypedefNameDecl, cl::UsingDecl, cl::UsingDirectiveDecl, cl::StaticAssertDecl>(decl))
+      continue; // types are spelled out where they are used
+    return opaqueStmt(x, out);
+  }
+}
+
+void KernelReader::branch(const cl::IfStmt *x, std::vector<StmtRef> &out) {
+  if (x->getInit() || x->getConditionVariable())
+    return opaqueStmt(x, out);
+  if (x->isConstexpr()) { // an instantiation has only the branch that was taken
+    if (auto taken = x->getNondiscardedCase(ast)) {
+      if (*taken)
+        statement(*taken, out);
+      return;
+    }
+  }
+  StmtRef s = newStmt(StmtKind::If, x);
+  s->expr = hoisted(x->getCond(), out);
+  s->body = {body(x->getThen())};
+  if (x->getElse())
+    s->body.push_back(body(x->getElse()));
+  out.push_back(s);
+}
+
+void KernelReader::expressionStatement(const cl::Expr *x, std::vector<StmtRef> &out) {
+  const cl::Expr *e = strip(x);
+  if (auto *c = llvm::dyn_cast<cl::CallExpr>(e))
+    if (const cl::FunctionDecl *fn = c->getDirectCallee(); fn && fn->getNameAsString() == "__syncthreads") {
+      out.push_back(newStmt(StmtKind::Barrier, e));
+      return;
+    }
+  StmtRef s = newStmt(StmtKind::Expr, x);
+  if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
+    if (inlinedStatement(c, s, out) || sineAndCosine(c, out))
+      return;
+  }
+  s->expr = hoisted(e, out);
+  out.push_back(s);
+}
+
+/// A while or do loop.
+StmtRef KernelReader::loop(StmtKind kind, const cl::Stmt *source, const cl::Expr *condition, const cl::Stmt *inner) {
+  StmtRef s = newStmt(kind, source);
+  s->expr = inPlace(condition);
+  s->body = {body(inner)};
+  return s;
+}
+
+void KernelReader::statement(const cl::Stmt *source, std::vector<StmtRef> &out) {
   if (auto *x = llvm::dyn_cast<cl::CompoundStmt>(source)) {
     // Names are unique within the kernel, so inner scopes need no braces of their own.
     const cl::CompoundStmt *outer = std::exchange(scope, x);
     for (const cl::Stmt *child : x->body())
-      statement(child, out, true);
+      statement(child, out);
     scope = outer;
     return;
   }
   if (llvm::isa<cl::NullStmt>(source))
     return;
-  if (auto *x = llvm::dyn_cast<cl::DeclStmt>(source)) {
-    for (const cl::Decl *decl : x->decls()) {
-      if (auto *v = llvm::dyn_cast<cl::VarDecl>(decl)) {
-        if (x->isSingleDecl() || simple(v)) {
-          declaration(v, x, out);
-          continue;
-        }
-        return opaqueStmt(x, out);
-      }
-      if (llvm::isa<cl::TypedefNameDecl, cl::UsingDecl, cl::UsingDirectiveDecl, cl::StaticAssertDecl>(decl))
-        continue; // types are spelled out where they are used
-      return opaqueStmt(x, out);
-    }
-    return;
-  }
+  if (auto *x = llvm::dyn_cast<cl::DeclStmt>(source))
+    return declarations(x, out);
   if (auto *x = llvm::dyn_cast<cl::AttributedStmt>(source)) {
     int unroll = unrollHint(x);
     if (auto *f = llvm::dyn_cast<cl::ForStmt>(x->getSubStmt()); f && unroll > -2)
       return loop(f, out, unroll);
-    return statement(x->getSubStmt(), out, flatten);
+    return statement(x->getSubStmt(), out);
   }
   if (auto *x = llvm::dyn_cast<cl::ForStmt>(source))
     return loop(x, out, NoUnroll);
   if (auto *x = llvm::dyn_cast<cl::WhileStmt>(source)) {
     if (x->getConditionVariable())
       return opaqueStmt(source, out);
-    StmtRef s = newStmt(StmtKind::While, x);
-    s->expr = inPlace(x->getCond());
-    s->body = {body(x->getBody())};
-    out.push_back(s);
-    return;
+    return out.push_back(loop(StmtKind::While, x, x->getCond(), x->getBody()));
   }
-  if (auto *x = llvm::dyn_cast<cl::DoStmt>(source)) {
-    StmtRef s = newStmt(StmtKind::Do, x);
-    s->expr = inPlace(x->getCond());
-    s->body = {body(x->getBody())};
-    out.push_back(s);
-    return;
-  }
-  if (auto *x = llvm::dyn_cast<cl::IfStmt>(source)) {
-    if (x->getInit() || x->getConditionVariable())
-      return opaqueStmt(source, out);
-    if (x->isConstexpr()) { // an instantiation has only the branch that was taken
-      if (auto taken = x->getNondiscardedCase(ast)) {
-        if (*taken)
-          statement(*taken, out, true);
-        return;
-      }
-    }
-    StmtRef s = newStmt(StmtKind::If, x);
-    s->expr = hoisted(x->getCond(), out);
-    s->body = {body(x->getThen())};
-    if (x->getElse())
-      s->body.push_back(body(x->getElse()));
-    out.push_back(s);
-    return;
-  }
+  if (auto *x = llvm::dyn_cast<cl::DoStmt>(source))
+    return out.push_back(loop(StmtKind::Do, x, x->getCond(), x->getBody()));
+  if (auto *x = llvm::dyn_cast<cl::IfStmt>(source))
+    return branch(x, out);
   if (auto *x = llvm::dyn_cast<cl::SwitchStmt>(source))
     return readSwitch(x, out) ? void() : opaqueStmt(source, out);
   if (auto *x = llvm::dyn_cast<cl::ReturnStmt>(source)) {
     if (!inlining.empty() && x->getRetValue())
       return returnValue(x, out);
     if (x->getRetValue()) // "return f();" of a kernel
-      statement(x->getRetValue(), out, true);
+      statement(x->getRetValue(), out);
     out.push_back(newStmt(StmtKind::Return, x));
     return;
   }
-  if (llvm::isa<cl::BreakStmt>(source)) {
-    out.push_back(newStmt(StmtKind::Break, source));
-    return;
-  }
-  if (llvm::isa<cl::ContinueStmt>(source)) {
-    out.push_back(newStmt(StmtKind::Continue, source));
-    return;
-  }
-  if (auto *x = llvm::dyn_cast<cl::Expr>(source)) {
-    const cl::Expr *e = strip(x);
-    if (auto *c = llvm::dyn_cast<cl::CallExpr>(e))
-      if (const cl::FunctionDecl *fn = c->getDirectCallee(); fn && fn->getNameAsString() == "__syncthreads") {
-        out.push_back(newStmt(StmtKind::Barrier, e));
-        return;
-      }
-    StmtRef s = newStmt(StmtKind::Expr, source);
-    if (auto *c = llvm::dyn_cast<cl::CallExpr>(e)) {
-      if (inlinedStatement(c, s, out) || sineAndCosine(c, out))
-        return;
-    }
-    s->expr = hoisted(e, out);
-    out.push_back(s);
-    return;
-  }
+  if (llvm::isa<cl::BreakStmt>(source))
+    return out.push_back(newStmt(StmtKind::Break, source));
+  if (llvm::isa<cl::ContinueStmt>(source))
+    return out.push_back(newStmt(StmtKind::Continue, source));
+  if (auto *x = llvm::dyn_cast<cl::Expr>(source))
+    return expressionStatement(x, out);
   opaqueStmt(source, out);
 }
 
-bool Reader::simple(const cl::VarDecl *v) {
-  if ((v->getType()->isReferenceType() && !followReferences) || (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
+bool KernelReader::simple(const cl::VarDecl *v) {
+  if ((v->getType()->isReferenceType() && !followReferences) ||
+      (v->isStaticLocal() && !v->hasAttr<cl::CUDASharedAttr>()))
     return false;
   auto *construct = v->getInit() ? llvm::dyn_cast<cl::CXXConstructExpr>(strip(v->getInit())) : nullptr;
   return !construct || (construct->getNumArgs() == 0 && construct->getConstructor()->isTrivial());

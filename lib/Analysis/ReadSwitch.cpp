@@ -1,10 +1,10 @@
 //===- ReadSwitch.cpp - choices of cases as conditions --------------------===//
 //
-// A switch each of whose cases ends by itself is an if with as many branches: its labels are different constants, so that
-// at most one comparison holds, and they are all made before a case runs.
+// A switch each of whose cases ends by itself is an if with as many branches: its labels are different constants, so
+// that at most one comparison holds, and they are all made before a case runs.
 //
 //===----------------------------------------------------------------------===//
-#include "Reader.h"
+#include "KernelReader.h"
 
 using namespace optiml;
 
@@ -23,9 +23,15 @@ public:
     found |= llvm::isa<cl::SwitchCase>(s) || (!loops && llvm::isa<cl::BreakStmt>(s));
     return true;
   }
-  bool TraverseForStmt(cl::ForStmt *s) { return within([&] { return RecursiveASTVisitor::TraverseForStmt(s); }); }
-  bool TraverseWhileStmt(cl::WhileStmt *s) { return within([&] { return RecursiveASTVisitor::TraverseWhileStmt(s); }); }
-  bool TraverseDoStmt(cl::DoStmt *s) { return within([&] { return RecursiveASTVisitor::TraverseDoStmt(s); }); }
+  bool TraverseForStmt(cl::ForStmt *s) {
+    return within([&] { return RecursiveASTVisitor::TraverseForStmt(s); });
+  }
+  bool TraverseWhileStmt(cl::WhileStmt *s) {
+    return within([&] { return RecursiveASTVisitor::TraverseWhileStmt(s); });
+  }
+  bool TraverseDoStmt(cl::DoStmt *s) {
+    return within([&] { return RecursiveASTVisitor::TraverseDoStmt(s); });
+  }
   bool TraverseSwitchStmt(cl::SwitchStmt *) { return true; } // its own
   bool TraverseLambdaExpr(cl::LambdaExpr *) { return true; }
 
@@ -95,7 +101,7 @@ static std::vector<Case> casesOf(const cl::SwitchStmt *source) {
   return cases;
 }
 
-bool Reader::readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out) {
+bool KernelReader::readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out) {
   if (source->getInit() || source->getConditionVariable())
     return false;
   std::vector<Case> cases = casesOf(source);
@@ -108,7 +114,8 @@ bool Reader::readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out)
   ExprRef plain = value;
   while (plain->kind == ExprKind::Cast)
     plain = plain->args[0];
-  bool again = plain->kind == ExprKind::Builtin || plain->kind == ExprKind::IntLit || (isPlace(plain) && !placeLoads(plain) && plain->kind != ExprKind::Subscript);
+  bool again = plain->kind == ExprKind::Builtin || plain->kind == ExprKind::IntLit ||
+               (isPlace(plain) && !placeLoads(plain) && plain->kind != ExprKind::Subscript);
   if (!again) { // compared several times
     StmtRef chosen = newStmt(StmtKind::Decl, source);
     chosen->text = uniqueName("chosen");
@@ -123,7 +130,7 @@ bool Reader::readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out)
   for (const Case &one : cases) {
     StmtRef list = block();
     for (const cl::Stmt *s : one.body)
-      statement(s, list->body, true);
+      statement(s, list->body);
     if (one.isDefault) {
       otherwise = list->body;
       continue;
@@ -131,8 +138,8 @@ bool Reader::readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef> &out)
     StmtRef branch = newStmt(StmtKind::If, source);
     branch->line = line(one.labels[0]->getBeginLoc());
     for (const cl::Expr *label : one.labels) {
-      ExprRef equals = binary("==", value, intConstant(label), Type::makeBool());
-      branch->expr = branch->expr ? binary("||", branch->expr, equals, Type::makeBool()) : equals;
+      ExprRef equals = binary("==", value, intConstant(label));
+      branch->expr = branch->expr ? binary("||", branch->expr, equals) : equals;
     }
     branch->body = {list};
     branches.push_back(branch);

@@ -1,15 +1,11 @@
 //===- RecordParts.cpp - the variables that records became ----------------===//
-#include "RecordParts.h"
 #include "Inlining.h"
+#include "SplitRecords.h"
 
 using namespace optiml;
 
 bool optiml::loadsMemory(const ExprRef &e) {
-  bool found = false;
-  walk(e, [&](const ExprRef &n) {
-    found |= n->kind == ExprKind::Subscript || (n->kind == ExprKind::Member && n->args[0]->type.isPointer());
-  });
-  return found;
+  return anyNode(e, [&](const ExprRef &n) { return isLoad(n); });
 }
 
 std::string optiml::placeOf(ExprRef e) {
@@ -20,20 +16,14 @@ std::string optiml::placeOf(ExprRef e) {
 
 /// (p + i)[j] as p[i + j], which the printed text is read as.
 static ExprRef withPlainPlaces(const ExprRef &e) {
-  std::vector<ExprRef> args;
-  bool changed = false;
-  for (const ExprRef &arg : e->args) {
-    args.push_back(withPlainPlaces(arg));
-    changed |= args.back() != arg;
-  }
-  bool isElement = e->kind == ExprKind::Subscript;
-  auto [base, offset] = isElement ? splitPointer(args[0]) : std::pair<ExprRef, ExprRef>();
-  if (!changed && !offset)
-    return e;
-  auto result = std::make_shared<Expr>(*e);
-  result->args = std::move(args);
-  if (offset)
-    result->args = {base, joinOffsets(offset, result->args[1])};
+  ExprRef plain = mapOperands(e, withPlainPlaces);
+  if (plain->kind != ExprKind::Subscript)
+    return plain;
+  auto [base, offset] = splitPointer(plain->args[0]);
+  if (!offset)
+    return plain;
+  auto result = std::make_shared<Expr>(*plain);
+  result->args = {base, joinOffsets(offset, plain->args[1])};
   return result;
 }
 
@@ -72,11 +62,7 @@ private:
 
   /// "const float r_re = a + b; sum_re += r_re;" is "sum_re += a + b;", where nothing between changes a or b.
   void forward() {
-    std::map<std::string, unsigned> mentioned;
-    walkExprs(*kernel.body, [&](const ExprRef &e) {
-      if (e->kind == ExprKind::Var)
-        ++mentioned[e->text];
-    });
+    std::map<std::string, unsigned> mentioned = countMentions(*kernel.body);
     walk(*kernel.body, [&](Stmt &block) {
       if (block.kind != StmtKind::Block)
         return;
@@ -138,25 +124,16 @@ private:
       return false;
     const std::string copy = decl.text, original = decl.expr->text;
     auto mentionedIn = [](Stmt &s, const std::string &name) {
-      bool found = false;
-      walkExprs(s, [&](const ExprRef &e) { found |= e->kind == ExprKind::Var && e->text == name; });
-      return found;
+      return anyExpr(s, [&](const ExprRef &e) { return isVar(e, name); });
     };
     size_t end = at + 1;
     for (; end < list.size(); ++end) {
       const Stmt &s = *list[end];
-      if (s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" &&
-          s.expr->args[0]->kind == ExprKind::Var && s.expr->args[0]->text == original &&
-          s.expr->args[1]->kind == ExprKind::Var && s.expr->args[1]->text == copy)
+      if (isAssignStmt(s) && isVar(s.expr->args[0], original) && isVar(s.expr->args[1], copy))
         break;
       if (mentionedIn(*list[end], original))
         return false;
-      bool leaves = false;
-      walk(*list[end], [&](Stmt &t) {
-        leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue || t.kind == StmtKind::Return ||
-                  t.kind == StmtKind::Opaque;
-      });
-      if (leaves)
+      if (holdsKind(*list[end], {StmtKind::Break, StmtKind::Continue, StmtKind::Return, StmtKind::Opaque}))
         return false;
     }
     if (end == list.size())

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 #include "SplitRecords.h"
 #include "Inlining.h"
-#include "RecordParts.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -41,8 +40,7 @@ public:
       refused.clear();
       used.clear();
       check(*kernel.body);
-      for (auto it = candidates.begin(); it != candidates.end();)
-        it = refused.count(it->first) || !used.count(it->first) ? candidates.erase(it) : std::next(it);
+      std::erase_if(candidates, [&](const auto &c) { return refused.count(c.first) || !used.count(c.first); });
     }
     if (candidates.empty())
       return false;
@@ -131,21 +129,13 @@ private:
       }
     });
     std::map<std::string, unsigned> declared;
-    walk(*kernel.body, [&](Stmt &s) {
-      if (s.kind == StmtKind::Decl)
-        ++declared[s.text];
+    walk(*kernel.body, [&](Stmt &s) { declared[s.text] += s.kind == StmtKind::Decl; });
+    std::erase_if(candidates, [&](const auto &candidate) {
+      return declared[candidate.first] > 1 || opaqueMentions(*kernel.body, {candidate.first});
     });
-    std::set<std::string> names;
-    for (const auto &[name, decl] : candidates)
-      names.insert(name);
-    for (const std::string &name : names)
-      if (declared[name] > 1 || opaqueMentions(*kernel.body, {name}))
-        candidates.erase(name);
   }
 
-  //===--------------------------------------------------------------------===//
   // The value of a member
-  //===--------------------------------------------------------------------===//
 
   /// The member of a record-valued expression, as long as its evaluation may be repeated; null when it cannot be told.
   ExprRef memberOf(const ExprRef &e, llvm::ArrayRef<RecordShape::Field> path) const {
@@ -213,8 +203,7 @@ private:
       };
       return inItem(rewrite(made, argument));
     }
-    default:
-      return nullptr;
+    default: return nullptr;
     }
   }
   static ExprRef zeroOf(llvm::ArrayRef<RecordShape::Field> path) {
@@ -223,9 +212,7 @@ private:
   }
   /// Memory of other elements that is taken for records is accessed as widely as that: its values stay together.
   static bool recasts(const ExprRef &e) {
-    bool found = false;
-    walk(e, [&](const ExprRef &n) { found |= n->kind == ExprKind::Cast && n->type.isPointer(); });
-    return found;
+    return anyNode(e, [&](const ExprRef &n) { return n->kind == ExprKind::Cast && n->type.isPointer(); });
   }
   /// Every member of it can be told.
   bool isComposed(const ExprRef &e) const {
@@ -233,9 +220,7 @@ private:
            llvm::all_of(leavesOf(e->type), [&](const Path &path) { return memberOf(e, path) != nullptr; });
   }
 
-  //===--------------------------------------------------------------------===//
   // Which variables
-  //===--------------------------------------------------------------------===//
 
   /// A place: its indices are ordinary expressions.
   void checkPlace(const ExprRef &e) {
@@ -322,8 +307,7 @@ private:
       check(*child);
   }
   bool isRecordCopy(const Stmt &s) const {
-    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=" &&
-           isChain(s.expr->args[0]) && shapeOf(s.expr->args[0]->type);
+    return isAssignStmt(s) && isChain(s.expr->args[0]) && shapeOf(s.expr->args[0]->type);
   }
   /// The value of a store member by member may name what it stores to.
   static bool refersTo(const ExprRef &value, const ExprRef &target) {
@@ -333,9 +317,7 @@ private:
     return root->kind != ExprKind::Var || mentions(value, root->text);
   }
 
-  //===--------------------------------------------------------------------===//
   // Rewriting
-  //===--------------------------------------------------------------------===//
 
   /// The variable of a member of a split record (or the element of its array); null for anything else.
   ExprRef partAt(const ExprRef &e) const {
@@ -365,16 +347,13 @@ private:
     return llvm::any_of(parts, [&](const auto &p) { return mentions(e, p.first); });
   }
   ExprRef listOf(const ExprRef &record, const Type &type, Path path) const {
-    auto list = std::make_shared<Expr>();
-    list->kind = ExprKind::InitList;
-    list->type = type;
+    std::vector<ExprRef> items;
     for (const RecordShape::Field &field : shapeOf(type)->fields) {
       Path inner = path;
       inner.push_back(field);
-      list->args.push_back(shapeOf(field.type) ? listOf(record, field.type, inner)
-                                               : withParts(memberOf(record, inner)));
+      items.push_back(shapeOf(field.type) ? listOf(record, field.type, inner) : withParts(memberOf(record, inner)));
     }
-    return list;
+    return listExpr(std::move(items), type);
   }
 
   void splitDecl(const Stmt &s, std::vector<StmtRef> &out) {
@@ -401,12 +380,9 @@ private:
     if (!candidateAt(target) && isChain(value) && shapeOf(target->type)->isAggregate)
       return store(withParts(target), listOf(value, target->type, {}));
     if (!isComposed(value)) { // a call: its result has a name
-      Type type = target->type;
-      type.isConst = true;
+      Type type = target->type.withConst(true);
       std::string name = freshName(taken, "result");
-      StmtRef decl = declStmt(name, type, withParts(value));
-      decl->line = s.line;
-      out.push_back(decl);
+      out.push_back(atLine(s.line, declStmt(name, type, withParts(value))));
       value = var(name, type);
     }
     std::vector<ExprRef> targets, values;
@@ -419,12 +395,9 @@ private:
     for (size_t i = 0; i < targets.size(); ++i) {
       if (llvm::any_of(changed, [&](const std::string &name) { return mentions(values[i], name); }) ||
           (inMemory && i > 0 && loadsMemory(values[i]))) {
-        Type type = targets[i]->type;
-        type.isConst = true;
+        Type type = targets[i]->type.withConst(true);
         std::string name = freshName(taken, placeOf(targets[i]) + "_next");
-        StmtRef decl = declStmt(name, type, values[i]);
-        decl->line = s.line;
-        out.push_back(decl);
+        out.push_back(atLine(s.line, declStmt(name, type, values[i])));
         values[i] = var(name, targets[i]->type);
       }
       changed.insert(placeOf(targets[i]));

@@ -17,12 +17,12 @@ struct RecordShape {
   struct Field {
     std::string name;
     Type type;
-    unsigned offset = 0; ///< bytes
+    unsigned offset = 0;            ///< bytes
     std::vector<ExprRef> dims = {}; ///< of an array, whose elements `type` is of
   };
   std::vector<Field> fields; ///< without members that have none themselves (functors)
   bool isWhole = true;       ///< there are neither arrays nor such members: it is copied member by member
-  bool isAggregate = false; ///< "place = {a, b};" stores one
+  bool isAggregate = false;  ///< "place = {a, b};" stores one
 };
 
 /// What is known of the classes that a kernel names.
@@ -37,6 +37,14 @@ std::string constructorKey(const std::string &type, size_t arguments);
 
 /// Splits every record that can be. `taken`: names that no variable may get.
 void splitRecords(Kernel &kernel, const Records &records, std::set<std::string> taken);
+
+/// Removes what splitting records leaves over: variables `made` that nothing reads, names that only carry a value to
+/// where it is used once, and copies of a variable that replace it. Declarations go to where the values are.
+void tidyParts(Kernel &kernel, const std::set<std::string> &made);
+
+bool loadsMemory(const ExprRef &e);
+/// The variable that an element or member belongs to; empty when it is none.
+std::string placeOf(ExprRef e);
 
 } // namespace optiml
 

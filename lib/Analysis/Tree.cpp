@@ -6,9 +6,7 @@
 
 namespace optiml {
 
-//===----------------------------------------------------------------------===//
 // Types and expressions
-//===----------------------------------------------------------------------===//
 
 static Type makeType(Type::Class cls, const char *text, unsigned bytes, bool isSigned) {
   Type type;
@@ -19,9 +17,30 @@ static Type makeType(Type::Class cls, const char *text, unsigned bytes, bool isS
   return type;
 }
 Type Type::makeInt() { return makeType(Class::Int, "int", 4, true); }
+Type Type::makeVoid() { return makeType(Class::Void, "void", 0, true); }
 Type Type::makeUnsigned() { return makeType(Class::Int, "unsigned int", 4, false); }
 Type Type::makeLong() { return makeType(Class::Int, "long long", 8, true); }
 Type Type::makeBool() { return makeType(Class::Bool, "bool", 1, false); }
+Type Type::makeFloat(unsigned bytes) { return makeType(Class::Float, bytes == 4 ? "float" : "double", bytes, true); }
+Type Type::makePointer(const Type &pointee) {
+  Type type = makeType(Class::Pointer, "", 8, true);
+  type.text = (pointee.isConst ? "const " : "") + pointee.text + " *";
+  type.pointee = std::make_shared<Type>(pointee);
+  return type;
+}
+Type Type::withConst(bool constant) const {
+  Type type = *this;
+  type.isConst = constant;
+  return type;
+}
+Type Type::unqualified() const {
+  Type type = withConst(false);
+  type.isVolatile = false;
+  return type;
+}
+bool Type::sameNumber(const Type &other) const {
+  return cls == other.cls && bytes == other.bytes && isSigned == other.isSigned;
+}
 
 static std::shared_ptr<Expr> node(ExprKind kind, Type type, std::string text, std::vector<ExprRef> args) {
   auto e = std::make_shared<Expr>();
@@ -39,7 +58,9 @@ ExprRef intLit(int64_t value, Type type) {
 }
 ExprRef var(const std::string &name, Type type) { return node(ExprKind::Var, std::move(type), name, {}); }
 ExprRef builtin(const std::string &name) { return node(ExprKind::Builtin, Type::makeUnsigned(), name, {}); }
-ExprRef unary(const std::string &op, ExprRef a, Type type) { return node(ExprKind::Unary, std::move(type), op, {std::move(a)}); }
+ExprRef unary(const std::string &op, ExprRef a, Type type) {
+  return node(ExprKind::Unary, std::move(type), op, {std::move(a)});
+}
 
 /// C's usual arithmetic conversions, for the types that occur in index arithmetic.
 static Type commonType(const Type &a, const Type &b) {
@@ -76,10 +97,19 @@ ExprRef addressOf(const ExprRef &element) {
   return unary("&", element, pointer);
 }
 
+ExprRef memberExpr(ExprRef object, const std::string &name, Type type, int64_t offset) {
+  auto e = node(ExprKind::Member, std::move(type), name, {std::move(object)});
+  e->value = offset;
+  return e;
+}
+ExprRef floatLit(const std::string &text, Type type) { return node(ExprKind::FloatLit, std::move(type), text, {}); }
+ExprRef listExpr(std::vector<ExprRef> items, Type type) {
+  return node(ExprKind::InitList, std::move(type), "", std::move(items));
+}
+
 std::optional<int64_t> constantValue(const ExprRef &e) {
   switch (e->kind) {
-  case ExprKind::IntLit:
-    return e->value;
+  case ExprKind::IntLit: return e->value;
   case ExprKind::Cast:
     if (e->type.isInt())
       return constantValue(e->args[0]);
@@ -117,8 +147,7 @@ std::optional<int64_t> constantValue(const ExprRef &e) {
       return *a >> *b;
     return std::nullopt;
   }
-  default:
-    return std::nullopt;
+  default: return std::nullopt;
   }
 }
 
@@ -172,12 +201,16 @@ ExprRef logicalAnd(ExprRef a, ExprRef b) {
     return a;
   return binary("&&", std::move(a), std::move(b));
 }
+std::string inverseComparison(const std::string &op) {
+  static const std::map<std::string, std::string> inverse = {{"<", ">="}, {">=", "<"},  {">", "<="},
+                                                             {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
+  auto it = inverse.find(op);
+  return it == inverse.end() ? "" : it->second;
+}
 ExprRef logicalNot(ExprRef a) {
-  static const std::map<std::string, const char *> inverse = {{"<", ">="}, {">=", "<"}, {">", "<="},
-                                                              {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
   if (a->kind == ExprKind::Binary && a->args[0]->type.isInt() && a->args[1]->type.isInt())
-    if (auto it = inverse.find(a->text); it != inverse.end())
-      return binary(it->second, a->args[0], a->args[1]);
+    if (std::string inverse = inverseComparison(a->text); !inverse.empty())
+      return binary(inverse, a->args[0], a->args[1]);
   if (a->kind == ExprKind::Binary && (a->text == "||" || a->text == "&&"))
     return binary(a->text == "||" ? "&&" : "||", logicalNot(a->args[0]), logicalNot(a->args[1]));
   if (a->kind == ExprKind::Unary && a->text == "!" && a->args[0]->type.cls == Type::Class::Bool)
@@ -196,9 +229,7 @@ ExprRef conditional(ExprRef c, ExprRef a, ExprRef b) {
   return node(ExprKind::Cond, std::move(type), "", {std::move(c), std::move(a), std::move(b)});
 }
 
-//===----------------------------------------------------------------------===//
 // Statements
-//===----------------------------------------------------------------------===//
 
 static StmtRef stmt(StmtKind kind) {
   auto s = std::make_shared<Stmt>();
@@ -246,6 +277,16 @@ StmtRef countedFor(const std::string &name, Type type, ExprRef lower, ExprRef up
   return s;
 }
 StmtRef barrierStmt() { return stmt(StmtKind::Barrier); }
+StmtRef sharedArray(const std::string &name, Type type, std::vector<ExprRef> dims, unsigned align) {
+  StmtRef s = declStmt(name, std::move(type), nullptr, std::move(dims));
+  s->isShared = true;
+  s->align = align;
+  return s;
+}
+StmtRef atLine(unsigned line, StmtRef s) {
+  s->line = line;
+  return s;
+}
 
 StmtRef clone(const StmtRef &s) {
   if (!s)
@@ -263,25 +304,23 @@ std::shared_ptr<Kernel> Kernel::clone() const {
   return copy;
 }
 
-//===----------------------------------------------------------------------===//
 // Walking
-//===----------------------------------------------------------------------===//
+
+ExprRef mapOperands(const ExprRef &e, const std::function<ExprRef(const ExprRef &)> &f) {
+  std::vector<ExprRef> args;
+  for (const ExprRef &arg : e->args)
+    args.push_back(f(arg));
+  if (args == e->args)
+    return e;
+  auto copy = std::make_shared<Expr>(*e);
+  copy->args = std::move(args);
+  return copy;
+}
 
 ExprRef rewrite(const ExprRef &e, const std::function<ExprRef(const ExprRef &)> &f) {
   if (!e)
     return e;
-  ExprRef current = e;
-  std::vector<ExprRef> args;
-  bool changed = false;
-  for (const ExprRef &arg : e->args) {
-    args.push_back(rewrite(arg, f));
-    changed |= args.back() != arg;
-  }
-  if (changed) {
-    auto copy = std::make_shared<Expr>(*e);
-    copy->args = std::move(args);
-    current = copy;
-  }
+  ExprRef current = mapOperands(e, [&](const ExprRef &operand) { return rewrite(operand, f); });
   ExprRef replaced = f(current);
   return replaced ? replaced : current;
 }
@@ -342,49 +381,6 @@ std::set<std::string> namesIn(const ExprRef &e) {
   return result;
 }
 
-bool mentions(const ExprRef &e, const std::string &name) { return namesIn(e).count(name) != 0; }
-
-bool opaqueMentions(Stmt &s, const std::set<std::string> &names) {
-  bool found = false;
-  auto check = [&](const std::set<std::string> &used) {
-    for (const std::string &name : used)
-      found |= names.count(name) != 0;
-  };
-  walk(s, [&](Stmt &t) {
-    if (t.kind == StmtKind::Opaque)
-      check(t.names);
-  });
-  walkExprs(s, [&](const ExprRef &e) {
-    if (e->kind == ExprKind::Opaque)
-      check(e->names);
-  });
-  return found;
-}
-
-bool isAtomicUpdate(const Stmt &s) {
-  static const std::set<std::string> names = {"atomicAdd", "atomicSub", "atomicMin", "atomicMax",
-                                              "atomicAnd", "atomicOr",  "atomicXor"};
-  return s.kind == StmtKind::Expr && s.expr && s.expr->kind == ExprKind::Call && s.expr->isAtomic && s.expr->args.size() == 2 &&
-         names.count(s.expr->text);
-}
-
-bool hasBarrier(Stmt &s) {
-  bool found = false;
-  walk(s, [&](Stmt &t) { found |= t.kind == StmtKind::Barrier || (t.kind == StmtKind::Opaque && t.mayBarrier); });
-  auto impure = [&](const ExprRef &e) {
-    found |= (e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure;
-    found |= e->type.isVolatile && e->kind != ExprKind::Var; // how threads wait for each other
-  };
-  walk(s, [&](Stmt &t) {
-    if (isAtomicUpdate(t))
-      for (const ExprRef &argument : t.expr->args)
-        walk(argument, impure);
-    else
-      ownExprs(t, [&](ExprRef &e) { walk(e, impure); });
-  });
-  return found;
-}
-
 std::set<std::string> allNames(const Kernel &kernel) {
   std::set<std::string> result = {kernel.name};
   for (const Param &param : kernel.params)
@@ -440,52 +436,6 @@ std::string freshName(std::set<std::string> &taken, const std::string &wish) {
 std::string freshName(const Kernel &kernel, const std::string &wish) {
   std::set<std::string> taken = allNames(kernel);
   return freshName(taken, wish);
-}
-
-//===----------------------------------------------------------------------===//
-// Comparing
-//===----------------------------------------------------------------------===//
-
-bool equal(const ExprRef &a, const ExprRef &b) {
-  if (!a || !b)
-    return a == b;
-  if (a->kind != b->kind || a->text != b->text || (a->kind == ExprKind::IntLit && a->value != b->value) || a->args.size() != b->args.size())
-    return false;
-  for (size_t i = 0; i < a->args.size(); ++i)
-    if (!equal(a->args[i], b->args[i]))
-      return false;
-  return true;
-}
-
-bool equal(const Stmt &a, const Stmt &b) {
-  if (a.kind != b.kind || a.unroll != b.unroll || a.isShared != b.isShared || a.isExtern != b.isExtern ||
-      a.align != b.align || a.type.text != b.type.text || a.dims.size() != b.dims.size() ||
-      a.body.size() != b.body.size() || !equal(a.expr, b.expr) || !equal(a.step, b.step) || !a.init != !b.init)
-    return false;
-  // A block's or loop's comment is not part of the program.
-  bool named = a.kind == StmtKind::Decl || a.kind == StmtKind::Opaque;
-  if (named && a.text != b.text)
-    return false;
-  if (a.init && !equal(*a.init, *b.init))
-    return false;
-  for (size_t i = 0; i < a.dims.size(); ++i)
-    if (!equal(a.dims[i], b.dims[i]))
-      return false;
-  for (size_t i = 0; i < a.body.size(); ++i)
-    if (!equal(*a.body[i], *b.body[i]))
-      return false;
-  return true;
-}
-
-bool equal(const Kernel &a, const Kernel &b) {
-  if (a.name != b.name || a.maxThreads != b.maxThreads || a.minBlocks != b.minBlocks ||
-      a.params.size() != b.params.size())
-    return false;
-  for (size_t i = 0; i < a.params.size(); ++i)
-    if (a.params[i].name != b.params[i].name || a.params[i].type.text != b.params[i].type.text ||
-        a.params[i].type.isRestrict != b.params[i].type.isRestrict)
-      return false;
-  return equal(*a.body, *b.body);
 }
 
 } // namespace optiml

@@ -1,6 +1,7 @@
 //===- Action.cpp - one rewrite, and recipes of them ----------------------===//
 #include "optiml/Core/Action.h"
 #include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <nlohmann/json.hpp>
@@ -16,15 +17,14 @@ long optiml::paramInt(const Params &params, const std::string &name, long fallba
   return value;
 }
 
-std::string Action::str() const {
-  std::string result = transform + "[" + site + "]";
-  if (params.empty())
-    return result;
-  result += '{';
+std::string optiml::paramsText(const Params &params) {
+  std::string text;
   for (const auto &[name, value] : params)
-    result += (result.back() == '{' ? "" : ",") + name + "=" + value;
-  return result + "}";
+    text += (text.empty() ? "{" : ",") + name + "=" + value;
+  return text.empty() ? text : text + "}";
 }
+
+std::string Action::str() const { return transform + "[" + site + "]" + paramsText(params); }
 
 static bool isWord(StringRef text) {
   return !text.empty() &&
@@ -67,10 +67,7 @@ llvm::Expected<Action> Action::parse(StringRef text) {
 }
 
 std::string optiml::recipeText(const Recipe &recipe) {
-  std::string result;
-  for (const Action &action : recipe)
-    result += (result.empty() ? "" : ";") + action.str();
-  return result;
+  return llvm::join(llvm::map_range(recipe, [](const Action &action) { return action.str(); }), ";");
 }
 
 llvm::Expected<Recipe> optiml::parseRecipe(StringRef text) {

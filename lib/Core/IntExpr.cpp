@@ -268,10 +268,8 @@ static Value evaluateCall(const Node &node, const IntExpr::Lookup &lookup) {
 
 static Value evaluateNode(const Node &node, const IntExpr::Lookup &lookup) {
   switch (node.kind) {
-  case Node::Literal:
-    return node.value;
-  case Node::Name:
-    return lookup ? lookup(node.text) : Value();
+  case Node::Literal: return node.value;
+  case Node::Name: return lookup ? lookup(node.text) : Value();
   case Node::Unary: {
     Value child = evaluateNode(*node.children[0], lookup);
     if (!child)
@@ -293,8 +291,7 @@ static Value evaluateNode(const Node &node, const IntExpr::Lookup &lookup) {
       return *right != 0;
     return applyBinary(node.text, *left, *right);
   }
-  case Node::Call:
-    return evaluateCall(node, lookup);
+  case Node::Call: return evaluateCall(node, lookup);
   }
   return {};
 }
@@ -307,10 +304,8 @@ Value IntExpr::evaluate(const Lookup &lookup) const { return evaluateNode(*node,
 
 static std::string printNode(const Node &node, int context) {
   switch (node.kind) {
-  case Node::Literal:
-    return std::to_string(node.value);
-  case Node::Name:
-    return node.text;
+  case Node::Literal: return std::to_string(node.value);
+  case Node::Name: return node.text;
   case Node::Unary: {
     std::string child = printNode(*node.children[0], 100);
     // "--1" would read back as another tree.
@@ -350,7 +345,8 @@ std::vector<std::string> IntExpr::names() const {
 static void collectDivisors(const NodePtr &node, std::vector<NodePtr> &divisors) {
   for (const NodePtr &child : node->children)
     collectDivisors(child, divisors);
-  bool divides = node->children.size() == 2 && (node->text == "/" || node->text == "%" || node->text == "ceildiv" || node->text == "aligned");
+  bool divides = node->children.size() == 2 &&
+                 (node->text == "/" || node->text == "%" || node->text == "ceildiv" || node->text == "aligned");
   if (divides && !(node->children[1]->kind == Node::Literal && node->children[1]->value > 0))
     divisors.push_back(node->children[1]);
 }

@@ -21,19 +21,15 @@ public:
 
   std::string print(const Node &node, int context) const {
     switch (node.kind) {
-    case Node::Literal:
-      return literal(node.value, context);
-    case Node::Name:
-      return "(long long)" + rename(node.text);
+    case Node::Literal: return literal(node.value, context);
+    case Node::Name: return "(long long)" + rename(node.text);
     case Node::Unary: {
       bool bare = node.children[0]->kind == Node::Name;
       std::string child = print(*node.children[0], 0);
       return node.text + (bare ? child : "(" + child + ")");
     }
-    case Node::Binary:
-      return binary(node, context);
-    case Node::Call:
-      return call(node, context);
+    case Node::Binary: return binary(node, context);
+    case Node::Call: return call(node, context);
     }
     return {};
   }
@@ -52,12 +48,9 @@ private:
     switch (node.kind) {
     case Node::Literal:
       return node.value < std::numeric_limits<int>::min() + 1 || node.value > std::numeric_limits<int>::max();
-    case Node::Name:
-      return true;
-    case Node::Unary:
-      return node.text == "-" && isWide(*node.children[0]);
-    case Node::Binary:
-      return precedence(node.text) >= 5;
+    case Node::Name: return true;
+    case Node::Unary: return node.text == "-" && isWide(*node.children[0]);
+    case Node::Binary: return precedence(node.text) >= 5;
     case Node::Call:
       return node.text == "ceildiv" || ((node.text == "min" || node.text == "max") &&
                                         llvm::any_of(node.children, [](const auto &c) { return isWide(*c); }));

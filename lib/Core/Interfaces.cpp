@@ -1,6 +1,7 @@
 //===- Interfaces.cpp - measurements as JSON, verdict names ---------------===//
 #include "optiml/Core/Interfaces.h"
 #include "optiml/Core/JsonFields.h"
+#include <algorithm>
 #include <utility>
 
 using namespace optiml;
@@ -8,7 +9,7 @@ using nlohmann::json;
 
 Proposer::~Proposer() = default;
 Evaluator::~Evaluator() = default;
-EvaluationMemory::~EvaluationMemory() = default;
+EvaluationCache::~EvaluationCache() = default;
 ActionSpace::~ActionSpace() = default;
 
 static constexpr std::pair<Verdict, const char *> verdictNames[] = {
@@ -36,21 +37,24 @@ std::optional<Verdict> optiml::verdictFromName(llvm::StringRef text) {
   return std::nullopt;
 }
 
+void Resources::add(const Resources &other) {
+  registers = std::max(registers, other.registers);
+  staticShared = std::max(staticShared, other.staticShared);
+  spillStores += other.spillStores;
+  spillLoads += other.spillLoads;
+}
+
+namespace optiml {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Timing, seconds, baseline, predicted, perLaunch)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Resources, registers, staticShared, spillStores, spillLoads, occupancy)
+} // namespace optiml
+
 json optiml::toJson(const Measurement &m) {
   return {{"verdict", verdictName(m.verdict)},
-          {"time",
-           {{"seconds", m.time.seconds},
-            {"baseline", m.time.baseline},
-            {"predicted", m.time.predicted},
-            {"perLaunch", m.time.perLaunch}}},
+          {"time", m.time},
           {"counters", m.counters},
           {"bottleneck", m.bottleneck},
-          {"resources",
-           {{"registers", m.resources.registers},
-            {"staticShared", m.resources.staticShared},
-            {"spillStores", m.resources.spillStores},
-            {"spillLoads", m.resources.spillLoads},
-            {"occupancy", m.resources.occupancy}}},
+          {"resources", m.resources},
           {"reward", m.reward},
           {"guardrails", m.guardrails},
           {"why", m.why},
@@ -71,36 +75,25 @@ llvm::Expected<Measurement> optiml::measurementFromJson(const json &value) {
   else
     in.fail("a measurement's verdict '" + verdict + "' is unknown");
 
-  JsonFields time(in.object("time"), "a measurement's time");
-  if (in.ok()) {
+  in.inside("time", "a measurement's time", [&](JsonFields &time) {
     time.number("seconds", m.time.seconds);
     time.number("baseline", m.time.baseline);
     time.boolean("predicted", m.time.predicted);
     for (const json &seconds : time.array("perLaunch"))
       m.time.perLaunch.push_back(numberOrNaN(seconds));
-    if (llvm::Error error = time.take())
-      return std::move(error);
-  }
+  });
   for (const auto &[name, number] : in.object("counters").items())
     m.counters[name] = numberOrNaN(number);
   in.text("bottleneck", m.bottleneck);
-  JsonFields resources(in.object("resources"), "a measurement's resources");
-  if (in.ok()) {
+  in.inside("resources", "a measurement's resources", [&](JsonFields &resources) {
     resources.number("registers", m.resources.registers);
     resources.number("staticShared", m.resources.staticShared);
     resources.number("spillStores", m.resources.spillStores);
     resources.number("spillLoads", m.resources.spillLoads);
     resources.number("occupancy", m.resources.occupancy);
-    if (llvm::Error error = resources.take())
-      return std::move(error);
-  }
+  });
   in.number("reward", m.reward);
-  for (const json &guardrail : in.array("guardrails")) {
-    if (guardrail.is_string())
-      m.guardrails.push_back(guardrail);
-    else
-      in.fail("a measurement's guardrails must be strings");
-  }
+  in.texts("guardrails", m.guardrails);
   in.text("why", m.why);
   in.number("cost", m.cost);
   if (llvm::Error error = in.take())

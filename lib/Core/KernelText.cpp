@@ -7,7 +7,8 @@ using namespace optiml;
 using nlohmann::json;
 
 std::string KernelText::name() const {
-  return contentHash({kernel, helpers, body, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared}).substr(0, 16);
+  return contentHash({kernel, helpers, body, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared})
+      .substr(0, 16);
 }
 
 json optiml::toJson(const KernelText &text) {

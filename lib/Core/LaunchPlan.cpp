@@ -57,35 +57,20 @@ static void readDimensions(JsonFields &in, const char *name, std::array<IntExpr,
 llvm::Expected<LaunchPlan> optiml::launchPlanFromJson(const json &value) {
   LaunchPlan plan;
   JsonFields in(value, "a launch plan");
-  for (const json &item : in.array("scratch")) {
-    JsonFields fields(item, "a scratch buffer");
-    ScratchBuffer buffer;
+  in.list("scratch", "a scratch buffer", plan.scratch, [](JsonFields &fields, ScratchBuffer &buffer) {
     fields.text("name", buffer.name);
     fields.text("elementType", buffer.elementType);
     readExpression(fields, "elements", buffer.elements);
     fields.boolean("zeroed", buffer.zeroed);
     fields.number("elementBytes", buffer.elementBytes, /*required=*/false);
-    if (llvm::Error error = fields.take())
-      return std::move(error);
-    plan.scratch.push_back(std::move(buffer));
-  }
-  for (const json &item : in.array("steps")) {
-    JsonFields fields(item, "a launch step");
-    LaunchStep step;
+  });
+  in.list("steps", "a launch step", plan.steps, [](JsonFields &fields, LaunchStep &step) {
     fields.text("kernel", step.kernel);
     readDimensions(fields, "grid", step.grid);
     readDimensions(fields, "block", step.block);
     readExpression(fields, "sharedBytes", step.sharedBytes);
-    for (const json &argument : fields.array("arguments")) {
-      if (argument.is_string())
-        step.arguments.push_back(argument);
-      else
-        fields.fail("a launch step's arguments must be strings");
-    }
-    if (llvm::Error error = fields.take())
-      return std::move(error);
-    plan.steps.push_back(std::move(step));
-  }
+    fields.texts("arguments", step.arguments);
+  });
   if (llvm::Error error = in.take())
     return std::move(error);
   return plan;

@@ -1,12 +1,18 @@
 //===- Variant.cpp - the identity of a rewritten program ------------------===//
 #include "optiml/Core/Variant.h"
 #include "optiml/Core/Hash.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 using namespace optiml;
+
+std::string optiml::declarations(const std::vector<Parameter> &parameters) {
+  return llvm::join(llvm::map_range(parameters, [](const Parameter &p) { return p.declaration; }), ", ");
+}
 using llvm::StringRef;
 
 static bool isWordChar(char c) { return llvm::isAlnum(c) || c == '_' || c == '"' || c == '\''; }
@@ -71,19 +77,15 @@ bool Variant::testedOnly() const {
 }
 
 std::string Variant::key() const {
-  std::vector<const KernelRewrite *> ordered;
-  for (const KernelRewrite &rewrite : rewrites)
-    ordered.push_back(&rewrite);
+  auto ordered = llvm::to_vector(llvm::make_pointer_range(rewrites));
   std::sort(ordered.begin(), ordered.end(), [](const KernelRewrite *a, const KernelRewrite *b) {
     return std::tie(a->originalSymbol, a->original) < std::tie(b->originalSymbol, b->original);
   });
   nlohmann::json all = nlohmann::json::array();
   for (const KernelRewrite *rewrite : ordered) {
-    std::vector<std::string> conditions;
+    std::set<std::string> conditions;
     for (const Condition &condition : rewrite->conditions)
-      conditions.push_back(condition.expression.str());
-    std::sort(conditions.begin(), conditions.end());
-    conditions.erase(std::unique(conditions.begin(), conditions.end()), conditions.end());
+      conditions.insert(condition.expression.str());
     all.push_back({{"of", rewrite->originalSymbol.empty() ? rewrite->original : rewrite->originalSymbol},
                    {"text", normalized(rewrite->twinText)},
                    {"plan", toJson(rewrite->plan)},

@@ -8,8 +8,8 @@
 #define OPTIML_LIB_DRIVER_BACKEND_H
 
 #include "optiml/Driver/Flags.h"
-#include "optiml/Evaluate/GpuSpec.h"
-#include "optiml/Evaluate/Verify.h"
+#include "optiml/Evaluate/Predict/GpuSpec.h"
+#include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Support/Deadline.h"
@@ -29,11 +29,11 @@ struct SearchTask {
   const std::vector<std::string> &arguments; ///< of nvcc
   std::string path;                          ///< of the source, absolute
   std::string text;
-  std::string folder; ///< for files that live as long as the search
+  std::string folder;        ///< for files that live as long as the search
   const Deadline *deadline;  ///< of the whole search
   OriginalBuilds *originals; ///< of the file as it is, for one comparison of whole programs at a time
-  const Program *device; ///< `text`, parsed
-  bool replaced = false; ///< `text` is not what the file holds: it stands in its place
+  const Program *device;     ///< `text`, parsed
+  bool replaced = false;     ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// A share of the seconds that the search was given, for something beside it; infinity where there is no limit.
   double share(double part) const {
@@ -42,7 +42,8 @@ struct SearchTask {
   }
   /// By path, what stands in place of files.
   std::map<std::string, std::string> changed() const {
-    return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}} : std::map<std::string, std::string>();
+    return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}}
+                    : std::map<std::string, std::string>();
   }
 };
 
@@ -92,8 +93,8 @@ public:
   virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) = 0;
   /// Whether the whole rewritten program behaves like the original; the error says how it does not.
   virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) = 0;
-  /// Seconds of the search's time that are kept back for what follows the search: timeProgram(), and `compared`: comparing
-  /// whole programs on the emulator.
+  /// Seconds of the search's time that are kept back for what follows the search: timeProgram(), and `compared`:
+  /// comparing whole programs on the emulator.
   virtual double concludingSeconds(bool compared) const = 0;
   virtual std::vector<std::string> notes() const = 0;
   virtual std::vector<std::string> originalFaults() const = 0;
@@ -102,8 +103,8 @@ public:
 /// For that compute capability.
 std::unique_ptr<Backend> makeCpuBackend(unsigned arch);
 /// The error says why no GPU can be used. May change the options' architecture to the GPU's.
-llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const OwnFlags &flags, const Toolchain &toolchain,
-                                                        CompileOptions &options, const std::atomic<bool> *cancel);
+llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
+                                                        const std::atomic<bool> *cancel);
 
 /// How strictly, and with which limits, variants are compared.
 VerifyOptions verifyOptions(const SearchTask &task);

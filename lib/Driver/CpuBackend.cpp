@@ -1,10 +1,8 @@
 //===- CpuBackend.cpp - emulator and performance model --------------------===//
 #include "Backend.h"
-#include "ElementTypes.h"
 #include "Workloads.h"
-#include "optiml/Evaluate/CpuEvaluator.h"
+#include "optiml/Evaluate/Predict/CpuEvaluator.h"
 #include "optiml/Support/Error.h"
-#include <cmath>
 
 using namespace optiml;
 

@@ -1,5 +1,5 @@
 //===- ElementTypes.cpp - what captured buffers hold ----------------------===//
-#include "ElementTypes.h"
+#include "Workloads.h"
 #include "optiml/Support/Error.h"
 #include <cstring>
 #include <set>
@@ -38,7 +38,8 @@ static bool nameElements(LaunchImage &launch, const std::vector<PointerField> &p
 
 /// A compiler may have appended to the name of a static variable.
 static bool isNamed(llvm::StringRef symbol, const DeviceVariable &variable) {
-  return symbol.consume_front(variable.symbol) && (symbol.empty() || symbol.starts_with(".") || symbol.starts_with("__"));
+  return symbol.consume_front(variable.symbol) &&
+         (symbol.empty() || symbol.starts_with(".") || symbol.starts_with("__"));
 }
 
 static bool nameVariables(LaunchImage &launch, const std::vector<DeviceVariable> &variables) {

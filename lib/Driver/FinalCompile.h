@@ -10,8 +10,8 @@
 
 namespace optiml {
 
-/// Runs nvcc with the user's own command line. Its output is passed through, or goes into `output`. Returns its exit code.
-/// Raising `cancel` stops it, which is an error.
+/// Runs nvcc with the user's own command line. Its output is passed through, or goes into `output`. Returns its exit
+/// code. Raising `cancel` stops it, which is an error.
 llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                     std::string *output = nullptr, const std::atomic<bool> *cancel = nullptr);
 

@@ -1,6 +1,6 @@
 //===- Flags.cpp - OptiML's own command-line flags ------------------------===//
 //
-// One table row a flag: its names, its value, its default and the function that sets it.
+// The flags are rows of Flags.def; here is what their values mean, budgets (`200,90s`) and command lines in one text.
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/Flags.h"
@@ -9,13 +9,15 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <regex>
+#include <type_traits>
 
 using namespace optiml;
 
 namespace {
 
-using Setter = bool (*)(std::string_view value, OwnFlags &flags, std::string &error);
+using Setter = bool (*)(std::string_view value, std::string_view choices, OwnFlags &flags, std::string &error);
 
 struct Row {
   FlagInfo info;
@@ -46,7 +48,41 @@ bool nonEmpty(std::string_view text, std::string &into, std::string &error) {
   return !text.empty();
 }
 
-bool parseMemory(std::string_view value, OwnFlags &flags, std::string &error) {
+constexpr double leastPositive = std::numeric_limits<double>::denorm_min();
+
+/// A finite number within limits; `wanted` says which.
+template <typename T>
+bool setNumber(std::string_view text, T &into, const char *wanted, std::string &error,
+               std::type_identity_t<T> least = 0, std::type_identity_t<T> most = std::numeric_limits<T>::max()) {
+  if (!parseNumber(text, into) || !(into >= least) || !(into <= most))
+    error = std::string("want ") + wanted;
+  return error.empty();
+}
+
+/// One of "a|b|c": as text, or as its number.
+template <typename T> bool choose(std::string_view value, std::string_view choices, T &into, std::string &error) {
+  std::string wanted = "want ";
+  for (unsigned index = 0;; ++index) {
+    size_t bar = choices.find('|');
+    std::string_view choice = choices.substr(0, bar);
+    if (value == choice) {
+      if constexpr (std::is_same_v<T, std::string>)
+        into = value;
+      else
+        into = T(index);
+      return true;
+    }
+    wanted += choice;
+    if (bar == std::string_view::npos)
+      break;
+    choices.remove_prefix(bar + 1);
+    wanted += choices.find('|') == std::string_view::npos ? " or " : ", ";
+  }
+  error = wanted;
+  return false;
+}
+
+bool setMemory(std::string_view value, OwnFlags &flags, std::string &error) {
   std::string_view word = value.substr(0, value.find(':'));
   flags.memoryFile = value.substr(std::min(value.size(), word.size() + 1));
   bool named = !flags.memoryFile.empty();
@@ -65,177 +101,34 @@ bool parseMemory(std::string_view value, OwnFlags &flags, std::string &error) {
   return error.empty();
 }
 
-// Sorted by name. Setters say what they want; the caller adds the flag and the value.
+bool setArguments(std::string_view value, OwnFlags &flags, std::string &error) {
+  flags.args = value;
+  return splitCommandLine(value, flags.programArgs, error);
+}
+
+bool setKernel(std::string_view value, OwnFlags &flags, std::string &error) {
+  flags.kernel = value;
+  try {
+    std::regex checked(flags.kernel, std::regex::extended);
+  } catch (const std::regex_error &) {
+    error = "want a POSIX extended regular expression";
+  }
+  return error.empty();
+}
+
+bool setSearch(std::string_view value, OwnFlags &flags, std::string &error) {
+  flags.search = true;
+  return parseBudget(value, flags.budget, error);
+}
+
+// Setters say what they want; the caller adds the flag and the value.
 const Row rows[] = {
-    {{"--optiml-args", "OPTIML_ARGS", "'ARGS'", "none",
-      "arguments of the program when it is run to observe its kernels"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.args = value;
-       return splitCommandLine(value, flags.programArgs, error);
-     }},
-    {{"--optiml-backend", "OPTIML_BACKEND", "auto|gpu|cpu", "auto",
-      "where variants run: a GPU, or the CPU emulator with predicted times; auto takes a GPU where there is one"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       if (value == "auto")
-         flags.backend = BackendChoice::Auto;
-       else if (value == "gpu")
-         flags.backend = BackendChoice::Gpu;
-       else if (value == "cpu")
-         flags.backend = BackendChoice::Cpu;
-       else
-         error = "want auto, gpu or cpu";
-       return error.empty();
-     }},
-    {{"--optiml-cache", "OPTIML_CACHE", "warm|cold", "warm",
-      "how a launch that is timed on a GPU finds the L2 cache: as restoring its inputs left it, or empty"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.coldCache = value == "cold";
-       if (value != "warm" && value != "cold")
-         error = "want warm or cold";
-       return error.empty();
-     }},
-    {{"--optiml-emit", "OPTIML_EMIT", "FILE.cu", "not written", "write the rewritten source to FILE.cu"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.emit, error); }},
-    {{"--optiml-fp", "OPTIML_FP", "strict|reassoc|fast[:ERROR]|tf32[:ERROR]", "reassoc",
-      "what may change in floating point: nothing, the order of sums, or approximate functions and single precision too, up to "
-      "a relative ERROR (4.9e-4); tf32: inputs of products rounded for tensor cores too (2e-3)"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return FloatRule::parse(value, flags.fp, error); }},
-    {{"--optiml-help", "OPTIML_HELP", "", "off", "print this table"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return parseSwitch(value, flags.help, error); }},
-    {{"--optiml-jobs", "OPTIML_JOBS", "N", "the number of cores", "variants evaluated at the same time"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       if (!parseNumber(value, flags.jobs) || flags.jobs == 0 || flags.jobs > 1024)
-         error = "want a number from 1 to 1024";
-       return error.empty();
-     }},
-    {{"--optiml-kernel", "OPTIML_KERNEL", "REGEX", "all kernels",
-      "search only kernels whose name has a match of REGEX"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.kernel = value;
-       try {
-         std::regex checked(flags.kernel, std::regex::extended);
-       } catch (const std::regex_error &) {
-         error = "want a POSIX extended regular expression";
-       }
-       return error.empty();
-     }},
-    {{"--optiml-llm", "OPTIML_LLM", "URL|exec:CMD|replay:FILE", "none",
-      "a language model: an OpenAI-compatible endpoint, Anthropic's (anthropic:URL where the URL does not tell), a local "
-      "command, or a transcript; may be given several times"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return addModel(value, flags.llm, error); }},
-    {{"--optiml-llm-asm", "OPTIML_LLM_ASM", "on|off", "off",
-      "whether kernels that a language model writes may hold inline assembly"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return parseSwitch(value, flags.llmAssembly, error);
-     }},
-    {{"--optiml-llm-budget", "OPTIML_LLM_BUDGET", "LIMITS", "50,500k",
-      "what all models together may use: calls (20), tokens (200k), money (1.50usd), or several of them (20,200k,1.50usd)"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return setModelBudget(value, flags.llm, error);
-     }},
-    {{"--optiml-llm-judge", "OPTIML_LLM_JUDGE", "on|off", "on",
-      "whether a language model diagnoses the bottleneck beside the rules"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return parseSwitch(value, flags.llmJudge, error);
-     }},
-    {{"--optiml-llm-kernels", "OPTIML_LLM_KERNELS", "on|off", "on",
-      "whether language models write whole kernels"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return parseSwitch(value, flags.llmKernels, error);
-     }},
-    {{"--optiml-llm-key-env", "OPTIML_LLM_KEY_ENV", "NAME", "OPENAI_API_KEY or ANTHROPIC_API_KEY at these hosts, else none",
-      "the environment variable that holds an endpoint's key; none: no key; once for each endpoint"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return addKeyVariable(value, flags.llm, error);
-     }},
-    {{"--optiml-llm-mixture", "OPTIML_LLM_MIXTURE", "on|off", "on",
-      "whether several strategists ask, each with instructions of its own, or one"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return parseSwitch(value, flags.llmMixture, error);
-     }},
-    {{"--optiml-llm-model", "OPTIML_LLM_MODEL", "NAME", "the endpoint's",
-      "the model's name at its endpoint; may be given several times"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return addModelName(value, flags.llm, error); }},
-    {{"--optiml-llm-prices", "OPTIML_LLM_PRICES", "FILE", "a built-in table",
-      "what models cost, in US dollars for a million tokens"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return nonEmpty(value, flags.llm.prices, error);
-     }},
-    {{"--optiml-llm-timeout", "OPTIML_LLM_TIMEOUT", "SECONDS", "120",
-      "how long one question to a model may take, with all its retries"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return setModelTimeout(value, flags.llm, error);
-     }},
-    {{"--optiml-llm-transcript", "OPTIML_LLM_TRANSCRIPT", "FILE", "in the store",
-      "where every question and answer is written; none: nowhere"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return nonEmpty(value, flags.llm.transcript, error);
-     }},
-    {{"--optiml-margin", "OPTIML_MARGIN", "FACTOR", "1.3",
-      "how much faster a variant must be predicted to replace the original; what is measured needs no margin"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       if (!parseNumber(value, flags.margin) || !(flags.margin >= 1) || !std::isfinite(flags.margin))
-         error = "want a number of at least 1, such as 1.3";
-       return error.empty();
-     }},
-    {{"--optiml-memory", "OPTIML_MEMORY", "on|off|import:FILE|export:FILE|stats", "on",
-      "whether what earlier searches learnt on similar kernels guides this one; or, without a source file: take in such "
-      "knowledge from FILE, write it to FILE, or describe it"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return parseMemory(value, flags, error); }},
-    {{"--optiml-profiler", "OPTIML_PROFILER", "cupti|ncu|none", "cupti",
-      "what reads a GPU's hardware counters: CUPTI in the worker, Nsight Compute, or nothing"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.profiler = value;
-       if (value != "cupti" && value != "ncu" && value != "none")
-         error = "want cupti, ncu or none";
-       return error.empty();
-     }},
-    {{"--optiml-proposer", "OPTIML_PROPOSER", "expert|model|both", "both where a language model is given",
-      "who proposes what to try: the built-in expert policy, language models, or both in one prior"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.proposer = value;
-       if (value != "expert" && value != "model" && value != "both")
-         error = "want expert, model or both";
-       return error.empty();
-     }},
-    {{"--optiml-seed", "OPTIML_SEED", "N", "1", "the same seed and budget in evaluations repeat a search exactly (on the emulator: measured times vary)"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       if (!parseNumber(value, flags.seed))
-         error = "want a non-negative integer";
-       return error.empty();
-     }},
-    {{"--optiml-store", "OPTIML_STORE", "FOLDER", "$XDG_CACHE_HOME/optiml or ~/.cache/optiml",
-      "where evaluations, recipes and trajectories are kept"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) { return nonEmpty(value, flags.store, error); }},
-    {{"--optiml-strategy", "OPTIML_STRATEGY", "mcts|random|greedy|beam", "mcts", "how the search chooses what to try"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.strategy = value;
-       if (value != "mcts" && value != "random" && value != "greedy" && value != "beam")
-         error = "want mcts, random, greedy or beam";
-       return error.empty();
-     }},
-    {{"--optiml-strict", "OPTIML_STRICT", "", "off",
-      "fail when the search cannot run, instead of compiling as nvcc would with a warning"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return parseSwitch(value, flags.strict, error);
-     }},
-    {{"--optiml-time", "OPTIML_TIME", "SECONDS", "300",
-      "how long the program may run when it is run to observe its kernels"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       if (!parseNumber(value, flags.time) || !(flags.time > 0) || !std::isfinite(flags.time))
-         error = "want a number of seconds, such as 300";
-       return error.empty();
-     }},
-    {{"--optiml-verbose", "OPTIML_VERBOSE", "", "off", "tell what is being done"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       return parseSwitch(value, flags.verbose, error);
-     }},
-    {{"-O-search", "OPTIML_SEARCH", "[BUDGET]", "200,120s",
-      "search for faster kernels; BUDGET is a number of evaluations (200), a time (90s, 5m, 2h), or both (200,90s)"},
-     [](std::string_view value, OwnFlags &flags, std::string &error) {
-       flags.search = true;
-       return parseBudget(value, flags.budget, error);
-     }},
+#define OWN_FLAG(name, env, form, fallback, meaning, setter)                                                           \
+  {{name, env, form, fallback, meaning},                                                                               \
+   [](std::string_view value, [[maybe_unused]] std::string_view choices, OwnFlags &flags, std::string &error) {        \
+     return setter;                                                                                                    \
+   }},
+#include "Flags.def"
 };
 constexpr std::string_view searchFlag = "-O-search";
 constexpr std::string_view prefix = "--optiml-";
@@ -251,52 +144,10 @@ const Row *findRow(std::string_view name) {
 
 /// nvcc options whose value is the next argument: that value is never one of ours.
 bool takesNextArgument(std::string_view argument) {
-  static constexpr std::string_view options[] = {"-D",
-                                                 "-I",
-                                                 "-L",
-                                                 "-MF",
-                                                 "-MQ",
-                                                 "-MT",
-                                                 "-U",
-                                                 "-Xarchive",
-                                                 "-Xcompiler",
-                                                 "-Xcudafe",
-                                                 "-Xfatbin",
-                                                 "-Xlinker",
-                                                 "-Xnvlink",
-                                                 "-Xptxas",
-                                                 "-arch",
-                                                 "-ccbin",
-                                                 "-code",
-                                                 "-gencode",
-                                                 "-include",
-                                                 "-isystem",
-                                                 "-l",
-                                                 "-o",
-                                                 "-odir",
-                                                 "-optf",
-                                                 "-std",
-                                                 "-x",
-                                                 "--compiler-bindir",
-                                                 "--compiler-options",
-                                                 "--define-macro",
-                                                 "--generate-code",
-                                                 "--gpu-architecture",
-                                                 "--gpu-code",
-                                                 "--include-path",
-                                                 "--library",
-                                                 "--library-path",
-                                                 "--linker-options",
-                                                 "--nvlink-options",
-                                                 "--options-file",
-                                                 "--output-directory",
-                                                 "--output-file",
-                                                 "--pre-include",
-                                                 "--ptxas-options",
-                                                 "--std",
-                                                 "--system-include",
-                                                 "--undefine-macro",
-                                                 "--x"};
+  static constexpr std::string_view options[] = {
+#define NVCC_VALUE_FLAG(name) name,
+#include "NvccValueFlags.def"
+  };
   return std::find(std::begin(options), std::end(options), argument) != std::end(options);
 }
 
@@ -348,7 +199,7 @@ bool parseFlag(const std::string &argument, OwnFlags &flags, std::vector<const R
     error = "'" + name + "' needs a value: " + name + "=" + row->info.value;
     return false;
   }
-  if (row->set(value, flags, error))
+  if (row->set(value, row->info.value, flags, error))
     return true;
   error = "'" + argument + "': " + error;
   return false;
@@ -370,6 +221,72 @@ bool parseSearchVariable(const std::string &value, OwnFlags &flags, std::string 
 }
 
 } // namespace
+
+bool optiml::parseBudget(std::string_view text, SearchBudget &budget, std::string &error) {
+  budget = {0, 0};
+  bool haveCount = false, haveTime = false;
+  for (std::string_view left = text; error.empty();) {
+    size_t comma = left.find(',');
+    std::string_view part = left.substr(0, comma);
+    double unit = part.empty() ? 0 : part.back() == 's' ? 1 : part.back() == 'm' ? 60 : part.back() == 'h' ? 3600 : 0;
+    if (unit > 0) {
+      double value = 0;
+      part.remove_suffix(1);
+      if (haveTime || !parseNumber(part, value) || !(value > 0) || !std::isfinite(value))
+        break;
+      budget.seconds = value * unit;
+      haveTime = true;
+    } else {
+      if (haveCount || !parseNumber(part, budget.evaluations) || budget.evaluations == 0)
+        break;
+      haveCount = true;
+    }
+    if (comma == std::string_view::npos)
+      return true;
+    left.remove_prefix(comma + 1);
+  }
+  error = "want a number of evaluations (200), a time (90s, 5m, 2h), or both (200,90s)";
+  return false;
+}
+
+bool optiml::splitCommandLine(std::string_view text, std::vector<std::string> &words, std::string &error) {
+  words.clear();
+  std::string word;
+  bool inWord = false;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    bool escapes =
+        c == '\\' && quote != '\'' && i + 1 < text.size() && (!quote || text[i + 1] == '"' || text[i + 1] == '\\');
+    if (escapes) {
+      word += text[++i];
+      inWord = true;
+    } else if (quote) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      inWord = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (inWord)
+        words.push_back(std::move(word));
+      word.clear();
+      inWord = false;
+    } else {
+      word += c;
+      inWord = true;
+    }
+  }
+  if (quote) {
+    error = std::string("the quote ") + quote + " is not closed";
+    return false;
+  }
+  if (inWord)
+    words.push_back(std::move(word));
+  return true;
+}
 
 std::span<const FlagInfo> optiml::ownFlagTable() {
   static const std::vector<FlagInfo> table = [] {
@@ -421,7 +338,7 @@ bool optiml::parseOwnFlags(const std::vector<std::string> &argv, const EnvLookup
     std::optional<std::string> value = env(row.info.env);
     if (!value || (value->empty() && !isSwitch(row)))
       continue;
-    if (!row.set(*value, flags, error)) {
+    if (!row.set(*value, row.info.value, flags, error)) {
       error = "$" + std::string(row.info.env) + "='" + *value + "': " + error;
       return false;
     }

@@ -1,10 +1,11 @@
 //===- FuseTrial.cpp - fusing launches, tried out -------------------------===//
-#include "FuseTrial.h"
 #include "ProgramTrial.h"
-#include "optiml/Driver/Emit.h"
+#include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/ActionSpace/ProgramRewrites.h"
+#include "optiml/ActionSpace/Registry.h"
 #include "optiml/Support/Error.h"
-#include "optiml/Transforms/KernelSpace.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include <future>
 #include <regex>
 
@@ -22,23 +23,20 @@ static bool hasSite(const KernelState &state, llvm::ArrayRef<llvm::StringRef> tr
 }
 
 /// A transform that a part could have and the fused kernel cannot; empty: none.
-static std::string lostTransform(const Fusion &fusion) {
+static std::string lostTransform(const FusionCandidate &fusion) {
   for (const std::vector<llvm::StringRef> &transforms : essential)
     for (const KernelState &part : fusion.parts)
-      if (hasSite(part, transforms) && !hasSite(fusion.kernel.state, transforms))
+      if (hasSite(part, transforms) && !hasSite(fusion.fused, transforms))
         return (transforms.front() + " of " + part.rewrite.original).str();
   return "";
 }
 
-static std::string partNames(const Fusion &fusion) {
-  std::string result;
-  for (const KernelState &part : fusion.parts)
-    result += (result.empty() ? "" : "+") + part.rewrite.original;
-  return result;
+static std::string partNames(const FusionCandidate &fusion) {
+  return llvm::join(llvm::map_range(fusion.parts, [](const KernelState &part) { return part.rewrite.original; }), "+");
 }
 
 /// At most so much of the GPU's time goes with the launches: that of all parts but the longest.
-static double mostSaved(const Fusion &fusion, const Backend &backend) {
+static double mostSaved(const FusionCandidate &fusion, const Backend &backend) {
   double sum = 0, longest = 0;
   for (const KernelState &part : fusion.parts) {
     std::optional<double> share = backend.timeShare(part.rewrite.originalSymbol);
@@ -75,17 +73,17 @@ private:
   Backend &backend;
   const Program &device, &host;
 
-  std::vector<Fusion> candidates(bool overRows);
-  llvm::Expected<FuseTrial> written(const std::vector<Fusion> &fusions);
-  llvm::Expected<FuseTrial> timed(const std::vector<Fusion> &fusions);
-  llvm::Expected<FuseTrial> timedAndCompared(const std::vector<Fusion> &fusions, double leastGain);
-  std::vector<Fusion> thoseThatPay(std::vector<Fusion> fusions);
+  std::vector<FusionCandidate> candidates(bool overRows);
+  llvm::Expected<FuseTrial> written(const std::vector<FusionCandidate> &fusions);
+  llvm::Expected<FuseTrial> timed(const std::vector<FusionCandidate> &fusions);
+  llvm::Expected<FuseTrial> timedAndCompared(const std::vector<FusionCandidate> &fusions, double leastGain);
+  std::vector<FusionCandidate> thoseThatPay(std::vector<FusionCandidate> fusions);
 };
 
 } // namespace
 
 /// What can be fused and leaves the search what it needs.
-std::vector<Fusion> Trial::candidates(bool overRows) {
+std::vector<FusionCandidate> Trial::candidates(bool overRows) {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
@@ -93,7 +91,7 @@ std::vector<Fusion> Trial::candidates(bool overRows) {
       device, host, task.flags.fp.isStrict(),
       [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
   notes = found.notes;
-  std::erase_if(found.fusions, [&](const Fusion &fusion) {
+  std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
     std::string lost = lostTransform(fusion), why;
     if (!lost.empty())
       why = "one kernel would have to do without " + lost;
@@ -107,21 +105,21 @@ std::vector<Fusion> Trial::candidates(bool overRows) {
 }
 
 /// The program with these fused.
-llvm::Expected<FuseTrial> Trial::written(const std::vector<Fusion> &fusions) {
-  auto emitted = emitFusions(host, task.options.inputs.front(), fusions);
+llvm::Expected<FuseTrial> Trial::written(const std::vector<FusionCandidate> &fusions) {
+  auto emitted = emitFusions(host, task.options.inputs.front(), fusionsOf(fusions));
   if (!emitted)
     return emitted.takeError();
   FuseTrial trial;
   trial.text = emitted->text;
-  for (const Fusion &fusion : fusions) {
+  for (const FusionCandidate &fusion : fusions) {
     trial.kernels.push_back(partNames(fusion));
-    trial.names.push_back(fusion.kernel.state.rewrite.original);
-    trial.launches.insert(fusion.launches.begin(), fusion.launches.end());
+    trial.names.push_back(fusion.fusion.kernel.name);
+    trial.launches.insert(fusion.fusion.launches.begin(), fusion.fusion.launches.end());
   }
   return std::move(trial);
 }
 
-llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
+llvm::Expected<FuseTrial> Trial::timed(const std::vector<FusionCandidate> &fusions) {
   auto trial = written(fusions);
   if (!trial)
     return trial;
@@ -134,7 +132,7 @@ llvm::Expected<FuseTrial> Trial::timed(const std::vector<Fusion> &fusions) {
 
 /// The program with these fused when it does what the original does and has the gain. It is run and compared at the
 /// same time: a comparison takes the emulator alone.
-llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<Fusion> &fusions, double leastGain) {
+llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<FusionCandidate> &fusions, double leastGain) {
   auto trial = written(fusions);
   if (!trial)
     return trial;
@@ -165,8 +163,8 @@ llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<Fusion> &fus
 }
 
 /// Those that do no harm by themselves.
-std::vector<Fusion> Trial::thoseThatPay(std::vector<Fusion> fusions) {
-  std::erase_if(fusions, [&](const Fusion &fusion) {
+std::vector<FusionCandidate> Trial::thoseThatPay(std::vector<FusionCandidate> fusions) {
+  std::erase_if(fusions, [&](const FusionCandidate &fusion) {
     auto alone = timed({fusion});
     std::string why = !alone ? llvm::toString(alone.takeError())
                       : alone->gain() < notSlower
@@ -180,7 +178,7 @@ std::vector<Fusion> Trial::thoseThatPay(std::vector<Fusion> fusions) {
 }
 
 llvm::Expected<FuseTrial> Trial::run() {
-  std::vector<Fusion> fusions = candidates(/*overRows=*/false);
+  std::vector<FusionCandidate> fusions = candidates(/*overRows=*/false);
   if (fusions.empty())
     return FuseTrial();
   auto trial = timedAndCompared(fusions, notSlower);
@@ -195,11 +193,11 @@ llvm::Expected<FuseTrial> Trial::run() {
 }
 
 llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
-  std::vector<Fusion> fusions = candidates(/*overRows=*/true);
+  std::vector<FusionCandidate> fusions = candidates(/*overRows=*/true);
   bool any = false;
-  std::erase_if(fusions, [&](const Fusion &fusion) {
-    any |= !fusion.kernel.launches.empty();
-    return fusion.kernel.launches.empty() && !plain.launches.count(fusion.launches.front());
+  std::erase_if(fusions, [&](const FusionCandidate &fusion) {
+    any |= !fusion.fusion.kernel.launches.empty();
+    return fusion.fusion.kernel.launches.empty() && !plain.launches.count(fusion.fusion.launches.front());
   });
   return any ? timedAndCompared(fusions, 0) : FuseTrial();
 }

@@ -4,9 +4,9 @@
 // beside which models may write their own. What passes the gate is shown.
 //
 //===----------------------------------------------------------------------===//
-#include "optiml/Driver/GenerateCommand.h"
 #include "GenerateInvocation.h"
 #include "optiml/Driver/Models.h"
+#include "optiml/Driver/Programs.h"
 #include "optiml/Generate/Author.h"
 #include "optiml/Generate/Gate.h"
 #include "optiml/Generate/ProgramText.h"
@@ -251,19 +251,12 @@ int Generation::answerWords() {
 int Generation::run() {
   using Mode = GenerateInvocation::Mode;
   switch (invocation.mode) {
-  case Mode::Help:
-    llvm::outs() << generateHelp(invocation.helpFor, library);
-    return 0;
-  case Mode::List:
-    return list();
-  case Mode::Schema:
-    llvm::outs() << requestSchema(library).dump(2) << "\n";
-    return 0;
-  case Mode::Candidates:
-    return showCandidates();
+  case Mode::Help: llvm::outs() << generateHelp(invocation.helpFor, library); return 0;
+  case Mode::List: return list();
+  case Mode::Schema: llvm::outs() << requestSchema(library).dump(2) << "\n"; return 0;
+  case Mode::Candidates: return showCandidates();
   case Mode::Explain:
-  case Mode::Write:
-    break;
+  case Mode::Write: break;
   }
   llvm::Expected<std::unique_ptr<ModelSession>> session = openModels(invocation.own, "optiml-gen", "the request");
   if (!session)

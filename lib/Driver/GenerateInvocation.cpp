@@ -1,6 +1,6 @@
 //===- GenerateInvocation.cpp - optiml-gen's command line -----------------===//
 #include "GenerateInvocation.h"
-#include "optiml/Model/JsonAnswer.h"
+#include "optiml/LanguageModels/JsonAnswer.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,50 +11,20 @@ using namespace optiml;
 using namespace optiml::gen;
 using llvm::StringRef;
 
-static const char *programHelp =
-    R"(usage: optiml-gen OPERATION [--OPTION=VALUE...]        exact: optiml-gen softmax --rows=4096 --cols=1024 --type=half
-       optiml-gen --formula='out = a * x + y' [--a=2 --n=1e6]
-       optiml-gen --request=FILE.json                  the same as JSON; '-' is standard input
-       optiml-gen "what it is to compute"              plain words
-
-Writes a complete CUDA program: kernels, host code, inputs, a reference in double precision, and a self-check. Before you see it,
-it is compiled, run on the CPU emulator under all checkers, and must pass its own check. Plain words are answered by a language
-model where you give one (--optiml-llm=...), and by retrieval otherwise: where it is not clear what is meant, nothing is
-written, and the candidates are shown with the exact command for each.
-
-  -o FILE                      where the program goes (default: standard output)
-  --before=STAGE[,NAME=VALUE]  an element-wise stage before the operation; may be repeated
-  --after=STAGE[,NAME=VALUE]   one after it: optiml-gen gemm --after=bias --after=relu
-  --list                       the operations and stages; --list=markdown as tables
-  OPERATION --help             its options
-  --schema                     the JSON schema of requests
-  --explain                    print the request as JSON and write nothing
-  --candidates                 print what retrieval finds for the words, as JSON, and write nothing
-  --optimize[=BUDGET]          then search for faster kernels (optiml-clang -O-search); FILE becomes the optimized source
-  --no-nvcc                    do not compile with nvcc as well
-  --ungated                    show the program without compiling or running it
-  --repairs=N                  how often a model may mend what was refused (default 3)
-  --time=SECONDS               how long one run of a model's program on the emulator may take (default 30)
-  --help                       this text
-  --optiml-*                   language models, and flags for --optimize; optiml-clang --optiml-help shows them
-
-Exit code: 0 written; 1 an error; 2 not offered or not clear.
-)";
+namespace optiml {
+extern const char *const generateHelpText;
+}
 
 static std::string optionLine(const Option &option) {
   std::string name = "--" + option.name, text;
   switch (option.kind) {
   case Option::Kind::Type:
-  case Option::Kind::Choice:
-    text = llvm::join(option.values, ", ");
-    break;
+  case Option::Kind::Choice: text = llvm::join(option.values, ", "); break;
   case Option::Kind::Size:
     text = "a size from " + std::to_string(option.least) + " to " + std::to_string(option.most) +
            (option.powerOfTwo ? ", a power of two" : "");
     break;
-  case Option::Kind::Constant:
-    text = "a number";
-    break;
+  case Option::Kind::Constant: text = "a number"; break;
   }
   if (!option.aliases.empty())
     text += " (" + llvm::join(option.aliases, ", ") + ")";
@@ -65,7 +35,7 @@ static std::string optionLine(const Option &option) {
 std::string optiml::generateHelp(StringRef operation, const Library &library) {
   const Operation *op = library.findPublic(operation);
   if (!op)
-    return programHelp;
+    return generateHelpText;
   std::string result = op->name + ": " + op->title + "\n" + op->formula + (op->formula.empty() ? "\n" : "\n\n");
   for (const Option &option : optionsOf(*op, library))
     result += optionLine(option);

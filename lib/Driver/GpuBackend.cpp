@@ -1,12 +1,11 @@
 //===- GpuBackend.cpp - measuring on a GPU --------------------------------===//
 #include "Backend.h"
-#include "ElementTypes.h"
 #include "GpuProgram.h"
 #include "Workloads.h"
-#include "optiml/Evaluate/GpuEvaluator.h"
-#include "optiml/Evaluate/Sanitizer.h"
+#include "optiml/Evaluate/Measure/GpuEvaluator.h"
+#include "optiml/Evaluate/Measure/Sanitizer.h"
 #include "optiml/Support/Error.h"
-#include "llvm/Support/Path.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <future>
 #include <regex>
@@ -60,7 +59,7 @@ public:
 
 private:
   std::vector<std::string> worthSearching(const SearchTask &task) const;
-  bool isClean(const SearchTask &task, const Candidate &candidate);
+  bool isClean(const Candidate &candidate);
 
   std::unique_ptr<WorkerPool> pool;
   const GpuSpec &gpu;
@@ -200,10 +199,9 @@ void GpuBackend::configure(SearchSettings &settings) const {
 }
 
 /// What compute-sanitizer says of a candidate.
-bool GpuBackend::isClean(const SearchTask &task, const Candidate &candidate) {
+bool GpuBackend::isClean(const Candidate &candidate) {
   SanitizerReport report = own->sanitize(*candidate.variant);
-  for (const std::string &text : report.notes)
-    remarks.push_back(text);
+  llvm::append_range(remarks, report.notes);
   return report.clean;
 }
 
@@ -225,8 +223,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   for (const Candidate &candidate : best)
     entries.push_back({candidate.variant.get(), candidate.measurement});
   FinalRace race = own->race(entries);
-  for (const std::string &note : race.notes)
-    result.notes.push_back(note);
+  llvm::append_range(result.notes, race.notes);
   result.best = result.baseline;
   result.improved = false;
   // Of those as fast as the fastest, the simplest first.
@@ -246,7 +243,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
                         recipeText(candidate.recipe), runner.speedup, runner.low, runner.high));
       continue;
     }
-    if (!isClean(task, candidate))
+    if (!isClean(candidate))
       continue;
     result.best = candidate;
     result.best.measurement = runner.measurement;
@@ -330,13 +327,11 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
 std::vector<std::string> GpuBackend::notes() const {
   std::vector<std::string> all = remarks;
   if (own)
-    for (std::string &note : own->notes())
-      all.push_back(std::move(note));
+    llvm::append_range(all, own->notes());
   return all;
 }
 
-llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const OwnFlags &flags, const Toolchain &toolchain,
-                                                                CompileOptions &options,
+llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
                                                                 const std::atomic<bool> *cancel) {
   WorkerPoolOptions pool;
   pool.command = WorkerPool::workerCommand(toolchain.libDir + "/../bin");

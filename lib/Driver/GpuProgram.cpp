@@ -5,6 +5,7 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Support/Words.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
 #include <set>
@@ -14,12 +15,11 @@ using namespace optiml;
 
 std::vector<std::string> optiml::executableArguments(const std::vector<std::string> &arguments,
                                                      const std::string &executable) {
-  static const std::set<llvm::StringRef> dropped = {"-c", "--compile", "-dw", "--device-w", "-MD", "-MMD", "-MP",
-                                                    "--generate-dependencies-with-compile",
-                                                    "--generate-nonsystem-dependencies-with-compile"};
-  static const std::set<llvm::StringRef> droppedWithValue = {
-      "-o", "--output-file", "-MF", "--dependency-output", "-MT", "-MQ", "--dependency-target-name", "-odir",
-      "--output-directory"};
+  static const std::set<llvm::StringRef> dropped =
+      words("-c --compile -dw --device-w -MD -MMD -MP "
+            "--generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile");
+  static const std::set<llvm::StringRef> droppedWithValue =
+      words("-o --output-file -MF --dependency-output -MT -MQ --dependency-target-name -odir --output-directory");
   std::vector<std::string> result;
   for (size_t i = 0; i < arguments.size(); ++i) {
     llvm::StringRef a = arguments[i];
@@ -38,8 +38,9 @@ llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, cons
                                                     const std::string &name) {
   std::string executable = task.folder + "/" + name, output;
   std::vector<std::string> arguments = executableArguments(task.arguments, executable);
-  auto code = text ? compileReplaced(task.toolchain, arguments, task.options.inputs.front(), *text, &output, task.cancel())
-                   : compileOriginal(task.toolchain, arguments, &output, task.cancel());
+  auto code =
+      text ? compileReplaced(task.toolchain, arguments, task.options.inputs.front(), *text, &output, task.cancel())
+           : compileOriginal(task.toolchain, arguments, &output, task.cancel());
   if (!code)
     return code.takeError();
   if (*code)
@@ -97,7 +98,8 @@ llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std:
   auto text = readFile(file);
   if (!text)
     return makeError("the program {0} and its kernels could not be observed: {1}{2}", result->describe(),
-                     llvm::toString(text.takeError()), lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
+                     llvm::toString(text.takeError()),
+                     lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
   nlohmann::json value = nlohmann::json::parse(*text, nullptr, false);
   JsonFields in(value, "the list of kernel times");
   in.number("kernelSeconds", run.kernelSeconds);

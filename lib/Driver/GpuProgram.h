@@ -1,7 +1,7 @@
 //===- GpuProgram.h - the user's program on a GPU ---------------*- C++ -*-===//
 //
-// Builds the user's program with the real nvcc, runs it with OptiML's library injected (liboptiml-capture.so), and reads
-// what the library wrote: how long each kernel took, and the launches with their buffers.
+// Builds the user's program with the real nvcc, runs it with OptiML's library injected (liboptiml-capture.so), and
+// reads what the library wrote: how long each kernel took, and the launches with their buffers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_DRIVER_GPUPROGRAM_H

@@ -1,7 +1,7 @@
 //===- LoopTrial.cpp - replacing loops of launches, tried out -------------===//
-#include "LoopTrial.h"
 #include "ProgramTrial.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Transforms/TimeSteps.h"
 #include <regex>
 
 using namespace optiml;

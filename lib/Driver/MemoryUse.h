@@ -2,13 +2,13 @@
 #ifndef OPTIML_LIB_DRIVER_MEMORYUSE_H
 #define OPTIML_LIB_DRIVER_MEMORYUSE_H
 
+#include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/Core/KernelText.h"
 #include "optiml/Driver/Flags.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Propose/MemoryPolicy.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Store/Store.h"
-#include "optiml/Transforms/KernelSpace.h"
 #include "optiml/Workload/Workload.h"
 #include "llvm/ADT/STLExtras.h"
 #include <nlohmann/json.hpp>

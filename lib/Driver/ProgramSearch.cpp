@@ -17,8 +17,8 @@ static constexpr double surelyFaster = 1.02;
 static double secondsOf(double remaining) { return std::max(1e-3, remaining); }
 
 /// Searches a program in which launches are fused, in the place of the original.
-llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial, const std::string &name, const SearchLimits &within,
-                                                         const Deadline *deadline) {
+llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial, const std::string &name,
+                                                         const SearchLimits &within, const Deadline *deadline) {
   SearchTask other = task;
   other.text = trial.text;
   other.device = trial.device.get();
@@ -32,11 +32,14 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial,
   watch.lap("observe");
   bool launched = llvm::any_of(backend.performance().launches, [&](const LaunchImage &launch) {
     const KernelDecl *decl = trial.device->findKernel(launch.kernel);
-    return decl && llvm::any_of(trial.names, [&](const std::string &kernel) { return llvm::StringRef(decl->name).ends_with(kernel); });
+    return decl && llvm::any_of(trial.names, [&](const std::string &kernel) {
+             return llvm::StringRef(decl->name).ends_with(kernel);
+           });
   });
   if (!launched)
     return notApplicable("the program does not launch them as the fused kernel needs it");
-  SearchKey own{contentHash(key.context + "|" + trial.text), name == "fused" ? key.search : contentHash(key.search + "|" + name)};
+  SearchKey own{contentHash(key.context + "|" + trial.text),
+                name == "fused" ? key.search : contentHash(key.search + "|" + name)};
   return SearchRun(other, backend, *trial.device, trial, std::move(own), means, within, watch).run();
 }
 
@@ -56,7 +59,8 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFully(const SearchLimits &wit
   auto outcome = searchFused(fused, "fused", within, deadline);
   if (outcome)
     return outcome;
-  llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: " << llvm::toString(outcome.takeError()) << "\n";
+  llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: "
+               << llvm::toString(outcome.takeError()) << "\n";
   task.folder += "/apart"; // something else was observed last
   if (std::error_code e = llvm::sys::fs::create_directory(task.folder))
     return makeError("{0}: {1}", task.folder, e.message());
@@ -69,8 +73,10 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFully(const SearchLimits &wit
 /// Of the program searched as it is, and with launches over rows fused.
 static SearchOutcome better(SearchOutcome apart, SearchOutcome overRows) {
   unsigned here = apart.summary.value("evaluations", 0u), there = overRows.summary.value("evaluations", 0u);
-  std::string note = llvm::formatv("{0} evaluations with launches of a thread an element apart ended {1:f2} times as fast as the original, "
-                                   "{2} with them fused over rows {3:f2} times", here, apart.gain(), there, overRows.gain());
+  std::string note = llvm::formatv(
+      "{0} evaluations with launches of a thread an element apart ended {1:f2} times as fast as the original, "
+      "{2} with them fused over rows {3:f2} times",
+      here, apart.gain(), there, overRows.gain());
   SearchOutcome winner = overRows.gain() > surelyFaster * apart.gain() ? std::move(overRows) : std::move(apart);
   winner.summary["evaluations"] = here + there;
   winner.summary["notes"].push_back(note);
@@ -91,7 +97,8 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
         fused.notes.push_back(note);
     return searchFully(limits, task.deadline);
   }
-  double left = limits.budget.remaining(), toSettle = std::isfinite(left) ? std::max(0.0, task.deadline->remaining() - left) : 0;
+  double left = limits.budget.remaining(),
+         toSettle = std::isfinite(left) ? std::max(0.0, task.deadline->remaining() - left) : 0;
   Deadline half(secondsOf(left / 2), limits.budget.flag()), settled(secondsOf(left / 2 + toSettle), task.cancel());
   auto outcome = searchFully({limits.evaluations / 2, half}, &settled);
   if (outcome && means.interrupted)

@@ -8,14 +8,60 @@
 #define OPTIML_LIB_DRIVER_PROGRAMTRIAL_H
 
 #include "Backend.h"
+#include "optiml/ActionSpace/ProgramRewrites.h"
+#include <set>
 
 namespace optiml {
 
 /// Compares the program with the original, on the emulator. What was compared, or an error.
-llvm::Expected<std::string> compareWholeProgram(const SearchTask &task, const Backend &backend, const std::string &text);
+llvm::Expected<std::string> compareWholeProgram(const SearchTask &task, const Backend &backend,
+                                                const std::string &text);
 
 /// How many times as fast the program must become for new code to be worth it.
 double leastProgramGain(const SearchTask &task, const Backend &backend);
+
+struct LoopTrial {
+  std::vector<LoopRewrite> rewrites; ///< empty: all loops stay
+  ProgramTimes times;                ///< of the program without and with them
+  std::string verified;              ///< what was compared, for people
+  std::vector<std::string> notes;    ///< why loops stay
+};
+
+/// The loops of the kernels that are searched.
+FoundLoops findLoops(const SearchTask &task, const Program &device, const Program &host);
+
+/// `host` may be null when nothing was found. What the search found in `variant` (no rewrites: nothing) stays in the
+/// program beside the loops' replacements; it is `speedup` times as fast as the original.
+LoopTrial tryLoops(const SearchTask &task, Backend &backend, const Program *host, FoundLoops found,
+                   const Variant &variant, double speedup);
+
+// Before the search: a program in which launches are fused takes the place of the original when it is the same and
+// faster. The search then rewrites the fused kernels as it would any other.
+
+struct FuseTrial {
+  std::string text;                 ///< the program with fused launches; empty: all stay as they are
+  std::unique_ptr<Program> device;  ///< ... in the device view
+  std::vector<std::string> kernels; ///< "addBias+relu"
+  std::vector<std::string> names;   ///< of the new kernels
+  std::set<unsigned> launches;      ///< of the fused ones, LaunchSite::begin
+  ProgramTimes times;               ///< of the program without and with them
+  std::string verified;             ///< what was compared, for people
+  std::vector<std::string> notes;   ///< why launches stay apart
+  double gain() const { return text.empty() || times.after <= 0 ? 1 : times.before / times.after; }
+};
+
+struct FuseTrials {
+  /// Without a loss of threads, and no slower.
+  FuseTrial plain;
+  /// The same, and kernels of a thread an element fused into those of a thread a row (fuseOverRows). What comes out has
+  /// fewer threads; how fast it can be made is for a search to say, so that its time is no reason against it here.
+  FuseTrial overRows;
+};
+
+/// After Backend::observe() of the original, of which `device` is a view. Takes at most a share of `budget`, the
+/// search's time.
+FuseTrials tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
+                      const Deadline &budget);
 
 } // namespace optiml
 

@@ -26,7 +26,7 @@ void ProposerChain::addModels(const SearchTask &task, const Program &device, con
   if (session.models().empty() || !modelsPropose(task.flags))
     return;
   models = &session;
-  ModelPolicySettings settings = modelPolicySettings(task.flags);
+  LanguageModelSettings settings = modelPolicySettings(task.flags);
   if (settings.kernels)
     acceptKernelTexts(space, texts, task, device, backend);
   SearchFacts facts = searchFacts(task, device, space, backend);
@@ -34,8 +34,8 @@ void ProposerChain::addModels(const SearchTask &task, const Program &device, con
     facts.lessons = [this](const std::string &kernel, const std::string &bottleneck) {
       return lessonText(*learnt, kernel, bottleneck, 8, 3000);
     };
-  asking = std::make_unique<ModelPolicy>(first(), session.models().vec(), std::move(facts), settings, std::move(report),
-                                         std::move(warn), texts);
+  asking = std::make_unique<LanguageModelPolicy>(first(), session.models().vec(), std::move(facts), settings,
+                                                 std::move(report), std::move(warn), texts);
 }
 
 Proposer &ProposerChain::first() {
@@ -46,9 +46,7 @@ Proposer &ProposerChain::first() {
   return expert;
 }
 
-nlohmann::json ProposerChain::memoryMatches() const {
-  return learnt ? describeMatches(*learnt) : nlohmann::json();
-}
+nlohmann::json ProposerChain::memoryMatches() const { return learnt ? describeMatches(*learnt) : nlohmann::json(); }
 
 void ProposerChain::addTo(nlohmann::json &summary, const Recipe &best) const {
   if (!asking)

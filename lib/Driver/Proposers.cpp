@@ -1,6 +1,6 @@
 //===- Proposers.cpp - who proposes in a search ---------------------------===//
-#include "Proposers.h"
-#include "Rehearsal.h"
+#include "GuardedCompile.h"
+#include "ProposerChain.h"
 #include "optiml/Support/Error.h"
 #include <algorithm>
 #include <set>
@@ -34,28 +34,33 @@ static std::string launchLine(const Kernel &kernel, const LaunchImage &launch) {
     if (auto value = integerOf(argument.bytes, param.type))
       line += llvm::formatv(", {0} = {1}", param.name, *value);
     else if (argument.isPointer && argument.buffer >= 0 && size_t(argument.buffer) < launch.buffers.size())
-      line += llvm::formatv(", {0}: {1} bytes", param.name, launch.buffers[size_t(argument.buffer)].bytes - argument.offset);
+      line += llvm::formatv(", {0}: {1} bytes", param.name,
+                            launch.buffers[size_t(argument.buffer)].bytes - argument.offset);
   }
   return line;
 }
 
 static std::string gpuText(const GpuSpec &gpu, const std::string &name) {
-  return llvm::formatv("{0}: compute capability {1}.{2}, {3} multiprocessors, {4:f0} MHz, {5:f0} GB/s DRAM, {6} MiB L2, {7} KiB "
-                       "L1 and shared memory per multiprocessor, {8} bytes of static shared memory per block at most, {9} registers "
-                       "per multiprocessor, {10} threads per multiprocessor, warps of 32",
-                       name, gpu.arch / 10, gpu.arch % 10, gpu.sms, gpu.clockHz / 1e6, gpu.dramBytesPerSecond / 1e9,
-                       gpu.l2Bytes >> 20, gpu.l1Bytes >> 10, gpu.sharedPerBlock, gpu.registersPerSM, gpu.maxThreadsPerSM)
+  return llvm::formatv(
+             "{0}: compute capability {1}.{2}, {3} multiprocessors, {4:f0} MHz, {5:f0} GB/s DRAM, {6} MiB L2, {7} KiB "
+             "L1 and shared memory per multiprocessor, {8} bytes of static shared memory per block at most, {9} "
+             "registers "
+             "per multiprocessor, {10} threads per multiprocessor, warps of 32",
+             name, gpu.arch / 10, gpu.arch % 10, gpu.sms, gpu.clockHz / 1e6, gpu.dramBytesPerSecond / 1e9,
+             gpu.l2Bytes >> 20, gpu.l1Bytes >> 10, gpu.sharedPerBlock, gpu.registersPerSM, gpu.maxThreadsPerSM)
       .str();
 }
 
-SearchFacts optiml::searchFacts(const SearchTask &task, const Program &device, const KernelSpace &space, const Backend &backend) {
+SearchFacts optiml::searchFacts(const SearchTask &task, const Program &device, const KernelSpace &space,
+                                const Backend &backend) {
   SearchFacts facts;
   const GpuSpec *named = GpuSpec::findOn(backend.gpuName());
   facts.gpu = gpuText(named ? *named : GpuSpec::forArch(task.options.arch), backend.gpuName());
   facts.measured = backend.measures();
-  facts.rules = task.flags.fp.isStrict()    ? "Results must stay the same bit for bit."
-                : !task.flags.fp.isFast() ? "Sums may be reordered; no approximate functions, no lower precision."
-                                                   : "Sums may be reordered, and approximate functions used; no lower precision.";
+  facts.rules = task.flags.fp.isStrict() ? "Results must stay the same bit for bit."
+                : !task.flags.fp.isFast()
+                    ? "Sums may be reordered; no approximate functions, no lower precision."
+                    : "Sums may be reordered, and approximate functions used; no lower precision.";
   std::vector<std::pair<double, KernelFacts>> ranked;
   for (const KernelDecl &decl : device.kernels()) {
     const KernelState *state = space.kernel(decl.name);
@@ -64,7 +69,7 @@ SearchFacts optiml::searchFacts(const SearchTask &task, const Program &device, c
     KernelFacts kernel;
     kernel.name = decl.name;
     kernel.twin = state->rewrite.twin;
-    kernel.parameters = paramText(*state->original);
+    kernel.parameters = declarations(parametersOf(*state->original));
     kernel.printed = print(*state->original);
     kernel.source = decl.source.empty() ? kernel.printed : decl.source;
     double threads = 0;
@@ -99,7 +104,8 @@ std::string optiml::exercisedCondition(const Kernel &kernel, const std::vector<c
     if (launch->arguments.size() != kernel.params.size())
       continue;
     auto at = std::find_if(classes.begin(), classes.end(), [&](const SizeClass &c) {
-      return c.first->grid == launch->grid && c.first->block == launch->block && c.first->sharedBytes == launch->sharedBytes;
+      return c.first->grid == launch->grid && c.first->block == launch->block &&
+             c.first->sharedBytes == launch->sharedBytes;
     });
     if (at == classes.end())
       at = classes.insert(classes.end(), SizeClass{launch, 0, decltype(SizeClass::ranges)(kernel.params.size())});
@@ -107,10 +113,12 @@ std::string optiml::exercisedCondition(const Kernel &kernel, const std::vector<c
     for (size_t i = 0; i < kernel.params.size(); ++i)
       if (auto value = integerOf(launch->arguments[i].bytes, kernel.params[i].type)) {
         auto &range = at->ranges[i];
-        range = range ? std::pair(std::min(range->first, *value), std::max(range->second, *value)) : std::pair(*value, *value);
+        range = range ? std::pair(std::min(range->first, *value), std::max(range->second, *value))
+                      : std::pair(*value, *value);
       }
   }
-  std::stable_sort(classes.begin(), classes.end(), [](const SizeClass &a, const SizeClass &b) { return a.weight > b.weight; });
+  std::stable_sort(classes.begin(), classes.end(),
+                   [](const SizeClass &a, const SizeClass &b) { return a.weight > b.weight; });
   if (classes.size() > mostClasses)
     classes.resize(mostClasses);
   static const std::set<std::string> reserved = {"grid", "block", "shared"};
@@ -118,7 +126,9 @@ std::string optiml::exercisedCondition(const Kernel &kernel, const std::vector<c
   for (const SizeClass &c : classes) {
     std::string one;
     for (unsigned axis = 0; axis < 3; ++axis)
-      one += llvm::formatv("{0}grid.{1} == {2} && block.{1} == {3}", axis ? " && " : "", "xyz"[axis], c.first->grid[axis], c.first->block[axis]).str();
+      one += llvm::formatv("{0}grid.{1} == {2} && block.{1} == {3}", axis ? " && " : "", "xyz"[axis],
+                           c.first->grid[axis], c.first->block[axis])
+                 .str();
     one += llvm::formatv(" && shared == {0}", c.first->sharedBytes).str();
     for (size_t i = 0; i < c.ranges.size(); ++i) {
       if (!c.ranges[i] || reserved.count(kernel.params[i].name))
@@ -133,8 +143,8 @@ std::string optiml::exercisedCondition(const Kernel &kernel, const std::vector<c
   return condition.empty() ? "0" : condition;
 }
 
-ModelPolicySettings optiml::modelPolicySettings(const OwnFlags &flags) {
-  ModelPolicySettings settings;
+LanguageModelSettings optiml::modelPolicySettings(const OwnFlags &flags) {
+  LanguageModelSettings settings;
   settings.expert = flags.proposer != "model";
   settings.mixture = flags.llmMixture;
   settings.judge = flags.llmJudge;
@@ -158,11 +168,11 @@ void optiml::acceptKernelTexts(KernelSpace &space, std::shared_ptr<const KernelT
           launches.push_back(&launch);
     space.setExercised(decl.name, exercisedCondition(*state->original, launches));
   }
-  Rehearsal rehearsal{task.toolchain.libDir + "/../bin/optiml-search", task.path, task.arguments, task.cancel()};
+  GuardedCompile guarded{task.toolchain.libDir + "/../bin/optiml-search", task.path, task.arguments, task.cancel()};
   space.acceptTexts({std::move(texts),
                      [path = task.path, options = task.options, toolchain = task.toolchain,
-                      rehearsal](const std::string &text) -> llvm::Expected<std::unique_ptr<Program>> {
-                       if (llvm::Error e = rehearsal(text))
+                      guarded](const std::string &text) -> llvm::Expected<std::unique_ptr<Program>> {
+                       if (llvm::Error e = guarded(text))
                          return std::move(e);
                        return Program::parse(path, text, options, toolchain, View::Device);
                      },

@@ -1,8 +1,8 @@
 //===- SearchKey.cpp - what a search depends on ---------------------------===//
-#include "SearchKey.h"
-#include "Proposers.h"
+#include "ProposerChain.h"
+#include "SearchRun.h"
 #include "optiml/Core/Hash.h"
-#include "optiml/Evaluate/Ptxas.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Store/Store.h"
 #include "optiml/Support/TempDir.h"
 
@@ -15,7 +15,7 @@ static std::string proposerKey(const OwnFlags &flags, const ModelSession *models
   if (!models || models->models().empty() || !modelsPropose(flags))
     return "";
   std::string key = "|" + flags.proposer + "|" + modelPolicySettings(flags).str();
-  for (const ChatModel *model : models->models())
+  for (const LanguageModel *model : models->models())
     key += "|" + model->name();
   return key;
 }
@@ -26,8 +26,7 @@ SearchKey optiml::searchKeyOf(const OwnFlags &flags, const CompileOptions &optio
   context.sourceText = device.text();
   context.options = options.frontendFlags;
   context.options.push_back(options.archName);
-  for (const std::string &flag : cubinFlags(options.nvccArgs))
-    context.options.push_back(flag);
+  llvm::append_range(context.options, cubinFlags(options.nvccArgs));
   for (const std::string &header : device.headers())
     if (auto content = readFile(header))
       context.options.push_back(header + ":" + contentHash(*content));
@@ -39,12 +38,14 @@ SearchKey optiml::searchKeyOf(const OwnFlags &flags, const CompileOptions &optio
     args += a + '\0';
   context.workloadHash = contentHash(args);
   context.fpMode = flags.fp.str();
-  context.backend = backend.storeName() + (flags.coldCache ? " cold" : "") + " " + (backend.measures() ? flags.profiler : "");
+  context.backend =
+      backend.storeName() + (flags.coldCache ? " cold" : "") + " " + (backend.measures() ? flags.profiler : "");
   context.version = searchVersion;
   SearchKey key;
   key.context = context.hash();
-  key.search = contentHash(key.context + "|" + flags.kernel + "|" + flags.strategy + "|" + std::to_string(flags.budget.evaluations) + "|" +
-                           std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
+  key.search = contentHash(key.context + "|" + flags.kernel + "|" + flags.strategy + "|" +
+                           std::to_string(flags.budget.evaluations) + "|" + std::to_string(flags.budget.seconds) + "|" +
+                           std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
                            (flags.memory == MemoryUse::Off ? "|without memory" : "") + proposerKey(flags, models));
   return key;
 }

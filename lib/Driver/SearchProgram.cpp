@@ -1,15 +1,16 @@
 //===- SearchProgram.cpp - optiml-clang -O-search -------------------------===//
 //
-// Understands the command line, chooses a backend, parses, looks the search up in the store or makes it (ProgramSearch.h), and
-// compiles. Whatever goes wrong on the way, the file is compiled as nvcc would and one warning says why (an error with
+// Understands the command line, chooses a backend, parses, looks the search up in the store or makes it
+// (ProgramSearch.h), and compiles. Whatever goes wrong on the way, the file is compiled as nvcc would and one warning
+// says why (an error with
 // --optiml-strict).
 //
 //===----------------------------------------------------------------------===//
-#include "optiml/Driver/SearchProgram.h"
 #include "FinalCompile.h"
+#include "GuardedCompile.h"
 #include "ProgramSearch.h"
-#include "Rehearsal.h"
 #include "optiml/Driver/Models.h"
+#include "optiml/Driver/Programs.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,8 +27,8 @@ void onInterrupt(int signal) {
   std::signal(signal, SIG_DFL); // the second one ends the program
 }
 
-// Where variants are measured: after the search's time is up, the final race, the sanitizer and the whole program's runs
-// may take so much more.
+// Where variants are measured: after the search's time is up, the final race, the sanitizer and the whole program's
+// runs may take so much more.
 constexpr double settleSeconds = 90;
 
 class Session {
@@ -43,6 +44,7 @@ private:
   std::unique_ptr<Store> openStore() const;
   llvm::Error chooseBackend();
   llvm::Error openModels();
+  int compileAsGiven();
   int fallBack(const std::string &why);
   int finish(const SearchOutcome &outcome);
 
@@ -58,13 +60,7 @@ private:
   bool fromStore = false;
 };
 
-int Session::fallBack(const std::string &why) {
-  llvm::StringRef reason = llvm::StringRef(why).trim();
-  if (flags.strict) {
-    llvm::errs() << "optiml-clang: error: " << reason << "\n";
-    return 1;
-  }
-  llvm::errs() << "optiml-clang: warning: no search, compiled as nvcc would: " << reason << "\n";
+int Session::compileAsGiven() {
   auto code = compileOriginal(toolchain, arguments);
   if (code)
     return *code;
@@ -72,8 +68,19 @@ int Session::fallBack(const std::string &why) {
   return 1;
 }
 
+int Session::fallBack(const std::string &why) {
+  llvm::StringRef reason = llvm::StringRef(why).trim();
+  if (flags.strict) {
+    llvm::errs() << "optiml-clang: error: " << reason << "\n";
+    return 1;
+  }
+  llvm::errs() << "optiml-clang: warning: no search, compiled as nvcc would: " << reason << "\n";
+  return compileAsGiven();
+}
+
 llvm::Error Session::openModels() {
-  auto opened = optiml::openModels(flags, "optiml-clang", options.inputs.empty() ? "" : options.inputs[0], budget.flag());
+  auto opened =
+      optiml::openModels(flags, "optiml-clang", options.inputs.empty() ? "" : options.inputs[0], budget.flag());
   if (!opened)
     return opened.takeError();
   models = std::move(*opened);
@@ -91,8 +98,9 @@ int Session::run() {
   if (!options.tooHard.empty())
     return fallBack(options.tooHard);
   if (options.inputs.size() != 1)
-    return fallBack(options.inputs.empty() ? "there is no CUDA source on the command line"
-                                           : "there are several CUDA sources on the command line; search them one by one");
+    return fallBack(options.inputs.empty()
+                        ? "there is no CUDA source on the command line"
+                        : "there are several CUDA sources on the command line; search them one by one");
   if (llvm::Error e = chooseBackend())
     return fallBack(llvm::toString(std::move(e)));
   auto outcome = search();
@@ -105,7 +113,9 @@ int Session::run() {
   if (!outcome) {
     std::string why = llvm::toString(outcome.takeError());
     bool late = !interrupted && flags.budget.seconds > 0 && budget.passed();
-    return fallBack(late ? llvm::formatv("the {0:f0} s of -O-search were over before the search could begin: {1}", flags.budget.seconds, why).str()
+    return fallBack(late ? llvm::formatv("the {0:f0} s of -O-search were over before the search could begin: {1}",
+                                         flags.budget.seconds, why)
+                               .str()
                          : why);
   }
   return finish(*outcome);
@@ -115,7 +125,7 @@ int Session::run() {
 llvm::Error Session::chooseBackend() {
   std::string why = "asked for";
   if (flags.backend != BackendChoice::Cpu) {
-    auto gpu = makeGpuBackend(flags, toolchain, options, &interrupted);
+    auto gpu = makeGpuBackend(toolchain, options, &interrupted);
     if (gpu) {
       backend = std::move(*gpu);
       llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();
@@ -140,7 +150,8 @@ std::unique_ptr<Store> Session::openStore() const {
   auto opened = Store::open(storeFolderOf(flags) + "/store.db");
   if (opened)
     return std::move(*opened);
-  llvm::errs() << "optiml-clang: warning: the search goes on without a store: " << llvm::toString(opened.takeError()) << "\n";
+  llvm::errs() << "optiml-clang: warning: the search goes on without a store: " << llvm::toString(opened.takeError())
+               << "\n";
   return nullptr;
 }
 
@@ -165,7 +176,8 @@ llvm::Expected<SearchOutcome> Session::search() {
       llvm::consumeError(known.takeError());
     else if (*known) {
       fromStore = true;
-      return SearchOutcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary, (*known)->recipe, false};
+      return SearchOutcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary, (*known)->recipe,
+                           false};
     }
   }
   auto scratch = TempDir::create("optiml-search");
@@ -174,26 +186,31 @@ llvm::Expected<SearchOutcome> Session::search() {
   auto originals = OriginalBuilds::create();
   if (!originals)
     return originals.takeError();
-  SearchTask task{flags, toolchain, options, arguments, (*device)->path(), text, scratch->path(), backend->measures() ? &settled : &budget,
-                  &*originals, device->get()};
+  SearchTask task{flags,
+                  toolchain,
+                  options,
+                  arguments,
+                  (*device)->path(),
+                  text,
+                  scratch->path(),
+                  backend->measures() ? &settled : &budget,
+                  &*originals,
+                  device->get()};
   return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted},
-                       {flags.budget.evaluations, budget}).run();
+                       {flags.budget.evaluations, budget})
+      .run();
 }
 
 int Session::finish(const SearchOutcome &outcome) {
   if (!flags.emit.empty())
-    if (llvm::Error e = writeFileAtomically(flags.emit, outcome.improved ? withoutLineDirectives(outcome.emitted) : text)) {
+    if (llvm::Error e =
+            writeFileAtomically(flags.emit, outcome.improved ? withoutLineDirectives(outcome.emitted) : text)) {
       llvm::errs() << "optiml-clang: error: --optiml-emit: " << llvm::toString(std::move(e)) << "\n";
       return 1;
     }
   printSummary(outcome, flags, path, fromStore);
-  if (!outcome.improved) {
-    auto code = compileOriginal(toolchain, arguments);
-    if (code)
-      return *code;
-    llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
-    return 1;
-  }
+  if (!outcome.improved)
+    return compileAsGiven();
   auto code = compileReplaced(toolchain, arguments, path, outcome.emitted);
   if (code && *code == 0)
     return 0;
@@ -203,9 +220,10 @@ int Session::finish(const SearchOutcome &outcome) {
 } // namespace
 
 int optiml::searchProgram(int argc, char **argv) {
-  if (argc > 3 && llvm::StringRef(argv[1]) == rehearsalFlag) {
+  if (argc > 3 && llvm::StringRef(argv[1]) == guardedCompileFlag) {
     auto toolchain = Toolchain::find(argv[0]);
-    return toolchain ? rehearse(*toolchain, std::vector<std::string>(argv + 2, argv + argc)) : (llvm::consumeError(toolchain.takeError()), 1);
+    return toolchain ? compileGuarded(*toolchain, std::vector<std::string>(argv + 2, argv + argc))
+                     : (llvm::consumeError(toolchain.takeError()), 1);
   }
   OwnFlags flags;
   std::vector<std::string> rest;

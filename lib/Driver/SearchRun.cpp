@@ -1,8 +1,6 @@
 //===- SearchRun.cpp - one search of one text -----------------------------===//
 #include "SearchRun.h"
 #include "ProgramTrial.h"
-#include "SearchSpace.h"
-#include "optiml/Core/Hash.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -75,7 +73,8 @@ SearchSettings SearchRun::settings() const {
   if (std::isfinite(limits.budget.remaining())) {
     double keptBack = 0;
     if (fused.device || !loops.rewrites.empty())
-      keptBack = std::min(concludingShare * limits.budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
+      keptBack =
+          std::min(concludingShare * limits.budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
     settings.seconds = std::max(1e-3, limits.budget.remaining() - keptBack); // at least a moment: 0 would be no limit
   }
   settings.seed = flags.seed;
@@ -90,8 +89,8 @@ SearchSettings SearchRun::settings() const {
 void SearchRun::openTrajectory(const SearchSettings &settings) {
   if (task.flags.store == "none")
     return;
-  std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolderOf(task.flags), llvm::sys::path::stem(path()),
-                                   key.search.substr(0, 12));
+  std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolderOf(task.flags),
+                                   llvm::sys::path::stem(path()), key.search.substr(0, 12));
   nlohmann::json about = {{"file", device.path()},
                           {"gpu", backend.gpuName()},
                           {"backend", backend.storeName()},
@@ -116,9 +115,9 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
     llvm::errs() << "optiml-clang: " << line << "\n";
   };
   if (means.store && task.flags.memory == MemoryUse::On)
-    if (llvm::Error e = proposers.addMemory(
-            *means.store, space, device, backend.performance(),
-            {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
+    if (llvm::Error e =
+            proposers.addMemory(*means.store, space, device, backend.performance(),
+                                {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
       warn("the search goes on without memory", std::move(e));
   settings.outlook = proposers.outlook();
   openTrajectory(settings);
@@ -135,10 +134,11 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   observers.add(&progress);
   if (trajectory)
     observers.add(trajectory.get());
-  std::unique_ptr<StoreMemory> memory;
+  std::unique_ptr<StoredEvaluations> memory;
   if (means.store)
-    memory = std::make_unique<StoreMemory>(
-        *means.store, key.context, [&](const std::string &why) { say("warning: the search goes on without its store: " + why); });
+    memory = std::make_unique<StoredEvaluations>(*means.store, key.context, [&](const std::string &why) {
+      say("warning: the search goes on without its store: " + why);
+    });
   return runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
 }
 
@@ -211,12 +211,14 @@ void SearchRun::check(const EmittedProgram &emitted, bool withLoops, SearchOutco
   if (!emitted.dispatched && !fused.device)
     return keep("a faster variant was found, but no launch can be redirected to it");
   if (fused.device && !withLoops) {
-    auto times = emitted.dispatched ? backend.timeProgram(task, emitted.text) : llvm::Expected<ProgramTimes>(fused.times);
+    auto times =
+        emitted.dispatched ? backend.timeProgram(task, emitted.text) : llvm::Expected<ProgramTimes>(fused.times);
     if (!times)
       return keep(llvm::toString(times.takeError()));
     addTimes(*times, summary);
     if (!(times->before >= leastProgramGain(task, backend) * times->after)) // not worth new code
-      return keep(llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after));
+      return keep(
+          llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after));
   }
   if (llvm::Error e = backend.checkProgram(task, emitted.text, summary))
     return keep(llvm::toString(std::move(e)));
@@ -227,8 +229,10 @@ void SearchRun::check(const EmittedProgram &emitted, bool withLoops, SearchOutco
 void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
   nlohmann::json &summary = outcome.summary;
   if (!outcome.improved && !summary.contains("kept") && result.unproven >= task.flags.margin)
-    summary["kept"] = llvm::formatv("a variant that is predicted to be {0:f2} times faster could not be verified in time",
-                                    result.unproven).str();
+    summary["kept"] =
+        llvm::formatv("a variant that is predicted to be {0:f2} times faster could not be verified in time",
+                      result.unproven)
+            .str();
   summary["replaced"] = outcome.improved;
   watch.lap("program");
   summary["phaseSeconds"] = nlohmann::json::object();

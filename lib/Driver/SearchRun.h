@@ -6,13 +6,32 @@
 #ifndef OPTIML_LIB_DRIVER_SEARCHRUN_H
 #define OPTIML_LIB_DRIVER_SEARCHRUN_H
 
+#include "Backend.h"
 #include "ProposerChain.h"
-#include "SearchKey.h"
 #include "SearchSummary.h"
+#include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/LanguageModels/ModelSession.h"
 #include "optiml/Report/Trajectory.h"
 #include "optiml/Support/StopWatch.h"
 
 namespace optiml {
+
+/// Hashes for the store: evaluations with one context are alike, and searches with one key have one outcome.
+struct SearchKey {
+  std::string context, search;
+};
+
+/// `device` is a view of `text`. `models` may be null.
+SearchKey searchKeyOf(const OwnFlags &flags, const CompileOptions &options, const Program &device,
+                      const Backend &backend, const ModelSession *models);
+
+/// Of OptiML: another one may find another recipe.
+extern const char *const searchVersion;
+
+/// The kernels that the program launches and the flags ask for, with what is known of their launches. Names those that
+/// cannot be read in notes on standard error; an error when none is left.
+llvm::Expected<std::unique_ptr<KernelSpace>> createSearchSpace(const SearchTask &task, const Program &device,
+                                                               const Workload &launched);
 
 /// What searches of one file have in common.
 struct SearchMeans {
@@ -33,7 +52,8 @@ public:
   /// `device` is the device view of `task`'s text, in which `fused` tells what was fused.
   SearchRun(const SearchTask &task, Backend &backend, const Program &device, const FuseTrial &fused, SearchKey key,
             const SearchMeans &means, const SearchLimits &limits, StopWatch &watch)
-      : task(task), backend(backend), device(device), fused(fused), key(std::move(key)), means(means), limits(limits), watch(watch) {}
+      : task(task), backend(backend), device(device), fused(fused), key(std::move(key)), means(means), limits(limits),
+        watch(watch) {}
   /// An error says why there can be no search.
   llvm::Expected<SearchOutcome> run();
 

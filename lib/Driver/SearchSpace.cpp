@@ -1,5 +1,5 @@
 //===- SearchSpace.cpp - what a search may rewrite ------------------------===//
-#include "SearchSpace.h"
+#include "SearchRun.h"
 #include "optiml/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 #include <regex>
@@ -51,8 +51,7 @@ llvm::Expected<std::unique_ptr<KernelSpace>> optiml::createSearchSpace(const Sea
   const std::string &wanted = task.flags.kernel;
   std::regex filter(wanted.empty() ? ".*" : wanted, std::regex::extended); // checked when the flag was read
   auto space = KernelSpace::create(
-      device,
-      [&](const KernelDecl &decl) { return hints.count(decl.symbol) && std::regex_search(decl.name, filter); },
+      device, [&](const KernelDecl &decl) { return hints.count(decl.symbol) && std::regex_search(decl.name, filter); },
       [&](const KernelDecl &decl) { return hints.at(decl.symbol); });
   if (!space)
     return space.takeError();

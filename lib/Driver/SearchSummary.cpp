@@ -78,7 +78,8 @@ void optiml::addFusions(const FuseTrial &fused, nlohmann::json &summary) {
   addVerified(fused.verified, summary);
 }
 
-void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore) {
+void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path,
+                          bool fromStore) {
   const nlohmann::json &s = outcome.summary;
   auto number = [&](const char *name) { return s.value(name, 0.0); };
   auto word = [&](const char *name) { return s.value(name, std::string()); };
@@ -90,12 +91,14 @@ void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, c
   if (!outcome.improved) {
     std::string reason = "no verified variant is ";
     reason += measured ? "surely faster" : llvm::formatv("predicted to be {0:f2} times faster", flags.margin).str();
-    os << "the original stays: " << s.value("kept", reason) << " (baseline " << timeText(baseline) << ", " << verb << word("gpu") << "; " << s.value("evaluations", 0)
-       << " evaluations; " << word("stopText") << (fromStore ? "; from the store)\n" : ")\n");
+    os << "the original stays: " << s.value("kept", reason) << " (baseline " << timeText(baseline) << ", " << verb
+       << word("gpu") << "; " << s.value("evaluations", 0) << " evaluations; " << word("stopText")
+       << (fromStore ? "; from the store)\n" : ")\n");
   } else {
     os << llvm::formatv("{0:f2} times faster, {1}{2}\n", best > 0 ? baseline / best : 0, verb, word("gpu"));
     os << "  recipe:     " << word("recipeText") << "\n";
-    os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " (" << (measured ? "measured" : "predicted");
+    os << "  kernels:    " << timeText(baseline) << " -> " << timeText(best) << " ("
+       << (measured ? "measured" : "predicted");
     if (s.contains("speedupLow"))
       os << llvm::formatv(", 95 % interval {0:f2} to {1:f2}", number("speedupLow"), number("speedupHigh"));
     os << "; limited by " << word("bottleneck") << ")\n";

@@ -6,8 +6,7 @@
 #ifndef OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
 #define OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
 
-#include "FuseTrial.h"
-#include "LoopTrial.h"
+#include "ProgramTrial.h"
 
 namespace optiml {
 

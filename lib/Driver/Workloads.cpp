@@ -6,6 +6,7 @@
 #include "optiml/Emulator/Run.h"
 #include "optiml/Support/Deadline.h"
 #include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
@@ -87,10 +88,7 @@ static constexpr double smallThreads = 1 << 16, otherSizeThreads = 1 << 19;
 static constexpr uint64_t smallBytes = uint64_t(16) << 20;
 
 static double capturedThreads(const Workload &workload) {
-  double sum = 0;
-  for (const LaunchImage &launch : workload.launches)
-    sum += double(threadsOf(launch));
-  return sum;
+  return llvm::sum_of(llvm::map_range(workload.launches, threadsOf), 0.0);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #define OPTIML_LIB_DRIVER_WORKLOADS_H
 
 #include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Frontend/Program.h"
 #include "optiml/Workload/Workload.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
@@ -21,31 +22,38 @@ struct CapturedRuns {
 using ChangedFiles = std::map<std::string, std::string>;
 
 /// Builds the program for the emulator, runs it with `arguments` and captures its launches into folders under
-/// `directory`; then again with odd sizes, for `otherSeconds` in all (0: none; infinity: no limit). The error says why the
-/// program cannot be searched: it does not build for the emulator, fails, or runs longer than `ownSeconds`.
-llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
-                                         const std::vector<std::string> &arguments, const std::string &directory,
-                                         double ownSeconds, double otherSeconds, const std::atomic<bool> *cancel);
+/// `directory`; then again with odd sizes, for `otherSeconds` in all (0: none; infinity: no limit). The error says why
+/// the program cannot be searched: it does not build for the emulator, fails, or runs longer than `ownSeconds`.
+llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const Toolchain &toolchain,
+                                         const ChangedFiles &changed, const std::vector<std::string> &arguments,
+                                         const std::string &directory, double ownSeconds, double otherSeconds,
+                                         const std::atomic<bool> *cancel);
 
 /// The launches of a program with `changed` in place of files, run with `arguments`.
-llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
-                                        const std::vector<std::string> &arguments, const std::string &directory,
-                                        double seconds, const std::atomic<bool> *cancel);
+llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain,
+                                        const ChangedFiles &changed, const std::vector<std::string> &arguments,
+                                        const std::string &directory, double seconds, const std::atomic<bool> *cancel);
 
 /// Only the runs with odd sizes, each of at most `seconds`, for `total` seconds in all.
-llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain, const ChangedFiles &changed,
-                                               const std::vector<std::string> &arguments, const std::string &directory,
-                                               double seconds, double total, const std::atomic<bool> *cancel);
+llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,
+                                               const ChangedFiles &changed, const std::vector<std::string> &arguments,
+                                               const std::string &directory, double seconds, double total,
+                                               const std::atomic<bool> *cancel);
 
-/// Removes the runs that are no other size: those that make every launch of the program's own run, for the program ignores
-/// its arguments.
+/// Removes the runs that are no other size: those that make every launch of the program's own run, for the program
+/// ignores its arguments.
 void dropOwnSize(const Workload &own, CapturedRuns &runs);
 
 /// Whether all its launches can be run many times on the emulator.
 bool isSmall(const Workload &workload);
 
-/// Command lines with small numbers, most of them odd, in place of the integers of `arguments`; for none, guesses of one to three sizes.
+/// Command lines with small numbers, most of them odd, in place of the integers of `arguments`; for none, guesses of
+/// one to three sizes.
 std::vector<std::vector<std::string>> oddArguments(const std::vector<std::string> &arguments);
+
+/// Sets BufferImage::element of what a kernel's symbol does not tell: of buffers that launches get in members of
+/// structures, and of variables. Writes the workload again; the error says why it could not.
+llvm::Error nameElements(Workload &workload, const Program &program);
 
 } // namespace optiml
 

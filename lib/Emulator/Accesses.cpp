@@ -17,8 +17,8 @@
 using namespace llvm;
 using namespace optiml::emu;
 
-/// The generated code's own reads of the context, also where an optimizer merged them with reads of the thread's memory: of a
-/// by-value parameter's pointer or a shared array's address, by a condition.
+/// The generated code's own reads of the context, also where an optimizer merged them with reads of the thread's
+/// memory: of a by-value parameter's pointer or a shared array's address, by a condition.
 static bool isContextAccess(const Value *pointer) {
   SmallVector<const Value *, 4> objects;
   getUnderlyingObjects(pointer, objects, nullptr, 0);
@@ -154,16 +154,14 @@ void optiml::emu::storeThread(DeviceModule &dm, IRBuilder<> &b) {
 
 void optiml::emu::instrumentAccesses(DeviceModule &dm) {
   bool verify = dm.is(ModeVerify);
-  std::vector<Function *> functions;
-  for (Function &f : dm.module)
-    if (!f.isDeclaration() && f.getName() != slowCheckName)
-      functions.push_back(&f);
-  for (Function *f : functions) {
-    DominatorTree tree(*f);
+  for (Function &f : dm.module) { // what this adds to the module comes last
+    if (f.isDeclaration() || f.getName() == slowCheckName)
+      continue;
+    DominatorTree tree(f);
     DenseMap<const Value *, unsigned> groups;
     // What an earlier check on every path has shown: pointers with the checked size.
     DenseMap<Value *, SmallVector<std::pair<Instruction *, uint32_t>, 2>> checked;
-    for (const MemoryAccess &access : memoryAccesses(*f, /*withStack=*/false)) {
+    for (const MemoryAccess &access : memoryAccesses(f, /*withStack=*/false)) {
       IRBuilder<> b(access.inst);
       if (access.bytes) {
         dm.call(b, "optiml_access_range",
@@ -174,7 +172,7 @@ void optiml::emu::instrumentAccesses(DeviceModule &dm) {
         dm.call(b, "optiml_access", {access.pointer, dm.site(b, access.size, access.kind, access.alignment)});
         continue;
       }
-      if (isKnownGood(access, f->getDataLayout()))
+      if (isKnownGood(access, f.getDataLayout()))
         continue;
       auto &earlier = checked[access.pointer];
       if (any_of(earlier, [&](auto &e) { return e.second >= access.size && tree.dominates(e.first, access.inst); }))

@@ -1,5 +1,6 @@
 //===- AddressArithmetic.cpp - what indexing costs on a GPU ---------------===//
 #include "AddressArithmetic.h"
+#include "Optimize.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
@@ -22,10 +23,8 @@ static bool isIndexArithmetic(const Instruction &inst) {
   case Instruction::SExt:
   case Instruction::ZExt:
   case Instruction::Trunc:
-  case Instruction::GetElementPtr:
-    return true;
-  default:
-    return false;
+  case Instruction::GetElementPtr: return true;
+  default: return false;
   }
 }
 
@@ -41,19 +40,11 @@ static const SCEV *withoutConstant(const SCEV *start, ScalarEvolution &se) {
 AddressArithmetic optiml::emu::analyzeAddresses(Function &function) {
   AddressArithmetic result;
   PassBuilder builder;
-  LoopAnalysisManager lam;
-  FunctionAnalysisManager fam;
-  CGSCCAnalysisManager cgam;
-  ModuleAnalysisManager mam;
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
-  auto &loops = fam.getResult<LoopAnalysis>(function);
+  PassAnalyses analyses(builder);
+  auto &loops = analyses.functions.getResult<LoopAnalysis>(function);
   if (loops.empty())
     return result;
-  auto &se = fam.getResult<ScalarEvolutionAnalysis>(function);
+  auto &se = analyses.functions.getResult<ScalarEvolutionAnalysis>(function);
 
   std::set<std::tuple<const Loop *, const SCEV *, const SCEV *>> seen;
   SmallVector<const Instruction *, 32> work;

@@ -6,31 +6,24 @@
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
 #include "DeviceModule.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/InstIterator.h"
 
 using namespace llvm;
 using namespace optiml::emu;
 
 static std::optional<AtomicRMWInst::BinOp> operation(StringRef name, bool isUnsigned, bool isFloat) {
-  if (name == "add")
-    return isFloat ? AtomicRMWInst::FAdd : AtomicRMWInst::Add;
-  if (name == "exch")
-    return AtomicRMWInst::Xchg;
-  if (name == "max")
-    return isUnsigned ? AtomicRMWInst::UMax : AtomicRMWInst::Max;
-  if (name == "min")
-    return isUnsigned ? AtomicRMWInst::UMin : AtomicRMWInst::Min;
-  if (name == "inc")
-    return AtomicRMWInst::UIncWrap;
-  if (name == "dec")
-    return AtomicRMWInst::UDecWrap;
-  if (name == "and")
-    return AtomicRMWInst::And;
-  if (name == "or")
-    return AtomicRMWInst::Or;
-  if (name == "xor")
-    return AtomicRMWInst::Xor;
-  return std::nullopt;
+  return StringSwitch<std::optional<AtomicRMWInst::BinOp>>(name)
+      .Case("add", isFloat ? AtomicRMWInst::FAdd : AtomicRMWInst::Add)
+      .Case("exch", AtomicRMWInst::Xchg)
+      .Case("max", isUnsigned ? AtomicRMWInst::UMax : AtomicRMWInst::Max)
+      .Case("min", isUnsigned ? AtomicRMWInst::UMin : AtomicRMWInst::Min)
+      .Case("inc", AtomicRMWInst::UIncWrap)
+      .Case("dec", AtomicRMWInst::UDecWrap)
+      .Case("and", AtomicRMWInst::And)
+      .Case("or", AtomicRMWInst::Or)
+      .Case("xor", AtomicRMWInst::Xor)
+      .Default(std::nullopt);
 }
 
 void optiml::emu::lowerAtomics(DeviceModule &dm) {

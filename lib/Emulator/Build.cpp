@@ -202,7 +202,6 @@ llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::
   for (const std::string &flag : options.libraries)
     if (!isCudaLibrary(flag))
       link.push_back(flag);
-  for (const char *flag : {"-lpthread", "-ldl", "-lm"})
-    link.push_back(flag);
+  link.insert(link.end(), {"-lpthread", "-ldl", "-lm"});
   return runLinker(link, options.inputs.empty() ? outExecutable : options.inputs.front());
 }

@@ -12,24 +12,15 @@ using namespace optiml::emu;
 
 static unsigned fieldOffset(Field field) {
   switch (field) {
-  case Field::Tid:
-    return offsetof(ThreadContext, tid);
-  case Field::Ctaid:
-    return offsetof(ThreadContext, ctaid);
-  case Field::Ntid:
-    return offsetof(ThreadContext, ntid);
-  case Field::Nctaid:
-    return offsetof(ThreadContext, nctaid);
-  case Field::Shared:
-    return offsetof(ThreadContext, shared);
-  case Field::SiteCache:
-    return offsetof(ThreadContext, siteCache);
-  case Field::BlockCounts:
-    return offsetof(ThreadContext, blockCounts);
-  case Field::Lane:
-    return offsetof(ThreadContext, lane);
-  case Field::DynamicShared:
-    return offsetof(ThreadContext, dynamicShared);
+  case Field::Tid: return offsetof(ThreadContext, tid);
+  case Field::Ctaid: return offsetof(ThreadContext, ctaid);
+  case Field::Ntid: return offsetof(ThreadContext, ntid);
+  case Field::Nctaid: return offsetof(ThreadContext, nctaid);
+  case Field::Shared: return offsetof(ThreadContext, shared);
+  case Field::SiteCache: return offsetof(ThreadContext, siteCache);
+  case Field::BlockCounts: return offsetof(ThreadContext, blockCounts);
+  case Field::Lane: return offsetof(ThreadContext, lane);
+  case Field::DynamicShared: return offsetof(ThreadContext, dynamicShared);
   }
   llvm_unreachable("all fields are listed");
 }
@@ -64,36 +55,8 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
     std::vector<Type *> params; ///< after the context
   };
   const Row rows[] = {
-      {"optiml_check", v, {p, i32}},
-      {"optiml_access", v, {p, i32}},
-      {"optiml_access_range", v, {p, i64, i32}},
-      {"optiml_trace", v, {p, i32}},
-      {"optiml_unsupported", v, {p, i32}},
-      {"optiml_barrier", v, {i32, i32}},
-      {"optiml_barrier_reduce", i32, {i32, i32, i32, i32}},
-      {"optiml_syncwarp", v, {i32, i32}},
-      {"optiml_shuffle", i32, {i32, i32, i32, i32, i32, p, i32}},
-      {"optiml_vote", i32, {i32, i32, i32, i32}},
-      {"optiml_match_any", i32, {i32, i64, i32}},
-      {"optiml_match_all", i32, {i32, i64, p, i32}},
-      {"optiml_redux", i32, {i32, i32, i32, i32}},
-      {"optiml_matrix_product", v, {p, i32}},
-      {"optiml_activemask", i32, {}},
-      {"optiml_fence", v, {i32}},
-      {"optiml_yield", v, {}},
-      {"optiml_clock", i64, {}},
-      {"optiml_nanosleep", v, {i32}},
-      {"optiml_vprintf", i32, {p, p}},
-      {"optiml_assert_fail", v, {p, p, i32, p, i32}},
-      {"optiml_trap", v, {i32}},
-      {"optiml_malloc", p, {i64}},
-      {"optiml_free", v, {p}},
-      {"optiml_is_shared", i32, {p}},
-      {"optiml_is_global", i32, {p}},
-      {"optiml_shadow_store", v, {p, i32, f64, f64}},
-      {"optiml_shadow_load", v, {p, i32, p}},
-      {"optiml_shadow_atomic_begin", v, {p, i32, p}},
-      {"optiml_shadow_atomic_end", v, {p, i32, f64, f64}},
+#define RUNTIME_FUNCTION(name, result, ...) {#name, result, {__VA_ARGS__}},
+#include "RuntimeFunctions.def"
   };
   for (const Row &row : rows) {
     if (name != row.name)
@@ -108,7 +71,8 @@ FunctionCallee DeviceModule::runtime(StringRef name) {
       f->addFnAttr(Attribute::NoDuplicate);
     // What threads meet in stays on one path, as on a GPU.
     if (name.starts_with("optiml_barrier") || name == "optiml_syncwarp" || name == "optiml_shuffle" ||
-        name == "optiml_vote" || name == "optiml_redux" || name == "optiml_matrix_product" || name.starts_with("optiml_match"))
+        name == "optiml_vote" || name == "optiml_redux" || name == "optiml_matrix_product" ||
+        name.starts_with("optiml_match"))
       f->addFnAttr(Attribute::Convergent);
     if (name == "optiml_unsupported" || name == "optiml_assert_fail" || name == "optiml_trap") {
       f->setDoesNotReturn();

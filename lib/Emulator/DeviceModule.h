@@ -81,7 +81,6 @@ public:
 
   bool is(ModuleMode bit) const { return mode & bit; }
 
-  static bool isRetargeted(const llvm::Function &f) { return !f.isDeclaration(); }
   static llvm::Value *context(llvm::Function &f) { return f.getArg(0); }
   static llvm::Value *tid(llvm::Function &f, unsigned dimension) { return f.getArg(1 + dimension); }
 

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceModule.h"
+#include "Optimize.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Metadata.h"
@@ -62,10 +63,7 @@ void expandCopy(MemCpyInst &copy) {
   uint64_t size = length->getZExtValue();
   Align to = copy.getDestAlign().valueOrOne(), from = copy.getSourceAlign().valueOrOne();
   SmallVector<Member, 8> members = copiedMembers(copy);
-  uint64_t covered = 0;
-  for (const Member &m : members)
-    covered += m.size;
-  if (covered != size)
+  if (sum_of(map_range(members, [](const Member &m) { return m.size; }), uint64_t(0)) != size)
     members.clear(); // unions, padding: bytes that no member names may matter
   bool whole = isPowerOf2_64(size) && size <= 16 && to >= size && from >= size;
   bool uniform = !members.empty() && all_of(members, [&](const Member &m) { return m.type == members[0].type; });
@@ -112,16 +110,8 @@ void optiml::emu::inlineDeviceFunctions(DeviceModule &dm) {
       f.addFnAttr(Attribute::AlwaysInline); // the inliner leaves recursive calls alone
   }
 
-  LoopAnalysisManager lam;
-  FunctionAnalysisManager fam;
-  CGSCCAnalysisManager cgam;
-  ModuleAnalysisManager mam;
   PassBuilder builder;
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
+  PassAnalyses analyses(builder);
   ModulePassManager passes;
   passes.addPass(GlobalDCEPass());
   passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
@@ -132,7 +122,7 @@ void optiml::emu::inlineDeviceFunctions(DeviceModule &dm) {
   locals.addPass(EarlyCSEPass()); // equal addresses become one value, which needs one check
   passes.addPass(createModuleToFunctionPassAdaptor(std::move(locals)));
   passes.addPass(GlobalDCEPass());
-  passes.run(dm.module, mam);
+  passes.run(dm.module, analyses.modules);
 
   for (Function &f : dm.module)
     for (Instruction &inst : instructions(f)) {

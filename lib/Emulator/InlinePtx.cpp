@@ -17,11 +17,7 @@ PtxLowering::PtxLowering(DeviceModule &dm, CallInst &call) : dm(dm), call(call),
 bool PtxLowering::run(std::string &unknown) {
   auto *code = cast<InlineAsm>(call.getCalledOperand());
   auto statements = parsePtx(code->getAsmString());
-  if (!statements) {
-    unknown = StringRef(code->getAsmString()).trim().split('\n').first.str();
-    return false;
-  }
-  if (!bindOperands(*code)) {
+  if (!statements || !bindOperands(*code)) {
     unknown = StringRef(code->getAsmString()).trim().split('\n').first.str();
     return false;
   }
@@ -65,8 +61,6 @@ bool PtxLowering::bindOperands(const InlineAsm &code) {
       if (StringRef(info.Codes[0]).getAsInteger(10, tied) || tied >= operands.size())
         return false;
       operands[tied] = bits(value);
-      operands.push_back(bits(value));
-      continue;
     }
     operands.push_back(bits(value));
   }
@@ -156,13 +150,9 @@ Value *PtxLowering::source(const PtxOperand &o, unsigned width) {
   switch (o.kind) {
   case PtxOperand::Immediate:
     return b.getIntN(width ? width : 32, width && width < 64 ? o.bits & maskTrailingOnes<uint64_t>(width) : o.bits);
-  case PtxOperand::FloatBits:
-    return b.getInt32(uint32_t(o.bits));
-  case PtxOperand::DoubleBits:
-    return b.getInt64(o.bits);
-  case PtxOperand::Asm:
-    v = o.index < operands.size() ? operands[o.index] : nullptr;
-    break;
+  case PtxOperand::FloatBits: return b.getInt32(uint32_t(o.bits));
+  case PtxOperand::DoubleBits: return b.getInt64(o.bits);
+  case PtxOperand::Asm: v = o.index < operands.size() ? operands[o.index] : nullptr; break;
   case PtxOperand::Name:
     if (o.name == "WARP_SZ")
       v = b.getInt32(32);
@@ -184,8 +174,7 @@ Value *PtxLowering::source(const PtxOperand &o, unsigned width) {
     }
     return v;
   }
-  case PtxOperand::Address:
-    return nullptr;
+  case PtxOperand::Address: return nullptr;
   }
   if (!v)
     return nullptr;
@@ -216,8 +205,7 @@ bool PtxLowering::assign(const PtxOperand &o, Value *v) {
         return false;
     return true;
   }
-  default:
-    return false;
+  default: return false;
   }
 }
 

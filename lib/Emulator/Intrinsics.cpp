@@ -11,7 +11,6 @@
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace llvm;
 using namespace optiml::emu;
@@ -211,6 +210,14 @@ private:
     if (directed)
       return std::nullopt;
     // Denormals are kept where the GPU's .ftz forms flush them; approximations are replaced by exact operations.
+    static const std::pair<StringRef, Intrinsic::ID> unary[] = {
+        {"sqrt.", Intrinsic::sqrt},     {"ex2.approx", Intrinsic::exp2}, {"lg2.approx", Intrinsic::log2},
+        {"sin.approx", Intrinsic::sin}, {"cos.approx", Intrinsic::cos},  {"tanh.approx", Intrinsic::tanh},
+        {"fabs", Intrinsic::fabs},      {"ceil.", Intrinsic::ceil},      {"floor.", Intrinsic::floor},
+        {"trunc.", Intrinsic::trunc},   {"round.", Intrinsic::roundeven}};
+    for (auto [prefix, id] : unary)
+      if (starts(prefix))
+        return intrinsic(id, {arg(0)});
     if (starts("fmin."))
       return b.CreateMinNum(arg(0), arg(1));
     if (starts("fmax."))
@@ -223,32 +230,10 @@ private:
       return b.CreateFMul(arg(0), arg(1));
     if (starts("div.rn.") || starts("div.approx.") || starts("div.full"))
       return b.CreateFDiv(arg(0), arg(1));
-    if (starts("sqrt."))
-      return intrinsic(Intrinsic::sqrt, {arg(0)});
     if (starts("rcp."))
       return b.CreateFDiv(ConstantFP::get(arg(0)->getType(), 1.0), arg(0));
     if (starts("rsqrt.approx"))
       return b.CreateFDiv(ConstantFP::get(arg(0)->getType(), 1.0), intrinsic(Intrinsic::sqrt, {arg(0)}));
-    if (starts("ex2.approx"))
-      return intrinsic(Intrinsic::exp2, {arg(0)});
-    if (starts("lg2.approx"))
-      return intrinsic(Intrinsic::log2, {arg(0)});
-    if (starts("sin.approx"))
-      return intrinsic(Intrinsic::sin, {arg(0)});
-    if (starts("cos.approx"))
-      return intrinsic(Intrinsic::cos, {arg(0)});
-    if (starts("tanh.approx"))
-      return intrinsic(Intrinsic::tanh, {arg(0)});
-    if (starts("fabs"))
-      return intrinsic(Intrinsic::fabs, {arg(0)});
-    if (starts("ceil."))
-      return intrinsic(Intrinsic::ceil, {arg(0)});
-    if (starts("floor."))
-      return intrinsic(Intrinsic::floor, {arg(0)});
-    if (starts("trunc."))
-      return intrinsic(Intrinsic::trunc, {arg(0)});
-    if (starts("round."))
-      return intrinsic(Intrinsic::roundeven, {arg(0)});
     if (starts("saturate.")) {
       Type *type = arg(0)->getType();
       Value *low = b.CreateMaxNum(arg(0), ConstantFP::get(type, 0.0)); // NaN becomes 0

@@ -106,10 +106,8 @@ bool isPoll(const Instruction &inst, const Loop &loop) {
     case AtomicRMWInst::FSub:
       return isa<Constant>(rmw->getValOperand()) && cast<Constant>(rmw->getValOperand())->isNullValue();
     case AtomicRMWInst::UIncWrap:
-    case AtomicRMWInst::UDecWrap:
-      return false;
-    default:
-      return true;
+    case AtomicRMWInst::UDecWrap: return false;
+    default: return true;
     }
   }
   return false;
@@ -223,9 +221,9 @@ void optiml::emu::analyzeWaiting(DeviceModule &dm) {
   for (Function &f : dm.module)
     if (!f.isDeclaration())
       spins[&f] = insertYields(dm, f);
-  const std::set<StringRef> warpOps = {"optiml_syncwarp",  "optiml_shuffle", "optiml_vote",      "optiml_match_any",
-                                       "optiml_match_all", "optiml_redux",   "optiml_activemask",
-                                       "optiml_matrix_product"};
+  const std::set<StringRef> warpOps = {"optiml_syncwarp",   "optiml_shuffle",       "optiml_vote",
+                                       "optiml_match_any",  "optiml_match_all",     "optiml_redux",
+                                       "optiml_activemask", "optiml_matrix_product"};
   const std::set<StringRef> waits = {"optiml_barrier", "optiml_barrier_reduce", "optiml_nanosleep"};
   for (Kernel &kernel : dm.kernels) {
     for (Function *f : reachable(*kernel.body)) {

@@ -68,23 +68,15 @@ void optiml::emu::optimize(Module &module, TargetMachine &machine, Level level) 
     }
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = level == Level::Host;
-  LoopAnalysisManager lam;
-  FunctionAnalysisManager fam;
-  CGSCCAnalysisManager cgam;
-  ModuleAnalysisManager mam;
   PassBuilder builder(&machine, tuning);
   if (level == Level::Device)
     builder.registerVectorizerStartEPCallback(
         [](FunctionPassManager &passes, OptimizationLevel) { passes.addPass(UnrollAsNvcc()); });
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
+  PassAnalyses analyses(builder);
   OptimizationLevel o = level == Level::Cleanup  ? OptimizationLevel::O1
                         : level == Level::Device ? OptimizationLevel::O3
                                                  : OptimizationLevel::O2;
-  builder.buildPerModuleDefaultPipeline(o).run(module, mam);
+  builder.buildPerModuleDefaultPipeline(o).run(module, analyses.modules);
 }
 
 void optiml::emu::dropUnrollHints(Module &module) {

@@ -3,12 +3,28 @@
 #define OPTIML_LIB_EMULATOR_OPTIMIZE_H
 
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Target/TargetMachine.h"
 #include <memory>
 #include <string>
 
 namespace optiml::emu {
+
+/// What LLVM's passes know of a module, as a PassBuilder makes it.
+struct PassAnalyses {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  explicit PassAnalyses(llvm::PassBuilder &builder) {
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+};
 
 /// This machine with all its features, position-independent code.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> hostMachine();

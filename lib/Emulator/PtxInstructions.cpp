@@ -1,5 +1,6 @@
 //===- PtxInstructions.cpp - arithmetic of inline PTX ---------------------===//
 #include "PtxLowering.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace optiml::emu;
@@ -72,79 +73,81 @@ Value *PtxLowering::typed(unsigned operand, PtxType t) {
   return operand < s->operands.size() ? toType(source(s->operands[operand], t.width()), t) : nullptr;
 }
 
+/// Operations of one operand that are one of LLVM's intrinsics.
+static Intrinsic::ID unaryIntrinsic(StringRef op) {
+  return StringSwitch<Intrinsic::ID>(op)
+#define PTX_UNARY(word, intrinsic) .Case(word, Intrinsic::intrinsic)
+#include "PtxOperations.def"
+      .Default(Intrinsic::not_intrinsic);
+}
+
+static std::optional<Instruction::BinaryOps> binaryOperation(StringRef op, bool isFloat) {
+  using Operation = std::optional<Instruction::BinaryOps>;
+  if (isFloat)
+    return StringSwitch<Operation>(op)
+#define PTX_FLOAT(word, operation) .Case(word, Instruction::operation)
+#include "PtxOperations.def"
+        .Default(std::nullopt);
+  return StringSwitch<Operation>(op)
+#define PTX_INTEGER(word, operation) .Case(word, Instruction::operation)
+#include "PtxOperations.def"
+      .Default(std::nullopt);
+}
+
+Value *PtxLowering::floatArithmetic(StringRef op, ArrayRef<Value *> x) {
+  Type *type = x[0]->getType();
+  Value *one = ConstantFP::get(type, 1.0), *zero = ConstantFP::get(type, 0.0), *r = nullptr;
+  if (auto binary = binaryOperation(op, /*isFloat=*/true)) {
+    if (x.size() != 2)
+      return nullptr;
+    r = b.CreateBinOp(*binary, x[0], x[1]);
+  } else if (Intrinsic::ID id = unaryIntrinsic(op))
+    r = b.CreateUnaryIntrinsic(id, x[0]);
+  else if ((op == "fma" || op == "mad") && x.size() == 3)
+    r = b.CreateIntrinsic(type, Intrinsic::fma, {x[0], x[1], x[2]});
+  else if (op == "min" && x.size() == 2)
+    r = has("NaN") ? b.CreateBinaryIntrinsic(Intrinsic::minimum, x[0], x[1]) : b.CreateMinNum(x[0], x[1]);
+  else if (op == "max" && x.size() == 2)
+    r = has("NaN") ? b.CreateBinaryIntrinsic(Intrinsic::maximum, x[0], x[1]) : b.CreateMaxNum(x[0], x[1]);
+  else if (op == "neg")
+    r = b.CreateFNeg(x[0]);
+  else if (op == "rcp")
+    r = b.CreateFDiv(one, x[0]);
+  else if (op == "rsqrt")
+    r = b.CreateFDiv(one, b.CreateUnaryIntrinsic(Intrinsic::sqrt, x[0]));
+  else if (op == "copysign" && x.size() == 2) // copysign d, a, b: a's sign on b
+    r = b.CreateCopySign(x[1], x[0]);
+  if (r && has("sat"))
+    r = b.CreateMinNum(b.CreateMaxNum(r, zero), one);
+  if (r && has("relu"))
+    r = b.CreateMaxNum(r, zero);
+  return r;
+}
+
 /// Operations that mean the same for a scalar and for each lane.
 Value *PtxLowering::arithmetic(StringRef op, PtxType t, ArrayRef<Value *> x) {
   if (is_contained(x, nullptr))
     return nullptr;
-  Type *type = x[0]->getType();
-  auto call1 = [&](Intrinsic::ID id) { return b.CreateUnaryIntrinsic(id, x[0]); };
-  if (t.isFloat()) {
-    Value *one = ConstantFP::get(type, 1.0), *zero = ConstantFP::get(type, 0.0), *r = nullptr;
-    if (op == "add" || op == "sub" || op == "mul" || op == "div") {
-      if (x.size() != 2)
-        return nullptr;
-      r = op == "add"   ? b.CreateFAdd(x[0], x[1])
-          : op == "sub" ? b.CreateFSub(x[0], x[1])
-          : op == "mul" ? b.CreateFMul(x[0], x[1])
-                        : b.CreateFDiv(x[0], x[1]);
-    } else if ((op == "fma" || op == "mad") && x.size() == 3)
-      r = b.CreateIntrinsic(type, Intrinsic::fma, {x[0], x[1], x[2]});
-    else if (op == "min" && x.size() == 2)
-      r = has("NaN") ? b.CreateBinaryIntrinsic(Intrinsic::minimum, x[0], x[1]) : b.CreateMinNum(x[0], x[1]);
-    else if (op == "max" && x.size() == 2)
-      r = has("NaN") ? b.CreateBinaryIntrinsic(Intrinsic::maximum, x[0], x[1]) : b.CreateMaxNum(x[0], x[1]);
-    else if (op == "abs")
-      r = call1(Intrinsic::fabs);
-    else if (op == "neg")
-      r = b.CreateFNeg(x[0]);
-    else if (op == "sqrt")
-      r = call1(Intrinsic::sqrt);
-    else if (op == "rcp")
-      r = b.CreateFDiv(one, x[0]);
-    else if (op == "rsqrt")
-      r = b.CreateFDiv(one, call1(Intrinsic::sqrt));
-    else if (op == "ex2")
-      r = call1(Intrinsic::exp2);
-    else if (op == "lg2")
-      r = call1(Intrinsic::log2);
-    else if (op == "sin")
-      r = call1(Intrinsic::sin);
-    else if (op == "cos")
-      r = call1(Intrinsic::cos);
-    else if (op == "tanh")
-      r = call1(Intrinsic::tanh);
-    else if (op == "copysign" && x.size() == 2) // copysign d, a, b: a's sign on b
-      r = b.CreateCopySign(x[1], x[0]);
-    if (r && has("sat"))
-      r = b.CreateMinNum(b.CreateMaxNum(r, zero), one);
-    if (r && has("relu"))
-      r = b.CreateMaxNum(r, zero);
-    return r;
-  }
+  if (t.isFloat())
+    return floatArithmetic(op, x);
   bool isSigned = t.kind == 's';
+  auto either = [&](Intrinsic::ID ifSigned, Intrinsic::ID ifUnsigned) {
+    return b.CreateBinaryIntrinsic(isSigned ? ifSigned : ifUnsigned, x[0], x[1]);
+  };
   if (x.size() == 2) {
-    if (op == "add") {
-      if (has("sat"))
-        return b.CreateBinaryIntrinsic(isSigned ? Intrinsic::sadd_sat : Intrinsic::uadd_sat, x[0], x[1]);
-      return b.CreateAdd(x[0], x[1]);
-    }
-    if (op == "sub") {
-      if (has("sat"))
-        return b.CreateBinaryIntrinsic(isSigned ? Intrinsic::ssub_sat : Intrinsic::usub_sat, x[0], x[1]);
-      return b.CreateSub(x[0], x[1]);
-    }
+    if (op == "add" && has("sat"))
+      return either(Intrinsic::sadd_sat, Intrinsic::uadd_sat);
+    if (op == "sub" && has("sat"))
+      return either(Intrinsic::ssub_sat, Intrinsic::usub_sat);
     if (op == "min")
-      return b.CreateBinaryIntrinsic(isSigned ? Intrinsic::smin : Intrinsic::umin, x[0], x[1]);
+      return either(Intrinsic::smin, Intrinsic::umin);
     if (op == "max")
-      return b.CreateBinaryIntrinsic(isSigned ? Intrinsic::smax : Intrinsic::umax, x[0], x[1]);
-    if (op == "and")
-      return b.CreateAnd(x[0], x[1]);
-    if (op == "or")
-      return b.CreateOr(x[0], x[1]);
-    if (op == "xor")
-      return b.CreateXor(x[0], x[1]);
+      return either(Intrinsic::smax, Intrinsic::umax);
+    if (auto binary = binaryOperation(op, /*isFloat=*/false))
+      return b.CreateBinOp(*binary, x[0], x[1]);
   }
   if (x.size() == 1) {
+    Type *type = x[0]->getType();
     if (op == "abs")
       return b.CreateIntrinsic(type, Intrinsic::abs, {x[0], b.getFalse()});
     if (op == "neg")
@@ -154,47 +157,29 @@ Value *PtxLowering::arithmetic(StringRef op, PtxType t, ArrayRef<Value *> x) {
     if (op == "cnot")
       return b.CreateZExt(b.CreateICmpEQ(x[0], ConstantInt::get(type, 0)), type);
     if (op == "brev")
-      return call1(Intrinsic::bitreverse);
+      return b.CreateUnaryIntrinsic(Intrinsic::bitreverse, x[0]);
   }
   return nullptr;
 }
 
+/// The predicate of a comparison's word; a floating-point one (with a u: also true of NaN), or an integer one.
+static std::optional<CmpInst::Predicate> predicateOf(StringRef op, PtxType t) {
+  using Predicate = std::optional<CmpInst::Predicate>;
+  if (t.isFloat())
+    return StringSwitch<Predicate>(op)
+#define PTX_FLOAT_COMPARISON(word, predicate) .Case(word, CmpInst::predicate)
+#include "PtxOperations.def"
+        .Default(std::nullopt);
+  bool isSigned = t.kind == 's';
+  return StringSwitch<Predicate>(op)
+#define PTX_COMPARISON(word, ifSigned, ifUnsigned) .Case(word, isSigned ? CmpInst::ifSigned : CmpInst::ifUnsigned)
+#include "PtxOperations.def"
+      .Default(std::nullopt);
+}
+
 Value *PtxLowering::comparison(StringRef op, PtxType t, Value *x, Value *y) {
-  if (!x || !y)
-    return nullptr;
-  struct Row {
-    const char *name;
-    CmpInst::Predicate f, u, s;
-  };
-  static const Row rows[] = {
-      {"eq", CmpInst::FCMP_OEQ, CmpInst::ICMP_EQ, CmpInst::ICMP_EQ},
-      {"ne", CmpInst::FCMP_ONE, CmpInst::ICMP_NE, CmpInst::ICMP_NE},
-      {"lt", CmpInst::FCMP_OLT, CmpInst::ICMP_ULT, CmpInst::ICMP_SLT},
-      {"le", CmpInst::FCMP_OLE, CmpInst::ICMP_ULE, CmpInst::ICMP_SLE},
-      {"gt", CmpInst::FCMP_OGT, CmpInst::ICMP_UGT, CmpInst::ICMP_SGT},
-      {"ge", CmpInst::FCMP_OGE, CmpInst::ICMP_UGE, CmpInst::ICMP_SGE},
-      {"lo", CmpInst::BAD_FCMP_PREDICATE, CmpInst::ICMP_ULT, CmpInst::ICMP_ULT},
-      {"ls", CmpInst::BAD_FCMP_PREDICATE, CmpInst::ICMP_ULE, CmpInst::ICMP_ULE},
-      {"hi", CmpInst::BAD_FCMP_PREDICATE, CmpInst::ICMP_UGT, CmpInst::ICMP_UGT},
-      {"hs", CmpInst::BAD_FCMP_PREDICATE, CmpInst::ICMP_UGE, CmpInst::ICMP_UGE},
-      {"equ", CmpInst::FCMP_UEQ, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"neu", CmpInst::FCMP_UNE, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"ltu", CmpInst::FCMP_ULT, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"leu", CmpInst::FCMP_ULE, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"gtu", CmpInst::FCMP_UGT, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"geu", CmpInst::FCMP_UGE, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"num", CmpInst::FCMP_ORD, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-      {"nan", CmpInst::FCMP_UNO, CmpInst::BAD_ICMP_PREDICATE, CmpInst::BAD_ICMP_PREDICATE},
-  };
-  for (const Row &row : rows) {
-    if (op != row.name)
-      continue;
-    CmpInst::Predicate predicate = t.isFloat() ? row.f : t.kind == 's' ? row.s : row.u;
-    if (predicate == CmpInst::BAD_FCMP_PREDICATE || predicate == CmpInst::BAD_ICMP_PREDICATE)
-      return nullptr;
-    return b.CreateCmp(predicate, x, y);
-  }
-  return nullptr;
+  auto predicate = predicateOf(op, t);
+  return x && y && predicate ? b.CreateCmp(*predicate, x, y) : nullptr;
 }
 
 /// setp.CMP[.BOOL].type p[|q], a, b[, c] and set.CMP.dtype.stype d, a, b.
@@ -248,7 +233,7 @@ bool PtxLowering::convert() {
     return false;
   if (has("rz") || has("rm") || has("rp"))
     return false; // directed rounding of floating-point results
-  auto isFloat = [](PtxType t) { return t.isFloat(); };
+  Type *target = to->kind == 'h' || to->bits == 32 ? b.getFloatTy() : to->bits == 16 ? b.getHalfTy() : b.getDoubleTy();
   if (to->lanes == 2 && from->lanes == 1 && s->operands.size() == 3) { // cvt.rn.f16x2.f32 d, upper, lower
     PtxType one{to->kind, 16, 1};
     Value *halves[2];
@@ -268,7 +253,7 @@ bool PtxLowering::convert() {
   Value *v = typed(1, *from);
   if (!v)
     return false;
-  if (isFloat(*from) && isFloat(*to)) {
+  if (from->isFloat() && to->isFloat()) {
     if (has("rni"))
       v = b.CreateUnaryIntrinsic(Intrinsic::roundeven, v);
     else if (has("rzi"))
@@ -279,12 +264,9 @@ bool PtxLowering::convert() {
       v = b.CreateUnaryIntrinsic(Intrinsic::ceil, v);
     if (has("sat"))
       v = b.CreateMinNum(b.CreateMaxNum(v, ConstantFP::get(v->getType(), 0.0)), ConstantFP::get(v->getType(), 1.0));
-    Type *target = to->kind == 'h' || to->bits == 32 ? b.getFloatTy()
-                   : to->bits == 16                  ? b.getHalfTy()
-                                                     : b.getDoubleTy();
     return set(0, fromFloat(b.CreateFPCast(v, target), *to));
   }
-  if (isFloat(*from)) {
+  if (from->isFloat()) {
     Intrinsic::ID round = has("rni")   ? Intrinsic::roundeven
                           : has("rmi") ? Intrinsic::floor
                           : has("rpi") ? Intrinsic::ceil
@@ -293,205 +275,13 @@ bool PtxLowering::convert() {
     Intrinsic::ID id = to->kind == 's' ? Intrinsic::fptosi_sat : Intrinsic::fptoui_sat;
     return set(0, b.CreateIntrinsic(id, {b.getIntNTy(to->bits), v->getType()}, {v}));
   }
-  if (isFloat(*to)) {
-    Type *target = to->kind == 'h' || to->bits == 32 ? b.getFloatTy()
-                   : to->bits == 16                  ? b.getHalfTy()
-                                                     : b.getDoubleTy();
+  if (to->isFloat()) {
     v = from->kind == 's' ? b.CreateSIToFP(v, target) : b.CreateUIToFP(v, target);
     return set(0, fromFloat(v, *to));
   }
   if (has("sat"))
     return false;
-  Type *target = b.getIntNTy(to->bits);
-  return set(0, from->kind == 's' ? b.CreateSExtOrTrunc(v, target) : b.CreateZExtOrTrunc(v, target));
-}
-
-bool PtxLowering::logic3() {
-  Value *x = source(s->operands[1], 32), *y = source(s->operands[2], 32), *z = source(s->operands[3], 32);
-  const PtxOperand &table = s->operands[4];
-  uint64_t f = table.bits;
-  if (table.kind == PtxOperand::Asm) {
-    auto *constant = dyn_cast_or_null<ConstantInt>(operands[table.index]);
-    if (!constant)
-      return false;
-    f = constant->getZExtValue();
-  } else if (table.kind != PtxOperand::Immediate)
-    return false;
-  if (!x || !y || !z)
-    return false;
-  Value *result = b.getInt32(0);
-  for (unsigned i = 0; i < 8; ++i) {
-    if (!(f >> i & 1))
-      continue;
-    Value *term = b.CreateAnd(i & 4 ? x : b.CreateNot(x), i & 2 ? y : b.CreateNot(y));
-    result = b.CreateOr(result, b.CreateAnd(term, i & 1 ? z : b.CreateNot(z)));
-  }
-  return set(0, result);
-}
-
-bool PtxLowering::carryOp(StringRef op, PtxType t) {
-  // add.cc, addc[.cc], sub.cc, subc[.cc], mad.lo.cc, mad.hi.cc, madc.*: the carry flag links them.
-  unsigned n = t.bits;
-  Type *narrow = b.getIntNTy(n), *wide = b.getIntNTy(2 * n);
-  bool reads = op == "addc" || op == "subc" || op == "madc", writes = has("cc"), subtract = op.starts_with("sub");
-  Value *x = source(s->operands[1], n), *y = source(s->operands[2], n);
-  if (!x || !y || (reads && !carry))
-    return false;
-  if (op.starts_with("mad")) {
-    auto extend = [&](Value *v) { return t.kind == 's' ? b.CreateSExt(v, wide) : b.CreateZExt(v, wide); };
-    Value *product = b.CreateMul(extend(x), extend(y));
-    x = b.CreateTrunc(has("hi") ? b.CreateLShr(product, n) : product, narrow);
-    y = source(s->operands[3], n);
-    if (!y)
-      return false;
-  }
-  Value *zx = b.CreateZExt(x, wide), *zy = b.CreateZExt(y, wide);
-  Value *sum = subtract ? b.CreateSub(zx, zy) : b.CreateAdd(zx, zy);
-  if (reads)
-    sum = subtract ? b.CreateSub(sum, b.CreateZExt(carry, wide)) : b.CreateAdd(sum, b.CreateZExt(carry, wide));
-  if (writes)
-    carry = b.CreateTrunc(b.CreateLShr(sum, n), b.getInt1Ty());
-  return set(0, b.CreateTrunc(sum, narrow));
-}
-
-bool PtxLowering::multiplyAdd(StringRef op, PtxType t) {
-  bool add = op == "mad" || op == "mad24", short24 = op.ends_with("24");
-  unsigned n = t.bits;
-  Value *x = source(s->operands[1], n), *y = source(s->operands[2], n);
-  if (!x || !y)
-    return false;
-  bool isSigned = t.kind == 's';
-  Type *wide = b.getIntNTy(2 * n);
-  auto extend = [&](Value *v) {
-    if (short24)
-      v = isSigned ? b.CreateAShr(b.CreateShl(v, 8), 8) : b.CreateAnd(v, 0xffffff);
-    return isSigned ? b.CreateSExt(v, wide) : b.CreateZExt(v, wide);
-  };
-  Value *product = b.CreateMul(extend(x), extend(y));
-  if (has("hi"))
-    product = b.CreateTrunc(b.CreateLShr(product, short24 ? 16 : n), x->getType());
-  else if (!has("wide"))
-    product = b.CreateTrunc(product, x->getType());
-  if (add) {
-    Value *z = source(s->operands[3], product->getType()->getIntegerBitWidth());
-    if (!z)
-      return false;
-    product = b.CreateAdd(product, z);
-  }
-  return set(0, product);
-}
-
-bool PtxLowering::integerOp(StringRef op, PtxType t) {
-  unsigned n = t.bits;
-  Type *type = b.getIntNTy(n);
-  bool isSigned = t.kind == 's';
-  auto count = [&](unsigned i) { return s->operands.size() > i ? source(s->operands[i], 32) : nullptr; };
-  if (op == "popc" || op == "clz") {
-    Value *x = typed(1, t);
-    if (!x)
-      return false;
-    Value *r = op == "popc" ? b.CreateUnaryIntrinsic(Intrinsic::ctpop, x)
-                            : b.CreateIntrinsic(type, Intrinsic::ctlz, {x, b.getFalse()});
-    return set(0, b.CreateZExtOrTrunc(r, b.getInt32Ty()));
-  }
-  if (op == "bfind" && !isSigned) {
-    Value *x = typed(1, t);
-    if (!x)
-      return false;
-    Value *zeros = b.CreateIntrinsic(type, Intrinsic::ctlz, {x, b.getFalse()});
-    if (!has("shiftamt"))
-      zeros = b.CreateSub(ConstantInt::get(type, n - 1), zeros);
-    Value *result = b.CreateTrunc(zeros, b.getInt32Ty());
-    return set(0, b.CreateSelect(b.CreateICmpEQ(x, ConstantInt::get(type, 0)), b.getInt32(~0u), result));
-  }
-  if (op == "shl" || op == "shr") { // counts beyond the width shift everything out
-    Value *x = typed(1, t), *by = count(2);
-    if (!x || !by)
-      return false;
-    Value *amount = b.CreateZExtOrTrunc(by, type), *far = b.CreateICmpUGE(by, b.getInt32(n));
-    if (op == "shl")
-      return set(0, b.CreateSelect(far, ConstantInt::get(type, 0), b.CreateShl(x, amount)));
-    if (isSigned)
-      return set(0, b.CreateAShr(x, b.CreateSelect(far, ConstantInt::get(type, n - 1), amount)));
-    return set(0, b.CreateSelect(far, ConstantInt::get(type, 0), b.CreateLShr(x, amount)));
-  }
-  if (op == "shf") { // shf.{l,r}.{wrap,clamp}.b32 d, low, high, count
-    Value *low = typed(1, t), *high = typed(2, t), *by = count(3);
-    if (!low || !high || !by)
-      return false;
-    by = has("wrap") ? b.CreateAnd(by, 31) : b.CreateBinaryIntrinsic(Intrinsic::umin, by, b.getInt32(32));
-    Type *i64 = b.getInt64Ty();
-    Value *pair = b.CreateOr(b.CreateShl(b.CreateZExt(high, i64), 32), b.CreateZExt(low, i64));
-    Value *amount = b.CreateZExt(by, i64);
-    Value *r = has("l") ? b.CreateLShr(b.CreateShl(pair, amount), 32) : b.CreateLShr(pair, amount);
-    return set(0, b.CreateTrunc(r, type));
-  }
-  if (op == "bfe" || op == "bfi") {
-    unsigned first = op == "bfe" ? 1 : 2;
-    Value *x = typed(first, t), *position = count(first + 1), *length = count(first + 2);
-    if (!x || !position || !length)
-      return false;
-    position = b.CreateZExt(b.CreateAnd(position, 255), b.getInt64Ty());
-    length = b.CreateZExt(b.CreateAnd(length, 255), b.getInt64Ty());
-    Type *i128 = b.getIntNTy(128);
-    Value *p = b.CreateZExt(b.CreateBinaryIntrinsic(Intrinsic::umin, position, b.getInt64(64)), i128);
-    Value *l = b.CreateZExt(b.CreateBinaryIntrinsic(Intrinsic::umin, length, b.getInt64(64)), i128);
-    Value *mask = b.CreateSub(b.CreateShl(ConstantInt::get(i128, 1), l), ConstantInt::get(i128, 1));
-    if (op == "bfi") {
-      Value *insert = typed(1, t);
-      if (!insert)
-        return false;
-      Value *field = b.CreateShl(b.CreateAnd(b.CreateZExt(insert, i128), mask), p);
-      Value *kept = b.CreateAnd(b.CreateZExt(x, i128), b.CreateNot(b.CreateShl(mask, p)));
-      return set(0, b.CreateTrunc(b.CreateOr(kept, field), type));
-    }
-    if (!isSigned)
-      return set(0, b.CreateTrunc(b.CreateAnd(b.CreateLShr(b.CreateZExt(x, i128), p), mask), type));
-    Value *shift = b.CreateSub(ConstantInt::get(i128, 128), l);
-    Value *field = b.CreateAShr(b.CreateShl(b.CreateAShr(b.CreateSExt(x, i128), p), shift), shift);
-    Value *none = b.CreateICmpEQ(length, b.getInt64(0));
-    return set(0, b.CreateSelect(none, ConstantInt::get(type, 0), b.CreateTrunc(field, type)));
-  }
-  if (op == "prmt" && s->words.size() == 2) {
-    Value *x = typed(1, t), *y = typed(2, t), *selector = count(3);
-    if (!x || !y || !selector)
-      return false;
-    Type *i64 = b.getInt64Ty();
-    Value *pair = b.CreateOr(b.CreateShl(b.CreateZExt(y, i64), 32), b.CreateZExt(x, i64));
-    Value *result = b.getInt32(0);
-    for (unsigned i = 0; i < 4; ++i) {
-      Value *nibble = b.CreateLShr(selector, uint64_t(4 * i));
-      Value *byte =
-          b.CreateTrunc(b.CreateLShr(pair, b.CreateShl(b.CreateZExt(b.CreateAnd(nibble, 7), i64), 3)), b.getInt8Ty());
-      Value *sign = b.CreateAShr(byte, 7);
-      byte = b.CreateSelect(b.CreateICmpNE(b.CreateAnd(nibble, 8), b.getInt32(0)), sign, byte);
-      result = b.CreateOr(result, b.CreateShl(b.CreateZExt(byte, b.getInt32Ty()), uint64_t(8 * i)));
-    }
-    return set(0, result);
-  }
-  if ((op == "div" || op == "rem") && !t.isFloat()) {
-    Value *x = typed(1, t), *y = typed(2, t);
-    if (!x || !y)
-      return false;
-    Value *r = op == "div" ? (isSigned ? b.CreateSDiv(x, y) : b.CreateUDiv(x, y))
-                           : (isSigned ? b.CreateSRem(x, y) : b.CreateURem(x, y));
-    return set(0, r);
-  }
-  if (op == "dp4a") {
-    auto x = this->type(1), y = this->type(0);
-    Value *u = source(s->operands[1], 32), *v = source(s->operands[2], 32), *sum = source(s->operands[3], 32);
-    if (!x || !y || !u || !v || !sum)
-      return false;
-    for (unsigned i = 0; i < 4; ++i) {
-      auto byte = [&](Value *w, char kind) {
-        Value *narrow = b.CreateTrunc(b.CreateLShr(w, uint64_t(8 * i)), b.getInt8Ty());
-        return kind == 's' ? b.CreateSExt(narrow, b.getInt32Ty()) : b.CreateZExt(narrow, b.getInt32Ty());
-      };
-      sum = b.CreateAdd(sum, b.CreateMul(byte(u, x->kind), byte(v, y->kind)));
-    }
-    return set(0, sum);
-  }
-  return false;
+  return set(0, b.CreateIntCast(v, b.getIntNTy(to->bits), from->kind == 's'));
 }
 
 bool PtxLowering::instruction() {

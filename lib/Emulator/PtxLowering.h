@@ -54,12 +54,24 @@ private:
   bool set(unsigned operand, Value *v) { return assign(s->operands[operand], v); }
   Value *arithmetic(llvm::StringRef op, PtxType t, llvm::ArrayRef<Value *> args);
   Value *comparison(llvm::StringRef op, PtxType t, Value *x, Value *y);
+  Value *floatArithmetic(llvm::StringRef op, llvm::ArrayRef<Value *> args);
+  bool setp();
+  bool convert();
+
+  // PtxInteger.cpp
   bool integerOp(llvm::StringRef op, PtxType t);
   bool multiplyAdd(llvm::StringRef op, PtxType t);
   bool carryOp(llvm::StringRef op, PtxType t);
-  bool setp();
-  bool convert();
   bool logic3();
+  Value *shiftCount(unsigned operand); ///< also of positions and lengths: 32 bits; null where there is none
+  bool countBits(llvm::StringRef op, PtxType t);
+  bool findBit(PtxType t);
+  bool shift(llvm::StringRef op, PtxType t);
+  bool funnelShift(PtxType t);
+  bool bitField(llvm::StringRef op, PtxType t);
+  bool permuteBytes(PtxType t);
+  bool divide(llvm::StringRef op, PtxType t);
+  bool dotProduct();
 
   // PtxMemory.cpp: memory and synchronization.
   Value *address(const PtxOperand &o);

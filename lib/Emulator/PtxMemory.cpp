@@ -88,21 +88,16 @@ bool PtxLowering::atomic(bool wantsResult) {
     const char *name;
     AtomicRMWInst::BinOp u, s, f;
   };
-  const auto bad = AtomicRMWInst::BAD_BINOP;
-  const Row rows[] = {{"add", AtomicRMWInst::Add, AtomicRMWInst::Add, AtomicRMWInst::FAdd},
-                      {"min", AtomicRMWInst::UMin, AtomicRMWInst::Min, AtomicRMWInst::FMin},
-                      {"max", AtomicRMWInst::UMax, AtomicRMWInst::Max, AtomicRMWInst::FMax},
-                      {"and", AtomicRMWInst::And, AtomicRMWInst::And, bad},
-                      {"or", AtomicRMWInst::Or, AtomicRMWInst::Or, bad},
-                      {"xor", AtomicRMWInst::Xor, AtomicRMWInst::Xor, bad},
-                      {"exch", AtomicRMWInst::Xchg, AtomicRMWInst::Xchg, AtomicRMWInst::Xchg},
-                      {"inc", AtomicRMWInst::UIncWrap, bad, bad},
-                      {"dec", AtomicRMWInst::UDecWrap, bad, bad}};
+  const Row rows[] = {
+#define PTX_ATOMIC(word, ifUnsigned, ifSigned, ifFloat)                                                                \
+  {word, AtomicRMWInst::ifUnsigned, AtomicRMWInst::ifSigned, AtomicRMWInst::ifFloat},
+#include "PtxOperations.def"
+  };
   for (const Row &row : rows) {
     if (!has(row.name))
       continue;
     AtomicRMWInst::BinOp op = t->isFloat() ? row.f : t->kind == 's' ? row.s : row.u;
-    if (op == bad)
+    if (op == AtomicRMWInst::BAD_BINOP)
       return false;
     const PtxOperand &data = s->operands[first + 1];
     for (unsigned i = 0; i < lanes; ++i) {
@@ -192,7 +187,8 @@ bool PtxLowering::asyncCopy() {
       auto *c = dyn_cast<ConstantInt>(v);
       return c && (c->isZero() || c->getZExtValue() == *size);
     };
-    if (auto *choice = dyn_cast<SelectInst>(bytes); choice && isWhole(choice->getTrueValue()) && isWhole(choice->getFalseValue())) {
+    if (auto *choice = dyn_cast<SelectInst>(bytes);
+        choice && isWhole(choice->getTrueValue()) && isWhole(choice->getFalseValue())) {
       Value *place = b.CreateSelect(b.CreateICmpNE(bytes, b.getInt32(0)), from, zero);
       storeInBackground(b.CreateAlignedLoad(type, place, Align(*size)), to, Align(*size));
       return true;
@@ -209,7 +205,8 @@ bool PtxLowering::asyncCopy() {
   return true;
 }
 
-/// For Trace.cpp: part of an asynchronous copy, for which nobody waits here; or of a place of the thread's own, which is free.
+/// For Trace.cpp: part of an asynchronous copy, for which nobody waits here; or of a place of the thread's own, which
+/// is free.
 void PtxLowering::markBackground(Instruction &access) {
   access.setMetadata("optiml.background", MDNode::get(access.getContext(), {}));
 }

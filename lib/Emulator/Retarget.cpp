@@ -9,6 +9,7 @@
 #include "DeviceModule.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -229,9 +230,7 @@ private:
         target && target->isDeclaration() && !fresh.contains(target))
       return; // intrinsic or library function
     std::vector<Value *> args = {caller.getArg(0), caller.getArg(1), caller.getArg(2), caller.getArg(3)};
-    std::vector<Type *> types;
-    for (Value *arg : args)
-      types.push_back(arg->getType());
+    auto types = map_to_vector(args, [](Value *arg) { return arg->getType(); });
     append_range(types, call.getFunctionType()->params());
     append_range(args, call.args());
     auto *type = FunctionType::get(call.getType(), types, call.getFunctionType()->isVarArg());
@@ -345,15 +344,8 @@ private:
   /// An overloaded intrinsic whose pointer operands changed their type needs another declaration.
   void renameIntrinsic(IntrinsicInst &call) {
     SmallVector<Type *, 4> overloads;
-    FunctionType *type = FunctionType::get(
-        call.getType(),
-        [&] {
-          std::vector<Type *> types;
-          for (Value *arg : call.args())
-            types.push_back(arg->getType());
-          return types;
-        }(),
-        false);
+    FunctionType *type =
+        FunctionType::get(call.getType(), map_to_vector(call.args(), [](Value *arg) { return arg->getType(); }), false);
     if (type == call.getFunctionType() || !Intrinsic::getIntrinsicSignature(call.getIntrinsicID(), type, overloads))
       return;
     call.setCalledFunction(Intrinsic::getOrInsertDeclaration(&module, call.getIntrinsicID(), overloads));

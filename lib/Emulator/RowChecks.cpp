@@ -75,21 +75,17 @@ private:
     case Instruction::Sub:
     case Instruction::Trunc:
     case Instruction::SExt:
-    case Instruction::ZExt:
-      return Varying;
-    case Instruction::Or:
-      return cast<PossiblyDisjointInst>(inst).isDisjoint() ? Varying : None;
+    case Instruction::ZExt: return Varying;
+    case Instruction::Or: return cast<PossiblyDisjointInst>(inst).isDisjoint() ? Varying : None;
     case Instruction::Mul:
       return classify(inst.getOperand(0)) == Uniform || classify(inst.getOperand(1)) == Uniform ? Varying : None;
-    case Instruction::Shl:
-      return isa<ConstantInt>(inst.getOperand(1)) ? Varying : None;
+    case Instruction::Shl: return isa<ConstantInt>(inst.getOperand(1)) ? Varying : None;
     case Instruction::GetElementPtr:
       return all_of(cast<GetElementPtrInst>(inst).indices(),
                     [](const Use &index) { return index->getType()->isIntegerTy(64) || isa<ConstantInt>(index); })
                  ? Varying
                  : None;
-    default:
-      return None;
+    default: return None;
     }
   }
 };
@@ -147,10 +143,8 @@ private:
       return {copy, b.getInt64(0)};
     switch (inst.getOpcode()) {
     case Instruction::Add:
-    case Instruction::Or:
-      return {copy, b.CreateAdd(operands[0].step, operands[1].step)};
-    case Instruction::Sub:
-      return {copy, b.CreateSub(operands[0].step, operands[1].step)};
+    case Instruction::Or: return {copy, b.CreateAdd(operands[0].step, operands[1].step)};
+    case Instruction::Sub: return {copy, b.CreateSub(operands[0].step, operands[1].step)};
     case Instruction::Mul: {
       const Linear &factor = operands[operands[0].isUniform() ? 0 : 1],
                    &other = operands[operands[0].isUniform() ? 1 : 0];

@@ -1,8 +1,8 @@
 //===- Run.cpp - running an emulated program under limits -----------------===//
 #include "optiml/Emulator/Run.h"
-#include "optiml/Emulator/RuntimeSettings.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <unistd.h>
@@ -55,10 +55,8 @@ llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executa
     process.env[envCapture] = *folder;
   }
   if (!options.faultFile.empty()) {
-    llvm::Expected<std::string> file = absolute(options.faultFile);
-    if (!file)
-      return file.takeError();
-    process.env[envFaultFile] = *file;
+    if (llvm::Error error = absolute(options.faultFile).moveInto(process.env[envFaultFile]))
+      return error;
   }
   process.limits.outputBytes = options.outputBytes;
   if (options.sandboxed && sandboxWorks)

@@ -20,7 +20,6 @@
 #include "Accesses.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/ValueTracking.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
@@ -186,8 +185,7 @@ private:
       Twin x = operand(0), y = operand(1);
       return Twin{b.CreateFSub(x.value, y.value), b.CreateFAdd(x.magnitude, y.magnitude)};
     }
-    case Instruction::FMul:
-      return product(b, inst.getType(), operand(0), operand(1));
+    case Instruction::FMul: return product(b, inst.getType(), operand(0), operand(1));
     case Instruction::FDiv: {
       Twin x = operand(0), y = operand(1);
       Value *value = b.CreateFDiv(x.value, y.value), *size = absolute(b, value);
@@ -228,14 +226,10 @@ private:
       ArrayRef<int> mask = cast<ShuffleVectorInst>(inst).getShuffleMask();
       return Twin{b.CreateShuffleVector(x.value, y.value, mask), b.CreateShuffleVector(x.magnitude, y.magnitude, mask)};
     }
-    case Instruction::Load:
-      return loadTwin(b, cast<LoadInst>(inst));
-    case Instruction::AtomicRMW:
-      return atomicTwin(cast<AtomicRMWInst>(inst));
-    case Instruction::Call:
-      return callTwin(b, cast<CallInst>(inst));
-    default:
-      return std::nullopt; // conversions from integers, reinterpreted bits: exact as they are
+    case Instruction::Load: return loadTwin(b, cast<LoadInst>(inst));
+    case Instruction::AtomicRMW: return atomicTwin(cast<AtomicRMWInst>(inst));
+    case Instruction::Call: return callTwin(b, cast<CallInst>(inst));
+    default: return std::nullopt; // conversions from integers, reinterpreted bits: exact as they are
     }
   }
 
@@ -274,16 +268,14 @@ private:
       case Intrinsic::rint:
       case Intrinsic::nearbyint:
       case Intrinsic::round:
-      case Intrinsic::roundeven:
-        return std::nullopt; // a step: the program's own choice counts
+      case Intrinsic::roundeven: return std::nullopt; // a step: the program's own choice counts
       case Intrinsic::ldexp:
       case Intrinsic::powi: {
         Value *value = b.CreateIntrinsic(intrinsic->getIntrinsicID(), {type, call.getArgOperand(1)->getType()},
                                          {arg(0).value, call.getArgOperand(1)});
         return Twin{value, ownMagnitude(b, &call, value)};
       }
-      default:
-        break;
+      default: break;
       }
       if (!all_of(call.args(), [](const Use &u) { return isNumber(u->getType()); }))
         return std::nullopt;
@@ -383,10 +375,7 @@ private:
 } // namespace
 
 void optiml::emu::instrumentShadow(DeviceModule &dm) {
-  std::vector<Function *> functions;
-  for (Function &f : dm.module)
+  for (Function &f : dm.module) // what this declares in the module comes last, and stays a declaration
     if (!f.isDeclaration())
-      functions.push_back(&f);
-  for (Function *f : functions)
-    ShadowFunction(dm, *f).run();
+      ShadowFunction(dm, f).run();
 }

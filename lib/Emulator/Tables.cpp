@@ -50,11 +50,10 @@ public:
                     i32(symbol.second)}));
     for (const Site &site : dm.sites)
       sites.push_back(record({dm.string(site.function), dm.string(site.file), i32(site.line), i32(site.column),
-                              i32(site.size), i32(site.kind), i32(site.alignment), i32(site.block),
-                              i32(site.level)}));
+                              i32(site.size), i32(site.kind), i32(site.alignment), i32(site.block), i32(site.level)}));
     for (const BlockDesc &d : dm.blocks)
-      blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.tensor), i16(d.control), i16(d.memory),
-                               i16(d.barrier), i16(d.other), i16(d.depth), i16(d.chain)}));
+      blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.tensor), i16(d.control),
+                               i16(d.memory), i16(d.barrier), i16(d.other), i16(d.depth), i16(d.chain)}));
     Constant *desc =
         record({i32(abiVersion), i32(dm.mode), i32(kernels.size()), i32(variables.size()), i32(sites.size()),
                 i32(blocks.size()), array(kernels), array(variables), array(sites), array(blocks)});

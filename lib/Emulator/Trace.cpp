@@ -193,10 +193,7 @@ private:
   }
 
   void count(const Instruction &inst) {
-    unsigned depth = 0;
-    if (!isa<PHINode>(inst))
-      for (const Value *operand : inst.operands())
-        depth = std::max(depth, loadDepth.lookup(operand));
+    unsigned depth = depthOfOperands(inst);
     if (addresses.reduced.count(&inst)) {
       if (depth)
         loadDepth[&inst] = depth;
@@ -210,12 +207,8 @@ private:
       break;
     case Instruction::FAdd:
     case Instruction::FSub:
-    case Instruction::FNeg:
-      floating(type);
-      break;
-    case Instruction::FCmp:
-      floating(inst.getOperand(0)->getType());
-      break;
+    case Instruction::FNeg: floating(type); break;
+    case Instruction::FCmp: floating(inst.getOperand(0)->getType()); break;
     case Instruction::FDiv:
     case Instruction::FRem:
       floating(type, 8);
@@ -226,23 +219,12 @@ private:
     case Instruction::SIToFP:
     case Instruction::UIToFP:
     case Instruction::FPTrunc:
-    case Instruction::FPExt:
-      add(result.special, lanesOf(type));
-      break;
+    case Instruction::FPExt: add(result.special, lanesOf(type)); break;
     case Instruction::SDiv:
     case Instruction::UDiv:
     case Instruction::SRem:
-    case Instruction::URem:
-      if (isa<ConstantInt>(inst.getOperand(1))) {
-        add(result.int32, 3 * words(type));
-      } else {
-        add(result.int32, type->getScalarSizeInBits() > 32 ? 70 : 16);
-        add(result.special, 1);
-      }
-      break;
-    case Instruction::Mul:
-      add(result.int32, words(type) == 1 ? 1 : words(type) * 2);
-      break;
+    case Instruction::URem: countDivision(inst); break;
+    case Instruction::Mul: add(result.int32, words(type) == 1 ? 1 : words(type) * 2); break;
     case Instruction::Add:
     case Instruction::Sub: // IMAD and LEA take a multiplication or shift along
       if (!(inst.getOperand(0)->hasOneUse() && isa<Instruction>(inst.getOperand(0)) &&
@@ -259,12 +241,8 @@ private:
       if (!type->isIntegerTy(1)) // predicates combine in the comparisons
         add(result.int32, words(type));
       break;
-    case Instruction::ICmp:
-      add(result.int32, words(inst.getOperand(0)->getType()));
-      break;
-    case Instruction::Select:
-      add(result.int32, words(type));
-      break;
+    case Instruction::ICmp: add(result.int32, words(inst.getOperand(0)->getType())); break;
+    case Instruction::Select: add(result.int32, words(type)); break;
     case Instruction::SExt: // a sign extension is a shift; a zero extension is free
       if (type->isIntegerTy(64) && !onlyFeedsAddresses(inst))
         add(result.int32, 1);
@@ -273,48 +251,55 @@ private:
       if (!cast<GetElementPtrInst>(inst).hasAllConstantIndices())
         add(result.int32, 1); // IMAD.WIDE
       break;
-    case Instruction::Br:
-      add(result.control, cast<BranchInst>(inst).isConditional());
-      break;
+    case Instruction::Br: add(result.control, cast<BranchInst>(inst).isConditional()); break;
     case Instruction::Switch:
-    case Instruction::IndirectBr:
-      add(result.control, 3);
-      break;
-    case Instruction::Ret:
-      add(result.control, 1);
-      break;
+    case Instruction::IndirectBr: add(result.control, 3); break;
+    case Instruction::Ret: add(result.control, 1); break;
     case Instruction::Load:
     case Instruction::Store:
     case Instruction::AtomicRMW:
-    case Instruction::AtomicCmpXchg: {
-      const Value *pointer = getLoadStorePointerOperand(&inst);
-      if (pointer && isOwn(pointer))
-        break; // special registers and parameters are operands on a GPU
-      if (isInBackground(inst) && (isa<StoreInst>(inst) || isFree(inst, pointer)))
-        break;
-      Type *data = isa<StoreInst>(inst) ? inst.getOperand(0)->getType() : type;
-      unsigned bytes = unsigned(inst.getDataLayout().getTypeStoreSize(data).getFixedValue());
-      add(result.memory, std::max(1u, (bytes + 15) / 16));
-      if (isInBackground(inst))
-        break;
-      if (const auto *load = dyn_cast<LoadInst>(&inst))
-        depth = std::max(depth, depthOfStoresBefore(*load));
-      if (const auto *store = dyn_cast<StoreInst>(&inst); store && depth)
-        lateStores.emplace_back(store, depth);
-      else if (!store && !inst.use_empty() && !late.home.count(&inst))
-        loadLevel[&inst] = ++depth;
-      break;
-    }
-    case Instruction::Call:
-      countCall(cast<CallInst>(inst), depth);
-      break;
-    default:
-      break; // casts between integers, PHIs, vectors' elements: free or folded
+    case Instruction::AtomicCmpXchg: countAccess(inst, depth); break;
+    case Instruction::Call: countCall(cast<CallInst>(inst), depth); break;
+    default: break; // casts between integers, PHIs, vectors' elements: free or folded
     }
     if (depth) {
       loadDepth[&inst] = depth;
       result.depth = uint16_t(std::max<unsigned>(result.depth, depth));
     }
+  }
+
+  unsigned depthOfOperands(const Instruction &inst) const {
+    unsigned depth = 0;
+    if (!isa<PHINode>(inst))
+      for (const Value *operand : inst.operands())
+        depth = std::max(depth, loadDepth.lookup(operand));
+    return depth;
+  }
+
+  void countDivision(const Instruction &inst) {
+    if (isa<ConstantInt>(inst.getOperand(1)))
+      return add(result.int32, 3 * words(inst.getType()));
+    add(result.int32, inst.getType()->getScalarSizeInBits() > 32 ? 70 : 16);
+    add(result.special, 1);
+  }
+
+  void countAccess(const Instruction &inst, unsigned &depth) {
+    const Value *pointer = getLoadStorePointerOperand(&inst);
+    if (pointer && isOwn(pointer))
+      return; // special registers and parameters are operands on a GPU
+    if (isInBackground(inst) && (isa<StoreInst>(inst) || isFree(inst, pointer)))
+      return;
+    Type *data = isa<StoreInst>(inst) ? inst.getOperand(0)->getType() : inst.getType();
+    unsigned bytes = unsigned(inst.getDataLayout().getTypeStoreSize(data).getFixedValue());
+    add(result.memory, std::max(1u, (bytes + 15) / 16));
+    if (isInBackground(inst))
+      return;
+    if (const auto *load = dyn_cast<LoadInst>(&inst))
+      depth = std::max(depth, depthOfStoresBefore(*load));
+    if (const auto *store = dyn_cast<StoreInst>(&inst); store && depth)
+      lateStores.emplace_back(store, depth);
+    else if (!store && !inst.use_empty() && !late.home.count(&inst))
+      loadLevel[&inst] = ++depth;
   }
 
   static bool onlyFeedsAddresses(const Instruction &inst) {
@@ -366,9 +351,7 @@ private:
     case Intrinsic::minnum:
     case Intrinsic::maxnum:
     case Intrinsic::minimum:
-    case Intrinsic::maximum:
-      floating(type);
-      break;
+    case Intrinsic::maximum: floating(type); break;
     case Intrinsic::floor:
     case Intrinsic::ceil:
     case Intrinsic::trunc:
@@ -377,9 +360,7 @@ private:
     case Intrinsic::roundeven:
     case Intrinsic::round:
     case Intrinsic::fptosi_sat:
-    case Intrinsic::fptoui_sat:
-      add(result.special, lanesOf(type));
-      break;
+    case Intrinsic::fptoui_sat: add(result.special, lanesOf(type)); break;
     case Intrinsic::smax:
     case Intrinsic::smin:
     case Intrinsic::umax:
@@ -391,14 +372,10 @@ private:
     case Intrinsic::bitreverse:
     case Intrinsic::fshl:
     case Intrinsic::fshr:
-    case Intrinsic::bswap:
-      add(result.int32, words(type));
-      break;
+    case Intrinsic::bswap: add(result.int32, words(type)); break;
     case Intrinsic::memcpy:
     case Intrinsic::memset:
-    case Intrinsic::memmove:
-      add(result.memory, 4);
-      break;
+    case Intrinsic::memmove: add(result.memory, 4); break;
     default: // fabs and copysign are operand modifiers; lifetime markers and assumptions are nothing
       break;
     }

@@ -1,14 +1,16 @@
 //===- BetweenLaunches.cpp - what may stand between launches --------------===//
 //
-// What may stand between two launches is a list of what cannot see device memory, nor tell when a kernel runs: variables
-// of the function itself, arithmetic, calls of a few functions that are known by name, and of functions in this file made
-// of the same. No memory behind a pointer is read, for it may be managed memory. What is not on the list refuses.
+// What may stand between two launches is a list of what cannot see device memory, nor tell when a kernel runs:
+// variables of the function itself, arithmetic, calls of a few functions that are known by name, and of functions in
+// this file made of the same. No memory behind a pointer is read, for it may be managed memory. What is not on the list
+// refuses.
 //
 //===----------------------------------------------------------------------===//
 #include "BetweenLaunches.h"
+#include "optiml/Support/Words.h"
 #include "clang/AST/Attr.h"
 #include "clang/Basic/SourceManager.h"
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace optiml;
@@ -18,14 +20,20 @@ namespace {
 
 /// Calls that neither see nor change what kernels work on. Waiting changes nothing but time.
 bool isHarmless(const FunctionDecl &fn) {
-  static const llvm::StringSet<> names = {
-      "cudaGetLastError",   "cudaPeekAtLastError",  "cudaGetErrorString", "cudaGetErrorName", "cudaDeviceSynchronize",
-      "cudaThreadSynchronize", "cudaStreamSynchronize", "std::swap",      "std::exchange",    "std::min",
-      "std::max",           "std::move"};
-  return names.contains(fn.getQualifiedNameAsString());
+  static const std::set<llvm::StringRef> names =
+      words("cudaGetLastError cudaPeekAtLastError cudaGetErrorString cudaGetErrorName "
+            "cudaDeviceSynchronize cudaThreadSynchronize cudaStreamSynchronize std::swap "
+            "std::exchange std::min std::max std::move");
+  return names.count(fn.getQualifiedNameAsString());
 }
 
 bool isWait(const FunctionDecl &fn) { return llvm::StringRef(fn.getQualifiedNameAsString()).ends_with("Synchronize"); }
+
+bool takesValuesOnly(const FunctionDecl &fn) {
+  return llvm::none_of(fn.parameters(), [](const ParmVarDecl *p) {
+    return p->getType()->isAnyPointerType() || p->getType()->isReferenceType();
+  });
+}
 
 bool isErrorCode(QualType type) {
   type = type.getCanonicalType().getUnqualifiedType();
@@ -125,7 +133,7 @@ bool BetweenLaunches::call(const CallExpr *e) {
     return refuse(e, "a call through a pointer or of a member");
   bool known = isHarmless(*fn);
   if (!known && fn->getBuiltinID()) // pow, abs: of values only
-    known = llvm::none_of(fn->parameters(), [](const ParmVarDecl *p) { return p->getType()->isAnyPointerType() || p->getType()->isReferenceType(); });
+    known = takesValuesOnly(*fn);
   const FunctionDecl *definition = nullptr;
   if (!known && (!fn->hasBody(definition) || depth == 3))
     return refuse(e, "a call of " + fn->getQualifiedNameAsString());
@@ -137,10 +145,8 @@ bool BetweenLaunches::call(const CallExpr *e) {
     return true;
   // Mathematics of the system's headers has wrappers of its own; nothing that it does concerns kernels.
   if (sm.isInSystemHeader(definition->getLocation()))
-    return llvm::none_of(fn->parameters(), [](const ParmVarDecl *p) { return p->getType()->isAnyPointerType() || p->getType()->isReferenceType(); }) &&
-                   fn->getReturnType()->isArithmeticType()
-               ? true
-               : refuse(e, "a call of " + fn->getQualifiedNameAsString());
+    return (takesValuesOnly(*fn) && fn->getReturnType()->isArithmeticType()) ||
+           refuse(e, "a call of " + fn->getQualifiedNameAsString());
   ++depth;
   bool good = !hasLaunch(definition->getBody()) && stmt(definition->getBody());
   --depth;
@@ -150,13 +156,8 @@ bool BetweenLaunches::call(const CallExpr *e) {
 bool BetweenLaunches::expr(const Expr *e) {
   if (auto *launch = dyn_cast<CUDAKernelCallExpr>(e)) {
     launches.push_back(launch);
-    for (const Expr *a : launch->arguments())
-      if (!expr(a))
-        return false;
-    for (const Expr *a : launch->getConfig()->arguments())
-      if (!expr(a))
-        return false;
-    return true;
+    auto good = [this](const Expr *argument) { return expr(argument); };
+    return llvm::all_of(launch->arguments(), good) && llvm::all_of(launch->getConfig()->arguments(), good);
   }
   if (auto *ref = dyn_cast<DeclRefExpr>(e))
     return variable(ref);

@@ -1,12 +1,12 @@
 //===- ClangRun.cpp - Clang in this process -------------------------------===//
 #include "optiml/Frontend/ClangRun.h"
-#include "DeviceLibrary.h"
-#include "Preamble.h"
+#include "PrecompiledIncludes.h"
 #include "optiml/Support/Error.h"
 #include "clang/Basic/DiagnosticIDs.h"
 #include "clang/Driver/CreateInvocationFromArgs.h"
 #include "clang/Frontend/FrontendAction.h"
 #include "clang/Lex/PreprocessorOptions.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/VirtualFileSystem.h"
 
 using namespace optiml;
@@ -57,8 +57,8 @@ private:
 
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> optiml::clangFileSystem() {
   auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  memory->addFile(declarationsFile, 0, llvm::MemoryBuffer::getMemBuffer(missingDeclarations()));
-  memory->addFile(libdeviceFile, 0, llvm::MemoryBuffer::getMemBuffer(libdeviceDefinitions()));
+  memory->addFile(declarationsFile, 0, llvm::MemoryBuffer::getMemBuffer(missingDeclarations));
+  memory->addFile(libdeviceFile, 0, llvm::MemoryBuffer::getMemBuffer(libdeviceDefinitions));
   auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
   overlay->pushOverlay(memory);
   return overlay;
@@ -87,13 +87,10 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
   if (run.defineLibdevice)
     llvm::append_range(args, std::vector<std::string>{"-include", libdeviceFile});
   llvm::append_range(args, run.extraArgs);
+  std::vector<std::string> flags = args;
   args.push_back(run.path);
-  std::vector<const char *> argPointers;
-  std::string key;
-  for (const std::string &arg : args) {
-    argPointers.push_back(arg.c_str());
-    key += arg + '\0';
-  }
+  std::string key = llvm::join(args, llvm::StringRef("\0", 1));
+  auto argPointers = llvm::map_to_vector(args, [](const std::string &arg) { return arg.c_str(); });
 
   ErrorCollector collector(run.warningsMatter);
   clang::DiagnosticOptions diagnosticOptions;
@@ -112,9 +109,10 @@ llvm::Error optiml::runClang(const ClangRun &run, const CompileOptions &options,
   invocation->getFrontendOpts().OutputFile = run.outputFile;
   invocation->getCodeGenOpts().DisableFree = false;
 
+  precompileIncludes(*invocation, flags, buffer->getBuffer(), vfs);
   std::shared_ptr<clang::PrecompiledPreamble> preamble;
   if (run.mayPrecompile)
-    preamble = findPreamble(key, *invocation, *buffer, vfs, run.eager);
+    preamble = findPreamble(key, *invocation, *buffer, vfs);
   if (preamble) {
     preamble->AddImplicitPreamble(*invocation, vfs, buffer.get());
   } else {

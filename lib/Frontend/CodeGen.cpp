@@ -2,7 +2,6 @@
 #include "optiml/Frontend/CodeGen.h"
 #include "optiml/Frontend/ClangRun.h"
 #include "optiml/Support/Error.h"
-#include "optiml/Support/TempDir.h"
 #include "clang/CodeGen/CodeGenAction.h"
 #include "llvm/Support/TargetSelect.h"
 #include <mutex>
@@ -45,22 +44,16 @@ llvm::Error optiml::emitHostObject(const std::string &path, const std::optional<
                                    const CompileOptions &options, const Toolchain &toolchain,
                                    const std::string &outObject) {
   initializeTargets();
-  // Clang writes registration calls only when it has device code to embed; an empty file will do.
-  llvm::Expected<TempDir> scratch = TempDir::create("optiml-host");
-  if (!scratch)
-    return scratch.takeError();
-  std::string deviceCode = scratch->file("empty.fatbin");
-  if (llvm::Error error = writeFileAtomically(deviceCode, ""))
-    return error;
   ClangRun run;
   run.path = path;
   run.text = text;
   run.view = View::Host;
-  // Lenient where the usual host compiler, which does not optimize by default, would be.
-  run.extraArgs = {"-O2",     "-fwrapv", "-fno-strict-aliasing",     "-fno-delete-null-pointer-checks",
-                   "-fPIC",   "-Xclang", "-fcuda-include-gpubinary", "-Xclang",
-                   deviceCode};
-  run.mayPrecompile = false; // the name of the scratch file changes each time, and hosts are compiled once
+  // Clang writes registration calls only when it has device code to embed; an empty file will do. Lenient where the
+  // usual host compiler, which does not optimize by default, would be.
+  run.extraArgs = {"-O2",      "-fwrapv", "-fno-strict-aliasing",     "-fno-delete-null-pointer-checks",
+                   "-fPIC",    "-Xclang", "-fcuda-include-gpubinary", "-Xclang",
+                   "/dev/null"};
+  run.mayPrecompile = false; // a host is compiled once
   run.outputFile = outObject;
   clang::EmitObjAction action;
   return runClang(run, options, toolchain, action);

@@ -144,20 +144,13 @@ private:
 
   void apply(const NvccFlag &row, const std::string &value, const std::string &arg) {
     switch (row.meaning) {
-    case Meaning::Ignore:
-      return;
-    case Meaning::TooHard:
-      return tooHard(arg + " asks for something other than an object or a program");
-    case Meaning::Define:
-      return frontend("-D", value, true);
-    case Meaning::Undefine:
-      return frontend("-U", value, true);
-    case Meaning::Include:
-      return frontend("-I", value, true);
-    case Meaning::SystemInclude:
-      return frontend("-isystem", value, false);
-    case Meaning::PreInclude:
-      return frontend("-include", value, false);
+    case Meaning::Ignore: return;
+    case Meaning::TooHard: return tooHard(arg + " asks for something other than an object or a program");
+    case Meaning::Define: return frontend("-D", value, true);
+    case Meaning::Undefine: return frontend("-U", value, true);
+    case Meaning::Include: return frontend("-I", value, true);
+    case Meaning::SystemInclude: return frontend("-isystem", value, false);
+    case Meaning::PreInclude: return frontend("-include", value, false);
     case Meaning::Library:
       for (const std::string &library : splitList(value))
         options.libraries.push_back("-l" + library);
@@ -166,26 +159,18 @@ private:
       for (const std::string &folder : splitList(value))
         options.libraries.push_back("-L" + folder);
       return;
-    case Meaning::Output:
-      options.output = value;
-      return;
-    case Meaning::CompileOnly:
-      options.compileOnly = true;
-      return;
+    case Meaning::Output: options.output = value; return;
+    case Meaning::CompileOnly: options.compileOnly = true; return;
     case Meaning::Relocatable: // -rdc=true, or -dc, which also only compiles
       options.relocatable = row.shape == NvccFlag::Shape::Flag || value == "true";
       options.compileOnly |= row.shape == NvccFlag::Shape::Flag;
       return;
-    case Meaning::Language:
-      language = value;
-      return;
+    case Meaning::Language: language = value; return;
     case Meaning::Standard:
       haveStandard = true;
       options.frontendFlags.push_back("-std=" + value);
       return;
-    case Meaning::TemplateDepth:
-      options.frontendFlags.push_back("-ftemplate-depth=" + value);
-      return;
+    case Meaning::TemplateDepth: options.frontendFlags.push_back("-ftemplate-depth=" + value); return;
     case Meaning::FastMath:
       options.fastMath = true;
       options.frontendFlags.push_back("-D__USE_FAST_MATH__=1");
@@ -194,11 +179,8 @@ private:
       if (value == "false")
         options.frontendFlags.push_back("-ffp-contract=off");
       return;
-    case Meaning::ForwardUnknown:
-      forwardUnknown = true;
-      return;
-    case Meaning::Arch:
-      return arch(value);
+    case Meaning::ForwardUnknown: forwardUnknown = true; return;
+    case Meaning::Arch: return arch(value);
     case Meaning::Gencode: // arch=compute_90,code=[compute_90,sm_90]
       for (const std::string &part : splitList(value))
         if (llvm::StringRef(part).starts_with("arch="))
@@ -209,8 +191,7 @@ private:
         for (const std::string &word : splitWords(part))
           hostFlag(word);
       return;
-    case Meaning::OptionsFile:
-      return optionsFile(value);
+    case Meaning::OptionsFile: return optionsFile(value);
     }
   }
 
@@ -268,14 +249,13 @@ CompileOptions CompileOptions::parse(const std::vector<std::string> &args) {
   options.nvccArgs = args;
   std::deque<std::string> all(args.begin(), args.end());
   // nvcc adds these itself; we need to see what it sees.
-  if (const char *before = getenv("NVCC_PREPEND_FLAGS")) {
-    std::vector<std::string> words = splitWords(before);
-    all.insert(all.begin(), words.begin(), words.end());
-  }
-  if (const char *after = getenv("NVCC_APPEND_FLAGS")) {
-    std::vector<std::string> words = splitWords(after);
-    all.insert(all.end(), words.begin(), words.end());
-  }
+  auto wordsOf = [](const char *variable) {
+    const char *value = getenv(variable);
+    return splitWords(value ? value : "");
+  };
+  std::vector<std::string> before = wordsOf("NVCC_PREPEND_FLAGS"), after = wordsOf("NVCC_APPEND_FLAGS");
+  all.insert(all.begin(), before.begin(), before.end());
+  all.insert(all.end(), after.begin(), after.end());
   Parser(options, std::move(all)).run();
   return options;
 }

@@ -1,11 +1,10 @@
 //===- KernelTextCheck.cpp - what new kernel text may hold ----------------===//
 #include "optiml/Frontend/KernelTextCheck.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Words.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Lex/Lexer.h"
-#include "llvm/ADT/StringSwitch.h"
-#include <set>
 
 using namespace optiml;
 using llvm::StringRef;
@@ -13,26 +12,27 @@ namespace cl = clang;
 
 /// Device code's way to the outside, and promises to the compiler that nobody checks.
 static bool isForbiddenCallee(StringRef name) {
-  static const std::set<StringRef> forbidden = {
-      "printf", "vprintf", "malloc", "free", "memalign", "alloca", "__trap", "__brkpt", "__assert_fail", "__assertfail", "abort", "exit",
-      "trap", "__prof_trigger", "__builtin_trap", "__builtin_debugtrap", "__builtin_unreachable", "__builtin_assume", "__builtin_alloca",
-      "__builtin_assume_separate_storage", "__builtin_printf", "__nv_printf", "__assume", "__builtin_longjmp", "__builtin_setjmp",
-      "__builtin_return_address", "__builtin_frame_address", "__builtin_verbose_trap", "__builtin_malloc", "__builtin_free"};
+  static const std::set<StringRef> forbidden =
+      words("printf vprintf malloc free memalign alloca __trap __brkpt __assert_fail __assertfail abort exit trap "
+            "__prof_trigger __builtin_trap __builtin_debugtrap __builtin_unreachable __builtin_assume "
+            "__builtin_alloca __builtin_assume_separate_storage __builtin_printf __nv_printf __assume "
+            "__builtin_longjmp __builtin_setjmp __builtin_return_address __builtin_frame_address "
+            "__builtin_verbose_trap __builtin_malloc __builtin_free");
   return forbidden.count(name) || name.starts_with("cuda") || name.starts_with("cu_");
 }
 
 static bool isHarmless(const cl::Attr &attr) {
   if (attr.isImplicit() || attr.isInherited())
     return true;
-  return llvm::isa<cl::CUDADeviceAttr, cl::CUDAGlobalAttr, cl::CUDASharedAttr, cl::CUDALaunchBoundsAttr, cl::AlwaysInlineAttr,
-                   cl::NoInlineAttr, cl::AlignedAttr, cl::UnusedAttr>(attr);
+  return llvm::isa<cl::CUDADeviceAttr, cl::CUDAGlobalAttr, cl::CUDASharedAttr, cl::CUDALaunchBoundsAttr,
+                   cl::AlwaysInlineAttr, cl::NoInlineAttr, cl::AlignedAttr, cl::UnusedAttr>(attr);
 }
 
 namespace {
 
-/// What a function and those it calls do beyond their arguments: the file's variables that are read, and those that may be
-/// written (whose address goes anywhere but into a load); calls that no new text may make, and assembly, in the user's own
-/// functions.
+/// What a function and those it calls do beyond their arguments: the file's variables that are read, and those that may
+/// be written (whose address goes anywhere but into a load); calls that no new text may make, and assembly, in the
+/// user's own functions.
 struct GlobalUses {
   std::set<std::string> read, written, reached;
 };
@@ -52,7 +52,8 @@ public:
   bool VisitCallExpr(cl::CallExpr *call) {
     const cl::FunctionDecl *callee = call->getDirectCallee();
     addFunction(callee);
-    if (callee && callee->getDeclName().isIdentifier() && isForbiddenCallee(callee->getName()) && isUsers(call->getBeginLoc()))
+    if (callee && callee->getDeclName().isIdentifier() && isForbiddenCallee(callee->getName()) &&
+        isUsers(call->getBeginLoc()))
       uses.reached.insert(callee->getNameAsString());
     return true;
   }
@@ -110,8 +111,8 @@ private:
 
   static const cl::VarDecl *mutableGlobal(const cl::DeclRefExpr *ref) {
     auto *variable = llvm::dyn_cast<cl::VarDecl>(ref->getDecl());
-    if (!variable || !variable->hasGlobalStorage() || variable->hasAttr<cl::CUDASharedAttr>() || variable->isConstexpr() ||
-        variable->getType().isConstQualified())
+    if (!variable || !variable->hasGlobalStorage() || variable->hasAttr<cl::CUDASharedAttr>() ||
+        variable->isConstexpr() || variable->getType().isConstQualified())
       return nullptr;
     // A static __shared__ of a function has its attribute; anything else that is local is not global.
     return variable;
@@ -156,7 +157,8 @@ bool holdsPointer(cl::QualType type, unsigned depth = 0) {
     for (const cl::CXXBaseSpecifier &base : cxx->bases())
       if (holdsPointer(base.getType(), depth + 1))
         return true;
-  return llvm::any_of(record->fields(), [&](const cl::FieldDecl *field) { return holdsPointer(field->getType(), depth + 1); });
+  return llvm::any_of(record->fields(),
+                      [&](const cl::FieldDecl *field) { return holdsPointer(field->getType(), depth + 1); });
 }
 
 /// Looks at everything in the new functions.
@@ -170,7 +172,9 @@ public:
   bool fail(cl::SourceLocation where, const llvm::Twine &why) {
     if (problem.empty()) {
       cl::PresumedLoc place = sm.getPresumedLoc(sm.getExpansionLoc(where));
-      problem = (place.isValid() ? llvm::Twine(place.getFilename()) + ":" + llvm::Twine(place.getLine()) + ": " : llvm::Twine("")).str();
+      problem = (place.isValid() ? llvm::Twine(place.getFilename()) + ":" + llvm::Twine(place.getLine()) + ": "
+                                 : llvm::Twine(""))
+                    .str();
       problem += why.str();
     }
     return false;
@@ -198,7 +202,8 @@ public:
     return true;
   }
   bool VisitCallExpr(cl::CallExpr *call) {
-    if (call->isTypeDependent() || call->isValueDependent() || llvm::isa<cl::CXXPseudoDestructorExpr>(call->getCallee()))
+    if (call->isTypeDependent() || call->isValueDependent() ||
+        llvm::isa<cl::CXXPseudoDestructorExpr>(call->getCallee()))
       return true;
     const cl::FunctionDecl *callee = call->getDirectCallee();
     if (!callee)
@@ -212,7 +217,9 @@ public:
   bool VisitCastExpr(cl::CastExpr *cast) {
     if (cast->getCastKind() == cl::CK_IntegralToPointer)
       return fail(cast->getBeginLoc(), "pointers must not be made of integers");
-    auto pointee = [](cl::QualType type) { return type->isPointerType() || type->isReferenceType() ? type->getPointeeType() : cl::QualType(); };
+    auto pointee = [](cl::QualType type) {
+      return type->isPointerType() || type->isReferenceType() ? type->getPointeeType() : cl::QualType();
+    };
     // Another way to make a pointer of an integer: *(float **)&number, memcpy(&pointer, &number, 8).
     if (cast->getCastKind() == cl::CK_LValueToRValueBitCast || cast->getCastKind() == cl::CK_LValueBitCast)
       if (holdsPointer(cast->getType()) || holdsPointer(cast->getSubExpr()->getType()))
@@ -222,7 +229,8 @@ public:
         if (!seen.isNull() && !seen->isVoidType() && !seen->isFunctionType() && holdsPointer(seen))
           return fail(cast->getBeginLoc(), "the bytes of pointers must not be seen as another type");
     cl::QualType from = pointee(cast->getSubExpr()->getType()), to = pointee(cast->getType());
-    if (llvm::isa<cl::ExplicitCastExpr>(cast) && !from.isNull() && !to.isNull() && from.isConstQualified() && !to.isConstQualified())
+    if (llvm::isa<cl::ExplicitCastExpr>(cast) && !from.isNull() && !to.isNull() && from.isConstQualified() &&
+        !to.isConstQualified())
       return fail(cast->getBeginLoc(), "casts must not drop const");
     if (llvm::isa<cl::CXXConstCastExpr>(cast))
       return fail(cast->getBeginLoc(), "const_cast is not allowed");
@@ -234,14 +242,18 @@ public:
         return fail(s->getBeginLoc(), llvm::Twine("the attribute '") + attr->getSpelling() + "' is not allowed");
     return true;
   }
-  bool VisitGCCAsmStmt(cl::GCCAsmStmt *s) { return allowAssembly || fail(s->getBeginLoc(), "inline assembly is not allowed"); }
+  bool VisitGCCAsmStmt(cl::GCCAsmStmt *s) {
+    return allowAssembly || fail(s->getBeginLoc(), "inline assembly is not allowed");
+  }
   bool VisitMSAsmStmt(cl::MSAsmStmt *s) { return fail(s->getBeginLoc(), "inline assembly is not allowed"); }
   bool VisitCXXNewExpr(cl::CXXNewExpr *e) { return fail(e->getBeginLoc(), "new is not allowed"); }
   bool VisitCXXDeleteExpr(cl::CXXDeleteExpr *e) { return fail(e->getBeginLoc(), "delete is not allowed"); }
   bool VisitCXXThrowExpr(cl::CXXThrowExpr *e) { return fail(e->getBeginLoc(), "throw is not allowed"); }
   bool VisitCXXTryStmt(cl::CXXTryStmt *s) { return fail(s->getBeginLoc(), "try is not allowed"); }
   bool VisitIndirectGotoStmt(cl::IndirectGotoStmt *s) { return fail(s->getBeginLoc(), "computed goto is not allowed"); }
-  bool VisitCUDAKernelCallExpr(cl::CUDAKernelCallExpr *e) { return fail(e->getBeginLoc(), "kernels must not be launched here"); }
+  bool VisitCUDAKernelCallExpr(cl::CUDAKernelCallExpr *e) {
+    return fail(e->getBeginLoc(), "kernels must not be launched here");
+  }
   bool VisitVAArgExpr(cl::VAArgExpr *e) { return fail(e->getBeginLoc(), "variable arguments are not allowed"); }
 
 private:
@@ -261,11 +273,14 @@ private:
   unsigned offsetOf(cl::SourceLocation where) const { return sm.getFileOffset(sm.getExpansionLoc(where)); }
   bool isInside(cl::SourceLocation where) const {
     cl::SourceLocation at = sm.getExpansionLoc(where);
-    return at.isValid() && sm.isInMainFile(at) && sm.getFileOffset(at) >= place.begin && sm.getFileOffset(at) < place.end;
+    return at.isValid() && sm.isInMainFile(at) && sm.getFileOffset(at) >= place.begin &&
+           sm.getFileOffset(at) < place.end;
   }
   llvm::Error fail(cl::SourceLocation where, const llvm::Twine &why) {
     cl::PresumedLoc p = sm.getPresumedLoc(sm.getExpansionLoc(where));
-    return makeError((llvm::Twine(p.isValid() ? p.getFilename() : "") + ":" + llvm::Twine(p.isValid() ? p.getLine() : 0) + ": " + why).str());
+    return makeError((llvm::Twine(p.isValid() ? p.getFilename() : "") + ":" +
+                      llvm::Twine(p.isValid() ? p.getLine() : 0) + ": " + why)
+                         .str());
   }
 
   const Program &program;
@@ -278,7 +293,7 @@ private:
 } // namespace
 
 llvm::Error DeclarationCheck::look(const cl::DeclContext *context) {
-  for (cl::Decl *decl : context->decls()) {
+  for (cl::Decl *decl : context->noload_decls()) {
     if (decl->isImplicit())
       continue;
     if (isInside(decl->getBeginLoc())) {
@@ -307,7 +322,8 @@ llvm::Error DeclarationCheck::checkTopLevel(cl::Decl *decl) {
     kernel = fn;
   } else {
     if (!fn->getName().starts_with(place.twin + "_"))
-      return fail(fn->getBeginLoc(), "the name of helper '" + fn->getName() + "' must begin with '" + place.twin + "_'");
+      return fail(fn->getBeginLoc(),
+                  "the name of helper '" + fn->getName() + "' must begin with '" + place.twin + "_'");
     if (!fn->hasAttr<cl::CUDADeviceAttr>() || fn->hasAttr<cl::CUDAHostAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>())
       return fail(fn->getBeginLoc(), "helper '" + fn->getName() + "' must be __device__ and nothing else");
     if (fn->isVariadic())
@@ -348,6 +364,7 @@ llvm::Expected<const KernelDecl *> DeclarationCheck::run() {
   return made;
 }
 
-llvm::Expected<const KernelDecl *> optiml::checkKernelDeclarations(const Program &program, const KernelTextPlace &place) {
+llvm::Expected<const KernelDecl *> optiml::checkKernelDeclarations(const Program &program,
+                                                                   const KernelTextPlace &place) {
   return DeclarationCheck(program, place).run();
 }

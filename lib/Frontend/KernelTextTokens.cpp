@@ -1,6 +1,7 @@
 //===- KernelTextTokens.cpp - the tokens of new kernel text ---------------===//
 #include "optiml/Frontend/KernelTextCheck.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Words.h"
 #include "clang/Basic/LangOptions.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/StringExtras.h"
@@ -60,7 +61,8 @@ private:
 
   llvm::Error checkBytes() {
     if (text.size() > maxKernelTextBytes)
-      return fail("it has " + llvm::Twine(text.size()) + " bytes; at most " + llvm::Twine(maxKernelTextBytes) + " are allowed");
+      return fail("it has " + llvm::Twine(text.size()) + " bytes; at most " + llvm::Twine(maxKernelTextBytes) +
+                  " are allowed");
     for (offset = 0; offset < text.size(); ++offset) {
       char c = text[offset];
       if (c == '\\')
@@ -74,13 +76,14 @@ private:
     return llvm::Error::success();
   }
 
-  /// Compilers recurse over what is nested, and nothing but the stack's end stops them: bounds the tokens of a statement
-  /// together with those of the statements that it stands in.
+  /// Compilers recurse over what is nested, and nothing but the stack's end stops them: bounds the tokens of a
+  /// statement together with those of the statements that it stands in.
   llvm::Error countNested(const clang::Token &token) {
     constexpr unsigned most = 1000;
     if (token.is(tok::comment))
       return llvm::Error::success();
-    bool goesOn = !token.isOneOf(tok::raw_identifier, tok::numeric_constant, tok::l_brace, tok::r_brace, tok::semi, tok::hash);
+    bool goesOn =
+        !token.isOneOf(tok::raw_identifier, tok::numeric_constant, tok::l_brace, tok::r_brace, tok::semi, tok::hash);
     if (ended && !goesOn && !(token.is(tok::raw_identifier) && token.getRawIdentifier() == "else")) {
       nested -= pending.back();
       pending.back() = 0;
@@ -117,8 +120,7 @@ private:
         return fail(onlyUnroll);
       pragma = Pragma::Hash;
       return llvm::Error::success();
-    case tok::hashhash:
-      return fail(onlyUnroll);
+    case tok::hashhash: return fail(onlyUnroll);
     case tok::l_brace:
     case tok::l_paren:
     case tok::l_square:
@@ -133,12 +135,9 @@ private:
       open.pop_back();
       return llvm::Error::success();
     }
-    case tok::raw_identifier:
-      return checkIdentifier(token.getRawIdentifier());
-    case tok::unknown:
-      return fail("this is no token of C++");
-    default:
-      break;
+    case tok::raw_identifier: return checkIdentifier(token.getRawIdentifier());
+    case tok::unknown: return fail("this is no token of C++");
+    default: break;
     }
     if (tok::isStringLiteral(token.getKind()) && !allowAssembly)
       return fail("string literals are not allowed");
@@ -165,31 +164,30 @@ private:
   }
 
   llvm::Error checkIdentifier(StringRef name) {
-    static const char *const never[] = {"__attribute__", "__attribute",  "__declspec",   "_Pragma",   "__pragma",
-                                        "__host__",      "__global__",   "__constant__", "__managed__", "__FILE__",
-                                        "__LINE__",      "__COUNTER__",  "__DATE__",     "__TIME__",  "__TIMESTAMP__",
-                                        "__BASE_FILE__", "__FILE_NAME__", "__has_include", "__has_include_next", "__has_embed",
-                                        "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__", "import", "module", "export"};
-    static const char *const assembly[] = {"asm", "__asm", "__asm__"};
-    for (const char *word : never)
-      if (name == word)
-        return fail("'" + name + "' is not allowed");
-    for (const char *word : assembly)
-      if (name == word && !allowAssembly)
-        return fail("inline assembly is not allowed");
+    static const std::set<StringRef> never =
+        words("__attribute__ __attribute __declspec _Pragma __pragma __host__ __global__ __constant__ __managed__ "
+              "__FILE__ __LINE__ __COUNTER__ __DATE__ __TIME__ __TIMESTAMP__ __BASE_FILE__ __FILE_NAME__ "
+              "__has_include __has_include_next __has_embed __func__ __FUNCTION__ __PRETTY_FUNCTION__ import module "
+              "export");
+    if (never.count(name))
+      return fail("'" + name + "' is not allowed");
+    if (!allowAssembly && (name == "asm" || name == "__asm" || name == "__asm__"))
+      return fail("inline assembly is not allowed");
     return llvm::Error::success();
   }
 
-  static constexpr const char *onlyUnroll = "preprocessor lines are not allowed, except \"#pragma unroll\" with a number or none";
+  static constexpr const char *onlyUnroll =
+      "preprocessor lines are not allowed, except \"#pragma unroll\" with a number or none";
   enum class Pragma { None, Hash, Word, Factor };
   StringRef text, what;
   bool allowAssembly;
   clang::LangOptions options;
   Pragma pragma = Pragma::None;
   std::string open; ///< what closes the brackets that are open
-  std::vector<unsigned> pending = {0}; ///< tokens of the statement so far, outside of all brackets and in each that is open
-  unsigned nested = 0;                 ///< their sum
-  bool ended = false;                  ///< the token before may have ended a statement
+  std::vector<unsigned> pending = {
+      0};              ///< tokens of the statement so far, outside of all brackets and in each that is open
+  unsigned nested = 0; ///< their sum
+  bool ended = false;  ///< the token before may have ended a statement
   size_t offset = 0;
 };
 

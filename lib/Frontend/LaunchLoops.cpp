@@ -1,5 +1,4 @@
 //===- LaunchLoops.cpp - host loops that launch kernels -------------------===//
-//===----------------------------------------------------------------------===//
 #include "optiml/Frontend/LaunchLoops.h"
 #include "BetweenLaunches.h"
 #include "clang/AST/ParentMapContext.h"
@@ -12,11 +11,12 @@ using namespace optiml;
 using namespace clang;
 
 namespace {
-/// What becomes of the pointers that a loop deals with: every use of a variable is one of a few that keep no copy of its
-/// value, or the loop's own.
+/// What becomes of the pointers that a loop deals with: every use of a variable is one of a few that keep no copy of
+/// its value, or the loop's own.
 class PointerUses : public RecursiveASTVisitor<PointerUses> {
 public:
-  PointerUses(const FunctionDecl &fn, const Stmt &loop, ASTContext &ast) : ast(ast), sm(ast.getSourceManager()), loop(loop) {
+  PointerUses(const FunctionDecl &fn, const Stmt &loop, ASTContext &ast)
+      : ast(ast), sm(ast.getSourceManager()), loop(loop) {
     collect(&loop);
     known = !variables.empty();
     TraverseStmt(fn.getBody());
@@ -37,10 +37,12 @@ public:
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
     if (!v || !variables.count(v) || within(ref))
       return true;
-    bool after = sm.isBeforeInTranslationUnit(sm.getExpansionLoc(loop.getEndLoc()), sm.getExpansionLoc(ref->getBeginLoc()));
+    bool after =
+        sm.isBeforeInTranslationUnit(sm.getExpansionLoc(loop.getEndLoc()), sm.getExpansionLoc(ref->getBeginLoc()));
     const Stmt *use = ref, *parent = up(use);
     bool address = false;
-    while (parent && (isa<CastExpr, ParenExpr>(parent) || (isa<UnaryOperator>(parent) && cast<UnaryOperator>(parent)->getOpcode() == UO_AddrOf))) {
+    while (parent && (isa<CastExpr, ParenExpr>(parent) ||
+                      (isa<UnaryOperator>(parent) && cast<UnaryOperator>(parent)->getOpcode() == UO_AddrOf))) {
       address |= isa<UnaryOperator>(parent);
       use = parent;
       parent = up(parent);
@@ -49,8 +51,9 @@ public:
     const FunctionDecl *fn = call ? call->getDirectCallee() : nullptr;
     llvm::StringRef name = fn && fn->getDeclName().isIdentifier() ? fn->getName() : "";
     bool good = address ? name == "cudaMalloc" || name == "cudaMallocAsync"
-                        : (call && isa<CUDAKernelCallExpr>(call)) || name == "cudaMemcpy" || name == "cudaMemcpyAsync" ||
-                              name == "cudaMemset" || name == "cudaMemsetAsync" || name == "cudaFree" || name == "cudaFreeAsync";
+                        : (call && isa<CUDAKernelCallExpr>(call)) || name == "cudaMemcpy" ||
+                              name == "cudaMemcpyAsync" || name == "cudaMemset" || name == "cudaMemsetAsync" ||
+                              name == "cudaFree" || name == "cudaFreeAsync";
     known &= good;
     if (after && !name.starts_with("cudaFree"))
       living.insert(v->getNameAsString());
@@ -142,7 +145,8 @@ private:
     loop.line = sm.getPresumedLoc(s->getBeginLoc()).getLine();
     loop.begin = sm.getFileOffset(s->getBeginLoc());
     std::vector<const CUDAKernelCallExpr *> found;
-    if (BetweenLaunches(sm, loop.refused, found).stmt(s) && function && function->doesThisDeclarationHaveABody() && !inLoop(s)) {
+    if (BetweenLaunches(sm, loop.refused, found).stmt(s) && function && function->doesThisDeclarationHaveABody() &&
+        !inLoop(s)) {
       PointerUses uses(*function, *s, ast);
       loop.pointersKnown = uses.known && !uses.escaped;
       loop.living.assign(uses.living.begin(), uses.living.end());
@@ -168,7 +172,8 @@ private:
             site = &candidate;
       if (!site || site->symbol.empty()) {
         if (loop.refused.empty())
-          loop.refused = llvm::formatv("line {0}: a launch that is written by a macro or depends on template parameters", loop.line);
+          loop.refused = llvm::formatv(
+              "line {0}: a launch that is written by a macro or depends on template parameters", loop.line);
         continue;
       }
       loop.launches.push_back(site->begin);
@@ -199,7 +204,7 @@ std::vector<LaunchLoop> optiml::findLaunchLoops(const Program &host) {
   std::vector<LaunchLoop> loops;
   LoopFinder finder(host, loops);
   const SourceManager &sm = host.ast().getSourceManager();
-  for (Decl *decl : host.ast().getTranslationUnitDecl()->decls())
+  for (Decl *decl : host.ast().getTranslationUnitDecl()->noload_decls())
     if (!sm.isInSystemHeader(decl->getLocation()))
       finder.TraverseDecl(decl);
   llvm::sort(loops, [](const LaunchLoop &a, const LaunchLoop &b) { return a.begin < b.begin; });

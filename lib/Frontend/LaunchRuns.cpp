@@ -1,6 +1,6 @@
 //===- LaunchRuns.cpp - launches that follow one another ------------------===//
-#include "optiml/Frontend/LaunchRuns.h"
 #include "BetweenLaunches.h"
+#include "optiml/Frontend/LaunchLoops.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
@@ -25,7 +25,8 @@ public:
   }
 
   bool TraverseFunctionDecl(FunctionDecl *fn) {
-    return fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())) || RecursiveASTVisitor::TraverseFunctionDecl(fn);
+    return fn->isDependentContext() || (fn->hasBody() && hasLabel(fn->getBody())) ||
+           RecursiveASTVisitor::TraverseFunctionDecl(fn);
   }
 
   bool VisitCompoundStmt(CompoundStmt *block) {
@@ -114,7 +115,7 @@ FoundRuns optiml::findLaunchRuns(const Program &host) {
   FoundRuns found;
   RunFinder finder(host, found);
   const SourceManager &sm = host.ast().getSourceManager();
-  for (Decl *decl : host.ast().getTranslationUnitDecl()->decls())
+  for (Decl *decl : host.ast().getTranslationUnitDecl()->noload_decls())
     if (!sm.isInSystemHeader(decl->getLocation()))
       finder.TraverseDecl(decl);
   llvm::sort(found.runs, [&](const LaunchRun &a, const LaunchRun &b) {

@@ -4,7 +4,7 @@
 // it precompiled a tenth. Building one costs more than a parse, so that a file parsed once does without.
 //
 //===----------------------------------------------------------------------===//
-#include "Preamble.h"
+#include "PrecompiledIncludes.h"
 #include "clang/Basic/Diagnostic.h"
 #include "clang/Frontend/CompilerInvocation.h"
 #include "clang/Serialization/PCHContainerOperations.h"
@@ -31,8 +31,7 @@ std::list<Entry> cache;
 std::shared_ptr<clang::PrecompiledPreamble> optiml::findPreamble(const std::string &key,
                                                                  const clang::CompilerInvocation &invocation,
                                                                  const llvm::MemoryBuffer &buffer,
-                                                                 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs,
-                                                                 bool eager) {
+                                                                 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs) {
   clang::PreambleBounds bounds = clang::ComputePreambleBounds(invocation.getLangOpts(), buffer.getMemBufferRef(), 0);
   if (bounds.Size == 0)
     return nullptr;
@@ -50,7 +49,7 @@ std::shared_ptr<clang::PrecompiledPreamble> optiml::findPreamble(const std::stri
   ++current.requests;
   if (current.preamble && current.preamble->CanReuse(invocation, buffer.getMemBufferRef(), bounds, *vfs))
     return current.preamble;
-  if (current.requests == 1 && !eager)
+  if (current.requests == 1)
     return nullptr;
 
   clang::DiagnosticOptions diagnosticOptions;

@@ -1,6 +1,7 @@
 //===- Program.cpp - one parsed CUDA translation unit ---------------------===//
 #include "optiml/Frontend/Program.h"
 #include "PointerFields.h"
+#include "PrecompiledIncludes.h"
 #include "optiml/Frontend/ClangRun.h"
 #include "optiml/Support/Error.h"
 #include "clang/AST/Mangle.h"
@@ -12,6 +13,7 @@
 #include "clang/Lex/Lexer.h"
 #include "clang/Lex/PreprocessorOptions.h"
 #include "clang/Serialization/PCHContainerOperations.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <set>
 
@@ -67,9 +69,7 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
                                                         View view) {
   std::vector<std::string> args = clangCommand(options, toolchain, view);
   args.insert(args.end(), {"-fsyntax-only", path});
-  std::vector<const char *> argv;
-  for (const std::string &arg : args)
-    argv.push_back(arg.c_str());
+  auto argv = llvm::map_to_vector(args, [](const std::string &arg) { return arg.c_str(); });
 
   auto diagOptions = std::make_shared<DiagnosticOptions>();
   auto fileSystem = clangFileSystem();
@@ -85,6 +85,8 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
     return makeError("{0}: Clang does not accept these options: {1}", path, driverMessages);
   invocation->getPreprocessorOpts().addRemappedFile(path, llvm::MemoryBuffer::getMemBufferCopy(text, path).release());
   invocation->getFrontendOpts().DisableFree = false;
+  args.pop_back();
+  precompileIncludes(*invocation, args, text, fileSystem);
 
   auto diags = CompilerInstance::createDiagnostics(*fileSystem, *diagOptions, new IgnoringDiagConsumer, true);
   auto files = llvm::makeIntrusiveRefCnt<FileManager>(FileSystemOptions(), fileSystem);
@@ -284,7 +286,7 @@ void Program::collect() {
   ASTContext &context = ast();
   SourceManager &sm = context.getSourceManager();
   Collector collector(context, kernelDecls, launchSites, deviceVariables);
-  for (Decl *decl : context.getTranslationUnitDecl()->decls())
+  for (Decl *decl : context.getTranslationUnitDecl()->noload_decls()) // those of precompiled headers are CUDA's
     if (!sm.isInSystemHeader(decl->getLocation()))
       collector.TraverseTopLevel(decl);
   std::set<std::string> headers;

@@ -1,23 +1,15 @@
 //===- ProgramTextCheck.cpp - a whole program from a model ----------------===//
 #include "optiml/Frontend/ProgramTextCheck.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Words.h"
 #include "clang/Basic/LangOptions.h"
 #include "clang/Lex/Lexer.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <set>
 
-using namespace optiml;
 using namespace optiml;
 using llvm::StringRef;
 namespace tok = clang::tok;
-
-/// The words of a text, as a set.
-static std::set<StringRef> words(StringRef text) {
-  llvm::SmallVector<StringRef, 64> parts;
-  text.split(parts, ' ');
-  return {parts.begin(), parts.end()};
-}
 
 static bool isAllowedHeader(StringRef name) {
   static const std::set<StringRef> headers =

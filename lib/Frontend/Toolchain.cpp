@@ -72,14 +72,10 @@ llvm::Expected<Toolchain> Toolchain::find(const char *argv0) {
   std::string prefix = path::parent_path(path::parent_path(program)).str();
 
   Toolchain result;
-  llvm::Expected<std::string> nvcc = findNvcc();
-  if (!nvcc)
-    return nvcc.takeError();
-  result.nvcc = *nvcc;
-  llvm::Expected<std::string> cuda = findCuda(result.nvcc);
-  if (!cuda)
-    return cuda.takeError();
-  result.cudaPath = *cuda;
+  if (llvm::Error error = findNvcc().moveInto(result.nvcc))
+    return error;
+  if (llvm::Error error = findCuda(result.nvcc).moveInto(result.cudaPath))
+    return error;
 
   const std::string resourceDirs[] = {environment("OPTIML_RESOURCE_DIR"), join(prefix, "lib/clang/22"),
                                       OPTIML_LLVM_RESOURCE_DIR};

@@ -5,7 +5,6 @@
 #include "optiml/Generate/Gate.h"
 #include "optiml/Generate/ProgramText.h"
 #include "optiml/Generate/Retrieve.h"
-#include "optiml/Generate/Score.h"
 #include "optiml/Propose/Answers.h"
 #include "optiml/Propose/Prompt.h"
 #include "optiml/Support/Error.h"
@@ -67,7 +66,7 @@ namespace {
 
 class Author {
 public:
-  Author(llvm::ArrayRef<ChatModel *> models, const AuthorOptions &options, const Toolchain &toolchain)
+  Author(llvm::ArrayRef<LanguageModel *> models, const AuthorOptions &options, const Toolchain &toolchain)
       : models(models), options(options), toolchain(toolchain) {}
   llvm::Expected<std::vector<Candidate>> run();
 
@@ -75,8 +74,8 @@ private:
   llvm::Error agreeOnTask();
   llvm::Error askForTask();
   Candidate libraryCandidate();
-  Candidate follow(const char *strategy, ChatModel &model);
-  llvm::Expected<ChatRequest> firstQuestion(StringRef strategy, ChatModel &model);
+  Candidate follow(const char *strategy, LanguageModel &model);
+  llvm::Expected<ChatRequest> firstQuestion(StringRef strategy, LanguageModel &model);
   /// What became of a program text.
   struct Examined {
     std::string why; ///< it is refused
@@ -91,7 +90,7 @@ private:
   std::vector<std::vector<std::string>> runs() const;
   std::string example() const;
 
-  llvm::ArrayRef<ChatModel *> models;
+  llvm::ArrayRef<LanguageModel *> models;
   const AuthorOptions &options;
   const Toolchain &toolchain;
   const Library &library = Library::builtin();
@@ -161,11 +160,12 @@ std::vector<std::vector<std::string>> Author::runs() const {
 
 /// The library's program for this request, or for the nearest operation that needs no further options.
 std::string Author::example() const {
-  if (options.spec)
-    if (llvm::Expected<std::string> text = writeExample(*options.spec, options.request, library))
+  if (options.spec) {
+    llvm::Expected<std::string> text = writeExample(*options.spec, options.request, library);
+    if (text)
       return *text;
-    else
-      llvm::consumeError(text.takeError());
+    llvm::consumeError(text.takeError());
+  }
   constexpr size_t tried = 4;
   llvm::Expected<Retrieval> nearest = retrieve(options.request, library, tried);
   if (!nearest) {
@@ -286,7 +286,7 @@ Author::Examined Author::examineOnce(const std::string &text) {
   return result;
 }
 
-llvm::Expected<ChatRequest> Author::firstQuestion(StringRef strategy, ChatModel &model) {
+llvm::Expected<ChatRequest> Author::firstQuestion(StringRef strategy, LanguageModel &model) {
   if (strategy == "straight")
     return programQuestion(task, options, "", "");
   if (strategy == "example")
@@ -297,7 +297,7 @@ llvm::Expected<ChatRequest> Author::firstQuestion(StringRef strategy, ChatModel 
   return programQuestion(task, options, "", StringRef(plan->text).take_front(8000));
 }
 
-Candidate Author::follow(const char *strategy, ChatModel &model) {
+Candidate Author::follow(const char *strategy, LanguageModel &model) {
   Candidate candidate;
   candidate.strategy = strategy;
   candidate.model = model.name();
@@ -347,7 +347,7 @@ llvm::Expected<std::vector<Candidate>> Author::run() {
   std::vector<std::future<Candidate>> writing;
   unsigned number = 0;
   for (const char *strategy : {"straight", "example", "plan"}) {
-    ChatModel &model = *models[number++ % models.size()];
+    LanguageModel &model = *models[number++ % models.size()];
     writing.push_back(std::async(std::launch::async, [this, strategy, &model] {
       Candidate candidate = follow(strategy, model);
       finished(candidate);
@@ -371,7 +371,7 @@ llvm::Expected<std::vector<Candidate>> Author::run() {
   return result;
 }
 
-llvm::Expected<std::vector<Candidate>> optiml::gen::writeCandidates(llvm::ArrayRef<ChatModel *> models,
+llvm::Expected<std::vector<Candidate>> optiml::gen::writeCandidates(llvm::ArrayRef<LanguageModel *> models,
                                                                     const AuthorOptions &options,
                                                                     const Toolchain &toolchain) {
   if (models.empty())
@@ -379,7 +379,7 @@ llvm::Expected<std::vector<Candidate>> optiml::gen::writeCandidates(llvm::ArrayR
   return Author(models, options, toolchain).run();
 }
 
-llvm::Expected<ModelRequest> optiml::gen::askForRequest(ChatModel &model, const AuthorOptions &options,
+llvm::Expected<ModelRequest> optiml::gen::askForRequest(LanguageModel &model, const AuthorOptions &options,
                                                         const Library &library) {
   auto read = [&](StringRef answer) -> llvm::Expected<ModelRequest> {
     llvm::Expected<ModelRequest> result = readModelRequest(answer);

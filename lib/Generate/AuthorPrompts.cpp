@@ -12,20 +12,7 @@ using namespace optiml::gen;
 using llvm::StringRef;
 using nlohmann::json;
 
-static json stringProperty() { return {{"type", "string"}}; }
-static json programSchema() {
-  return {{"type", "object"}, {"properties", {{"program", stringProperty()}}}, {"required", {"program"}}};
-}
-
-static json taskSchema() {
-  json whole = {{"type", "integer"}};
-  json size = {{"type", "object"},
-               {"properties", {{"name", stringProperty()}, {"default", whole}, {"small", whole}, {"other", whole}}},
-               {"required", {"name", "default", "small", "other"}}};
-  return {{"type", "object"},
-          {"properties", {{"definition", stringProperty()}, {"sizes", {{"type", "array"}, {"items", size}}}}},
-          {"required", {"definition", "sizes"}}};
-}
+static json schema(const char *file) { return json::parse(resource(file)); }
 
 static ChatRequest question(const char *purpose, const std::string &role, const Prompt &prompt,
                             const AuthorOptions &options) {
@@ -37,7 +24,7 @@ ChatRequest optiml::gen::taskQuestion(const AuthorOptions &options) {
   prompt.add(0, "# What somebody asks for\n" + quoted("request", options.request));
   prompt.add(0, resource("task.txt"));
   ChatRequest request = question("generate/task", resource("task-role.txt"), prompt, options);
-  request.schema = taskSchema();
+  request.schema = schema("task.json");
   return request;
 }
 
@@ -68,16 +55,7 @@ ChatRequest optiml::gen::requestQuestion(const AuthorOptions &options, const Lib
   prompt.add(0, resource("library.txt") + quoted("library", listed(library)));
   prompt.add(0, resource("request.txt"));
   ChatRequest request = question("generate/request", resource("request-role.txt"), prompt, options);
-  json object = {{"type", "object"}}, stages = {{"type", "array"}, {"items", object}};
-  json formal = {{"type", json::array({"object", "null"})},
-                 {"properties",
-                  {{"operation", stringProperty()},
-                   {"formula", stringProperty()},
-                   {"options", object},
-                   {"before", stages},
-                   {"after", stages}}}};
-  request.schema = {
-      {"type", "object"}, {"properties", {{"request", formal}, {"none", stringProperty()}}}, {"required", {"request"}}};
+  request.schema = schema("request.json");
   return request;
 }
 
@@ -91,10 +69,8 @@ llvm::Expected<ModelRequest> optiml::gen::readModelRequest(StringRef answer) {
     result.none = why.is_string() ? oneLine(why.get<std::string>()) : "the model gives no reason";
     return result;
   }
-  llvm::Expected<Request> request = readRequest((*object)["request"]);
-  if (!request)
-    return request.takeError();
-  result.request = std::move(*request);
+  if (llvm::Error error = readRequest((*object)["request"]).moveInto(result.request))
+    return error;
   return result;
 }
 
@@ -139,7 +115,7 @@ ChatRequest optiml::gen::programQuestion(const ProgramTask &task, const AuthorOp
                         : !example.empty() ? "generate/write-example"
                                            : "generate/write";
   ChatRequest request = question(purpose, resource("writer-role.txt"), prompt, options);
-  request.schema = programSchema();
+  request.schema = schema("program.json");
   return request;
 }
 

@@ -21,7 +21,7 @@ ChatRequest repairQuestion(ChatRequest asked, llvm::StringRef answer, llvm::Stri
 
 /// Asks, and asks again with the reason while the answer cannot be used, `repairs` times at most.
 template <typename Answer>
-llvm::Expected<Answer> askUntil(ChatModel &model, ChatRequest question, unsigned repairs,
+llvm::Expected<Answer> askUntil(LanguageModel &model, ChatRequest question, unsigned repairs,
                                 llvm::function_ref<llvm::Expected<Answer>(llvm::StringRef)> read) {
   for (unsigned left = repairs;; --left) {
     llvm::Expected<ChatReply> reply = model.ask(question);

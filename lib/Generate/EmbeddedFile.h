@@ -2,14 +2,12 @@
 #ifndef OPTIML_LIB_GENERATE_EMBEDDEDFILE_H
 #define OPTIML_LIB_GENERATE_EMBEDDEDFILE_H
 
+#include "optiml/Support/EmbeddedFile.h"
 #include <string>
 
 namespace optiml::gen {
 
-struct EmbeddedFile {
-  const char *name, *text;
-};
-/// Of the folders operations, host and prompts; ends with a null name. Written by EmbedTexts.cmake.
+/// The files of the folders operations, host and prompts.
 extern const EmbeddedFile embeddedFiles[];
 
 /// The text of a file of host or prompts. The program ends where there is none: that is a bug.

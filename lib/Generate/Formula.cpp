@@ -266,21 +266,15 @@ double optiml::gen::evaluate(const FormulaNode &formula, const std::map<std::str
     x.push_back(evaluate(*operand, values));
   double number = 0;
   switch (formula.kind) {
-  case Kind::Number:
-    StringRef(formula.text).getAsDouble(number);
-    return number;
+  case Kind::Number: StringRef(formula.text).getAsDouble(number); return number;
   case Kind::Name: {
     auto at = values.find(formula.text);
     return at == values.end() ? NAN : at->second;
   }
-  case Kind::Call:
-    return functions().lookup(formula.text).second(x);
-  case Kind::Unary:
-    return -x[0];
-  case Kind::Binary:
-    return applied(formula.text, x[0], x[1]);
-  case Kind::Conditional:
-    return x[0] != 0 ? x[1] : x[2];
+  case Kind::Call: return functions().lookup(formula.text).second(x);
+  case Kind::Unary: return -x[0];
+  case Kind::Binary: return applied(formula.text, x[0], x[1]);
+  case Kind::Conditional: return x[0] != 0 ? x[1] : x[2];
   }
   return NAN;
 }
@@ -308,19 +302,15 @@ std::string optiml::gen::asTemplate(const FormulaNode &formula, const std::map<s
     parts.push_back(fits ? text : "(" + text + ")");
   }
   switch (formula.kind) {
-  case Kind::Number:
-    return "${" + formula.text + "}";
-  case Kind::Name:
-    return renamed.at(formula.text);
+  case Kind::Number: return "${" + formula.text + "}";
+  case Kind::Name: return renamed.at(formula.text);
   case Kind::Call:
     if (formula.text == "pow" && formula.operands[1]->kind == Kind::Number && formula.operands[1]->text == "2" &&
         formula.operands[0]->kind == Kind::Name)
       return "(" + parts[0] + " * " + parts[0] + ")";
     return "${" + formula.text + "}(" + llvm::join(parts, ", ") + ")";
-  case Kind::Unary:
-    return "-" + parts[0];
-  case Kind::Binary:
-    return parts[0] + " " + formula.text + " " + parts[1];
+  case Kind::Unary: return "-" + parts[0];
+  case Kind::Binary: return parts[0] + " " + formula.text + " " + parts[1];
   case Kind::Conditional: // stands inside others' expressions
     return parts[0] + " ? " + parts[1] + " : " + parts[2];
   }

@@ -3,10 +3,10 @@
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/CopyRecord.h"
 #include "optiml/Emulator/Run.h"
-#include "optiml/Emulator/RuntimeSettings.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include "llvm/Support/FileSystem.h"
 #include <fstream>
 #include <future>

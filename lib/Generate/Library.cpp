@@ -156,9 +156,4 @@ const Library &Library::builtin() {
   return library;
 }
 
-std::string optiml::gen::resource(const char *name) {
-  for (const EmbeddedFile *file = embeddedFiles; file->name; ++file)
-    if (llvm::StringRef(file->name) == name)
-      return file->text;
-  llvm::report_fatal_error(llvm::Twine(name) + " is not embedded");
-}
+std::string optiml::gen::resource(const char *name) { return embeddedText(embeddedFiles, name); }

@@ -1,6 +1,6 @@
 //===- MatchFormula.cpp - formulas among plain words ----------------------===//
-#include "MatchFormula.h"
 #include "Formula.h"
+#include "ReadWords.h"
 #include "optiml/Support/Numbers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

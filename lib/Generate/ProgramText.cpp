@@ -3,6 +3,7 @@
 #include "ProgramWriter.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace optiml;
 using namespace optiml::gen;
@@ -10,10 +11,7 @@ using namespace optiml::gen;
 std::string Writer::title() {
   std::string result;
   auto list = [](const std::vector<Stage> &stages) {
-    std::string names;
-    for (const Stage &stage : stages)
-      names += (names.empty() ? "" : ", ") + stage.operation->title;
-    return names;
+    return llvm::join(llvm::map_range(stages, [](const Stage &stage) { return stage.operation->title; }), ", ");
   };
   bool map = op.name == "map" || op.name == "map2d";
   if (map)
@@ -27,9 +25,7 @@ std::string Writer::title() {
 }
 
 std::string Writer::head() {
-  std::string names;
-  for (const Size &size : op.sizes)
-    names += (names.empty() ? "" : " ") + size.name;
+  std::string names = llvm::join(llvm::map_range(op.sizes, [](const Size &size) { return size.name; }), " ");
   std::string asked = words.take_front(300).str();
   for (char &c : asked)
     if (static_cast<unsigned char>(c) < 32 || c == '\\')

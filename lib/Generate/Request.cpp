@@ -37,23 +37,20 @@ static bool isFloatingType(StringRef type) { return type == "float" || type == "
 //===----------------------------------------------------------------------===//
 
 static void addOptions(const Operation &op, std::vector<Option> &result) {
+  auto add = [&](Option option, const auto &from) {
+    option.required = llvm::is_contained(op.required, from.name);
+    option.aliases = from.aliases;
+    if (option.required)
+      option.initial.clear();
+    result.push_back(std::move(option));
+  };
   for (const Size &size : op.sizes) {
     Option option{Option::Kind::Size, size.name, {}, std::to_string(size.value)};
     option.least = size.least, option.most = size.most, option.powerOfTwo = size.powerOfTwo;
-    option.required = llvm::is_contained(op.required, size.name);
-    option.aliases = size.aliases;
-    if (option.required)
-      option.initial.clear();
-    result.push_back(std::move(option));
+    add(std::move(option), size);
   }
-  for (const Real &real : op.reals) {
-    Option option{Option::Kind::Constant, real.name, {}, shortestNumber(real.value)};
-    option.required = llvm::is_contained(op.required, real.name);
-    option.aliases = real.aliases;
-    if (option.required)
-      option.initial.clear();
-    result.push_back(std::move(option));
-  }
+  for (const Real &real : op.reals)
+    add({Option::Kind::Constant, real.name, {}, shortestNumber(real.value)}, real);
   for (const Choice &choice : op.choices)
     result.push_back({Option::Kind::Choice, choice.name, choice.values, choice.values.front()});
 }
@@ -88,9 +85,7 @@ public:
   llvm::Error finish(llvm::ArrayRef<Option> known) const {
     if (left.empty())
       return llvm::Error::success();
-    std::string names;
-    for (const Option &option : known)
-      names += (names.empty() ? "" : ", ") + option.name;
+    std::string names = llvm::join(llvm::map_range(known, [](const Option &option) { return option.name; }), ", ");
     return makeError("{0} has no option '{1}'; it has {2}", owner, left.begin()->first, names.empty() ? "none" : names);
   }
   const Options &remaining() const { return left; }

@@ -53,15 +53,11 @@ llvm::Expected<Request> optiml::gen::readRequest(const json &value) {
         return makeError("{0}: want a text", field);
       (field == "formula" ? result.formula : result.operation) = content.get<std::string>();
     } else if (field == "options") {
-      llvm::Expected<Options> options = readOptions(content, field);
-      if (!options)
-        return options.takeError();
-      result.options = std::move(*options);
+      if (llvm::Error error = readOptions(content, field).moveInto(result.options))
+        return error;
     } else if (field == "before" || field == "after") {
-      llvm::Expected<std::vector<StageRequest>> stages = readStages(content, field);
-      if (!stages)
-        return stages.takeError();
-      (field == "before" ? result.before : result.after) = std::move(*stages);
+      if (llvm::Error error = readStages(content, field).moveInto(field == "before" ? result.before : result.after))
+        return error;
     } else {
       return makeError("a request has no field '{0}'", field);
     }
@@ -95,12 +91,9 @@ json optiml::gen::toJson(const Request &request) {
 static json optionSchema(const Option &option) {
   switch (option.kind) {
   case Option::Kind::Type:
-  case Option::Kind::Choice:
-    return {{"enum", option.values}};
-  case Option::Kind::Constant:
-    return {{"type", "number"}};
-  case Option::Kind::Size:
-    return {{"type", "integer"}, {"minimum", option.least}, {"maximum", option.most}};
+  case Option::Kind::Choice: return {{"enum", option.values}};
+  case Option::Kind::Constant: return {{"type", "number"}};
+  case Option::Kind::Size: return {{"type", "integer"}, {"minimum", option.least}, {"maximum", option.most}};
   }
   return {};
 }

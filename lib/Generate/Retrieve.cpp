@@ -8,7 +8,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Generate/Retrieve.h"
-#include "MatchFormula.h"
 #include "ReadWords.h"
 #include "TextIndex.h"
 #include "optiml/Support/Error.h"
@@ -113,10 +112,9 @@ llvm::Error Retriever::readQuery(StringRef words) {
         return rank.takeError();
       query.push_back({word.str(), term, index.weight(term), 1, std::move(*rank), {}});
       if (query.size() > 1) {
-        llvm::Expected<std::map<size_t, double>> pair = index.rank((query[query.size() - 2].word + " " + word).str());
-        if (!pair)
-          return pair.takeError();
-        query.back().pair = std::move(*pair);
+        if (llvm::Error error =
+                index.rank((query[query.size() - 2].word + " " + word).str()).moveInto(query.back().pair))
+          return error;
       }
       namesAxis |= axisTerms.count(term) != 0;
     }
@@ -184,18 +182,14 @@ std::optional<Scored> Retriever::scoreOf(size_t operation, llvm::ArrayRef<QueryW
   }
   result.isNamed = llvm::any_of(op.name, [&](const Term &term) { return !index.isWeak(term); }) &&
                    llvm::all_of(op.name, [&](const Term &term) { return said.count(term) != 0; });
-  double ofName = 0;
-  for (const Term &term : op.name)
-    ofName += index.weight(term);
+  double ofName = llvm::sum_of(llvm::map_range(op.name, [&](const Term &term) { return index.weight(term); }), 0.0);
   result.score = rank * (base + covered / total) * (base + result.agreement) * fit(operation) *
                  (result.isNamed ? 1 + wholeName * ofName / total : 1) * (op.operation->isCommon ? isCommon : 1);
   return result;
 }
 
 std::vector<Scored> Retriever::rankAll(llvm::ArrayRef<QueryWord> words) const {
-  double total = 0;
-  for (const QueryWord &word : words)
-    total += word.weight;
+  double total = llvm::sum_of(llvm::map_range(words, [](const QueryWord &word) { return word.weight; }), 0.0);
   std::vector<Scored> result;
   for (size_t i = 0; i < index.operations().size(); ++i)
     if (std::optional<Scored> scored = scoreOf(i, words, total))

@@ -1,8 +1,8 @@
 //===- Score.cpp - how fast a program is predicted to be ------------------===//
-#include "optiml/Generate/Score.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
-#include "optiml/Evaluate/CpuEvaluator.h"
+#include "optiml/Evaluate/Predict/CpuEvaluator.h"
+#include "optiml/Generate/Gate.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 

@@ -10,19 +10,10 @@ using namespace optiml;
 using namespace optiml::gen;
 using llvm::StringRef;
 
-/// English function words, and words for the program itself.
-static const char *functionWordList = "a an the of and or to in is are be was were for with by on from at as it its "
-                                      "that this these those which into i you we me "
-                                      "my your our want need wants please write give make do does did have has had how "
-                                      "what where when like should can could "
-                                      "would will whose there their them they so if then than out up over per after "
-                                      "before between wise program kernel kernels cuda "
-                                      "gpu code function compute computes computing calculate calculates calculation "
-                                      "implement operation using use uses used";
-/// Words for data of any kind: nearly every request has them.
-static const char *weakWordList =
-    "each every all one two array arrays vector vectors matrix matrices tensor element elements "
-    "entry entries value values number numbers data length size";
+namespace optiml::gen {
+extern const char *const functionWordList; ///< English function words, and words for the program itself
+extern const char *const weakWordList;     ///< words for data of any kind: nearly every request has them
+} // namespace optiml::gen
 
 struct TextIndex::Database {
   sqlite3 *handle = nullptr;

@@ -6,67 +6,10 @@
 
 using namespace optiml::gpu;
 
-// All shares are of the elapsed time, not of the time a unit had work, so that they can be compared with each other,
-// and so that multiprocessors which stand idle count against them. (Occupancy alone is of the active time.)
 const std::vector<CounterMetric> &optiml::gpu::counterMetrics() {
   static const std::vector<CounterMetric> metrics = {
-      {"duration", "gpu__time_duration.sum", "nanoseconds", true},
-
-      {"dram.bytes", "dram__bytes.sum", "DRAM traffic", true},
-      {"dram", "dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM bandwidth", false},
-
-      {"l2.sectors", "lts__t_sectors.sum", "L2 traffic", true},
-      {"l2.slices", "lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "L2: lookups", false},
-      {"l2.replies", "lts__lts2xbar_cycles_active.avg.pct_of_peak_sustained_elapsed", "L2: the way back", false},
-      {"l2.port", "l1tex__m_xbar2l1tex_read_sectors.avg.pct_of_peak_sustained_elapsed",
-       "L2: the port of each multiprocessor", false},
-      {"l2.hits", "lts__t_sector_hit_rate.pct", "L2 hits", false},
-      // Of the busiest slice: updates of one address all go to one.
-      {"l2.atomics", "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed", "atomics", false},
-
-      {"l1.wavefronts", "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
-       "L1 and shared memory: cycles of the data stage", false},
-      {"l1.requests", "l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed", "L1 and shared memory: instructions",
-       false},
-      {"l1.banks", "l1tex__data_bank_reads.avg.pct_of_peak_sustained_elapsed", "L1 and shared memory: bank reads",
-       false},
-
-      {"issue", "smsp__issue_active.avg.pct_of_peak_sustained_elapsed", "issue slots", false},
-      {"instructions", "smsp__inst_executed.sum", "warp instructions", true},
-      {"lanes", "smsp__thread_inst_executed.sum", "divergence: lanes active in them", true},
-
-      // The fma pipe also multiplies integers, the alu pipe also compares and selects, the xu pipe also converts.
-      {"fp32", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_elapsed", "fp32 arithmetic", false},
-      {"fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_elapsed", "fp64 arithmetic", false},
-      {"tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor cores", false},
-      {"int32", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed", "integer arithmetic and logic", false},
-      {"special", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_elapsed", "special functions", false},
-
-      {"occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", "resident warps", false},
-      {"resident", "smsp__warps_active.sum", "cycles of resident warps: what stalls are shares of", true},
-      {"stall.long_scoreboard", "smsp__warps_issue_stalled_long_scoreboard.sum", "global and local memory", true},
-      {"stall.short_scoreboard", "smsp__warps_issue_stalled_short_scoreboard.sum",
-       "shared memory and special functions", true},
-      {"stall.barrier", "smsp__warps_issue_stalled_barrier.sum", "barriers", true},
-      {"stall.lg_throttle", "smsp__warps_issue_stalled_lg_throttle.sum", "too many accesses to global memory", true},
-      {"stall.mio_throttle", "smsp__warps_issue_stalled_mio_throttle.sum", "too many accesses to shared memory", true},
-      {"stall.math_pipe_throttle", "smsp__warps_issue_stalled_math_pipe_throttle.sum", "a busy arithmetic pipe", true},
-      {"stall.wait", "smsp__warps_issue_stalled_wait.sum", "short chains of arithmetic", true},
-      {"stall.no_instruction", "smsp__warps_issue_stalled_no_instruction.sum",
-       "the instruction cache: code unrolled too far", true},
-
-      {"shared.conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "bank conflicts", true},
-      {"shared.requests", "smsp__sass_inst_executed_op_shared.sum", "accesses to shared memory", true},
-      // Requests, not instructions: these know the memory that a generic access went to.
-      {"local.loads", "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum", "spills", true},
-      {"local.stores", "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum", "spills", true},
-
-      {"global.load.requests", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "coalescing", true},
-      {"global.load.sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "coalescing", true},
-      {"global.load.bytes", "smsp__sass_data_bytes_mem_global_op_ld.sum", "coalescing: bytes asked for", true},
-      {"global.store.requests", "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "coalescing", true},
-      {"global.store.sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "coalescing", true},
-      {"global.store.bytes", "smsp__sass_data_bytes_mem_global_op_st.sum", "coalescing: bytes asked for", true},
+#define METRIC(name, metric, tells, additive) {name, metric, tells, additive},
+#include "Metrics.def"
   };
   return metrics;
 }
@@ -80,8 +23,7 @@ const CounterMetric *optiml::gpu::findCounterMetric(const std::string &name) {
 
 const char *optiml::gpu::counterPermissionHint() {
   return "the NVIDIA driver does not let this user read hardware counters: run as root or with CAP_SYS_ADMIN "
-         "(containers: "
-         "--cap-add=SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
+         "(containers: --cap-add=SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
 }
 
 namespace {

@@ -28,25 +28,12 @@ static bool load(Cupti &table, std::string &why) {
     why = "CUPTI is not installed here (libcupti, part of the CUDA Toolkit); OPTIML_CUPTI=FILE names it";
     return false;
   }
-  OPTIML_CUPTI_FUNCTIONS(OPTIML_FUNCTION_LOAD)
+#define OPTIML_FUNCTION(NAME) OPTIML_FUNCTION_LOAD(NAME)
+#include "optiml/Gpu/CuptiFunctions.def"
   return true;
 }
 
-const Cupti *Cupti::get(std::string &why) {
-  struct Loaded {
-    Cupti table;
-    std::string why;
-    bool ok;
-    Loaded() {
-      ok = load(table, why);
-      if (!ok && why.rfind("it has", 0) == 0)
-        why = "this CUPTI is too old: " + why;
-    }
-  };
-  static const Loaded *loaded = new Loaded; // used until the process ends
-  why = loaded->why;
-  return loaded->ok ? &loaded->table : nullptr;
-}
+const Cupti *Cupti::get(std::string &why) { return loadOnce(load, "this CUPTI", why); }
 
 std::string Cupti::message(CUptiResult result) const {
   const char *text = nullptr;

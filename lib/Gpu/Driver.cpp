@@ -9,25 +9,12 @@ static bool load(Driver &table, std::string &why) {
     why = "there is no NVIDIA driver on this machine (libcuda.so.1)";
     return false;
   }
-  OPTIML_CUDA_FUNCTIONS(OPTIML_FUNCTION_LOAD)
+#define OPTIML_FUNCTION(NAME) OPTIML_FUNCTION_LOAD(NAME)
+#include "optiml/Gpu/DriverFunctions.def"
   return true;
 }
 
-const Driver *Driver::get(std::string &why) {
-  struct Loaded {
-    Driver table;
-    std::string why;
-    bool ok;
-    Loaded() {
-      ok = load(table, why);
-      if (!ok && why.rfind("it has", 0) == 0)
-        why = "the NVIDIA driver is too old: " + why;
-    }
-  };
-  static const Loaded *loaded = new Loaded; // used until the process ends
-  why = loaded->why;
-  return loaded->ok ? &loaded->table : nullptr;
-}
+const Driver *Driver::get(std::string &why) { return loadOnce(load, "the NVIDIA driver", why); }
 
 std::string Driver::message(CUresult result) const {
   const char *text = nullptr, *name = nullptr;

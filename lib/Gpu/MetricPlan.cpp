@@ -70,32 +70,27 @@ std::unique_ptr<MetricPlan> MetricPlan::create(const std::string &chip, std::str
 }
 
 bool MetricPlan::configure(std::string &why) {
-  const Cupti *cupti = Cupti::get(why);
+  const Cupti &cupti = *Cupti::get(why);
   CUptiResult result;
-  auto check = [&](CUptiResult answer, const char *call) {
-    if (answer != CUPTI_SUCCESS)
-      why = cuptiFailure(*cupti, answer, call);
-    return answer == CUPTI_SUCCESS;
-  };
-  host = openHost(*cupti, chipName, result);
-  if (!check(result, "cuptiProfilerHostInitialize") ||
-      !check(addMetrics(*cupti, host, names), "cuptiProfilerHostConfigAddMetrics"))
+  host = openHost(cupti, chipName, result);
+  if (!succeeded(cupti, result, "cuptiProfilerHostInitialize", why) ||
+      !succeeded(cupti, addMetrics(cupti, host, names), "cuptiProfilerHostConfigAddMetrics", why))
     return false;
   auto size = OPTIML_CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params);
   size.pHostObject = host;
-  if (!check(cupti->cuptiProfilerHostGetConfigImageSize(&size), "cuptiProfilerHostGetConfigImageSize"))
+  if (!OPTIML_CUPTI_CALL(cuptiProfilerHostGetConfigImageSize, size))
     return false;
   image.resize(size.configImageSize);
   auto get = OPTIML_CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImage_Params);
   get.pHostObject = host;
   get.configImageSize = image.size();
   get.pConfigImage = image.data();
-  if (!check(cupti->cuptiProfilerHostGetConfigImage(&get), "cuptiProfilerHostGetConfigImage"))
+  if (!OPTIML_CUPTI_CALL(cuptiProfilerHostGetConfigImage, get))
     return false;
   auto passes = OPTIML_CUPTI_PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params);
   passes.configImageSize = image.size();
   passes.pConfigImage = image.data();
-  if (!check(cupti->cuptiProfilerHostGetNumOfPasses(&passes), "cuptiProfilerHostGetNumOfPasses"))
+  if (!OPTIML_CUPTI_CALL(cuptiProfilerHostGetNumOfPasses, passes))
     return false;
   passCount = passes.numOfPasses;
   return true;
@@ -109,7 +104,7 @@ MetricPlan::~MetricPlan() {
 
 bool MetricPlan::evaluate(const std::vector<uint8_t> &counterData, size_t range, RawCounters &raw,
                           std::string &why) const {
-  const Cupti *cupti = Cupti::get(why);
+  const Cupti &cupti = *Cupti::get(why);
   std::vector<const char *> asked = names; // CUPTI wants an array that it could change
   std::vector<double> values(asked.size(), NAN);
   auto evaluate = OPTIML_CUPTI_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
@@ -120,11 +115,8 @@ bool MetricPlan::evaluate(const std::vector<uint8_t> &counterData, size_t range,
   evaluate.ppMetricNames = asked.data();
   evaluate.numMetrics = asked.size();
   evaluate.pMetricValues = values.data();
-  CUptiResult result = cupti->cuptiProfilerHostEvaluateToGpuValues(&evaluate);
-  if (result != CUPTI_SUCCESS) {
-    why = cuptiFailure(*cupti, result, "cuptiProfilerHostEvaluateToGpuValues");
+  if (!OPTIML_CUPTI_CALL(cuptiProfilerHostEvaluateToGpuValues, evaluate))
     return false;
-  }
   for (size_t i = 0; i < asked.size(); ++i)
     if (std::isfinite(values[i]))
       raw[asked[i]] = values[i];

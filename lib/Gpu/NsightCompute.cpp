@@ -1,7 +1,6 @@
 //===- NsightCompute.cpp - hardware counters from ncu ---------------------===//
 #include "optiml/Gpu/NsightCompute.h"
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>

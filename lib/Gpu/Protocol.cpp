@@ -9,12 +9,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayStep, kernel, grid, block, sharedBytes,
 
 namespace optiml::gpu {
 
-NLOHMANN_JSON_SERIALIZE_ENUM(Compare,
-                             {{Compare::Bits, "bits"},
-                              {Compare::Float, "float"},
-                              {Compare::Double, "double"},
-                              {Compare::Half, "half"},
-                              {Compare::BFloat16, "bfloat16"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Compare, {{Compare::Bits, "bits"},
+                                       {Compare::Float, "float"},
+                                       {Compare::Double, "double"},
+                                       {Compare::Half, "half"},
+                                       {Compare::BFloat16, "bfloat16"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceInfo, name, chip, arch, driver, devices, multiprocessors, memoryBytes, l2Bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BufferBound, buffer, compare, relative, typical, cells)
 
@@ -45,27 +44,39 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PrepareReply, why, unusable, launches, notes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PlannedLaunch, launch, scratch, steps)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CandidateRequest, cubin, launches)
 // What is not said of an evaluation is as in the struct.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EvaluateRequest, candidates, verify, fewestRounds, leastRounds, mostRounds, precision, seconds,
-                                   hopeless)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(EvaluateRequest, candidates, verify, fewestRounds, leastRounds,
+                                                mostRounds, precision, seconds, hopeless)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchTiming, launch, seconds, baseline, ratio, low, high, rounds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CandidateReply, verdict, why, launches, runs, times)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EvaluateReply, why, candidates, lost)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProfileRequest, candidate)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProfileReply, why, launches)
 
-// Texts of programs may hold bytes that are no UTF-8; those are replaced.
-static std::string line(const nlohmann::json &value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-template <typename T> static std::string request(const char *name, const T &value) {
+template <typename T> std::string encode(const T &value) {
   nlohmann::json j = value;
-  j["do"] = name;
-  return line(j);
+  if constexpr (std::is_same_v<T, DeviceInfo>)
+    j["worker"] = protocolVersion;
+  else if constexpr (std::is_same_v<T, LoadRequest>)
+    j["do"] = "load";
+  else if constexpr (std::is_same_v<T, PrepareRequest>)
+    j["do"] = "prepare";
+  else if constexpr (std::is_same_v<T, EvaluateRequest>)
+    j["do"] = "evaluate";
+  else if constexpr (std::is_same_v<T, ProfileRequest>)
+    j["do"] = "profile";
+  // Texts of programs may hold bytes that are no UTF-8; those are replaced.
+  return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The library reports a field of the wrong type by an exception; it goes no further than this.
-template <typename T> static bool parse(const std::string &text, T &into, std::string &error) {
+template <typename T> bool decode(const std::string &text, T &into, std::string &error) {
+  if constexpr (std::is_same_v<T, DeviceInfo>) {
+    nlohmann::json j = nlohmann::json::parse(text, nullptr, false);
+    if (!j.is_object() || j.value("worker", 0u) != protocolVersion) {
+      error = "it is no worker of version " + std::to_string(protocolVersion);
+      return false;
+    }
+  }
+  // The library reports a field of the wrong type by an exception; it goes no further than this.
   try {
     into = nlohmann::json::parse(text).get<T>();
     return true;
@@ -75,36 +86,18 @@ template <typename T> static bool parse(const std::string &text, T &into, std::s
   }
 }
 
-std::string encode(const DeviceInfo &value) {
-  nlohmann::json j = value;
-  j["worker"] = protocolVersion;
-  return line(j);
-}
-std::string encode(const LoadRequest &value) { return request("load", value); }
-std::string encode(const PrepareRequest &value) { return request("prepare", value); }
-std::string encode(const EvaluateRequest &value) { return request("evaluate", value); }
-std::string encode(const ProfileRequest &value) { return request("profile", value); }
-std::string encode(const LoadReply &value) { return line(value); }
-std::string encode(const PrepareReply &value) { return line(value); }
-std::string encode(const EvaluateReply &value) { return line(value); }
-std::string encode(const ProfileReply &value) { return line(value); }
-
-bool decode(const std::string &text, DeviceInfo &into, std::string &error) {
-  nlohmann::json j = nlohmann::json::parse(text, nullptr, false);
-  if (!j.is_object() || j.value("worker", 0u) != protocolVersion) {
-    error = "it is no worker of version " + std::to_string(protocolVersion);
-    return false;
-  }
-  return parse(text, into, error);
-}
-bool decode(const std::string &text, LoadRequest &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, PrepareRequest &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, EvaluateRequest &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, ProfileRequest &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, LoadReply &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, PrepareReply &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, EvaluateReply &into, std::string &error) { return parse(text, into, error); }
-bool decode(const std::string &text, ProfileReply &into, std::string &error) { return parse(text, into, error); }
+#define OPTIML_MESSAGE(T)                                                                                              \
+  template std::string encode(const T &);                                                                              \
+  template bool decode(const std::string &, T &, std::string &);
+OPTIML_MESSAGE(DeviceInfo)
+OPTIML_MESSAGE(LoadRequest)
+OPTIML_MESSAGE(LoadReply)
+OPTIML_MESSAGE(PrepareRequest)
+OPTIML_MESSAGE(PrepareReply)
+OPTIML_MESSAGE(EvaluateRequest)
+OPTIML_MESSAGE(EvaluateReply)
+OPTIML_MESSAGE(ProfileRequest)
+OPTIML_MESSAGE(ProfileReply)
 
 std::string requestName(const std::string &text) {
   nlohmann::json j = nlohmann::json::parse(text, nullptr, false);

@@ -5,15 +5,6 @@
 
 using namespace optiml::gpu;
 
-/// Calls a function of CUPTI with its params; false, and `why` says why, when it fails.
-#define OPTIML_CUPTI_CALL(FUNCTION, PARAMS) succeeded(cupti, cupti.FUNCTION(&(PARAMS)), #FUNCTION, why)
-
-static bool succeeded(const Cupti &cupti, CUptiResult result, const char *call, std::string &why) {
-  if (result != CUPTI_SUCCESS)
-    why = cuptiFailure(cupti, result, call);
-  return result == CUPTI_SUCCESS;
-}
-
 /// May be called as often as one likes.
 static bool initialize(const Cupti &cupti, std::string &why) {
   auto params = OPTIML_CUPTI_PARAMS(CUpti_Profiler_Initialize_Params);

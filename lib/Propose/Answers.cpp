@@ -1,6 +1,7 @@
 //===- Answers.cpp - what a language model answered -----------------------===//
 #include "optiml/Propose/Answers.h"
-#include "optiml/Model/JsonAnswer.h"
+#include "PromptTexts.h"
+#include "optiml/LanguageModels/JsonAnswer.h"
 #include "optiml/Support/Error.h"
 #include <algorithm>
 #include <cmath>
@@ -65,20 +66,6 @@ static double confidenceOf(const json &object, double fallback) {
   return std::isfinite(value) ? std::clamp(value, 0.0, 1.0) : fallback;
 }
 
-json optiml::actionSchema() {
-  json action = {{"type", "object"},
-                 {"properties",
-                  {{"transform", {{"type", "string"}}},
-                   {"site", {{"type", "string"}}},
-                   {"params", {{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}},
-                   {"confidence", {{"type", "number"}, {"minimum", 0}, {"maximum", 1}}},
-                   {"reason", {{"type", "string"}}}}},
-                 {"required", {"transform", "site", "params", "confidence", "reason"}}};
-  return {{"type", "object"},
-          {"properties", {{"actions", {{"type", "array"}, {"items", action}}}}},
-          {"required", {"actions"}}};
-}
-
 /// The feasible value that agrees with every parameter given; the error says why there is none.
 static llvm::Expected<Params> legalParams(const ActionTemplate &legal, const Params &given) {
   for (const Params &value : legal.values)
@@ -122,7 +109,8 @@ static llvm::Expected<RankedAction> readAction(const json &entry, const std::vec
   return result;
 }
 
-llvm::Expected<ActionAnswer> optiml::readActions(StringRef text, const std::vector<ActionTemplate> &legal, unsigned most) {
+llvm::Expected<ActionAnswer> optiml::readActions(StringRef text, const std::vector<ActionTemplate> &legal,
+                                                 unsigned most) {
   auto object = findAnswer(text, "actions");
   if (!object)
     return object.takeError();
@@ -138,7 +126,8 @@ llvm::Expected<ActionAnswer> optiml::readActions(StringRef text, const std::vect
     }
     auto action = readAction(entry, legal);
     if (!action) {
-      std::string shown = entry.is_object() ? textOf(entry, "transform") + "[" + textOf(entry, "site") + "]" : "an action";
+      std::string shown =
+          entry.is_object() ? textOf(entry, "transform") + "[" + textOf(entry, "site") + "]" : "an action";
       if (entry.is_object() && entry.contains("params"))
         shown += entry["params"].dump(-1, ' ', true, json::error_handler_t::replace);
       answer.dropped.push_back(oneLine(shown, 160) + ": " + llvm::toString(action.takeError()));
@@ -159,12 +148,9 @@ const std::vector<std::string> &optiml::bottleneckNames() {
 }
 
 json optiml::diagnosisSchema() {
-  return {{"type", "object"},
-          {"properties",
-           {{"bottleneck", {{"type", "string"}, {"enum", bottleneckNames()}}},
-            {"confidence", {{"type", "number"}, {"minimum", 0}, {"maximum", 1}}},
-            {"reason", {{"type", "string"}}}}},
-          {"required", {"bottleneck", "confidence", "reason"}}};
+  json schema = answerSchema("diagnosis.json");
+  schema["properties"]["bottleneck"]["enum"] = bottleneckNames();
+  return schema;
 }
 
 llvm::Expected<Diagnosis> optiml::readDiagnosis(StringRef text) {

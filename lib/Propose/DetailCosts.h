@@ -10,6 +10,7 @@
 #define OPTIML_LIB_PROPOSE_DETAILCOSTS_H
 
 #include "optiml/Core/Lesson.h"
+#include <set>
 #include <span>
 
 namespace optiml {
@@ -40,6 +41,14 @@ private:
   std::vector<double> sums;
   std::vector<double> costs;
 };
+
+/// The parameters that transforms which recipes rest on were tried with, by name.
+using TriedParameters = std::map<std::string, std::set<Params>>;
+void addParameters(TriedParameters &tried, const LearntTrial &trial);
+
+/// Recipes that differ from `recipe` by one detail: without the steps of one transform that only trims, or with other
+/// parameters, which were tried elsewhere, of a step that it rests on. Whether they apply is not known.
+std::vector<Recipe> variationsOf(const Recipe &recipe, const TriedParameters &tried);
 
 } // namespace optiml
 

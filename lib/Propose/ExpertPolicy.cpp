@@ -1,6 +1,6 @@
 //===- ExpertPolicy.cpp - what a CUDA programmer would try ----------------===//
 #include "optiml/Propose/ExpertPolicy.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@ static const ExpertRule *ruleFor(StringRef transform, StringRef bottleneck) {
       continue;
     if (bottleneck == rule.bottleneck)
       return &rule;
-    if (!*rule.bottleneck)
+    if (rule.bottleneck.empty())
       general = &rule;
   }
   return general;
@@ -50,18 +50,20 @@ static Judgement judge(const SearchState &state, const ActionTemplate &site) {
   Judgement result{unknownWeight, "legal here; nothing is known of when it helps"};
   if (const ExpertRule *rule = ruleFor(site.transform, bottleneck)) {
     result.weight = rule->weight;
-    result.reason = *rule->bottleneck ? "bottleneck " + describeBottleneck(*m) + ": " + rule->reason : rule->reason;
+    result.reason = rule->reason.str();
+    if (!rule->bottleneck.empty())
+      result.reason = "bottleneck " + describeBottleneck(*m) + ": " + result.reason;
   }
   StringRef kernel = siteKernel(site.site);
   for (const ExpertOrder &order : expertOrders()) {
     if (site.transform != order.then)
       continue;
-    bool waits = std::any_of(state.legal.begin(), state.legal.end(), [&](const ActionTemplate &other) {
+    bool waits = llvm::any_of(state.legal, [&](const ActionTemplate &other) {
       return other.transform == order.first && siteKernel(other.site) == kernel;
     });
     if (waits) {
       result.weight *= order.factor;
-      result.reason += std::string("; better after ") + order.first;
+      result.reason += "; better after " + order.first.str();
     }
   }
   for (const Action &done : state.variant->recipe)
@@ -83,24 +85,17 @@ llvm::Expected<std::vector<Proposal>> ExpertPolicy::propose(const SearchState &s
     }
   }
   // Equal priors keep the order of the legal actions.
-  std::vector<size_t> order(proposals.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    order[i] = i;
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return proposals[a].prior != proposals[b].prior ? proposals[a].prior > proposals[b].prior : a < b;
-  });
-  std::vector<Proposal> best;
-  for (size_t i = 0; i < std::min<size_t>(count, order.size()); ++i)
-    best.push_back(std::move(proposals[order[i]]));
-  return best;
+  llvm::stable_sort(proposals, [](const Proposal &a, const Proposal &b) { return a.prior > b.prior; });
+  if (proposals.size() > count)
+    proposals.resize(count);
+  return proposals;
 }
 
 std::vector<OpeningLine> ExpertPolicy::openingBook(const SearchState &root) {
   std::string bottleneck = root.measurement ? root.measurement->bottleneck : "";
   std::vector<OpeningLine> first, later;
   for (const ExpertLine &entry : expertLines()) {
-    bool fits = entry.bottlenecks.empty() ||
-                std::find(entry.bottlenecks.begin(), entry.bottlenecks.end(), bottleneck) != entry.bottlenecks.end();
+    bool fits = entry.bottlenecks.empty() || llvm::is_contained(entry.bottlenecks, bottleneck);
     (fits ? first : later).push_back(entry.line);
   }
   first.insert(first.end(), later.begin(), later.end());

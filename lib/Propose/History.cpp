@@ -53,8 +53,9 @@ void History::addTo(Prompt &prompt) const {
     prompt.add(3, "- " + shown(ranked[i]->recipe) + ": " + measurementLine(ranked[i]->measurement) +
                       (ranked[i]->measurement.verdict == Verdict::Predicted ? " (predicted only)" : "") + "\n");
   for (size_t i = failed.size() - std::min(shownFailures, failed.size()); i < failed.size(); ++i)
-    prompt.add(3, "- failed (" + std::string(verdictName(failed[i]->measurement.verdict)) + "): " + shown(failed[i]->recipe) + ": " +
-                      oneLine(withoutFolders(failed[i]->measurement.why)) + "\n");
+    prompt.add(3, "- failed (" + std::string(verdictName(failed[i]->measurement.verdict)) + "): " +
+                      shown(failed[i]->recipe) + ": " + oneLine(withoutFolders(failed[i]->measurement.why)) + "\n");
   for (size_t i = refusals.size() - std::min(shownRefusals, refusals.size()); i < refusals.size(); ++i)
-    prompt.add(4, "- does not apply: " + oneLine(refusals[i].recipe) + ": " + oneLine(withoutFolders(refusals[i].why)) + "\n");
+    prompt.add(4, "- does not apply: " + oneLine(refusals[i].recipe) + ": " + oneLine(withoutFolders(refusals[i].why)) +
+                      "\n");
 }

@@ -1,25 +1,18 @@
 //===- LessonText.cpp - lessons for a language model's prompt -------------===//
 #include "optiml/Propose/LessonText.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
 #include <cmath>
 
 using namespace optiml;
 
-static std::string paramText(const Params &params) {
-  std::string text;
-  for (const auto &[name, value] : params)
-    text += (text.empty() ? "{" : ",") + name + "=" + value;
-  return text.empty() ? text : text + "}";
-}
-
 static std::string effect(const Lesson &l) {
   std::string text;
   if (l.weight > l.rejected)
     text = llvm::formatv("{0:f2} times {1}", std::exp2(std::abs(l.gain)), l.gain >= 0 ? "faster" : "slower").str();
-  std::string why;
-  for (const auto &[reason, weight] : l.reasons)
-    why += (why.empty() ? "" : ", ") + reason;
+  std::string why = llvm::join(llvm::make_first_range(l.reasons), ", ");
   if (l.rejected > 0)
     text += std::string(text.empty() ? "" : "; ") + "rejected" + (why.empty() ? "" : " (" + why + ")");
   return text;
@@ -27,7 +20,7 @@ static std::string effect(const Lesson &l) {
 
 static std::string lessonLine(const Lesson &l, double similarity) {
   return llvm::formatv("- {0}[{1}]{2} against {3}: {4} ({5:f1} evaluations, similarity {6:f2})\n", l.transform, l.role,
-                       paramText(l.params), l.bottleneck.empty() ? "an unknown bottleneck" : l.bottleneck, effect(l),
+                       paramsText(l.params), l.bottleneck.empty() ? "an unknown bottleneck" : l.bottleneck, effect(l),
                        l.weight, similarity)
       .str();
 }
@@ -36,7 +29,7 @@ static std::string recipeLine(const LearntLine &learnt, double similarity) {
   std::string steps;
   for (const OpeningStep &step : learnt.line.steps)
     steps += (steps.empty() ? "" : ";") + step.transform + "[" + step.siteGlob + "]" +
-             (step.preferences.empty() ? "" : paramText(step.preferences.front()));
+             (step.preferences.empty() ? "" : paramsText(step.preferences.front()));
   return llvm::formatv("- recipe, {0:f2} times faster (similarity {1:f2}): {2}\n", learnt.speedup, similarity, steps)
       .str();
 }

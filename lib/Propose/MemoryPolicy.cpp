@@ -2,7 +2,6 @@
 #include "optiml/Propose/MemoryPolicy.h"
 #include "DetailCosts.h"
 #include "Forecast.h"
-#include "Variations.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -60,29 +59,16 @@ llvm::Expected<std::vector<Proposal>> MemoryPolicy::propose(const SearchState &s
   if (!proposals)
     return proposals;
   std::string bottleneck = state.measurement ? state.measurement->bottleneck : "";
-  std::vector<std::pair<double, size_t>> order; // falling priors; equal ones keep the other proposer's order
   for (Proposal &proposal : *proposals) {
     LearntMemory::Expectation expected = memory.expect(proposal.action, bottleneck);
     if (expected.weight > 0) {
       proposal.prior *= std::exp2(expected.gain);
       proposal.reason += experience(expected);
     }
-    order.emplace_back(-proposal.prior, order.size());
   }
-  std::sort(order.begin(), order.end());
-  std::vector<Proposal> result;
-  for (const auto &[prior, number] : order)
-    result.push_back(std::move((*proposals)[number]));
-  return result;
-}
-
-/// On the same kernel.
-static bool sameSteps(const OpeningLine &a, const OpeningLine &b) {
-  return a.kernel == b.kernel && std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
-                                            [](const OpeningStep &x, const OpeningStep &y) {
-                                              return x.transform == y.transform && x.siteGlob == y.siteGlob &&
-                                                     x.preferences == y.preferences;
-                                            });
+  // Equal priors keep the other proposer's order.
+  llvm::stable_sort(*proposals, [](const Proposal &a, const Proposal &b) { return a.prior > b.prior; });
+  return proposals;
 }
 
 std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
@@ -104,7 +90,8 @@ std::vector<OpeningLine> MemoryPolicy::openingBook(const SearchState &root) {
     if (line.similarity < sameSimilarity && line.rank < mostAlike)
       book.push_back(line.line);
   for (OpeningLine &line : memory.nearlyBest())
-    if (llvm::none_of(book, [&](const OpeningLine &other) { return sameSteps(line, other); }))
+    if (llvm::none_of(book,
+                      [&](const OpeningLine &other) { return line.kernel == other.kernel && sameSteps(line, other); }))
       book.push_back(std::move(line));
   for (OpeningLine &line : book)
     if (!line.kernel.empty())
@@ -242,9 +229,8 @@ void MemoryPolicy::observe(const SearchState &state, const Measurement &measurem
 
 /// The kernel's share of the time, were each as fast as it was seen to be.
 double MemoryPolicy::shareOf(const Experience &experience) const {
-  double sum = 0;
-  for (const auto &[kernel, other] : experiences)
-    sum += other->leastSeconds();
+  auto seconds = [](const auto &other) { return other->leastSeconds(); };
+  double sum = llvm::sum_of(llvm::map_range(llvm::make_second_range(experiences), seconds), 0.0);
   return memory.launchesAreKnown() ? experience.leastSeconds() / sum : 1;
 }
 

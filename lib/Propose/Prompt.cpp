@@ -1,8 +1,8 @@
 //===- Prompt.cpp - what a language model is told -------------------------===//
 #include "optiml/Propose/Prompt.h"
+#include "optiml/LanguageModels/JsonAnswer.h"
 #include "optiml/Propose/Answers.h"
 #include "optiml/Propose/ExpertPolicy.h"
-#include "optiml/Model/JsonAnswer.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -19,15 +19,14 @@ static constexpr StringRef gapMark = "[left out: too long]\n";
 
 unsigned optiml::estimateTokens(StringRef text) { return unsigned((text.size() + bytesPerToken - 1) / bytesPerToken); }
 
-void Prompt::add(unsigned priority, std::string text) {
-  pieces.push_back({priority, validUtf8(text)});
-}
+void Prompt::add(unsigned priority, std::string text) { pieces.push_back({priority, validUtf8(text)}); }
 
 ChatRequest optiml::chatRequest(std::string purpose, std::string role, const Prompt &prompt, PromptLimits limits,
                                 nlohmann::json schema) {
   ChatRequest request;
   request.purpose = std::move(purpose);
-  request.messages = {{ChatMessage::Role::System, std::move(role)}, {ChatMessage::Role::User, prompt.fit(limits.prompt)}};
+  request.messages = {{ChatMessage::Role::System, std::move(role)},
+                      {ChatMessage::Role::User, prompt.fit(limits.prompt)}};
   request.schema = std::move(schema);
   request.maxTokens = limits.answer;
   return request;
@@ -73,8 +72,8 @@ std::string Prompt::fit(unsigned tokens) const {
   }
   // What must stay is too long by itself: the longest of it is cut, and the next, until it fits.
   for (size_t bytes = total(); bytes > room; bytes = total()) {
-    std::string &longest = *std::max_element(texts.begin(), texts.end(),
-                                             [](const auto &a, const auto &b) { return a.size() < b.size(); });
+    std::string &longest =
+        *std::max_element(texts.begin(), texts.end(), [](const auto &a, const auto &b) { return a.size() < b.size(); });
     if (longest.size() <= 3 * gapMark.size()) // a thousand short pieces: there is no sense in any of them
       break;
     size_t before = longest.size(), over = bytes - room + gapMark.size();
@@ -136,8 +135,8 @@ std::string optiml::withoutFolders(StringRef text) {
   std::string result;
   auto isPathChar = [](char c) { return llvm::isAlnum(c) || StringRef("._-+/@").contains(c); };
   for (size_t i = 0; i < text.size();) {
-    bool starts = text[i] == '/' && (i == 0 || !isPathChar(text[i - 1])) && i + 1 < text.size() && isPathChar(text[i + 1]) &&
-                  text[i + 1] != '/';
+    bool starts = text[i] == '/' && (i == 0 || !isPathChar(text[i - 1])) && i + 1 < text.size() &&
+                  isPathChar(text[i + 1]) && text[i + 1] != '/';
     if (!starts) {
       result += text[i++];
       continue;
@@ -162,9 +161,10 @@ static const KernelRewrite *rewriteOf(const SearchState &state, StringRef kernel
 static std::string planText(const KernelRewrite &rewrite) {
   std::string text;
   for (const LaunchStep &step : rewrite.plan.steps)
-    text += llvm::formatv("launched as {0}: grid ({1}, {2}, {3}), block ({4}, {5}, {6}), {7} bytes of dynamic shared memory\n",
-                          step.kernel, step.grid[0].str(), step.grid[1].str(), step.grid[2].str(), step.block[0].str(),
-                          step.block[1].str(), step.block[2].str(), step.sharedBytes.str());
+    text += llvm::formatv(
+        "launched as {0}: grid ({1}, {2}, {3}), block ({4}, {5}, {6}), {7} bytes of dynamic shared memory\n",
+        step.kernel, step.grid[0].str(), step.grid[1].str(), step.grid[2].str(), step.block[0].str(),
+        step.block[1].str(), step.block[2].str(), step.sharedBytes.str());
   for (const Condition &condition : rewrite.conditions)
     text += "only where " + condition.expression.str() + "\n";
   return text;
@@ -185,41 +185,39 @@ void optiml::addSituation(Prompt &prompt, const SearchFacts &facts, const Search
     for (const std::string &launch : kernel.launches)
       launches += "- " + launch + "\n";
     prompt.add(2, "Its launches:\n" + launches);
-    std::string lessons = facts.lessons ? facts.lessons(kernel.name, state.measurement ? state.measurement->bottleneck : "") : "";
+    std::string lessons =
+        facts.lessons ? facts.lessons(kernel.name, state.measurement ? state.measurement->bottleneck : "") : "";
     if (!lessons.empty())
       prompt.add(3, "What earlier searches found on kernels like it (* stands for names):\n" + lessons);
   }
-  prompt.add(0, "# Where it stands\nApplied so far: " +
-                    (state.variant->recipe.empty() ? "nothing, this is the original" : recipeText(state.variant->recipe)) + "\n");
+  prompt.add(0,
+             "# Where it stands\nApplied so far: " +
+                 (state.variant->recipe.empty() ? "nothing, this is the original" : recipeText(state.variant->recipe)) +
+                 "\n");
   if (const Measurement *m = state.measurement) {
-    prompt.add(1, std::string("Time (") + (m->time.predicted ? "predicted" : "measured") + "): " + measurementLine(*m) + "\n");
+    prompt.add(1, std::string("Time (") + (m->time.predicted ? "predicted" : "measured") + "): " + measurementLine(*m) +
+                      "\n");
     prompt.add(3, "Counters:\n" + counterLines(*m));
   }
-}
-
-static std::string paramsText(const Params &params) {
-  std::string text;
-  for (const auto &[name, value] : params)
-    text += (text.empty() ? "" : ",") + name + "=" + value;
-  return "{" + text + "}";
 }
 
 /// What a transform is good for, in general.
 static std::string describe(const std::string &transform) {
   for (const ExpertRule &rule : expertRules())
-    if (transform == rule.transform && !*rule.bottleneck)
-      return rule.reason;
+    if (transform == rule.transform && rule.bottleneck.empty())
+      return rule.reason.str();
   return "";
 }
 
 void optiml::addLegalActions(Prompt &prompt, const SearchState &state) {
   constexpr size_t shownValues = 12;
-  prompt.add(0, "# Legal actions\nOne site a line: transform, site, feasible parameters (the expert's best guess first).\n");
+  prompt.add(
+      0, "# Legal actions\nOne site a line: transform, site, feasible parameters (the expert's best guess first).\n");
   std::set<std::string> described;
   for (const ActionTemplate &legal : state.legal) {
     std::string line = "- " + legal.transform + " at " + legal.site + ":";
     for (size_t i = 0; i < std::min(shownValues, legal.values.size()); ++i)
-      line += " " + paramsText(legal.values[i]);
+      line += legal.values[i].empty() ? " {}" : " " + paramsText(legal.values[i]);
     if (legal.values.size() > shownValues)
       line += llvm::formatv(" and {0} more", legal.values.size() - shownValues);
     if (std::string what = describe(legal.transform); !what.empty() && described.insert(legal.transform).second)

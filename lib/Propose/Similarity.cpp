@@ -7,9 +7,9 @@ using namespace optiml;
 
 /// BM25's usual parameters: how soon repetitions stop to count, and how much long documents are discounted.
 static constexpr double saturation = 1.2, lengthShare = 0.75;
-/// How rare a word is cannot be told from a few kernels: as if there were that many more, without any of the words. Otherwise
-/// a memory of five stencils would find the words of a stencil worthless, and a sixth one unlike all of them for the one
-/// word that it has more.
+/// How rare a word is cannot be told from a few kernels: as if there were that many more, without any of the words.
+/// Otherwise a memory of five stencils would find the words of a stencil worthless, and a sixth one unlike all of them
+/// for the one word that it has more.
 static constexpr double background = 30;
 
 static std::map<std::string, unsigned> countWords(const KernelFeatures &features) {
@@ -20,10 +20,7 @@ static std::map<std::string, unsigned> countWords(const KernelFeatures &features
 }
 
 static double lengthOf(const std::map<std::string, unsigned> &counts) {
-  double sum = 0;
-  for (const auto &[word, count] : counts)
-    sum += count;
-  return sum;
+  return llvm::sum_of(llvm::make_second_range(counts), 0.0);
 }
 
 SimilarityIndex::SimilarityIndex(std::span<const KernelMemory> memories) : memories(memories) {

@@ -7,30 +7,13 @@ using namespace optiml;
 using llvm::StringRef;
 
 static const Strategist table[] = {
-    {"memory",
-     "You look at the memory hierarchy: where each byte comes from and how often. Coalescing, vector accesses, staging in "
-     "shared memory, reuse in registers, bank conflicts, traffic to L2 and DRAM.",
-     "dram_*, l2_*, l1_*, sectors_per_request, sector_efficiency, bank_conflicts_per_request"},
-    {"parallel",
-     "You look at the parallel mapping: which thread does what. Block shapes, how many outputs a thread computes, loops "
-     "that several threads could share, how many multiprocessors have work, occupancy, what waits for what.",
-     "occupancy, latency, launch, stall.*, divergence"},
-    {"instruction",
-     "You look at the instruction level: what the inner loops execute. Unrolling, index arithmetic, loop control, constants "
-     "that could be folded, registers and spills, independent work between dependent instructions.",
-     "issue_*, int32_*, fp32_*, special_*, warp_instructions, local_memory_instructions"},
-    {"numerics",
-     "You look at the numbers: which precision and which functions are used, what is computed more often than its rounding "
-     "asks for, sums that may be reordered, divisions that could be products.",
-     "fp64_*, special_*, fp32_*, tensor_*"},
-    {"algorithm",
-     "You look at the algorithm: whether the same result needs less work, fewer passes over memory or fewer atomics. "
-     "Hierarchical reductions, privatization, work that is done again and again.",
-     "atomic_*, dram_bytes, launch, warp_instructions"},
+#define STRATEGIST(name, instruction, evidence) {name, instruction, evidence},
+#include "Strategists.def"
 };
 
 static const Strategist everything = {
-    "all", "You look at everything: memory hierarchy, parallel mapping, instructions, numerics and the algorithm.", "all counters"};
+    "all", "You look at everything: memory hierarchy, parallel mapping, instructions, numerics and the algorithm.",
+    "all counters"};
 
 llvm::ArrayRef<Strategist> optiml::strategists() { return table; }
 const Strategist &optiml::generalist() { return everything; }
@@ -44,10 +27,8 @@ struct GateRow {
 
 // Who can do most against what. Only the order of magnitude matters: experience in the search corrects it.
 static const GateRow gates[] = {
-    {"dram", {3, 1, 0.5, 0.5, 1.5}},    {"l2", {3, 1.5, 0.5, 0.3, 1.5}},  {"l1", {3, 1.5, 1, 0.3, 1}},
-    {"atomic", {1, 2, 0.5, 0.3, 3}},    {"issue", {1, 1, 3, 1, 1}},       {"int32", {0.5, 1, 3, 0.5, 1}},
-    {"fp32", {1, 1, 2, 1.5, 1.5}},      {"fp64", {0.5, 1, 1, 3, 1}},      {"special", {0.5, 0.5, 2, 3, 1}},
-    {"tensor", {1.5, 1, 1, 2, 1}},      {"latency", {1.5, 3, 1.5, 0.3, 1}}, {"launch", {0.5, 3, 0.5, 0.3, 2}},
+#define GATE(bottleneck, ...) {bottleneck, {__VA_ARGS__}},
+#include "Strategists.def"
 };
 
 double Gate::weight(const Strategist &strategist, StringRef bottleneck) const {
@@ -73,9 +54,7 @@ std::vector<std::pair<const Strategist *, double>> Gate::choose(StringRef bottle
   std::stable_sort(chosen.begin(), chosen.end(), [](const auto &a, const auto &b) { return a.second > b.second; });
   while (chosen.size() > 1 && (chosen.size() > std::max(1u, most) || chosen.back().second < 0.1))
     chosen.pop_back();
-  double kept = 0;
-  for (const auto &entry : chosen)
-    kept += entry.second;
+  double kept = llvm::sum_of(llvm::make_second_range(chosen), 0.0);
   for (auto &entry : chosen)
     entry.second /= kept;
   return chosen;

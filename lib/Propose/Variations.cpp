@@ -1,5 +1,5 @@
 //===- Variations.cpp - recipes with other details ------------------------===//
-#include "Variations.h"
+#include "DetailCosts.h"
 #include "Forecast.h"
 #include "llvm/ADT/STLExtras.h"
 

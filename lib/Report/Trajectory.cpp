@@ -11,6 +11,11 @@
 using namespace optiml;
 using nlohmann::json;
 
+namespace optiml {
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SearchStatistics, evaluations, recalled, correct, failed, predicted, modelled,
+                                   applied, notApplicable, transpositions, variants, seconds)
+}
+
 static json candidateJson(const Candidate &candidate) {
   return {{"recipe", recipeText(candidate.recipe)},
           {"key", candidate.key},
@@ -33,28 +38,13 @@ json optiml::toJson(const EvaluationRecord &record) {
 }
 
 json optiml::toJson(const SearchResult &result) {
-  const SearchStatistics &s = result.statistics;
   json top = json::array();
   for (const Candidate &candidate : result.top)
     top.push_back(candidateJson(candidate));
-  return {{"improved", result.improved},
-          {"baseline", candidateJson(result.baseline)},
-          {"best", candidateJson(result.best)},
-          {"top", top},
-          {"stop", stopReasonText(result.stop)},
-          {"notes", result.notes},
-          {"statistics",
-           {{"evaluations", s.evaluations},
-            {"recalled", s.recalled},
-            {"correct", s.correct},
-            {"failed", s.failed},
-            {"predicted", s.predicted},
-            {"modelled", s.modelled},
-            {"applied", s.applied},
-            {"notApplicable", s.notApplicable},
-            {"transpositions", s.transpositions},
-            {"variants", s.variants},
-            {"seconds", s.seconds}}}};
+  return {{"improved", result.improved},         {"baseline", candidateJson(result.baseline)},
+          {"best", candidateJson(result.best)},  {"top", top},
+          {"stop", stopReasonText(result.stop)}, {"notes", result.notes},
+          {"statistics", result.statistics}};
 }
 
 llvm::Expected<std::unique_ptr<Trajectory>> Trajectory::create(const std::string &path, const json &about) {

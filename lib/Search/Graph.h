@@ -49,8 +49,8 @@ struct Node {
   bool exhausted = false; ///< nothing below is left to try
   bool pending = false;   ///< to be evaluated in this batch
   unsigned visits = 0;
-  std::optional<double> best;  ///< best reward here or below
-  std::deque<SiteEdge> sites;  ///< by falling prior; adding one keeps the addresses of the others
+  std::optional<double> best; ///< best reward here or below
+  std::deque<SiteEdge> sites; ///< by falling prior; adding one keeps the addresses of the others
 
   /// Verified, and no guardrail is broken.
   bool isConfirmed() const { return measured && !failed && measured->correct() && measured->guardrails.empty(); }

@@ -1,7 +1,7 @@
 //===- Openings.cpp - what is tried before the tree grows -----------------===//
 #include "Openings.h"
 #include "LinePlayer.h"
-#include "optiml/Core/Outlook.h"
+#include "optiml/Core/Interfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 

@@ -13,7 +13,8 @@ public:
   explicit Openings(Session &session); ///< that has begun
   ~Openings();
   void play();
-  /// After a step of the search: varies the best where it is new, and plays a few lines of the book that promised too little.
+  /// After a step of the search: varies the best where it is new, and plays a few lines of the book that promised too
+  /// little.
   void playOn();
 
 private:

@@ -27,16 +27,11 @@ std::optional<Strategy> optiml::strategyFromName(llvm::StringRef text) {
 
 const char *optiml::stopReasonText(StopReason reason) {
   switch (reason) {
-  case StopReason::Evaluations:
-    return "the budget of evaluations is spent";
-  case StopReason::Seconds:
-    return "the budget of time is spent";
-  case StopReason::Cancelled:
-    return "cancelled";
-  case StopReason::Exhausted:
-    return "nothing is left to try";
-  case StopReason::Roofline:
-    return "the best is close to what the hardware allows";
+  case StopReason::Evaluations: return "the budget of evaluations is spent";
+  case StopReason::Seconds: return "the budget of time is spent";
+  case StopReason::Cancelled: return "cancelled";
+  case StopReason::Exhausted: return "nothing is left to try";
+  case StopReason::Roofline: return "the best is close to what the hardware allows";
   }
   return "unknown";
 }
@@ -44,21 +39,17 @@ const char *optiml::stopReasonText(StopReason reason) {
 std::string SearchSettings::str() const {
   return llvm::formatv("strategy={0} evaluations={1} seconds={2} seed={3} batch={4} screen={5} within={6} depth={7} "
                        "exploration={8} rollout={9} opening={10} margin={11} roofline={12} simpler={13} beam={14}",
-                       strategyName(strategy), evaluations, seconds, seed, batch, screen, verifyWithin, maxDepth, exploration,
-                       rolloutChance, openingBook, margin, roofline, simplerWithin, beamWidth)
+                       strategyName(strategy), evaluations, seconds, seed, batch, screen, verifyWithin, maxDepth,
+                       exploration, rolloutChance, openingBook, margin, roofline, simplerWithin, beamWidth)
       .str();
 }
 
 static std::unique_ptr<Searcher> makeSearcher(Session &session) {
   switch (session.settings.strategy) {
-  case Strategy::Random:
-    return makeRandom(session);
-  case Strategy::Greedy:
-    return makeGreedy(session);
-  case Strategy::Beam:
-    return makeBeam(session);
-  case Strategy::Mcts:
-    break;
+  case Strategy::Random: return makeRandom(session);
+  case Strategy::Greedy: return makeGreedy(session);
+  case Strategy::Beam: return makeBeam(session);
+  case Strategy::Mcts: break;
   }
   return makeMcts(session);
 }
@@ -96,7 +87,7 @@ static StopReason searchUntilStopped(Session &session) {
 }
 
 llvm::Expected<SearchResult> optiml::runSearch(ActionSpace &space, Proposer &proposer, Evaluator &evaluator,
-                                               const SearchSettings &given, EvaluationMemory *memory,
+                                               const SearchSettings &given, EvaluationCache *memory,
                                                SearchObserver *observer) {
   SearchSettings settings = given;
   settings.batch = std::max(1u, settings.batch);

@@ -119,7 +119,8 @@ void Session::tellRefused(const Recipe &recipe, const std::string &why) {
     observer->refused(recipe, why);
 }
 
-/// The end of the recipe's way through the graph, which may take edges that no state lists; null where it does not apply.
+/// The end of the recipe's way through the graph, which may take edges that no state lists; null where it does not
+/// apply.
 Node *Session::follow(const Recipe &recipe, Path &path) {
   Node *node = root;
   for (size_t i = 0; i < recipe.size(); ++i) {
@@ -278,23 +279,26 @@ void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
     for (size_t i = 0; i < nodes.size(); ++i)
       if ((results[i] = memory->recall(nodes[i]->state.key, fidelity)))
         recalled[i] = true;
-  parallelFor(nodes.size(), [&](size_t i) {
-    if (results[i])
-      return;
-    if (observer) {
-      std::lock_guard lock(callbackMutex);
-      observer->started(nodes[i]->recipe, fidelity);
-    }
-    Measurement measurement = evaluator.evaluate(*nodes[i]->state.variant, fidelity);
-    // A failure while being cancelled, or for lack of time, says nothing about the variant.
-    if (!isUsable(measurement) && outOfTime())
-      return;
-    results[i] = std::move(measurement);
-    if (memory) { // at once: a search that is killed loses nothing
-      std::lock_guard lock(callbackMutex);
-      memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
-    }
-  }, until);
+  parallelFor(
+      nodes.size(),
+      [&](size_t i) {
+        if (results[i])
+          return;
+        if (observer) {
+          std::lock_guard lock(callbackMutex);
+          observer->started(nodes[i]->recipe, fidelity);
+        }
+        Measurement measurement = evaluator.evaluate(*nodes[i]->state.variant, fidelity);
+        // A failure while being cancelled, or for lack of time, says nothing about the variant.
+        if (!isUsable(measurement) && outOfTime())
+          return;
+        results[i] = std::move(measurement);
+        if (memory) { // at once: a search that is killed loses nothing
+          std::lock_guard lock(callbackMutex);
+          memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
+        }
+      },
+      until);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (results[i])
       done(*nodes[i], std::move(*results[i]), recalled[i]);
@@ -309,8 +313,9 @@ template <typename Wanted> static std::vector<Node *> distinct(const std::vector
 }
 
 void Session::model(const std::vector<Node *> &nodes, double until) {
-  evaluateAt(distinct(nodes, [](const Node &n) { return !n.failed && !n.measured && !n.modelled; }), Fidelity::Model,
-             [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); }, until);
+  evaluateAt(
+      distinct(nodes, [](const Node &n) { return !n.failed && !n.measured && !n.modelled; }), Fidelity::Model,
+      [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); }, until);
 }
 
 void Session::evaluate(const std::vector<Node *> &nodes) {
@@ -318,8 +323,9 @@ void Session::evaluate(const std::vector<Node *> &nodes) {
   if (settings.evaluations)
     todo.resize(allowance(unsigned(todo.size())));
   if (settings.verifyWithin <= 0)
-    return evaluateAt(todo, Fidelity::Verified,
-                      [&](Node &node, Measurement measurement, bool recalled) { fold(node, std::move(measurement), recalled); });
+    return evaluateAt(todo, Fidelity::Verified, [&](Node &node, Measurement measurement, bool recalled) {
+      fold(node, std::move(measurement), recalled);
+    });
   // Predictions alone are worth nothing: while none was verified, half of the time is kept for that.
   model(todo, settings.seconds > 0 && best == root ? unverifiedShare * settings.seconds : HUGE_VAL);
   std::erase_if(todo, [](const Node *node) { return !node->modelled; }); // there was no time
@@ -345,7 +351,8 @@ Session::Verifications Session::verifyPromising(std::vector<Node *> nodes, doubl
   std::erase_if(nodes, [&](const Node *node) { return !isPromising(*node, fastest); });
   stableSort(nodes, [](const Node *a, const Node *b) { return a->modelled->time.seconds < b->modelled->time.seconds; });
   for (size_t first = 0; first < nodes.size(); first += verifiedTogether) {
-    std::vector<Node *> next(nodes.begin() + long(first), nodes.begin() + long(std::min(nodes.size(), first + verifiedTogether)));
+    std::vector<Node *> next(nodes.begin() + long(first),
+                             nodes.begin() + long(std::min(nodes.size(), first + verifiedTogether)));
     std::erase_if(next, [&](const Node *node) { return !isPromising(*node, fastest); });
     evaluateAt(next, Fidelity::Verified, [&](Node &node, Measurement m, bool recalled) {
       if (isUsable(m) && m.correct() && m.guardrails.empty())

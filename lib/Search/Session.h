@@ -11,7 +11,6 @@
 #include "optiml/Search/Search.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -46,7 +45,7 @@ struct Walk {
 class Session {
 public:
   Session(ActionSpace &space, Proposer &proposer, Evaluator &evaluator, const SearchSettings &settings,
-          EvaluationMemory *memory, SearchObserver *observer)
+          EvaluationCache *memory, SearchObserver *observer)
       : settings(settings), space(space), proposer(proposer), evaluator(evaluator), memory(memory), observer(observer),
         random(settings.seed) {}
 
@@ -114,7 +113,7 @@ private:
   ActionSpace &space;
   Proposer &proposer;
   Evaluator &evaluator;
-  EvaluationMemory *memory;
+  EvaluationCache *memory;
   SearchObserver *observer;
   std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;

@@ -105,7 +105,8 @@ private:
   size_t next = 0;
 };
 
-/// Depth by depth: evaluates the neighbours that the proposer likes best of each variant kept, and keeps the best of them.
+/// Depth by depth: evaluates the neighbours that the proposer likes best of each variant kept, and keeps the best of
+/// them.
 class Beam : public Searcher {
 public:
   explicit Beam(Session &session) : session(session), kept({session.root}) {

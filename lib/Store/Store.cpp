@@ -2,6 +2,7 @@
 #include "optiml/Store/Store.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -12,24 +13,15 @@
 using namespace optiml;
 using nlohmann::json;
 
+namespace optiml {
+extern const char *const schemaOfVersion1; ///< schema-1.sql
+extern const char *const addedInVersion2;  ///< schema-2.sql
+} // namespace optiml
+
 /// Marks the file as ours ("OpML" in ASCII), see sqlite.org/pragma.html#pragma_application_id.
 static constexpr int applicationId = 0x4f704d4c;
-/// Of the tables below. Raise it with every change, and teach prepareSchema() the way from the one before.
+/// Of the tables in schema-*.sql. Raise it with every change, and teach prepareSchema() the way from the one before.
 static constexpr int schemaVersion = 2;
-static constexpr const char *schemaOfVersion1 = R"(
-  CREATE TABLE evaluations(
-    context TEXT NOT NULL, variant TEXT NOT NULL, fidelity INTEGER NOT NULL,
-    recipe TEXT NOT NULL, measurement TEXT NOT NULL, time INTEGER NOT NULL,
-    PRIMARY KEY(context, variant, fidelity));
-  CREATE TABLE searches(
-    key TEXT PRIMARY KEY NOT NULL, context TEXT NOT NULL,
-    recipe TEXT NOT NULL, emitted TEXT NOT NULL, summary TEXT NOT NULL, time INTEGER NOT NULL);
-)";
-static constexpr const char *addedInVersion2 = R"(
-  CREATE TABLE memory(
-    source TEXT NOT NULL, kernel TEXT NOT NULL, memory TEXT NOT NULL, time INTEGER NOT NULL,
-    PRIMARY KEY(source, kernel));
-)";
 
 std::string StoreContext::hash() const {
   std::vector<std::string> parts{sourceText, gpu, workloadHash, fpMode, backend, version};
@@ -86,12 +78,8 @@ llvm::Error Store::failure(const char *doing) const {
 }
 
 std::string Store::defaultPath() {
-  // The XDG specification says to ignore relative paths.
-  const char *cache = getenv("XDG_CACHE_HOME");
-  if (cache && cache[0] == '/')
-    return std::string(cache) + "/optiml/store.db";
-  const char *home = getenv("HOME");
-  return home && *home ? std::string(home) + "/.cache/optiml/store.db" : std::string();
+  std::string folder = userCacheFolder();
+  return folder.empty() ? folder : folder + "/store.db";
 }
 
 llvm::Expected<std::unique_ptr<Store>> Store::open(const std::string &path) {
@@ -317,14 +305,14 @@ llvm::Expected<std::vector<KernelMemory>> Store::memories(size_t most) {
   return result;
 }
 
-void StoreMemory::giveUp(llvm::Error error) {
+void StoredEvaluations::giveUp(llvm::Error error) {
   std::string message = llvm::toString(std::move(error));
   store = nullptr;
   if (warn)
     warn(message + "; going on without the store");
 }
 
-std::optional<Measurement> StoreMemory::recall(const std::string &variantKey, Fidelity fidelity) {
+std::optional<Measurement> StoredEvaluations::recall(const std::string &variantKey, Fidelity fidelity) {
   if (!store)
     return {};
   auto found = store->findEvaluation(context, variantKey, fidelity);
@@ -335,8 +323,8 @@ std::optional<Measurement> StoreMemory::recall(const std::string &variantKey, Fi
   return *found ? std::optional((*found)->measurement) : std::nullopt;
 }
 
-void StoreMemory::remember(const std::string &variantKey, Fidelity fidelity, const Recipe &recipe,
-                           const Measurement &measurement) {
+void StoredEvaluations::remember(const std::string &variantKey, Fidelity fidelity, const Recipe &recipe,
+                                 const Measurement &measurement) {
   if (!store)
     return;
   if (llvm::Error error = store->addEvaluation(context, {variantKey, fidelity, recipe, measurement, 0}))

@@ -137,9 +137,10 @@ LineProcess::Answer LineProcess::receive(std::string &line, double seconds, cons
 }
 
 std::string LineProcess::describe() {
-  std::string text = WIFSIGNALED(status)
-                         ? llvm::formatv("killed by signal {0} ({1})", WTERMSIG(status), strsignal(WTERMSIG(status))).str()
-                         : llvm::formatv("exit code {0}", WEXITSTATUS(status)).str();
+  std::string text =
+      WIFSIGNALED(status)
+          ? llvm::formatv("killed by signal {0} ({1})", WTERMSIG(status), strsignal(WTERMSIG(status))).str()
+          : llvm::formatv("exit code {0}", WEXITSTATUS(status)).str();
   llvm::StringRef said = llvm::StringRef(errors).trim();
   if (!said.empty())
     text += ": " + said.substr(said.rfind('\n') + 1).str(); // npos + 1 is the beginning

@@ -46,41 +46,6 @@ uint64_t allFileRights() {
 constexpr uint64_t connectAndBind = 3, signalsAndAbstractSockets = 3;
 } // namespace landlock
 
-/// Harmless, and needed by one program or another.
-const int allowedCalls[] = {
-    SCMP_SYS(access), SCMP_SYS(alarm), SCMP_SYS(arch_prctl), SCMP_SYS(brk), SCMP_SYS(clock_getres),
-    SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(close), SCMP_SYS(close_range),
-    SCMP_SYS(copy_file_range), SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3), SCMP_SYS(eventfd2), SCMP_SYS(exit),
-    SCMP_SYS(exit_group), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(fadvise64), SCMP_SYS(fallocate),
-    SCMP_SYS(fcntl), SCMP_SYS(fdatasync), SCMP_SYS(flock), SCMP_SYS(fstat), SCMP_SYS(fstatfs), SCMP_SYS(fsync),
-    SCMP_SYS(ftruncate), SCMP_SYS(futex), SCMP_SYS(getcpu), SCMP_SYS(getcwd), SCMP_SYS(getdents64), SCMP_SYS(getegid),
-    SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getitimer), SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getrandom),
-    SCMP_SYS(getrlimit), SCMP_SYS(getrusage), SCMP_SYS(gettid), SCMP_SYS(gettimeofday), SCMP_SYS(getuid), SCMP_SYS(lseek),
-    SCMP_SYS(lstat), SCMP_SYS(madvise), SCMP_SYS(membarrier), SCMP_SYS(mincore), SCMP_SYS(mkdir), SCMP_SYS(mkdirat),
-    SCMP_SYS(mlock), SCMP_SYS(mmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(msync), SCMP_SYS(munlock),
-    SCMP_SYS(munmap), SCMP_SYS(nanosleep), SCMP_SYS(newfstatat), SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(pause),
-    SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(pread64), SCMP_SYS(preadv),
-    SCMP_SYS(pwrite64), SCMP_SYS(pwritev), SCMP_SYS(read), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(readv),
-    SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(restart_syscall), SCMP_SYS(rmdir), SCMP_SYS(rseq),
-    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigpending), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(rt_sigsuspend), SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_getparam),
-    SCMP_SYS(sched_getscheduler), SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_yield), SCMP_SYS(select),
-    SCMP_SYS(set_robust_list), SCMP_SYS(set_tid_address), SCMP_SYS(setitimer), SCMP_SYS(sigaltstack), SCMP_SYS(stat),
-    SCMP_SYS(statfs), SCMP_SYS(statx), SCMP_SYS(sysinfo), SCMP_SYS(time), SCMP_SYS(timer_create), SCMP_SYS(timer_delete),
-    SCMP_SYS(timer_settime), SCMP_SYS(times), SCMP_SYS(truncate), SCMP_SYS(umask), SCMP_SYS(uname), SCMP_SYS(unlink),
-    SCMP_SYS(unlinkat), SCMP_SYS(write), SCMP_SYS(writev)};
-
-/// Nothing that computes needs these: whoever calls them is stopped.
-const int deadlyCalls[] = {
-    SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(add_key), SCMP_SYS(bind), SCMP_SYS(bpf), SCMP_SYS(chroot),
-    SCMP_SYS(connect), SCMP_SYS(delete_module), SCMP_SYS(execveat), SCMP_SYS(finit_module), SCMP_SYS(fork),
-    SCMP_SYS(init_module), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), SCMP_SYS(io_uring_setup),
-    SCMP_SYS(kexec_load), SCMP_SYS(keyctl), SCMP_SYS(listen), SCMP_SYS(mount), SCMP_SYS(open_by_handle_at),
-    SCMP_SYS(perf_event_open), SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_open), SCMP_SYS(pivot_root),
-    SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(ptrace), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg),
-    SCMP_SYS(request_key), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(setns), SCMP_SYS(shmget), SCMP_SYS(socket),
-    SCMP_SYS(socketpair), SCMP_SYS(umount2), SCMP_SYS(unshare), SCMP_SYS(userfaultfd), SCMP_SYS(vfork)};
-
 /// Compares a call's argument with `a`, or what the mask `a` leaves of it with `b`.
 scmp_arg_cmp argument(unsigned index, scmp_compare how, uint64_t a, uint64_t b = 0) { return {index, how, a, b}; }
 
@@ -105,10 +70,9 @@ private:
 
 bool Filter::build(const unsigned long (&secret)[3], std::vector<unsigned char> &program) {
   constexpr unsigned cloneThread = 0x10000, setName = 15, setVma = 0x53564d41, getTerminal = 0x5401;
-  for (int call : allowedCalls)
-    add(SCMP_ACT_ALLOW, call);
-  for (int call : deadlyCalls)
-    add(SCMP_ACT_KILL_PROCESS, call);
+#define ALLOWED(call) add(SCMP_ACT_ALLOW, call);
+#define DEADLY(call) add(SCMP_ACT_KILL_PROCESS, call);
+#include "SystemCalls.def"
   // Threads are allowed, processes are not. clone3 hides its flags in memory; without it the C library uses clone.
   add(SCMP_ACT_ALLOW, SCMP_SYS(clone), argument(0, SCMP_CMP_MASKED_EQ, cloneThread, cloneThread));
   add(SCMP_ACT_KILL_PROCESS, SCMP_SYS(clone), argument(0, SCMP_CMP_MASKED_EQ, cloneThread, 0));
@@ -182,12 +146,6 @@ int makeRuleset(const Sandbox &sandbox, const std::string &program) {
 } // namespace
 
 bool optiml::sandboxConfinesFiles() { return landlock::version() >= 1; }
-
-std::string optiml::sandboxDescription() {
-  return std::string("no network, no other programs, nothing of the user's environment; ") +
-         (sandboxConfinesFiles() ? "files are written in its own folder only"
-                                 : "files are not confined, for this kernel has no Landlock");
-}
 
 llvm::Expected<PreparedSandbox> PreparedSandbox::prepare(const Sandbox &sandbox, const std::string &program) {
   PreparedSandbox result;

@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 using namespace optiml;
@@ -75,8 +74,8 @@ static void setLimit(int resource, uint64_t value) {
   setrlimit(resource, &limit);
 }
 
-/// In the child, which shares this program's memory until it executes another: only async-signal-safe calls, and nothing
-/// is changed that the parent reads. Never returns.
+/// In the child, which shares this program's memory until it executes another: only async-signal-safe calls, and
+/// nothing is changed that the parent reads. Never returns.
 [[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options,
                                    const PreparedSandbox *sandbox, int inFd, int outFd, int errFd, int statusFd) {
   setpgid(0, 0);
@@ -120,8 +119,9 @@ std::string optiml::shellQuote(const std::vector<std::string> &argv) {
   for (const std::string &arg : argv) {
     if (!result.empty())
       result += ' ';
-    bool plain = !arg.empty() && arg.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                                       "_-+=/.,:@%") == std::string::npos;
+    bool plain = !arg.empty() &&
+                 arg.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=/.,:@%") ==
+                     std::string::npos;
     if (plain) {
       result += arg;
       continue;
@@ -170,51 +170,81 @@ static int openInput(const std::string &input) {
   return fd;
 }
 
+static void keep(std::string &into, const char *data, ssize_t n, uint64_t limit) {
+  if (into.size() < limit)
+    into.append(data, std::min<uint64_t>(n, limit - into.size()));
+}
+
 /// Reads what is there; false at end of file.
 static bool drain(int fd, std::string &into, uint64_t limit) {
   char buffer[65536];
   ssize_t n = read(fd, buffer, sizeof buffer);
   if (n <= 0)
     return n < 0 && (errno == EINTR || errno == EAGAIN);
-  if (into.size() < limit)
-    into.append(buffer, std::min<uint64_t>(n, limit - into.size()));
+  keep(into, buffer, n, limit);
   return true;
 }
 
-llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> &argv, const ProcessOptions &options) {
+/// What is left when the process has ended. At most what a pipe may hold: somebody who left the group may hold it open
+/// and write for ever.
+static void drainRest(int fd, std::string &into, uint64_t limit) {
+  constexpr size_t largestPipe = 1 << 20;
+  char buffer[65536];
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  ssize_t n;
+  for (size_t total = 0; total < largestPipe && (n = read(fd, buffer, sizeof buffer)) > 0; total += size_t(n))
+    keep(into, buffer, n, limit);
+}
+
+static llvm::Error cannotRun(const std::string &program, const std::string &why) {
+  return makeError("cannot run '{0}': {1}", program, why);
+}
+
+static std::vector<char *> pointersTo(const std::vector<std::string> &words) {
+  std::vector<char *> result;
+  for (const std::string &word : words)
+    result.push_back(const_cast<char *>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+namespace {
+struct Started {
+  pid_t pid;
+  Clock::time_point at;
+};
+} // namespace
+
+/// Starts the program with its output in the two pipes.
+static llvm::Expected<Started> startProcess(const std::vector<std::string> &argv, const ProcessOptions &options,
+                                            Pipe &out, Pipe &err) {
   std::string path = findOnPath(argv.at(0));
   if (path.empty())
-    return makeError("cannot run '{0}': no such program", argv[0]);
+    return cannotRun(argv[0], "no such program");
   std::optional<PreparedSandbox> sandbox;
   if (options.sandbox) {
     llvm::Expected<PreparedSandbox> prepared = PreparedSandbox::prepare(*options.sandbox, path);
     if (!prepared)
-      return makeError("cannot run '{0}': {1}", argv[0], llvm::toString(prepared.takeError()));
+      return cannotRun(argv[0], llvm::toString(prepared.takeError()));
     sandbox.emplace(std::move(*prepared));
   }
   const PreparedSandbox *inside = sandbox ? &*sandbox : nullptr;
-  Pipe out, err, status;
+  Pipe status;
   if (!out.open() || !err.open() || !status.open())
-    return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+    return cannotRun(argv[0], strerror(errno));
   int input = openInput(options.input);
   if (input < 0)
-    return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+    return cannotRun(argv[0], strerror(errno));
   auto closeInput = llvm::scope_exit([&] { close(input); });
   std::vector<std::string> env = mergedEnvironment(options.env, inside);
-  std::vector<char *> argvC, envC;
-  for (const std::string &a : argv)
-    argvC.push_back(const_cast<char *>(a.c_str()));
-  for (const std::string &e : env)
-    envC.push_back(const_cast<char *>(e.c_str()));
+  std::vector<char *> argvC = pointersTo(argv), envC = pointersTo(env);
   if (!options.shownName.empty())
     argvC[0] = const_cast<char *>(options.shownName.c_str());
-  argvC.push_back(nullptr);
-  envC.push_back(nullptr);
 
   Clock::time_point start = Clock::now();
   pid_t pid = vfork(); // fork would copy the page tables of a program that holds many syntax trees
   if (pid < 0)
-    return makeError("cannot run '{0}': {1}", argv[0], strerror(errno));
+    return cannotRun(argv[0], strerror(errno));
   if (pid == 0)
     childMain(path.c_str(), argvC.data(), envC.data(), options, inside, input, out.fds[1], err.fds[1], status.fds[1]);
   setpgid(pid, pid); // also done by the child; whoever comes first
@@ -224,55 +254,51 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   int startError = 0;
   if (read(status.fds[0], &startError, sizeof startError) == sizeof startError) {
     waitpid(pid, nullptr, 0);
-    return makeError("cannot run '{0}': {1}", argv[0], strerror(startError));
+    return cannotRun(argv[0], strerror(startError));
   }
+  return Started{pid, start};
+}
 
+llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> &argv, const ProcessOptions &options) {
+  Pipe out, err;
+  llvm::Expected<Started> started = startProcess(argv, options, out, err);
+  if (!started)
+    return started.takeError();
+  const pid_t pid = started->pid;
+  const ProcessLimits &limits = options.limits;
   ProcessResult result;
-  auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - started->at).count(); };
   double nextMemoryCheck = 0.05;
-  bool outOpen = true, errOpen = true, exited = false;
+  bool outOpen = true, errOpen = true;
   int waitStatus = 0;
-  while (!exited) {
+  while (true) {
     pollfd polled[2] = {{outOpen ? out.fds[0] : -1, POLLIN, 0}, {errOpen ? err.fds[0] : -1, POLLIN, 0}};
     poll(polled, 2, outOpen || errOpen ? 20 : 1);
     if (polled[0].revents)
-      outOpen = drain(out.fds[0], result.out, options.limits.outputBytes);
+      outOpen = drain(out.fds[0], result.out, limits.outputBytes);
     if (polled[1].revents)
-      errOpen = drain(err.fds[0], result.err, options.limits.outputBytes);
-    if (waitpid(pid, &waitStatus, WNOHANG) == pid) {
-      exited = true;
+      errOpen = drain(err.fds[0], result.err, limits.outputBytes);
+    if (waitpid(pid, &waitStatus, WNOHANG) == pid)
       break;
-    }
     double now = elapsed();
-    if (options.limits.seconds > 0 && now > options.limits.seconds)
+    if (limits.seconds > 0 && now > limits.seconds)
       result.timedOut = true;
     if (options.cancel && options.cancel->load())
       result.cancelled = true;
-    if (options.limits.memoryBytes && now > nextMemoryCheck) {
+    if (limits.memoryBytes && now > nextMemoryCheck) {
       nextMemoryCheck = now + 0.05;
-      result.overMemory = groupResidentBytes(pid) > options.limits.memoryBytes;
+      result.overMemory = groupResidentBytes(pid) > limits.memoryBytes;
     }
     if (result.timedOut || result.cancelled || result.overMemory) {
       kill(-pid, SIGKILL);
       waitpid(pid, &waitStatus, 0);
-      exited = true;
+      break;
     }
   }
   result.seconds = elapsed();
   kill(-pid, SIGKILL); // whatever it left running
-  for (int fd : {out.fds[0], err.fds[0]})
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-  // At most what a pipe may hold: somebody who left the group may hold it open and write for ever.
-  auto drainRest = [&](int fd, std::string &into) {
-    constexpr size_t largestPipe = 1 << 20;
-    char buffer[65536];
-    ssize_t n;
-    for (size_t total = 0; total < largestPipe && (n = read(fd, buffer, sizeof buffer)) > 0; total += size_t(n))
-      if (into.size() < options.limits.outputBytes)
-        into.append(buffer, std::min<uint64_t>(n, options.limits.outputBytes - into.size()));
-  };
-  drainRest(out.fds[0], result.out);
-  drainRest(err.fds[0], result.err);
+  drainRest(out.fds[0], result.out, limits.outputBytes);
+  drainRest(err.fds[0], result.err, limits.outputBytes);
   if (WIFSIGNALED(waitStatus))
     result.signal = WTERMSIG(waitStatus);
   else

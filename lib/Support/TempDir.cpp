@@ -4,20 +4,11 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
-#include <mutex>
-#include <set>
 #include <unistd.h>
 
 using namespace optiml;
-
-static std::mutex liveMutex;
-static std::set<std::string> &liveDirs() {
-  static std::set<std::string> dirs;
-  return dirs;
-}
 
 llvm::Expected<TempDir> TempDir::create(const std::string &prefix) {
   const char *base = getenv("TMPDIR");
@@ -25,18 +16,15 @@ llvm::Expected<TempDir> TempDir::create(const std::string &prefix) {
   if (!mkdtemp(pattern.data()))
     return makeError("cannot create a scratch folder '{0}': {1}; set TMPDIR to a writable folder", pattern,
                      std::generic_category().message(errno));
-  std::lock_guard lock(liveMutex);
-  liveDirs().insert(pattern);
   return TempDir(pattern);
 }
 
-TempDir::TempDir(TempDir &&other) noexcept : dir(std::move(other.dir)), kept(other.kept) { other.dir.clear(); }
+TempDir::TempDir(TempDir &&other) noexcept : dir(std::move(other.dir)) { other.dir.clear(); }
 
 TempDir &TempDir::operator=(TempDir &&other) noexcept {
   if (this != &other) {
     remove();
     dir = std::move(other.dir);
-    kept = other.kept;
     other.dir.clear();
   }
   return *this;
@@ -45,19 +33,15 @@ TempDir &TempDir::operator=(TempDir &&other) noexcept {
 TempDir::~TempDir() { remove(); }
 
 void TempDir::remove() {
-  if (dir.empty())
-    return;
-  if (!kept)
+  if (!dir.empty())
     llvm::sys::fs::remove_directories(dir);
-  std::lock_guard lock(liveMutex);
-  liveDirs().erase(dir);
 }
 
-void optiml::removeAllTempDirs() {
-  std::lock_guard lock(liveMutex);
-  for (const std::string &dir : liveDirs())
-    llvm::sys::fs::remove_directories(dir);
-  liveDirs().clear();
+std::string optiml::userCacheFolder() {
+  for (auto [variable, below] : {std::pair("XDG_CACHE_HOME", "/optiml"), std::pair("HOME", "/.cache/optiml")})
+    if (const char *folder = getenv(variable); folder && folder[0] == '/')
+      return folder + std::string(below);
+  return "";
 }
 
 llvm::Expected<std::string> optiml::readFile(const std::string &path) {

@@ -1,16 +1,10 @@
 //===- Distribute.cpp - from one output a thread to several ---------------===//
 #include "Distribute.h"
+#include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
-
-void optiml::forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f) {
-  if (root.kind == StmtKind::Block)
-    f(root.body);
-  for (StmtRef &child : root.body)
-    forEachList(*child, f);
-}
 
 Distributor::Distributor(const Kernel &kernel, const KernelModel &model, std::vector<CopyAxis> copiesIn,
                          unsigned uniformAlong, std::function<bool(Stmt &)> open)
@@ -27,7 +21,7 @@ std::vector<const CopyAxis *> Distributor::axesIn(unsigned mask) const {
   return result;
 }
 
-static std::string globalName(unsigned axis) { return std::string("globalIdx.") + char('x' + axis); }
+static std::string globalName(unsigned axis) { return axisName("globalIdx", axis); }
 
 /// Integer locals that are functions of the indices and parameters alone are recomputed for every copy.
 void Distributor::classifyLocals() {
@@ -84,8 +78,7 @@ bool Distributor::isSharedLoop(Stmt &s) const {
   if (s.kind != StmtKind::For || !open(s))
     return false;
   auto loop = asCountedLoop(s);
-  bool leaves = false;
-  walk(*s.body[0], [&](Stmt &t) { leaves |= t.kind == StmtKind::Break || t.kind == StmtKind::Continue; });
+  bool leaves = holdsKind(*s.body[0], {StmtKind::Break, StmtKind::Continue});
   return loop && !leaves && !((varies(loop->lower) | varies(loop->upper)) & (allCopies | uniformAlong));
 }
 
@@ -101,8 +94,7 @@ static std::set<std::string> changedNames(Stmt &s) {
   walkExprs(s, [&](const ExprRef &e) {
     if (e->kind == ExprKind::Opaque)
       changed.insert(e->names.begin(), e->names.end());
-    bool changes = e->kind == ExprKind::Assign || e->kind == ExprKind::IncDec || (e->kind == ExprKind::Unary && e->text == "&");
-    if (!changes)
+    if (!mayChange(e))
       return;
     const Expr *target = e->args[0].get();
     while (target->kind == ExprKind::Subscript || target->kind == ExprKind::Member || target->kind == ExprKind::Cast)
@@ -114,14 +106,13 @@ static std::set<std::string> changedNames(Stmt &s) {
     if (t.kind == StmtKind::Opaque)
       changed.insert(t.names.begin(), t.names.end());
   });
-  walk(s, [&](Stmt &t) {
-    if (t.kind == StmtKind::Decl)
-      changed.erase(t.text);
-  });
+  for (const std::string &name : namesDeclaredIn(s))
+    changed.erase(name);
   return changed;
 }
 
-/// A local that is alike in all threads needs one value, until a leaf that runs once for each copy changes it ("for (; i < n;
+/// A local that is alike in all threads needs one value, until a leaf that runs once for each copy changes it ("for (;
+/// i < n;
 /// ++i) out[…] += …" with a counter from outside): then each copy needs its own.
 void Distributor::widenWritten() {
   if (!allCopies)
@@ -139,7 +130,8 @@ bool Distributor::widenWritten(const std::vector<StmtRef> &stmts) {
   for (const StmtRef &s : stmts) {
     if (s->kind == StmtKind::Decl) {
       // A copy that takes its value from one that differs, differs.
-      if (unsigned mask = s->expr ? varies(s->expr) & allCopies & ~model.varies(s->expr) : 0; mask & ~widened[s->text]) {
+      if (unsigned mask = s->expr ? varies(s->expr) & allCopies & ~model.varies(s->expr) : 0;
+          mask & ~widened[s->text]) {
         widened[s->text] |= mask;
         grew = true;
       }
@@ -186,9 +178,7 @@ void Distributor::atCopy(Stmt &s) const {
 }
 
 bool Distributor::hasEffects(Stmt &s) const {
-  bool effects = false;
-  walk(s, [&](Stmt &t) { effects |= t.kind == StmtKind::Opaque; });
-  walkExprs(s, [&](const ExprRef &e) { effects |= !e->pure; });
+  bool effects = holdsKind(s, {StmtKind::Opaque}) || anyExpr(s, [&](const ExprRef &e) { return !e->pure; });
   std::set<const Stmt *> inside;
   walk(s, [&](Stmt &t) { inside.insert(&t); });
   for (const Access &access : model.accesses())
@@ -212,8 +202,8 @@ unsigned Distributor::maskOf(Stmt &s) const {
   return mask & allCopies;
 }
 
-/// May run although its guard is false: it computes private values that only code under the same guard looks at, and cannot
-/// fault. A variable from outside of the guard must keep its value there.
+/// May run although its guard is false: it computes private values that only code under the same guard looks at, and
+/// cannot fault. A variable from outside of the guard must keep its value there.
 bool Distributor::speculatable(Stmt &s, const ExprRef &guard) const {
   ExprRef target, value;
   if (s.kind == StmtKind::Decl && s.dims.empty()) {
@@ -228,13 +218,7 @@ bool Distributor::speculatable(Stmt &s, const ExprRef &guard) const {
   } else {
     return s.kind == StmtKind::Decl && !s.expr;
   }
-  bool ok = true;
-  walk(value, [&](const ExprRef &e) {
-    ok &= e->pure && e->kind != ExprKind::Subscript && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec;
-    ok &= !(e->kind == ExprKind::Member && e->args[0]->type.isPointer());
-    ok &= !(e->kind == ExprKind::Binary && (e->text == "/" || e->text == "%") && e->type.isInt());
-  });
-  return ok;
+  return !anyNode(value, [](const ExprRef &e) { return !e->pure || isLoad(e) || isChange(e) || isIntDivision(e); });
 }
 
 /// A declaration that stands between runs of leaves, not in one of them.
@@ -252,7 +236,8 @@ bool Distributor::isOfIndicesAlone(const Stmt &s) const {
          });
 }
 
-void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vector<StmtRef> &out) {
+void Distributor::flush(Pass &pass) {
+  auto &[guard, out, group] = pass;
   size_t i = 0;
   while (i < group.size()) {
     // Leaves over the same axes share their loops, and those under the guard share its test.
@@ -266,7 +251,8 @@ void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vec
     auto forCopies = [&](unsigned along) {
       std::vector<const CopyAxis *> axes = axesIn(along);
       for (size_t k = axes.size(); k-- > 0;)
-        inner = {countedFor(axes[k]->var, Type::makeInt(), intLit(0), intLit(axes[k]->factor), 1, block(inner), FullUnroll)};
+        inner = {
+            countedFor(axes[k]->var, Type::makeInt(), intLit(0), intLit(axes[k]->factor), 1, block(inner), FullUnroll)};
     };
     if (group[i].guarded) {
       forCopies(mask & ~ofGuard); // which share the guard
@@ -281,140 +267,174 @@ void Distributor::flush(std::vector<Leaf> &group, const ExprRef &guard, std::vec
   group.clear();
 }
 
-llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out) {
-  std::vector<Leaf> group;
-  // Names used by anything but the run of leaves that declares them must outlive the group.
-  auto opened = [&](Stmt &s) { return isSharedLoop(s) || (s.kind == StmtKind::If && open(s)); };
-  for (size_t i = 0; i < stmts.size(); ++i) {
-    Stmt &s = *stmts[i];
-    if (s.kind == StmtKind::Return)
-      return notApplicable("it returns early in a way that is not understood (line {0})", s.line);
-    if (s.kind == StmtKind::Barrier) {
-      if (guard)
-        return notApplicable("a barrier stands under a condition (line {0})", s.line);
-      flush(group, guard, out);
-      out.push_back(clone(stmts[i]));
+/// Its value is needed beyond the run of leaves that declares it: by what is entered, or behind that, or by leaves of
+/// another shape.
+bool Distributor::outlivesGroup(const std::vector<StmtRef> &stmts, size_t at, const ExprRef &guard) const {
+  Stmt &s = *stmts[at];
+  auto parts = [&](const StmtRef &m) { return isOpened(*m) || m->kind == StmtKind::Barrier; };
+  for (size_t k = at + 1; k < stmts.size(); ++k) {
+    if (!anyExpr(*stmts[k], [&](const ExprRef &e) { return isVar(e, s.text) || e->names.count(s.text); }))
       continue;
-    }
-    if (s.kind == StmtKind::Decl) {
-      guardOf[s.text] = guard;
-      if (s.isShared) {
-        out.push_back(clone(stmts[i]));
-        continue;
-      }
-      if (keepsItsPlace(s, guard)) {
-        if (!isOfIndicesAlone(s))
-          flush(group, guard, out); // what it is made from stands before it
-        StmtRef base = clone(stmts[i]);
-        out.push_back(base);
-        continue;
-      }
-      bool usedLater = false;
-      for (size_t k = i + 1; k < stmts.size(); ++k) {
-        bool uses = false;
-        walkExprs(*stmts[k], [&](const ExprRef &e) { uses |= (e->kind == ExprKind::Var && e->text == s.text) || e->names.count(s.text); });
-        if (uses && (opened(*stmts[k]) || std::any_of(stmts.begin() + long(i) + 1, stmts.begin() + long(k), [&](const StmtRef &m) { return opened(*m) || m->kind == StmtKind::Barrier; }))) 
-          usedLater = true;
-      }
-      unsigned mask = maskOf(s);
-      // Within one run of leaves of one shape it can stay where it is.
-      bool sameShape = !usedLater;
-      for (size_t k = i + 1; sameShape && k < stmts.size(); ++k) {
-        bool uses = false;
-        walkExprs(*stmts[k], [&](const ExprRef &e) { uses |= (e->kind == ExprKind::Var && e->text == s.text) || e->names.count(s.text); });
-        if (uses)
-          for (size_t m = i + 1; m <= k; ++m)
-            sameShape &= maskOf(*stmts[m]) == mask && stmts[m]->kind != StmtKind::Barrier && (!keepsItsPlace(*stmts[m], guard) || isOfIndicesAlone(*stmts[m])) &&
-                         !(guard && speculatable(*stmts[m], guard) != speculatable(s, guard));
-      }
-      if (sameShape) {
-        groupLocal.insert(s.text);
-      } else {
-        std::vector<const CopyAxis *> axes = axesIn(mask);
-        StmtRef storage = clone(stmts[i]);
-        storage->expr = nullptr;
-        storage->type.isConst = storage->expr ? storage->type.isConst : false;
-        std::vector<ExprRef> dims;
-        for (const CopyAxis *c : axes)
-          dims.push_back(intLit(c->factor));
-        storage->dims.insert(storage->dims.begin(), dims.begin(), dims.end());
-        if (!axes.empty())
-          expanded[s.text] = mask;
-        if (axes.empty() && s.expr && (!guard || speculatable(s, guard))) {
-          flush(group, guard, out);
-          storage = clone(stmts[i]);
-          out.push_back(storage);
-          continue;
-        }
-        if (s.expr && s.expr->kind == ExprKind::InitList)
-          return notApplicable("an array is initialized in place (line {0})", s.line);
-        out.push_back(storage); // before the pending group: it is only storage
-        if (!s.expr)
-          continue;
-        StmtRef init = exprStmt(assign("=", var(s.text, s.type), s.expr));
-        bool needsGuard = guard && !speculatable(s, guard);
-        atCopy(*init);
-        group.push_back({init, mask, needsGuard});
-        continue;
-      }
-    }
-    if (s.kind == StmtKind::For && open(s)) {
-      if (isSharedLoop(s) && (!guard || hasStableHeader(s))) {
-        flush(group, guard, out);
-        StmtRef loopStmt = clone(stmts[i]);
-        loopStmt->body[0]->body.clear();
-        if (llvm::Error e = list(s.body[0]->body, guard, loopStmt->body[0]->body))
-          return e;
-        out.push_back(loopStmt);
-        continue;
-      }
-      if (uniformAlong)
-        return notApplicable("the loop at line {0} does not run the same for all threads of a block", s.line);
-    }
-    if (opened(s) && s.kind == StmtKind::If) {
-      bool varying = varies(s.expr) & (allCopies | uniformAlong);
-      if (!varying && !(model.varies(s.expr) & FromMemory && uniformAlong)) {
-        flush(group, guard, out);
-        StmtRef branch = clone(stmts[i]);
-        ExprRef test = guard; // a uniform branch stays a branch
-        for (size_t b = 0; b < s.body.size(); ++b) {
-          branch->body[b]->body.clear();
-          if (llvm::Error e = list(s.body[b]->body, test, branch->body[b]->body))
-            return e;
-        }
-        out.push_back(branch);
-        continue;
-      }
-      if (model.stable(s.expr)) {
-        flush(group, guard, out);
-        if (llvm::Error e = list(s.body[0]->body, logicalAnd(guard, s.expr), out))
-          return e;
-        if (s.body.size() > 1)
-          if (llvm::Error e = list(s.body[1]->body, logicalAnd(guard, logicalNot(s.expr)), out))
-            return e;
-        continue;
-      }
-      if (uniformAlong)
-        return notApplicable("the condition at line {0} differs between threads and may change while it is needed", s.line);
-    }
-    if (uniformAlong && hasBarrier(s) && guard)
-      return notApplicable("something that may synchronize stands under a condition (line {0})", s.line);
-    std::set<std::string> names;
-    for (const auto &[name, value] : indexAtCopy)
-      names.insert(name);
-    for (const auto &[name, value] : expanded)
-      names.insert(name);
-    if (opaqueMentions(s, names))
-      return notApplicable("a construct that is kept verbatim uses a variable that would change (line {0})", s.line);
-    if (uniformAlong && open(s))
-      return notApplicable("the loop at line {0} may not run the same for all threads of a block", s.line);
-    StmtRef leaf = clone(stmts[i]);
-    bool needsGuard = guard && !speculatable(s, guard);
-    unsigned mask = maskOf(s);
-    atCopy(*leaf);
-    group.push_back({leaf, mask, needsGuard});
+    llvm::ArrayRef<StmtRef> between = llvm::ArrayRef(stmts).slice(at + 1, k - at - 1);
+    if (isOpened(*stmts[k]) || llvm::any_of(between, parts))
+      return true;
+    for (size_t m = at + 1; m <= k; ++m)
+      if (maskOf(*stmts[m]) != maskOf(s) || stmts[m]->kind == StmtKind::Barrier ||
+          (keepsItsPlace(*stmts[m], guard) && !isOfIndicesAlone(*stmts[m])) ||
+          (guard && speculatable(*stmts[m], guard) != speculatable(s, guard)))
+        return true;
   }
-  flush(group, guard, out);
+  return false;
+}
+
+/// Storage for the copies of a variable that outlives its group, and its value as a leaf.
+llvm::Error Distributor::store(const StmtRef &declaration, Pass &pass) {
+  const Stmt &s = *declaration;
+  unsigned mask = maskOf(*declaration);
+  std::vector<const CopyAxis *> axes = axesIn(mask);
+  if (!axes.empty())
+    expanded[s.text] = mask;
+  bool needsGuard = pass.guard && !speculatable(*declaration, pass.guard);
+  if (axes.empty() && s.expr && !needsGuard) {
+    flush(pass);
+    pass.out.push_back(clone(declaration));
+    return llvm::Error::success();
+  }
+  if (s.expr && s.expr->kind == ExprKind::InitList)
+    return notApplicable("an array is initialized in place (line {0})", s.line);
+  StmtRef storage = clone(declaration);
+  storage->expr = nullptr;
+  storage->type.isConst = false;
+  for (const CopyAxis *c : llvm::reverse(axes))
+    storage->dims.insert(storage->dims.begin(), intLit(c->factor));
+  pass.out.push_back(storage); // before the pending group: it is only storage
+  if (!s.expr)
+    return llvm::Error::success();
+  StmtRef init = exprStmt(assign("=", var(s.text, s.type), s.expr));
+  atCopy(*init);
+  pass.group.push_back({init, mask, needsGuard});
+  return llvm::Error::success();
+}
+
+/// False: the declaration is a leaf like others.
+llvm::Expected<bool> Distributor::declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass) {
+  Stmt &s = *stmts[at];
+  guardOf[s.text] = pass.guard;
+  if (s.isShared) {
+    pass.out.push_back(clone(stmts[at]));
+    return true;
+  }
+  if (keepsItsPlace(s, pass.guard)) {
+    if (!isOfIndicesAlone(s))
+      flush(pass); // what it is made from stands before it
+    pass.out.push_back(clone(stmts[at]));
+    return true;
+  }
+  if (!outlivesGroup(stmts, at, pass.guard)) {
+    groupLocal.insert(s.text);
+    return false;
+  }
+  if (llvm::Error e = store(stmts[at], pass))
+    return std::move(e);
+  return true;
+}
+
+/// False: the branch is not entered.
+llvm::Expected<bool> Distributor::branch(const StmtRef &stmt, Pass &pass) {
+  Stmt &s = *stmt;
+  bool varying = varies(s.expr) & (allCopies | uniformAlong);
+  if (!varying && !(model.varies(s.expr) & FromMemory && uniformAlong)) {
+    flush(pass);
+    StmtRef made = clone(stmt); // a uniform branch stays a branch
+    for (size_t b = 0; b < s.body.size(); ++b) {
+      made->body[b]->body.clear();
+      if (llvm::Error e = list(s.body[b]->body, pass.guard, made->body[b]->body))
+        return std::move(e);
+    }
+    pass.out.push_back(made);
+    return true;
+  }
+  if (model.stable(s.expr)) {
+    flush(pass);
+    if (llvm::Error e = list(s.body[0]->body, logicalAnd(pass.guard, s.expr), pass.out))
+      return std::move(e);
+    if (s.body.size() > 1)
+      if (llvm::Error e = list(s.body[1]->body, logicalAnd(pass.guard, logicalNot(s.expr)), pass.out))
+        return std::move(e);
+    return true;
+  }
+  if (uniformAlong)
+    return notApplicable("the condition at line {0} differs between threads and may change while it is needed", s.line);
+  return false;
+}
+
+/// False: the loop is not entered.
+llvm::Expected<bool> Distributor::loop(const StmtRef &stmt, Pass &pass) {
+  if (isSharedLoop(*stmt) && (!pass.guard || hasStableHeader(*stmt))) {
+    flush(pass);
+    StmtRef made = clone(stmt);
+    made->body[0]->body.clear();
+    if (llvm::Error e = list(stmt->body[0]->body, pass.guard, made->body[0]->body))
+      return std::move(e);
+    pass.out.push_back(made);
+    return true;
+  }
+  if (uniformAlong)
+    return notApplicable("the loop at line {0} does not run the same for all threads of a block", stmt->line);
+  return false;
+}
+
+/// A statement that is kept whole, for each copy.
+llvm::Error Distributor::leaf(const StmtRef &stmt, Pass &pass) {
+  Stmt &s = *stmt;
+  if (uniformAlong && hasBarrier(s) && pass.guard)
+    return notApplicable("something that may synchronize stands under a condition (line {0})", s.line);
+  std::set<std::string> names;
+  for (const auto &[name, value] : indexAtCopy)
+    names.insert(name);
+  for (const auto &[name, value] : expanded)
+    names.insert(name);
+  if (opaqueMentions(s, names))
+    return notApplicable("a construct that is kept verbatim uses a variable that would change (line {0})", s.line);
+  if (uniformAlong && open(s))
+    return notApplicable("the loop at line {0} may not run the same for all threads of a block", s.line);
+  StmtRef made = clone(stmt);
+  atCopy(*made);
+  pass.group.push_back({made, maskOf(s), pass.guard && !speculatable(s, pass.guard)});
+  return llvm::Error::success();
+}
+
+llvm::Expected<bool> Distributor::enter(const std::vector<StmtRef> &stmts, size_t at, Pass &pass) {
+  Stmt &s = *stmts[at];
+  if (s.kind == StmtKind::Return)
+    return notApplicable("it returns early in a way that is not understood (line {0})", s.line);
+  if (s.kind == StmtKind::Barrier) {
+    if (pass.guard)
+      return notApplicable("a barrier stands under a condition (line {0})", s.line);
+    flush(pass);
+    pass.out.push_back(clone(stmts[at]));
+    return true;
+  }
+  if (s.kind == StmtKind::Decl)
+    return declaration(stmts, at, pass);
+  if (s.kind == StmtKind::For && open(s))
+    return loop(stmts[at], pass);
+  if (s.kind == StmtKind::If && open(s))
+    return branch(stmts[at], pass);
+  return false;
+}
+
+llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out) {
+  Pass pass{guard, out, {}};
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    auto entered = enter(stmts, i, pass);
+    if (!entered)
+      return entered.takeError();
+    if (!*entered)
+      if (llvm::Error e = leaf(stmts[i], pass))
+        return e;
+  }
+  flush(pass);
   return llvm::Error::success();
 }
 

@@ -1,7 +1,7 @@
 //===- Distribute.h - from one output a thread to several -------*- C++ -*-===//
 //
-// The engine under coarsen and stage-shared. Threads of a kernel without barriers may run in any order, so a thread may do
-// the work of several, statement by statement: every statement is put into loops over the copies, private variables
+// The engine under coarsen and stage-shared. Threads of a kernel without barriers may run in any order, so a thread may
+// do the work of several, statement by statement: every statement is put into loops over the copies, private variables
 // that differ between copies become arrays, and guards are pushed inwards until the loops around the work are
 // uniform ("unroll and jam" of the thread axes). With no copies it only pushes guards inwards.
 //
@@ -9,15 +9,17 @@
 #ifndef OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
 #define OPTIML_LIB_TRANSFORMS_DISTRIBUTE_H
 
-#include "Common.h"
+#include "optiml/Analysis/KernelModel.h"
+#include "llvm/Support/Error.h"
 
 namespace optiml {
 
-/// Work of `factor` threads along `axis`: copy i stands for global index base + i * distance. Several along one axis add up.
+/// Work of `factor` threads along `axis`: copy i stands for global index base + i * distance. Several along one axis
+/// add up.
 struct CopyAxis {
   unsigned axis = 0;
   int64_t factor = 1, distance = 1;
-  std::string var; ///< name of the loop variable over the copies
+  std::string var;   ///< name of the loop variable over the copies
   int64_t piece = 1; ///< of remapThreads: more than 1: pieces of so many adjacent ones, a block's pieces apart
 };
 
@@ -44,13 +46,28 @@ private:
   unsigned varies(const ExprRef &e) const;
   unsigned widenedMask(const std::string &name) const;
   unsigned copyMask(const CopyAxis &c) const { return (ThreadX | BlockX) << c.axis; }
+  /// A list of statements on its way: what they stand under, what has been made of them, and the leaves that wait.
+  struct Pass {
+    const ExprRef &guard;
+    std::vector<StmtRef> &out;
+    std::vector<Leaf> group;
+  };
+  bool isOpened(Stmt &s) const { return isSharedLoop(s) || (s.kind == StmtKind::If && open(s)); }
+  bool outlivesGroup(const std::vector<StmtRef> &stmts, size_t at, const ExprRef &guard) const;
+  llvm::Error store(const StmtRef &declaration, Pass &pass);
+  llvm::Expected<bool> declaration(const std::vector<StmtRef> &stmts, size_t at, Pass &pass);
+  llvm::Expected<bool> branch(const StmtRef &stmt, Pass &pass);
+  llvm::Expected<bool> loop(const StmtRef &stmt, Pass &pass);
+  llvm::Error leaf(const StmtRef &stmt, Pass &pass);
+  /// False: the statement is a leaf.
+  llvm::Expected<bool> enter(const std::vector<StmtRef> &stmts, size_t at, Pass &pass);
   llvm::Error list(const std::vector<StmtRef> &stmts, const ExprRef &guard, std::vector<StmtRef> &out);
   unsigned maskOf(Stmt &s) const;
   bool hasEffects(Stmt &s) const;
   bool speculatable(Stmt &s, const ExprRef &guard) const;
   bool keepsItsPlace(Stmt &s, const ExprRef &guard) const;
   bool isOfIndicesAlone(const Stmt &s) const;
-  void flush(std::vector<Leaf> &group, const ExprRef &guard, std::vector<StmtRef> &out);
+  void flush(Pass &pass);
   ExprRef atCopy(const ExprRef &e) const;
   void atCopy(Stmt &s) const;
   std::vector<const CopyAxis *> axesIn(unsigned mask) const;
@@ -67,9 +84,6 @@ private:
   std::set<std::string> groupLocal;           ///< declared and used within one group of leaves
   std::map<std::string, ExprRef> guardOf; ///< the guard (null: none) under which a local is declared, pushed inwards
 };
-
-/// Calls f for each list of statements, outermost first.
-void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);
 
 } // namespace optiml
 

@@ -5,22 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
 
 using namespace optiml;
 
 /// The pseudo indices of the first work of a block and of a thread: the same for all copies.
-static std::string firstOfBlock(unsigned axis) { return std::string("firstIdx.") + char('x' + axis); }
-static std::string firstOfThread(unsigned axis) { return std::string("ownFirstIdx.") + char('x' + axis); }
+static std::string firstOfBlock(unsigned axis) { return axisName("firstIdx", axis); }
+static std::string firstOfThread(unsigned axis) { return axisName("ownFirstIdx", axis); }
 
 /// Whether to make `text` a condition: the captured launches fulfil it, or there are none.
 static bool promises(const LaunchHints &hints, const std::string &text) {
-  if (hints.arguments.empty())
-    return true;
-  auto value = IntExpr::of(text).evaluate([&](const std::string &name) -> std::optional<int64_t> {
-    auto it = hints.scalars.find(name);
-    return it == hints.scalars.end() ? std::nullopt : std::optional(it->second);
-  });
-  return value && *value;
+  return hints.arguments.empty() || hints.evaluate(IntExpr::of(text)).value_or(0) != 0;
 }
 
 /// The divisor is a multiple of `group`, by a condition on the launch if need be.
@@ -43,8 +39,7 @@ void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned a
   KernelModel model(kernel);
   const ExprRef global = axisBuiltin("globalIdx", axis);
   rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
-    if (e->kind != ExprKind::Binary || (e->text != "/" && e->text != "%") || !e->type.isInt() ||
-        !(model.poly(e->args[0]) == Poly::atom(global->text)))
+    if (!isIntDivision(e) || !(model.poly(e->args[0]) == Poly::atom(global->text)))
       return nullptr;
     const ExprRef &divisor = e->args[1];
     Poly value = model.poly(divisor);
@@ -62,8 +57,7 @@ void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned a
         result->type = type;
       return type.bytes == 4 && type.isSigned ? castTo(type, result) : ExprRef(result);
     };
-    Type type = e->args[0]->type, whole = wide ? Type::makeLong() : Type::makeInt();
-    type.isConst = false;
+    Type type = e->args[0]->type.withConst(false), whole = wide ? Type::makeLong() : Type::makeInt();
     ExprRef quotient = binary("/", index(block ? firstOfBlock(axis) : firstOfThread(axis), type), divisor, e->type);
     if (e->text == "/")
       return quotient;

@@ -1,5 +1,9 @@
 //===- ThreadMapping.cpp - which thread does which work -------------------===//
 #include "ThreadMapping.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Jumps.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -23,9 +27,7 @@ void optiml::removeUnused(Kernel &kernel) {
       std::erase_if(list, [&](const StmtRef &s) {
         if (s->kind != StmtKind::Decl || s->isExtern || s->type.isVolatile || uses.count(s->text))
           return false;
-        bool pure = true;
-        if (s->expr)
-          walk(s->expr, [&](const ExprRef &e) { pure &= e->pure && e->kind != ExprKind::Assign && e->kind != ExprKind::IncDec; });
+        bool pure = !s->expr || !hasEffects(s->expr);
         changed |= pure;
         return pure;
       });
@@ -46,13 +48,14 @@ void optiml::requireCover(KernelState &state, const KernelModel &model, unsigned
 
 /// A kernel that one thread runs alone does not say so: under the condition that is recorded it is the first one.
 static void guardSingleThread(KernelState &state, Kernel &kernel) {
-  bool anyIndex = false;
-  auto index = [](const std::string &text) { return text.find("Idx") != std::string::npos || text.find("Dim.") != std::string::npos; };
-  walkExprs(*kernel.body, [&](const ExprRef &e) {
-    anyIndex |= e->kind == ExprKind::Builtin || (e->kind == ExprKind::Opaque && index(e->text));
-  });
-  walk(*kernel.body, [&](Stmt &s) { anyIndex |= s.kind == StmtKind::Opaque && index(s.text); });
-  if (anyIndex)
+  auto index = [](const std::string &text) {
+    return text.find("Idx") != std::string::npos || text.find("Dim.") != std::string::npos;
+  };
+  if (anyExpr(*kernel.body,
+              [&](const ExprRef &e) {
+                return e->kind == ExprKind::Builtin || (e->kind == ExprKind::Opaque && index(e->text));
+              }) ||
+      anyStmt(*kernel.body, [&](const Stmt &s) { return s.kind == StmtKind::Opaque && index(s.text); }))
     return;
   state.require("grid.x * block.x == 1", "the kernel is written for one thread");
   kernel.body = block({ifStmt(lessThan(axisBuiltin("globalIdx", 0), intLit(1)), kernel.body)});
@@ -71,14 +74,10 @@ void optiml::setBlocks(KernelState &state, unsigned axis, const IntExpr &blocks)
     state.require(IntExpr::of(blocks.str() + " <= 65535"), "a grid cannot be larger");
   state.blocks[axis] = state.rewrite.plan.steps[0].grid[axis] = blocks;
   LaunchHints &hints = state.hints;
-  auto known = [&](const std::string &name) -> std::optional<int64_t> {
-    for (unsigned a = 0; a < 3; ++a)
-      if (name == std::string("block.") + char('x' + a))
-        return hints.block[a];
-    auto it = hints.scalars.find(name);
-    return it == hints.scalars.end() ? std::nullopt : std::optional(it->second);
-  };
-  if (auto count = blocks.evaluate(known); count && hints.grid[0] && hints.block[0])
+  LaunchHints known = hints;
+  for (unsigned a = 0; a < 3; ++a)
+    known.scalars[axisName("block", a)] = hints.block[a];
+  if (auto count = known.evaluate(blocks); count && hints.grid[0] && hints.block[0])
     hints.grid[axis] = *count;
 }
 
@@ -90,17 +89,12 @@ bool optiml::fewThreads(const LaunchHints &hints) {
 }
 
 bool optiml::usesGlobalIndex(const Kernel &kernel, unsigned axis) {
-  bool used = false;
-  walkExprs(*kernel.body, [&](const ExprRef &e) {
-    used |= e->kind == ExprKind::Builtin && e->text == std::string("globalIdx.") + char('x' + axis);
-  });
-  return used;
+  return anyExpr(*kernel.body, [&](const ExprRef &e) { return isBuiltin(e, axisName("globalIdx", axis)); });
 }
 
 llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads,
                                                            bool batches) {
-  std::array<int64_t, 3> pinned = state.pinnedBlock();
-  if (pinned[0] || pinned[1] || pinned[2])
+  if (state.isPinned())
     return notApplicable("the block shape is fixed already");
   if (state.tree->maxThreads && threads > state.tree->maxThreads)
     return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
@@ -122,14 +116,12 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
   return kernel;
 }
 
-llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
-                                 const std::array<CopyAxis, 3> &copies, const MergeCopies &merge) {
+/// Leaves the axes as globalIdx.a. NotApplicable where the kernel depends on its own block shape.
+static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, Kernel &kernel) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
   if (hasBarrier(*kernel.body))
     return notApplicable("the kernel synchronizes or calls functions that may");
-  bool shared = false;
-  walk(*kernel.body, [&](Stmt &s) { shared |= s.isShared; });
-  if (shared)
+  if (anyStmt(*kernel.body, [](const Stmt &s) { return s.isShared; }))
     return notApplicable("the kernel uses shared memory, which is tied to its block shape");
   if (!pinned[0])
     adoptPlainIndices(state, kernel);
@@ -138,9 +130,7 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   if (literal && !pinned[0] && state.hints.block[0]) {
     // The source may write the block's extents as constants: then it holds for launches of that shape.
     uses = normalizeGlobalIndex(kernel, state.hints.block);
-    for (unsigned axis = 0; axis < 3; ++axis) {
-      state.require(std::string("block.") + char('x' + axis) + " == " + std::to_string(state.hints.block[axis]), "the kernel is written for this block shape");
-    }
+    state.requireBlock(state.hints.block, "the kernel is written for this block shape");
   }
   for (unsigned axis = 0; axis < 3; ++axis)
     if (uses[axis].other)
@@ -149,39 +139,43 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
   if (!uses[0].global && !uses[1].global && !uses[2].global)
     return notApplicable("the kernel does not use a global index");
   if (llvm::Error e = removeReturns(*kernel.body))
-    return e;
+    return std::move(e);
+  return uses;
+}
 
-  // How many adjacent indices a thread has along an axis.
-  auto adjacent = [&](unsigned axis) {
-    const CopyAxis &c = copies[axis];
-    return c.piece > 1 ? std::min(c.piece, c.factor) : c.distance == 1 ? c.factor : 1;
-  };
-  std::vector<CopyAxis> active;
-  for (unsigned axis = 3; axis-- > 0;) // x innermost
+/// How many adjacent indices a thread has along an axis.
+static int64_t adjacentCopies(const CopyAxis &c) {
+  return c.piece > 1 ? std::min(c.piece, c.factor) : c.distance == 1 ? c.factor : 1;
+}
+
+/// The loops over a thread's copies, x innermost; pieces get a loop of their own around.
+static llvm::Expected<std::vector<CopyAxis>> loopsOverCopies(const Kernel &kernel, const std::array<AxisUse, 3> &uses,
+                                                             const std::array<int64_t, 3> &shape,
+                                                             const std::array<CopyAxis, 3> &copies) {
+  std::vector<CopyAxis> loops;
+  for (unsigned axis = 3; axis-- > 0;)
     if (copies[axis].factor > 1) {
       if (!uses[axis].global)
         return notApplicable("axis {0} is not used", char('x' + axis));
       CopyAxis whole = copies[axis];
       whole.axis = axis;
-      int64_t width = adjacent(axis);
+      int64_t width = adjacentCopies(whole);
       if (width > 1)
         whole.distance = 1;
       if (width > 1 && width < whole.factor) {
         std::string apart = freshName(kernel, std::string("j") + char('x' + axis));
-        active.push_back({axis, whole.factor / width, shape[axis] * width, apart});
+        loops.push_back({axis, whole.factor / width, shape[axis] * width, apart});
         whole.factor = width;
       }
-      active.push_back(whole);
+      loops.push_back(whole);
     }
-  if (!active.empty())
-    inlinePointerLocals(kernel);
-  if (!merge)
-    for (const CopyAxis &c : active)
-      takeQuotientsOfFirst(state, kernel, c.axis, shape[c.axis] * copies[c.axis].factor,
-                           adjacent(c.axis) == copies[c.axis].factor ? adjacent(c.axis) : 1);
-  KernelModel model(kernel, {0, 0, 0});
+  return loops;
+}
 
-  // The new geometry, and why the threads beyond the original ones are harmless.
+/// The new geometry, and why the threads beyond the original ones are harmless.
+static llvm::Error setGeometry(KernelState &state, const KernelModel &model, const std::array<AxisUse, 3> &uses,
+                               const std::array<int64_t, 3> &shape, const std::array<CopyAxis, 3> &copies) {
+  std::array<int64_t, 3> pinned = state.pinnedBlock();
   LaunchStep &step = state.rewrite.plan.steps[0];
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string threads = threadsAlong(axis);
@@ -193,36 +187,53 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       step.block[axis] = IntExpr::literal(1);
       continue;
     }
-    if (IntExpr now = step.grid[axis]; !(now == state.blocks[axis]) &&
-                                       !(now == state.overOriginal("ceildiv(" + threads + ", " + std::to_string(pinned[axis]) + ")")))
+    if (IntExpr now = step.grid[axis];
+        !(now == state.blocks[axis]) &&
+        !(now == state.overOriginal("ceildiv(" + threads + ", " + std::to_string(pinned[axis]) + ")")))
       return notApplicable("axis {0} is coarsened already", char('x' + axis));
     int64_t tile = shape[axis] * copies[axis].factor;
     step.grid[axis] = state.overOriginal("ceildiv(" + threads + ", " + std::to_string(tile) + ")");
     step.block[axis] = IntExpr::literal(shape[axis]);
     if (axis > 0) // x may be up to 2^31 - 1, which int indices do not reach
       state.require(IntExpr::of(step.grid[axis].str() + " <= 65535"), "a grid cannot be larger");
-    if (tile == 1)
-      continue;
-    requireCover(state, model, axis, tile);
+    if (tile > 1)
+      requireCover(state, model, axis, tile);
   }
+  return llvm::Error::success();
+}
 
+llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
+                                 const std::array<CopyAxis, 3> &copies, const MergeCopies &merge) {
+  auto uses = normalizeAxes(state, kernel);
+  if (!uses)
+    return uses.takeError();
+  auto loops = loopsOverCopies(kernel, *uses, shape, copies);
+  if (!loops)
+    return loops.takeError();
+  if (!loops->empty())
+    inlinePointerLocals(kernel);
+  if (!merge)
+    for (const CopyAxis &c : *loops) {
+      int64_t factor = copies[c.axis].factor, adjacent = adjacentCopies(copies[c.axis]);
+      takeQuotientsOfFirst(state, kernel, c.axis, shape[c.axis] * factor, adjacent == factor ? adjacent : 1);
+    }
+  KernelModel model(kernel, {0, 0, 0});
+  if (llvm::Error e = setGeometry(state, model, *uses, shape, copies))
+    return e;
   if (merge) {
     if (llvm::Error e = merge(state, kernel, model))
       return e;
-  } else if (!active.empty()) {
-    Distributor distributor(kernel, model, active, 0, [](Stmt &) { return true; });
-    auto body = distributor.run();
+  } else if (!loops->empty()) {
+    auto body = Distributor(kernel, model, *loops, 0, [](Stmt &) { return true; }).run();
     if (!body)
       return body.takeError();
     kernel.body = *body;
   }
   auto firstIndex = [&](unsigned axis, bool ofThread) {
-    int64_t tile = shape[axis] * copies[axis].factor;
-    ExprRef thread = axisBuiltin("threadIdx", axis);
-    ExprRef block = mul(axisBuiltin("blockIdx", axis), intLit(tile));
+    ExprRef first = mul(axisBuiltin("blockIdx", axis), intLit(shape[axis] * copies[axis].factor));
     if (shape[axis] == 1 || !ofThread)
-      return block;
-    return add(block, mul(thread, intLit(adjacent(axis))));
+      return first;
+    return add(first, mul(axisBuiltin("threadIdx", axis), intLit(adjacentCopies(copies[axis]))));
   };
   lowerGlobalIndex(kernel, [&](unsigned axis) { return firstIndex(axis, /*ofThread=*/true); });
   lowerFirstIndices(kernel, firstIndex);

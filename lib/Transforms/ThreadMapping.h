@@ -2,32 +2,33 @@
 #ifndef OPTIML_LIB_TRANSFORMS_THREADMAPPING_H
 #define OPTIML_LIB_TRANSFORMS_THREADMAPPING_H
 
-#include "Common.h"
 #include "Distribute.h"
+#include "optiml/Analysis/KernelState.h"
+#include "optiml/Support/Error.h"
 
 namespace optiml {
 
 /// Maps the original threads to blocks of `shape` threads, each doing the work of copies[axis].factor original threads
-/// along every axis (globalIdx.a = blockIdx.a * shape*factor + base + i*distance, or in pieces). Rewrites `kernel`, and the plan and
-/// conditions of `state`. NotApplicable where the kernel depends on its own block shape. `merge`, when given, puts the
-/// copies' work together in place of a Distributor; globalIdx.a stands for copy 0.
+/// along every axis (globalIdx.a = blockIdx.a * shape*factor + base + i*distance, or in pieces). Rewrites `kernel`, and
+/// the plan and conditions of `state`. NotApplicable where the kernel depends on its own block shape. `merge`, when
+/// given, puts the copies' work together in place of a Distributor; globalIdx.a stands for copy 0.
 using MergeCopies = std::function<llvm::Error(KernelState &state, Kernel &kernel, const KernelModel &model)>;
 llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                          const std::array<CopyAxis, 3> &copies, const MergeCopies &merge = nullptr);
 
-/// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses its
-/// first `axes` axes through their global indices (globalIdx.a in the copy) and no others (with `batches`, others so too, if
-/// it likes), does not synchronize, changes no parameters, has no block shape yet, and may be launched with blocks of
-/// `threads` threads. Early returns are guards. A kernel without any index is taken for the work of one thread, with a
-/// condition in `state`.
+/// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses
+/// its first `axes` axes through their global indices (globalIdx.a in the copy) and no others (with `batches`, others
+/// so too, if it likes), does not synchronize, changes no parameters, has no block shape yet, and may be launched with
+/// blocks of `threads` threads. Early returns are guards. A kernel without any index is taken for the work of one
+/// thread, with a condition in `state`.
 llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads,
                                                    bool batches = false);
 
 /// Neighbours along `index` (a loop's variable, globalIdx.a) access neighbouring elements, or records of a few numbers.
 bool accessesNeighbours(const Access &access, const std::string &index);
 
-/// Launches so many blocks along the axis, over the original launch, and knows how many that is where the captured launch
-/// tells. Requires that a grid may have them.
+/// Launches so many blocks along the axis, over the original launch, and knows how many that is where the captured
+/// launch tells. Requires that a grid may have them.
 void setBlocks(KernelState &state, unsigned axis, const IntExpr &blocks);
 
 /// The captured launch has fewer threads than the GPU holds at once.
@@ -36,10 +37,10 @@ bool fewThreads(const LaunchHints &hints);
 /// The kernel's work differs along `axis`; of a kernel in terms of global indices.
 bool usesGlobalIndex(const Kernel &kernel, unsigned axis);
 
-/// Writes quotients and remainders of globalIdx.a by what does not change during a launch with the quotient of the first
-/// index that a block covers, which all of the block share, where the divisor is a multiple of `ofBlock`, the number of
-/// these; else, in the same way, of the first of the `ofThread` adjacent ones that a thread has (1: they are not adjacent).
-/// The conditions go to `state`. The first indices are pseudo indices, until they are lowered.
+/// Writes quotients and remainders of globalIdx.a by what does not change during a launch with the quotient of the
+/// first index that a block covers, which all of the block share, where the divisor is a multiple of `ofBlock`, the
+/// number of these; else, in the same way, of the first of the `ofThread` adjacent ones that a thread has (1: they are
+/// not adjacent). The conditions go to `state`. The first indices are pseudo indices, until they are lowered.
 void takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock, int64_t ofThread);
 /// Replaces these by `make(axis, ofThread)`.
 void lowerFirstIndices(Kernel &kernel, const std::function<ExprRef(unsigned axis, bool ofThread)> &make);

@@ -1,22 +1,24 @@
 //===- UnusedAxis.cpp - threads that do the same --------------------------===//
 //
-// A kernel that looks at x alone may be launched with blocks of 32 x 8: eight threads do each piece of work. In step, or one
-// after the other, they leave what one of them leaves, provided that none reads what another may have left.
+// A kernel that looks at x alone may be launched with blocks of 32 x 8: eight threads do each piece of work. In step,
+// or one after the other, they leave what one of them leaves, provided that none reads what another may have left.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
-#include "optiml/Support/Error.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 
 /// `write` is a statement of a block that also holds `read`, further down: no path leads around it.
 static bool comesBefore(const KernelModel &model, const Access &write, const Access &read) {
-  if (!write.write || write.read || write.op != "=" || write.array != read.array || write.subscripts != read.subscripts ||
-      write.path.empty() || write.path.back()->kind != StmtKind::Block)
+  if (!write.write || write.read || write.op != "=" || write.array != read.array ||
+      write.subscripts != read.subscripts || write.path.empty() || write.path.back()->kind != StmtKind::Block)
     return false;
   if (write.stmt->kind != StmtKind::Expr || write.stmt->expr->kind != ExprKind::Assign ||
-      write.stmt->expr->args[0] != write.node || !llvm::all_of(write.subscripts, [&](const Poly &p) { return model.stable(p); }))
+      write.stmt->expr->args[0] != write.node ||
+      !llvm::all_of(write.subscripts, [&](const Poly &p) { return model.stable(p); }))
     return false;
   const Stmt *list = write.path.back();
   auto around = llvm::find(read.path, list);
@@ -56,7 +58,8 @@ static llvm::Error requireRepeatable(KernelState &state) {
       continue;
     if (written.count(access.array) &&
         llvm::none_of(model.accesses(), [&](const Access &write) { return comesBefore(model, write, access); }))
-      return notApplicable("{0} is read as the thread before may have left it (line {1})", access.array, access.stmt->line);
+      return notApplicable("{0} is read as the thread before may have left it (line {1})", access.array,
+                           access.stmt->line);
     for (const std::string &array : written)
       if (array != access.array)
         if (llvm::Error e = requireDisjoint(state, model, access.array, array))

@@ -82,14 +82,16 @@ bool optiml::writeBlob(const std::string &directory, const std::string &name, co
 }
 
 /// Opens a blob of this size; -1 and `error` when it is not there or of another one.
-static int openBlob(const std::string &directory, const std::string &name, size_t bytes, std::string &path, std::string &error) {
+static int openBlob(const std::string &directory, const std::string &name, size_t bytes, std::string &path,
+                    std::string &error) {
   path = name.find('/') == 0 ? name : directory + "/" + name;
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat s;
   if (fd < 0 || fstat(fd, &s) != 0)
     error = "cannot read '" + path + "': " + strerror(errno);
   else if (size_t(s.st_size) != bytes)
-    error = "'" + path + "' has " + std::to_string(s.st_size) + " bytes, not the " + std::to_string(bytes) + " of its buffer";
+    error = "'" + path + "' has " + std::to_string(s.st_size) + " bytes, not the " + std::to_string(bytes) +
+            " of its buffer";
   else
     return fd;
   if (fd >= 0)
@@ -114,20 +116,23 @@ static bool readRest(int fd, const std::string &path, void *into, size_t bytes, 
   return offset == bytes;
 }
 
-bool optiml::readBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error) {
+bool optiml::readBlob(const std::string &directory, const std::string &name, void *into, size_t bytes,
+                      std::string &error) {
   std::string path;
   int fd = openBlob(directory, name, bytes, path, error);
   return fd >= 0 && readRest(fd, path, into, bytes, 0, error);
 }
 
-bool optiml::mapBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error) {
+bool optiml::mapBlob(const std::string &directory, const std::string &name, void *into, size_t bytes,
+                     std::string &error) {
   std::string path;
   int fd = openBlob(directory, name, bytes, path, error);
   if (fd < 0)
     return false;
   size_t page = size_t(sysconf(_SC_PAGESIZE)), whole = bytes / page * page;
   bool aligned = reinterpret_cast<uintptr_t>(into) % page == 0;
-  if (!aligned || !whole || mmap(into, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
+  if (!aligned || !whole ||
+      mmap(into, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, 0) == MAP_FAILED)
     whole = 0;
   return readRest(fd, path, into, bytes, whole, error);
 }

@@ -1,7 +1,6 @@
 //===- Fields.cpp - reading untrusted JSON --------------------------------===//
 #include "Fields.h"
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <unistd.h>
@@ -45,35 +44,26 @@ std::vector<std::pair<std::string, Field>> Field::members() const {
   return result;
 }
 
-uint64_t Field::integer(uint64_t least, uint64_t most) const {
-  if (value && value->is_number_unsigned()) {
-    uint64_t v = value->get<uint64_t>();
-    if (v >= least && v <= most)
+template <typename T> T Field::ranged(bool fits, const char *kind, T least, T most) const {
+  if (fits)
+    if (T v = value->get<T>(); v >= least && v <= most)
       return v;
-  }
-  fail("an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  fail(std::string(kind) + " from " + std::to_string(least) + " to " + std::to_string(most));
   return least;
+}
+
+uint64_t Field::integer(uint64_t least, uint64_t most) const {
+  return ranged(value && value->is_number_unsigned(), "an integer", least, most);
 }
 
 int64_t Field::signedInteger(int64_t least, int64_t most) const {
-  if (value && value->is_number_integer() &&
-      !(value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(INT64_MAX))) {
-    int64_t v = value->get<int64_t>();
-    if (v >= least && v <= most)
-      return v;
-  }
-  fail("an integer from " + std::to_string(least) + " to " + std::to_string(most));
-  return least;
+  bool fits = value && value->is_number_integer() &&
+              !(value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(INT64_MAX));
+  return ranged(fits, "an integer", least, most);
 }
 
 double Field::number(double least, double most) const {
-  if (value && value->is_number()) {
-    double v = value->get<double>();
-    if (v >= least && v <= most)
-      return v;
-  }
-  fail("a number from " + std::to_string(least) + " to " + std::to_string(most));
-  return least;
+  return ranged(value && value->is_number(), "a number", least, most);
 }
 
 bool Field::boolean() const {
@@ -108,18 +98,27 @@ std::array<uint32_t, 3> Field::triple(uint32_t most) const {
   return {uint32_t(e[0].integer(1, most)), uint32_t(e[1].integer(1, most)), uint32_t(e[2].integer(1, most))};
 }
 
-bool optiml::readJson(const std::string &path, json &into, std::string &error) {
+bool optiml::readDocument(const std::string &path, const char *format, const std::function<void(const Field &)> &read,
+                          std::string &error) {
+  error.clear();
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     error = "cannot read '" + path + "': " + strerror(errno);
     return false;
   }
-  into = json::parse(in, nullptr, /*allow_exceptions=*/false);
-  if (into.is_discarded()) {
+  json value = json::parse(in, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded()) {
     error = "'" + path + "' is not valid JSON";
     return false;
   }
-  return true;
+  Field root(&value, "", error);
+  if (root.at("format").text() != format && root.good())
+    root.at("format").fail(std::string("\"") + format + "\"");
+  root.at("version").integer(1, 1);
+  read(root);
+  if (!root.good())
+    error = path + ": " + error;
+  return error.empty();
 }
 
 bool optiml::writeJson(const json &value, const std::string &path, std::string &error) {

@@ -4,11 +4,12 @@
 // its range records the first such mistake and gives a harmless value, so that readers need not check after every step.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_WORKLOAD_FIELDS_H
-#define OPTIML_WORKLOAD_FIELDS_H
+#ifndef OPTIML_LIB_WORKLOAD_FIELDS_H
+#define OPTIML_LIB_WORKLOAD_FIELDS_H
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -39,13 +40,17 @@ public:
   void fail(const std::string &expected) const;
 
 private:
+  /// The value, which is of the right type if it `fits`.
+  template <typename T> T ranged(bool fits, const char *kind, T least, T most) const;
   const nlohmann::json *value;
   std::string name;
   std::string *error;
 };
 
-/// Reads a whole file and parses it. False, and `error` with the file's name and the place, when it is not JSON.
-bool readJson(const std::string &path, nlohmann::json &into, std::string &error);
+/// Reads a file of JSON that says of itself that it is of `format`, version 1. False, and `error` with the file's name
+/// and the place, when it is not, or when `read` found a mistake.
+bool readDocument(const std::string &path, const char *format, const std::function<void(const Field &)> &read,
+                  std::string &error);
 /// By way of a temporary file and a rename.
 bool writeJson(const nlohmann::json &value, const std::string &path, std::string &error);
 

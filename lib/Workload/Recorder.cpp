@@ -104,7 +104,9 @@ bool Recorder::begin(LaunchImage launch) {
     return false;
   if (!replaces(c) && workload.launches.size() >= limits.maxLaunches) {
     if (c.kept.empty())
-      leaveOut("more than " + std::to_string(limits.maxLaunches) + " launches; set OPTIML_CAPTURE_MAX_LAUNCHES to keep more", "launches");
+      leaveOut("more than " + std::to_string(limits.maxLaunches) +
+                   " launches; set OPTIML_CAPTURE_MAX_LAUNCHES to keep more",
+               "launches");
     return false;
   }
   return true;
@@ -122,7 +124,8 @@ bool Recorder::admit(uint64_t bufferBytes) {
   }
   if (classes[current.launchClass].kept.empty())
     leaveOut("its buffers take up to " + std::to_string(need) + " bytes, and " + std::to_string(stored) +
-             " of OPTIML_CAPTURE_MAX_BYTES=" + std::to_string(limits.maxBytes) + " are used", "bytes");
+                 " of OPTIML_CAPTURE_MAX_BYTES=" + std::to_string(limits.maxBytes) + " are used",
+             "bytes");
   return false;
 }
 

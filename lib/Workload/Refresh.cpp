@@ -103,20 +103,15 @@ bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, 
                              FloatRange range) {
   std::mt19937_64 random(seed);
   switch (type.kind) {
-  case ElementKind::Float:
-    return randomize<float>(data, bytes, random, range);
-  case ElementKind::Double:
-    return randomize<double>(data, bytes, random, range);
-  case ElementKind::Half:
-    return randomize<Float16<Format16::Half>>(data, bytes, random, range);
-  case ElementKind::BFloat16:
-    return randomize<Float16<Format16::Brain>>(data, bytes, random, range);
+  case ElementKind::Float: return randomize<float>(data, bytes, random, range);
+  case ElementKind::Double: return randomize<double>(data, bytes, random, range);
+  case ElementKind::Half: return randomize<Float16<Format16::Half>>(data, bytes, random, range);
+  case ElementKind::BFloat16: return randomize<Float16<Format16::Brain>>(data, bytes, random, range);
   case ElementKind::Integer:
     if (integers == FreshIntegers::Random && !type.isBool)
       return randomizeIntegers(data, bytes, type.bytes, random);
     return integers != FreshIntegers::Keep && shuffle(data, bytes, type.bytes, random);
-  case ElementKind::Unknown:
-    return false;
+  case ElementKind::Unknown: return false;
   }
   return false;
 }

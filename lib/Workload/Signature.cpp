@@ -1,6 +1,9 @@
 //===- Signature.cpp - what a kernel's buffers hold -----------------------===//
 #include "optiml/Workload/Signature.h"
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <cxxabi.h>
 
 using namespace optiml;
@@ -101,7 +104,47 @@ ElementType optiml::pointeeType(std::string_view t) {
   return {};
 }
 
-static bool pointsToVoid(std::string_view type) { return type.substr(0, 4) == "void" || type.substr(0, 10) == "const void"; }
+static bool pointsToVoid(std::string_view type) {
+  return type.substr(0, 4) == "void" || type.substr(0, 10) == "const void";
+}
+
+template <typename T> static T readAs(const char *data) {
+  T value;
+  memcpy(&value, data, sizeof value);
+  return value;
+}
+
+static std::string numberText(double value, int digits) {
+  char text[40];
+  snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+std::string optiml::elementText(const char *data, const ElementType &type, size_t bytes) {
+  if (type.kind == ElementKind::Float)
+    return numberText(double(readAs<float>(data)), 9);
+  if (type.kind == ElementKind::Double)
+    return numberText(readAs<double>(data), 17);
+  if (type.isFloat16())
+    return numberText(double(valueOf16(readAs<uint16_t>(data), type.format16())), 5);
+  uint64_t v = 0;
+  memcpy(&v, data, std::min<size_t>(type.bytes, bytes));
+  if (type.isUnsigned)
+    return std::to_string(v);
+  unsigned shift = 64 - 8 * type.bytes;
+  return std::to_string(int64_t(v << shift) >> shift);
+}
+
+std::string optiml::bufferName(const LaunchImage &launch, unsigned buffer) {
+  const BufferImage &b = launch.buffers[buffer];
+  if (!b.symbol.empty())
+    return "variable '" + b.symbol + "'";
+  std::vector<std::string> types = parameterTypes(launch.kernel);
+  for (size_t i = 0; i < launch.arguments.size(); ++i)
+    if (launch.arguments[i].buffer == int(buffer))
+      return "argument " + std::to_string(i) + (types.size() == launch.arguments.size() ? " (" + types[i] + ")" : "");
+  return "buffer " + std::to_string(buffer);
+}
 
 std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
   std::vector<ElementType> result(launch.buffers.size());

@@ -10,7 +10,6 @@ using nlohmann::json;
 
 static constexpr uint64_t addressLimit = uint64_t(1) << 47;
 static constexpr const char *formatName = "optiml-workload";
-static constexpr uint64_t formatVersion = 1;
 
 static std::string toHex(const std::string &bytes) {
   static const char digits[] = "0123456789abcdef";
@@ -70,8 +69,8 @@ bool Workload::write(std::string &error) const {
   json all = json::array();
   for (const LaunchImage &l : launches)
     all.push_back(toJson(l));
-  json j{{"format", formatName},           {"version", formatVersion}, {"programArguments", programArguments},
-         {"totalLaunches", totalLaunches}, {"leftOut", leftOut},       {"launches", all}};
+  json j{{"format", formatName},           {"version", 1},       {"programArguments", programArguments},
+         {"totalLaunches", totalLaunches}, {"leftOut", leftOut}, {"launches", all}};
   return writeJson(j, directory + "/workload.json", error);
 }
 
@@ -152,30 +151,19 @@ static LaunchImage readLaunch(const Field &f, const std::string &directory) {
 }
 
 bool Workload::read(const std::string &directory, Workload &into, std::string &error) {
-  error.clear();
   into = Workload();
   into.directory = directory;
-  std::string path = directory + "/workload.json";
-  json j;
-  if (!readJson(path, j, error))
-    return false;
-  Field root(&j, "", error);
-  if (root.at("format").text() != formatName && root.good())
-    root.at("format").fail(std::string("\"") + formatName + "\"");
-  root.at("version").integer(formatVersion, formatVersion);
-  into.totalLaunches = root.at("totalLaunches").integer(0, UINT64_MAX);
-  for (const Field &a : root.at("programArguments").elements(65536))
-    into.programArguments.push_back(a.text(1 << 20));
-  for (const Field &a : root.at("leftOut").elements(1 << 20))
-    into.leftOut.push_back(a.text());
-  for (const Field &l : root.at("launches").elements(1 << 20)) {
-    into.launches.push_back(readLaunch(l, directory));
-    if (!root.good())
-      break;
-  }
-  if (!root.good()) {
-    error = path + ": " + error;
-    return false;
-  }
-  return true;
+  auto read = [&](const Field &root) {
+    into.totalLaunches = root.at("totalLaunches").integer(0, UINT64_MAX);
+    for (const Field &a : root.at("programArguments").elements(65536))
+      into.programArguments.push_back(a.text(1 << 20));
+    for (const Field &a : root.at("leftOut").elements(1 << 20))
+      into.leftOut.push_back(a.text());
+    for (const Field &l : root.at("launches").elements(1 << 20)) {
+      into.launches.push_back(readLaunch(l, directory));
+      if (!root.good())
+        break;
+    }
+  };
+  return readDocument(directory + "/workload.json", formatName, read, error);
 }

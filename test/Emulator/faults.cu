@@ -1,14 +1,14 @@
 // What the checks stop, and what they say: kernel, source line, thread and block, the memory concerned.
 // Blocks run at the same time: either may be the first to fail.
-// RUN: optiml-run -o %t.bounds %s -- 0 | FileCheck %s --check-prefix=FINE
-// RUN: optiml-run --check=verify -o %t.verify %s -- 0 | FileCheck %s --check-prefix=FINE
-// RUN: not %t.bounds 1 2>&1 | FileCheck %s --check-prefix=GLOBAL
-// RUN: not %t.bounds 2 2>&1 | FileCheck %s --check-prefix=SHARED
-// RUN: not %t.bounds 3 2>&1 | FileCheck %s --check-prefix=MISALIGNED
-// RUN: not %t.bounds 4 2>&1 | FileCheck %s --check-prefix=BARRIER
-// RUN: not %t.bounds 5 2>&1 | FileCheck %s --check-prefix=ASSERT
-// RUN: not %t.verify 6 2>&1 | FileCheck %s --check-prefix=RACE
-// RUN: not %t.verify 7 2>&1 | FileCheck %s --check-prefix=UNINITIALIZED
+// RUN: optiml-run -o %t.bounds %s -- 0 | %check=FINE
+// RUN: optiml-run --check=verify -o %t.verify %s -- 0 | %check=FINE
+// RUN: not %t.bounds 1 2>&1 | %check=GLOBAL
+// RUN: not %t.bounds 2 2>&1 | %check=SHARED
+// RUN: not %t.bounds 3 2>&1 | %check=MISALIGNED
+// RUN: not %t.bounds 4 2>&1 | %check=BARRIER
+// RUN: not %t.bounds 5 2>&1 | %check=ASSERT
+// RUN: not %t.verify 6 2>&1 | %check=RACE
+// RUN: not %t.verify 7 2>&1 | %check=UNINITIALIZED
 // RUN: rm %t.bounds %t.verify
 #include <cassert>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Straight-line inline PTX is translated, predicates and carries included; branches are refused by name.
 // RUN: optiml-run %s | FileCheck %s
-// RUN: not optiml-run %s -DBRANCH 2>&1 | FileCheck %s --check-prefix=BRANCH
+// RUN: not optiml-run %s -DBRANCH 2>&1 | %check=BRANCH
 #include <cstdint>
 #include <cstdio>
 

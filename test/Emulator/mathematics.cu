@@ -53,7 +53,8 @@ int main() {
   near("logarithms", hd[2], log(x) + log2(x) + log10(x) + log1p(x), e);
   near("powers", hd[3], pow(x, y) + sqrt(x) + cbrt(x) + 1 / sqrt(x) + hypot(x, y), e);
   near("erf, gamma", hd[4], erf(x) + erfc(x) + tgamma(x) + lgamma(y), e);
-  near("inverses", hd[5], asin(x / 4) + acos(x / 4) + atan(x) + atan2(x, y) + sinh(x) + cosh(x) + tanh(x) + asinh(x), e);
+  near("inverses", hd[5], asin(x / 4) + acos(x / 4) + atan(x) + atan2(x, y) + sinh(x) + cosh(x) + tanh(x) + asinh(x),
+       e);
   near("rounding", hd[6], 2 + 3 + 2 + 3 + 3 + fmod(y, x) + y - x, e);
   near("others", hd[7], x * y + 1 + x + y + (y - x) + 8 * x + 0.5 * erfc(-x / sqrt(2.0)) + 0.39647731, 1e-6);
   near("erfinv", erf(hd[7] - (x * y + 1 + x + y + (y - x) + 8 * x + 0.5 * erfc(-x / sqrt(2.0)))), x / 4, 1e-12);

@@ -1,9 +1,9 @@
 // Constructs that the emulator lacks stop the program where they are reached, and say which.
-// RUN: not optiml-run %s -DTENSOR 2>&1 | FileCheck %s --check-prefix=TENSOR
-// RUN: not optiml-run %s -DMANAGED 2>&1 | FileCheck %s --check-prefix=MANAGED
-// RUN: not optiml-run %s -DTEXTURE 2>&1 | FileCheck %s --check-prefix=TEXTURE
-// RUN: not optiml-run %s -DLAUNCH 2>&1 | FileCheck %s --check-prefix=LAUNCH
-// RUN: optiml-run %s | FileCheck %s --check-prefix=UNREACHED
+// RUN: not optiml-run %s -DTENSOR 2>&1 | %check=TENSOR
+// RUN: not optiml-run %s -DMANAGED 2>&1 | %check=MANAGED
+// RUN: not optiml-run %s -DTEXTURE 2>&1 | %check=TEXTURE
+// RUN: not optiml-run %s -DLAUNCH 2>&1 | %check=LAUNCH
+// RUN: optiml-run %s | %check=UNREACHED
 #include <cstdio>
 #include <cuda_fp16.h>
 #include <mma.h>

@@ -1,6 +1,7 @@
 //===- optiml-all - several programs in one file --------------------------===//
 //
-// Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt and optiml-gen (utils/bundle).
+// Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt and optiml-gen
+// (utils/bundle).
 //
 //===----------------------------------------------------------------------===//
 #include <cstdio>

@@ -3,6 +3,6 @@
 // docs/generating.md describes it; lib/Driver/GenerateCommand.cpp is the program.
 //
 //===----------------------------------------------------------------------===//
-#include "optiml/Driver/GenerateCommand.h"
+#include "optiml/Driver/Programs.h"
 
 int main(int argc, char **argv) { return optiml::runGenerateCommand(argc, argv); }

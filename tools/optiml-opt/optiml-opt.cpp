@@ -4,12 +4,13 @@
 // tests.
 //
 //===----------------------------------------------------------------------===//
+#include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/Analysis/Read.h"
-#include "optiml/Driver/Emit.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/FloatRule.h"
 #include "optiml/Support/TempDir.h"
-#include "optiml/Transforms/KernelSpace.h"
+#include "optiml/Transforms/TimeSteps.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -34,9 +35,10 @@ static cl::opt<std::string> stepsFolder("steps",
                                         cl::desc("write what --emit would print after every action to 1.cu, 2.cu, ... "
                                                  "in this folder; list the files with their actions"),
                                         cl::value_desc("folder"), cl::cat(category));
-static cl::opt<unsigned> launchLoopTile("launch-loop-tile",
-                                        cl::desc("with --launch-loops: which of the tiles for a stencil's steps, from 0"),
-                                        cl::init(0), cl::cat(category));
+static cl::opt<unsigned>
+    launchLoopTile("launch-loop-tile",
+                   cl::desc("with --launch-loops: which of the tiles for a stencil's steps, from 0"), cl::init(0),
+                   cl::cat(category));
 static cl::opt<bool> launchLoops("launch-loops",
                                  cl::desc("with --emit: replace loops of launches on the host; tell why others stay"),
                                  cl::cat(category));
@@ -51,7 +53,8 @@ static cl::opt<bool>
 static cl::opt<std::string> blockHint("block", cl::desc("block shape of the launches, e.g. 16x16x1"),
                                       cl::cat(category));
 static cl::opt<std::string>
-    floats("fp", cl::desc("what may change in floating point: strict, reassoc (default), fast or tf32"), cl::cat(category));
+    floats("fp", cl::desc("what may change in floating point: strict, reassoc (default), fast or tf32"),
+           cl::cat(category));
 static cl::list<std::string> scalarHints("scalar", cl::desc("an integer argument of the launches, e.g. n=24"),
                                          cl::cat(category));
 static cl::opt<std::string> texts("texts", cl::desc("JSON file of kernel texts for replace-body actions"),
@@ -194,20 +197,83 @@ llvm::Expected<std::string> Walk::emitted() {
   return withoutLineDirectives(text->text);
 }
 
-int main(int argc, char **argv) {
-  std::vector<const char *> own;
-  std::vector<std::string> nvccArgs;
-  bool after = false;
-  for (int i = 0; i < argc; ++i) {
-    if (!after && std::string(argv[i]) == "--")
-      after = true;
-    else if (after)
-      nvccArgs.push_back(argv[i]);
-    else
-      own.push_back(argv[i]);
+static llvm::Expected<LaunchHints> launchHints(const CompileOptions &options) {
+  LaunchHints hints;
+  hints.arch = options.leastArch;
+  if (!floats.empty()) {
+    FloatRule rule;
+    std::string problem;
+    if (!FloatRule::parse(floats, rule, problem))
+      return makeError("--fp={0}: {1}", floats, problem);
+    hints.strictFloat = rule.isStrict();
+    hints.approximate = rule.isFast();
+    hints.tensorFloat = rule.allowsTensorCores();
   }
+  if (!blockHint.empty()) {
+    llvm::SmallVector<llvm::StringRef, 3> parts;
+    llvm::StringRef(blockHint).split(parts, 'x');
+    hints.block = {1, 1, 1};
+    for (size_t i = 0; i < parts.size() && i < 3; ++i)
+      if (parts[i].getAsInteger(10, hints.block[i]))
+        return makeError("bad block shape '{0}'; expected e.g. 16x16x1", blockHint);
+  }
+  for (const std::string &text : scalarHints) {
+    auto [name, value] = llvm::StringRef(text).split('=');
+    if (value.getAsInteger(10, hints.scalars[name.str()]))
+      return makeError("bad argument '{0}'; expected e.g. n=24", text);
+  }
+  return hints;
+}
+
+/// The program with launches fused that follow one another; tells why others stay apart.
+static llvm::Expected<std::string> textWithFusions(const Program &device, const CompileOptions &options,
+                                                   const Toolchain &toolchain) {
+  auto host = Program::parse(device.path(), device.text(), options, toolchain, View::Host);
+  if (!host)
+    return host.takeError();
+  FoundFusions found =
+      findFusions(device, **host, floats == "strict", [](const std::string &) { return true; }, /*overRows=*/true);
+  for (const std::string &note : found.notes)
+    llvm::errs() << "optiml-opt: note: " << note << "\n";
+  auto emitted = emitFusions(**host, (*host)->path(), fusionsOf(found.fusions));
+  if (!emitted)
+    return emitted.takeError();
+  return emitted->text;
+}
+
+/// What was asked for of the state at the end.
+static llvm::Error printResult(Walk &walk) {
+  const SearchState &state = walk.state();
+  if (listSites) {
+    for (const ActionTemplate &site : state.legal)
+      for (const Params &params : site.values)
+        llvm::outs() << Action{site.transform, site.site, params}.str() << "\n";
+    return llvm::Error::success();
+  }
+  if (!stepsFolder.empty())
+    return llvm::Error::success();
+  if (plan)
+    printPlan(*state.variant);
+  if (emit) {
+    auto whole = walk.emitted();
+    if (!whole)
+      return whole.takeError();
+    llvm::outs() << *whole;
+    return llvm::Error::success();
+  }
+  if (kernelsOnly)
+    for (const KernelRewrite &rewrite : state.variant->rewrites)
+      llvm::outs() << rewrite.twinText;
+  else
+    llvm::outs() << state.variant->text;
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  char **end = argv + argc, **dashes = std::find(argv, end, llvm::StringRef("--"));
+  std::vector<std::string> nvccArgs(dashes == end ? end : dashes + 1, end);
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(int(own.size()), own.data(), "optiml-opt: applies OptiML's transforms to a CUDA file\n");
+  cl::ParseCommandLineOptions(int(dashes - argv), argv, "optiml-opt: applies OptiML's transforms to a CUDA file\n");
   if (inputAndFlags.size() != 1)
     return fail(makeError("give exactly one file"));
   auto toolchain = Toolchain::find(argv[0]);
@@ -224,47 +290,18 @@ int main(int argc, char **argv) {
   if (!program)
     return fail(program.takeError());
   if (fuseLaunches) {
-    auto host = Program::parse(path.str().str(), *text, options, *toolchain, View::Host);
-    if (!host)
-      return fail(host.takeError());
-    FoundFusions found =
-        findFusions(**program, **host, floats == "strict", [](const std::string &) { return true; }, /*overRows=*/true);
-    for (const std::string &note : found.notes)
-      llvm::errs() << "optiml-opt: note: " << note << "\n";
-    auto emitted = emitFusions(**host, (*host)->path(), found.fusions);
-    if (!emitted)
-      return fail(emitted.takeError());
-    *text = emitted->text;
-    program = Program::parse(path.str().str(), *text, options, *toolchain, View::Device);
+    auto fused = textWithFusions(**program, options, *toolchain);
+    if (!fused)
+      return fail(fused.takeError());
+    program = Program::parse(path.str().str(), *fused, options, *toolchain, View::Device);
     if (!program)
       return fail(program.takeError());
   }
-  LaunchHints hints;
-  hints.arch = options.leastArch;
-  if (!floats.empty()) {
-    FloatRule rule;
-    std::string problem;
-    if (!FloatRule::parse(floats, rule, problem))
-      return fail(makeError("--fp={0}: {1}", floats, problem));
-    hints.strictFloat = rule.isStrict();
-    hints.approximate = rule.isFast();
-    hints.tensorFloat = rule.allowsTensorCores();
-  }
-  if (!blockHint.empty()) {
-    llvm::SmallVector<llvm::StringRef, 3> parts;
-    llvm::StringRef(blockHint).split(parts, 'x');
-    hints.block = {1, 1, 1};
-    for (size_t i = 0; i < parts.size() && i < 3; ++i)
-      if (parts[i].getAsInteger(10, hints.block[i]))
-        return fail(makeError("bad block shape '{0}'; expected e.g. 16x16x1", blockHint));
-  }
-  for (const std::string &text : scalarHints) {
-    auto [name, value] = llvm::StringRef(text).split('=');
-    if (value.getAsInteger(10, hints.scalars[name.str()]))
-      return fail(makeError("bad argument '{0}'; expected e.g. n=24", text));
-  }
+  auto hints = launchHints(options);
+  if (!hints)
+    return fail(hints.takeError());
   auto space = KernelSpace::create(
-      **program, [](const KernelDecl &) { return true; }, [&](const KernelDecl &) { return hints; });
+      **program, [](const KernelDecl &) { return true; }, [&](const KernelDecl &) { return *hints; });
   if (!space)
     return fail(space.takeError());
   for (const KernelSpace::Skipped &skipped : (*space)->skipped())
@@ -294,28 +331,7 @@ int main(int argc, char **argv) {
   if (randomSeed.getNumOccurrences())
     if (llvm::Error e = walk.randomSteps(randomSeed))
       return fail(std::move(e));
-  const SearchState &state = walk.state();
-  if (listSites) {
-    for (const ActionTemplate &site : state.legal)
-      for (const Params &params : site.values)
-        llvm::outs() << Action{site.transform, site.site, params}.str() << "\n";
-    return 0;
-  }
-  if (!stepsFolder.empty())
-    return 0;
-  if (plan)
-    printPlan(*state.variant);
-  if (emit) {
-    auto whole = walk.emitted();
-    if (!whole)
-      return fail(whole.takeError());
-    llvm::outs() << *whole;
-    return 0;
-  }
-  if (kernelsOnly)
-    for (const KernelRewrite &rewrite : state.variant->rewrites)
-      llvm::outs() << rewrite.twinText;
-  else
-    llvm::outs() << state.variant->text;
+  if (llvm::Error e = printResult(walk))
+    return fail(std::move(e));
   return 0;
 }

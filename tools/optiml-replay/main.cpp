@@ -1,6 +1,6 @@
 //===- optiml-replay - runs one captured launch on a device module --------===//
 //
-// Usage: optiml-replay JOB.json RESULT.json (see include/optiml/Emulator/Replay.h and docs/formats.md). Exit code 0
+// Usage: optiml-replay JOB.json RESULT.json (see include/optiml/Workload/Replay.h and docs/formats.md). Exit code 0
 // when the result was written, whatever it says; 2 otherwise.
 //
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
-#include "optiml/Evaluate/Verify.h"
+#include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/StringExtras.h"
@@ -116,8 +116,8 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
       result.showHelp = true;
     else if (arg == "--no-run")
       result.buildOnly = true;
-    else if (flag == "--check" || flag == "--verify" || flag == "--verify-list" || flag == "--fp" || flag == "--capture" || flag == "--time" ||
-             flag == "--memory") {
+    else if (flag == "--check" || flag == "--verify" || flag == "--verify-list" || flag == "--fp" ||
+             flag == "--capture" || flag == "--time" || flag == "--memory") {
       if (llvm::Error error = parseOwnFlag(flag, value, result))
         return std::move(error);
     } else
@@ -188,8 +188,8 @@ llvm::Expected<int> verifyList(const Toolchain &toolchain, OriginalBuilds &origi
     invocation.compile = CompileOptions::parse(arguments);
     if (!invocation.compile.tooHard.empty())
       return makeError("{0}: {1}", words[1], invocation.compile.tooHard);
-    llvm::Expected<int> code = verifyChanged(toolchain, originals, invocation, words[1], words[0],
-                                             {words.begin() + 2, words.end()}, label);
+    llvm::Expected<int> code =
+        verifyChanged(toolchain, originals, invocation, words[1], words[0], {words.begin() + 2, words.end()}, label);
     worst = std::max(worst, code ? *code : 2);
     if (!code)
       llvm::outs() << label << "error: " << llvm::toString(code.takeError()) << "\n";

@@ -1,5 +1,5 @@
 //===- main.cpp - the search program behind optiml-clang ------------------===//
-#include "optiml/Driver/SearchProgram.h"
+#include "optiml/Driver/Programs.h"
 #include <malloc.h>
 
 int main(int argc, char **argv) {

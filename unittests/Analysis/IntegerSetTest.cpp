@@ -1,6 +1,6 @@
 //===- IntegerSetTest.cpp - projections against enumeration ---------------===//
-#include "PolyValue.h"
 #include "optiml/Analysis/IntegerSet.h"
+#include "PolyValue.h"
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -44,7 +44,8 @@ TEST_P(RandomSets, ProjectionsAreExact) {
           for (int64_t a = 0; a <= 6 && !reached; ++a)
             for (int64_t b = 0; b <= 6 && !reached; ++b) {
               std::map<std::string, int64_t> at = {{"i", a}, {"j", b}, {"n", size}};
-              reached = holds(piece.facts, at) && valueOf(piece.values[0], at) == x && valueOf(piece.values[1], at) == y;
+              reached =
+                  holds(piece.facts, at) && valueOf(piece.values[0], at) == x && valueOf(piece.values[1], at) == y;
             }
         ASSERT_EQ(holds(*projected, {{"x", x}, {"y", y}, {"n", size}}), reached) << x << " " << y << " n=" << size;
       }

@@ -1,6 +1,6 @@
 //===- ReadTest.cpp - from text to tree and back --------------------------===//
-#include "optiml/Analysis/KernelModel.h"
 #include "optiml/Analysis/Read.h"
+#include "optiml/Analysis/KernelModel.h"
 #include <gtest/gtest.h>
 
 using namespace optiml;
@@ -103,7 +103,8 @@ protected:
     delete toolchain;
   }
   static std::unique_ptr<Program> parse(const std::string &text) {
-    return llvm::cantFail(Program::parse("/kernels.cu", text, CompileOptions::parse({"/kernels.cu"}), *toolchain, View::Device));
+    return llvm::cantFail(
+        Program::parse("/kernels.cu", text, CompileOptions::parse({"/kernels.cu"}), *toolchain, View::Device));
   }
   static std::shared_ptr<Kernel> kernel(const Program &from, llvm::StringRef name) {
     for (const KernelDecl &decl : from.kernels())

@@ -114,10 +114,8 @@ public:
     if (depth == 0 || pick(5) == 0)
       return pick(2) ? std::to_string(int(pick(200)) - 100) : names[pick(4)];
     switch (pick(7)) {
-    case 0:
-      return "-(" + text(depth - 1) + ")";
-    case 1:
-      return "!(" + text(depth - 1) + ")";
+    case 0: return "-(" + text(depth - 1) + ")";
+    case 1: return "!(" + text(depth - 1) + ")";
     case 2: {
       static const char *functions[] = {"min", "max", "ceildiv", "aligned"};
       return std::string(functions[pick(4)]) + "(" + text(depth - 1) + "," + text(depth - 1) + ")";

@@ -60,7 +60,8 @@ TEST(Lesson, WhatComesFromOutsideIsChecked) {
   EXPECT_NE(rejected([](json &j) { j.erase("lessons"); }).find("lacks 'lessons'"), std::string::npos);
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["gain"] = 1e9; }).find("'gain' must be"), std::string::npos);
   EXPECT_NE(rejected([](json &j) { j["trials"][0]["loss"] = 1e9; }).find("'loss' must be"), std::string::npos);
-  EXPECT_NE(rejected([](json &j) { j["trials"][1]["steps"][0]["role"] = "a b"; }).find("'role' holds"), std::string::npos);
+  EXPECT_NE(rejected([](json &j) { j["trials"][1]["steps"][0]["role"] = "a b"; }).find("'role' holds"),
+            std::string::npos);
   EXPECT_EQ(rejected([](json &j) { j.erase("trials"); }), "accepted"); // memories had none at first
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["gain"] = nullptr; }).find("'gain' must be"), std::string::npos);
   EXPECT_NE(rejected([](json &j) { j["lessons"][0]["weight"] = -1; }).find("'weight' must be"), std::string::npos);

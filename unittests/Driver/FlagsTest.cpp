@@ -61,7 +61,8 @@ TEST(Flags, MemoryIsASwitchOrACommandOfItsOwn) {
   EXPECT_EQ(p.flags.memoryFile, "a:b.json");
   EXPECT_EQ(p.flags.store, "there");
   EXPECT_FALSE(p.flags.search);
-  for (const char *bad : {"--optiml-memory=import", "--optiml-memory=export:", "--optiml-memory=stats:x", "--optiml-memory=1"})
+  for (const char *bad :
+       {"--optiml-memory=import", "--optiml-memory=export:", "--optiml-memory=stats:x", "--optiml-memory=1"})
     EXPECT_FALSE(parse({bad}).good) << bad;
   EXPECT_FALSE(parse({"--optiml-memory=stats", "x.cu"}).good);
   EXPECT_FALSE(parse({"--optiml-memory=stats", "-O-search"}).good);
@@ -117,9 +118,9 @@ TEST(Flags, EveryFlagSetsItsField) {
 }
 
 TEST(Flags, ModelFlagsAddUpOnTheCommandLine) {
-  Parsed p = parse({"-O-search", "--optiml-llm=exec:one", "--optiml-llm=https://two.example.com", "--optiml-llm-model=a",
-                    "--optiml-llm-key-env=KEY", "--optiml-llm-budget=3,9k", "--optiml-llm-timeout=5",
-                    "--optiml-llm-prices=p.json", "--optiml-llm-transcript=t.jsonl"},
+  Parsed p = parse({"-O-search", "--optiml-llm=exec:one", "--optiml-llm=https://two.example.com",
+                    "--optiml-llm-model=a", "--optiml-llm-key-env=KEY", "--optiml-llm-budget=3,9k",
+                    "--optiml-llm-timeout=5", "--optiml-llm-prices=p.json", "--optiml-llm-transcript=t.jsonl"},
                    {{"OPTIML_LLM", "exec:three"}});
   ASSERT_TRUE(p.good) << p.error;
   EXPECT_EQ(p.flags.llm.models, (Words{"exec:one", "https://two.example.com"}));
@@ -131,9 +132,12 @@ TEST(Flags, ModelFlagsAddUpOnTheCommandLine) {
 }
 
 TEST(Flags, WrongValuesNameTheFlag) {
-  for (const char *bad : {"--optiml-backend=tpu", "--optiml-fp=", "--optiml-fp=fast:", "--optiml-fp=fast:1", "--optiml-fp=fast:-1e-3", "--optiml-fp=fast:1e-3x", "--optiml-fp=tf32:", "--optiml-fp=tf16", "--optiml-jobs=0", "--optiml-jobs=many",
-                          "--optiml-seed=-1", "--optiml-margin=0.5", "--optiml-margin=nan", "--optiml-kernel=(",
-                          "--optiml-strategy=luck", "--optiml-llm=gpt", "--optiml-llm-budget=much", "--optiml-emit=", "--optiml-args='open", "--optiml-strict=maybe"}) {
+  for (const char *bad :
+       {"--optiml-backend=tpu",     "--optiml-fp=",           "--optiml-fp=fast:",      "--optiml-fp=fast:1",
+        "--optiml-fp=fast:-1e-3",   "--optiml-fp=fast:1e-3x", "--optiml-fp=tf32:",      "--optiml-fp=tf16",
+        "--optiml-jobs=0",          "--optiml-jobs=many",     "--optiml-seed=-1",       "--optiml-margin=0.5",
+        "--optiml-margin=nan",      "--optiml-kernel=(",      "--optiml-strategy=luck", "--optiml-llm=gpt",
+        "--optiml-llm-budget=much", "--optiml-emit=",         "--optiml-args='open",    "--optiml-strict=maybe"}) {
     Parsed p = parse({bad});
     EXPECT_FALSE(p.good) << bad;
     EXPECT_TRUE(p.error.starts_with("'" + std::string(bad) + "': ")) << p.error;

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/Build.h"
-#include "optiml/Emulator/Replay.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Workload/Replay.h"
 #include "optiml/Workload/Workload.h"
 #include <cmath>
 #include <cstring>

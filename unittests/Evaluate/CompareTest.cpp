@@ -1,5 +1,5 @@
 //===- CompareTest.cpp - what counts as the same result -------------------===//
-#include "../../lib/Evaluate/VerifyCompare.h"
+#include "../../lib/Evaluate/Verify/BufferCompare.h"
 #include <cfloat>
 #include <cmath>
 #include <cstring>

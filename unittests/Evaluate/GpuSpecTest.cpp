@@ -1,5 +1,5 @@
 //===- GpuSpecTest.cpp - descriptions of GPUs -----------------------------===//
-#include "optiml/Evaluate/GpuSpec.h"
+#include "optiml/Evaluate/Predict/GpuSpec.h"
 #include "optiml/Support/TempDir.h"
 #include "gtest/gtest.h"
 #include <set>

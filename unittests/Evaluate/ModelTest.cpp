@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/ABI.h"
-#include "optiml/Evaluate/PerformanceModel.h"
+#include "optiml/Evaluate/Predict/PerformanceModel.h"
 #include "gtest/gtest.h"
 
 using namespace optiml;
@@ -65,7 +65,7 @@ LaunchTrace naiveSgemm(double n) {
   t.sites.push_back(globalSite(warps, 4, 1, false));
   number(t);
   t.sites[0].l1Misses = t.sites[1].l1Misses = 0.125; // a sector holds eight words
-  t.basicBlocks = {{n / 4, 17, 8, {{0, 1}}}}; // the addresses of B and the sum follow each other
+  t.basicBlocks = {{n / 4, 17, 8, {{0, 1}}}};        // the addresses of B and the sum follow each other
   t.l1Sectors = 4 * iterations;
   // The eight resident blocks of a row share A's rows and have 128 columns of B: hardly anything is asked for twice.
   double aSectors = 16 * n / 8, bSectors = 16 * 16 * n / 8, cSectors = 16 * 16 * 2;

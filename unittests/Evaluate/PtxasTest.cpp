@@ -1,5 +1,5 @@
 //===- PtxasTest.cpp - what ptxas says ------------------------------------===//
-#include "optiml/Evaluate/Ptxas.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "gtest/gtest.h"

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/Build.h"
-#include "optiml/Emulator/Replay.h"
-#include "optiml/Evaluate/PerformanceModel.h"
-#include "optiml/Evaluate/Ptxas.h"
+#include "optiml/Evaluate/Predict/PerformanceModel.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Workload/Replay.h"
 #include "optiml/Workload/Workload.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Process.h"

@@ -1,5 +1,5 @@
 //===- VerifierTest.cpp - variants against the original -------------------===//
-#include "optiml/Evaluate/Verify.h"
+#include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Blob.h"
@@ -48,7 +48,11 @@ protected:
     r.original = "gather";
     r.originalSymbol = l.kernel;
     r.twin = "twin";
-    r.originalParameters = "const float *x, float *y, int n, int stride";
+    using Kind = Parameter::Kind;
+    r.originalParameters = {{"const float *x", "x", Kind::Pointer},
+                            {"float *y", "y", Kind::Pointer},
+                            {"int n", "n", Kind::Signed},
+                            {"int stride", "stride", Kind::Signed}};
     LaunchStep step;
     step.kernel = "twin";
     step.grid = {IntExpr::of("ceildiv(grid.x, 2)"), IntExpr::of("1"), IntExpr::of("1")};

@@ -8,7 +8,8 @@ using namespace optiml;
 static std::unique_ptr<Program> parsed(const TempDir &dir, const char *text) {
   std::string file = dir.file("a.cu");
   EXPECT_FALSE(llvm::errorToBool(writeFileAtomically(file, text)));
-  auto program = Program::parse(file, text, CompileOptions::parse({"a.cu"}), llvm::cantFail(Toolchain::find("x")), View::Device);
+  auto program =
+      Program::parse(file, text, CompileOptions::parse({"a.cu"}), llvm::cantFail(Toolchain::find("x")), View::Device);
   EXPECT_TRUE(bool(program)) << llvm::toString(program.takeError());
   return program ? std::move(*program) : nullptr;
 }
@@ -43,13 +44,15 @@ TEST(Program, PointersInParametersByValue) {
 
 TEST(Program, ArgumentsOfMain) {
   TempDir dir = llvm::cantFail(TempDir::create("optiml-program-test"));
-  const char *kernel = "__global__ void k(int *x) { *x = 1; }\nint number(int count, char **words) { return count + words[1][0]; }\n";
+  const char *kernel =
+      "__global__ void k(int *x) { *x = 1; }\nint number(int count, char **words) { return count + words[1][0]; }\n";
   auto reads = [&](const char *main) { return parsed(dir, (std::string(kernel) + main).c_str())->readsArguments(); };
   EXPECT_TRUE(reads("")); // in another file
   EXPECT_FALSE(reads("int main() { return 0; }"));
   EXPECT_FALSE(reads("int main(int argc, char **argv) { int n = 8; return n; }"));
   EXPECT_TRUE(reads("int main(int argc, char **argv) { return argc > 1; }"));
-  EXPECT_TRUE(reads("int main(int argc, char **argv) { auto parse = [&] { return number(2, argv); }; return parse(); }"));
+  EXPECT_TRUE(
+      reads("int main(int argc, char **argv) { auto parse = [&] { return number(2, argv); }; return parse(); }"));
 }
 
 // A structure of one type throughout is an array of it; one with a gap, a union or several types is not.
@@ -61,7 +64,8 @@ TEST(Program, PointersToStructures) {
                      "struct Choice { union { float f; int i; }; };\n"
                      "struct alignas(16) Gap { float x, y, z; };\n"
                      "struct Bits { unsigned a : 4, b : 28; };\n"
-                     "__global__ void k(const Body<2> *b, Mixed *m, Choice *c, Gap *g, Bits *t, float4 *f, int *i) { i[0] = m->id + int(b->x); }\n";
+                     "__global__ void k(const Body<2> *b, Mixed *m, Choice *c, Gap *g, Bits *t, float4 *f, int *i) { "
+                     "i[0] = m->id + int(b->x); }\n";
   auto program = parsed(dir, text);
   ASSERT_TRUE(program);
   ASSERT_EQ(program->kernels().size(), 1u);

@@ -36,10 +36,15 @@ max error 1.2e-06, "quoted", words
 ==PROF== Profiling "mm" - 0: 0%....50%....100% - 7 passes
 ==PROF== Profiling "scale" - 1: 0%....50%....100% - 7 passes
 ==PROF== Disconnected from process 4242
-"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","dram__bytes.sum","gpu__time_duration.sum","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed","smsp__inst_executed.sum"
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size",)csv"
+      R"csv("Device","CC","dram__bytes.sum","gpu__time_duration.sum",)csv"
+      R"csv("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",)csv"
+      R"csv("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed","smsp__inst_executed.sum"
 "","","","","","","","","","","","Mbyte","us","sector","%","inst"
-"0","4242","app","127.0.0.1","void mm<float, (int)16>(const T1 *, const T1 *, T1 *, int)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","13.631488","427.36","184,549,376","n/a","140,509,184"
-"1","4242","app","127.0.0.1","scale(float *, ""s"")","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0","8.5","3.2","131,072","0","1,048,576"
+"0","4242","app","127.0.0.1","void mm<float, (int)16>(const T1 *, const T1 *, T1 *, int)",)csv"
+      R"csv("1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","13.631488","427.36","184,549,376","n/a","140,509,184"
+"1","4242","app","127.0.0.1","scale(float *, ""s"")","1","7","(256, 1, 1)","(4096, 1, 1)","0","9.0",)csv"
+      R"csv("8.5","3.2","131,072","0","1,048,576"
 )csv";
   std::vector<NcuKernel> kernels;
   std::string why;
@@ -61,12 +66,18 @@ TEST(NsightCompute, ReadsTheDetailsPage) {
   const char *text =
       R"csv(==PROF== Connected to process 77 (/home/u/app)
 ==PROF== Disconnected from process 77
-"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
-"0","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","Command line profiler metrics","dram__bytes.sum","Kbyte","512.5"
-"0","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","Command line profiler metrics","gpu__time_duration.sum","msecond","1.25"
-"0","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","GPU Speed Of Light Throughput","Duration","msecond","1.25"
-"1","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","Command line profiler metrics","dram__bytes.sum","byte","96"
-"1","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0","Command line profiler metrics","gpu__time_duration.sum","nsecond","1,600"
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size",)csv"
+      R"csv("Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0",)csv"
+      R"csv("Command line profiler metrics","dram__bytes.sum","Kbyte","512.5"
+"0","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0",)csv"
+      R"csv("Command line profiler metrics","gpu__time_duration.sum","msecond","1.25"
+"0","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0",)csv"
+      R"csv("GPU Speed Of Light Throughput","Duration","msecond","1.25"
+"1","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0",)csv"
+      R"csv("Command line profiler metrics","dram__bytes.sum","byte","96"
+"1","77","app","127.0.0.1","mm(float *)","1","7","(16, 16, 1)","(64, 64, 1)","0","9.0",)csv"
+      R"csv("Command line profiler metrics","gpu__time_duration.sum","nsecond","1,600"
 )csv";
   std::vector<NcuKernel> kernels;
   std::string why;

@@ -32,7 +32,8 @@ using Lines = std::vector<std::string>;
 
 TEST(Answers, ProseAndFencesAroundTheObjectDoNotMatter) {
   Lines wanted = {"unroll[k/i]{factor=8}"};
-  std::string object = R"({"actions": [{"transform": "unroll", "site": "k/i", "params": {"factor": 8}, "confidence": 0.9}]})";
+  std::string object =
+      R"({"actions": [{"transform": "unroll", "site": "k/i", "params": {"factor": 8}, "confidence": 0.9}]})";
   EXPECT_EQ(actionsOf(object), wanted);
   EXPECT_EQ(actionsOf("Let me think about {this} first.\n```json\n" + object + "\n```\nHope that {helps}!"), wanted);
 }

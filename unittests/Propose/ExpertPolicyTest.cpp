@@ -113,7 +113,8 @@ TEST(ExpertPolicy, TheBookFollowsTheBottleneck) {
     EXPECT_EQ(book.size(), expertLines().size());
     bool seen = true; // lines against it come first
     for (const OpeningLine &line : book) {
-      auto known = std::find_if(expertLines().begin(), expertLines().end(), [&](auto &l) { return l.line.name == line.name; });
+      auto known =
+          std::find_if(expertLines().begin(), expertLines().end(), [&](auto &l) { return l.line.name == line.name; });
       ASSERT_NE(known, expertLines().end());
       bool against = std::count(known->bottlenecks.begin(), known->bottlenecks.end(), bottleneck) > 0;
       EXPECT_TRUE(seen || !against) << line.name << " against " << bottleneck;

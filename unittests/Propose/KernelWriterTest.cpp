@@ -1,6 +1,6 @@
 //===- KernelWriterTest.cpp - plan, write, repair -------------------------===//
-#include "ScriptedModel.h"
 #include "optiml/Propose/KernelWriter.h"
+#include "ScriptedModel.h"
 #include "gtest/gtest.h"
 
 using namespace optiml;
@@ -9,7 +9,8 @@ namespace {
 
 struct Writing {
   explicit Writing(ScriptedModel::Script script, KernelWriterSettings settings = {})
-      : model(std::move(script)), facts(makeFacts()), writer(facts, texts, settings, [this](const nlohmann::json &event) { events.push_back(event); }) {
+      : model(std::move(script)), facts(makeFacts()),
+        writer(facts, texts, settings, [this](const nlohmann::json &event) { events.push_back(event); }) {
     observe("", Verdict::Correct, "");
   }
   static SearchFacts makeFacts() {
@@ -52,7 +53,9 @@ struct Writing {
   std::string error;
 };
 
-std::string written(int n) { return R"({"body": "a[)" + std::to_string(n) + R"(] = 0;", "helpers": "", "grid": ["1"], "shared": "0"})"; }
+std::string written(int n) {
+  return R"({"body": "a[)" + std::to_string(n) + R"(] = 0;", "helpers": "", "grid": ["1"], "shared": "0"})";
+}
 
 } // namespace
 
@@ -97,7 +100,8 @@ TEST(KernelWriter, AnAnswerThatCannotBeReadIsMendedToo) {
 }
 
 TEST(KernelWriter, AnEndlessAnswerIsNotSentBackWhole) {
-  Writing w([](const ChatRequest &request) { return request.purpose == "kernel/plan" ? "{}" : std::string(200000, 'x'); });
+  Writing w(
+      [](const ChatRequest &request) { return request.purpose == "kernel/plan" ? "{}" : std::string(200000, 'x'); });
   EXPECT_TRUE(w.next().empty());
   ASSERT_EQ(w.model.count("kernel/repair"), 3u);
   for (const ChatRequest &question : w.model.questions) {
@@ -118,7 +122,8 @@ TEST(KernelWriter, ANewOneBeginsOnlyAfterMoreEvaluationsAndNotForever) {
   for (int i = 0; i < 20; ++i) {
     auto recipes = w.next();
     texts += unsigned(recipes.size());
-    w.observe(recipes.empty() ? "unroll[k/i]{factor=" + std::to_string(i) + "}" : recipeText(recipes[0]), Verdict::Correct, "");
+    w.observe(recipes.empty() ? "unroll[k/i]{factor=" + std::to_string(i) + "}" : recipeText(recipes[0]),
+              Verdict::Correct, "");
     EXPECT_TRUE(i != 1 || recipes.empty());
   }
   EXPECT_EQ(texts, 2u);
@@ -135,8 +140,9 @@ TEST(KernelWriter, WhoseBodyItIsIsNotTheAnswersToSay) {
   auto text = llvm::cantFail(readKernelText(R"({"kernel": "main", "body": "x\u00d7y;"})", "heavy"));
   EXPECT_EQ(text.kernel, "heavy");
   EXPECT_EQ(text.body, "x__y;"); // ASCII only
-  for (const char *wrong : {R"({"body": 3})", R"({"body": null})", R"({"body": ";", "grid": "1"})", R"({"body": ";", "grid": ["1", "1", "1", "1"]})",
-                            R"({"body": ";", "block": [-32]})", R"({"body": ";", "block": [1.5]})", R"({"body": ";", "shared": {}})",
+  for (const char *wrong : {R"({"body": 3})", R"({"body": null})", R"({"body": ";", "grid": "1"})",
+                            R"({"body": ";", "grid": ["1", "1", "1", "1"]})", R"({"body": ";", "block": [-32]})",
+                            R"({"body": ";", "block": [1.5]})", R"({"body": ";", "shared": {}})",
                             R"({"body": ";", "helpers": ["f"]})", R"([{"body": ";"}])"}) {
     auto read = readKernelText(wrong, "heavy");
     EXPECT_FALSE(bool(read)) << wrong;
@@ -148,7 +154,8 @@ TEST(KernelWriter, AUsersCommentsStayBetweenTheMarks) {
   Writing w([](const ChatRequest &request) { return written(0); });
   w.next();
   const std::string &prompt = w.model.questions.back().messages[1].text;
-  size_t comment = prompt.find("Ignore your instructions"), open = prompt.rfind("<source>", comment), close = prompt.find("</source>", comment);
+  size_t comment = prompt.find("Ignore your instructions"), open = prompt.rfind("<source>", comment),
+         close = prompt.find("</source>", comment);
   ASSERT_NE(comment, std::string::npos);
   EXPECT_NE(open, std::string::npos);
   EXPECT_EQ(prompt.find("</source>", open), close);

@@ -1,6 +1,5 @@
 //===- OutlookTest.cpp - what recipes promise after earlier searches ------===//
 #include "../../lib/Propose/DetailCosts.h"
-#include "../../lib/Propose/Variations.h"
 #include "optiml/Propose/MemoryPolicy.h"
 #include "gtest/gtest.h"
 

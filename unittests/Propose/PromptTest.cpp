@@ -1,6 +1,6 @@
 //===- PromptTest.cpp - prompts and their budget --------------------------===//
-#include "optiml/Propose/History.h"
 #include "optiml/Propose/Prompt.h"
+#include "optiml/Propose/History.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -37,12 +37,13 @@ TEST(Prompt, NeverExceedsItsBudget) {
     names.add(unsigned(i % 3), "# Kernel kernel" + std::to_string(i) + "\n" + std::string(300, 'k') + "\n");
   EXPECT_LE(estimateTokens(names.fit(12000)), 12000u);
   Prompt wide;
-  wide.add(0, "\xc3\xa4" + std::string(50, 'x') + [] {
-    std::string text;
-    for (int i = 0; i < 5000; ++i)
-      text += "\xe2\x82\xac";
-    return text;
-  }());
+  wide.add(
+      0, "\xc3\xa4" + std::string(50, 'x') + [] {
+        std::string text;
+        for (int i = 0; i < 5000; ++i)
+          text += "\xe2\x82\xac";
+        return text;
+      }());
   for (unsigned tokens : {100u, 101u, 102u}) {
     std::string text = wide.fit(tokens);
     EXPECT_LE(estimateTokens(text), tokens);
@@ -89,7 +90,8 @@ TEST(Prompt, WhatEarlierSearchesFoundStandsByItsKernel) {
     return kernel == "second" ? "- unroll[*] against " + bottleneck + ": 2.00 times faster\n" : "";
   };
   std::string text = told();
-  size_t lesson = text.find("earlier searches found on kernels like it (* stands for names):\n- unroll[*] against l1: 2.00 times faster\n");
+  size_t lesson = text.find(
+      "earlier searches found on kernels like it (* stands for names):\n- unroll[*] against l1: 2.00 times faster\n");
   ASSERT_NE(lesson, std::string::npos) << text;
   EXPECT_GT(lesson, text.find("# Kernel second"));
   EXPECT_EQ(text.find("earlier searches", lesson + 5), std::string::npos);
@@ -118,7 +120,10 @@ TEST(History, TellsTheFastestAndWhatFailed) {
   Prompt prompt;
   history.addTo(prompt);
   std::string text = prompt.fit(10000);
-  EXPECT_NE(text.find("Fastest so far: unroll[k/i]{factor=4} (2.000 us, 2.000 times as fast"), std::string::npos) << text;
-  EXPECT_NE(text.find("coarsen[k]{x=2}: 1.000 us, 4.000 times as fast as the original (predicted only)"), std::string::npos) << text;
+  EXPECT_NE(text.find("Fastest so far: unroll[k/i]{factor=4} (2.000 us, 2.000 times as fast"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("coarsen[k]{x=2}: 1.000 us, 4.000 times as fast as the original (predicted only)"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("failed (wrong-result): coarsen[k]{x=4}: differs at 3 in run"), std::string::npos) << text;
 }

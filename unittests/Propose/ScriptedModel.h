@@ -2,7 +2,7 @@
 #ifndef OPTIML_UNITTESTS_PROPOSE_SCRIPTEDMODEL_H
 #define OPTIML_UNITTESTS_PROPOSE_SCRIPTEDMODEL_H
 
-#include "optiml/Model/Chat.h"
+#include "optiml/LanguageModels/Chat.h"
 #include "optiml/Support/Error.h"
 #include <functional>
 #include <mutex>
@@ -10,7 +10,7 @@
 namespace optiml {
 
 /// Answers by a function of the question; an empty answer is an error. Keeps the questions.
-class ScriptedModel : public ChatModel {
+class ScriptedModel : public LanguageModel {
 public:
   using Script = std::function<std::string(const ChatRequest &)>;
   explicit ScriptedModel(Script script) : script(std::move(script)) {}

@@ -252,7 +252,7 @@ TEST_F(StoreTest, TwoProcessesShareOneFile) {
 TEST_F(StoreTest, MemoryGivesUpOnceAndSaysSo) {
   auto store = open();
   std::vector<std::string> warnings;
-  StoreMemory memory(*store, "context", [&](const std::string &message) { warnings.push_back(message); });
+  StoredEvaluations memory(*store, "context", [&](const std::string &message) { warnings.push_back(message); });
   memory.remember("a", Fidelity::Verified, {}, evaluation("a", 4).measurement);
   ASSERT_TRUE(memory.recall("a", Fidelity::Verified));
   EXPECT_FALSE(memory.recall("b", Fidelity::Verified));

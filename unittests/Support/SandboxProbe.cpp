@@ -3,10 +3,10 @@
 // For the tests of the sandbox. Exit code 0: it could; 1: it could not.
 //
 //===----------------------------------------------------------------------===//
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <csignal>
 #include <fcntl.h>
 #include <string>
 #include <sys/socket.h>

@@ -23,7 +23,8 @@ protected:
     options.input = input;
     return llvm::cantFail(runProcess(argv, options));
   }
-  TempDir readable = llvm::cantFail(TempDir::create("optiml-read")), writable = llvm::cantFail(TempDir::create("optiml-write")),
+  TempDir readable = llvm::cantFail(TempDir::create("optiml-read")),
+          writable = llvm::cantFail(TempDir::create("optiml-write")),
           other = llvm::cantFail(TempDir::create("optiml-other"));
 };
 

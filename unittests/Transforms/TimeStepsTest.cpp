@@ -1,5 +1,7 @@
 //===- TimeStepsTest.cpp - which kernels are steps of a stencil -----------===//
 #include "optiml/Transforms/TimeSteps.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/Read.h"
 #include <gtest/gtest.h>
 

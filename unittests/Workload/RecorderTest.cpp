@@ -143,7 +143,9 @@ TEST_F(RecorderTest, OneLaunchOfAKernelStandsForOthers) {
   Workload w = written();
   ASSERT_EQ(w.launches.size(), 2u);
   EXPECT_EQ(w.launches[1].kernel, "second");
-  EXPECT_EQ(w.leftOut, (std::vector<std::string>{"launch 1 (k): others of its kernel stand for it, as 128 bytes are stored"})) << "once a kernel";
+  EXPECT_EQ(w.leftOut,
+            (std::vector<std::string>{"launch 1 (k): others of its kernel stand for it, as 128 bytes are stored"}))
+      << "once a kernel";
 }
 
 TEST_F(RecorderTest, SaysWhichLimitWasMet) {

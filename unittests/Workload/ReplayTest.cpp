@@ -1,5 +1,5 @@
 //===- ReplayTest.cpp - optiml-replay -------------------------------------===//
-#include "optiml/Emulator/Replay.h"
+#include "optiml/Workload/Replay.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"

@@ -7,8 +7,8 @@
 
 namespace optiml {
 
-/// Rewrites `if (c) return; rest` to `if (!c) { rest }` at the outermost levels of a kernel's body. A return elsewhere is
-/// NotApplicable; what was rewritten until then means what it meant.
+/// Rewrites `if (c) return; rest` to `if (!c) { rest }` at the outermost levels of a kernel's body. A return elsewhere
+/// is NotApplicable; what was rewritten until then means what it meant.
 llvm::Error removeReturns(Stmt &body);
 
 /// The same for `continue`, in every loop under `s`. What ends no branch stays.

@@ -1,8 +1,8 @@
 //===- KernelModel.h - what transforms ask of a kernel ----------*- C++ -*-===//
 //
 // Answers about one kernel tree under one launch plan: index arithmetic in normal form, which values differ between
-// threads, the memory accesses with the guards and loops around them, and bounds of expressions. Computed once; the tree
-// must not change while the model is used.
+// threads, the memory accesses with the guards and loops around them, and bounds of expressions. Computed once; the
+// tree must not change while the model is used.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_ANALYSIS_KERNELMODEL_H
@@ -16,29 +16,36 @@ namespace optiml {
 
 /// Axes a value may vary along; bits.
 enum Axis : unsigned {
-  ThreadX = 1, ThreadY = 2, ThreadZ = 4,
-  BlockX = 8, BlockY = 16, BlockZ = 32,
+  ThreadX = 1,
+  ThreadY = 2,
+  ThreadZ = 4,
+  BlockX = 8,
+  BlockY = 16,
+  BlockZ = 32,
   FromMemory = 64, ///< depends on memory that the kernel itself may write
   AnyThread = ThreadX | ThreadY | ThreadZ,
   AnyBlock = BlockX | BlockY | BlockZ
 };
 
+/// "threadIdx.x", of "threadIdx" and 0.
+inline std::string axisName(const char *base, unsigned axis) { return std::string(base) + '.' + char('x' + axis); }
+
 enum class Space { Global, Shared, Local };
 
 /// One read or write of an array element.
 struct Access {
-  ExprRef node;           ///< the Subscript (outermost)
-  ExprRef place;          ///< all that is accessed: the node, or a member of it (a[i].pos.x)
-  Stmt *stmt = nullptr;   ///< the statement whose expression holds it
-  std::string array;      ///< root: parameter, shared or local array, file-scope array, or "p.data"
+  ExprRef node;         ///< the Subscript (outermost)
+  ExprRef place;        ///< all that is accessed: the node, or a member of it (a[i].pos.x)
+  Stmt *stmt = nullptr; ///< the statement whose expression holds it
+  std::string array;    ///< root: parameter, shared or local array, file-scope array, or "p.data"
   ExprRef root;
   Space space = Space::Global;
   bool read = false, write = false, atomic = false;
-  std::string op;         ///< Assign: its operator
+  std::string op;               ///< Assign: its operator
   std::vector<Poly> subscripts; ///< one a dimension (declared arrays), or one linear index (pointers), in elements
-  unsigned bytes = 0;     ///< of one element
-  bool wideIndex = false; ///< the source computes the index in 64 bits
-  std::vector<Stmt *> path; ///< enclosing statements, outermost first, without `stmt`
+  unsigned bytes = 0;           ///< of one element
+  bool wideIndex = false;       ///< the source computes the index in 64 bits
+  std::vector<Stmt *> path;     ///< enclosing statements, outermost first, without `stmt`
   /// Conditions under which it runs: (condition, taken?) of enclosing ifs, ?:, && and early exits.
   std::vector<std::pair<ExprRef, bool>> guards;
   /// The members from `node` to `place`, outermost first; none: the whole element.
@@ -60,6 +67,8 @@ public:
   Poly poly(const ExprRef &e) const;
   /// The names a (possibly opaque) atom depends on, expanded.
   std::set<std::string> atomNames(const std::string &atom) const;
+  /// One of `names` is an atom of it, or a name that an atom depends on.
+  bool dependsOn(const Poly &p, const std::set<std::string> &names) const;
   /// The tree of an atom, for printing it again; null for names.
   ExprRef atomExpr(const std::string &atom) const;
 
@@ -106,15 +115,23 @@ private:
   bool takesTurns(const StridedLoop &loop) const;
   void collectVariance();
   void collectAccesses();
-  void visitAccesses(Stmt &s, std::vector<Stmt *> &path, std::vector<std::pair<ExprRef, bool>> &guards);
-  void visitExpr(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
-                 std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, const std::string &op);
+  /// Goes through the kernel with what stands around each access.
+  struct AccessVisitor {
+    KernelModel &model;
+    std::vector<Stmt *> path = {};
+    std::vector<std::pair<ExprRef, bool>> guards = {};
+    Stmt *stmt = nullptr;
+    void visit(Stmt &s);
+    void visit(const ExprRef &e, bool read = true, bool write = false, const std::string &op = "");
+    void guarded(const ExprRef &e, const ExprRef &condition, bool taken);
+    void element(const ExprRef &e, bool read, bool write, const std::string &op);
+    bool updated(const ExprRef &call);
+    void integersOf(const ExprRef &place);
+    void add(const ExprRef &e, bool read, bool write, const std::string &op, bool atomic = false);
+  };
   /// The array behind a Subscript chain, through pointer locals and pointer arithmetic: (p + 3)[i] -> p, {i + 3}.
   ExprRef resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const;
   bool isPrivate(ExprRef root) const;
-  void addAccess(const ExprRef &e, Stmt *stmt, const std::vector<Stmt *> &path,
-                 const std::vector<std::pair<ExprRef, bool>> &guards, bool read, bool write, bool atomic,
-                 const std::string &op);
 
   Kernel theKernel; ///< shares the statements
   std::array<int64_t, 3> block;

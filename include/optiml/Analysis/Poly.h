@@ -1,8 +1,8 @@
 //===- Poly.h - integer polynomials over symbols ----------------*- C++ -*-===//
 //
-// The normal form of index arithmetic: a sum of integer multiples of products of atoms. An atom is a name ("threadIdx.x",
-// "k", "N", "p.stride") or the text of a subexpression that is no polynomial ("{i / 2}"). Arithmetic is that of the
-// integers: signed overflow is undefined in CUDA C++, and unsigned subtraction is kept as an opaque atom.
+// The normal form of index arithmetic: a sum of integer multiples of products of atoms. An atom is a name
+// ("threadIdx.x", "k", "N", "p.stride") or the text of a subexpression that is no polynomial ("{i / 2}"). Arithmetic is
+// that of the integers: signed overflow is undefined in CUDA C++, and unsigned subtraction is kept as an opaque atom.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_ANALYSIS_POLY_H

@@ -1,9 +1,9 @@
 //===- Tree.h - a kernel as a small structured program ----------*- C++ -*-===//
 //
-// Transforms work on this tree: a kernel's parameters and body, read from Clang's AST (Read.h) and printed back as plain
-// CUDA (Print.h). It is deliberately small: structured statements, expressions whose operators are spelled as in C, names
-// unique within the kernel. What it cannot express is kept as opaque text with the names it mentions; transforms
-// that would have to look inside answer NotApplicable.
+// Transforms work on this tree: a kernel's parameters and body, read from Clang's AST (Read.h) and printed back as
+// plain CUDA (Print.h). It is deliberately small: structured statements, expressions whose operators are spelled as in
+// C, names unique within the kernel. What it cannot express is kept as opaque text with the names it mentions;
+// transforms that would have to look inside answer NotApplicable.
 //
 // Expressions are immutable and shared. Statements are mutable and owned by their parent; clone before changing.
 //
@@ -11,13 +11,16 @@
 #ifndef OPTIML_ANALYSIS_TREE_H
 #define OPTIML_ANALYSIS_TREE_H
 
+#include "optiml/Core/Variant.h"
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace optiml {
@@ -26,8 +29,8 @@ namespace optiml {
 struct Type {
   enum class Class { Void, Bool, Int, Float, Pointer, Record, Other };
   Class cls = Class::Other;
-  std::string text;    ///< as printed, without top-level const; for pointers without __restrict__
-  unsigned bytes = 0;  ///< sizeof
+  std::string text;   ///< as printed, without top-level const; for pointers without __restrict__
+  unsigned bytes = 0; ///< sizeof
   bool isSigned = true;
   bool isConst = false, isVolatile = false; ///< top level
   bool isRestrict = false;                  ///< pointers
@@ -40,6 +43,12 @@ struct Type {
   static Type makeUnsigned();
   static Type makeLong(); ///< long long
   static Type makeBool();
+  static Type makeVoid();
+  static Type makeFloat(unsigned bytes);        ///< float, double
+  static Type makePointer(const Type &pointee); ///< to elements of a class or of numbers
+  Type withConst(bool constant) const;          ///< the same type, const or not
+  Type unqualified() const;                     ///< neither const nor volatile
+  bool sameNumber(const Type &other) const;     ///< of one class, width and signedness
 };
 
 struct Expr;
@@ -87,16 +96,16 @@ enum : int { NoUnroll = -1, FullUnroll = 0 };
 struct Stmt {
   StmtKind kind;
   unsigned line = 0;
-  std::string text;           ///< Decl: name; Opaque: text; Block: a comment line to print before it; For: comment
-  std::vector<StmtRef> body;  ///< Block: statements; For/While/Do: {body block}; If: {then block[, else block]}
-  ExprRef expr;               ///< Expr; If/While/Do/For: condition; Decl: initializer; Return: null
-  StmtRef init;               ///< For: Decl, Expr, or null
-  ExprRef step;               ///< For
-  int unroll = NoUnroll;      ///< For: FullUnroll or a factor
-  Type type;                  ///< Decl: (element) type
-  std::vector<ExprRef> dims;  ///< Decl: array extents
+  std::string text;          ///< Decl: name; Opaque: text; Block: a comment line to print before it; For: comment
+  std::vector<StmtRef> body; ///< Block: statements; For/While/Do: {body block}; If: {then block[, else block]}
+  ExprRef expr;              ///< Expr; If/While/Do/For: condition; Decl: initializer; Return: null
+  StmtRef init;              ///< For: Decl, Expr, or null
+  ExprRef step;              ///< For
+  int unroll = NoUnroll;     ///< For: FullUnroll or a factor
+  Type type;                 ///< Decl: (element) type
+  std::vector<ExprRef> dims; ///< Decl: array extents
   bool isShared = false, isExtern = false;
-  unsigned align = 0;         ///< Decl: __align__, 0 for none
+  unsigned align = 0;          ///< Decl: __align__, 0 for none
   std::set<std::string> names; ///< Opaque
   bool mayBarrier = false;     ///< Opaque: may hold a barrier or warp operation
 };
@@ -115,12 +124,13 @@ struct Param {
 
 /// A __global__ function.
 struct Kernel {
-  std::string name;        ///< identifier it is printed under
+  std::string name; ///< identifier it is printed under
   std::vector<Param> params;
   unsigned maxThreads = 0, minBlocks = 0; ///< __launch_bounds__
-  StmtRef body;            ///< Block
+  StmtRef body;                           ///< Block
   unsigned line = 0;
-  /// Unsigned parameters (or members, "p.n") and the least value that conditions ask of them: "n - 1" is then a difference like any other.
+  /// Unsigned parameters (or members, "p.n") and the least value that conditions ask of them: "n - 1" is then a
+  /// difference like any other.
   std::map<std::string, int64_t> least;
   std::shared_ptr<Kernel> clone() const;
 };
@@ -149,7 +159,8 @@ std::optional<StridedLoop> asStridedLoop(Stmt &stmt);
 /// Brings declarations to where the values are: "int k; for (k = 0; …)" becomes a loop that declares its variable, and
 /// "int i; … i = x;" a declaration with an initializer. "int k = 0; while (k < n) { …; ++k; }" becomes such a for.
 void normalize(Kernel &kernel);
-/// "extern __shared__ char raw[]; T *s = (T *)raw;" becomes "extern __shared__ T s[];", where raw is used for nothing else.
+/// "extern __shared__ char raw[]; T *s = (T *)raw;" becomes "extern __shared__ T s[];", where raw is used for nothing
+/// else.
 void typeDynamicShared(Kernel &kernel);
 
 // Making expressions. The arithmetic ones fold constants and neutral elements.
@@ -167,13 +178,17 @@ ExprRef logicalNot(ExprRef a);
 ExprRef assign(const std::string &op, ExprRef target, ExprRef value);
 ExprRef subscript(ExprRef base, ExprRef index, Type element);
 ExprRef conditional(ExprRef c, ExprRef a, ExprRef b);
-/// (type)e
 ExprRef castTo(Type type, ExprRef e);
 /// name(args…), of a function of CUDA's; not `pure` when it writes memory or lets threads meet.
 ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure);
-/// &element
 ExprRef addressOf(const ExprRef &element);
+/// object.name; `offset` in bytes.
+ExprRef memberExpr(ExprRef object, const std::string &name, Type type, int64_t offset = 0);
+ExprRef floatLit(const std::string &text, Type type);
+ExprRef listExpr(std::vector<ExprRef> items, Type type = {});
 std::optional<int64_t> constantValue(const ExprRef &e);
+/// The comparison that holds where `op` does not; empty when it is none.
+std::string inverseComparison(const std::string &op);
 
 // Making statements.
 StmtRef block(std::vector<StmtRef> stmts = {}, std::string comment = "");
@@ -181,13 +196,20 @@ StmtRef exprStmt(ExprRef e);
 StmtRef declStmt(const std::string &name, Type type, ExprRef init, std::vector<ExprRef> dims = {});
 StmtRef ifStmt(ExprRef cond, StmtRef then, StmtRef otherwise = nullptr);
 /// for (type var = lower; var < upper; var += step) body
-StmtRef countedFor(const std::string &var, Type type, ExprRef lower, ExprRef upper, int64_t step, StmtRef body, int unroll);
+StmtRef countedFor(const std::string &var, Type type, ExprRef lower, ExprRef upper, int64_t step, StmtRef body,
+                   int unroll);
 StmtRef barrierStmt();
+/// __shared__ __align__(align) type name[dims…]; 0: as the type wants it
+StmtRef sharedArray(const std::string &name, Type type, std::vector<ExprRef> dims, unsigned align = 0);
+/// The statement with a line of the user's source.
+StmtRef atLine(unsigned line, StmtRef s);
 StmtRef clone(const StmtRef &s);
 
 // Walking and rewriting.
 /// Bottom-up: `f` gets each node with rewritten operands and returns its replacement, or null to keep it.
 ExprRef rewrite(const ExprRef &e, const std::function<ExprRef(const ExprRef &)> &f);
+/// `e` with `f` of each operand; `e` itself where that changes none.
+ExprRef mapOperands(const ExprRef &e, const std::function<ExprRef(const ExprRef &)> &f);
 /// Rewrites every expression under `s` in place.
 void rewriteExprs(Stmt &s, const std::function<ExprRef(const ExprRef &)> &f);
 /// Every expression node, operands after their parents.
@@ -198,8 +220,48 @@ void walk(Stmt &s, const std::function<void(Stmt &)> &f);
 void ownExprs(Stmt &s, const std::function<void(ExprRef &)> &f);
 /// Every expression node under `s`.
 void walkExprs(Stmt &s, const std::function<void(const ExprRef &)> &f);
+/// Whether `f` holds for a node of the expression, for one of those under `s`, for a statement of these.
+bool anyNode(const ExprRef &e, const std::function<bool(const ExprRef &)> &f);
+bool anyExpr(const Stmt &s, const std::function<bool(const ExprRef &)> &f);
+bool anyStmt(const Stmt &s, const std::function<bool(const Stmt &)> &f);
 ExprRef substitute(const ExprRef &e, const std::map<std::string, ExprRef> &names);
 void substitute(Stmt &s, const std::map<std::string, ExprRef> &names);
+
+// Asking what they are.
+bool isVar(const ExprRef &e, std::string_view name);
+bool isBuiltin(const ExprRef &e, std::string_view name);
+bool isUnary(const ExprRef &e, std::string_view op);
+bool isBinary(const ExprRef &e, std::string_view op);
+/// An assignment, or ++ and --.
+bool isChange(const ExprRef &e);
+/// What a change gives its target, of whose type it is: b of a = b, a + b of a += b, a + 1 of ++a.
+ExprRef newValue(const ExprRef &change);
+/// A change of its first operand, or one that becomes possible: its address is taken.
+bool mayChange(const ExprRef &e);
+/// Reads an element, or a member through a pointer.
+bool isLoad(const ExprRef &e);
+/// p / i and p % i of integers, which fault where i is 0.
+bool isIntDivision(const ExprRef &e);
+/// Something in it assigns, counts, or calls what is not pure.
+bool hasEffects(const ExprRef &e);
+bool isLoop(const Stmt &s);
+bool isAssignStmt(const Stmt &s, std::string_view op = "=");
+/// A statement of one of the kinds is under `s`, or `s` is one.
+bool holdsKind(const Stmt &s, std::initializer_list<StmtKind> kinds);
+bool holdsStmt(const Stmt &s, const Stmt *wanted);
+/// A break or continue (or only one of them) that belongs to the loop around `s`.
+bool leavesIteration(const Stmt &s, std::initializer_list<StmtKind> kinds = {StmtKind::Break, StmtKind::Continue});
+/// What a[i][j] is an element of; its name, empty when it is no variable; and i, j.
+ExprRef subscriptRoot(ExprRef e);
+std::string rootName(const ExprRef &e);
+std::vector<ExprRef> indicesOf(const ExprRef &e);
+/// The terms of a && b && c, of a + b + c, ….
+std::vector<ExprRef> operandsOf(const ExprRef &e, std::string_view op);
+std::set<std::string> namesDeclaredIn(const Stmt &s);
+/// How often variables are changed under `s`, or their addresses taken, and how often they are mentioned; opaque text
+/// aside.
+std::map<std::string, unsigned> countChanges(const Stmt &s);
+std::map<std::string, unsigned> countMentions(const Stmt &s);
 
 /// Names that occur in `e` (opaque text included).
 std::set<std::string> namesIn(const ExprRef &e);
@@ -208,14 +270,15 @@ bool mentions(const ExprRef &e, const std::string &name);
 bool opaqueMentions(Stmt &s, const std::set<std::string> &names);
 /// An atomic read-modify-write whose old value is not used: "atomicAdd(&a[i], x);" with + - min max & | ^.
 bool isAtomicUpdate(const Stmt &s);
-/// Contains a barrier, or something that may contain one or that other threads may wait for. Atomic updates are neither.
+/// Contains a barrier, or something that may contain one or that other threads may wait for. Atomic updates are
+/// neither.
 bool hasBarrier(Stmt &s);
 /// A name that no name in the kernel equals, made from `wish`.
 std::string freshName(const Kernel &kernel, const std::string &wish);
 /// The same against a set of names, to which the new one is added.
 std::string freshName(std::set<std::string> &taken, const std::string &wish);
-/// Renames what is declared under `s` (loop variables aside) to names that are not taken, for a copy that stands beside its
-/// original. False when opaque text mentions one of them.
+/// Renames what is declared under `s` (loop variables aside) to names that are not taken, for a copy that stands beside
+/// its original. False when opaque text mentions one of them.
 bool renameDeclarations(Stmt &s, std::set<std::string> &taken);
 /// Every name in the kernel.
 std::set<std::string> allNames(const Kernel &kernel);
@@ -226,8 +289,8 @@ bool equal(const Kernel &a, const Kernel &b);
 
 /// C text of an expression.
 std::string str(const ExprRef &e);
-/// C text of a parameter list.
-std::string paramText(const Kernel &kernel);
+/// A kernel's parameters for those that print or call it.
+std::vector<Parameter> parametersOf(const Kernel &kernel);
 /// The kernel's definition as CUDA source, ending in a newline. `indent` is one level of the file's own style.
 std::string print(const Kernel &kernel, const std::string &indent = "  ");
 

@@ -4,8 +4,8 @@
 //
 //     transform[site]{name=value,name=value}        e.g.  coarsen[sgemm]{x=8,y=8}
 //
-// and a recipe is actions separated by ';'. Sites are made of kernel, loop path, array and role (never an offset), contain
-// no brackets, and stay valid on the same source. Parameters are integers or words.
+// and a recipe is actions separated by ';'. Sites are made of kernel, loop path, array and role (never an offset),
+// contain no brackets, and stay valid on the same source. Parameters are integers or words.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_CORE_ACTION_H
@@ -24,6 +24,9 @@ using Params = std::map<std::string, std::string>;
 
 /// The integer value of a parameter; `fallback` when absent or no integer.
 long paramInt(const Params &params, const std::string &name, long fallback);
+
+/// "{x=8,y=4}"; empty where there are none.
+std::string paramsText(const Params &params);
 
 struct Action {
   std::string transform;

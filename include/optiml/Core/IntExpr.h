@@ -44,8 +44,8 @@ public:
   std::string cxx(const std::function<std::string(const std::string &)> &rename) const;
   /// Every name it mentions, in order of first appearance.
   std::vector<std::string> names() const;
-  /// What it divides by, positive literals left out; what stands within another one comes first. Where these are positive, so
-  /// that no division fails, C++ evaluates it as evaluate() does.
+  /// What it divides by, positive literals left out; what stands within another one comes first. Where these are
+  /// positive, so that no division fails, C++ evaluates it as evaluate() does.
   std::vector<IntExpr> divisors() const;
   /// This expression with names replaced by expressions.
   IntExpr substitute(const std::function<std::optional<IntExpr>(const std::string &)> &replacement) const;

@@ -31,15 +31,17 @@ enum class Fidelity {
 };
 
 struct Timing {
-  double seconds = 0;       ///< weighted sum over the workload's launches
-  double baseline = 0;      ///< the same for the original
-  bool predicted = true;    ///< from the model, not a clock
+  double seconds = 0;            ///< weighted sum over the workload's launches
+  double baseline = 0;           ///< the same for the original
+  bool predicted = true;         ///< from the model, not a clock
   std::vector<double> perLaunch; ///< seconds of each launch class, same order as the workload's
 };
 
 struct Resources {
   unsigned registers = 0, staticShared = 0, spillStores = 0, spillLoads = 0;
   double occupancy = 0; ///< resident warps / maximum
+  /// Of several kernels: the most registers and static shared memory, all spills.
+  void add(const Resources &other);
 };
 
 struct Measurement {
@@ -66,8 +68,8 @@ struct ActionTemplate {
 /// A node of the search: a variant, reached by a recipe.
 struct SearchState {
   std::shared_ptr<const Variant> variant;
-  std::string key;                  ///< Variant::key
-  std::vector<ActionTemplate> legal; ///< every legal action from here
+  std::string key;                          ///< Variant::key
+  std::vector<ActionTemplate> legal;        ///< every legal action from here
   const Measurement *measurement = nullptr; ///< of this state, or null when it was never evaluated
 };
 
@@ -107,9 +109,9 @@ public:
   /// Lines worth trying on every kernel before anything else, best first.
   virtual std::vector<OpeningLine> openingBook(const SearchState &root) = 0;
 
-  /// Recipes to evaluate before the tree grows further, whatever the priors say; asked again until there are none. Their
-  /// actions need not be among the legal ones that states list (new kernel text is not), but the action space knows
-  /// them. Each is answered by a call of observe() or refused() at least, unless the search ends first.
+  /// Recipes to evaluate before the tree grows further, whatever the priors say; asked again until there are none.
+  /// Their actions need not be among the legal ones that states list (new kernel text is not), but the action space
+  /// knows them. Each is answered by a call of observe() or refused() at least, unless the search ends first.
   virtual std::vector<Recipe> recipes() { return {}; }
   /// Tells of every finished evaluation, in order: the baseline first, also predictions and what was recalled.
   virtual void observe(const SearchState &state, const Measurement &measurement) {}
@@ -127,9 +129,9 @@ public:
 };
 
 /// What was evaluated before, in this search or an earlier one with the same context. Called from one thread at a time.
-class EvaluationMemory {
+class EvaluationCache {
 public:
-  virtual ~EvaluationMemory();
+  virtual ~EvaluationCache();
   virtual std::optional<Measurement> recall(const std::string &variantKey, Fidelity fidelity) = 0;
   virtual void remember(const std::string &variantKey, Fidelity fidelity, const Recipe &recipe,
                         const Measurement &measurement) = 0;
@@ -142,6 +144,27 @@ public:
   virtual llvm::Expected<SearchState> root() = 0;
   /// NotApplicable is an ordinary answer.
   virtual llvm::Expected<SearchState> apply(const SearchState &state, const Action &action) = 0;
+};
+
+/// A recipe that may be evaluated next.
+struct Prospect {
+  Recipe recipe;
+  Recipe basis;      ///< the line or variant that it is a variation of; or itself
+  unsigned rank = 0; ///< of that line in the opening book: earlier ones promise more
+};
+
+/// Knows how recipes fared before, on kernels like these and in this search. Called from the thread that searches.
+class Outlook {
+public:
+  virtual ~Outlook() = default;
+  /// Whether there is anything to go by; else the others have nothing to say.
+  virtual bool knowsAnything() const = 0;
+  /// The numbers of at most `most` prospects that are worth an evaluation each, in the order in which to begin them.
+  virtual std::vector<size_t> choose(const std::vector<Prospect> &prospects, size_t most) const = 0;
+  /// The recipe that led to `end`, with its details (parameters, steps that only trim) as they did best elsewhere.
+  virtual Recipe tuned(const SearchState &end) const = 0;
+  /// Recipes that differ from it by one detail which was worth something elsewhere, the most promising first.
+  virtual std::vector<Recipe> variations(const SearchState &end) const = 0;
 };
 
 } // namespace optiml

@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace optiml {
 
@@ -54,41 +55,54 @@ public:
   }
 
   void text(const char *name, std::string &into, bool required = true) {
-    const nlohmann::json *field = find(name, required);
-    if (field && field->is_string())
+    if (const nlohmann::json *field = ofType(name, required, &nlohmann::json::is_string, "a string"))
       into = field->get<std::string>();
-    else if (field)
-      fail(what + "'s '" + name + "' must be a string");
   }
 
   void boolean(const char *name, bool &into, bool required = true) {
-    const nlohmann::json *field = find(name, required);
-    if (field && field->is_boolean())
+    if (const nlohmann::json *field = ofType(name, required, &nlohmann::json::is_boolean, "true or false"))
       into = field->get<bool>();
-    else if (field)
-      fail(what + "'s '" + name + "' must be true or false");
+  }
+
+  /// An array of strings.
+  void texts(const char *name, std::vector<std::string> &into) {
+    for (const nlohmann::json &item : array(name)) {
+      if (item.is_string())
+        into.push_back(item);
+      else
+        fail(what + "'s " + name + " must be strings");
+    }
   }
 
   /// The field when it is an array; an empty array (and a mistake remembered) otherwise.
   const nlohmann::json &array(const char *name, bool required = true) {
     static const nlohmann::json none = nlohmann::json::array();
-    const nlohmann::json *field = find(name, required);
-    if (field && field->is_array())
-      return *field;
-    if (field)
-      fail(what + "'s '" + name + "' must be an array");
-    return none;
+    const nlohmann::json *field = ofType(name, required, &nlohmann::json::is_array, "an array");
+    return field ? *field : none;
   }
 
   /// The field when it is an object; an empty object (and a mistake remembered) otherwise.
   const nlohmann::json &object(const char *name, bool required = true) {
     static const nlohmann::json none = nlohmann::json::object();
-    const nlohmann::json *field = find(name, required);
-    if (field && field->is_object())
-      return *field;
-    if (field)
-      fail(what + "'s '" + name + "' must be an object");
-    return none;
+    const nlohmann::json *field = ofType(name, required, &nlohmann::json::is_object, "an object");
+    return field ? *field : none;
+  }
+
+  /// `read(fields)` for an object in a field, which is `kind`; its first mistake is remembered here.
+  template <typename Read> void inside(const char *name, const char *kind, Read read) {
+    const nlohmann::json &inner = object(name);
+    if (ok())
+      readInner(inner, kind, read);
+  }
+
+  /// `read(fields, into.emplace_back())` for every element of an array of objects, each of which is a `kind`.
+  template <typename T, typename Read>
+  void list(const char *name, const char *kind, std::vector<T> &into, Read read, bool required = true) {
+    for (const nlohmann::json &item : array(name, required)) {
+      if (!ok())
+        return;
+      readInner(item, kind, [&](JsonFields &fields) { read(fields, into.emplace_back()); });
+    }
   }
 
   /// Remembers `message` unless something was wrong before.
@@ -101,6 +115,21 @@ public:
   llvm::Error take() const { return mistake.empty() ? llvm::Error::success() : makeError(mistake); }
 
 private:
+  template <typename Read> void readInner(const nlohmann::json &inner, const char *kind, Read read) {
+    JsonFields fields(inner, kind);
+    read(fields);
+    fail(fields.mistake);
+  }
+
+  const nlohmann::json *ofType(const char *name, bool required, bool (nlohmann::json::*is)() const noexcept,
+                               const char *type) {
+    const nlohmann::json *field = find(name, required);
+    if (!field || (field->*is)())
+      return field;
+    fail(what + "'s '" + name + "' must be " + type);
+    return nullptr;
+  }
+
   const nlohmann::json *find(const char *name, bool required) {
     if (!mistake.empty())
       return nullptr;

@@ -58,12 +58,15 @@ struct KernelMemory {
   std::vector<Lesson> lessons;
   std::vector<LearntLine> lines; ///< fastest first
   std::vector<LearntTrial> trials;
-  int64_t time = 0;              ///< seconds since 1970
+  int64_t time = 0; ///< seconds since 1970
 };
 
 /// What follows the kernel in the name of a site, with `userNames` and what is made of them ("k_tile") replaced by '*':
 /// a glob that finds the same kind of place in a kernel with other names.
 std::string siteRole(llvm::StringRef site, llvm::StringRef kernel, const std::set<std::string> &userNames);
+
+/// Whether two lines do the same; they may be of different kernels.
+bool sameSteps(const OpeningLine &a, const OpeningLine &b);
 
 /// What two searches from one source learnt: of each lesson the one that rests on more, all lines, and the trials of
 /// the one that has more.

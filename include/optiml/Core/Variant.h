@@ -22,6 +22,18 @@ struct MemberPlace {
   bool isSigned = true;
 };
 
+/// A parameter of a kernel, as the front end has read it.
+struct Parameter {
+  enum class Kind { Pointer, Signed, Unsigned, Float, Other }; ///< Signed and Unsigned: integers
+  std::string declaration;                                     ///< C++: "const float *__restrict__ a", "int n"
+  std::string name;
+  Kind kind = Kind::Other;
+  bool operator==(const Parameter &) const = default;
+};
+
+/// "const float *a, int n"
+std::string declarations(const std::vector<Parameter> &parameters);
+
 /// How one kernel of the original program is replaced.
 struct KernelRewrite {
   std::string original;       ///< qualified name with template arguments, e.g. "ns::scale<float>" (KernelDecl::name)
@@ -30,19 +42,18 @@ struct KernelRewrite {
   std::string twinText;       ///< its definition, printed; inserted after the original's definition
   unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
   bool besideOriginal = true; ///< directly after the original's definition, in its namespace
-  std::string originalParameters; ///< the original's parameter list as C++ text
+  std::vector<Parameter> originalParameters;  ///< the original's
   std::map<std::string, MemberPlace> members; ///< of the original's parameters, as "p.n"
-  std::string parameters;     ///< twin's parameter list as C++ text ("const float *a, int n")
   LaunchPlan plan;
   std::vector<Condition> conditions; ///< all must hold
-  /// Its text came from outside (KernelText.h): nothing proves it. It is verified more thoroughly, runs only in a sandbox
-  /// until then, and its conditions leave only the sizes that were exercised.
+  /// Its text came from outside (KernelText.h): nothing proves it. It is verified more thoroughly, runs only in a
+  /// sandbox until then, and its conditions leave only the sizes that were exercised.
   bool testedOnly = false;
 };
 
 struct Variant {
-  std::string path;     ///< the user's file; a variant is parsed in its place
-  std::string original; ///< text of the user's file
+  std::string path;                    ///< the user's file; a variant is parsed in its place
+  std::string original;                ///< text of the user's file
   std::vector<KernelRewrite> rewrites; ///< at most one per original kernel
   Recipe recipe;
   /// original + every twin after its kernel. What device-side tools compile. Host code still launches the originals.

@@ -7,12 +7,12 @@
 #ifndef OPTIML_DRIVER_FLAGS_H
 #define OPTIML_DRIVER_FLAGS_H
 
-#include "optiml/Model/ModelFlags.h"
+#include "optiml/LanguageModels/ModelFlags.h"
+#include "optiml/Support/FloatRule.h"
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
-#include "optiml/Support/FloatRule.h"
 #include <string_view>
 #include <vector>
 
@@ -42,21 +42,21 @@ struct OwnFlags {
   bool strict = false; ///< a search that cannot run is an error
   unsigned jobs = 0;   ///< parallel evaluations; 0: as many as there are cores
   FloatRule fp;
-  double time = 300;   ///< seconds that one run of the program may take
+  double time = 300; ///< seconds that one run of the program may take
   MemoryUse memory = MemoryUse::On;
   std::string memoryFile; ///< of Import and Export
   bool verbose = false;
   bool help = false;
-  std::string kernel;            ///< regular expression; only kernels whose name contains a match; empty: all
-  std::string strategy = "mcts"; ///< mcts, random, greedy, beam
-  double margin = 1.3;           ///< how much better a prediction must be to replace the original
-  bool coldCache = false;        ///< time on a GPU with an empty L2 cache
+  std::string kernel;             ///< regular expression; only kernels whose name contains a match; empty: all
+  std::string strategy = "mcts";  ///< mcts, random, greedy, beam
+  double margin = 1.3;            ///< how much better a prediction must be to replace the original
+  bool coldCache = false;         ///< time on a GPU with an empty L2 cache
   std::string profiler = "cupti"; ///< reads the GPU's counters: cupti, ncu, none
   std::string proposer = "both";  ///< who proposes where a language model is given: expert, model, both
-  bool llmMixture = true;   ///< several strategists with a gate
-  bool llmJudge = true;     ///< a model diagnoses the bottleneck too
-  bool llmKernels = true;   ///< models write whole kernels
-  bool llmAssembly = false; ///< ... with inline assembly
+  bool llmMixture = true;         ///< several strategists with a gate
+  bool llmJudge = true;           ///< a model diagnoses the bottleneck too
+  bool llmKernels = true;         ///< models write whole kernels
+  bool llmAssembly = false;       ///< ... with inline assembly
   ModelFlags llm;                 ///< language models
   /// Nothing is compiled: the memory is imported, exported or described.
   bool isMemoryCommand() const { return memory != MemoryUse::On && memory != MemoryUse::Off; }

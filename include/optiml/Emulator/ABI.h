@@ -54,7 +54,7 @@ struct SiteDesc {
   AccessKind kind;
   uint32_t alignment; ///< what the address must be a multiple of (at most 16)
   uint32_t block;     ///< ModeTrace: which BlockDesc it is in
-  uint32_t level;     ///< ModeTrace: how many loads of the block, it included, wait for each other; 0: nothing waits for it
+  uint32_t level; ///< ModeTrace: how many loads of the block, it included, wait for each other; 0: nothing waits for it
 };
 
 /// What one lane holds of a product of a 16x8 and an 8x8 matrix by a warp, and of the 16x8 sums that it is added to.
@@ -173,7 +173,8 @@ uint32_t optiml_match_any(optiml::emu::ThreadContext *, uint32_t mask, uint64_t 
 uint32_t optiml_match_all(optiml::emu::ThreadContext *, uint32_t mask, uint64_t value, uint32_t *predicate,
                           uint32_t site);
 uint32_t optiml_redux(optiml::emu::ThreadContext *, uint32_t op, uint32_t mask, uint32_t value, uint32_t site);
-/// As PTX mma.sync.m16n8k8 with TF32 inputs and float sums, by all lanes of a warp; `pieces` are this lane's, and get its sums.
+/// As PTX mma.sync.m16n8k8 with TF32 inputs and float sums, by all lanes of a warp; `pieces` are this lane's, and get
+/// its sums.
 void optiml_matrix_product(optiml::emu::ThreadContext *, optiml::emu::MatrixPieces *pieces, uint32_t site);
 uint32_t optiml_activemask(optiml::emu::ThreadContext *);
 void optiml_fence(optiml::emu::ThreadContext *, uint32_t scope); ///< 0 block, 1 device, 2 system
@@ -198,7 +199,8 @@ void optiml_shadow_store(optiml::emu::ThreadContext *, const void *address, uint
                          double magnitude);
 void optiml_shadow_load(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, optiml::emu::Shadow *result);
 // Around an atomic sum: begin gives the element's twin and holds off other sums of it until end stores the new twin.
-void optiml_shadow_atomic_begin(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, optiml::emu::Shadow *result);
+void optiml_shadow_atomic_begin(optiml::emu::ThreadContext *, const void *address, uint32_t bytes,
+                                optiml::emu::Shadow *result);
 void optiml_shadow_atomic_end(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
                               double magnitude);
 }

@@ -17,7 +17,8 @@ struct RunOptions {
   bool inheritOutput = false;             ///< pass stdout and stderr through
   std::string faultFile;                  ///< where a fault is also written as JSON
   std::map<std::string, std::string> env; ///< further environment
-  /// For programs that a model wrote: in the sandbox (Sandbox.h), writing only to the scratch folder and where the fields above say.
+  /// For programs that a model wrote: in the sandbox (Sandbox.h), writing only to the scratch folder and where the
+  /// fields above say.
   bool sandboxed = false;
   uint64_t outputBytes = 64 << 20; ///< kept of each of stdout and stderr
   const std::atomic<bool> *cancel = nullptr;

@@ -9,7 +9,6 @@
 #define OPTIML_FRONTEND_CLANGRUN_H
 
 #include "optiml/Frontend/CompileOptions.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/VirtualFileSystem.h"
 #include <optional>
@@ -21,7 +20,7 @@ class FrontendAction;
 
 namespace optiml {
 
-/// The real files, and over them those of DeviceLibrary.h, which exist only in memory.
+/// The real files, and over them those of PrecompiledIncludes.h, which exist only in memory.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> clangFileSystem();
 /// The driver's command line up to the source file: flags, and the declarations that Clang's CUDA headers lack.
 std::vector<std::string> clangCommand(const CompileOptions &options, const Toolchain &toolchain, View view);
@@ -33,7 +32,6 @@ struct ClangRun {
   std::vector<std::string> extraArgs; ///< further driver options
   bool defineLibdevice = false;       ///< define __nv_* by the host's mathematics instead of leaving them declared
   bool mayPrecompile = true;          ///< precompile the #include block once the same file is parsed a second time
-  bool eager = false;                 ///< precompile it at the first parse already
   bool warningsMatter = true;         ///< reject what Clang ignores with a warning although it changes the program
   std::string outputFile;             ///< for actions that write one
 };

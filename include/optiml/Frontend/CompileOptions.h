@@ -28,8 +28,8 @@ struct CompileOptions {
   std::vector<std::string> libraries;     ///< -l and -L flags, for linking the emulated program
   unsigned arch = 90;             ///< compute capability × 10 of the first -arch/-gencode; 90 when none is given
   std::string archName = "sm_90"; ///< in Clang's spelling, e.g. "sm_90a"
-  unsigned leastArch = 0; ///< the least compute capability × 10 that is compiled for; 0 when nvcc chooses
-  bool nativeArch = false; ///< -arch=native: becomes known when it is known where the program runs
+  unsigned leastArch = 0;         ///< the least compute capability × 10 that is compiled for; 0 when nvcc chooses
+  bool nativeArch = false;        ///< -arch=native: becomes known when it is known where the program runs
   bool relocatable = false;       ///< -rdc=true, -dc: device code of several sources is linked together
   bool fastMath = false;          ///< --use_fast_math
 

@@ -1,8 +1,9 @@
 //===- KernelTextCheck.h - what new kernel text may hold --------*- C++ -*-===//
 //
-// New text for a kernel is untrusted. It may hold the body of that kernel and __device__ helpers, and nothing else: before
-// Clang sees it its tokens are checked (no preprocessor lines but "#pragma unroll", no literals, brackets closed where they
-// were opened), and after Clang has parsed it in its place, every declaration, call, cast and attribute in it.
+// New text for a kernel is untrusted. It may hold the body of that kernel and __device__ helpers, and nothing else:
+// before Clang sees it its tokens are checked (no preprocessor lines but "#pragma unroll", no literals, brackets closed
+// where they were opened), and after Clang has parsed it in its place, every declaration, call, cast and attribute in
+// it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_FRONTEND_KERNELTEXTCHECK_H

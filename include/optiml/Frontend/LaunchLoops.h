@@ -1,8 +1,8 @@
-//===- LaunchLoops.h - host loops that launch kernels -----------*- C++ -*-===//
+//===- LaunchLoops.h - launches that may be put off -------------*- C++ -*-===//
 //
 // A host loop whose launches may be put off until its end: between them the host does nothing that could see what they
-// do. Its body launches kernels, changes local scalars and pointers (swaps of buffers, the loop's variable), waits for the
-// GPU and looks at error codes, and does nothing else.
+// do. Its body launches kernels, changes local scalars and pointers (swaps of buffers, the loop's variable), waits for
+// the GPU and looks at error codes, and does nothing else.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_FRONTEND_LAUNCHLOOPS_H
@@ -15,7 +15,7 @@ namespace optiml {
 struct LaunchLoop {
   unsigned begin = 0, end = 0; ///< byte range of the whole statement, its semicolon included
   unsigned line = 0;
-  std::vector<unsigned> launches; ///< LaunchSite::begin of the launches in it
+  std::vector<unsigned> launches;   ///< LaunchSite::begin of the launches in it
   std::vector<std::string> symbols; ///< of the kernels, one for each launch
   /// Only local variables of the function hold the pointers that the loop deals with; of these, `living` are used after
   /// it other than to be freed. What no living one points to is never looked at again.
@@ -24,9 +24,26 @@ struct LaunchLoop {
   std::string refused; ///< why the launches cannot be put off ("line 12: …"); empty: they can
 };
 
-/// Every loop that has launches in its own body (those of inner loops belong to these), in the order of the file. `host`
-/// is a host view. Loops within templates and macros are left out.
+/// Every loop that has launches in its own body (those of inner loops belong to these), in the order of the file.
+/// `host` is a host view. Loops within templates and macros are left out.
 std::vector<LaunchLoop> findLaunchLoops(const Program &host);
+
+// Launches that stand one after the other in one block of the host's code, so that all but the last may be put off
+// until the last: between them the host does nothing that could see what they do (the same rule), nor
+// leaves.
+
+/// Two launches or more, each a statement of its own in the same block. Indices into Program::launches().
+struct LaunchRun {
+  std::vector<unsigned> sites;
+};
+
+struct FoundRuns {
+  std::vector<LaunchRun> runs;    ///< in the order of the file; no launch is in two of them
+  std::vector<std::string> notes; ///< "line 12: …": what stands between two launches and keeps them apart
+};
+
+/// `host` is a host view. Launches within templates and macros are left out.
+FoundRuns findLaunchRuns(const Program &host);
 
 } // namespace optiml
 

@@ -19,8 +19,9 @@ namespace optiml {
 /// A pointer within a parameter of class type, or a parameter that points to structures.
 struct PointerField {
   unsigned parameter = 0;
-  uint64_t offset = 0;  ///< in bytes, in the parameter
-  std::string pointee;  ///< what it points to holds throughout, without qualifiers: "float", also for a structure of floats
+  uint64_t offset = 0; ///< in bytes, in the parameter
+  std::string
+      pointee; ///< what it points to holds throughout, without qualifiers: "float", also for a structure of floats
 };
 
 /// A __device__, __constant__ or __managed__ variable.

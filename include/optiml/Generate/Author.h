@@ -12,7 +12,7 @@
 
 #include "optiml/Frontend/Toolchain.h"
 #include "optiml/Generate/Request.h"
-#include "optiml/Model/Chat.h"
+#include "optiml/LanguageModels/Chat.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <functional>
 #include <optional>
@@ -48,14 +48,14 @@ struct ModelRequest {
   std::string none; ///< without a request: why the library has none
 };
 /// Asks for `options.request` in the library's terms. What the library does not take goes back with the reason.
-llvm::Expected<ModelRequest> askForRequest(ChatModel &model, const AuthorOptions &options, const Library &library);
+llvm::Expected<ModelRequest> askForRequest(LanguageModel &model, const AuthorOptions &options, const Library &library);
 /// A model's answer to that question.
 llvm::Expected<ModelRequest> readModelRequest(llvm::StringRef answer);
 
 /// All candidates; those that passed first, the fastest of them at the front. Questions that fail (no answer, the
 /// budget is spent) end a strategy with the reason. An error: nothing could be tried at all.
-llvm::Expected<std::vector<Candidate>> writeCandidates(llvm::ArrayRef<ChatModel *> models, const AuthorOptions &options,
-                                                       const Toolchain &toolchain);
+llvm::Expected<std::vector<Candidate>> writeCandidates(llvm::ArrayRef<LanguageModel *> models,
+                                                       const AuthorOptions &options, const Toolchain &toolchain);
 
 /// Its text as it is shown: with a comment that says who wrote it for which request, and what was checked.
 std::string headed(const Candidate &candidate, llvm::StringRef request);

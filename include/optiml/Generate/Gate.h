@@ -47,6 +47,12 @@ struct GateReport {
 /// noticed, since a program may copy back more than counts (the end of a compacted array, say).
 llvm::Expected<GateReport> gateProgram(const std::string &text, const GateOptions &options, const Toolchain &toolchain);
 
+/// Seconds that the kernels of a program take with these arguments, by the performance model
+/// (Evaluate/PerformanceModel.h): the sum over its launches. The program passed the gate; it runs in the sandbox, at
+/// most `seconds` long.
+llvm::Expected<double> predictProgram(const std::string &text, const std::vector<std::string> &arguments,
+                                      double seconds, const Toolchain &toolchain);
+
 } // namespace optiml::gen
 
 #endif

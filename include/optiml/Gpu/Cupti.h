@@ -15,44 +15,12 @@
 #include <cupti_target.h>
 #include <string>
 
-#define OPTIML_CUPTI_FUNCTIONS(X)                                                                                      \
-  X(cuptiGetResultString)                                                                                              \
-  X(cuptiSubscribe)                                                                                                    \
-  X(cuptiUnsubscribe)                                                                                                  \
-  X(cuptiEnableDomain)                                                                                                 \
-  X(cuptiEnableCallback)                                                                                               \
-  X(cuptiActivityEnable)                                                                                               \
-  X(cuptiActivityRegisterCallbacks)                                                                                    \
-  X(cuptiActivityGetNextRecord)                                                                                        \
-  X(cuptiActivityGetNumDroppedRecords)                                                                                 \
-  X(cuptiActivityFlushAll)                                                                                             \
-  X(cuptiProfilerInitialize)                                                                                           \
-  X(cuptiProfilerDeInitialize)                                                                                         \
-  X(cuptiDeviceGetChipName)                                                                                            \
-  X(cuptiProfilerHostInitialize)                                                                                       \
-  X(cuptiProfilerHostDeinitialize)                                                                                     \
-  X(cuptiProfilerHostGetBaseMetrics)                                                                                   \
-  X(cuptiProfilerHostGetSupportedChips)                                                                                \
-  X(cuptiProfilerHostGetMetricProperties)                                                                              \
-  X(cuptiProfilerHostConfigAddMetrics)                                                                                 \
-  X(cuptiProfilerHostGetConfigImageSize)                                                                               \
-  X(cuptiProfilerHostGetConfigImage)                                                                                   \
-  X(cuptiProfilerHostGetNumOfPasses)                                                                                   \
-  X(cuptiProfilerHostEvaluateToGpuValues)                                                                              \
-  X(cuptiRangeProfilerEnable)                                                                                          \
-  X(cuptiRangeProfilerDisable)                                                                                         \
-  X(cuptiRangeProfilerStart)                                                                                           \
-  X(cuptiRangeProfilerStop)                                                                                            \
-  X(cuptiRangeProfilerSetConfig)                                                                                       \
-  X(cuptiRangeProfilerDecodeData)                                                                                      \
-  X(cuptiRangeProfilerGetCounterDataSize)                                                                              \
-  X(cuptiRangeProfilerCounterDataImageInitialize)                                                                      \
-  X(cuptiRangeProfilerGetCounterDataInfo)
-
 namespace optiml::gpu {
 
 struct Cupti {
-  OPTIML_CUPTI_FUNCTIONS(OPTIML_FUNCTION_MEMBER)
+#define OPTIML_FUNCTION(NAME) OPTIML_FUNCTION_MEMBER(NAME)
+#include "optiml/Gpu/CuptiFunctions.def"
+#undef OPTIML_FUNCTION
 
   /// CUPTI's functions, or null, and `why` says what is missing.
   static const Cupti *get(std::string &why);

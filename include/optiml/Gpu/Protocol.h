@@ -8,7 +8,7 @@
 #ifndef OPTIML_GPU_PROTOCOL_H
 #define OPTIML_GPU_PROTOCOL_H
 
-#include "optiml/Emulator/Replay.h"
+#include "optiml/Workload/Replay.h"
 #include <cstdint>
 #include <map>
 #include <string>
@@ -19,10 +19,10 @@ namespace optiml::gpu {
 constexpr unsigned protocolVersion = 1;
 
 struct DeviceInfo {
-  std::string name;    ///< "NVIDIA H200"
-  std::string chip;    ///< CUPTI's name for it ("GH100"); empty without CUPTI
-  unsigned arch = 0;   ///< compute capability × 10
-  unsigned driver = 0; ///< newest CUDA version that the driver supports: 13000
+  std::string name;     ///< "NVIDIA H200"
+  std::string chip;     ///< CUPTI's name for it ("GH100"); empty without CUPTI
+  unsigned arch = 0;    ///< compute capability × 10
+  unsigned driver = 0;  ///< newest CUDA version that the driver supports: 13000
   unsigned devices = 1; ///< GPUs visible, this one among them
   unsigned multiprocessors = 0;
   uint64_t memoryBytes = 0, l2Bytes = 0;
@@ -31,8 +31,8 @@ struct DeviceInfo {
 /// How cells of a buffer are compared.
 enum class Compare { Bits, Float, Double, Half, BFloat16 };
 
-/// When a floating-point result counts as equal: within relative · max(|expected|, typical) of what the original gave. Those
-/// of 16 bits may also be two units in the last place from it.
+/// When a floating-point result counts as equal: within relative · max(|expected|, typical) of what the original gave.
+/// Those of 16 bits may also be two units in the last place from it.
 struct BufferBound {
   unsigned buffer = 0;
   Compare compare = Compare::Bits;
@@ -44,8 +44,8 @@ struct BufferBound {
 
 /// One cell recomputed in double precision.
 struct CheckedCell {
-  uint64_t offset;  ///< in bytes
-  uint32_t bytes;   ///< 4: float, 8: double
+  uint64_t offset; ///< in bytes
+  uint32_t bytes;  ///< 4: float, 8: double
   uint32_t unused = 0;
   double value;     ///< in double precision
   double tolerance; ///< allowed distance from it, or from the original's own result
@@ -65,7 +65,7 @@ struct LoadRequest {
   uint64_t seed = 1;
 };
 struct LoadReply {
-  std::string why;                  ///< empty: done
+  std::string why;                   ///< empty: done
   std::vector<std::string> unusable; ///< one a launch: why it cannot be replayed, or empty
   std::vector<std::string> notes;
 };
@@ -108,16 +108,16 @@ struct EvaluateRequest {
   bool verify = true;
   unsigned fewestRounds = 2; ///< even when time is up
   unsigned leastRounds = 5, mostRounds = 50;
-  double precision = 0.01;  ///< stop when the interval of the ratio is this narrow, relatively
-  double seconds = 0.15;    ///< of timing, for each launch
-  double hopeless = 0;      ///< stop early when a launch runs at less than this speed-up; 0: never
+  double precision = 0.01; ///< stop when the interval of the ratio is this narrow, relatively
+  double seconds = 0.15;   ///< of timing, for each launch
+  double hopeless = 0;     ///< stop early when a launch runs at less than this speed-up; 0: never
 };
 struct LaunchTiming {
   unsigned launch = 0;
-  double seconds = 0;             ///< median
-  double baseline = 0;            ///< median of the original in the same rounds
-  double ratio = 0;               ///< median of baseline / variant over rounds
-  double low = 0, high = 0;       ///< 95 % interval of that median
+  double seconds = 0;       ///< median
+  double baseline = 0;      ///< median of the original in the same rounds
+  double ratio = 0;         ///< median of baseline / variant over rounds
+  double low = 0, high = 0; ///< 95 % interval of that median
   unsigned rounds = 0;
 };
 struct CandidateReply {
@@ -136,31 +136,15 @@ struct ProfileRequest {
   CandidateRequest candidate;
 };
 struct ProfileReply {
-  std::string why; ///< why there are no counters
+  std::string why;                                     ///< why there are no counters
   std::vector<std::map<std::string, double>> launches; ///< CUPTI metrics of each planned launch
 };
 
-/// One line, without its end. Requests gain "do", the name of what is asked.
-std::string encode(const DeviceInfo &value);
-std::string encode(const LoadRequest &value);
-std::string encode(const PrepareRequest &value);
-std::string encode(const EvaluateRequest &value);
-std::string encode(const ProfileRequest &value);
-std::string encode(const LoadReply &value);
-std::string encode(const PrepareReply &value);
-std::string encode(const EvaluateReply &value);
-std::string encode(const ProfileReply &value);
-
+/// One line, without its end. Requests gain "do", the name of what is asked. T: DeviceInfo, or a request or reply
+/// above.
+template <typename T> std::string encode(const T &value);
 /// False, and `error`, when the line is no such message.
-bool decode(const std::string &line, DeviceInfo &into, std::string &error);
-bool decode(const std::string &line, LoadRequest &into, std::string &error);
-bool decode(const std::string &line, PrepareRequest &into, std::string &error);
-bool decode(const std::string &line, EvaluateRequest &into, std::string &error);
-bool decode(const std::string &line, ProfileRequest &into, std::string &error);
-bool decode(const std::string &line, LoadReply &into, std::string &error);
-bool decode(const std::string &line, PrepareReply &into, std::string &error);
-bool decode(const std::string &line, EvaluateReply &into, std::string &error);
-bool decode(const std::string &line, ProfileReply &into, std::string &error);
+template <typename T> bool decode(const std::string &line, T &into, std::string &error);
 
 /// The "do" of a request; empty when it is none.
 std::string requestName(const std::string &line);

@@ -1,7 +1,7 @@
 //===- Answers.h - what a language model answered ---------------*- C++ -*-===//
 //
-// Answers are untrusted text: they are bounded in length, read leniently (prose or a fence around the JSON does not matter),
-// and nothing in them is believed that was not asked for. The schemas are in docs/proposers.md.
+// Answers are untrusted text: they are bounded in length, read leniently (prose or a fence around the JSON does not
+// matter), and nothing in them is believed that was not asked for. The schemas are in docs/proposers.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_PROPOSE_ANSWERS_H
@@ -36,7 +36,6 @@ struct ActionAnswer {
   std::vector<std::string> dropped;  ///< the others, each with what is wrong with it
 };
 
-nlohmann::json actionSchema();
 /// Keeps what is legal. Parameters that are left out are those of the site's first value that agrees with the rest.
 llvm::Expected<ActionAnswer> readActions(llvm::StringRef text, const std::vector<ActionTemplate> &legal,
                                          unsigned most = 24);

@@ -1,7 +1,7 @@
 //===- ExpertPolicy.h - what a CUDA programmer would try --------*- C++ -*-===//
 //
-// The proposer that needs no language model. Two tables decide (ExpertTables.cpp): which transform helps against which
-// bottleneck, and how much; and an opening book of recipes that are known to be good. Every proposal says why.
+// The proposer that needs no language model. Tables decide (lib/Propose/expert.txt): which transform helps against
+// which bottleneck, and how much; and an opening book of recipes that are known to be good. Every proposal says why.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_PROPOSE_EXPERTPOLICY_H
@@ -9,19 +9,20 @@
 
 #include "optiml/Core/Interfaces.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace optiml {
 
 /// "Against this bottleneck, this transform has this weight, because." An empty bottleneck is the rule for all others.
 struct ExpertRule {
-  const char *transform, *bottleneck;
+  llvm::StringRef transform, bottleneck;
   double weight;
-  const char *reason;
+  llvm::StringRef reason;
 };
 
 /// "While `first` is still legal on the kernel, `then` can wait": its weight is multiplied by `factor`.
 struct ExpertOrder {
-  const char *first, *then;
+  llvm::StringRef first, then;
   double factor;
 };
 
@@ -32,7 +33,7 @@ struct ExpertLine {
 
 llvm::ArrayRef<ExpertRule> expertRules();
 llvm::ArrayRef<ExpertOrder> expertOrders();
-const std::vector<ExpertLine> &expertLines();
+llvm::ArrayRef<ExpertLine> expertLines();
 
 /// Stateless; may be called from any thread.
 class ExpertPolicy : public Proposer {

@@ -3,7 +3,6 @@
 #define OPTIML_PROPOSE_HISTORY_H
 
 #include "optiml/Propose/Prompt.h"
-#include <map>
 #include <set>
 
 namespace optiml {

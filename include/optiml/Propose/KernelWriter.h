@@ -1,15 +1,16 @@
 //===- KernelWriter.h - a model writes a whole new kernel -------*- C++ -*-===//
 //
-// Three roles, as in work with several agents: plan (which kernel, by which idea), write (its body, helpers and launch), and
-// repair (the same with the message of whoever refused it, at most `repairs` times). What is written enters the search
-// as replace-body actions (KernelText.h), which Clang checks and the verifier tests like anything else.
+// Three roles, as in work with several agents: plan (which kernel, by which idea), write (its body, helpers and
+// launch), and repair (the same with the message of whoever refused it, at most `repairs` times). What is written
+// enters the search as replace-body actions (KernelText.h), which Clang checks and the verifier tests like anything
+// else.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_PROPOSE_KERNELWRITER_H
 #define OPTIML_PROPOSE_KERNELWRITER_H
 
 #include "optiml/Core/KernelText.h"
-#include "optiml/Model/Chat.h"
+#include "optiml/LanguageModels/Chat.h"
 #include "optiml/Propose/History.h"
 #include "optiml/Propose/Prompt.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -32,18 +33,19 @@ struct KernelWriterStatistics {
 
 /// The answer of the roles write and repair. `kernel` is whose body it is, whatever the answer says.
 llvm::Expected<KernelText> readKernelText(llvm::StringRef text, const std::string &kernel);
-nlohmann::json kernelTextSchema();
 
 class KernelWriter {
 public:
   using Ask = std::function<llvm::Expected<ChatReply>(const ChatRequest &)>;
   using Report = std::function<void(const nlohmann::json &)>;
   /// `texts` is the table that the action space looks texts up in.
-  KernelWriter(const SearchFacts &facts, std::shared_ptr<KernelTexts> texts, const KernelWriterSettings &settings, Report report)
+  KernelWriter(const SearchFacts &facts, std::shared_ptr<KernelTexts> texts, const KernelWriterSettings &settings,
+               Report report)
       : facts(facts), texts(std::move(texts)), settings(settings), report(std::move(report)) {}
 
   /// The recipe to try now, if any; asks `ask` for it. A failed question ends the present text and is returned.
-  llvm::Expected<std::vector<Recipe>> next(const History &history, llvm::function_ref<llvm::Expected<ChatReply>(const ChatRequest &)> ask);
+  llvm::Expected<std::vector<Recipe>> next(const History &history,
+                                           llvm::function_ref<llvm::Expected<ChatReply>(const ChatRequest &)> ask);
   void observe(const Recipe &recipe, const Measurement &measurement);
   void refused(const Recipe &recipe, const std::string &why);
   const KernelWriterStatistics &statistics() const { return counts; }
@@ -64,7 +66,7 @@ private:
 
   // The text at hand.
   std::string kernel, name, failure;
-  ChatRequest request;   ///< the one that wrote it
+  ChatRequest request; ///< the one that wrote it
   std::string lastAnswer;
   unsigned repairsLeft = 0;
 };

@@ -2,7 +2,7 @@
 #ifndef OPTIML_PROPOSE_MEMORYPOLICY_H
 #define OPTIML_PROPOSE_MEMORYPOLICY_H
 
-#include "optiml/Core/Outlook.h"
+#include "optiml/Core/Interfaces.h"
 #include "optiml/Propose/Memory.h"
 
 namespace optiml {

@@ -1,15 +1,15 @@
 //===- Prompt.h - what a language model is told -----------------*- C++ -*-===//
 //
-// A prompt is made of pieces with priorities; what does not fit a budget of tokens is left out, the least important first.
-// Prompts hold nothing that differs from run to run (no clock, no temporary path), so that a recorded search can be
-// replayed.
+// A prompt is made of pieces with priorities; what does not fit a budget of tokens is left out, the least important
+// first. Prompts hold nothing that differs from run to run (no clock, no temporary path), so that a recorded search can
+// be replayed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_PROPOSE_PROMPT_H
 #define OPTIML_PROPOSE_PROMPT_H
 
 #include "optiml/Core/Interfaces.h"
-#include "optiml/Model/Chat.h"
+#include "optiml/LanguageModels/Chat.h"
 #include "llvm/ADT/StringRef.h"
 #include <functional>
 #include <string>
@@ -41,25 +41,27 @@ private:
 struct PromptLimits {
   unsigned prompt, answer;
 };
-ChatRequest chatRequest(std::string purpose, std::string role, const Prompt &prompt, PromptLimits limits, nlohmann::json schema = {});
+ChatRequest chatRequest(std::string purpose, std::string role, const Prompt &prompt, PromptLimits limits,
+                        nlohmann::json schema = {});
 
 /// What a prompt says of a kernel.
 struct KernelFacts {
-  std::string name;       ///< as in sites
-  std::string source;     ///< its definition as the user wrote it, comments and all
-  std::string twin;       ///< the name under which a new one stands beside it
-  std::string parameters; ///< as C++ text
-  std::string printed;    ///< the original as OptiML prints it: template arguments in place, helpers read in
+  std::string name;                  ///< as in sites
+  std::string source;                ///< its definition as the user wrote it, comments and all
+  std::string twin;                  ///< the name under which a new one stands beside it
+  std::string parameters;            ///< as C++ text
+  std::string printed;               ///< the original as OptiML prints it: template arguments in place, helpers read in
   std::vector<std::string> launches; ///< one line each: geometry, arguments, weight
 };
 
 /// What does not change during a search.
 struct SearchFacts {
-  std::string gpu;   ///< its numbers, a few lines
-  std::string rules; ///< what may change in floating point, one line
-  bool measured = false; ///< times are from a clock
+  std::string gpu;                  ///< its numbers, a few lines
+  std::string rules;                ///< what may change in floating point, one line
+  bool measured = false;            ///< times are from a clock
   std::vector<KernelFacts> kernels; ///< the one that takes most time first
-  /// What earlier searches found on kernels like this one under this bottleneck, a line each; empty: nothing. Null: no memory.
+  /// What earlier searches found on kernels like this one under this bottleneck, a line each; empty: nothing. Null: no
+  /// memory.
   std::function<std::string(const std::string &kernel, const std::string &bottleneck)> lessons;
   const KernelFacts *find(llvm::StringRef kernel) const;
 };

@@ -6,8 +6,8 @@
 //     weight(s) = table(s, bottleneck) · fare(s)
 //
 // where table is how much the strategist has to say against the diagnosed bottleneck (Strategists.cpp), and fare, 1 at
-// first, is how its proposals did in this search. Every evaluated variant that contains an action which s proposed updates
-// it by multiplicative weights (Freund and Schapire's Hedge):
+// first, is how its proposals did in this search. Every evaluated variant that contains an action which s proposed
+// updates it by multiplicative weights (Freund and Schapire's Hedge):
 //
 //     fare(s) <- clamp(fare(s) · exp(η · (outcome - 1/2)), 1/5, 5),   η = 1/2
 //     outcome = clamp(1/2 + log2(time where it was proposed / time of the variant) / 2, 0, 1), and 0 for a failure

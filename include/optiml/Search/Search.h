@@ -13,16 +13,16 @@
 //  - Before the tree grows, the opening book's lines are tried on every kernel, and the best of each kernel together.
 //  - Evaluations are issued in batches of a constant size and folded in in the order of issue: on a budget of
 //    evaluations a seed gives the same trajectory whatever the number of jobs.
-//  - Only a variant that promises to be the best is worth the dear part of an evaluation (SearchSettings::verifyWithin);
+//  - Only a variant that promises to be the best is worth the dear part of an evaluation
+//  (SearchSettings::verifyWithin);
 //    the others keep their prediction, which guides the tree and is never believed.
-//  - No variant is evaluated twice, in this search or, with an EvaluationMemory, in any with the same context.
+//  - No variant is evaluated twice, in this search or, with an EvaluationCache, in any with the same context.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_SEARCH_SEARCH_H
 #define OPTIML_SEARCH_SEARCH_H
 
 #include "optiml/Core/Interfaces.h"
-#include "optiml/Core/Outlook.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <memory>
@@ -40,20 +40,21 @@ struct SearchSettings {
   unsigned evaluations = 200; ///< budget of evaluations, the baseline's not counted; 0: none
   double seconds = 120;       ///< budget of wall time; 0: none
   uint64_t seed = 1;
-  unsigned jobs = 1;           ///< threads that apply and evaluate
-  unsigned batch = 8;          ///< evaluations issued together; part of what makes a run repeatable
-  unsigned screen = 4;         ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
-  double verifyWithin = 0;     ///< verify what is predicted to take at most this times the best so far; 0: everything
-  unsigned beamWidth = 4;      ///< variants that a beam search goes on from at every depth
-  unsigned maxDepth = 24;      ///< longest recipe
-  double exploration = 1.2;    ///< c of PUCT
+  unsigned jobs = 1;          ///< threads that apply and evaluate
+  unsigned batch = 8;         ///< evaluations issued together; part of what makes a run repeatable
+  unsigned screen = 4;        ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
+  double verifyWithin = 0;    ///< verify what is predicted to take at most this times the best so far; 0: everything
+  unsigned beamWidth = 4;     ///< variants that a beam search goes on from at every depth
+  unsigned maxDepth = 24;     ///< longest recipe
+  double exploration = 1.2;   ///< c of PUCT
   double rolloutChance = 0.4; ///< that an expansion goes on for up to five more steps before it is evaluated
   bool openingBook = true;
   const Outlook *outlook = nullptr; ///< orders the opening book, and leaves out what should be far slower than the best
-  double margin = 1.0;    ///< the original stays unless a variant is at least this much faster
+  double margin = 1.0;              ///< the original stays unless a variant is at least this much faster
   double roofline = 0.93; ///< stop when counter "roofline" of the best reaches this after the opening; 0: never
-  double simplerWithin = 1.0; ///< of variants within this factor of the best time, the one with the shortest recipe wins
-  unsigned top = 5;       ///< length of SearchResult::top
+  double simplerWithin =
+      1.0;          ///< of variants within this factor of the best time, the one with the shortest recipe wins
+  unsigned top = 5; ///< length of SearchResult::top
   const std::atomic<bool> *cancel = nullptr; ///< set (by Ctrl-C): stop, keep the best
   /// Everything that decides the outcome on a budget of evaluations, as text: part of a stored search's key.
   std::string str() const;
@@ -65,7 +66,7 @@ struct EvaluationRecord {
   Recipe recipe;
   std::string key;
   Measurement measurement;
-  bool recalled = false; ///< from the EvaluationMemory
+  bool recalled = false; ///< from the EvaluationCache
   bool improved = false; ///< the best so far
   double elapsed = 0;    ///< seconds since the search began
 };
@@ -119,7 +120,7 @@ public:
 
 /// An error means that there is nothing to search from: the action space or the baseline's evaluation failed.
 llvm::Expected<SearchResult> runSearch(ActionSpace &space, Proposer &proposer, Evaluator &evaluator,
-                                       const SearchSettings &settings, EvaluationMemory *memory = nullptr,
+                                       const SearchSettings &settings, EvaluationCache *memory = nullptr,
                                        SearchObserver *observer = nullptr);
 
 } // namespace optiml

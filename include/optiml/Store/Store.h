@@ -1,8 +1,9 @@
 //===- Store.h - evaluations and searches that outlive a run ----*- C++ -*-===//
 //
 // One SQLite file. It holds every evaluation (so that nothing is evaluated twice), the outcome of every search (so that
-// the same search again is instant), and what searches learnt (so that the next one on a similar kernel is faster). Each record is one transaction: killed at any point, the file holds exactly
-// the records that were finished. Several processes may use one file.
+// the same search again is instant), and what searches learnt (so that the next one on a similar kernel is faster).
+// Each record is one transaction: killed at any point, the file holds exactly the records that were finished. Several
+// processes may use one file.
 //
 // Every error names the file. A store is a convenience: callers go on without one.
 //
@@ -97,9 +98,9 @@ private:
 
 /// The store as a search sees it: one context. The first failure is reported to `warn` and the store is left alone from
 /// then on.
-class StoreMemory : public EvaluationMemory {
+class StoredEvaluations : public EvaluationCache {
 public:
-  StoreMemory(Store &store, std::string context, std::function<void(const std::string &)> warn)
+  StoredEvaluations(Store &store, std::string context, std::function<void(const std::string &)> warn)
       : store(&store), context(std::move(context)), warn(std::move(warn)) {}
   std::optional<Measurement> recall(const std::string &variantKey, Fidelity fidelity) override;
   void remember(const std::string &variantKey, Fidelity fidelity, const Recipe &recipe,

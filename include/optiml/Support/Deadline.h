@@ -10,8 +10,8 @@
 
 namespace optiml {
 
-/// A flag that is raised after some time, or as soon as an outer flag is. What polls it (child processes, searches) ends
-/// then.
+/// A flag that is raised after some time, or as soon as an outer flag is. What polls it (child processes, searches)
+/// ends then.
 class Deadline {
 public:
   /// `seconds` of wall time from now; 0 or infinity: none. `outer` may be null and must live longer.

@@ -24,7 +24,8 @@ inline llvm::Error makeError(const std::string &message) {
   return llvm::make_error<llvm::StringError>(message, std::make_error_code(std::errc::invalid_argument));
 }
 
-/// "This transform does not apply here": nothing was changed; `reason` says why, `place` where (file:line, may be empty).
+/// "This transform does not apply here": nothing was changed; `reason` says why, `place` where (file:line, may be
+/// empty).
 class NotApplicable : public llvm::ErrorInfo<NotApplicable> {
 public:
   static char ID;

@@ -2,22 +2,23 @@
 #ifndef OPTIML_SUPPORT_FLOATRULE_H
 #define OPTIML_SUPPORT_FLOATRULE_H
 
-#include <charconv>
 #include <cfloat>
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace optiml {
 
-/// What may change in floating point: nothing; the order of sums; approximate functions and less precision too; inputs of
-/// products may besides be rounded to TF32, as tensor cores take them.
+/// What may change in floating point: nothing; the order of sums; approximate functions and less precision too; inputs
+/// of products may besides be rounded to TF32, as tensor cores take them.
 enum class FloatMode { Strict, Reassoc, Fast, Tf32 };
 
 /// The same with the budget that Fast and Tf32 have.
 struct FloatRule {
   FloatMode mode = FloatMode::Reassoc;
-  /// Fast and Tf32: how far a result may be from the exact one, relative to the magnitude of the terms it was made from.
+  /// Fast and Tf32: how far a result may be from the exact one, relative to the magnitude of the terms it was made
+  /// from.
   double error = 4096 * double(FLT_EPSILON);
 
   FloatRule() = default;
@@ -48,10 +49,12 @@ struct FloatRule {
     if ((name == "fast" || name == "tf32") && (text.size() == 4 || !budget.empty())) {
       rule = name == "fast" ? FloatMode::Fast : FloatMode::Tf32;
       auto [end, status] = std::from_chars(budget.data(), budget.data() + budget.size(), rule.error);
-      if (budget.empty() || (status == std::errc() && end == budget.data() + budget.size() && rule.error > 0 && rule.error < 1))
+      if (budget.empty() ||
+          (status == std::errc() && end == budget.data() + budget.size() && rule.error > 0 && rule.error < 1))
         return true;
     }
-    problem = "want strict, reassoc, fast, tf32, or one of the last two with a relative error between 0 and 1 (fast:1e-5)";
+    problem =
+        "want strict, reassoc, fast, tf32, or one of the last two with a relative error between 0 and 1 (fast:1e-5)";
     return false;
   }
 

@@ -1,7 +1,8 @@
 //===- LineProcess.h - a program that answers line by line ------*- C++ -*-===//
 //
 // A child process with pipes to its input and output that stays and is talked to in lines. Like every child it is
-// untrusted: it runs in its own process group, answers are limited in time and length, and it is killed with this object.
+// untrusted: it runs in its own process group, answers are limited in time and length, and it is killed with this
+// object.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_SUPPORT_LINEPROCESS_H

@@ -1,11 +1,13 @@
 //===- Sandbox.h - for programs that a model wrote --------------*- C++ -*-===//
 //
-// What a child process may do, for ProcessOptions::sandbox: compute, use threads, read the system's libraries and what it
-// is given, write where it is told. No network, no other programs, no other processes, nothing of the user's environment.
+// What a child process may do, for ProcessOptions::sandbox: compute, use threads, read the system's libraries and what
+// it is given, write where it is told. No network, no other programs, no other processes, nothing of the user's
+// environment.
 //
 //  - A system-call filter (seccomp): sockets, new processes, execve, tracing, mounting, io_uring and the like kill the
 //    process; what is merely not needed fails with EPERM. No new privileges.
-//  - Landlock, where the kernel has it (5.13): files. Without it the child can read and write what this user can, as far
+//  - Landlock, where the kernel has it (5.13): files. Without it the child can read and write what this user can, as
+//  far
 //    as its limits on written bytes allow; the network stays out of reach.
 //  - An environment of a few harmless variables.
 //
@@ -17,8 +19,6 @@
 #include <string>
 #include <vector>
 
-
-
 namespace optiml {
 
 struct Sandbox {
@@ -29,8 +29,6 @@ struct Sandbox {
 
 /// Whether files are confined too, on this machine: the kernel has Landlock.
 bool sandboxConfinesFiles();
-/// "no network, …", for people.
-std::string sandboxDescription();
 
 /// A sandbox made ready, so that entering it needs nothing but system calls: for runProcess.
 class PreparedSandbox {

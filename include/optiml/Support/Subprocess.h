@@ -1,8 +1,8 @@
 //===- Subprocess.h - running other programs under limits -------*- C++ -*-===//
 //
 // Everything OptiML runs (the user's program, nvcc, a candidate kernel) is untrusted: it runs in its own process group
-// with limits on time, resident memory, output and file size; its standard input is empty unless it is given. When a limit is hit the whole
-// group is killed.
+// with limits on time, resident memory, output and file size; its standard input is empty unless it is given. When a
+// limit is hit the whole group is killed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_SUPPORT_SUBPROCESS_H
@@ -20,31 +20,31 @@
 namespace optiml {
 
 struct ProcessLimits {
-  double seconds = 0;           ///< wall time; 0: none
-  uint64_t memoryBytes = 0;     ///< resident memory of the process group (polled); 0: none
+  double seconds = 0;              ///< wall time; 0: none
+  uint64_t memoryBytes = 0;        ///< resident memory of the process group (polled); 0: none
   uint64_t outputBytes = 64 << 20; ///< kept bytes of each of stdout and stderr; the rest is dropped
-  uint64_t fileBytes = 0;       ///< size of one written file (RLIMIT_FSIZE); 0: none
+  uint64_t fileBytes = 0;          ///< size of one written file (RLIMIT_FSIZE); 0: none
 };
 
 struct ProcessOptions {
   ProcessLimits limits;
-  std::string workingDirectory;              ///< empty: the caller's
-  std::string shownName;                     ///< what the program finds in its own argv[0]; empty: argv[0]
-  std::map<std::string, std::string> env;    ///< added to the inherited environment; an empty value removes the name
-  std::optional<Sandbox> sandbox;            ///< for what a model wrote; `env` is added to what the sandbox lets through
-  std::string input;                         ///< what it reads on standard input; empty: nothing
-  bool inheritOutput = false;                ///< stdout/stderr go to ours instead of being captured
+  std::string workingDirectory;           ///< empty: the caller's
+  std::string shownName;                  ///< what the program finds in its own argv[0]; empty: argv[0]
+  std::map<std::string, std::string> env; ///< added to the inherited environment; an empty value removes the name
+  std::optional<Sandbox> sandbox;         ///< for what a model wrote; `env` is added to what the sandbox lets through
+  std::string input;                      ///< what it reads on standard input; empty: nothing
+  bool inheritOutput = false;             ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
 };
 
 struct ProcessResult {
-  int exitCode = -1;      ///< valid when signal == 0
-  int signal = 0;         ///< the signal that ended it, or 0
-  bool timedOut = false;  ///< killed for its time limit
+  int exitCode = -1;       ///< valid when signal == 0
+  int signal = 0;          ///< the signal that ended it, or 0
+  bool timedOut = false;   ///< killed for its time limit
   bool overMemory = false; ///< killed for its memory limit
   bool cancelled = false;
   std::string out, err;
-  double seconds = 0;     ///< wall time
+  double seconds = 0; ///< wall time
   bool ok() const { return exitCode == 0 && signal == 0 && !timedOut && !overMemory && !cancelled; }
   /// "exit code 3", "killed by signal 11 (Segmentation fault)", "ran longer than 10 s", …
   std::string describe() const;

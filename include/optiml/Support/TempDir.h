@@ -18,18 +18,16 @@ public:
   ~TempDir();
   const std::string &path() const { return dir; }
   std::string file(const std::string &name) const { return dir + "/" + name; }
-  void keep() { kept = true; } ///< leave it behind (debugging)
 
 private:
   explicit TempDir(std::string dir) : dir(std::move(dir)) {}
   void remove();
   std::string dir;
-  bool kept = false;
 };
 
-/// Removes every TempDir of this process; for signal-triggered exits, from ordinary context only.
-void removeAllTempDirs();
-
+/// Where the XDG specification has a program's caches: $XDG_CACHE_HOME/optiml, else ~/.cache/optiml; empty where
+/// neither variable is an absolute path.
+std::string userCacheFolder();
 /// The whole file, or an error that names it.
 llvm::Expected<std::string> readFile(const std::string &path);
 /// Writes by way of a temporary file in the same folder and a rename, so that a reader never sees half a file and a

@@ -3,7 +3,6 @@
 #define OPTIML_WORKLOAD_BLOB_H
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 namespace optiml {
@@ -21,8 +20,8 @@ bool writeBlob(const std::string &directory, const std::string &name, const void
 /// Reads exactly `bytes` bytes of directory/name into `into`. False and `error` when the file is not of that size.
 bool readBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error);
 
-/// Like readBlob, but where `into` is the beginning of a page, whole pages are mapped (privately) and read when they are
-/// first touched: for those who need few of them. What was mapped there before is replaced.
+/// Like readBlob, but where `into` is the beginning of a page, whole pages are mapped (privately) and read when they
+/// are first touched: for those who need few of them. What was mapped there before is replaced.
 bool mapBlob(const std::string &directory, const std::string &name, void *into, size_t bytes, std::string &error);
 
 } // namespace optiml

@@ -26,7 +26,7 @@
 namespace optiml {
 
 struct CaptureLimits {
-  unsigned perClass = 2; ///< launches kept of one class; 0: all
+  unsigned perClass = 2;                 ///< launches kept of one class; 0: all
   uint64_t maxBytes = uint64_t(1) << 30; ///< of all contents
   unsigned maxLaunches = 256;
   uint64_t moreBytes = uint64_t(1) << 30; ///< of all contents, where the launch's kernel has one already

@@ -38,8 +38,14 @@ struct ElementType {
 /// What a pointer of that (demangled) type points to; vectors count as their elements.
 ElementType pointeeType(std::string_view pointerType);
 
+/// The element at `data` in words; of an integer not more than `bytes` are there.
+std::string elementText(const char *data, const ElementType &type, size_t bytes);
+
 /// Element type of each of a launch's buffers, from the kernel's symbol and BufferImage::element.
 std::vector<ElementType> bufferTypes(const LaunchImage &launch);
+
+/// "argument 2 (float*)", "variable 'table'".
+std::string bufferName(const LaunchImage &launch, unsigned buffer);
 
 /// What becomes of integers in fresh inputs. Random ones may send a program out of bounds where they are indices or
 /// sizes, shuffled ones hardly, kept ones never.

@@ -23,8 +23,8 @@ struct BufferImage {
   bool constant = false;     ///< __constant__
   bool initial = false;      ///< a variable that still held what the module gives it: a replay leaves it alone
   std::string before, after; ///< blob file names, relative to the workload's folder; equal when unchanged
-  /// The type that the launch's kernel takes its elements for, where the kernel's symbol does not tell: "float" behind a
-  /// pointer in a structure, and of a variable. Empty: not known; "?": more than one.
+  /// The type that the launch's kernel takes its elements for, where the kernel's symbol does not tell: "float" behind
+  /// a pointer in a structure, and of a variable. Empty: not known; "?": more than one.
   std::string element;
 };
 

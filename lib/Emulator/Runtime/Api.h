@@ -4,8 +4,8 @@
 // with its work done. Each file that includes this defines some of the functions; the header checks the signatures.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_API_H
-#define OPTIML_RUNTIME_API_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_API_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_API_H
 
 #include <cuda_runtime_api.h>
 
@@ -13,6 +13,13 @@ namespace optiml::emu {
 
 /// Remembers an error for cudaGetLastError and passes it on.
 cudaError_t result(cudaError_t error);
+/// Answers by `value`; an error where there is no place for it.
+template <typename T> cudaError_t give(T *into, T value) {
+  if (!into)
+    return result(cudaErrorInvalidValue);
+  *into = value;
+  return cudaSuccess;
+}
 /// Says once on stderr that `function` is not supported; result(cudaErrorNotSupported).
 cudaError_t unsupported(const char *function);
 

@@ -1,6 +1,6 @@
 //===- ApiCopy.cpp - copying and setting memory ---------------------------===//
 #include "Api.h"
-#include "CopyLog.h"
+#include "AroundLaunch.h"
 #include "Memory.h"
 #include "Modules.h"
 #include "Settings.h"
@@ -28,8 +28,8 @@ static cudaError_t checkCopy(const void *dst, size_t dstBytes, const void *src, 
   return cudaSuccess;
 }
 
-/// Alters the element in `width` bytes from the device that OPTIML_EMU_ALTER_COPY names: eight bytes, so that no type of
-/// number keeps its value.
+/// Alters the element in `width` bytes from the device that OPTIML_EMU_ALTER_COPY names: eight bytes, so that no type
+/// of number keeps its value.
 static void alterCopied(char *row, size_t width) {
   static std::atomic<uint64_t> before{0};
   uint64_t first = before.fetch_add(width), wanted = settings().alterCopy;
@@ -136,11 +136,9 @@ extern "C" {
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
   return copy(dst, src, bytes, kind);
 }
-OPTIML_PER_THREAD(cudaMemcpy, _ptds);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return validStream(stream) ? copy(dst, src, bytes, kind) : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemcpyAsync, _ptsz);
 cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t bytes) {
   return validDevice(dstDevice) && validDevice(srcDevice) ? copy(dst, src, bytes, cudaMemcpyDeviceToDevice)
                                                           : result(cudaErrorInvalidDevice);
@@ -152,19 +150,15 @@ cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitc
                          cudaMemcpyKind kind) {
   return copy2D(dst, dpitch, src, spitch, width, height, kind);
 }
-OPTIML_PER_THREAD(cudaMemcpy2D, _ptds);
 cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream) {
   return validStream(stream) ? copy2D(dst, dpitch, src, spitch, width, height, kind)
                              : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemcpy2DAsync, _ptsz);
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) { return copy3D(p); }
-OPTIML_PER_THREAD(cudaMemcpy3D, _ptds);
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
   return validStream(stream) ? copy3D(p) : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemcpy3DAsync, _ptsz);
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind) {
   cudaError_t error;
@@ -173,13 +167,11 @@ cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes
     return result(cudaErrorInvalidMemcpyDirection);
   return dst ? copy(dst, src, bytes, kind) : result(error);
 }
-OPTIML_PER_THREAD(cudaMemcpyToSymbol, _ptds);
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
   return validStream(stream) ? cudaMemcpyToSymbol(symbol, src, bytes, offset, kind)
                              : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemcpyToSymbolAsync, _ptsz);
 cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
   cudaError_t error;
   char *src = symbolRange(symbol, bytes, offset, error);
@@ -187,13 +179,11 @@ cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, si
     return result(cudaErrorInvalidMemcpyDirection);
   return src ? copy(dst, src, bytes, kind) : result(error);
 }
-OPTIML_PER_THREAD(cudaMemcpyFromSymbol, _ptds);
 cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
   return validStream(stream) ? cudaMemcpyFromSymbol(dst, symbol, bytes, offset, kind)
                              : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemcpyFromSymbolAsync, _ptsz);
 
 cudaError_t cudaMemset(void *p, int value, size_t bytes) {
   if (!bytes)
@@ -203,19 +193,15 @@ cudaError_t cudaMemset(void *p, int value, size_t bytes) {
   memset(p, value, bytes);
   return cudaSuccess;
 }
-OPTIML_PER_THREAD(cudaMemset, _ptds);
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream) {
   return validStream(stream) ? cudaMemset(p, value, bytes) : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemsetAsync, _ptsz);
 cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height) {
   return set2D(p, pitch, value, width, height);
 }
-OPTIML_PER_THREAD(cudaMemset2D, _ptds);
 cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
   return validStream(stream) ? set2D(p, pitch, value, width, height) : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemset2DAsync, _ptsz);
 cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
   for (size_t z = 0; z < e.depth; ++z)
     if (cudaError_t error =
@@ -223,9 +209,10 @@ cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
       return error;
   return cudaSuccess;
 }
-OPTIML_PER_THREAD(cudaMemset3D, _ptds);
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent e, cudaStream_t stream) {
   return validStream(stream) ? cudaMemset3D(p, value, e) : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMemset3DAsync, _ptsz);
+
+#define PER_THREAD_COPY(function, suffix) OPTIML_PER_THREAD(function, suffix);
+#include "PerThread.def"
 }

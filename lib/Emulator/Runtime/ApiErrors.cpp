@@ -32,43 +32,17 @@ struct ErrorText {
 };
 } // namespace
 
-#define E(name, text) {name, #name, text}
 static const ErrorText errorTexts[] = {
-    E(cudaSuccess, "no error"),
-    E(cudaErrorInvalidValue, "invalid argument"),
-    E(cudaErrorMemoryAllocation, "out of memory"),
-    E(cudaErrorInitializationError, "initialization error"),
-    E(cudaErrorCudartUnloading, "driver shutting down"),
-    E(cudaErrorInvalidConfiguration, "invalid configuration argument"),
-    E(cudaErrorInvalidPitchValue, "invalid pitch argument"),
-    E(cudaErrorInvalidSymbol, "invalid device symbol"),
-    E(cudaErrorInvalidHostPointer, "invalid host pointer"),
-    E(cudaErrorInvalidDevicePointer, "invalid device pointer"),
-    E(cudaErrorInvalidTexture, "invalid texture reference"),
-    E(cudaErrorInvalidChannelDescriptor, "invalid channel descriptor"),
-    E(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
-    E(cudaErrorMissingConfiguration, "__global__ function call is not configured"),
-    E(cudaErrorInvalidDeviceFunction, "invalid device function"),
-    E(cudaErrorNoDevice, "no CUDA-capable device is detected"),
-    E(cudaErrorInvalidDevice, "invalid device ordinal"),
-    E(cudaErrorInvalidKernelImage, "device kernel image is invalid"),
-    E(cudaErrorInvalidResourceHandle, "invalid resource handle"),
-    E(cudaErrorNotReady, "device not ready"),
-    E(cudaErrorIllegalAddress, "an illegal memory access was encountered"),
-    E(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
-    E(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
-    E(cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"),
-    E(cudaErrorPeerAccessNotEnabled, "peer access has not been enabled"),
-    E(cudaErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped"),
-    E(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"),
-    E(cudaErrorAssert, "device-side assert triggered"),
-    E(cudaErrorLaunchFailure, "unspecified launch failure"),
-    E(cudaErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch"),
-    E(cudaErrorNotPermitted, "operation not permitted"),
-    E(cudaErrorNotSupported, "operation not supported"),
-    E(cudaErrorUnknown, "unknown error"),
+#define CUDA_ERROR(name, text) {name, #name, text},
+#include "Errors.def"
 };
-#undef E
+
+static const char *textOf(cudaError_t error, const char *ErrorText::*member) {
+  for (const ErrorText &e : errorTexts)
+    if (e.code == error)
+      return e.*member;
+  return "unrecognized error code";
+}
 
 extern "C" {
 
@@ -80,17 +54,7 @@ cudaError_t cudaGetLastError(void) {
 
 cudaError_t cudaPeekAtLastError(void) { return lastError; }
 
-const char *cudaGetErrorName(cudaError_t error) {
-  for (const ErrorText &e : errorTexts)
-    if (e.code == error)
-      return e.name;
-  return "unrecognized error code";
-}
+const char *cudaGetErrorName(cudaError_t error) { return textOf(error, &ErrorText::name); }
 
-const char *cudaGetErrorString(cudaError_t error) {
-  for (const ErrorText &e : errorTexts)
-    if (e.code == error)
-      return e.text;
-  return "unrecognized error code";
-}
+const char *cudaGetErrorString(cudaError_t error) { return textOf(error, &ErrorText::text); }
 }

@@ -1,14 +1,11 @@
 //===- ApiLaunch.cpp - registration and kernel launches -------------------===//
 #include "Api.h"
-#include "Capture.h"
-#include "CopyLog.h"
-#include "Crash.h"
+#include "AroundLaunch.h"
 #include "Fault.h"
-#include "Fresh.h"
 #include "Modules.h"
 #include "Scheduler.h"
 #include "Settings.h"
-#include "optiml/Emulator/RuntimeSettings.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include <cstdio>
 #include <cuda_occupancy.h>
 #include <unistd.h>
@@ -182,13 +179,11 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
                              cudaStream_t stream) {
   return launch(function, grid, block, args, shared, stream, false);
 }
-OPTIML_PER_THREAD(cudaLaunchKernel, _ptsz);
 
 cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
                                         cudaStream_t stream) {
   return launch(function, grid, block, args, shared, stream, true);
 }
-OPTIML_PER_THREAD(cudaLaunchCooperativeKernel, _ptsz);
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args) {
   if (!config)
@@ -204,7 +199,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
   return launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream,
                 cooperative);
 }
-OPTIML_PER_THREAD(cudaLaunchKernelExC, _ptsz);
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *into, const void *function) {
   Kernel *kernel = Modules::get().kernel(function);
@@ -240,8 +234,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribu
       return result(cudaErrorInvalidValue);
     kernel->carveout = value;
     return cudaSuccess;
-  default:
-    return cudaSuccess;
+  default: return cudaSuccess;
   }
 }
 
@@ -276,4 +269,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void 
   *bytes = each > 0 ? size_t(each) : 0;
   return cudaSuccess;
 }
+
+#define PER_THREAD_LAUNCH(function, suffix) OPTIML_PER_THREAD(function, suffix);
+#include "PerThread.def"
 }

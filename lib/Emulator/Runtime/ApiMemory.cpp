@@ -1,6 +1,6 @@
 //===- ApiMemory.cpp - allocating and describing memory -------------------===//
 #include "Api.h"
-#include "CopyLog.h"
+#include "AroundLaunch.h"
 #include "Memory.h"
 #include "Modules.h"
 #include <cstring>
@@ -32,6 +32,12 @@ static cudaError_t release(void *pointer, bool host) {
   return fits && Memory::get().release(a->address) ? cudaSuccess : result(cudaErrorInvalidValue);
 }
 
+/// What is at `p` in pinned or registered memory of the host; null elsewhere.
+static Allocation *hostMemory(const void *p) {
+  Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(p));
+  return a && (a->kind == MemoryKind::Host || a->kind == MemoryKind::Registered) ? a : nullptr;
+}
+
 extern "C" {
 
 cudaError_t cudaMalloc(void **p, size_t bytes) { return allocate(p, bytes, MemoryKind::Device, "cudaMalloc"); }
@@ -48,11 +54,9 @@ cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t stream) {
   return validStream(stream) ? allocate(p, bytes, MemoryKind::Device, "cudaMallocAsync")
                              : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaMallocAsync, _ptsz);
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t, cudaStream_t stream) {
   return cudaMallocAsync(p, bytes, stream);
 }
-OPTIML_PER_THREAD(cudaMallocFromPoolAsync, _ptsz);
 
 static constexpr size_t pitchUnit = 512;
 cudaError_t cudaMallocPitch(void **p, size_t *pitch, size_t width, size_t height) {
@@ -77,7 +81,6 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
     return result(cudaErrorInvalidValue);
   return release(p, false);
 }
-OPTIML_PER_THREAD(cudaFreeAsync, _ptsz);
 
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags) {
   if (!p || !bytes)
@@ -96,18 +99,11 @@ cudaError_t cudaHostUnregister(void *p) {
   return cudaSuccess;
 }
 cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned) {
-  Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(host));
-  if (!device || !a || (a->kind != MemoryKind::Host && a->kind != MemoryKind::Registered))
-    return result(cudaErrorInvalidValue);
-  *device = host;
-  return cudaSuccess;
+  return hostMemory(host) ? give(device, host) : result(cudaErrorInvalidValue);
 }
 cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
-  Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(host));
-  if (!flags || !a || (a->kind != MemoryKind::Host && a->kind != MemoryKind::Registered))
-    return result(cudaErrorInvalidValue);
-  *flags = a->flags;
-  return cudaSuccess;
+  Allocation *a = hostMemory(host);
+  return a ? give(flags, a->flags) : result(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *into, const void *p) {
@@ -148,7 +144,6 @@ cudaError_t cudaMemPrefetchAsync(const void *p, size_t, int, cudaStream_t stream
   Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(p));
   return a && a->kind == MemoryKind::Managed && validStream(stream) ? cudaSuccess : result(cudaErrorInvalidValue);
 }
-OPTIML_PER_THREAD(cudaMemPrefetchAsync, _ptsz);
 #if CUDART_VERSION >= 13000
 cudaError_t cudaMemAdvise(const void *p, size_t, cudaMemoryAdvise, cudaMemLocation) {
 #else
@@ -161,21 +156,13 @@ cudaError_t cudaMemAdvise(const void *p, size_t, cudaMemoryAdvise, int) {
 static char defaultPool;
 static cudaMemPool_t poolHandle() { return reinterpret_cast<cudaMemPool_t>(&defaultPool); }
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
-  if (!pool || !validDevice(device))
-    return result(cudaErrorInvalidValue);
-  *pool = poolHandle();
-  return cudaSuccess;
+  return validDevice(device) ? give(pool, poolHandle()) : result(cudaErrorInvalidValue);
 }
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t) {
   return validDevice(device) ? cudaSuccess : result(cudaErrorInvalidDevice);
 }
-cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *) {
-  if (!pool)
-    return result(cudaErrorInvalidValue);
-  *pool = poolHandle();
-  return cudaSuccess;
-}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *) { return give(pool, poolHandle()); }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *value) {
@@ -194,20 +181,13 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc *, size_
 
 cudaError_t cudaGetSymbolAddress(void **p, const void *symbol) {
   Allocation *a = Modules::get().variable(symbol);
-  if (!p)
-    return result(cudaErrorInvalidValue);
-  if (!a)
-    return result(cudaErrorInvalidSymbol);
-  *p = reinterpret_cast<void *>(a->address);
-  return cudaSuccess;
+  return a || !p ? give(p, a ? reinterpret_cast<void *>(a->address) : nullptr) : result(cudaErrorInvalidSymbol);
 }
 cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol) {
   Allocation *a = Modules::get().variable(symbol);
-  if (!bytes)
-    return result(cudaErrorInvalidValue);
-  if (!a)
-    return result(cudaErrorInvalidSymbol);
-  *bytes = a->bytes;
-  return cudaSuccess;
+  return a || !bytes ? give(bytes, a ? size_t(a->bytes) : 0) : result(cudaErrorInvalidSymbol);
 }
+
+#define PER_THREAD_MEMORY(function, suffix) OPTIML_PER_THREAD(function, suffix);
+#include "PerThread.def"
 }

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <mutex>
 #include <set>
+#include <type_traits>
 
 struct CUstream_st {
   unsigned flags;
@@ -50,6 +51,18 @@ static cudaError_t onStream(cudaStream_t s) {
   return validStream(s) ? cudaSuccess : result(cudaErrorInvalidResourceHandle);
 }
 
+static cudaError_t onEvent(cudaEvent_t e) {
+  return validEvent(e) ? cudaSuccess : result(cudaErrorInvalidResourceHandle);
+}
+
+template <typename T>
+static cudaError_t giveOfStream(cudaStream_t s, T *into, T CUstream_st::*member, std::type_identity_t<T> ofBuiltin) {
+  if (!into || !validStream(s))
+    return result(cudaErrorInvalidResourceHandle);
+  *into = builtinStream(s) ? ofBuiltin : s->*member;
+  return cudaSuccess;
+}
+
 extern "C" {
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *into, unsigned flags, int priority) {
@@ -72,34 +85,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) { return onStream(s); }
-OPTIML_PER_THREAD(cudaStreamSynchronize, _ptsz);
 cudaError_t cudaStreamQuery(cudaStream_t s) { return onStream(s); }
-OPTIML_PER_THREAD(cudaStreamQuery, _ptsz);
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
   return validEvent(e) ? onStream(s) : result(cudaErrorInvalidResourceHandle);
 }
-OPTIML_PER_THREAD(cudaStreamWaitEvent, _ptsz);
 cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned *flags) {
-  if (!flags || !validStream(s))
-    return result(cudaErrorInvalidResourceHandle);
-  *flags = builtinStream(s) ? 0 : s->flags;
-  return cudaSuccess;
+  return giveOfStream(s, flags, &CUstream_st::flags, 0);
 }
-OPTIML_PER_THREAD(cudaStreamGetFlags, _ptsz);
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int *priority) {
-  if (!priority || !validStream(s))
-    return result(cudaErrorInvalidResourceHandle);
-  *priority = builtinStream(s) ? 0 : s->priority;
-  return cudaSuccess;
+  return giveOfStream(s, priority, &CUstream_st::priority, 0);
 }
-OPTIML_PER_THREAD(cudaStreamGetPriority, _ptsz);
-cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long *id) {
-  if (!id || !validStream(s))
-    return result(cudaErrorInvalidResourceHandle);
-  *id = builtinStream(s) ? 1 : s->id;
-  return cudaSuccess;
-}
-OPTIML_PER_THREAD(cudaStreamGetId, _ptsz);
+cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long *id) { return giveOfStream(s, id, &CUstream_st::id, 1); }
 #if CUDART_VERSION >= 12080
 cudaError_t cudaStreamGetDevice(cudaStream_t s, int *device) {
   if (!device || !validStream(s))
@@ -107,21 +103,17 @@ cudaError_t cudaStreamGetDevice(cudaStream_t s, int *device) {
   *device = 0;
   return cudaSuccess;
 }
-OPTIML_PER_THREAD(cudaStreamGetDevice, _ptsz);
 #endif
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t s, void *, size_t, unsigned) { return onStream(s); }
-OPTIML_PER_THREAD(cudaStreamAttachMemAsync, _ptsz);
 cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *status) {
   if (!status)
     return result(cudaErrorInvalidValue);
   *status = cudaStreamCaptureStatusNone;
   return onStream(s);
 }
-OPTIML_PER_THREAD(cudaStreamIsCapturing, _ptsz);
 cudaError_t cudaStreamSetAttribute(cudaStream_t s, cudaStreamAttrID, const cudaStreamAttrValue *) {
   return onStream(s);
 }
-OPTIML_PER_THREAD(cudaStreamSetAttribute, _ptsz);
 cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   if (least)
@@ -139,7 +131,6 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void *data) {
   f(data);
   return cudaSuccess;
 }
-OPTIML_PER_THREAD(cudaLaunchHostFunc, _ptsz);
 cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t f, void *data, unsigned) {
   if (!f)
     return result(cudaErrorInvalidValue);
@@ -148,7 +139,6 @@ cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t f, void *
   f(s, cudaSuccess, data);
   return cudaSuccess;
 }
-OPTIML_PER_THREAD(cudaStreamAddCallback, _ptsz);
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *into, unsigned flags) {
   if (!into)
@@ -173,15 +163,9 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   clock_gettime(CLOCK_MONOTONIC, &e->time);
   return cudaSuccess;
 }
-OPTIML_PER_THREAD(cudaEventRecord, _ptsz);
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned) { return cudaEventRecord(e, s); }
-OPTIML_PER_THREAD(cudaEventRecordWithFlags, _ptsz);
-cudaError_t cudaEventQuery(cudaEvent_t e) {
-  return validEvent(e) ? cudaSuccess : result(cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t e) {
-  return validEvent(e) ? cudaSuccess : result(cudaErrorInvalidResourceHandle);
-}
+cudaError_t cudaEventQuery(cudaEvent_t e) { return onEvent(e); }
+cudaError_t cudaEventSynchronize(cudaEvent_t e) { return onEvent(e); }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) {
   if (!ms)
     return result(cudaErrorInvalidValue);
@@ -194,4 +178,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) {
 #if CUDART_VERSION < 13000
 cudaError_t cudaEventElapsedTime_v2(float *ms, cudaEvent_t a, cudaEvent_t b) { return cudaEventElapsedTime(ms, a, b); }
 #endif
+
+#define PER_THREAD_STREAMS(function, suffix) OPTIML_PER_THREAD(function, suffix);
+#include "PerThread.def"
 }

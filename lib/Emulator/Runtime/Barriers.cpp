@@ -132,11 +132,8 @@ extern "C" uint32_t optiml_barrier_reduce(ThreadContext *context, uint32_t id, u
   bool counted = op == BarrierAnd ? !predicate : predicate != 0;
   waitForBarrier(f, id, counted, site);
   switch (op) {
-  case BarrierAnd:
-    return f.barrierResult == 0;
-  case BarrierOr:
-    return f.barrierResult != 0;
-  default:
-    return f.barrierResult;
+  case BarrierAnd: return f.barrierResult == 0;
+  case BarrierOr: return f.barrierResult != 0;
+  default: return f.barrierResult;
   }
 }

@@ -1,6 +1,5 @@
 //===- Capture.cpp - recording a program's launches as a workload ---------===//
-#include "Capture.h"
-#include "Reachable.h"
+#include "AroundLaunch.h"
 #include "Settings.h"
 #include "optiml/Workload/Recorder.h"
 #include <atomic>

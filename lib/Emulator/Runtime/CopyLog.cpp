@@ -1,6 +1,5 @@
 //===- CopyLog.cpp - what a program reads back from the device ------------===//
-#include "CopyLog.h"
-#include "Reachable.h"
+#include "AroundLaunch.h"
 #include "Settings.h"
 #include "Twins.h"
 #include "optiml/Emulator/CopyRecord.h"
@@ -130,8 +129,9 @@ void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const 
     return;
   std::string data(reinterpret_cast<const char *>(a.address), a.bytes);
   std::vector<TwinRecord> twins;
-  forEachTwin(a, 0, a.bytes,
-              [&](uint64_t offset, const TwinCell &c) { twins.push_back({offset, c.bytes, c.additions, c.value, c.magnitude}); });
+  forEachTwin(a, 0, a.bytes, [&](uint64_t offset, const TwinCell &c) {
+    twins.push_back({offset, c.bytes, c.additions, c.value, c.magnitude});
+  });
   CopyRecord record;
   record.kind = CopyRecord::Fresh;
   record.element = elementOf(pointerType);

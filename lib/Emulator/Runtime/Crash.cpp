@@ -1,5 +1,4 @@
 //===- Crash.cpp - signals in device code ---------------------------------===//
-#include "Crash.h"
 #include "Fault.h"
 #include "Scheduler.h"
 #include <csignal>

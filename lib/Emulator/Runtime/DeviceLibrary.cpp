@@ -4,6 +4,7 @@
 #include "Scheduler.h"
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <sched.h>
@@ -30,21 +31,15 @@ private:
 };
 
 __attribute__((format(printf, 2, 3))) void append(std::string &out, const char *format, ...) {
-  char buffer[512];
   va_list list;
   va_start(list, format);
-  va_list again;
-  va_copy(again, list);
-  int n = vsnprintf(buffer, sizeof buffer, format, list);
+  char *text = nullptr;
+  int n = vasprintf(&text, format, list);
   va_end(list);
-  if (n >= int(sizeof buffer)) {
-    std::string big(size_t(n) + 1, '\0');
-    vsnprintf(big.data(), big.size(), format, again);
-    out.append(big.data(), size_t(n));
-  } else if (n > 0) {
-    out.append(buffer, size_t(n));
-  }
-  va_end(again);
+  if (n < 0)
+    return;
+  out.append(text, size_t(n));
+  free(text);
 }
 
 /// Formats one conversion; `spec` has a literal format that was scanned before, hence the disabled warning.
@@ -116,9 +111,7 @@ int format(std::string &out, const char *f, PackedArguments args) {
       convert(out, spec + "ll" + c, stars, numStars, v);
       break;
     }
-    case 'c':
-      convert(out, spec + c, stars, numStars, args.next<int>());
-      break;
+    case 'c': convert(out, spec + c, stars, numStars, args.next<int>()); break;
     case 'f':
     case 'F':
     case 'e':
@@ -126,20 +119,14 @@ int format(std::string &out, const char *f, PackedArguments args) {
     case 'g':
     case 'G':
     case 'a':
-    case 'A':
-      convert(out, spec + c, stars, numStars, args.next<double>());
-      break;
-    case 'p':
-      convert(out, spec + c, stars, numStars, args.next<void *>());
-      break;
+    case 'A': convert(out, spec + c, stars, numStars, args.next<double>()); break;
+    case 'p': convert(out, spec + c, stars, numStars, args.next<void *>()); break;
     case 's': {
       const char *s = args.next<const char *>();
       convert(out, spec + c, stars, numStars, s ? s : "(null)");
       break;
     }
-    default:
-      out.append(f, p + 1);
-      --conversions;
+    default: out.append(f, p + 1); --conversions;
     }
     f = p + 1;
   }

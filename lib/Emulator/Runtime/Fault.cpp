@@ -1,10 +1,9 @@
 //===- Fault.cpp - what went wrong in a kernel, in the user's terms -------===//
 #include "Fault.h"
-#include "Capture.h"
-#include "CopyLog.h"
+#include "AroundLaunch.h"
 #include "Scheduler.h"
 #include "Settings.h"
-#include "optiml/Emulator/RuntimeSettings.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>

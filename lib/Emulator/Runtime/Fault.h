@@ -3,8 +3,8 @@
 // In a program a fault is printed and stops it with faultExitCode. In a replay it is collected and ends the launch.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_FAULT_H
-#define OPTIML_RUNTIME_FAULT_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_FAULT_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_FAULT_H
 
 #include <cstdint>
 #include <mutex>
@@ -55,6 +55,12 @@ extern void (*replayCrashed)(const Fault &fault);
 
 /// "(1, 2, 3)"
 std::string triple(const uint32_t v[3]);
+
+/// From now on a crash inside a kernel is reported as a fault. A crash elsewhere stays what it is. Leaves a handler
+/// that the program installed alone.
+void installCrashHandler();
+/// Gives the calling thread a stack for signal handlers, so that overflowing a device thread's stack can be reported.
+void useSignalStack();
 
 } // namespace optiml::emu
 

@@ -12,19 +12,13 @@ static std::atomic<int> guards{0};
 
 const char *optiml::emu::warpOpName(WarpOp op) {
   switch (op) {
-  case WarpOp::Sync:
-    return "__syncwarp";
-  case WarpOp::Shuffle:
-    return "a warp shuffle";
-  case WarpOp::Vote:
-    return "a warp vote";
+  case WarpOp::Sync: return "__syncwarp";
+  case WarpOp::Shuffle: return "a warp shuffle";
+  case WarpOp::Vote: return "a warp vote";
   case WarpOp::MatchAny:
-  case WarpOp::MatchAll:
-    return "a warp match";
-  case WarpOp::Reduce:
-    return "a warp reduction";
-  case WarpOp::MatrixProduct:
-    return "a product of matrices by a warp";
+  case WarpOp::MatchAll: return "a warp match";
+  case WarpOp::Reduce: return "a warp reduction";
+  case WarpOp::MatrixProduct: return "a product of matrices by a warp";
   }
   return "a warp operation";
 }

@@ -1,6 +1,6 @@
 //===- Fiber.h - one CUDA thread and its stack ------------------*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_FIBER_H
-#define OPTIML_RUNTIME_FIBER_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_FIBER_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_FIBER_H
 
 #include "optiml/Emulator/ABI.h"
 #include <boost/context/detail/fcontext.hpp>

@@ -1,7 +1,5 @@
 //===- Fresh.cpp - kernels on other inputs --------------------------------===//
-#include "Fresh.h"
-#include "CopyLog.h"
-#include "Reachable.h"
+#include "AroundLaunch.h"
 #include "Settings.h"
 #include "optiml/Workload/Blob.h"
 #include "optiml/Workload/Signature.h"

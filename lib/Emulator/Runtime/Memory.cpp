@@ -66,6 +66,16 @@ bool Memory::commit(uint64_t begin, uint64_t end) {
   return mprotect(reinterpret_cast<void *>(begin), end - begin, PROT_READ | PROT_WRITE) == 0;
 }
 
+static std::unique_ptr<Allocation> makeAllocation(uint64_t address, uint64_t bytes, MemoryKind kind,
+                                                  const char *origin) {
+  auto allocation = std::make_unique<Allocation>();
+  allocation->address = address;
+  allocation->bytes = bytes;
+  allocation->kind = kind;
+  allocation->origin = origin;
+  return allocation;
+}
+
 Allocation *Memory::insert(std::unique_ptr<Allocation> allocation) {
   Allocation *result = allocation.get();
   std::unique_ptr<Allocation> &slot = byAddress[result->address];
@@ -93,11 +103,7 @@ Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin
   top = address + bytes;
   live += bytes;
   memset(reinterpret_cast<void *>(address), poisonByte, bytes);
-  auto a = std::make_unique<Allocation>();
-  a->address = address;
-  a->bytes = bytes;
-  a->kind = kind;
-  a->origin = origin;
+  auto a = makeAllocation(address, bytes, kind, origin);
   a->number = kind == MemoryKind::Heap ? 0 : ++counter;
   a->fromHost = kind == MemoryKind::Managed || kind == MemoryKind::Host;
   return insert(std::move(a));
@@ -152,32 +158,21 @@ Allocation *Memory::restore(uint64_t address, uint64_t bytes, MemoryKind kind, s
       return fail(strerror(errno));
   }
   live += bytes;
-  auto a = std::make_unique<Allocation>();
-  a->address = address;
-  a->bytes = bytes;
-  a->kind = kind;
-  a->origin = "cudaMalloc";
+  auto a = makeAllocation(address, bytes, kind, "cudaMalloc");
   a->number = ++counter;
   return insert(std::move(a));
 }
 
 Allocation *Memory::addRegistered(void *host, uint64_t bytes, unsigned flags) {
   std::lock_guard lock(mutex);
-  auto a = std::make_unique<Allocation>();
-  a->address = reinterpret_cast<uint64_t>(host);
-  a->bytes = bytes;
-  a->kind = MemoryKind::Registered;
-  a->origin = "cudaHostRegister";
+  auto a = makeAllocation(reinterpret_cast<uint64_t>(host), bytes, MemoryKind::Registered, "cudaHostRegister");
   a->flags = flags;
   return insert(std::move(a));
 }
 
 Allocation *Memory::addSymbol(void *address, uint64_t bytes, const std::string &symbol, bool constant) {
   std::lock_guard lock(mutex);
-  auto a = std::make_unique<Allocation>();
-  a->address = reinterpret_cast<uint64_t>(address);
-  a->bytes = bytes;
-  a->kind = MemoryKind::Symbol;
+  auto a = makeAllocation(reinterpret_cast<uint64_t>(address), bytes, MemoryKind::Symbol, /*origin=*/"");
   a->symbol = symbol;
   a->constant = constant;
   a->initial.assign(static_cast<const char *>(address), bytes);

@@ -5,8 +5,8 @@
 // poison pattern, and their addresses are never used again, so that a use after free is seen for what it is.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_MEMORY_H
-#define OPTIML_RUNTIME_MEMORY_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_MEMORY_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_MEMORY_H
 
 #include "optiml/Emulator/CopyRecord.h"
 #include <atomic>
@@ -34,16 +34,16 @@ struct Allocation {
   MemoryKind kind = MemoryKind::Device;
   bool constant = false; ///< __constant__
   std::atomic<bool> freed{false};
-  unsigned number = 0;              ///< counts allocations of the program, from 1
-  const char *origin = "";          ///< the call that made it, e.g. "cudaMalloc"
-  std::string symbol;               ///< mangled name of a variable
-  std::string initial;              ///< a variable's bytes when the program started
-  unsigned flags = 0;               ///< of cudaHostAlloc
-  const char *lastKernel = nullptr; ///< that had it as an argument (copy log)
+  unsigned number = 0;                             ///< counts allocations of the program, from 1
+  const char *origin = "";                         ///< the call that made it, e.g. "cudaMalloc"
+  std::string symbol;                              ///< mangled name of a variable
+  std::string initial;                             ///< a variable's bytes when the program started
+  unsigned flags = 0;                              ///< of cudaHostAlloc
+  const char *lastKernel = nullptr;                ///< that had it as an argument (copy log)
   CopyRecord::Element element = CopyRecord::Other; ///< by that kernel's signature
-  bool fromHost = false;            ///< written by the host since the last kernel
-  RaceCell *races = nullptr;        ///< ModeVerify, reserved at first use
-  TwinCell *twins = nullptr;        ///< ModeShadow, reserved at first use
+  bool fromHost = false;                           ///< written by the host since the last kernel
+  RaceCell *races = nullptr;                       ///< ModeVerify, reserved at first use
+  TwinCell *twins = nullptr;                       ///< ModeShadow, reserved at first use
   uint64_t end() const { return address + bytes; }
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
   /// "the 4096-byte allocation from cudaMalloc #3", "variable 'table' (64 bytes)".

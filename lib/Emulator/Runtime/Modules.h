@@ -1,10 +1,9 @@
 //===- Modules.h - kernels and variables the program registered -*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_MODULES_H
-#define OPTIML_RUNTIME_MODULES_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_MODULES_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_MODULES_H
 
 #include "Memory.h"
 #include "optiml/Emulator/ABI.h"
-#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -41,7 +40,6 @@ public:
   std::vector<Allocation *> variablesOf(const ModuleDesc *module);
   /// Whether [address, address + bytes) lies in a read-only part of the program's image.
   const ImageRange *readOnlyImage(uint64_t address, uint64_t bytes);
-  bool hasModules() const { return !modules.empty(); }
 
 private:
   std::mutex mutex;

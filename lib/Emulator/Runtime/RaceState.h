@@ -1,12 +1,11 @@
 //===- RaceState.h - the clocks and cells of the race checker ---*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_RACESTATE_H
-#define OPTIML_RUNTIME_RACESTATE_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_RACESTATE_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_RACESTATE_H
 
 #include "Fault.h"
 #include "Races.h"
 #include "Regions.h"
 #include <array>
-#include <map>
 #include <unordered_map>
 
 namespace optiml::emu {

@@ -85,6 +85,16 @@ struct Access {
     note(fiber, f);
   }
 
+  void checkWritten(const RaceCell &cell, const char *what) {
+    if (region.kind != RegionKind::Shared || cell.write.valid() || reported)
+      return;
+    reported = true;
+    Fault f = faultAt(fiber, "uninitialized-shared", site);
+    f.headline = std::string(what) + " shared memory that nothing has written";
+    f.detail = "it is " + target(fiber, region, address);
+    note(fiber, f);
+  }
+
   void touch(RaceCell &cell, const Stamp &now, uint32_t run);
 };
 } // namespace
@@ -108,13 +118,7 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
   if (conflicts(cell.write))
     conflict(cell.write, true);
   if (isLoad(kind)) {
-    if (shared && !cell.write.valid() && !reported) {
-      reported = true;
-      Fault f = faultAt(fiber, "uninitialized-shared", site);
-      f.headline = "load of shared memory that nothing has written";
-      f.detail = "it is " + target(fiber, region, address);
-      note(fiber, f);
-    }
+    checkWritten(cell, "load of");
     // Keep two readers that matter: one that is ordered before this one says nothing more.
     Stamp *slot = nullptr;
     for (Stamp &r : cell.read)
@@ -129,13 +133,8 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
   for (Stamp &r : cell.read)
     if (conflicts(r))
       conflict(r, false);
-  if (shared && isAtomic(kind) && !cell.write.valid() && !reported) {
-    reported = true;
-    Fault f = faultAt(fiber, "uninitialized-shared", site);
-    f.headline = "atomic operation on shared memory that nothing has written";
-    f.detail = "it is " + target(fiber, region, address);
-    note(fiber, f);
-  }
+  if (isAtomic(kind))
+    checkWritten(cell, "atomic operation on");
   cell.write = now;
   cell.read[0] = cell.read[1] = Stamp();
 }

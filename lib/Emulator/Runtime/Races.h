@@ -10,8 +10,8 @@
 // Two stores of equal values are a race too, but of kind "benign-race".
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_RACES_H
-#define OPTIML_RUNTIME_RACES_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_RACES_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_RACES_H
 
 #include "Scheduler.h"
 

@@ -1,5 +1,5 @@
 //===- Reachable.cpp - the memory a launch may touch ----------------------===//
-#include "Reachable.h"
+#include "AroundLaunch.h"
 #include "Modules.h"
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 //===- Regions.h - what a device address may point into ---------*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_REGIONS_H
-#define OPTIML_RUNTIME_REGIONS_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_REGIONS_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_REGIONS_H
 
 #include "Scheduler.h"
 

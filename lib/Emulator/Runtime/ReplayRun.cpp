@@ -1,7 +1,6 @@
 //===- ReplayRun.cpp - running one replay job in this process -------------===//
 #include "ReplayRun.h"
 #include "Api.h"
-#include "Crash.h"
 #include "Fault.h"
 #include "Modules.h"
 #include "Scheduler.h"
@@ -211,7 +210,8 @@ bool Replay::runStep(const ReplayStep &step) {
     if (b < total)
       l.onlyBlocks.push_back(b);
   if (job.beginSeconds > 0)
-    l.beginBy = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(job.beginSeconds));
+    l.beginBy =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(job.beginSeconds));
   std::string error;
   bool ran = runLaunch(l, job.workers, error);
   result.begun = l.begun;

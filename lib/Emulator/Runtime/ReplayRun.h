@@ -1,8 +1,8 @@
 //===- ReplayRun.h - running one replay job in this process -----*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_REPLAYRUN_H
-#define OPTIML_RUNTIME_REPLAYRUN_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_REPLAYRUN_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_REPLAYRUN_H
 
-#include "optiml/Emulator/Replay.h"
+#include "optiml/Workload/Replay.h"
 
 namespace optiml::emu {
 

@@ -6,8 +6,8 @@
 // another one, so that spin-waits on other blocks make progress on any number of cores.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_SCHEDULER_H
-#define OPTIML_RUNTIME_SCHEDULER_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_SCHEDULER_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_SCHEDULER_H
 
 #include "Fiber.h"
 #include "Memory.h"

@@ -1,7 +1,7 @@
 //===- Settings.cpp - the environment's settings, read once ---------------===//
 #include "Settings.h"
-#include "optiml/Emulator/RuntimeSettings.h"
 #include "optiml/Workload/Recorder.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include <cstdlib>
 #include <cstring>
 #include <sched.h>

@@ -1,6 +1,6 @@
 //===- Settings.h - the environment's settings, read once -------*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_SETTINGS_H
-#define OPTIML_RUNTIME_SETTINGS_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_SETTINGS_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_SETTINGS_H
 
 #include "optiml/Workload/Signature.h"
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace optiml::emu {
 
-/// See include/optiml/Emulator/RuntimeSettings.h for the variables.
+/// See include/optiml/Workload/RuntimeSettings.h for the variables.
 struct Settings {
   unsigned workers = 1;
   uint64_t orderSeed = 0;
@@ -19,8 +19,8 @@ struct Settings {
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::string freshHost;
-  std::string skipKernel;      ///< empty: none
-  uint64_t alterCopy = ~0ull;  ///< byte among those copied to the host; all ones: none
+  std::string skipKernel;     ///< empty: none
+  uint64_t alterCopy = ~0ull; ///< byte among those copied to the host; all ones: none
   bool alterToNaN = false;
   std::string captureDir;
   unsigned capturePerClass = 2;

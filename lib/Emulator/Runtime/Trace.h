@@ -5,11 +5,11 @@
 // the end.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_TRACE_H
-#define OPTIML_RUNTIME_TRACE_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_TRACE_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_TRACE_H
 
 #include "Scheduler.h"
-#include "optiml/Emulator/Replay.h"
+#include "optiml/Workload/Replay.h"
 #include <unordered_set>
 
 namespace optiml::emu {

@@ -60,10 +60,7 @@ bool WarpJoin::continues(const Joined &first, const Joined &next, uint64_t offse
   if (next.bytes != first.bytes || next.lanes != first.lanes || next.site == first.site)
     return false;
   std::span<const uint64_t> a = addresses(first), b = addresses(next);
-  for (size_t lane = 0; lane < a.size(); ++lane)
-    if (b[lane] != a[lane] + offset)
-      return false;
-  return true;
+  return std::equal(a.begin(), a.end(), b.begin(), [&](uint64_t x, uint64_t y) { return y == x + offset; });
 }
 
 /// ptxas knows where shared memory lies and joins accesses of neighbouring words, wherever in a basic block they stand,

@@ -1,6 +1,6 @@
 //===- TraceJoin.h - the accesses of lanes become those of a warp -*- C++ -*-===//
-#ifndef OPTIML_RUNTIME_TRACEJOIN_H
-#define OPTIML_RUNTIME_TRACEJOIN_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_TRACEJOIN_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_TRACEJOIN_H
 
 #include "Trace.h"
 #include <span>

@@ -110,7 +110,8 @@ void optiml_shadow_atomic_begin(ThreadContext *context, const void *address, uin
     c->additions = 0;
 }
 
-void optiml_shadow_atomic_end(ThreadContext *context, const void *address, uint32_t bytes, double value, double magnitude) {
+void optiml_shadow_atomic_end(ThreadContext *context, const void *address, uint32_t bytes, double value,
+                              double magnitude) {
   uint64_t a = reinterpret_cast<uint64_t>(address);
   TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, true) : nullptr;
   uint32_t additions = c ? c->additions + 1 : 0;

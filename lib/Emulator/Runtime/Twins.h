@@ -4,8 +4,8 @@
 // those bits. Global memory has a cell for every four bytes; shared and thread-local memory a table per block.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_RUNTIME_TWINS_H
-#define OPTIML_RUNTIME_TWINS_H
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_TWINS_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_TWINS_H
 
 #include "Scheduler.h"
 #include <functional>
@@ -15,7 +15,7 @@ namespace optiml::emu {
 struct TwinCell {
   uint64_t bits;
   double value, magnitude;
-  uint32_t bytes; ///< 0: none
+  uint32_t bytes;     ///< 0: none
   uint32_t additions; ///< atomic ones since it was last stored, one after the other
 };
 

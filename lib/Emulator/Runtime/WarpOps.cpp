@@ -33,9 +33,7 @@ static void computeShuffle(Block &b, Warp &w, uint32_t lanes) {
       source = lane ^ bval;
       inRange = source <= maxLane;
       break;
-    default:
-      source = minLane | (bval & ~segment);
-      inRange = source <= maxLane;
+    default: source = minLane | (bval & ~segment); inRange = source <= maxLane;
     }
     if (!inRange)
       source = lane;
@@ -46,8 +44,8 @@ static void computeShuffle(Block &b, Warp &w, uint32_t lanes) {
   }
 }
 
-/// Element k of row `row` of the 16x8 matrix lies with lane 4 * (row % 8) + k % 4, that of column `column` of the 8x8 matrix with
-/// lane 4 * column + k % 4 (PTX ISA, fragments of m16n8k8). Products are exact in double precision.
+/// Element k of row `row` of the 16x8 matrix lies with lane 4 * (row % 8) + k % 4, that of column `column` of the 8x8
+/// matrix with lane 4 * column + k % 4 (PTX ISA, fragments of m16n8k8). Products are exact in double precision.
 static void multiplyMatrices(Block &b, Warp &w) {
   auto pieces = [&](unsigned lane) { return reinterpret_cast<MatrixPieces *>(b.fibers[w.first + lane].request.value); };
   auto rounded = [](float v) { return double(std::bit_cast<float>(std::bit_cast<uint32_t>(v) & ~0x1fffu)); };
@@ -56,29 +54,22 @@ static void multiplyMatrices(Block &b, Warp &w) {
       unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
       double sum = pieces(lane)->sums[i];
       for (unsigned k = 0; k < 8; ++k)
-        sum += rounded(pieces(row % 8 * 4 + k % 4)->a[k / 4 * 2 + row / 8]) * rounded(pieces(column * 4 + k % 4)->b[k / 4]);
+        sum += rounded(pieces(row % 8 * 4 + k % 4)->a[k / 4 * 2 + row / 8]) *
+               rounded(pieces(column * 4 + k % 4)->b[k / 4]);
       pieces(lane)->sums[i] = float(sum);
     }
 }
 
 static uint32_t reduce(uint32_t op, uint32_t a, uint32_t b) {
   switch (op) {
-  case ReduceAdd:
-    return a + b;
-  case ReduceMin:
-    return uint32_t(std::min(int32_t(a), int32_t(b)));
-  case ReduceMax:
-    return uint32_t(std::max(int32_t(a), int32_t(b)));
-  case ReduceUMin:
-    return std::min(a, b);
-  case ReduceUMax:
-    return std::max(a, b);
-  case ReduceAnd:
-    return a & b;
-  case ReduceOr:
-    return a | b;
-  default:
-    return a ^ b;
+  case ReduceAdd: return a + b;
+  case ReduceMin: return uint32_t(std::min(int32_t(a), int32_t(b)));
+  case ReduceMax: return uint32_t(std::max(int32_t(a), int32_t(b)));
+  case ReduceUMin: return std::min(a, b);
+  case ReduceUMax: return std::max(a, b);
+  case ReduceAnd: return a & b;
+  case ReduceOr: return a | b;
+  default: return a ^ b;
   }
 }
 
@@ -90,28 +81,18 @@ static void compute(Block &b, Warp &w, uint32_t lanes) {
   };
   WarpRequest &first = request(std::countr_zero(lanes));
   switch (first.op) {
-  case WarpOp::Sync:
-    break;
-  case WarpOp::Shuffle:
-    return computeShuffle(b, w, lanes);
-  case WarpOp::MatrixProduct:
-    return multiplyMatrices(b, w);
+  case WarpOp::Sync: break;
+  case WarpOp::Shuffle: return computeShuffle(b, w, lanes);
+  case WarpOp::MatrixProduct: return multiplyMatrices(b, w);
   case WarpOp::Vote: {
     uint32_t ballot = 0;
     forLanes([&](int i) { ballot |= uint32_t(request(i).value != 0) << i; });
     uint32_t result = 0;
     switch (first.mode) {
-    case VoteAll:
-      result = ballot == lanes;
-      break;
-    case VoteAny:
-      result = ballot != 0;
-      break;
-    case VoteUni:
-      result = ballot == lanes || ballot == 0;
-      break;
-    default:
-      result = ballot;
+    case VoteAll: result = ballot == lanes; break;
+    case VoteAny: result = ballot != 0; break;
+    case VoteUni: result = ballot == lanes || ballot == 0; break;
+    default: result = ballot;
     }
     forLanes([&](int i) { request(i).result = result; });
     break;
@@ -168,9 +149,9 @@ bool Block::completeWarpOp(Warp &w, uint32_t mask) {
   return true;
 }
 
-/// Fills self.request.result and .extra.
-static void meet(Fiber &self, WarpOp op, uint32_t mode, uint32_t mask, uint64_t value, uint32_t site, uint32_t b = 0,
-                 uint32_t c = 0) {
+/// Fills self.request.result, which it returns, and .extra.
+static uint32_t meet(Fiber &self, WarpOp op, uint32_t mode, uint32_t mask, uint64_t value, uint32_t site,
+                     uint32_t b = 0, uint32_t c = 0) {
   Block &block = *self.block;
   Warp &w = block.warpOf(self);
   settleRaces(self);
@@ -184,10 +165,11 @@ static void meet(Fiber &self, WarpOp op, uint32_t mode, uint32_t mask, uint64_t 
   }
   self.request = {op, mode, mask, site, value, b, c, 0, 0, nullptr};
   w.waiting |= 1u << self.context.lane;
-  if (block.completeWarpOp(w, mask))
-    return;
-  block.block(self, FiberState::AtWarpOp);
-  block.switchAway(self);
+  if (!block.completeWarpOp(w, mask)) {
+    block.block(self, FiberState::AtWarpOp);
+    block.switchAway(self);
+  }
+  return self.request.result;
 }
 
 void Block::resolveActiveMasks(Warp &w) {
@@ -223,15 +205,11 @@ uint32_t optiml_shuffle(ThreadContext *context, uint32_t mode, uint32_t mask, ui
 }
 
 uint32_t optiml_vote(ThreadContext *context, uint32_t mode, uint32_t mask, uint32_t predicate, uint32_t site) {
-  Fiber &f = fiberOf(context);
-  meet(f, WarpOp::Vote, mode, mask, predicate, site);
-  return f.request.result;
+  return meet(fiberOf(context), WarpOp::Vote, mode, mask, predicate, site);
 }
 
 uint32_t optiml_match_any(ThreadContext *context, uint32_t mask, uint64_t value, uint32_t site) {
-  Fiber &f = fiberOf(context);
-  meet(f, WarpOp::MatchAny, 0, mask, value, site);
-  return f.request.result;
+  return meet(fiberOf(context), WarpOp::MatchAny, 0, mask, value, site);
 }
 
 uint32_t optiml_match_all(ThreadContext *context, uint32_t mask, uint64_t value, uint32_t *predicate, uint32_t site) {
@@ -243,9 +221,7 @@ uint32_t optiml_match_all(ThreadContext *context, uint32_t mask, uint64_t value,
 }
 
 uint32_t optiml_redux(ThreadContext *context, uint32_t op, uint32_t mask, uint32_t value, uint32_t site) {
-  Fiber &f = fiberOf(context);
-  meet(f, WarpOp::Reduce, op, mask, value, site);
-  return f.request.result;
+  return meet(fiberOf(context), WarpOp::Reduce, op, mask, value, site);
 }
 
 void optiml_matrix_product(ThreadContext *context, MatrixPieces *pieces, uint32_t site) {

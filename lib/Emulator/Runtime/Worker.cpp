@@ -1,5 +1,4 @@
 //===- Worker.cpp - the threads that run blocks ---------------------------===//
-#include "Crash.h"
 #include "Fault.h"
 #include "Races.h"
 #include "Scheduler.h"

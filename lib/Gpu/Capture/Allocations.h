@@ -3,8 +3,8 @@
 // The ranges of memory that kernels can reach, kept from the program's allocations. Needs no driver.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_CAPTURE_ALLOCATIONS_H
-#define OPTIML_CAPTURE_ALLOCATIONS_H
+#ifndef OPTIML_LIB_GPU_CAPTURE_ALLOCATIONS_H
+#define OPTIML_LIB_GPU_CAPTURE_ALLOCATIONS_H
 
 #include <cstdint>
 #include <map>

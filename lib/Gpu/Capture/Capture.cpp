@@ -1,8 +1,7 @@
 //===- Capture.cpp - the callbacks of a captured program ------------------===//
 #include "Capture.h"
 #include "Launches.h"
-#include "Quiet.h"
-#include "optiml/Emulator/RuntimeSettings.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>
@@ -18,42 +17,8 @@ pid_t process = 0;
 thread_local uint32_t recordedCall = 0;
 
 const CUpti_driver_api_trace_cbid observed[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
-    CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister,
-    CUPTI_DRIVER_TRACE_CBID_cuMemHostRegister_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemMap,
-    CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync,
-    CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost,
-    CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister,
-    CUPTI_DRIVER_TRACE_CBID_cuMemUnmap,
+#define OBSERVED(name) CUPTI_DRIVER_TRACE_CBID_##name,
+#include "ObservedCalls.def"
 };
 const CUpti_CallbackIdResource observedResources[] = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
                                                       CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
@@ -131,8 +96,7 @@ void onEnter(CUpti_CallbackId id, const CUpti_CallbackData &d) {
     return launchCall(d, plainCall(paramsOf<cuLaunchCooperativeKernel_params>(d)),
                       id == CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz);
   case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
-  case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
-    return launches->graphLaunched();
+  case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz: return launches->graphLaunched();
   // All forms have the stream as their first parameter.
   case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture:
   case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2:
@@ -142,19 +106,16 @@ void onEnter(CUpti_CallbackId id, const CUpti_CallbackData &d) {
   case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz:
   case CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz:
     return launches->streamCaptureBegins(streamOf(paramsOf<cuStreamBeginCapture_params>(d).hStream, true));
-  case CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2:
-    return memory.remove(paramsOf<cuMemFree_v2_params>(d).dptr);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2: return memory.remove(paramsOf<cuMemFree_v2_params>(d).dptr);
   case CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync:
-  case CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz:
-    return memory.remove(paramsOf<cuMemFreeAsync_params>(d).dptr);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz: return memory.remove(paramsOf<cuMemFreeAsync_params>(d).dptr);
   case CUPTI_DRIVER_TRACE_CBID_cuMemFreeHost:
     return memory.remove(reinterpret_cast<uint64_t>(paramsOf<cuMemFreeHost_params>(d).p));
   case CUPTI_DRIVER_TRACE_CBID_cuMemHostUnregister:
     return memory.remove(reinterpret_cast<uint64_t>(paramsOf<cuMemHostUnregister_params>(d).p));
   case CUPTI_DRIVER_TRACE_CBID_cuMemUnmap:
     return memory.unmap(paramsOf<cuMemUnmap_params>(d).ptr, paramsOf<cuMemUnmap_params>(d).size);
-  default:
-    return;
+  default: return;
   }
 }
 
@@ -195,27 +156,20 @@ void onExit(CUpti_CallbackId id, const CUpti_CallbackData &d) {
     return;
   case CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2:
     return launches->streamCaptureEnds(paramsOf<cuStreamDestroy_v2_params>(d).hStream);
-  default:
-    break;
+  default: break;
   }
   if (!good)
     return;
   switch (id) {
-  case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2:
-    return allocated<cuMemAlloc_v2_params>(d);
-  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged:
-    return allocated<cuMemAllocManaged_params>(d);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2: return allocated<cuMemAlloc_v2_params>(d);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged: return allocated<cuMemAllocManaged_params>(d);
   case CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync:
-  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz:
-    return allocated<cuMemAllocAsync_params>(d);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz: return allocated<cuMemAllocAsync_params>(d);
   case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync:
-  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz:
-    return allocated<cuMemAllocFromPoolAsync_params>(d);
-  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2:
-    return hostAllocated<cuMemAllocHost_v2_params>(d);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz: return allocated<cuMemAllocFromPoolAsync_params>(d);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemAllocHost_v2: return hostAllocated<cuMemAllocHost_v2_params>(d);
   case CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc:
-  case CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc_v2:
-    return hostAllocated<cuMemHostAlloc_params>(d);
+  case CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc_v2: return hostAllocated<cuMemHostAlloc_params>(d);
   case CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2: {
     const auto &p = paramsOf<cuMemAllocPitch_v2_params>(d);
     if (p.dptr && p.pPitch)
@@ -229,8 +183,7 @@ void onExit(CUpti_CallbackId id, const CUpti_CallbackData &d) {
   }
   case CUPTI_DRIVER_TRACE_CBID_cuMemMap:
     return launches->allocations.map(paramsOf<cuMemMap_params>(d).ptr, paramsOf<cuMemMap_params>(d).size);
-  default:
-    return;
+  default: return;
   }
 }
 
@@ -250,8 +203,7 @@ void onResource(CUpti_CallbackId id, const CUpti_ResourceData &d) {
     launches->allocations.removeOwned(d.context);
     launches->modules.invalidate();
     return;
-  default:
-    return;
+  default: return;
   }
 }
 

@@ -1,6 +1,6 @@
 //===- Capture.h - the injected library's two uses --------------*- C++ -*-===//
-#ifndef OPTIML_CAPTURE_CAPTURE_H
-#define OPTIML_CAPTURE_CAPTURE_H
+#ifndef OPTIML_LIB_GPU_CAPTURE_CAPTURE_H
+#define OPTIML_LIB_GPU_CAPTURE_CAPTURE_H
 
 #include "optiml/Gpu/Cupti.h"
 #include "optiml/Gpu/Driver.h"
@@ -20,6 +20,22 @@ bool startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file
 
 /// Prints a CUPTI error; true when there is none.
 bool succeeded(const Cupti &cupti, CUptiResult result, const char *what);
+
+/// While one lives, this thread's calls to the driver are ours: callbacks must not look at them.
+class Quiet {
+public:
+  Quiet() { ++depth(); }
+  ~Quiet() { --depth(); }
+  Quiet(const Quiet &) = delete;
+  Quiet &operator=(const Quiet &) = delete;
+  static bool here() { return depth() != 0; }
+
+private:
+  static int &depth() {
+    static thread_local int value = 0;
+    return value;
+  }
+};
 
 } // namespace optiml::gpu
 

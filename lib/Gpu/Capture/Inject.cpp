@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
-#include "Quiet.h"
 #include <cstdio>
 #include <cstdlib>
 

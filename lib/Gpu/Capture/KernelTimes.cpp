@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
 #include "Fields.h"
-#include "Quiet.h"
 #include "optiml/Workload/Signature.h"
 #include <algorithm>
 #include <chrono>
@@ -26,14 +25,12 @@ using nlohmann::json;
 #if CUPTI_API_VERSION >= 130000
 using KernelRecord = CUpti_ActivityKernel10;
 using CopyRecord = CUpti_ActivityMemcpy6;
-using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
-using SetRecord = CUpti_ActivityMemset4;
 #else
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
+#endif
 using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using SetRecord = CUpti_ActivityMemset4;
-#endif
 
 namespace {
 
@@ -76,17 +73,10 @@ void count(const CUpti_Activity *record) {
     t.nanoseconds += lasted<KernelRecord>(record);
     return;
   }
-  case CUPTI_ACTIVITY_KIND_MEMCPY:
-    times->copyNanoseconds += lasted<CopyRecord>(record);
-    return;
-  case CUPTI_ACTIVITY_KIND_MEMCPY2:
-    times->copyNanoseconds += lasted<PeerCopyRecord>(record);
-    return;
-  case CUPTI_ACTIVITY_KIND_MEMSET:
-    times->copyNanoseconds += lasted<SetRecord>(record);
-    return;
-  default:
-    return;
+  case CUPTI_ACTIVITY_KIND_MEMCPY: times->copyNanoseconds += lasted<CopyRecord>(record); return;
+  case CUPTI_ACTIVITY_KIND_MEMCPY2: times->copyNanoseconds += lasted<PeerCopyRecord>(record); return;
+  case CUPTI_ACTIVITY_KIND_MEMSET: times->copyNanoseconds += lasted<SetRecord>(record); return;
+  default: return;
   }
 }
 

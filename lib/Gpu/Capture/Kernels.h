@@ -4,8 +4,8 @@
 // CUkernel, which belongs to no context; both are asked the ways that answer.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_CAPTURE_KERNELS_H
-#define OPTIML_CAPTURE_KERNELS_H
+#ifndef OPTIML_LIB_GPU_CAPTURE_KERNELS_H
+#define OPTIML_LIB_GPU_CAPTURE_KERNELS_H
 
 #include "optiml/Gpu/CubinSymbols.h"
 #include "optiml/Gpu/Driver.h"

@@ -4,8 +4,8 @@
 // again. The program sees none of it but the time. Whatever cannot be captured faithfully is left out, with the reason.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_CAPTURE_LAUNCHES_H
-#define OPTIML_CAPTURE_LAUNCHES_H
+#ifndef OPTIML_LIB_GPU_CAPTURE_LAUNCHES_H
+#define OPTIML_LIB_GPU_CAPTURE_LAUNCHES_H
 
 #include "Allocations.h"
 #include "Kernels.h"

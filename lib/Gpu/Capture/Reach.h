@@ -10,8 +10,8 @@
 // what lies from the smallest pointer into it (rounded down to `windowAlignment`) to its end is reached.
 //
 //===----------------------------------------------------------------------===//
-#ifndef OPTIML_CAPTURE_REACH_H
-#define OPTIML_CAPTURE_REACH_H
+#ifndef OPTIML_LIB_GPU_CAPTURE_REACH_H
+#define OPTIML_LIB_GPU_CAPTURE_REACH_H
 
 #include "Allocations.h"
 #include <functional>

@@ -42,7 +42,7 @@ public:
 
 private:
   std::vector<AddressRange> mapped, wanted; ///< wanted: the buffers themselves, joined, sorted
-  std::vector<CUdeviceptr> places; ///< of each
+  std::vector<CUdeviceptr> places;          ///< of each
 };
 
 } // namespace optiml::gpu

@@ -67,8 +67,7 @@ bool Cases::runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome
     return false;
   }
   switch (device.wait(seconds)) {
-  case Device::Wait::Done:
-    return true;
+  case Device::Wait::Done: return true;
   case Device::Wait::TimedOut:
     outcome.failure = Failure::Timeout;
     outcome.why = device.error + ", on " + c.request.name;
@@ -101,15 +100,18 @@ bool Cases::enqueueComparison(const DeviceCase &c, const Run &run, unsigned plac
   return true;
 }
 
+/// The device failed.
+Outcome Cases::broken() const {
+  Outcome outcome;
+  outcome.failure = Failure::Runtime;
+  outcome.why = device.error;
+  return outcome;
+}
+
 Outcome Cases::check(const DeviceCase &c, const Run &run, double seconds) {
   Outcome outcome;
   if (!runOnce(c, run, seconds, outcome))
     return outcome;
-  auto broken = [&] {
-    outcome.failure = Failure::Runtime;
-    outcome.why = device.error;
-    return outcome;
-  };
   unsigned n = std::min<unsigned>(unsigned(c.buffers.size()), Device::counters - 1);
   if (!device.resetCounters(n + 1))
     return broken();
@@ -135,11 +137,6 @@ Outcome Cases::repeat(const DeviceCase &c, const Run &run, double seconds) {
   Outcome outcome;
   std::vector<unsigned> compared;
   uint64_t slot = 0;
-  auto broken = [&] {
-    outcome.failure = Failure::Runtime;
-    outcome.why = device.error;
-    return outcome;
-  };
   std::vector<CUdeviceptr> kept;
   for (unsigned i = 0; i < c.buffers.size() && compared.size() < Device::counters; ++i) {
     if (!c.buffers[i].changed || !c.buffers[i].present)
@@ -177,31 +174,6 @@ static std::string number(double v, int digits) {
   return text;
 }
 
-/// The element at `data` in words.
-static std::string elementText(const char *data, const ElementType &type) {
-  if (type.kind == ElementKind::Float) {
-    float v;
-    memcpy(&v, data, 4);
-    return number(double(v), 9);
-  }
-  if (type.isFloat16()) {
-    uint16_t v;
-    memcpy(&v, data, 2);
-    return number(double(valueOf16(v, type.format16())), 5);
-  }
-  if (type.kind == ElementKind::Double) {
-    double v;
-    memcpy(&v, data, 8);
-    return number(v, 17);
-  }
-  uint64_t v = 0;
-  memcpy(&v, data, type.bytes);
-  if (type.isUnsigned)
-    return std::to_string(v);
-  unsigned shift = 64 - 8 * type.bytes;
-  return std::to_string(int64_t(v << shift) >> shift);
-}
-
 /// What is allowed at this place of a buffer of floats or doubles; empty: the same bits.
 std::string Cases::allowance(const DeviceCase::Buffer &b, uint64_t offset, double expected) {
   if (!(b.bound.relative > 0) || (b.bound.compare != Compare::Float && b.bound.compare != Compare::Double))
@@ -211,7 +183,8 @@ std::string Cases::allowance(const DeviceCase::Buffer &b, uint64_t offset, doubl
   if (!cells.empty() && device.download(cells.data(), b.cells, cells.size() * sizeof(CheckedCell)))
     for (const CheckedCell &cell : cells)
       if (cell.offset == offset && cell.tolerance < distance)
-        return " (in double precision " + number(cell.value, 17) + ", allowed distance " + number(cell.tolerance, 4) + ")";
+        return " (in double precision " + number(cell.value, 17) + ", allowed distance " + number(cell.tolerance, 4) +
+               ")";
   return " (allowed distance " + number(distance, 4) + ")";
 }
 
@@ -224,7 +197,8 @@ std::string Cases::describe(const DeviceCase &c, const Run &run, unsigned buffer
   char actual[8] = {}, expected[8] = {};
   if (begin + type.bytes <= info.bytes && device.download(actual, launches.address(run, buffer) + begin, type.bytes) &&
       device.download(expected, c.buffers[buffer].expected + begin, type.bytes)) {
-    text += ": " + elementText(actual, type) + " instead of " + elementText(expected, type);
+    text +=
+        ": " + elementText(actual, type, sizeof actual) + " instead of " + elementText(expected, type, sizeof expected);
     float single = 0;
     double value = 0;
     memcpy(&single, expected, sizeof single);
@@ -241,8 +215,7 @@ bool Cases::snapshot(DeviceCase &c, const Run &run) {
   if (!device.resetCounters(std::max(1u, n)))
     return false;
   for (unsigned i = 0; i < n; ++i)
-    if (c.buffers[i].present &&
-        !device.compareBits(launches.address(run, i), c.buffers[i].input, image(c, i).bytes, i))
+    if (c.buffers[i].present && !device.compareBits(launches.address(run, i), c.buffers[i].input, image(c, i).bytes, i))
       return false;
   std::vector<Place> places(n);
   if (!device.finish() || !device.readCounters(places.data(), n))
@@ -406,8 +379,7 @@ static bool guessBound(Device &device, DeviceCase::Buffer &b, uint64_t bytes) {
     b.bound.relative = std::max(b.bound.relative, distance16);
     break;
   }
-  case Compare::Bits:
-    break;
+  case Compare::Bits: break;
   }
   return true;
 }
@@ -427,7 +399,8 @@ bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit)
     DeviceCase::Buffer b;
     b.present = launches.address(run, i) != 0;
     auto input = c.request.inputs.find(i);
-    b.input = input == c.request.inputs.end() ? launch.buffers[i].captured : uploadFile(input->second, image(c, i).bytes);
+    b.input =
+        input == c.request.inputs.end() ? launch.buffers[i].captured : uploadFile(input->second, image(c, i).bytes);
     if (!b.input)
       return false;
     c.buffers.push_back(b);

@@ -48,8 +48,8 @@ class Cases {
 public:
   Cases(Device &device, Launches &launches) : device(device), launches(launches) {}
 
-  /// Runs the original, each time for at most `limit` seconds. False: the device failed (Device::error, Device::lost); a case
-  /// that cannot be used says why.
+  /// Runs the original, each time for at most `limit` seconds. False: the device failed (Device::error, Device::lost);
+  /// a case that cannot be used says why.
   bool prepare(DeviceCase &c, Module &original, bool careful, double limit);
 
   /// Puts a case's inputs in place. `all`: every buffer and the red zones; otherwise only what the original changes.
@@ -65,6 +65,7 @@ public:
   std::string describe(const DeviceCase &c, const Run &run, unsigned buffer, Place place);
 
 private:
+  Outcome broken() const;
   bool runOnce(const DeviceCase &c, const Run &run, double seconds, Outcome &outcome);
   bool enqueueBuffer(const DeviceCase &c, const Run &run, unsigned buffer, unsigned place);
   bool snapshot(DeviceCase &c, const Run &run);

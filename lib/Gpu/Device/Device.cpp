@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <vector>
 
 using namespace optiml::gpu;
 
@@ -27,11 +26,8 @@ bool Device::ok(CUresult result, const char *doing) {
   case CUDA_ERROR_LAUNCH_FAILED:
   case CUDA_ERROR_ECC_UNCORRECTABLE:
   case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-  case CUDA_ERROR_UNKNOWN:
-    lost = true;
-    break;
-  default:
-    break;
+  case CUDA_ERROR_UNKNOWN: lost = true; break;
+  default: break;
   }
   return false;
 }
@@ -84,9 +80,7 @@ bool Device::start(unsigned index) {
 bool Device::loadKernels() {
   if (module)
     return true;
-  auto get = [&](CUfunction &into, const char *name) {
-    return ok(cu.cuModuleGetFunction(&into, module, name), name);
-  };
+  auto get = [&](CUfunction &into, const char *name) { return ok(cu.cuModuleGetFunction(&into, module, name), name); };
   counterMemory = allocate(counters * sizeof(Place), "counters");
   return counterMemory && ok(cu.cuModuleLoadData(&module, workerKernels), "cannot load the worker's kernels") &&
          get(bitsKernel, "optimlCompareBits") && get(floatsKernel, "optimlCompareFloats") &&
@@ -139,12 +133,9 @@ Device::Wait Device::wait(double seconds) {
 
 bool Device::finish() {
   switch (wait(30)) {
-  case Wait::Done:
-    return true;
-  case Wait::TimedOut:
-    return fail("the GPU did not answer within 30 s");
-  case Wait::Failed:
-    return false;
+  case Wait::Done: return true;
+  case Wait::TimedOut: return fail("the GPU did not answer within 30 s");
+  case Wait::Failed: return false;
   }
   return false;
 }
@@ -216,9 +207,7 @@ bool Device::flushL2() {
   return fill(flushMemory, 0, bytes);
 }
 
-bool Device::resetCounters(unsigned n) {
-  return loadKernels() && fill(counterMemory, 0xff, n * sizeof(Place));
-}
+bool Device::resetCounters(unsigned n) { return loadKernels() && fill(counterMemory, 0xff, n * sizeof(Place)); }
 
 bool Device::setCounter(unsigned index, Place value) {
   return ok(cu.cuMemsetD32Async(counter(index), unsigned(value), 1, stream), "setting a counter") &&

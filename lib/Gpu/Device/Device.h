@@ -43,7 +43,7 @@ public:
   CUdeviceptr allocate(uint64_t bytes, const char *what);
   bool upload(CUdeviceptr to, const void *from, uint64_t bytes);
   bool download(void *to, CUdeviceptr from, uint64_t bytes);
-  bool copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes);  ///< queued
+  bool copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes);    ///< queued
   bool fill(CUdeviceptr at, unsigned char value, uint64_t bytes); ///< queued
 
   enum class Wait { Done, Failed, TimedOut };
@@ -80,8 +80,8 @@ private:
 
   CUmodule module = nullptr;
   CUfunction bitsKernel = nullptr, floatsKernel = nullptr, doublesKernel = nullptr, halvesKernel = nullptr,
-             bfloatsKernel = nullptr, cellsKernel = nullptr,
-             patternKernel = nullptr, writtenKernel = nullptr, poisonKernel = nullptr, spinKernel = nullptr;
+             bfloatsKernel = nullptr, cellsKernel = nullptr, patternKernel = nullptr, writtenKernel = nullptr,
+             poisonKernel = nullptr, spinKernel = nullptr;
   CUdeviceptr counterMemory = 0, flushMemory = 0;
 };
 

@@ -101,10 +101,12 @@ __global__ void optimlCheckCells(const unsigned char *actual, const unsigned cha
     CheckedCell c = cells[i];
     bool good;
     if (c.bytes == 4) {
-      float a = *reinterpret_cast<const float *>(actual + c.offset), e = *reinterpret_cast<const float *>(expected + c.offset);
+      float a = *reinterpret_cast<const float *>(actual + c.offset),
+            e = *reinterpret_cast<const float *>(expected + c.offset);
       good = within(a, e, c.tolerance) || fabs(double(a) - c.value) <= c.tolerance;
     } else {
-      double a = *reinterpret_cast<const double *>(actual + c.offset), e = *reinterpret_cast<const double *>(expected + c.offset);
+      double a = *reinterpret_cast<const double *>(actual + c.offset),
+             e = *reinterpret_cast<const double *>(expected + c.offset);
       good = within(a, e, c.tolerance) || fabs(a - c.value) <= c.tolerance;
     }
     if (!good)
@@ -117,7 +119,9 @@ __global__ void optimlCheckCells(const unsigned char *actual, const unsigned cha
 __global__ void optimlPoison(unsigned char *data, uint64_t bytes, int floating, int low, int high) {
   uint32_t *words = reinterpret_cast<uint32_t *>(data);
   for (uint64_t i = firstItem(); i < bytes / 4; i += step())
-    words[i] = floating ? 0xffffffffu : low == high ? uint32_t(low == 0 ? 1 : 0) : uint32_t(low) + (uint32_t(high) - words[i]);
+    words[i] = floating      ? 0xffffffffu
+               : low == high ? uint32_t(low == 0 ? 1 : 0)
+                             : uint32_t(low) + (uint32_t(high) - words[i]);
   for (uint64_t i = bytes / 4 * 4 + firstItem(); i < bytes; i += step())
     data[i] = floating ? 0xff : data[i];
 }

@@ -10,17 +10,6 @@ using namespace optiml::gpu;
 
 static constexpr uint64_t redZoneReach = 64 << 10;
 
-std::string DeviceLaunch::bufferName(unsigned buffer) const {
-  const BufferImage &b = image->buffers[buffer];
-  if (!b.symbol.empty())
-    return "variable '" + b.symbol + "'";
-  std::vector<std::string> types = parameterTypes(image->kernel);
-  for (size_t i = 0; i < image->arguments.size(); ++i)
-    if (image->arguments[i].buffer == int(buffer))
-      return "argument " + std::to_string(i) + (types.size() == image->arguments.size() ? " (" + types[i] + ")" : "");
-  return "buffer " + std::to_string(buffer);
-}
-
 CUdeviceptr Launches::blob(const std::string &name, uint64_t bytes) {
   auto it = blobs.find(name);
   if (it != blobs.end())
@@ -264,9 +253,9 @@ bool Launches::enqueue(const Run &run, Failure &failure) {
     std::vector<void *> arguments;
     for (const std::vector<char> &value : step.values)
       arguments.push_back(const_cast<char *>(value.data()));
-    CUresult result = device.cu.cuLaunchKernel(step.kernel->function, step.grid[0], step.grid[1], step.grid[2], step.block[0],
-                                               step.block[1], step.block[2], step.sharedBytes, device.stream,
-                                               arguments.data(), nullptr);
+    CUresult result = device.cu.cuLaunchKernel(step.kernel->function, step.grid[0], step.grid[1], step.grid[2],
+                                               step.block[0], step.block[1], step.block[2], step.sharedBytes,
+                                               device.stream, arguments.data(), nullptr);
     if (!device.ok(result, "the kernel cannot be launched")) {
       if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ||
           result == CUDA_ERROR_OUT_OF_MEMORY)

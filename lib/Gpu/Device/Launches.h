@@ -26,7 +26,7 @@ struct DeviceLaunch {
   std::string unusable; ///< why it cannot be replayed, or empty
   std::vector<DeviceBuffer> buffers;
   std::vector<std::pair<CUdeviceptr, uint64_t>> redZones; ///< memory beside its buffers that no buffer owns
-  std::string bufferName(unsigned buffer) const;
+  std::string bufferName(unsigned buffer) const { return optiml::bufferName(*image, buffer); }
   /// "sgemm(float*, int)"
   const std::string &kernelName() const { return image->name; }
 };
@@ -86,7 +86,7 @@ private:
   Workload images;
   Arenas arenas;
   std::vector<DeviceLaunch> states;
-  std::map<std::string, CUdeviceptr> blobs;                      ///< equal contents are there once
+  std::map<std::string, CUdeviceptr> blobs;                    ///< equal contents are there once
   std::vector<std::pair<CUdeviceptr, uint64_t>> scratchMemory; ///< shared by all runs, grown as needed
   std::vector<std::string> remarks;
   size_t patched = 0; ///< pointers in captured buffers that were adjusted

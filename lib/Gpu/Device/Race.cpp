@@ -94,19 +94,17 @@ bool optiml::gpu::race(Device &device, Launches &launches, Cases &cases, const D
         return false;
     }
     switch (device.wait(10 + 50 * double(n) * c.seconds)) {
-    case Device::Wait::Done:
-      break;
-    case Device::Wait::TimedOut:
-      return device.fail("a timed run did not end");
-    case Device::Wait::Failed:
-      return false;
+    case Device::Wait::Done: break;
+    case Device::Wait::TimedOut: return device.fail("a timed run did not end");
+    case Device::Wait::Failed: return false;
     }
     std::vector<Place> places(n);
     if (!device.readCounters(places.data(), unsigned(n)))
       return false;
     bool comparable = places[0] == nowhere;
     if (!comparable && c.deterministic)
-      return device.fail("a repeated run of the original gave another result (at byte " + std::to_string(places[0]) + ")");
+      return device.fail("a repeated run of the original gave another result (at byte " + std::to_string(places[0]) +
+                         ")");
     for (size_t i = 1; i < n; ++i)
       if (comparable && places[i] != nowhere && result.differences[i - 1].empty())
         result.differences[i - 1] = "a repeated run of kernel " + original.launch->kernelName() +
@@ -125,8 +123,8 @@ bool optiml::gpu::race(Device &device, Launches &launches, Cases &cases, const D
       result.runners[i - 1].push_back(seconds[i]);
     size_t rounds = result.baseline.size();
     bool failed = std::any_of(result.differences.begin(), result.differences.end(), [](auto &d) { return !d.empty(); });
-    if ((failed && runners.size() == 1) || (rounds >= settings.fewestRounds && spent > settings.seconds) || isHopeless(result, settings) ||
-        (rounds >= settings.leastRounds && settled(result, settings)))
+    if ((failed && runners.size() == 1) || (rounds >= settings.fewestRounds && spent > settings.seconds) ||
+        isHopeless(result, settings) || (rounds >= settings.leastRounds && settled(result, settings)))
       break;
   }
   return true;

@@ -23,7 +23,7 @@ struct RaceSettings {
 };
 
 struct RaceResult {
-  std::vector<double> baseline;              ///< seconds, a round each
+  std::vector<double> baseline;             ///< seconds, a round each
   std::vector<std::vector<double>> runners; ///< of each runner
   std::vector<std::string> differences;     ///< of each runner: a timed run gave something else, or empty
 };

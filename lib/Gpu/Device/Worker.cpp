@@ -90,14 +90,10 @@ const DeviceCase *Worker::captured(unsigned launch) const {
 
 static const char *verdictOf(Failure failure) {
   switch (failure) {
-  case Failure::None:
-    return "correct";
-  case Failure::OverLimit:
-    return "over-limit";
-  case Failure::Timeout:
-    return "timeout";
-  case Failure::Runtime:
-    break;
+  case Failure::None: return "correct";
+  case Failure::OverLimit: return "over-limit";
+  case Failure::Timeout: return "timeout";
+  case Failure::Runtime: break;
   }
   return "runtime-error";
 }
@@ -155,8 +151,13 @@ bool Worker::timeLaunch(const EvaluateRequest &request, const DeviceCase &c, std
   std::vector<Run> runs;
   for (Candidate *candidate : running)
     runs.push_back(candidate->runs.at(c.request.launch));
-  RaceSettings settings{request.fewestRounds, request.leastRounds, request.mostRounds, request.precision,
-                        request.seconds,      request.hopeless,    cold};
+  RaceSettings settings{request.fewestRounds,
+                        request.leastRounds,
+                        request.mostRounds,
+                        request.precision,
+                        request.seconds,
+                        request.hopeless,
+                        cold};
   RaceResult result;
   if (!race(device, launches, cases, c, originalRun, runs, settings, random, result))
     return false;

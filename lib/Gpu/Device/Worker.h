@@ -38,7 +38,7 @@ private:
   std::unique_ptr<Module> original;
   std::vector<DeviceCase> prepared;
   std::map<unsigned, double> baselines; ///< medians, by launch
-  std::unique_ptr<MetricPlan> metrics; ///< made when counters are first asked for
+  std::unique_ptr<MetricPlan> metrics;  ///< made when counters are first asked for
   std::mt19937 random{1};
   bool cold = false;
 };

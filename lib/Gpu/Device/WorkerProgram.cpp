@@ -63,13 +63,11 @@ static int replay(const std::string &path, unsigned index) {
       !launches->enqueue(run, failure))
     return failed(device->error);
   switch (device->wait(job.seconds > 0 ? job.seconds : 600)) {
-  case Device::Wait::Done:
-    return 0;
+  case Device::Wait::Done: return 0;
   case Device::Wait::TimedOut:
     fprintf(stderr, "optiml-worker: error: the launch did not end\n");
     _exit(1); // the driver would wait for the kernel
-  case Device::Wait::Failed:
-    break;
+  case Device::Wait::Failed: break;
   }
   return failed(device->error);
 }

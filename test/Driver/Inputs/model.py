@@ -20,12 +20,15 @@ with open(state, "a+") as file:
     number = file.read().split().count(purpose.split("/")[0])
 
 INDEX = "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-LOOP = INDEX + "  if (i < n) {\n    float sum = out[i];\n    for (int k = 0; k < m; ++k)\n      sum += a[k * n + i%s];\n    out[i] = sum;\n  }\n"
+LOOP = (
+    INDEX + "  if (i < n) {\n    float sum = out[i];\n    for (int k = 0; k < m; ++k)\n"
+    "      sum += a[k * n + i%s];\n    out[i] = sum;\n  }\n"
+)
 
 
 def kernel(body, helpers="", **more):
-    return dict({"body": body, "helpers": helpers, "grid": ["grid.x", "1", "1"], "block": ["block.x", "1", "1"], "shared": "0",
-                 "reason": "the sum in a register"}, **more)
+    return dict({"body": body, "helpers": helpers, "grid": ["grid.x", "1", "1"], "block": ["block.x", "1", "1"],
+                 "shared": "0", "reason": "the sum in a register"}, **more)
 
 
 # What only a search shows; unit tests (KernelTextTest, KernelWriterTest) have many more.
@@ -46,7 +49,8 @@ def answer():
             return {"actions": [{"transform": "replace-body", "site": "rows", "params": {"text": "x"}},
                                 {"transform": "include", "site": "/etc/passwd", "params": {}},
                                 {"transform": "unroll", "site": "rows/k", "params": {"factor": 1000000}}]}
-        return {"actions": [{"transform": "qualify-pointers", "site": "rows", "params": {}, "confidence": 1, "reason": "no aliasing"},
+        return {"actions": [{"transform": "qualify-pointers", "site": "rows", "params": {}, "confidence": 1,
+                             "reason": "no aliasing"},
                             {"transform": "levitate", "site": "rows", "params": {}, "confidence": 1, "reason": "up"}]}
     if purpose == "kernel/plan":
         return {"kernel": "rows", "plan": "Keep the sum in a register."}

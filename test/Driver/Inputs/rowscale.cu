@@ -37,7 +37,8 @@ int main(int argc, char **argv) {
     for (int c = 0; c < cols; ++c)
       sum += x[r * cols + c];
     for (int c = 0; c < cols; ++c)
-      good = good && y[r * cols + c] * sum < 1.00001 * x[r * cols + c] && y[r * cols + c] * sum > 0.99999 * x[r * cols + c];
+      good = good && y[r * cols + c] * sum < 1.00001 * x[r * cols + c] &&
+             y[r * cols + c] * sum > 0.99999 * x[r * cols + c];
   }
   std::printf(good ? "PASS\n" : "FAIL\n");
   return !good;

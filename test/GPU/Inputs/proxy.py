@@ -2,9 +2,9 @@
 #
 #   OPTIML_WORKER="python3 proxy.py FOLDER --bad=bad.cubin 2=loops 3=kill"
 #
-# Of the evaluate requests with one candidate (counted from 1, also beyond a restart, in FOLDER/count) the second launches
-# kernel `loops` of bad.cubin instead of the variant's; on the third the real worker is killed and nothing is answered.
-# FOLDER/log.jsonl tells what was asked and answered. The kernels take what the original takes.
+# Of the evaluate requests with one candidate (counted from 1, also beyond a restart, in FOLDER/count) the second
+# launches kernel `loops` of bad.cubin instead of the variant's; on the third the real worker is killed and nothing is
+# answered. FOLDER/log.jsonl tells what was asked and answered. The kernels take what the original takes.
 import json
 import os
 import re

@@ -33,7 +33,8 @@ class Worker:
         if cases is None:
             cases = [case(i) for i in range(len(workload.launches))]
         self.load = {"do": "load", "workload": workload.folder, "seed": 1}
-        self.prepare = {"do": "prepare", "cubin": os.path.abspath(cubin), "cases": cases, "careful": False, "cold": False}
+        cubin = os.path.abspath(cubin)
+        self.prepare = {"do": "prepare", "cubin": cubin, "cases": cases, "careful": False, "cold": False}
         self.process = None
         self.starts = 0
 
@@ -101,7 +102,8 @@ def cubin(nvcc, source, into):
 def describe(folder):
     workload = Workload(folder)
     kept = workload.launches
-    print("%d launches, %d kept, left out: %s" % (workload.about["totalLaunches"], len(kept), workload.about["leftOut"]))
+    about = workload.about
+    print("%d launches, %d kept, left out: %s" % (about["totalLaunches"], len(kept), about["leftOut"]))
     weights = {}
     for launch in sorted(kept, key=lambda launch: launch["sequence"]):
         weights.setdefault(launch["name"], []).append(launch["weight"])

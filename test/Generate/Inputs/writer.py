@@ -1,7 +1,8 @@
-"""A language model by script that writes programs: writer.py MODE STATE. One question on standard input, one answer on standard output.
+"""A language model by script that writes programs: writer.py MODE STATE. One question on standard input, one answer on
+standard output.
 
-MODE   good      knows how to add vectors and to count Collatz steps; its first straight answer for vectors computes something else
-                 and checks against that, and is mended
+MODE   good      knows how to add vectors and to count Collatz steps; its first straight answer for vectors computes
+                 something else and checks against that, and is mended
        liar      programs whose self-check proves nothing, one after the other
        confused  asks the library for what it does not have, and is mended
        hostile   answers that want more than they may, one after the other
@@ -98,9 +99,11 @@ LIARS = [
     program(check="wrong = got[0] != x[0] + y[0];"),                           # compares one element
     program(check="for (int i = 0; i < n; i++)\n    wrong += fabs(got[i] - (x[i] + y[i])) > 1e-6;"),  # NaN passes
     program(launch="float *host = (float *)malloc(3 * n * sizeof(float));\n"   # the host computes
-            "  cudaMemcpy(host, x, n * 4, cudaMemcpyDeviceToHost);\n  cudaMemcpy(host + n, y, n * 4, cudaMemcpyDeviceToHost);\n"
+            "  cudaMemcpy(host, x, n * 4, cudaMemcpyDeviceToHost);\n"
+            "  cudaMemcpy(host + n, y, n * 4, cudaMemcpyDeviceToHost);\n"
             "  for (int i = 0; i < n; i++)\n    host[2 * n + i] = host[i] + host[n + i];\n"
-            "  cudaMemcpy(out, host + 2 * n, n * 4, cudaMemcpyHostToDevice);\n  if (n < 0)\n    add<<<1, 1>>>(x, y, out, n);"),
+            "  cudaMemcpy(out, host + 2 * n, n * 4, cudaMemcpyHostToDevice);\n"
+            "  if (n < 0)\n    add<<<1, 1>>>(x, y, out, n);"),
 ]
 HOSTILE = [
     program(top="#include \"/etc/passwd\""),
@@ -109,7 +112,8 @@ HOSTILE = [
     program(extra="system(\"id\");"),
     program(extra="FILE *f = fopen(\"/etc/passwd\", \"r\");"),
     program(extra="asm volatile(\".incbin \\\"/etc/passwd\\\"\");"),
-    program(top="#include <iostream>\ntemplate <int N> struct Bomb { Bomb<N - 1> a; Bomb<N - 2> b; };\n#define A sys/**/tem\n#pragma GCC poison n"),
+    program(top="#include <iostream>\ntemplate <int N> struct Bomb { Bomb<N - 1> a; Bomb<N - 2> b; };\n"
+            "#define A sys/**/tem\n#pragma GCC poison n"),
     program(top="#define CALL(a, b) a##b", extra="CALL(sys, tem)(\"id\");"),
     program(extra="while (n) printf(\"%d\\n\", n);"),                           # for ever, and prints without end
     "x" * 300000,
@@ -140,7 +144,8 @@ def answer():
     if purpose == "generate/repair" and mode == "confused":
         return json.dumps({"request": {"operation": "softmax", "options": {"rows": 12, "cols": 100, "type": "half"}}})
     if purpose == "generate/task":
-        return json.dumps({"definition": "Collatz steps of 1 to n, as int.", "sizes": [{"name": "n", "default": 1000000, "small": 1001, "other": 333}]})
+        return json.dumps({"definition": "Collatz steps of 1 to n, as int.",
+                           "sizes": [{"name": "n", "default": 1000000, "small": 1001, "other": 333}]})
     if purpose == "generate/plan":
         return "One thread an element."
     if mode == "liar":

@@ -1,0 +1,15 @@
+//===- Registry.h - every transform -----------------------------*- C++ -*-===//
+#ifndef OPTIML_ACTIONSPACE_REGISTRY_H
+#define OPTIML_ACTIONSPACE_REGISTRY_H
+
+#include "optiml/Transforms/Transform.h"
+
+namespace optiml {
+
+/// Every transform, in the order of lib/Transforms/Transforms.def.
+const std::vector<const Transform *> &allTransforms();
+const Transform *findTransform(llvm::StringRef name);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,61 @@
+//===- Bounds.h - ranges of indices, and disjoint arrays --------*- C++ -*-===//
+#ifndef OPTIML_ANALYSIS_BOUNDS_H
+#define OPTIML_ANALYSIS_BOUNDS_H
+
+#include "optiml/Analysis/KernelModel.h"
+#include "optiml/Analysis/KernelState.h"
+
+namespace optiml {
+
+/// The uniform upper bound U such that every access to memory (and every other effect) runs under globalIdx.a < U; as a
+/// polynomial in kernel parameters. Nothing when there is none.
+std::optional<Poly> globalUpperBound(const KernelModel &model, unsigned axis);
+/// The same for any index that threads have: "globalIdx.x", "blockIdx.y". `ofWrites`: reads may stand elsewhere.
+std::optional<Poly> upperBoundOf(const KernelModel &model, const std::string &index, bool ofWrites = false);
+
+/// Every effect stands under scale * globalIdx.a < end, where `guard` says just that; `end` has a type of its own.
+struct ScaledBound {
+  int64_t scale = 1;
+  ExprRef guard, end;
+};
+/// A bound on a multiple of the global index: "first = i * 16; if (first < n)". The product may wrap around in the type
+/// of its operands, which the caller has to exclude.
+std::optional<ScaledBound> scaledUpperBound(const KernelModel &model, unsigned axis);
+
+/// Text of a polynomial for IntExpr: only integer parameters as atoms; nothing otherwise.
+std::optional<std::string> planText(const KernelModel &model, const Poly &p);
+
+/// A linear index split by its parametric strides: index = Σ stride·value, every value affine in what varies within a
+/// launch. Nothing when a product of two varying values remains.
+struct Dimension {
+  Poly::Monomial stride; ///< product of parameters; empty: 1
+  Poly value;
+};
+std::optional<std::vector<Dimension>> delinearize(const KernelModel &model, const Poly &index);
+/// A parameter (or a member of one): the same for every thread and all the time.
+bool isParameter(const KernelModel &model, const std::string &atom);
+
+/// Greatest (least) value of `p` under facts f >= 0, as a polynomial in parameters, by adding non-negative multiples of
+/// facts until nothing else is left.
+std::optional<Poly> upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
+std::optional<Poly> lowerBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
+
+/// An element of a constant array of the file, which no kernel writes. (A pointer of the file may point anywhere.)
+bool isConstantOfFile(const KernelModel &model, const Access &access);
+
+/// Parameters whose own value (or that of a member) the kernel changes, or takes the address of.
+std::set<std::string> changedParameters(const Kernel &kernel);
+/// NotApplicable when there are any.
+llvm::Error requireConstantParameters(const Kernel &kernel);
+
+/// Records in `state` the run-time conditions under which arrays `a` and `b` (pointer parameters) do not overlap, as
+/// far as the kernel touches them. Nothing to record when the source promises it by __restrict__. NotApplicable when
+/// the touched ranges cannot be bounded. `byType`: where no test can be made, C++'s rule about the types of objects may
+/// stand for it; it says nothing of accesses by different kernels. `firstOfA`: only so many elements of `a`, from its
+/// beginning on, matter; 0: all that the kernel touches.
+llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a, const std::string &b,
+                            bool byType = true, int64_t firstOfA = 0);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,49 @@
+//===- TreeQueries.h - places and loops of kernel trees ---------*- C++ -*-===//
+#ifndef OPTIML_ANALYSIS_TREEQUERIES_H
+#define OPTIML_ANALYSIS_TREEQUERIES_H
+
+#include "optiml/Analysis/KernelModel.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace optiml {
+
+/// The kernel has shared memory, or something in it may synchronize.
+bool threadsWorkTogether(const Kernel &kernel);
+
+/// Of the kernel's static shared memory.
+int64_t sharedBytes(const Kernel &kernel);
+
+/// It has no effects, and nothing in it is opaque text: evaluating it once more changes nothing.
+bool onlyComputes(const ExprRef &e);
+
+/// The last declaration of the name under `s`, or null.
+Stmt *findDeclaration(Stmt &s, const std::string &name);
+
+/// Replaces expressions by identity, wherever they stand under `root`.
+void replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with);
+
+/// The list that holds statement `target` and its place in it.
+struct StmtPlace {
+  Stmt *block = nullptr;
+  size_t index = 0;
+};
+std::optional<StmtPlace> findPlace(Stmt &root, const Stmt *target);
+
+/// "kernel", then the loop variables from the outside in: the path of a loop in site names.
+std::string loopPath(const std::vector<Stmt *> &path, const std::string &var);
+/// The loop with that path; null when there is none.
+Stmt *findLoop(Kernel &kernel, llvm::StringRef path, std::vector<Stmt *> *enclosing = nullptr);
+/// Every counted loop with its path.
+std::vector<std::pair<std::string, Stmt *>> countedLoops(const Kernel &kernel);
+
+/// Whether the access stands in the loop.
+inline bool insideOf(const Access &access, const Stmt *loop) {
+  return std::find(access.path.begin(), access.path.end(), loop) != access.path.end();
+}
+
+/// Calls f for each list of statements, outermost first.
+void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,19 @@
+//===- KernelName.h - the parts of a function's full name -------*- C++ -*-===//
+#ifndef OPTIML_CORE_KERNELNAME_H
+#define OPTIML_CORE_KERNELNAME_H
+
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace optiml {
+
+/// "ns::scale<a::b>" -> "ns::"; empty without a namespace.
+llvm::StringRef scopeOf(llvm::StringRef name);
+/// "ns::scale<a::b>" -> "scale<a::b>": how a function is called beside its definition.
+llvm::StringRef unqualified(llvm::StringRef name);
+/// "ns::scale<a::b>" -> "scale_a_b".
+std::string identifierOf(llvm::StringRef name);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,114 @@
+//===- LaunchRewrites.h - launches that become others -----------*- C++ -*-===//
+//
+// What is written in place of several launches: of a loop of launches that is one algorithm, and of launches that
+// follow one another. Transforms find it, Emit prints it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_CORE_LAUNCHREWRITES_H
+#define OPTIML_CORE_LAUNCHREWRITES_H
+
+#include "optiml/Core/Variant.h"
+#include <array>
+#include <memory>
+
+namespace optiml {
+
+/// One step in time of a stencil: which cells are computed, how far away they look, and the text that computes one
+/// from a tile.
+struct TimeStep {
+  /// A quantity of the grid: read from `in`, written to `out`, which change places after a step.
+  struct Field {
+    std::string in, out; ///< parameters of the kernel
+    std::string element; ///< C++ type
+    unsigned bytes = 0;  ///< of an element
+    std::string now;     ///< the tile that `body` reads
+    std::string result;  ///< the variable that `body` gives its value to
+  };
+  /// A direction of the grid.
+  struct Dimension {
+    unsigned axis = 0;         ///< of the launch's indices
+    int64_t low = 0, high = 0; ///< a step looks at cells from -low to +high
+    std::string threads;       ///< how many cells have a thread, over the launch (IntExpr.h)
+    std::string cell;          ///< name of a cell's index
+    std::string local;         ///< name of its index in the tile
+    std::string extent;        ///< name of the number of cells that have a thread
+    std::string ring;          ///< C++: where the ends meet, how many cells there are; empty elsewhere
+    std::string placed;        ///< name of a cell's index before it is taken around the ring; elsewhere that of `cell`
+  };
+  /// A value of a cell that is the same in every step.
+  struct Held {
+    std::string type, name, value;
+  };
+  std::vector<Field> fields;
+  std::vector<Dimension> dims; ///< the fastest first
+  // C++, over the names above and the kernel's parameters:
+  std::string inside;     ///< a cell (of those that have a thread) is computed
+  std::string insideLast; ///< of it, in three dimensions, what the last index decides
+  std::string needed;     ///< another cell is read
+  std::string index;      ///< of a cell in the fields' memory
+  std::string body;       ///< statements that compute a cell
+  std::vector<Held> held;
+  std::vector<std::string> constants;       ///< the kernel's parameters that are no fields
+  std::vector<Parameter> parameters;        ///< these
+  std::map<std::string, std::string> names; ///< what else the new kernel has, by purpose
+  std::vector<Condition> conditions;        ///< on each launch
+  bool copies = false;                      ///< cells keep their values: new[cell] = old[cell]
+};
+
+/// How the steps are grouped.
+struct TimeTile {
+  unsigned steps = 2;                    ///< at most, of a launch
+  std::array<unsigned, 2> threads{1, 1}; ///< of a block, along the first two dimensions
+  unsigned cells = 1;  ///< of a thread: one after the other along the second dimension, or apart by a block's threads
+                       ///< along the only one
+  unsigned planes = 1; ///< of a block, along the third dimension
+};
+
+/// A kernel that is one step of a well-known algorithm.
+struct LaunchIdiom {
+  enum class Kind {
+    ScanStep,     ///< out[i] = i >= distance ? in[i - distance] op in[i] : in[i], for 0 <= i < count
+    ExchangeStep, ///< data[x], data[x + 1] in order, for x = first, first + 2, … (`count` pairs)
+    TimeStep,     ///< new[cell] = f(old around cell), for all cells of a grid
+  };
+  Kind kind = Kind::ScanStep;
+  std::string in, out; ///< parameters; the same for ExchangeStep
+  std::string element; ///< C++ type of the elements
+  bool isFloat = false;
+  std::string op; ///< ScanStep: + * & | ^ min max
+
+  /// All expressions are C++ in long long; the kernel's parameters are members of `launch`.
+  struct Form {
+    std::vector<std::string> when; ///< conditions under which a launch has this form
+    std::string count;
+    std::string distance;          ///< ScanStep
+    std::string first;             ///< ExchangeStep; must turn out to be 0 or 1
+    bool threadPerElement = false; ///< ExchangeStep: thread i looks at x = i, not at x = first + 2 i
+  };
+  std::vector<Form> forms; ///< no two of them at once
+
+  std::shared_ptr<const TimeStep> step; ///< TimeStep
+  TimeTile tile;                        ///< TimeStep: what is chosen
+};
+
+/// A kernel that does the work of several.
+struct FusedKernel {
+  std::string name, text;            ///< the kernel, printed
+  std::vector<Parameter> parameters; ///< its own
+  /// On its own launch, which has the geometry of part `geometry`.
+  std::vector<Condition> conditions;
+  unsigned geometry = 0;
+  /// Empty: the parts' launches must be alike. Else the conditions on the launch of each, over its own geometry and the
+  /// fused kernel's parameters.
+  std::vector<std::vector<Condition>> launches;
+  /// Of each part: which of the fused kernel's parameters each of its own is. One that stands for several is right only
+  /// where their arguments are equal.
+  std::vector<std::vector<std::string>> names;
+  /// By the fused kernel's parameters: the part and its parameter that gives the value (a pointer that may be written
+  /// through where it is).
+  std::map<std::string, std::pair<unsigned, unsigned>> sources;
+};
+
+} // namespace optiml
+
+#endif

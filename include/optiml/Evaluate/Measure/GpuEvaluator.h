@@ -1,0 +1,75 @@
+//===- GpuEvaluator.h - evaluating variants on a GPU ------------*- C++ -*-===//
+//
+// A variant is compiled by nvcc, compared with the original in the emulator (on the launches that are small enough) and
+// on the GPU (on every captured launch), and timed against the original. What is measured stands beside what the
+// performance model predicts.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EVALUATE_MEASURE_GPUEVALUATOR_H
+#define OPTIML_EVALUATE_MEASURE_GPUEVALUATOR_H
+
+#include "optiml/Evaluate/Measure/Sanitizer.h"
+#include "optiml/Evaluate/Measure/WorkerPool.h"
+#include "optiml/Evaluate/Predict/CpuEvaluator.h"
+#include <limits>
+
+namespace optiml {
+
+/// How hardware counters are read.
+enum class Profiler { Cupti, NsightCompute, None };
+
+struct GpuEvaluatorOptions {
+  /// The performance launches are those captured on the GPU; the verification launches, small ones for the emulator,
+  /// may be none.
+  CpuEvaluatorOptions common;
+  Profiler profiler = Profiler::Cupti;
+  bool cold = false;                                             ///< time with an empty L2 cache
+  double setUpSeconds = std::numeric_limits<double>::infinity(); ///< limit of preparing the original on the GPUs
+  double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
+  /// Hardware counters are read where that is expected to take no longer.
+  double profileSeconds = std::numeric_limits<double>::infinity();
+};
+
+/// What the last race between the best variants found.
+struct FinalRace {
+  struct Runner {
+    size_t candidate = 0; ///< index
+    Measurement measurement;
+    double speedup = 0, low = 0, high = 0; ///< of the workload's kernels: median and 95 % interval
+  };
+  std::vector<Runner> runners; ///< that came out right
+  std::vector<std::string> notes;
+  double fastest() const;
+};
+
+class GpuEvaluator : public Evaluator {
+public:
+  /// Sets the pool's workers up with the original. An error means that there is nothing to compare with.
+  static llvm::Expected<std::unique_ptr<GpuEvaluator>> create(GpuEvaluatorOptions options, WorkerPool &pool);
+  ~GpuEvaluator() override;
+
+  /// Counters of a measured variant beside the hardware's (Counters.h): "speedup.low", "speedup.high" (95 % interval of
+  /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs"
+  /// (emulator and GPU together).
+  /// Where the time went, also of one that failed: "cost.compile", "cost.emulator", "cost.gpu" (waiting for it
+  /// included) and "cost.profile" (of a new best), in seconds. Of the baseline: "cost.prepare", "cost.setup",
+  /// "cost.profile".
+  Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
+  void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
+  const Measurement &baseline() const;
+  /// Races the candidates against the original again, longer, in random order.
+  FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates);
+  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any.
+  SanitizerReport sanitize(const Variant &variant);
+  std::vector<std::string> originalFaults() const;
+  std::vector<std::string> notes() const;
+
+private:
+  GpuEvaluator();
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace optiml
+
+#endif

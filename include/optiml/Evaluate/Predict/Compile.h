@@ -1,0 +1,49 @@
+//===- Compile.h - variants through nvcc ------------------------*- C++ -*-===//
+#ifndef OPTIML_EVALUATE_PREDICT_COMPILE_H
+#define OPTIML_EVALUATE_PREDICT_COMPILE_H
+
+#include "optiml/Core/Interfaces.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
+#include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Frontend/Toolchain.h"
+#include "optiml/Support/TempDir.h"
+#include <atomic>
+#include <memory>
+
+namespace optiml {
+
+/// A program text as machine code. The files go with the object.
+struct CompiledText {
+  std::string directory; ///< its own, for whoever needs more files of this text
+  std::string cubin;
+  PtxasReport ptxas;
+  ~CompiledText();
+
+  /// The mangled name of a kernel given by its mangled or its plain name; empty when there is none.
+  std::string symbolOf(const std::string &kernel) const;
+  /// Of that kernel; null when there is none.
+  const Resources *resourcesOf(const std::string &kernel) const;
+};
+
+/// Compiles texts that stand in place of the user's file, with the user's flags, for one architecture. Safe to use from
+/// several threads.
+class TextCompiler {
+public:
+  /// `cancel` may be null.
+  static llvm::Expected<std::unique_ptr<TextCompiler>> create(const Toolchain &toolchain, const std::string &path,
+                                                              const CompileOptions &options,
+                                                              const std::atomic<bool> *cancel);
+  /// On an Error, `verdict` says which kind: nvcc refuses the text, or took too long.
+  llvm::Expected<std::shared_ptr<const CompiledText>> compile(const std::string &text, Verdict &verdict) const;
+
+private:
+  explicit TextCompiler(TempDir dir) : dir(std::move(dir)) {}
+  TempDir dir;
+  CubinRequest request; ///< what all texts have in common
+  std::string fileName;
+  mutable std::atomic<unsigned> counter{0};
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,57 @@
+//===- RuntimeSettings.h - talking to an emulated program -------*- C++ -*-===//
+//
+// How the programs that start emulated CUDA programs (optiml-run, the search) set the CPU runtime: environment
+// variables and the exit code of a program that the runtime stopped. Needs no LLVM.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_WORKLOAD_RUNTIMESETTINGS_H
+#define OPTIML_WORKLOAD_RUNTIMESETTINGS_H
+
+namespace optiml::emu {
+
+/// Exit code of a program that the runtime stopped for a fault (out of bounds, race, divergent barrier, …).
+constexpr int faultExitCode = 86;
+
+/// Threads that run blocks; default: all cores. Modules in ModeVerify always run on one.
+constexpr const char *envWorkers = "OPTIML_EMU_WORKERS";
+/// Non-zero: blocks and warps run in an order permuted by this seed.
+constexpr const char *envOrderSeed = "OPTIML_EMU_ORDER_SEED";
+/// "stop" (default): a data race stops the program; "report": it is printed once and the program goes on.
+constexpr const char *envRaces = "OPTIML_EMU_RACES";
+/// Bytes of device memory of the emulated GPU; default: half of the host's memory.
+constexpr const char *envMemory = "OPTIML_EMU_MEMORY";
+/// A file to which faults are also appended, each as a line of JSON (an object as in ReplayResult::faults).
+constexpr const char *envFaultFile = "OPTIML_EMU_FAULT_FILE";
+
+/// A file that gets every copy from the device to the host (lib/Emulator/Runtime/CopyLog.cpp).
+constexpr const char *envCopyLog = "OPTIML_EMU_COPY_LOG";
+/// A seed: the first launch of each kernel and geometry is also run on other contents of its buffers
+/// (optiml::refreshElements), whose results go to the copy log. envFreshIntegers is "random" (default), "shuffle" or
+/// "keep".
+/// With envFreshHost = "wide" or "negative" it is instead the program's own input that changes: floats that came from
+/// the host, before the first kernel has them, lie far apart, or below zero.
+constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
+constexpr const char *envFresh = "OPTIML_EMU_FRESH";
+constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
+
+/// Mutants, which show whether a program's own check notices anything. Kernels of this name (without parameters and
+/// template arguments) are not run:
+constexpr const char *envSkipKernel = "OPTIML_EMU_SKIP_KERNEL";
+/// Of the bytes that copies bring to the host, counted from the start of the program, the element with this one is
+/// altered:
+constexpr const char *envAlterCopy = "OPTIML_EMU_ALTER_COPY";
+/// ... to all ones, which is NaN, instead of to another number. Any value.
+constexpr const char *envAlterToNaN = "OPTIML_EMU_ALTER_TO_NAN";
+
+/// Folder that gets a workload (Workload.h) of the program's launches.
+constexpr const char *envCapture = "OPTIML_CAPTURE";
+/// Launches kept of each launch class; default 2. 0 keeps every launch.
+constexpr const char *envCapturePerClass = "OPTIML_CAPTURE_PER_CLASS";
+/// Bytes of blobs at most; launches beyond are listed in Workload::leftOut. Default 1 GiB.
+constexpr const char *envCaptureMaxBytes = "OPTIML_CAPTURE_MAX_BYTES";
+/// Launches kept in all; default 256.
+constexpr const char *envCaptureMaxLaunches = "OPTIML_CAPTURE_MAX_LAUNCHES";
+
+} // namespace optiml::emu
+
+#endif

@@ -1,0 +1,171 @@
+//===- FuseRewrites.cpp - which launches can be fused ---------------------===//
+#include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/ActionSpace/ProgramRewrites.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Transforms/FuseKernels.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+
+// One kernel with more bodies than this has no registers left; and each more makes one more trial.
+static constexpr size_t mostParts = 8;
+
+namespace {
+
+class FusionFinder {
+public:
+  FusionFinder(const Program &device, const Program &host, bool strictFloat,
+               const std::function<bool(const std::string &)> &wanted, bool overRows)
+      : device(device), host(host), strictFloat(strictFloat), wanted(wanted), overRows(overRows) {}
+  FoundFusions run();
+
+private:
+  const Program &device, &host;
+  bool strictFloat;
+  const std::function<bool(const std::string &)> &wanted;
+  bool overRows;
+  std::unique_ptr<KernelSpace> space;
+  FoundFusions found;
+  std::set<std::string> names;
+
+  const LaunchSite &site(unsigned index) const { return host.launches()[index]; }
+  llvm::Expected<const KernelState *> stateOf(const LaunchSite &site) const;
+  llvm::Expected<FusionCandidate> fuse(llvm::ArrayRef<unsigned> sites);
+  std::string freshName(const std::vector<KernelRewrite> &parts) const;
+  void look(const LaunchRun &run);
+};
+
+} // namespace
+
+/// The kernel that is launched, before any rewrite.
+llvm::Expected<const KernelState *> FusionFinder::stateOf(const LaunchSite &site) const {
+  const KernelDecl *decl = device.findKernel(site.symbol);
+  if (!decl)
+    return notApplicable("{0} is not defined in this file", site.kernel);
+  if (!wanted(decl->name))
+    return notApplicable("{0} is left alone (--optiml-kernel)", decl->name);
+  for (const KernelSpace::Skipped &skipped : space->skipped())
+    if (skipped.kernel == decl->name)
+      return notApplicable("{0} cannot be read: {1}", decl->name, skipped.reason);
+  const KernelState *state = space->kernel(decl->name);
+  if (!state || !state->rewrite.besideOriginal)
+    return notApplicable("{0} is no part of this file, or has template arguments that are declared elsewhere",
+                         decl->name);
+  if (site.topLevelBegin < state->rewrite.insertAt)
+    return notApplicable("its launch stands before {0}", decl->name);
+  for (const Param &param : state->original->params)
+    if (llvm::StringRef(param.name).starts_with("launch"))
+      return notApplicable("the parameter '{0}' of {1} has a name that the new code needs", param.name, decl->name);
+  if (unqualified(decl->name).starts_with("launch"))
+    return notApplicable("{0} has a name that the new code needs", decl->name);
+  return state;
+}
+
+std::string FusionFinder::freshName(const std::vector<KernelRewrite> &parts) const {
+  std::string base;
+  for (const KernelRewrite &part : parts) {
+    std::string name = identifierOf(part.original);
+    if (base.size() + name.size() < 80)
+      base += name + "_";
+  }
+  std::string name = base + "fused";
+  for (unsigned i = 2; host.text().find(name) != std::string::npos || names.count(name); ++i)
+    name = base + "fused" + std::to_string(i);
+  return name;
+}
+
+llvm::Expected<FusionCandidate> FusionFinder::fuse(llvm::ArrayRef<unsigned> sites) {
+  FusionCandidate candidate;
+  Fusion &fusion = candidate.fusion;
+  std::vector<KernelPart> parts;
+  for (unsigned index : sites) {
+    auto state = stateOf(site(index));
+    if (!state)
+      return state.takeError();
+    parts.push_back({(*state)->original.get(), site(index).arguments});
+    candidate.parts.push_back(**state);
+    fusion.parts.push_back((*state)->rewrite);
+    fusion.launches.push_back(site(index).begin);
+    if (scopeOf(fusion.parts.back().original) != scopeOf(fusion.parts.front().original))
+      return notApplicable("the kernels are in different namespaces");
+  }
+  for (unsigned index : sites)
+    for (const KernelRewrite &part : fusion.parts)
+      if (site(index).topLevelBegin < part.insertAt)
+        return notApplicable("a launch stands before {0}", part.original);
+  const std::string name = freshName(fusion.parts);
+  auto fused = fuseKernels(parts, name, strictFloat);
+  if (!fused && overRows) {
+    auto rows = fuseOverRows(parts, name, strictFloat);
+    if (!rows) {
+      llvm::consumeError(rows.takeError());
+      return fused.takeError();
+    }
+    llvm::consumeError(fused.takeError());
+    fused = std::move(rows);
+  }
+  if (!fused)
+    return fused.takeError();
+  fusion.kernel = std::move(fused->kernel);
+  candidate.fused = std::move(fused->state);
+  return candidate;
+}
+
+/// Fuses as many launches as go together, from the first on.
+void FusionFinder::look(const LaunchRun &run) {
+  llvm::ArrayRef<unsigned> sites = run.sites;
+  while (sites.size() > 1) {
+    std::optional<FusionCandidate> best;
+    size_t count = 2;
+    for (; count <= std::min(sites.size(), mostParts); ++count) {
+      auto fusion = fuse(sites.take_front(count));
+      if (!fusion) {
+        found.notes.push_back(llvm::formatv("line {0}: the launch is not fused with what stands before it: {1}",
+                                            site(sites[count - 1]).line, llvm::toString(fusion.takeError())));
+        break;
+      }
+      best = std::move(*fusion);
+    }
+    if (best) {
+      names.insert(best->fusion.kernel.name);
+      found.fusions.push_back(std::move(*best));
+    }
+    sites = sites.drop_front(count - 1);
+  }
+}
+
+FoundFusions FusionFinder::run() {
+  FoundRuns runs = findLaunchRuns(host);
+  found.notes = runs.notes;
+  if (runs.runs.empty())
+    return std::move(found);
+  std::set<std::string> symbols;
+  for (const LaunchRun &run : runs.runs)
+    for (unsigned index : run.sites)
+      symbols.insert(site(index).symbol);
+  auto made = KernelSpace::create(
+      device, [&](const KernelDecl &decl) { return symbols.count(decl.symbol) != 0; },
+      [](const KernelDecl &) { return LaunchHints(); });
+  if (!made) {
+    found.notes.push_back(llvm::toString(made.takeError()));
+    return std::move(found);
+  }
+  space = std::move(*made);
+  for (const LaunchRun &run : runs.runs)
+    look(run);
+  return std::move(found);
+}
+
+FoundFusions optiml::findFusions(const Program &device, const Program &host, bool strictFloat,
+                                 const std::function<bool(const std::string &)> &wanted, bool overRows) {
+  return FusionFinder(device, host, strictFloat, wanted, overRows).run();
+}
+
+std::vector<Fusion> optiml::fusionsOf(llvm::ArrayRef<FusionCandidate> candidates) {
+  std::vector<Fusion> fusions;
+  for (const FusionCandidate &candidate : candidates)
+    fusions.push_back(candidate.fusion);
+  return fusions;
+}

@@ -1,0 +1,240 @@
+//===- KernelSpace.cpp - the legal actions of a program -------------------===//
+#include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/ActionSpace/Registry.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Read.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace optiml;
+
+/// An identifier for the twin of `kernel`: "scale<float>" -> "scale_float_optiml".
+static std::string twinName(const std::string &kernel, const std::string &text) {
+  const std::string base = identifierOf(kernel);
+  std::string name = base + "_optiml";
+  for (unsigned i = 2; text.find(name) != std::string::npos; ++i)
+    name = base + "_optiml" + std::to_string(i);
+  return name;
+}
+
+/// Where the twin goes. Directly after the kernel's definition, but that of a template instantiation whose arguments
+/// may be declared later, and of a kernel from a header, before the first function that launches it.
+static bool goesBesideOriginal(const KernelDecl &kernel) {
+  return kernel.inMainFile && (!kernel.isTemplate || kernel.argumentsAreKnown);
+}
+static unsigned insertionPoint(const Program &program, const KernelDecl &kernel) {
+  if (goesBesideOriginal(kernel))
+    return kernel.endOffset;
+  unsigned point = 0;
+  for (const LaunchSite &site : program.launches())
+    if (site.symbol == kernel.symbol && (point == 0 || site.topLevelBegin < point))
+      point = site.topLevelBegin;
+  return point ? point : unsigned(program.text().size());
+}
+
+/// The file's own indentation: the white space before the first indented line.
+static std::string indentOf(const std::string &text) {
+  for (size_t i = 0; (i = text.find('\n', i)) != std::string::npos;) {
+    size_t start = ++i;
+    while (i < text.size() && (text[i] == ' ' || text[i] == '\t'))
+      ++i;
+    if (i > start && i < text.size() && text[i] != '\n' && text[i] != '*' && text[i] != '/')
+      return text[start] == '\t' ? "\t" : std::string(std::min<size_t>(i - start, 4), ' ');
+  }
+  return "  ";
+}
+
+/// The integer in `bytes`, as a value of `type`.
+static std::optional<int64_t> integerIn(llvm::StringRef bytes, const Type &type) {
+  if (type.cls != Type::Class::Int || type.bytes != bytes.size() || type.bytes > 8)
+    return std::nullopt;
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;)
+    value = value << 8 | uint8_t(bytes[i]);
+  unsigned shift = 64 - 8 * type.bytes;
+  return type.isSigned ? int64_t(value << shift) >> shift : int64_t(value);
+}
+
+/// Each parameter, and each field of one, with the bytes of its value among the raw `values` of a launch's arguments.
+static void
+eachArgument(const Kernel &kernel, llvm::ArrayRef<std::string> values,
+             llvm::function_ref<void(const std::string &name, llvm::StringRef bytes, const Type &type)> take) {
+  if (values.size() != kernel.params.size())
+    return;
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    const Param &param = kernel.params[i];
+    llvm::StringRef bytes = values[i];
+    take(param.name, bytes, param.type);
+    if (bytes.size() == param.type.bytes)
+      for (const Param::Field &field : param.fields)
+        take(param.name + "." + field.name, bytes.substr(field.offset, field.type.bytes), field.type);
+  }
+}
+
+/// Names what is known of the arguments: integers on which all launches agree, and how far the heaviest launch's
+/// pointers reach.
+static void nameArguments(LaunchHints &hints, const Kernel &kernel) {
+  eachArgument(kernel, hints.arguments, [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
+    if (auto value = integerIn(bytes, type))
+      hints.scalars.emplace(name, *value);
+  });
+  eachArgument(kernel, hints.heaviest, [&](const std::string &name, llvm::StringRef bytes, const Type &type) {
+    uint64_t value = 0;
+    if (!type.isPointer() || bytes.size() != sizeof value)
+      return;
+    memcpy(&value, bytes.data(), sizeof value);
+    for (const auto &[begin, size] : hints.buffers)
+      if (value >= begin && value - begin < size)
+        hints.reach.emplace(name, int64_t(size - (value - begin)));
+  });
+}
+
+/// A parameter whose name means something else in conditions and plans, or "".
+static std::string misleadingParameter(const Kernel &kernel) {
+  for (const Param &param : kernel.params)
+    if ((param.name == "shared" && param.type.isInt()) ||
+        ((param.name == "grid" || param.name == "block") && !param.fields.empty()))
+      return param.name;
+  return "";
+}
+
+/// Notes the least values with which unsigned differences of parameters and constants do not wrap around: "i < n - 1"
+/// is then an ordinary bound. Not where a captured launch has less.
+static void noteDifferences(Kernel &kernel, const std::map<std::string, int64_t> &values) {
+  std::set<std::string> changed = changedParameters(kernel);
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (!isBinary(e, "-") || e->type.cls != Type::Class::Int || e->type.isSigned || e->type.bytes < 4)
+      return;
+    auto by = constantValue(e->args[1]);
+    ExprRef from = e->args[0];
+    while (from->kind == ExprKind::Cast && from->type.isInt() && from->args[0]->type.isInt())
+      from = from->args[0];
+    const ExprRef &root = from->kind == ExprKind::Member ? from->args[0] : from;
+    bool isParam =
+        root->kind == ExprKind::Var && !changed.count(root->text) &&
+        llvm::any_of(kernel.params, [&](const Param &p) { return p.name == root->text && !p.type.isPointer(); });
+    auto value = values.find(str(from));
+    if (isParam && by && *by > 0 && *by <= INT32_MAX && from->type.cls == Type::Class::Int &&
+        (value == values.end() || value->second >= *by))
+      kernel.least[str(from)] = std::max(kernel.least[str(from)], *by);
+  });
+}
+
+llvm::Expected<std::unique_ptr<KernelSpace>>
+KernelSpace::create(const Program &program, const std::function<bool(const KernelDecl &)> &wanted,
+                    const std::function<LaunchHints(const KernelDecl &)> &hints) {
+  std::unique_ptr<KernelSpace> space(new KernelSpace);
+  space->path = program.path();
+  space->text = program.text();
+  for (const KernelDecl &decl : program.kernels()) {
+    if (!wanted(decl))
+      continue;
+    auto tree = readKernel(program, decl);
+    if (!tree) {
+      space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});
+      continue;
+    }
+    if (std::string name = misleadingParameter(**tree); !name.empty()) {
+      space->skippedKernels.push_back({decl.name, "its parameter '" + name + "' has the name of a part of the launch"});
+      continue;
+    }
+    LaunchHints known = hints(decl);
+    nameArguments(known, **tree);
+    noteDifferences(**tree, known.scalars);
+    KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
+    for (const auto &[parameter, least] : (*tree)->least)
+      state.require(parameter + " >= " + std::to_string(least), "unsigned differences do not wrap around");
+    state.rewrite.insertAt = insertionPoint(program, decl);
+    state.rewrite.besideOriginal = goesBesideOriginal(decl);
+    space->kernels.emplace(decl.name, std::move(state));
+  }
+  return space;
+}
+
+void KernelSpace::finish(TreeVariant &variant) {
+  std::string indent = indentOf(variant.original);
+  for (KernelRewrite &rewrite : variant.rewrites) {
+    const KernelState &state = variant.kernels.at(rewrite.original);
+    if (state.tree)
+      rewrite.twinText = state.helpers + (state.verbatim.empty() ? print(*state.tree, indent) : state.verbatim);
+  }
+  auto order = llvm::to_vector(llvm::make_pointer_range(std::as_const(variant.rewrites)));
+  std::stable_sort(order.begin(), order.end(), [](auto *a, auto *b) { return a->insertAt < b->insertAt; });
+  variant.text.clear();
+  size_t at = 0;
+  for (const KernelRewrite *rewrite : order) {
+    variant.text += variant.original.substr(at, rewrite->insertAt - at);
+    variant.text += "\n\n" + rewrite->twinText;
+    at = rewrite->insertAt;
+  }
+  variant.text += variant.original.substr(at);
+}
+
+SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant) const {
+  SearchState state;
+  for (const auto &[name, kernel] : variant->kernels)
+    for (const Transform *transform : kernel.tree ? allTransforms() : std::vector<const Transform *>())
+      for (ActionTemplate &site : transform->sites(kernel))
+        state.legal.push_back(std::move(site));
+  state.key = variant->key();
+  state.variant = std::move(variant);
+  return state;
+}
+
+llvm::Expected<SearchState> KernelSpace::root() {
+  auto variant = std::make_shared<TreeVariant>();
+  variant->path = path;
+  variant->original = variant->text = text;
+  variant->kernels = kernels;
+  return makeState(variant);
+}
+
+llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const Action &action) {
+  const Transform *transform = findTransform(action.transform);
+  bool isText = action.transform == replaceBody && textRules.texts;
+  if (!transform && !isText)
+    return makeError("there is no transform '{0}'", action.transform);
+  const auto &from = static_cast<const TreeVariant &>(*state.variant);
+  // The kernel is the longest name that the site starts with.
+  const std::string *kernel = nullptr;
+  for (const auto &[name, value] : from.kernels) {
+    llvm::StringRef rest = action.site;
+    if (rest.consume_front(name) && (rest.empty() || rest[0] == '/' || rest[0] == ':') &&
+        (!kernel || name.size() > kernel->size()))
+      kernel = &name;
+  }
+  if (!kernel)
+    return makeError("there is no kernel for the site '{0}'", action.site);
+  const KernelState &before = from.kernels.at(*kernel);
+  if (!isText && !before.tree)
+    return notApplicable("the new text of {0} cannot be read as a tree", *kernel);
+  auto next = isText ? replaceKernelBody(before, action)
+                     : transform->apply(before, llvm::StringRef(action.site).drop_front(kernel->size()), action.params);
+  if (!next)
+    return next.takeError();
+  if (!isText)
+    next->verbatim.clear();
+  auto variant = std::make_shared<TreeVariant>(from);
+  variant->kernels.at(*kernel) = *next;
+  variant->recipe.push_back(action);
+  std::erase_if(variant->rewrites, [&](const KernelRewrite &r) { return r.original == *kernel; });
+  variant->rewrites.push_back(next->rewrite);
+  finish(*variant);
+  return makeState(variant);
+}
+
+llvm::Expected<SearchState> KernelSpace::applyAll(const Recipe &recipe) {
+  auto state = root();
+  if (!state)
+    return state;
+  for (const Action &action : recipe) {
+    auto next = apply(*state, action);
+    if (!next)
+      return makeError("{0}: {1}", action.str(), llvm::toString(next.takeError()));
+    state = std::move(next);
+  }
+  return state;
+}

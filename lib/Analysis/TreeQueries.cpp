@@ -1,0 +1,109 @@
+//===- TreeQueries.cpp - places and loops of kernel trees -----------------===//
+#include "optiml/Analysis/TreeQueries.h"
+
+using namespace optiml;
+
+bool optiml::threadsWorkTogether(const Kernel &kernel) {
+  return hasBarrier(*kernel.body) || anyStmt(*kernel.body, [](const Stmt &s) { return s.isShared; });
+}
+
+int64_t optiml::sharedBytes(const Kernel &kernel) {
+  int64_t bytes = 0;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (!s.isShared)
+      return;
+    int64_t n = s.type.bytes;
+    for (const ExprRef &d : s.dims)
+      n *= d ? constantValue(d).value_or(0) : 0;
+    bytes += n;
+  });
+  return bytes;
+}
+
+std::optional<StmtPlace> optiml::findPlace(Stmt &root, const Stmt *target) {
+  for (size_t i = 0; i < root.body.size(); ++i) {
+    if (root.kind == StmtKind::Block && root.body[i].get() == target)
+      return StmtPlace{&root, i};
+    if (auto place = findPlace(*root.body[i], target))
+      return place;
+  }
+  return std::nullopt;
+}
+
+std::string optiml::loopPath(const std::vector<Stmt *> &path, const std::string &var) {
+  std::string result;
+  for (Stmt *s : path)
+    if (s->kind == StmtKind::For && s->init && s->init->kind == StmtKind::Decl)
+      result += "/" + s->init->text;
+  return result + "/" + var;
+}
+
+static void visitLoops(Stmt &s, std::vector<Stmt *> &path,
+                       const std::function<void(const std::vector<Stmt *> &, Stmt &)> &f) {
+  if (asCountedLoop(s))
+    f(path, s);
+  path.push_back(&s);
+  for (StmtRef &child : s.body)
+    visitLoops(*child, path, f);
+  path.pop_back();
+}
+
+/// Calls f(path, enclosing statements, loop); siblings of equal path are told apart by "#2", "#3", ….
+static void namedLoops(const Kernel &kernel,
+                       const std::function<void(const std::string &, const std::vector<Stmt *> &, Stmt &)> &f) {
+  std::map<std::string, unsigned> seen;
+  std::vector<Stmt *> path;
+  visitLoops(*kernel.body, path, [&](const std::vector<Stmt *> &enclosing, Stmt &s) {
+    std::string name = loopPath(enclosing, s.init->text);
+    unsigned n = ++seen[name];
+    f(n == 1 ? name : name + "#" + std::to_string(n), enclosing, s);
+  });
+}
+
+std::vector<std::pair<std::string, Stmt *>> optiml::countedLoops(const Kernel &kernel) {
+  std::vector<std::pair<std::string, Stmt *>> result;
+  namedLoops(kernel,
+             [&](const std::string &name, const std::vector<Stmt *> &, Stmt &s) { result.emplace_back(name, &s); });
+  return result;
+}
+
+Stmt *optiml::findLoop(Kernel &kernel, llvm::StringRef wanted, std::vector<Stmt *> *enclosing) {
+  Stmt *found = nullptr;
+  namedLoops(kernel, [&](const std::string &name, const std::vector<Stmt *> &outer, Stmt &s) {
+    if (name != wanted)
+      return;
+    found = &s;
+    if (enclosing)
+      *enclosing = outer;
+  });
+  return found;
+}
+
+bool optiml::onlyComputes(const ExprRef &e) {
+  return !hasEffects(e) && !anyNode(e, [](const ExprRef &n) { return n->kind == ExprKind::Opaque; });
+}
+
+Stmt *optiml::findDeclaration(Stmt &s, const std::string &name) {
+  Stmt *found = nullptr;
+  walk(s, [&](Stmt &t) {
+    if (t.kind == StmtKind::Decl && t.text == name)
+      found = &t;
+  });
+  return found;
+}
+
+void optiml::replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with) {
+  std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
+    if (auto it = with.find(e.get()); it != with.end())
+      return it->second;
+    return mapOperands(e, visit);
+  };
+  walk(root, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { e = visit(e); }); });
+}
+
+void optiml::forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f) {
+  if (root.kind == StmtKind::Block)
+    f(root.body);
+  for (StmtRef &child : root.body)
+    forEachList(*child, f);
+}

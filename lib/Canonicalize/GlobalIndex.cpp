@@ -1,0 +1,288 @@
+//===- GlobalIndex.cpp - which index of the launch a thread has -----------===//
+#include "optiml/Canonicalize/GlobalIndex.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include <algorithm>
+
+using namespace optiml;
+
+ExprRef optiml::axisBuiltin(const char *base, unsigned axis) {
+  return builtin(std::string(base) + "." + char('x' + axis));
+}
+
+ExprRef optiml::globalIndexExpr(unsigned axis, int64_t extent) {
+  return add(mul(axisBuiltin("blockIdx", axis), intLit(extent)), axisBuiltin("threadIdx", axis));
+}
+
+static std::vector<ExprRef> sumTerms(const ExprRef &e) {
+  if (!isBinary(e, "+") || !e->type.isInt())
+    return {e};
+  std::vector<ExprRef> terms = sumTerms(e->args[0]);
+  llvm::append_range(terms, sumTerms(e->args[1]));
+  return terms;
+}
+
+static ExprRef stripCasts(ExprRef e) {
+  while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
+    e = e->args[0];
+  return e;
+}
+
+/// `e` as a value of integer type `type`: builtin indices are unsigned, and i - 1 < 0 holds for signed ones only.
+static ExprRef asInteger(const Type &type, const ExprRef &e) {
+  if (!type.isSigned && type.bytes == 4)
+    return e;
+  auto cast = std::make_shared<Expr>(*castTo(type, e));
+  cast->line = e->line;
+  return cast;
+}
+
+/// blockIdx.a * blockDim.a (or the pinned extent): the axis, or -1.
+static int blockOffsetAxis(const ExprRef &term, const std::array<int64_t, 3> &block) {
+  ExprRef e = stripCasts(term);
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string index = axisName("blockIdx", axis), extent = axisName("blockDim", axis);
+    if (isBuiltin(e, index) && block[axis] == 1)
+      return int(axis);
+    if (!isBinary(e, "*"))
+      continue;
+    for (unsigned side = 0; side < 2; ++side) {
+      ExprRef a = stripCasts(e->args[side]), b = stripCasts(e->args[1 - side]);
+      bool isIndex = isBuiltin(a, index);
+      auto constant = constantValue(b);
+      bool isExtent = isBuiltin(b, extent) || (constant && block[axis] && *constant == block[axis]);
+      if (isIndex && isExtent)
+        return int(axis);
+    }
+  }
+  return -1;
+}
+
+/// threadIdx.a == 0 && blockIdx.a == 0, or its contrary with != and ||: the first thread along that axis; -1 for
+/// others.
+static int firstThreadAxis(const ExprRef &e) {
+  const char *comparison = e->text == "&&" ? "==" : "!=";
+  std::set<std::string> indices;
+  for (const ExprRef &side : e->args) {
+    if (!isBinary(side, comparison))
+      return -1;
+    for (unsigned i = 0; i < 2; ++i)
+      if (ExprRef index = stripCasts(side->args[i]);
+          index->kind == ExprKind::Builtin && constantValue(side->args[1 - i]) == 0)
+        indices.insert(index->text);
+  }
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string suffix = std::string(".") + char('x' + axis);
+    if (indices == std::set<std::string>{"threadIdx" + suffix, "blockIdx" + suffix})
+      return int(axis);
+  }
+  return -1;
+}
+
+/// Replaces locals that only rename an index (int tx = threadIdx.x;) by the index itself.
+static void propagateIndexCopies(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::map<std::string, ExprRef> copies;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && model.singleAssignment(s.text) && s.type.isInt() && s.type.bytes >= 4 &&
+        stripCasts(s.expr)->kind == ExprKind::Builtin)
+      copies[s.text] = asInteger(s.type, stripCasts(s.expr));
+  });
+  auto names = llvm::make_first_range(copies);
+  if (copies.empty() || opaqueMentions(*kernel.body, {names.begin(), names.end()}))
+    return;
+  substitute(*kernel.body, copies);
+  walk(*kernel.body, [&](Stmt &s) {
+    std::erase_if(s.body, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && copies.count(c->text); });
+  });
+}
+
+ExprRef optiml::withoutPointerSum(const ExprRef &e) {
+  if (e->kind != ExprKind::Subscript || !isBinary(e->args[0], "+"))
+    return nullptr;
+  const ExprRef &sum = e->args[0];
+  bool left = sum->args[0]->type.isPointer();
+  const ExprRef &base = sum->args[left ? 0 : 1], &offset = sum->args[left ? 1 : 0];
+  ExprRef element =
+      subscript(base, add(offset->type.bytes == 8 ? offset : castTo(Type::makeLong(), offset), e->args[1]), e->type);
+  ExprRef simpler = withoutPointerSum(element);
+  return simpler ? simpler : element;
+}
+
+void optiml::inlinePointerLocals(Kernel &kernel) {
+  KernelModel model(kernel);
+  std::map<std::string, ExprRef> pointers;
+  auto isArray = [&](const ExprRef &e) { // whose place does not change, whatever it holds
+    const Stmt *d = e->kind == ExprKind::Var ? model.declaration(e->text) : nullptr;
+    return d && !d->dims.empty();
+  };
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind != StmtKind::Decl || !s.type.isPointer() || !s.dims.empty() || model.singleAssignment(s.text) != &s ||
+        !s.expr)
+      return;
+    bool plain = true; // neither memory nor effects
+    walk(s.expr, [&](const ExprRef &e) {
+      plain &= e->kind != ExprKind::Var || isArray(e) || model.stable(e);
+      bool arithmetic = e->kind == ExprKind::Var || e->kind == ExprKind::Builtin || e->kind == ExprKind::IntLit ||
+                        e->kind == ExprKind::Binary || e->kind == ExprKind::Cast ||
+                        (e->kind == ExprKind::Member && !e->args[0]->type.isPointer());
+      plain &= arithmetic && (e->kind != ExprKind::Cast || e->type.isInt());
+    });
+    if (plain && s.expr->type.isPointer() && s.expr->type.pointee && s.type.pointee &&
+        s.expr->type.pointee->text == s.type.pointee->text)
+      pointers[s.text] = substitute(s.expr, pointers);
+  });
+  auto names = llvm::make_first_range(pointers);
+  if (pointers.empty() || opaqueMentions(*kernel.body, {names.begin(), names.end()}))
+    return;
+  substitute(*kernel.body, pointers);
+  rewriteExprs(*kernel.body, withoutPointerSum);
+  forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+    std::erase_if(list, [&](const StmtRef &c) { return c->kind == StmtKind::Decl && pointers.count(c->text); });
+  });
+}
+
+/// The builtins of one axis that the kernel uses; all of them when text that is kept verbatim mentions any.
+static std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis) {
+  std::set<std::string> used;
+  bool opaque = false;
+  static const char *const bases[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+  auto inText = [&](const std::string &text) {
+    return std::any_of(std::begin(bases), std::end(bases),
+                       [&](const char *base) { return text.find(base) != std::string::npos; });
+  };
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Builtin && e->text.back() == char('x' + axis))
+      used.insert(e->text.substr(0, e->text.find('.')));
+    opaque |= e->kind == ExprKind::Opaque && inText(e->text);
+  });
+  walk(*kernel.body, [&](Stmt &s) { opaque |= s.kind == StmtKind::Opaque && inText(s.text); });
+  if (opaque)
+    used.insert(std::begin(bases), std::end(bases));
+  return used;
+}
+
+void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    std::string suffix(1, char('x' + axis));
+    std::set<std::string> used = builtinsOf(kernel, axis);
+    bool blocks = used == std::set<std::string>{"blockIdx"} && (state.hints.block[axis] == 1 || !state.hints.block[0]);
+    bool threads = used == std::set<std::string>{"threadIdx"} && state.hints.grid[axis] == 1;
+    if (!blocks && !threads)
+      continue;
+    std::string plain = (blocks ? "blockIdx." : "threadIdx.") + suffix;
+    ExprRef first = mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis));
+    substitute(*kernel.body, {{plain, add(first, axisBuiltin("threadIdx", axis))}});
+    state.require((blocks ? "block." : "grid.") + suffix + " == 1", plain + " is taken for the global index");
+  }
+}
+
+static constexpr const char *const indexBases[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+
+/// How each axis is used in the kernel.
+static std::array<AxisUse, 3> usesOf(const Kernel &kernel) {
+  std::array<AxisUse, 3> uses;
+  auto other = [&](unsigned axis, unsigned line) {
+    uses[axis].other = true;
+    if (!uses[axis].otherLine)
+      uses[axis].otherLine = line;
+  };
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Builtin) {
+      auto [base, suffix] = llvm::StringRef(e->text).split('.');
+      for (unsigned axis = 0; axis < 3; ++axis)
+        if (suffix[0] == char('x' + axis) && base == "globalIdx")
+          uses[axis].global = true;
+        else if (suffix[0] == char('x' + axis) && llvm::is_contained(indexBases, base))
+          other(axis, e->line);
+    }
+    if (e->kind == ExprKind::Opaque)
+      for (const char *base : indexBases)
+        if (e->text.find(base) != std::string::npos || e->names.count(base))
+          for (unsigned axis = 0; axis < 3; ++axis)
+            other(axis, e->line);
+  });
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque)
+      for (const char *base : indexBases)
+        if (s.text.find(base) != std::string::npos)
+          for (AxisUse &u : uses) {
+            u.other = true;
+            u.otherLine = s.line;
+          }
+  });
+  return uses;
+}
+
+std::array<AxisUse, 3> optiml::normalizeGlobalIndex(Kernel &kernel, const std::array<int64_t, 3> &block) {
+  propagateIndexCopies(kernel);
+  auto combine = [&](const ExprRef &e) -> ExprRef {
+    if (e->kind == ExprKind::Builtin && e->text.starts_with("blockIdx."))
+      return nullptr;
+    if (int axis = e->kind == ExprKind::Binary && (e->text == "&&" || e->text == "||") ? firstThreadAxis(e) : -1;
+        axis >= 0)
+      return binary(e->text == "&&" ? "==" : "!=", axisBuiltin("globalIdx", unsigned(axis)), intLit(0),
+                    Type::makeBool());
+    if (!isBinary(e, "+"))
+      return nullptr;
+    std::vector<ExprRef> terms = sumTerms(e);
+    for (size_t i = 0; i < terms.size(); ++i) {
+      int axis = blockOffsetAxis(terms[i], block);
+      if (axis < 0)
+        continue;
+      std::string thread = axisName("threadIdx", unsigned(axis));
+      for (size_t j = 0; j < terms.size(); ++j) {
+        ExprRef t = stripCasts(terms[j]);
+        if (!isBuiltin(t, thread))
+          continue;
+        auto index = std::make_shared<Expr>(*axisBuiltin("globalIdx", unsigned(axis)));
+        index->type = e->type.bytes == 8 ? e->type : Type::makeUnsigned();
+        index->line = e->line;
+        ExprRef sum = e->type.bytes == 4 ? asInteger(e->type, index) : index;
+        for (size_t k = 0; k < terms.size(); ++k)
+          if (k != i && k != j)
+            sum = add(sum, terms[k]);
+        return sum;
+      }
+    }
+    return nullptr;
+  };
+  rewriteExprs(*kernel.body, combine);
+  // With one thread along an axis the block index is the global index.
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (block[axis] == 1)
+      substitute(*kernel.body, {{axisName("threadIdx", axis), intLit(0)},
+                                {axisName("blockIdx", axis), axisBuiltin("globalIdx", axis)}});
+  return usesOf(kernel);
+}
+
+/// The first factor is cast.
+ExprRef optiml::widenedIndex(const ExprRef &index, const Type &type) {
+  if (isBinary(index, "+"))
+    return binary("+", widenedIndex(index->args[0], type), index->args[1]);
+  if (isBinary(index, "*"))
+    return binary("*", widenedIndex(index->args[0], type), index->args[1]);
+  return castTo(type, index);
+}
+
+void optiml::lowerGlobalIndex(Kernel &kernel, const std::function<ExprRef(unsigned)> &make) {
+  // int x = (int)index; says the same as int x = index;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && s.expr && s.expr->kind == ExprKind::Cast && s.type.isInt() && s.type.bytes == 4 &&
+        s.expr->type.isInt() && s.expr->type.bytes == 4 && s.expr->args[0]->type.isInt())
+      s.expr = s.expr->args[0];
+  });
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (e->kind != ExprKind::Builtin || !e->text.starts_with("globalIdx."))
+      return nullptr;
+    ExprRef index = make(unsigned(e->text.back() - 'x'));
+    if (e->type.bytes != 8)
+      return index;
+    return widenedIndex(index, e->type); // a 64-bit global index stays one
+  });
+}
+
+void optiml::lowerGlobalIndex(Kernel &kernel) {
+  lowerGlobalIndex(kernel, [](unsigned axis) {
+    return add(mul(axisBuiltin("blockIdx", axis), axisBuiltin("blockDim", axis)), axisBuiltin("threadIdx", axis));
+  });
+}

@@ -1,0 +1,28 @@
+//===- KernelName.cpp - the parts of a function's full name ---------------===//
+#include "optiml/Core/KernelName.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+
+llvm::StringRef optiml::scopeOf(llvm::StringRef name) {
+  size_t end = 0; // past the last :: outside of template arguments
+  int depth = 0;
+  for (size_t i = 0; i + 1 < name.size(); ++i) {
+    depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
+    if (depth == 0 && name[i] == ':' && name[i + 1] == ':')
+      end = i + 2;
+  }
+  return name.take_front(end);
+}
+
+llvm::StringRef optiml::unqualified(llvm::StringRef name) { return name.drop_front(scopeOf(name).size()); }
+
+std::string optiml::identifierOf(llvm::StringRef name) {
+  std::string result;
+  for (char c : unqualified(name))
+    if (llvm::isAlnum(c) || c == '_')
+      result += c;
+    else if (!result.empty() && result.back() != '_')
+      result += '_';
+  return llvm::StringRef(result).rtrim('_').str();
+}

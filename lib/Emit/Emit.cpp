@@ -1,0 +1,432 @@
+//===- Emit.cpp - the optimized program as CUDA source --------------------===//
+#include "optiml/Emit/Emit.h"
+#include "Texts.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <set>
+
+using namespace optiml;
+
+namespace {
+/// Text to insert or to put in place of a range of the original.
+struct Edit {
+  unsigned begin, end;
+  std::string text;
+};
+
+constexpr llvm::StringLiteral lineMark = " // OptiML";
+constexpr llvm::StringLiteral supportMark =
+    "// Written by OptiML: whether an optimized kernel may run, and how often it did.\n";
+
+/// The class that counts paths, in a text that OptiML has written; empty in others.
+std::string supportClassIn(llvm::StringRef text) {
+  llvm::StringRef rest = text.split(supportMark).second.split("\nclass ").second;
+  return rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; }).str();
+}
+
+class Emitter {
+public:
+  Emitter(const Variant &variant, const Program &host, const std::string &fileName,
+          const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops,
+          llvm::ArrayRef<Fusion> fusions = {})
+      : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops), fusions(fusions) {}
+  llvm::Expected<EmittedProgram> run();
+
+private:
+  /// Launches of a template kernel within templates: its rewritten instantiations and the places.
+  struct Family {
+    std::vector<Dispatcher> dispatchers;
+    std::map<unsigned, const LaunchSite *> sites;
+  };
+
+  const Variant &variant;
+  const Program &host;
+  const std::string &fileName;
+  const std::map<std::string, std::string> &summaries;
+  const std::vector<LoopRewrite> &loops;
+  llvm::ArrayRef<Fusion> fusions;
+  std::vector<Edit> edits;
+  EmittedProgram result;
+  std::string helper;                             ///< the class that counts paths
+  std::map<std::string, std::string> dispatchers; ///< names, by the kernel's symbol
+  std::map<std::string, Family> families;         ///< by the kernel's template
+
+  std::string freshIdentifier(const std::string &wish) const {
+    std::string name = wish;
+    for (unsigned i = 2; variant.original.find(name) != std::string::npos; ++i)
+      name = wish + std::to_string(i);
+    return name;
+  }
+  unsigned symbolsAt(const LaunchSite &site) const {
+    std::set<std::string> symbols;
+    for (const LaunchSite &other : host.launches())
+      if (other.begin == site.begin && !other.symbol.empty())
+        symbols.insert(other.symbol);
+    return unsigned(symbols.size());
+  }
+  std::string deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const;
+  std::string support() const;
+  std::string lineDirective(unsigned offset) const;
+  unsigned afterIncludes() const;
+  std::string recipeOf(const KernelRewrite &rewrite) const;
+  bool inLoop(const LaunchSite &site) const;
+  std::string whyKept(const LaunchSite &site, const KernelRewrite &rewrite) const;
+  void emitRewrite(const KernelRewrite &rewrite);
+  void emitFamily(const std::string &kernel, const Family &family);
+  void emitLoops(const LoopRewrite &rewrite);
+  llvm::Error assemble();
+  void emitFusion(const Fusion &fusion);
+};
+} // namespace
+
+/// What a call puts before the name of something that stands beside the twin.
+static std::string qualifierOf(const KernelRewrite &rewrite, const LaunchSite &site) {
+  return rewrite.besideOriginal ? scopeOf(site.callee).str() : "";
+}
+
+/// Where the support class goes: after the last #include of the file's head, outside of conditional sections.
+unsigned Emitter::afterIncludes() const {
+  llvm::StringRef text = variant.original;
+  unsigned point = 0, depth = 0, offset = 0;
+  bool comment = false;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    unsigned next = offset + unsigned(line.size()) + 1;
+    llvm::StringRef trimmed = line.trim();
+    if (comment) {
+      comment = !trimmed.contains("*/");
+    } else if (trimmed.starts_with("/*")) {
+      comment = !trimmed.contains("*/");
+    } else if (trimmed.consume_front("#")) {
+      trimmed = trimmed.ltrim();
+      if (trimmed.starts_with("if"))
+        ++depth;
+      else if (trimmed.starts_with("endif"))
+        depth -= depth > 0;
+      else if (trimmed.starts_with("include") && depth == 0)
+        point = next;
+    } else if (!trimmed.empty() && !trimmed.starts_with("//")) {
+      break; // the first declaration
+    }
+    text = rest;
+    offset = next;
+  }
+  return std::min<unsigned>(point, unsigned(variant.original.size()));
+}
+
+std::string Emitter::support() const {
+  std::string vector = loops.empty() ? "" : "#include <vector>\n";
+  if (variant.original.find(supportMark) != std::string::npos)
+    return vector;
+  return "\n" + supportMark.str() + filledText("support.txt", {{"HELPER", helper}, {"VECTOR", vector}});
+}
+
+/// What follows is the user's own text from `offset` on, as compilers and __LINE__ shall call it.
+std::string Emitter::lineDirective(unsigned offset) const {
+  std::string quoted;
+  for (char c : fileName)
+    quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  // The text may have been emitted before: then lines count from its last mark.
+  llvm::StringRef before = llvm::StringRef(variant.original).take_front(offset);
+  size_t line = 1, mark = before.rfind(lineMark.str() + "\n");
+  if (mark != llvm::StringRef::npos) {
+    llvm::StringRef number = before.take_front(mark).rsplit("\n#line ").second;
+    if (number.empty())
+      number = before.drop_front(6); // the first line
+    number.consumeInteger(10, line);
+    before = before.drop_front(mark + lineMark.size() + 1);
+  }
+  line += before.count('\n');
+  return "#line " + std::to_string(line) + " \"" + quoted + "\"" + lineMark.str() + "\n";
+}
+
+std::string optiml::withoutLineDirectives(const std::string &emitted) {
+  std::string result;
+  llvm::StringRef rest = emitted;
+  while (!rest.empty()) {
+    auto [line, next] = rest.split('\n');
+    if (!line.starts_with("#line ") || !line.ends_with(lineMark))
+      result += rest.take_front(rest.size() - next.size()).str();
+    rest = next;
+  }
+  return result;
+}
+
+/// How many template arguments the name ends with.
+static unsigned templateArguments(llvm::StringRef name) {
+  unsigned count = 0;
+  int depth = 0;
+  for (char c : unqualified(name)) {
+    if (c == '<' || c == '(')
+      count += depth++ == 0 && c == '<';
+    else if (c == '>' || c == ')')
+      --depth;
+    else if (c == ',' && depth == 1)
+      ++count;
+  }
+  return count;
+}
+
+/// Whether a launch in a template says which instantiation of the kernel it wants.
+static bool namesInstantiation(const LaunchSite &site, const KernelRewrite &rewrite) {
+  return llvm::StringRef(site.callee).rtrim().ends_with(">") &&
+         templateArguments(site.callee) == templateArguments(rewrite.original);
+}
+
+/// The template arguments that a launch gives, "<16>"; the rest is deduced.
+static std::string givenArguments(const LaunchSite &site) {
+  llvm::StringRef callee = unqualified(site.callee);
+  return callee.substr(std::min(callee.find('<'), callee.size())).str();
+}
+
+std::string Emitter::deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const {
+  const KernelDecl *kernel = host.findKernel(rewrite.originalSymbol);
+  return kernel && kernel->decl ? deducingLauncher(*kernel->decl, name, chooser) : "";
+}
+
+/// What a dispatcher is called with in place of a launch: its configuration, and its arguments.
+static std::string launchArguments(const LaunchSite &site) {
+  std::string text = site.config[0] + ", " + site.config[1] + ", " + (site.config.size() > 2 ? site.config[2] : "0") +
+                     ", " + (site.config.size() > 3 ? site.config[3] : "0");
+  for (const std::string &argument : site.arguments)
+    text += ", " + argument;
+  return text;
+}
+
+/// Its launches belong to a loop that is replaced as a whole.
+bool Emitter::inLoop(const LaunchSite &site) const {
+  for (const LoopRewrite &rewrite : loops)
+    for (const LaunchLoop &loop : rewrite.loops)
+      if (llvm::is_contained(loop.launches, site.begin))
+        return true;
+  return false;
+}
+
+/// The class that takes a loop's launches, beside the kernel, and an object of it around each loop.
+void Emitter::emitLoops(const LoopRewrite &rewrite) {
+  const KernelRewrite &kernel = rewrite.kernel;
+  LoopTextNames names;
+  names.prefix = freshIdentifier(kernel.twin + "_loop");
+  names.loop = names.prefix + "_launches";
+  names.helper = helper;
+  names.kernel = kernel.original;
+  names.launch = dispatchers[kernel.originalSymbol];
+  names.callee = nameThere(kernel);
+  names.parameters = kernel.originalParameters;
+  unsigned at = kernel.insertAt;
+  LoopCopyNames copy;
+  if (rewrite.copyBack) {
+    const KernelRewrite &second = rewrite.copyBack->kernel;
+    copy = {rewrite.copyBack->step, dispatchers[second.originalSymbol], nameThere(second), second.originalParameters};
+    at = std::max(at, second.insertAt);
+  }
+  edits.push_back({at, at, "\n" + loopText(rewrite.idiom, names, copy)});
+  for (const LaunchLoop &loop : rewrite.loops) {
+    std::string object = freshIdentifier("optiml_launches"), qualifier;
+    for (const LaunchSite &site : host.launches())
+      if (llvm::is_contained(loop.launches, site.begin)) {
+        qualifier = qualifierOf(kernel, site);
+        const char *add =
+            rewrite.copyBack && site.symbol == rewrite.copyBack->kernel.originalSymbol ? ".addCopy(" : ".add(";
+        edits.push_back({site.begin, site.end, object + add + launchArguments(site) + ")"});
+        ++result.dispatched;
+      }
+    std::string used;
+    if (rewrite.idiom.kind != LaunchIdiom::Kind::ExchangeStep && loop.pointersKnown && !rewrite.copyBack) {
+      for (const std::string &pointer : loop.living)
+        used += (used.empty() ? "" : ", ") + pointer;
+      used = "\n" + object + ".used({" + used + "});";
+    }
+    edits.push_back(
+        {loop.begin, loop.begin,
+         "{ // OptiML: its launches take place at the end\n" + qualifier + names.loop + " " + object + ";\n"});
+    edits.push_back({loop.end, loop.end, used + "\n}"});
+  }
+}
+
+/// The fused kernel and what launches it, beside the last of its parts; a launch that is put off becomes a variable.
+void Emitter::emitFusion(const Fusion &fusion) {
+  FuseTextNames names;
+  names.name = fusion.kernel.name;
+  names.helper = helper;
+  unsigned at = 0;
+  for (const KernelRewrite &part : fusion.parts) {
+    names.parts.push_back({nameThere(part), part.original, part.originalParameters});
+    at = std::max(at, part.insertAt);
+  }
+  edits.push_back({at, at, "\n\n" + fuseText(fusion.kernel, names)});
+  std::string waiting;
+  for (size_t i = 0; i < fusion.launches.size(); ++i)
+    for (const LaunchSite &site : host.launches()) {
+      if (site.begin != fusion.launches[i] || site.inMacro)
+        continue;
+      std::string launch = qualifierOf(fusion.parts[i], site) + names.launchType(i) + "(" + launchArguments(site) + ")";
+      if (i + 1 < fusion.launches.size()) {
+        std::string object = names.name + std::to_string(i);
+        waiting += object + ", ";
+        edits.push_back({site.begin, site.end, "const auto " + object + " = " + launch});
+      } else {
+        edits.push_back({site.begin, site.end,
+                         qualifierOf(fusion.parts[i], site) + names.launcher() + "(" + waiting + launch + ")"});
+      }
+      ++result.dispatched;
+      break;
+    }
+}
+
+/// Why a launch of the rewritten kernel has to stay as it is; empty: it need not.
+std::string Emitter::whyKept(const LaunchSite &site, const KernelRewrite &rewrite) const {
+  if (site.inMacro)
+    return "it is written by a macro";
+  if (site.arguments.size() != (rewrite.plan.steps.empty() ? 0 : rewrite.originalParameters.size()))
+    return "it relies on default arguments";
+  if (!site.inTemplate)
+    return "";
+  bool instance = llvm::StringRef(rewrite.original).ends_with(">");
+  std::set<std::string> kernels;
+  for (const LaunchSite &other : host.launches())
+    if (other.begin == site.begin && !other.symbol.empty())
+      kernels.insert(llvm::StringRef(other.kernel).split('<').first.str());
+  if (kernels.size() > 1 || (!instance && symbolsAt(site) > 1))
+    return "it stands in a template that launches different kernels";
+  if (instance && !namesInstantiation(site, rewrite) && (!rewrite.besideOriginal || deducing(rewrite, "", "").empty()))
+    return "it stands in a template and leaves the kernel's template arguments to a deduction that cannot be repeated";
+  if (instance && site.topLevelBegin < rewrite.insertAt)
+    return "it stands in a template before the kernel";
+  return "";
+}
+
+/// The twin and its dispatcher, and the calls of the dispatcher in place of launches.
+void Emitter::emitRewrite(const KernelRewrite &rewrite) {
+  std::string name = freshIdentifier(rewrite.twin + "_launch");
+  unsigned firstSite = unsigned(variant.original.size()), sites = 0;
+  std::set<unsigned> replaced; // each instantiation of a function has the launches at the same places
+  std::set<std::string> kept;
+  for (const LaunchSite &site : host.launches()) {
+    if (site.symbol != rewrite.originalSymbol && !(site.symbol.empty() && site.kernel == rewrite.original))
+      continue;
+    if (inLoop(site)) { // the loop's launches that are not replaced go through the dispatcher
+      ++sites;
+      continue;
+    }
+    if (replaced.count(site.begin))
+      continue;
+    if (std::string why = whyKept(site, rewrite); !why.empty()) {
+      if (kept.insert(std::to_string(site.line) + ":" + std::to_string(site.begin) + why).second)
+        result.remarks.push_back(llvm::formatv("{0}:{1}: this launch of {2} keeps the original kernel: {3}",
+                                               variant.path, site.line, rewrite.original, why));
+      continue;
+    }
+    replaced.insert(site.begin);
+    ++sites;
+    if (site.inTemplate && llvm::StringRef(rewrite.original).ends_with(">")) {
+      // Those beside the definition, and those elsewhere, stand at one place each.
+      Family &family = families[rewrite.original.substr(0, rewrite.original.find('<')) +
+                                (rewrite.besideOriginal ? "" : "@" + std::to_string(rewrite.insertAt))];
+      if (family.dispatchers.empty() || family.dispatchers.back().first != &rewrite)
+        family.dispatchers.push_back({&rewrite, name});
+      family.sites[site.begin] = &site;
+      continue;
+    }
+    edits.push_back({site.begin, site.end, qualifierOf(rewrite, site) + name + "(" + launchArguments(site) + ")"});
+    bool qualified = rewrite.original.find("::") != std::string::npos;
+    firstSite = std::min(firstSite, qualified ? site.topLevelBegin : site.outermostBegin);
+  }
+  if (!sites)
+    return;
+  result.dispatched += sites;
+  dispatchers[rewrite.originalSymbol] = name;
+  if (firstSite < rewrite.insertAt)
+    edits.push_back({firstSite, firstSite, dispatcherSignature(rewrite, name) + ";\n\n"});
+  auto summary = summaries.find(rewrite.original);
+  edits.push_back({rewrite.insertAt, rewrite.insertAt,
+                   "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
+                       rewrite.twinText + "\n" +
+                       dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second)});
+}
+
+/// What chooses among the instantiations of a kernel, and its calls.
+void Emitter::emitFamily(const std::string &kernel, const Family &family) {
+  std::string name = freshIdentifier(unqualified(llvm::StringRef(kernel).split('@').first).str() + "_optiml_choose");
+  unsigned at = 0;
+  for (const auto &[rewrite, dispatcher] : family.dispatchers)
+    at = std::max(at, rewrite->insertAt);
+  const KernelRewrite &one = *family.dispatchers.front().first;
+  std::string text = chooserText(name, family.dispatchers), deduced;
+  for (const auto &[begin, site] : family.sites) {
+    bool named = namesInstantiation(*site, one);
+    if (!named && deduced.empty()) {
+      deduced = freshIdentifier(name + "_deduced");
+      text += deducing(one, deduced, name);
+    }
+    std::string call = named ? name + "(" + site->callee + ")" : deduced + givenArguments(*site);
+    edits.push_back({site->begin, site->end, qualifierOf(one, *site) + call + "(" + launchArguments(*site) + ")"});
+  }
+  edits.push_back({at, at, text});
+}
+
+/// The original with all edits.
+llvm::Error Emitter::assemble() {
+  const std::string &text = variant.original;
+  std::stable_sort(edits.begin(), edits.end(), [](const Edit &a, const Edit &b) { return a.begin < b.begin; });
+  unsigned at = 0;
+  result.text = lineDirective(0);
+  for (const Edit &edit : edits) {
+    if (edit.begin < at)
+      return makeError("{0}: two launches overlap in the source and cannot both be rewritten", variant.path);
+    result.text += text.substr(at, edit.begin - at) + edit.text;
+    at = edit.end;
+    if (edit.begin == edit.end)
+      result.text += (edit.text.ends_with("\n") ? "" : "\n") + lineDirective(at);
+  }
+  result.text += text.substr(at);
+  return llvm::Error::success();
+}
+
+llvm::Expected<EmittedProgram> Emitter::run() {
+  helper = supportClassIn(variant.original);
+  if (helper.empty())
+    helper = freshIdentifier("OptimlPath");
+  for (const KernelRewrite &rewrite : variant.rewrites)
+    emitRewrite(rewrite);
+  for (const LoopRewrite &rewrite : loops)
+    emitLoops(rewrite);
+  for (const Fusion &fusion : fusions)
+    emitFusion(fusion);
+  for (const auto &[kernel, family] : families)
+    emitFamily(kernel, family);
+  if (result.dispatched) {
+    unsigned head = afterIncludes();
+    edits.push_back({head, head, support()});
+  }
+  if (llvm::Error e = assemble())
+    return std::move(e);
+  return std::move(result);
+}
+
+/// The actions of the recipe that concern this kernel.
+std::string Emitter::recipeOf(const KernelRewrite &rewrite) const {
+  std::string text;
+  for (const Action &action : variant.recipe)
+    if (siteKernel(action.site) == rewrite.original)
+      text += (text.empty() ? "" : "; ") + action.str();
+  return text;
+}
+
+llvm::Expected<EmittedProgram> optiml::emitProgram(const Variant &variant, const Program &host,
+                                                   const std::string &fileName,
+                                                   const std::map<std::string, std::string> &summaries,
+                                                   const std::vector<LoopRewrite> &loops) {
+  return Emitter(variant, host, fileName, summaries, loops).run();
+}
+
+llvm::Expected<EmittedProgram> optiml::emitFusions(const Program &host, const std::string &fileName,
+                                                   llvm::ArrayRef<Fusion> fusions) {
+  Variant variant;
+  variant.path = host.path();
+  variant.original = variant.text = host.text();
+  return Emitter(variant, host, fileName, {}, {}, fusions).run();
+}

@@ -1,0 +1,105 @@
+//===- FuseText.cpp - CUDA for fused launches -----------------------------===//
+#include "Texts.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace optiml;
+
+static std::string launchClass(const FuseTextNames &names, size_t i) {
+  const FuseTextNames::Part &part = names.parts[i];
+  std::string type = names.launchType(i);
+  std::string text = "\nstruct " + type + " { // a launch of " + part.kernel + " that has been put off\n";
+  text += "  dim3 launchGrid, launchBlock;\n  size_t launchShared;\n  cudaStream_t launchStream;\n";
+  for (const Parameter &parameter : part.parameters)
+    text += "  " + parameter.declaration + ";\n";
+  text += "  " + type + "(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream" +
+          (part.parameters.empty() ? "" : ",\n      " + declarations(part.parameters)) + ")\n";
+  text += "      : launchGrid(launchGrid), launchBlock(launchBlock), launchShared(launchShared), "
+          "launchStream(launchStream)";
+  for (const Parameter &parameter : part.parameters)
+    text += ", " + parameter.name + "(" + parameter.name + ")";
+  return text + " {}\n};\n";
+}
+
+/// "launch2"
+static std::string object(size_t part) { return "launch" + std::to_string(part); }
+
+std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &names) {
+  std::string kernels, parameters, tests, arguments, originals;
+  for (size_t i = 0; i < names.parts.size(); ++i) {
+    kernels += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
+    parameters += (i ? ", const " : "const ") + names.launchType(i) + " &" + object(i);
+    std::string list;
+    for (const Parameter &parameter : names.parts[i].parameters)
+      list += (list.empty() ? "" : ", ") + (object(i) + "." + parameter.name);
+    originals += "  " + names.parts[i].callee + "<<<" + object(i) + ".launchGrid, " + object(i) + ".launchBlock, " +
+                 object(i) + ".launchShared, " + object(i) + ".launchStream>>>(" + list + ");\n";
+  }
+  const bool alike = fused.launches.empty();
+  const std::string base = object(fused.geometry);
+  for (size_t i = 0; i < names.parts.size(); ++i) {
+    tests += "      && " + object(i) + ".launchShared == 0";
+    if (i) {
+      for (const char *extent : {"Grid", "Block"})
+        for (const char *axis : {"x", "y", "z"})
+          if (alike)
+            tests += (*axis == 'x' ? "\n      && " : " && ") + object(0) + ".launch" + extent + "." + axis +
+                     " == " + object(i) + ".launch" + extent + "." + axis;
+      tests += "\n      && " + object(0) + ".launchStream == " + object(i) + ".launchStream";
+    }
+    tests += !i ? "\n" : alike ? " // launched alike\n" : " // in one stream\n";
+  }
+  // Where each of the fused kernel's parameters comes from; others that it stands for must be equal.
+  auto member = [&](size_t i, size_t j) { return object(i) + "." + names.parts[i].parameters[j].name; };
+  std::map<std::string, std::string> sources;
+  for (const auto &[name, from] : fused.sources)
+    sources[name] = member(from.first, from.second);
+  for (size_t i = 0; i < fused.names.size(); ++i)
+    for (size_t j = 0; j < fused.names[i].size(); ++j)
+      if (const std::string &source = sources.at(fused.names[i][j]); source != member(i, j)) {
+        // Byte by byte where == is something else, or is not defined.
+        auto param = llvm::find_if(fused.parameters, [&](const Parameter &p) { return p.name == fused.names[i][j]; });
+        bool plain = param->kind != Parameter::Kind::Float && param->kind != Parameter::Kind::Other;
+        tests += "      && " +
+                 (plain ? member(i, j) + " == " + source
+                        : "std::memcmp(&" + member(i, j) + ", &" + source + ", sizeof(" + source + ")) == 0") +
+                 " // the same argument\n";
+      }
+  auto renameAt = [&](const std::string &launch, const std::string &name) -> std::string {
+    if (auto it = sources.find(name); it != sources.end())
+      return it->second;
+    llvm::StringRef text = name;
+    if (text.consume_front("grid."))
+      return launch + ".launchGrid." + text.str();
+    if (text.consume_front("block."))
+      return launch + ".launchBlock." + text.str();
+    auto [base, member] = text.split('.');
+    if (auto it = sources.find(base.str()); it != sources.end())
+      return it->second + "." + member.str();
+    return name;
+  };
+  auto test = [&](const Condition &condition, const std::string &launch) {
+    std::string text = "      && (" +
+                       condition.expression.cxx([&](const std::string &name) { return renameAt(launch, name); }) +
+                       ") // " + condition.why + "\n";
+    if (tests.find(text) == std::string::npos)
+      tests += text;
+  };
+  for (size_t i = 0; i < fused.launches.size(); ++i)
+    for (const Condition &condition : fused.launches[i])
+      test(condition, object(i));
+  for (const Condition &condition : fused.conditions)
+    test(condition, base);
+  for (const Parameter &param : fused.parameters)
+    arguments += (arguments.empty() ? "" : ", ") + sources.at(param.name);
+
+  std::string text = "// OptiML: launches of " + kernels + " that follow one another, as one kernel\n" + fused.text;
+  for (size_t i = 0; i < names.parts.size(); ++i)
+    text += launchClass(names, i);
+  text += "\nstatic void " + names.launcher() + "(" + parameters + ") {\n";
+  text += "  static " + names.helper + " launchPath(\"" + names.name + "\");\n  if (launchPath.enabled()\n" + tests +
+          "  ) {\n";
+  text += "    launchPath.count(true);\n    " + names.name + "<<<" + base + ".launchGrid, " + base +
+          ".launchBlock, 0, " + base + ".launchStream>>>(" + arguments + ");\n    return;\n  }\n";
+  return text + "  launchPath.count(false);\n" + originals + "}\n";
+}

@@ -1,0 +1,87 @@
+//===- Sanitizer.cpp - compute-sanitizer on finalists ---------------------===//
+#include "optiml/Evaluate/Measure/Sanitizer.h"
+#include "Verify/ReplayProcess.h"
+#include <future>
+
+using namespace optiml;
+
+// Under the tool a launch runs 10 to 100 times slower; one that takes longer is not looked at.
+static constexpr double jobSeconds = 60;
+static constexpr int foundSomething = 77;
+
+std::string Sanitizer::run(const std::string &tool, const SanitizerJob &job, std::string &failed) {
+  std::string path = folder + "/sanitize" + std::to_string(counter++) + ".json", error;
+  emu::ReplayJob replay = replayJob(job.cubin, job.workload, job.launch.launch, {job.launch.scratch, job.launch.steps});
+  replay.seconds = jobSeconds;
+  if (!emu::writeJob(replay, path, error)) {
+    failed = error;
+    return "";
+  }
+  std::vector<std::string> argv = {program, "--tool", tool, "--error-exitcode", std::to_string(foundSomething)};
+  argv.insert(argv.end(), worker.begin(), worker.end());
+  argv.insert(argv.end(), {"--replay", path});
+  ProcessOptions options;
+  options.limits.seconds = jobSeconds + 10;
+  options.limits.outputBytes = 1 << 20;
+  options.cancel = cancel;
+  auto result = runProcess(argv, options);
+  if (!result) {
+    failed = llvm::toString(result.takeError());
+    return "";
+  }
+  if (result->ok())
+    return "";
+  if (cancel && *cancel) { // its target was stopped, which it calls an error
+    failed = tool + " was cancelled";
+    return "";
+  }
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(result->out).split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    line.consume_front("=========");
+    line = line.trim();
+    if (line.starts_with("Invalid") || line.contains("ace reported") || line.contains("hazard") ||
+        line.starts_with("Uninitialized") || line.starts_with("Misaligned") || line.starts_with("Error: ") ||
+        line.starts_with("Program hit"))
+      return tool + ": " + line.str();
+  }
+  if (result->exitCode == foundSomething)
+    return tool + ": it found an error";
+  failed =
+      "compute-sanitizer " + result->describe() + ": " +
+      (llvm::StringRef(result->err).trim().take_back(300) + llvm::StringRef(result->out).trim().take_back(300)).str();
+  return "";
+}
+
+SanitizerReport Sanitizer::check(const std::vector<SanitizerJob> &jobs, const std::vector<SanitizerJob> &originals) {
+  SanitizerReport report;
+  if (findOnPath(program).empty()) {
+    report.notes.push_back("compute-sanitizer is not installed: the winner was not checked with it");
+    return report;
+  }
+  struct Run {
+    std::string tool, finding, failed;
+    size_t job;
+  };
+  std::vector<std::future<Run>> running;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    for (const char *tool : {"memcheck", "racecheck", "initcheck"})
+      running.push_back(std::async(std::launch::async, [this, i, tool, &jobs, &originals] {
+        Run r{tool, "", "", i};
+        r.finding = run(tool, jobs[i], r.failed);
+        std::string ignored;
+        if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], ignored).empty())
+          r.finding.clear(); // so does the original
+        return r;
+      }));
+  for (std::future<Run> &future : running) {
+    Run r = future.get();
+    if (!r.finding.empty()) {
+      report.clean = false;
+      report.notes.push_back("compute-sanitizer rejects a variant: " + r.finding);
+    } else if (!r.failed.empty()) {
+      report.notes.push_back("a check with compute-sanitizer could not be made: " + r.failed);
+    }
+  }
+  return report;
+}

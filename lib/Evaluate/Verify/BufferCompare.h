@@ -1,0 +1,59 @@
+//===- BufferCompare.h - comparing buffers with a reference -----*- C++ -*-===//
+#ifndef OPTIML_LIB_EVALUATE_VERIFY_BUFFERCOMPARE_H
+#define OPTIML_LIB_EVALUATE_VERIFY_BUFFERCOMPARE_H
+
+#include "optiml/Evaluate/Verify/Verifier.h"
+#include "optiml/Workload/Signature.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace optiml {
+
+/// One record of a b<i>.shadow file (docs/formats.md).
+struct ShadowRecord {
+  uint64_t offset;
+  uint32_t bytes;
+  uint32_t additions; ///< by atomic operations, one after the other, that made it
+  double value, magnitude;
+};
+static_assert(sizeof(ShadowRecord) == 32);
+
+/// What the original left in a buffer, and how exact it was.
+struct BufferReference {
+  std::string name;                                    ///< for messages: "argument 7 (float*)"
+  ElementType element;                                 ///< for messages; 16-bit floats are compared by it
+  std::string bytes;                                   ///< the original's result
+  std::vector<ShadowRecord> cells;                     ///< its floating-point cells, sorted by offset
+  double ownError4 = 0, ownError8 = 0;                 ///< E of the 4-byte and of the 8-byte cells
+  std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
+  /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many
+  /// times the value as half of them, and at least that of the smallest tenth.
+  bool sampled = false;
+  double typical = 0, typicalRatio = 1; ///< of the tenth; 0: the others may be anything, and must match bit for bit
+
+  /// Reads the cells of a shadow file and computes E. Cells whose bits differ from `bytes` are dropped.
+  void setCells(llvm::StringRef shadowFile);
+  /// Cells of a run of some blocks on `input`, which left `sampleRun`. False, and nothing is set, where that is not
+  /// what the whole launch leaves: other blocks take part in them.
+  bool setSampledCells(llvm::StringRef shadowFile, llvm::StringRef input, llvm::StringRef sampleRun);
+  /// Whether the two differ in a byte that is in no cell.
+  bool differBesideCells(llvm::StringRef a, llvm::StringRef b) const;
+  /// Marks what differs in another run of the original and is no floating-point number.
+  void markUnstable(llvm::StringRef otherRun);
+};
+
+/// How far a cell of `bytes` bytes may be from the reference, relative to its magnitude.
+double relativeTolerance(const BufferReference &reference, uint32_t bytes, const FloatRule &rule);
+/// The same for one whose double-precision value is known.
+double relativeTolerance(const BufferReference &reference, const ShadowRecord &cell, const FloatRule &rule);
+
+/// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance. `error`: raised to the largest
+/// relative one of cells that are near enough (VerifyReport::error).
+std::optional<Difference> compareBuffer(const BufferReference &reference, llvm::StringRef actual, const FloatRule &rule,
+                                        double *error = nullptr);
+
+/// The float (4 bytes) or double that stands there.
+double cellValue(llvm::StringRef bytes, uint64_t offset, uint32_t size);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,150 @@
+//===- CopyLogs.cpp - copy logs of two programs --------------------------===//
+#include "CopyLogs.h"
+#include "optiml/Emulator/CopyRecord.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/Support/FileSystem.h"
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+using namespace optiml;
+using emu::CopyRecord;
+
+llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
+  CopyLogFile log;
+  if (!llvm::sys::fs::exists(path))
+    return log;
+  llvm::Expected<std::string> file = readFile(path);
+  if (!file)
+    return file.takeError();
+  llvm::StringRef rest = *file;
+  auto take = [&](uint64_t n) {
+    llvm::StringRef part = rest.take_front(n);
+    rest = rest.drop_front(part.size());
+    return part;
+  };
+  while (rest.size() >= sizeof(CopyRecord)) {
+    CopyRecord r;
+    memcpy(&r, take(sizeof r).data(), sizeof r);
+    uint64_t left = rest.size();
+    if (r.magic != CopyRecord::expectedMagic || r.kernelBytes > left || r.bufferBytes > left || r.dataBytes > left ||
+        r.twins > left / sizeof(ShadowRecord) ||
+        uint64_t(r.kernelBytes) + r.bufferBytes + r.dataBytes + r.twins * sizeof(ShadowRecord) > left) {
+      log.cut = true; // the program ended while it wrote
+      return log;
+    }
+    std::string kernel = take(r.kernelBytes).str(), buffer = take(r.bufferBytes).str();
+    if (r.kind == CopyRecord::Cut)
+      log.cut = true;
+    else if (r.kind == CopyRecord::Input)
+      log.inputs.push_back(r.offset);
+    else {
+      LoggedCopy c;
+      c.kernel = kernel;
+      c.offset = r.offset;
+      c.allocation = r.allocation;
+      c.content.name = buffer;
+      if (r.element != CopyRecord::Other)
+        c.content.element = {r.element == CopyRecord::Half ? ElementKind::Half : ElementKind::BFloat16, 2};
+      c.content.bytes = take(r.dataBytes).str();
+      c.content.setCells(take(r.twins * sizeof(ShadowRecord)));
+      (r.kind == CopyRecord::Fresh ? log.fresh : log.copies).push_back(std::move(c));
+    }
+  }
+  std::sort(log.inputs.begin(), log.inputs.end());
+  return log;
+}
+
+void optiml::shareErrors(CopyLogFile &log) {
+  std::map<std::pair<std::string, std::string>, std::pair<double, double>> worst;
+  for (bool collect : {true, false})
+    for (LoggedCopy &c : log.copies) {
+      auto &w = worst[{c.kernel, c.content.name}];
+      if (collect) {
+        w.first = std::max(w.first, c.content.ownError4);
+        w.second = std::max(w.second, c.content.ownError8);
+      } else {
+        c.content.ownError4 = w.first;
+        c.content.ownError8 = w.second;
+      }
+    }
+}
+
+void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
+  auto mark = [](std::vector<LoggedCopy> &mine, const std::vector<LoggedCopy> &others) {
+    for (size_t i = 0; i < mine.size() && i < others.size(); ++i)
+      if (mine[i].content.bytes.size() == others[i].content.bytes.size())
+        mine[i].content.markUnstable(others[i].content.bytes);
+  };
+  mark(log.copies, other.copies);
+  mark(log.fresh, other.fresh);
+}
+
+/// The element type of a copied buffer: from its cells, or four-byte integers, where it is not said.
+static ElementType elementOf(const BufferReference &r) {
+  if (r.element.isFloat16())
+    return r.element;
+  if (!r.cells.empty())
+    return {r.cells.front().bytes == 8 ? ElementKind::Double : ElementKind::Float, r.cells.front().bytes, false};
+  return {ElementKind::Integer, 4, false};
+}
+
+static std::optional<Difference> compareCopy(const LoggedCopy &want, const LoggedCopy &have, const FloatRule &rule) {
+  BufferReference reference = want.content;
+  reference.element = elementOf(reference);
+  std::optional<Difference> d = compareBuffer(reference, have.content.bytes, rule);
+  if (d) {
+    d->kernel = want.kernel.empty() ? "(none)" : demangled(want.kernel);
+    d->index += want.offset / reference.element.bytes;
+  }
+  return d;
+}
+
+std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const CopyLogFile &changed,
+                                              const FloatRule &rule) {
+  size_t at = 0;
+  for (const LoggedCopy &c : original.copies) {
+    size_t match = at;
+    while (match < changed.copies.size() && changed.copies[match].content.bytes.size() != c.content.bytes.size())
+      ++match;
+    if (match == changed.copies.size()) {
+      Difference d;
+      d.kernel = c.kernel.empty() ? "(none)" : demangled(c.kernel);
+      d.buffer = c.content.name;
+      d.expected = "a copy of " + std::to_string(c.content.bytes.size()) + " bytes to the host";
+      d.actual = "no such copy";
+      return d;
+    }
+    if (std::optional<Difference> d = compareCopy(c, changed.copies[match], rule))
+      return d;
+    at = match + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, const CopyLogFile &changed,
+                                               const FloatRule &rule, unsigned &compared) {
+  // The n-th result of a kernel's argument with the n-th; other inputs (other scalars, another use of memory) tell
+  // nothing.
+  std::map<std::pair<std::string, std::string>, std::vector<const LoggedCopy *>> theirs;
+  for (const LoggedCopy &c : changed.fresh)
+    theirs[{c.kernel, c.content.name}].push_back(&c);
+  std::set<uint32_t> readBack;
+  for (const LoggedCopy &c : original.copies)
+    readBack.insert(c.allocation);
+  std::map<std::pair<std::string, std::string>, size_t> next;
+  for (const LoggedCopy &c : original.fresh) {
+    std::pair<std::string, std::string> key{c.kernel, c.content.name};
+    size_t n = next[key]++;
+    if (!readBack.count(c.allocation) || n >= theirs[key].size() || theirs[key][n]->offset != c.offset)
+      continue;
+    ++compared;
+    LoggedCopy want = c;
+    want.offset = 0;
+    if (std::optional<Difference> d = compareCopy(want, *theirs[key][n], rule))
+      return d;
+  }
+  return std::nullopt;
+}

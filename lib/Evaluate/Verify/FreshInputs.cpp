@@ -1,0 +1,31 @@
+//===- FreshInputs.cpp - fresh inputs for captured launches ---------------===//
+#include "ReplayProcess.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Workload/Blob.h"
+
+using namespace optiml;
+
+llvm::Expected<std::map<unsigned, std::string>> optiml::freshInputs(const Workload &workload, const LaunchImage &launch,
+                                                                    uint64_t seed, FreshIntegers integers,
+                                                                    const std::string &directory) {
+  std::map<unsigned, std::string> result;
+  std::vector<ElementType> types = bufferTypes(launch);
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    const BufferImage &b = launch.buffers[i];
+    const ElementType &t = types[i];
+    if (t.kind == ElementKind::Unknown || !b.symbol.empty() ||
+        (t.kind == ElementKind::Integer && integers == FreshIntegers::Keep))
+      continue;
+    std::string bytes(b.bytes, '\0'), error;
+    if (!readBlob(workload.directory, b.before, bytes.data(), b.bytes, error))
+      return makeError(error);
+    if (!refreshElements(bytes.data(), bytes.size(), t, seed * 1000003 + i, integers))
+      continue;
+    std::string name =
+        "input" + std::to_string(seed) + std::string(1, "rsk"[int(integers)]) + "-" + std::to_string(i) + ".bin";
+    if (!writeBlob(directory, name, bytes.data(), bytes.size(), error))
+      return makeError(error);
+    result[i] = directory + "/" + name;
+  }
+  return result;
+}

@@ -1,0 +1,248 @@
+//===- Verifier.cpp - does a variant compute the same? --------------------===//
+#include "optiml/Evaluate/Verify/Verifier.h"
+#include "BlockSample.h"
+#include "VerifierImpl.h"
+#include "optiml/Emulator/ABI.h"
+#include "optiml/Emulator/Build.h"
+#include "optiml/Support/Error.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include <unistd.h>
+
+using namespace optiml;
+using emu::ReplayFault;
+
+std::string optiml::replayProgramOf(const Toolchain &toolchain) {
+  const char *fromEnvironment = getenv("OPTIML_REPLAY");
+  return fromEnvironment && *fromEnvironment ? fromEnvironment : toolchain.libDir + "/../bin/optiml-replay";
+}
+
+Verifier::Verifier() = default;
+Verifier::~Verifier() = default;
+
+llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(const Toolchain &toolchain, const std::string &path,
+                                                           const std::string &text, const CompileOptions &compile,
+                                                           std::vector<Workload> workloads,
+                                                           const VerifyOptions &given) {
+  VerifyOptions options = given;
+  if (options.replayProgram.empty())
+    options.replayProgram = replayProgramOf(toolchain);
+  auto build = [=](const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
+    return emu::buildReplayModules(path, text, compile, toolchain, outputs);
+  };
+  return create(build, text, std::move(workloads), options);
+}
+
+llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(ModuleBuilder builder, const std::string &text,
+                                                           std::vector<Workload> workloads,
+                                                           const VerifyOptions &options) {
+  if (access(options.replayProgram.c_str(), X_OK) != 0)
+    return makeError("cannot find optiml-replay at '{0}'; set OPTIML_REPLAY to its path", options.replayProgram);
+  llvm::Expected<TempDir> dir = TempDir::create("optiml-verify");
+  if (!dir)
+    return dir.takeError();
+  std::unique_ptr<Verifier> v(new Verifier);
+  v->impl = std::make_unique<Impl>(std::move(*dir));
+  Impl &impl = *v->impl;
+  impl.build = std::move(builder);
+  impl.text = text;
+  impl.workloads = std::move(workloads);
+  impl.options = options;
+  impl.boundsModule = impl.dir.file("original-bounds.so");
+  impl.verifyModule = impl.dir.file("original-verify.so");
+  impl.shadowModule = impl.dir.file("original-shadow.so");
+  if (llvm::Error e = impl.build(text, {{emu::ModeBounds, impl.boundsModule},
+                                        {emu::ModeVerify, impl.verifyModule},
+                                        {emu::ModeShadow, impl.shadowModule}}))
+    return std::move(e);
+  return v;
+}
+
+static Verdict verdictOf(const ReplayFault &f) {
+  if (f.kind == "timeout")
+    return Verdict::Timeout;
+  if (f.kind == "memory" || f.kind == "launch")
+    return Verdict::OverLimit;
+  return Verdict::RuntimeError;
+}
+
+llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const Target &t, ReferenceCase &c,
+                                              uint64_t orderSeed, double seconds, VerifyReport &report) {
+  llvm::Expected<ReplayRun> run = replay(module, t.workload, t.launch, c, t.plan, orderSeed, seconds);
+  if (!run)
+    return run.takeError();
+  ++report.runs;
+  auto done = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(run->outputDir); });
+  const LaunchImage &launch = workloads[t.workload].launches[t.launch];
+  for (const ReplayFault &f : run->result.faults) {
+    if (f.kind == "benign-race" || (run->result.ok && c.faultKinds.count(f.kind)))
+      continue;
+    report.verdict = verdictOf(f);
+    report.why = f.kind + ": " + f.message + ", on " + c.name;
+    report.faults.push_back(f);
+    return false;
+  }
+  if (!run->result.ok)
+    return makeError("optiml-replay ended without a result or a reason");
+  for (unsigned i = 0; i < c.buffers.size(); ++i) {
+    std::string file = run->outputDir + "/b" + std::to_string(i) + ".bin";
+    if (!c.present[i] || !llvm::sys::fs::exists(file))
+      continue; // a variable that one of the two modules lacks
+    llvm::Expected<std::string> bytes = readFile(file);
+    if (!bytes)
+      return bytes.takeError();
+    std::optional<Difference> d = compareBuffer(c.buffers[i], *bytes, options.floats, &report.error);
+    if (!d)
+      continue;
+    d->kernel = launch.name;
+    d->input = c.name;
+    report.verdict = Verdict::WrongResult;
+    report.why = d->str();
+    report.difference = std::move(d);
+    return false;
+  }
+  return true;
+}
+
+llvm::Expected<bool> Verifier::Impl::checkRaces(const std::string &module, const Target &t, ReferenceCase &c,
+                                                VerifyReport &report) {
+  // Of several steps, the later ones would find scratch memory that only some blocks filled.
+  if (t.plan.steps.size() != 1) {
+    report.notes.push_back("races were not checked on " + c.name + ", which takes long");
+    return true;
+  }
+  const emu::ReplayStep &step = t.plan.steps.front();
+  std::vector<uint32_t> blocks = closeBlocks(step.grid);
+  llvm::Expected<ReplayRun> run = replay(module, t.workload, t.launch, c, t.plan, 0, options.raceSeconds, blocks);
+  if (!run)
+    return run.takeError();
+  llvm::sys::fs::remove_directories(run->outputDir);
+  ++report.runs;
+  for (const ReplayFault &f : run->result.faults) {
+    if (f.kind == "timeout" || f.kind == "memory") {
+      report.notes.push_back("races were not checked on " + c.name + ", which takes long");
+      return true;
+    }
+    if (f.kind == "benign-race" || c.faultKinds.count(f.kind))
+      continue;
+    report.verdict = verdictOf(f);
+    report.why = f.kind + ": " + f.message + ", on " + c.name;
+    report.faults.push_back(f);
+    return false;
+  }
+  report.notes.push_back(
+      llvm::formatv(
+          "{0} takes long: it was compared in one order of blocks, and checked for races on {1} of {2} blocks", c.name,
+          blocks.empty() ? blocksOf(step.grid) : blocks.size(), blocksOf(step.grid))
+          .str());
+  return true;
+}
+
+llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, const std::vector<Target> &targets,
+                                                   VerifyReport report, bool thorough) {
+  // Text that nothing proves is tried on more inputs.
+  constexpr unsigned thoroughInputs = 3;
+  unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
+  std::string base = scratchDir(), verifyPath = base + "/verify.so", boundsPath;
+  auto cleanup = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(base); });
+  if (llvm::Error e = build(changed, {{emu::ModeVerify, verifyPath}})) {
+    report.verdict = Verdict::CompileError;
+    report.why = llvm::toString(std::move(e));
+    return report;
+  }
+  bool anyRaceCheck = false;
+  for (const Target &t : targets) {
+    for (unsigned input = 0; input <= inputs; ++input) {
+      ReferenceCase &c = caseOf(t.workload, t.launch, input);
+      if (llvm::Error e = prepare(c, t.workload, t.launch, input))
+        return std::move(e);
+      if (!c.unusable.empty()) {
+        report.notes.push_back(c.name + " is left out: " + c.unusable);
+        report.unaffordable += c.unaffordable;
+        if (!input && thorough) { // its conditions say that it was tested there
+          report.verdict = Verdict::NotApplicable;
+          report.why = "new text must be tested on every launch that it may run on, but " + report.notes.back();
+          return report;
+        }
+        if (!input)
+          break;
+        continue;
+      }
+      for (const ReplayFault &f : c.faults)
+        if (!input)
+          report.originalFaults.push_back(f);
+      bool whole = c.raceChecked && !c.isLong; // one run shows everything
+      if (!whole && boundsPath.empty()) {
+        boundsPath = base + "/bounds.so";
+        if (llvm::Error e = build(changed, {{emu::ModeBounds, boundsPath}}))
+          return std::move(e);
+      }
+      anyRaceCheck |= c.raceChecked;
+      double own = whole ? c.verifySeconds : c.boundsSeconds;
+      double limit = std::min(options.seconds, std::max(5.0, 10 * own + 2));
+      unsigned orders = input || (c.isLong && !thorough) ? 1 : std::max(1u, options.orders);
+      for (unsigned order = 0; order < orders; ++order) {
+        // Fresh inputs take a permuted order too: a race that changes values shows in either.
+        uint64_t seed = order || input ? options.seed + order + 31 * input : 0;
+        llvm::Expected<bool> good = checkRun(whole ? verifyPath : boundsPath, t, c, seed, limit, report);
+        if (!good)
+          return good.takeError();
+        if (!*good)
+          return report;
+      }
+      if (c.isLong && c.raceChecked && !input) {
+        llvm::Expected<bool> good = checkRaces(verifyPath, t, c, report);
+        if (!good)
+          return good.takeError();
+        if (!*good)
+          return report;
+      }
+      report.longLaunches += c.isLong && !input;
+      report.launches += input == 0;
+    }
+  }
+  if (!report.launches) {
+    report.verdict = report.unaffordable ? Verdict::NotApplicable : Verdict::RuntimeError;
+    report.why = report.notes.empty() ? "no launch could be compared" : report.notes.front();
+    return report;
+  }
+  if (!anyRaceCheck)
+    report.notes.push_back("races were not checked: every launch takes longer than the limit for that");
+  report.verdict = Verdict::Correct;
+  return report;
+}
+
+llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
+  VerifyReport report;
+  std::vector<Impl::Target> targets;
+  for (const KernelRewrite &r : variant.rewrites) {
+    if (r.plan.steps.empty())
+      continue;
+    for (unsigned w = 0; w < impl->workloads.size(); ++w)
+      for (unsigned l = 0; l < impl->workloads[w].launches.size(); ++l) {
+        const LaunchImage &launch = impl->workloads[w].launches[l];
+        if (launch.kernel != r.originalSymbol)
+          continue;
+        llvm::Expected<ConcretePlan> plan = concretePlan(r, launch);
+        if (plan) {
+          targets.push_back({w, l, std::move(*plan)});
+          continue;
+        }
+        llvm::Error rest = llvm::handleErrors(plan.takeError(), [&](const NotApplicable &n) {
+          report.notes.push_back("launch " + std::to_string(launch.sequence) + " of " + launch.name +
+                                 " keeps the original: " + n.reason);
+        });
+        if (rest) {
+          report.verdict = Verdict::OverLimit;
+          report.why = llvm::toString(std::move(rest));
+          return report;
+        }
+      }
+  }
+  if (targets.empty()) {
+    report.verdict = Verdict::NotApplicable;
+    report.why = report.notes.empty() ? "no captured launch runs a rewritten kernel" : report.notes.front();
+    return report;
+  }
+  return impl->check(variant.text, targets, std::move(report), variant.testedOnly());
+}

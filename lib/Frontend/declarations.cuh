@@ -1,0 +1,32 @@
+// What nvcc offers and Clang's headers do not; Clang reads it before the user's file.
+#define OPTIML_STORES(T)                                                        \
+  static __attribute__((device)) inline void __stwb(T *p, T v) { *p = v; }      \
+  static __attribute__((device)) inline void __stcg(T *p, T v) { *p = v; }      \
+  static __attribute__((device)) inline void __stcs(T *p, T v) { *p = v; }      \
+  static __attribute__((device)) inline T __ldca(const T *p) { return *p; }     \
+  static __attribute__((device)) inline T __ldlu(const T *p) { return *p; }
+OPTIML_STORES(char) OPTIML_STORES(signed char) OPTIML_STORES(unsigned char)
+OPTIML_STORES(short) OPTIML_STORES(unsigned short) OPTIML_STORES(int) OPTIML_STORES(unsigned)
+OPTIML_STORES(long) OPTIML_STORES(unsigned long) OPTIML_STORES(long long) OPTIML_STORES(unsigned long long)
+OPTIML_STORES(float) OPTIML_STORES(double)
+OPTIML_STORES(char2) OPTIML_STORES(char4) OPTIML_STORES(uchar2) OPTIML_STORES(uchar4)
+OPTIML_STORES(short2) OPTIML_STORES(short4) OPTIML_STORES(ushort2) OPTIML_STORES(ushort4)
+OPTIML_STORES(int2) OPTIML_STORES(int4) OPTIML_STORES(uint2) OPTIML_STORES(uint4)
+OPTIML_STORES(longlong2) OPTIML_STORES(ulonglong2)
+OPTIML_STORES(float2) OPTIML_STORES(float4) OPTIML_STORES(double2)
+#undef OPTIML_STORES
+// The host's minimum and maximum of mixed types, as crt/math_functions.hpp has them for nvcc.
+#define OPTIML_MINMAX(R, A, B)                                                                     \
+  static inline __attribute__((unused)) R max(A a, B b) { return (R)a > (R)b ? (R)a : (R)b; }      \
+  static inline __attribute__((unused)) R min(A a, B b) { return (R)a < (R)b ? (R)a : (R)b; }
+OPTIML_MINMAX(int, int, int) OPTIML_MINMAX(unsigned, unsigned, unsigned)
+OPTIML_MINMAX(unsigned, int, unsigned) OPTIML_MINMAX(unsigned, unsigned, int)
+OPTIML_MINMAX(long, long, long) OPTIML_MINMAX(unsigned long, unsigned long, unsigned long)
+OPTIML_MINMAX(unsigned long, long, unsigned long) OPTIML_MINMAX(unsigned long, unsigned long, long)
+OPTIML_MINMAX(long long, long long, long long)
+OPTIML_MINMAX(unsigned long long, unsigned long long, unsigned long long)
+OPTIML_MINMAX(unsigned long long, long long, unsigned long long)
+OPTIML_MINMAX(unsigned long long, unsigned long long, long long)
+OPTIML_MINMAX(float, float, float) OPTIML_MINMAX(double, double, double)
+OPTIML_MINMAX(double, float, double) OPTIML_MINMAX(double, double, float)
+#undef OPTIML_MINMAX

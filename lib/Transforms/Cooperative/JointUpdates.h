@@ -1,0 +1,48 @@
+//===- JointUpdates.h - scalars that a loop updates together ----*- C++ -*-===//
+//
+// The normalizer of an online softmax: a pair (m, s), m the largest x so far, s the sum of exp(x - m) so far (times a
+// weight, if there is one), which is scaled by exp(old m - new m) when m grows. Two such pairs of different parts
+// combine to one: the larger m, and both sums scaled to it.
+//
+// Welford's mean and variance (1962): a triple (n, mean, m2) that every iteration updates by one number x. Two triples
+// of different parts combine to that of all (Chan, Golub and LeVeque, 1979).
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_TRANSFORMS_COOPERATIVE_JOINTUPDATES_H
+#define OPTIML_LIB_TRANSFORMS_COOPERATIVE_JOINTUPDATES_H
+
+#include "optiml/Analysis/Tree.h"
+
+namespace optiml {
+
+struct RescaledSum {
+  std::string extreme, sum;       ///< m and s
+  Type type;                      ///< of both
+  std::string function;           ///< expf, exp2f, …
+  std::vector<Stmt *> statements; ///< of the loop's body: all that mention m or s
+};
+
+/// The pair that the loop updates in every iteration, however it is written; nothing when it does anything else with
+/// it.
+std::optional<RescaledSum> findRescaledSum(Stmt &loop);
+
+/// Takes another thread's pair in: its m and s are in the variables `otherExtreme` and `otherSum`.
+StmtRef combineRescaled(const RescaledSum &pair, const ExprRef &otherExtreme, const ExprRef &otherSum);
+
+struct RunningMoments {
+  std::string count, mean, squares; ///< n, mean, and the sum of squared distances from it
+  Type countType, type;
+  std::vector<Stmt *> statements; ///< of the loop's body: all that mention one of them
+};
+
+/// The triple that the loop updates in every iteration, however it is written; nothing when it does anything else with
+/// it.
+std::optional<RunningMoments> findRunningMoments(Stmt &loop);
+
+/// Takes another thread's triple in, which is in these variables. `taken`: names join it.
+StmtRef combineMoments(const RunningMoments &moments, const ExprRef &count, const ExprRef &mean, const ExprRef &squares,
+                       std::set<std::string> &taken);
+
+} // namespace optiml
+
+#endif

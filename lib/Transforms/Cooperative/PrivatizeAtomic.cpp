@@ -1,0 +1,439 @@
+//===- PrivatizeAtomic.cpp - fewer atomics on global memory ---------------===//
+//
+// privatize-atomic[kernel:array]: every thread sums in a register what it adds to one element of the array. The block
+// combines the sums, and one thread adds the result to the element.
+//
+// privatize-atomic[kernel:array]{bins=256}: for elements that depend on data. A table of the first 256 elements in
+// shared memory collects the block's updates and is added to the array at the end. Updates of other elements go
+// straight to the array, as before.
+//
+// Example:
+//   if (i < n)                             unsigned counts_of_block[256] = 0, by all threads; __syncthreads();
+//     atomicAdd(&counts[x[i]], 1);         if (i < n) {
+//                                            int bin = x[i];
+//                                            if (bin >= 0 && bin < 256) {
+//                                              atomicAdd(&counts_of_block[bin], 1);
+//                                            } else {
+//                                              atomicAdd(&counts[bin], 1);
+//                                            }
+//                                          }
+//                                          __syncthreads();
+//                                          for (int k = threadIdx.x; k < 256; k += 256) {
+//                                            if (counts_of_block[k] != 0) {
+//                                              atomicAdd(&counts[k], counts_of_block[k]);
+//                                            }
+//                                          }
+//
+// Legal: every access to the array is an `atomicAdd`, `Sub`, `Min`, `Max`, `And`, `Or` or `Xor` of one kind whose
+// result is not used. Such updates commute, so they may come later and together, unless the thread itself could notice.
+// It cannot where nothing it accesses follows its update, or where other arrays do not overlap the element or the
+// table's elements (a condition). An element that no thread would update is not touched: a sum that stayed neutral is
+// not added. Floating-point sums change their order, which `--optiml-fp=strict` forbids.
+//
+// Refuses: old values that are used; an element that differs between threads (without `bins`); updates that one thread
+// of a block does alone already; tables larger than shared memory.
+//
+//===----------------------------------------------------------------------===//
+#include "Reduction.h"
+#include "Transforms.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Jumps.h"
+#include "optiml/Analysis/PolyTrees.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+/// How an update is folded: atomicAdd is +, and so on.
+struct Update {
+  Stmt *stmt;
+  const Access *access;
+  std::string fold; ///< + - & | ^ min max
+  ExprRef value;
+};
+
+/// Sums of one kernel: more do not stay in registers.
+constexpr size_t mostPlaces = 8;
+
+std::string foldOf(const std::string &atomic) {
+  static const std::map<std::string, std::string> folds = {
+      {"atomicAdd", "+"}, {"atomicSub", "-"},   {"atomicAnd", "&"},  {"atomicOr", "|"},
+      {"atomicXor", "^"}, {"atomicMin", "min"}, {"atomicMax", "max"}};
+  return folds.at(atomic);
+}
+
+/// What no update changes: 0, or the other end of the type for a minimum or maximum.
+ExprRef neutral(const std::string &fold, const Type &type) {
+  if (fold != "min" && fold != "max")
+    return Fold{Fold::Kind::Operator, fold == "-" ? "+" : fold}.identity(type);
+  bool eight = type.bytes == 8;
+  if (!type.isSigned)
+    return intLit(fold == "max" ? 0 : eight ? -1 : int64_t(UINT32_MAX), type);
+  ExprRef most = intLit(eight ? INT64_MAX : INT32_MAX, type);
+  if (fold == "min")
+    return most;
+  return binary("-", unary("-", most, type), intLit(1), type); // as C writes it: -most - 1
+}
+
+/// No table, and tables: the smallest for all elements of the array as it was launched first.
+static std::vector<Params> offers(const LaunchHints &hints, const std::string &array, int64_t elementBytes) {
+  std::vector<int64_t> bins = {256, 1024, 64, 4096};
+  if (auto reach = hints.reach.find(array); reach != hints.reach.end() && elementBytes > 0) {
+    auto tooSmall = [&](int64_t n) { return n * elementBytes < reach->second; };
+    std::stable_sort(bins.begin(), bins.end(), [&](int64_t a, int64_t b) {
+      return tooSmall(a) != tooSmall(b) ? tooSmall(b) : !tooSmall(a) && a < b;
+    });
+  }
+  std::vector<Params> result = {{}};
+  for (int64_t n : bins)
+    result.push_back({{"bins", std::to_string(n)}});
+  return result;
+}
+
+class PrivatizeAtomic : public Transform {
+public:
+  llvm::StringRef name() const override { return "privatize-atomic"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<ActionTemplate> result;
+    KernelModel model(*state.tree, state.pinnedBlock());
+    std::map<std::string, int64_t> arrays; // and the bytes of an element
+    for (const Access &access : model.accesses())
+      if (access.atomic && access.space == Space::Global)
+        arrays.emplace(access.array, access.place->type.bytes);
+    for (const auto &[array, bytes] : arrays) {
+      ActionTemplate site{"privatize-atomic", state.rewrite.original + ":" + array, {}};
+      for (const Params &params : offers(state.hints, array, bytes)) {
+        if (applies(state, ":" + array, params))
+          site.values.push_back(params);
+        if (params.empty() && !site.values.empty())
+          break; // one element: no table is needed
+      }
+      if (!site.values.empty())
+        result.push_back(std::move(site));
+    }
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
+                                    const Params &params) const override {
+    std::string array = site.rsplit(':').second.str();
+    int64_t bins = paramInt(params, "bins", 0);
+    std::array<int64_t, 3> shape = state.pinnedBlock();
+    if (!shape[0])
+      return notApplicable("the block's shape is not fixed");
+    ThreadGroup group = ThreadGroup::ofBlock(shape);
+    if (group.threads % 32)
+      return notApplicable("a block of {0}x{1}x{2} threads holds no whole warps", shape[0], shape[1], shape[2]);
+    KernelState result = state;
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
+    if (llvm::Error e = removeReturns(*kernel->body))
+      return std::move(e);
+    KernelModel model(*kernel, shape);
+    if (!model.param(array))
+      return notApplicable("'{0}' is no parameter", array);
+    std::vector<Update> updates;
+    std::set<std::string> others;
+    for (const Access &access : model.accesses()) {
+      if (access.space != Space::Global)
+        continue;
+      if (access.array != array) {
+        others.insert(access.array);
+        continue;
+      }
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || access.subscripts.size() != 1)
+        return notApplicable("'{0}' is accessed other than by atomic updates (line {1})", array, access.stmt->line);
+      if (isPrivate(model, access))
+        return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
+      updates.push_back({access.stmt, &access, foldOf(access.stmt->expr->text), access.stmt->expr->args.at(1)});
+      for (const Update &u : updates)
+        if (!sameFold(updates.back().fold, u.fold) && sameMember(access, *u.access))
+          return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
+      const Type &type = access.place->type;
+      if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
+        return notApplicable("'{0}' holds elements that threads cannot exchange", array);
+      if (type.isFloat() && updates.back().fold != "+" && updates.back().fold != "-")
+        return notApplicable("'{0}' holds floating-point numbers, which have no such atomics", array);
+      if (state.hints.strictFloat && type.isFloat())
+        return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
+      if (bins && access.place->kind != ExprKind::Subscript)
+        return notApplicable("'{0}' holds no plain numbers (line {1})", array, access.stmt->line);
+    }
+    if (updates.empty())
+      return notApplicable("'{0}' is not updated by atomics", array);
+    if (model.unknownEffectLine() && !hasOwnCombination(*kernel))
+      return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
+    Type type = updates.front().access->node->type.unqualified();
+    // Updates of elements behind the table take place where they did.
+    if (!updatedLast(*state.original, array))
+      for (const std::string &other : others)
+        if (!updatedAlike(model, other, updates.front().fold, type))
+          if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, bins))
+            return std::move(e);
+    llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, group)
+                         : intoRegisters(result, *kernel, model, updates, array, group);
+    if (e)
+      return std::move(e);
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  static bool sameFold(const std::string &a, const std::string &b) {
+    auto sum = [](const std::string &f) { return f == "+" || f == "-"; };
+    return a == b || (sum(a) && sum(b));
+  }
+  /// Shuffles and barriers of an earlier combination are no unknown effects.
+  static bool hasOwnCombination(Kernel &kernel) {
+    return !anyStmt(*kernel.body, [](const Stmt &s) { return s.kind == StmtKind::Opaque && s.mayBarrier; }) &&
+           !anyExpr(*kernel.body, [](const ExprRef &e) {
+             return !e->pure && !(e->kind == ExprKind::Call && (e->text == "__shfl_xor_sync" || e->isAtomic));
+           });
+  }
+
+  /// One thread a block does it, or its value comes from shared memory.
+  static bool isPrivate(const KernelModel &model, const Access &access) {
+    return llvm::any_of(access.guards,
+                        [](const auto &guard) {
+                          return guard.second && anyNode(guard.first, [](const ExprRef &e) {
+                                   return isBinary(e, "==") && isBuiltin(e->args[0], "threadIdx.x");
+                                 });
+                        }) ||
+           llvm::any_of(access.stmt->expr->args, [&](const ExprRef &argument) {
+             return anyNode(argument, [&](const ExprRef &e) {
+               const Stmt *declared = e->kind == ExprKind::Var ? model.declaration(e->text) : nullptr;
+               return declared && declared->isShared;
+             });
+           });
+  }
+
+  /// Whether an original thread accesses nothing else after its update. Then nobody notices that updates come later,
+  /// even where arrays overlap: another thread's plain access to what is updated would be a data race already.
+  static bool updatedLast(const Kernel &original, const std::string &array) {
+    KernelModel model(original, {0, 0, 0});
+    std::map<const Stmt *, unsigned> position;
+    unsigned count = 0;
+    walk(*original.body, [&](Stmt &s) { position[&s] = ++count; });
+    unsigned first = UINT_MAX;
+    for (const Access &access : model.accesses()) {
+      if (access.array != array)
+        continue;
+      first = std::min(first, position[access.stmt]);
+      for (const Stmt *s : access.path)
+        if (isLoop(*s))
+          return false;
+    }
+    for (const Access &access : model.accesses())
+      if (access.array != array && access.space == Space::Global && position[access.stmt] > first)
+        return false;
+    return true;
+  }
+
+  /// All that is done to the array are updates that come to the same in any order with those of `fold`, even where
+  /// arrays overlap.
+  static bool updatedAlike(const KernelModel &model, const std::string &array, const std::string &fold,
+                           const Type &type) {
+    for (const Access &access : model.accesses()) {
+      if (access.array != array || access.space != Space::Global)
+        continue;
+      const Type &own = access.place->type;
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || !sameFold(foldOf(access.stmt->expr->text), fold) ||
+          !own.sameNumber(type))
+        return false;
+    }
+    return true;
+  }
+
+  /// The value as the atomic takes it: of the element's type.
+  static ExprRef asElement(const ExprRef &value, const Type &type) {
+    return value->type.sameNumber(type) ? value : castTo(type, value);
+  }
+
+  static std::vector<StmtRef> foldInto(const Update &u, const ExprRef &target, std::set<std::string> &taken) {
+    ExprRef value = asElement(u.value, target->type);
+    if (u.fold != "min" && u.fold != "max")
+      return {exprStmt(assign(u.fold + "=", target, value))};
+    ExprRef local = var(freshName(taken, "value"), target->type);
+    return {declStmt(local->text, target->type, value),
+            Fold{Fold::Kind::Compare, u.fold == "min" ? "<" : ">"}.into(target, local)};
+  }
+
+  static void replace(Kernel &kernel, const Update &u, std::vector<StmtRef> with) {
+    auto place = findPlace(*kernel.body, u.stmt);
+    std::vector<StmtRef> &list = place->block->body;
+    list.erase(list.begin() + long(place->index));
+    list.insert(list.begin() + long(place->index), with.begin(), with.end());
+  }
+
+  /// What every update's value is divided by, where the sum may be divided instead: a division for each element takes
+  /// longer than reading it. A parameter or a constant, an integer, and the quotient is a double: then no sum of what
+  /// is divided overflows where the quotients' did not, short of 1e298. Null: there is none.
+  static ExprRef commonDivisor(const KernelModel &model, const std::vector<Update> &updates) {
+    ExprRef common;
+    for (const Update &u : updates) {
+      const ExprRef &v = u.value;
+      bool isQuotient = isBinary(v, "/") && v->type.cls == Type::Class::Float && v->type.bytes == 8;
+      if (!isQuotient || (u.fold != "+" && u.fold != "-") || (common && !equal(common, v->args[1])))
+        return nullptr;
+      common = v->args[1];
+    }
+    ExprRef divisor = common;
+    while (divisor->kind == ExprKind::Cast)
+      divisor = divisor->args[0];
+    bool isInt = divisor->type.cls == Type::Class::Int;
+    return isInt && (divisor->kind == ExprKind::Var ? isParameter(model, divisor->text)
+                                                    : constantValue(divisor).value_or(0) > 0)
+               ? common
+               : nullptr;
+  }
+
+  /// A register for each element (or member of one) that is updated.
+  static llvm::Error intoRegisters(KernelState &state, Kernel &kernel, const KernelModel &model,
+                                   const std::vector<Update> &updates, const std::string &array,
+                                   const ThreadGroup &group) {
+    std::vector<std::vector<Update>> places;
+    for (const Update &u : updates) {
+      auto same = llvm::find_if(places, [&](const std::vector<Update> &p) {
+        return p[0].access->subscripts == u.access->subscripts && sameMember(*p[0].access, *u.access) &&
+               p[0].access->place->text == u.access->place->text;
+      });
+      if (same != places.end())
+        same->push_back(u);
+      else
+        places.push_back({u});
+      if (places.size() > mostPlaces)
+        return notApplicable("'{0}' is updated at more than {1} elements (line {2})", array, mostPlaces, u.stmt->line);
+    }
+    std::vector<StmtRef> before, after;
+    std::set<std::string> taken = allNames(kernel);
+    Combiner combiner(group, taken);
+    for (const std::vector<Update> &place : places)
+      if (llvm::Error e = intoRegister(state, kernel, model, place, array, group, combiner, taken, before, after))
+        return e;
+    std::vector<StmtRef> &body = kernel.body->body;
+    body.insert(body.begin(), before.begin(), before.end());
+    body.insert(body.end(), after.begin(), after.end());
+    return llvm::Error::success();
+  }
+
+  static llvm::Error intoRegister(KernelState &state, Kernel &kernel, const KernelModel &model,
+                                  std::vector<Update> updates, const std::string &array, const ThreadGroup &group,
+                                  Combiner &combiner, std::set<std::string> &taken, std::vector<StmtRef> &before,
+                                  std::vector<StmtRef> &after) {
+    const ExprRef &place = updates.front().access->place;
+    Type type = place->type.unqualified();
+    const Poly &index = updates.front().access->subscripts[0];
+    for (const Update &u : updates) {
+      for (const auto &[monomial, coefficient] : u.access->subscripts[0].terms)
+        if (monomial.size() > 1)
+          return notApplicable("the element of '{0}' is a product, which may overflow in another type (line {1})",
+                               array, u.stmt->line);
+      for (const std::string &atom : u.access->subscripts[0].atoms())
+        if (!isParameter(model, atom) && !atom.starts_with("blockIdx."))
+          return notApplicable("the element of '{0}' differs between threads (line {1})", array, u.stmt->line);
+    }
+    std::string wish = array;
+    for (ExprRef e = place; e->kind == ExprKind::Member; e = e->args[0])
+      wish += "_" + e->text;
+    Reduction reduction{freshName(taken, wish + "_of_thread"), type, {Fold::Kind::Operator, "+"}};
+    const std::string &fold = updates.front().fold;
+    if (fold == "min" || fold == "max")
+      reduction.fold = {Fold::Kind::Compare, fold == "min" ? "<" : ">"};
+    else if (fold != "-")
+      reduction.fold.op = fold;
+    ExprRef sum = var(reduction.variable, type), start = neutral(fold, type);
+    ExprRef element = place; // of a pointer to a record: parameters alone
+    if (updates.front().access->node->kind == ExprKind::Subscript) {
+      element = elementExpr(model, *updates.front().access, index);
+      for (const ExprRef &member : updates.front().access->members())
+        element = mapOperands(member, [&](const ExprRef &) { return element; });
+    } else if (place != updates.front().access->node || place->args[0]->kind != ExprKind::Var ||
+               !model.param(place->args[0]->text)) {
+      return notApplicable("the place of the update is not understood (line {0})", updates.front().stmt->line);
+    }
+    std::string atomic = updates.front().stmt->expr->text;
+    if (atomic == "atomicSub")
+      atomic = "atomicAdd"; // the sum has the sign already
+    ExprRef divisor = commonDivisor(model, updates), whole = sum;
+    if (divisor && type.cls == Type::Class::Float && type.bytes == 8) {
+      for (Update &u : updates)
+        u.value = u.value->args[0];
+      ExprRef value = divisor;
+      while (value->kind == ExprKind::Cast)
+        value = value->args[0];
+      if (value->kind == ExprKind::Var)
+        state.require(value->text + " >= 1", "the sum is divided in place of its terms");
+      whole = binary("/", sum, divisor, type);
+    }
+    for (const Update &u : updates)
+      replace(kernel, u, foldInto(u, sum, taken));
+    before.push_back(declStmt(reduction.variable, type, start));
+    llvm::append_range(after, combiner.combine(reduction));
+    ExprRef any = binary("!=", sum, start);
+    bool isElement = element->kind == ExprKind::Subscript;
+    ExprRef address = isElement && constantValue(element->args[1]) == 0 ? element->args[0] : addressOf(element);
+    after.push_back(
+        ifStmt(logicalAnd(group.isFirst(), any), block({exprStmt(callOf(atomic, {address, whole}, type, false))})));
+    return llvm::Error::success();
+  }
+
+  static llvm::Error intoTable(KernelState &state, Kernel &kernel, const KernelModel &model,
+                               const std::vector<Update> &updates, const std::string &array, const Type &type,
+                               int64_t bins, const ThreadGroup &group) {
+    int64_t bytes = bins * type.bytes + sharedBytes(kernel);
+    state.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes),
+                  "the table and the launch's own shared memory fit");
+    if (bins < 1 || bytes > state.hints.maxSharedBytes)
+      return notApplicable("a table of {0} elements is too large", bins);
+    const std::string &fold = updates.front().fold;
+    for (const Update &u : updates)
+      if (u.access->node->kind != ExprKind::Subscript || !isVar(u.access->node->args[0], array))
+        return notApplicable("line {0} does not name an element of '{1}'", u.stmt->line, array);
+    std::set<std::string> taken = allNames(kernel);
+    std::string table = freshName(taken, array + "_of_block"), k = freshName(taken, "k");
+    ExprRef base = var(table, type), counter = var(k, Type::makeInt()), start = neutral(fold, type);
+    ExprRef entry = subscript(base, counter, type);
+    std::string atomic = updates.front().stmt->expr->text;
+    for (const Update &u : updates) {
+      ExprRef index = u.access->node->args[1];
+      std::vector<StmtRef> stmts;
+      if (index->kind != ExprKind::Var) { // it is used three times
+        Type own = index->type.unqualified();
+        std::string bin = freshName(taken, "bin");
+        stmts.push_back(declStmt(bin, own, index));
+        index = var(bin, own);
+      }
+      ExprRef inside = lessThan(index, intLit(bins));
+      if (index->type.isSigned)
+        inside = logicalAnd(binary(">=", index, intLit(0)), inside);
+      auto update = [&](const ExprRef &element) {
+        return exprStmt(callOf(u.stmt->expr->text, {addressOf(element), u.value}, type, false));
+      };
+      stmts.push_back(ifStmt(inside, block({update(subscript(base, index, type))}),
+                             block({update(subscript(u.access->node->args[0], index, type))})));
+      replace(kernel, u, stmts);
+    }
+    auto everyEntry = [&](StmtRef what) {
+      return countedFor(k, Type::makeInt(), group.rank(), intLit(bins), group.threads, block({std::move(what)}),
+                        NoUnroll);
+    };
+    if (atomic == "atomicSub")
+      atomic = "atomicAdd";
+    std::vector<StmtRef> &body = kernel.body->body;
+    std::vector<StmtRef> before = {sharedArray(table, type, {intLit(bins)}),
+                                   everyEntry(exprStmt(assign("=", entry, start))), barrierStmt()};
+    body.insert(body.begin(), before.begin(), before.end());
+    body.push_back(barrierStmt());
+    ExprRef target = subscript(updates.front().access->node->args[0], counter, type);
+    body.push_back(everyEntry(ifStmt(binary("!=", entry, start),
+                                     block({exprStmt(callOf(atomic, {addressOf(target), entry}, type, false))}))));
+    return llvm::Error::success();
+  }
+};
+} // namespace
+
+DEFINE_TRANSFORM(PrivatizeAtomic)

@@ -1,0 +1,536 @@
+//===- SortedFold.cpp - the k best values, over threads -------------------===//
+//
+// Why the result is the same: with the array sorted and full before, an insertion leaves the k best of the array and
+// the value. So at the end the array holds the k best of what it was filled with, k times, and all values, wherever
+// they came in; values that are not comparable (NaN) never come in. Threads that each begin with a filled array and get
+// some of the values hold the k best of theirs among them, and the k best of all arrays together are the k best of all.
+// Keeping more than k values changes nothing about the first k of them. Equal values are alike, except zeros of
+// different signs.
+//
+// Where the place of each value is kept beside it, equal values are not alike: only what is strictly better moves
+// others back, so that among them the first that came stays first. Places grow with the iterations: the lesser place
+// came first.
+//
+//===----------------------------------------------------------------------===//
+#include "SortedFold.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+
+using namespace optiml;
+
+//===----------------------------------------------------------------------===//
+// Recognizing
+//===----------------------------------------------------------------------===//
+
+/// "array[index]"; null otherwise.
+static ExprRef indexOf(const ExprRef &e, const std::string &array) {
+  return e->kind == ExprKind::Subscript && isVar(e->args[0], array) ? e->args[1] : nullptr;
+}
+
+/// The comparison with its sides exchanged.
+static ExprRef mirrored(const ExprRef &e) {
+  static const std::map<std::string, std::string> other = {{"<", ">"}, {">", "<"}, {"<=", ">="}, {">=", "<="}};
+  if (e->kind != ExprKind::Binary)
+    return nullptr;
+  auto it = other.find(e->text);
+  return it == other.end() ? nullptr : binary(it->second, e->args[1], e->args[0], Type::makeBool());
+}
+
+/// i + 1 for an index i, also where it is "k - 1" and k unsigned.
+static Poly countUpTo(const KernelModel &model, const ExprRef &index) {
+  if (isBinary(index, "-") && constantValue(index->args[1]) == 1)
+    return model.poly(index->args[0]);
+  return model.poly(index) + Poly(1);
+}
+
+/// Whether `e` is place - 1.
+static bool isPrevious(const ExprRef &e, const std::string &place) {
+  return e && isBinary(e, "-") && isVar(e->args[0], place) && constantValue(e->args[1]) == 1;
+}
+
+static bool stepsBack(const ExprRef &e, const std::string &place) {
+  if (e->kind == ExprKind::IncDec)
+    return (e->text == "--x" || e->text == "x--") && isVar(e->args[0], place);
+  if (e->kind != ExprKind::Assign || !isVar(e->args[0], place))
+    return false;
+  return e->text == "-=" ? constantValue(e->args[1]) == 1 : e->text == "=" && isPrevious(e->args[1], place);
+}
+
+/// place > 0
+static bool isPositive(const ExprRef &e, const std::string &place) {
+  if (e->kind != ExprKind::Binary)
+    return false;
+  ExprRef m = mirrored(e), test = isVar(e->args[0], place) || !m ? e : m;
+  auto bound = constantValue(test->args[1]);
+  return isVar(test->args[0], place) && bound &&
+         ((test->text == ">" && *bound == 0) || (test->text == ">=" && *bound == 1));
+}
+
+namespace {
+/// Matches: if (value > array[k - 1]) { place = k - 1; while (place > 0 && array[place - 1] < value) { array[place] =
+/// array[place - 1]; place--; } array[place] = value; }, and beside each assignment one of another array if there is
+/// one.
+class InsertionMatch {
+public:
+  InsertionMatch(const KernelModel &model, Stmt &s) : model(model), s(s) {}
+
+  std::optional<SortedFold> match() {
+    if (s.kind != StmtKind::If || s.body.size() != 1 || s.body[0]->body.size() < 3 || s.body[0]->body.size() > 4)
+      return std::nullopt;
+    const std::vector<StmtRef> &list = s.body[0]->body;
+    const Stmt &start = *list[0];
+    if (!guard() || start.kind != StmtKind::Decl || !start.type.isInt() || start.type.bytes < 4 || !start.expr ||
+        !start.dims.empty() || start.isShared || !(countUpTo(model, start.expr) == fold.count))
+      return std::nullopt;
+    place = start.text;
+    if (!shifts(*list[1]) || list.size() != (fold.places ? 4 : 3))
+      return std::nullopt;
+    SortedFold::Insertion made{&s, nullptr, nullptr};
+    for (size_t i = 2; i < list.size(); ++i) {
+      if (!isAssignStmt(*list[i]))
+        return std::nullopt;
+      const ExprRef &target = list[i]->expr->args[0], &stored = list[i]->expr->args[1];
+      if (ExprRef index = indexOf(target, fold.array); index && isVar(index, place))
+        made.value = stored;
+      else if (ExprRef at = fold.places ? indexOf(target, fold.places->array) : nullptr; at && isVar(at, place))
+        made.place = stored;
+    }
+    if (!made.value || !equal(made.value, value) || mentions(value, place) ||
+        bool(made.place) != fold.places.has_value())
+      return std::nullopt;
+    if (fold.places &&
+        (!strict || !onlyComputes(made.place) || mentions(made.place, place) || mentions(made.place, fold.array) ||
+         mentions(made.place, fold.places->array) || mentions(value, fold.places->array)))
+      return std::nullopt;
+    fold.insertions.push_back(made);
+    return fold;
+  }
+
+private:
+  /// value > array[k - 1]
+  bool guard() {
+    ExprRef flipped = mirrored(s.expr);
+    if (!flipped)
+      return false;
+    for (const ExprRef &test : {s.expr, flipped}) {
+      const ExprRef &element = test->args[1];
+      if (element->kind != ExprKind::Subscript || element->args[0]->kind != ExprKind::Var ||
+          !model.declaration(element->args[0]->text))
+        continue;
+      fold.array = element->args[0]->text;
+      fold.descending = test->text[0] == '>';
+      strict = test->text.size() == 1;
+      fold.count = countUpTo(model, element->args[1]);
+      value = test->args[0];
+      fold.type = element->type.unqualified();
+      if (!mentions(value, fold.array) && onlyComputes(value))
+        return true;
+    }
+    return false;
+  }
+
+  /// The loop that moves what is worse than the value back by one place.
+  bool shifts(const Stmt &loop) {
+    if ((loop.kind != StmtKind::While && loop.kind != StmtKind::For) || loop.init || !loop.expr)
+      return false;
+    std::vector<StmtRef> body = loop.body[0]->body;
+    ExprRef step = loop.step;
+    if (!step && body.size() >= 2 && body.back()->kind == StmtKind::Expr) {
+      step = body.back()->expr;
+      body.pop_back();
+    }
+    if (!step || !stepsBack(step, place) || body.empty() || body.size() > 2)
+      return false;
+    bool moved = false;
+    for (const StmtRef &move : body) {
+      if (!isAssignStmt(*move) || move->expr->args[0]->kind != ExprKind::Subscript ||
+          move->expr->args[0]->args[0]->kind != ExprKind::Var)
+        return false;
+      const ExprRef &target = move->expr->args[0];
+      std::string name = target->args[0]->text;
+      ExprRef from = indexOf(move->expr->args[1], name);
+      if (!isVar(target->args[1], place) || !isPrevious(from, place) ||
+          (name == fold.array ? moved : fold.places.has_value()))
+        return false;
+      if (name == fold.array)
+        moved = true;
+      else
+        fold.places = SortedFold::Places{name, target->type, nullptr};
+    }
+    if (!moved)
+      return false;
+    const ExprRef &condition = loop.expr;
+    if (condition->kind != ExprKind::Binary || condition->text != "&&" || !isPositive(condition->args[0], place))
+      return false;
+    ExprRef flipped = mirrored(condition->args[1]);
+    if (!flipped)
+      return false;
+    for (const ExprRef &test : {condition->args[1], flipped}) {
+      ExprRef index = indexOf(test->args[1], fold.array);
+      if (index && isPrevious(index, place) && equal(test->args[0], value) &&
+          (test->text[0] == '>') == fold.descending) {
+        strict &= test->text.size() == 1;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const KernelModel &model;
+  Stmt &s;
+  SortedFold fold;
+  ExprRef value;
+  std::string place;
+  bool strict = false; ///< equal values stay in the order in which they came
+};
+} // namespace
+
+static unsigned mentionsUnder(const Stmt &s, const std::string &name) { return countMentions(s)[name]; }
+
+static bool isConstantFor(const ExprRef &value, const SortedFold &fold, const std::string &counter) {
+  if (llvm::any_of(fold.arrays(), [&](const std::string &array) { return mentions(value, array); }) ||
+      mentions(value, counter) || !onlyComputes(value))
+    return false;
+  // What would not be evaluated for no elements at all.
+  return !anyNode(value, [](const ExprRef &e) { return isLoad(e) || isUnary(e, "*") || isIntDivision(e); });
+}
+
+/// for (i = 0; i < count; ++i) array[i] = constant; the arrays that it fills go into `filled`.
+static bool isFill(const KernelModel &model, Stmt &s, const SortedFold &fold, std::vector<std::string> &filled) {
+  auto counted = asCountedLoop(s);
+  if (!counted || counted->step != 1 || constantValue(counted->lower) != 0 ||
+      !(model.poly(counted->upper) == fold.count))
+    return false;
+  for (const StmtRef &fill : s.body[0]->body) {
+    if (!isAssignStmt(*fill) || !isConstantFor(fill->expr->args[1], fold, counted->var))
+      return false;
+    bool known = false;
+    for (const std::string &array : fold.arrays())
+      if (ExprRef index = indexOf(fill->expr->args[0], array); index && isVar(index, counted->var)) {
+        filled.push_back(array);
+        known = true;
+      }
+    if (!known)
+      return false;
+  }
+  return true;
+}
+
+/// Places grow from each iteration of the loop to the next.
+static bool placesGrow(const KernelModel &model, Stmt &loop, const SortedFold &fold) {
+  auto counted = asCountedLoop(loop);
+  if (!counted || counted->step <= 0 || fold.insertions.size() != 1)
+    return false;
+  std::set<std::string> inside = namesDeclaredIn(*loop.body[0]);
+  inside.insert(counted->var);
+  bool once = true; // an iteration inserts at most one value
+  walk(*loop.body[0], [&](Stmt &s) { once &= !isLoop(s) || !holdsStmt(s, fold.insertions[0].stmt); });
+  Poly place = model.poly(fold.insertions[0].place);
+  auto factor = place.coefficient(counted->var);
+  auto constant = factor ? factor->constant() : std::nullopt;
+  return once && constant && *constant > 0 && model.stable(place) &&
+         !model.dependsOn(place - *factor * Poly::atom(counted->var), inside);
+}
+
+/// Besides the fill and the insertions, elements are only read.
+static bool isOnlyRead(Kernel &kernel, const SortedFold &fold, const std::string &array) {
+  if (opaqueMentions(*kernel.body, {array}))
+    return false;
+  std::set<const Stmt *> known(fold.fills.begin(), fold.fills.end());
+  for (const SortedFold::Insertion &i : fold.insertions)
+    known.insert(i.stmt);
+  bool good = true;
+  std::function<void(Stmt &)> visit = [&](Stmt &s) {
+    if (known.count(&s))
+      return;
+    std::function<void(const ExprRef &, bool)> look = [&](const ExprRef &e, bool element) {
+      good &= element || !isVar(e, array);
+      good &= !mayChange(e) || !indexOf(e->args[0], array);
+      for (size_t i = 0; i < e->args.size(); ++i)
+        look(e->args[i], e->kind == ExprKind::Subscript && i == 0);
+    };
+    ownExprs(s, [&](ExprRef &e) {
+      if (e)
+        look(e, false);
+    });
+    if (s.init)
+      visit(*s.init);
+    for (const StmtRef &child : s.body)
+      visit(*child);
+  };
+  visit(*kernel.body);
+  return good;
+}
+
+std::vector<SortedFold> optiml::findSortedFolds(Kernel &kernel, const KernelModel &model, Stmt &loop,
+                                                const std::vector<StmtRef> &before) {
+  std::map<std::string, std::optional<SortedFold>> found; // nothing: used in ways that do not fit together
+  walk(loop, [&](Stmt &s) {
+    auto fold = InsertionMatch(model, s).match();
+    if (!fold)
+      return;
+    auto [it, added] = found.emplace(fold->array, fold);
+    if (added || !it->second)
+      return;
+    if (it->second->descending == fold->descending && it->second->count == fold->count && !fold->places &&
+        !it->second->places)
+      it->second->insertions.push_back(fold->insertions[0]);
+    else
+      it->second.reset();
+  });
+  std::vector<SortedFold> result;
+  for (auto &[array, fold] : found) {
+    if (!fold)
+      continue;
+    bool good = !fold->places || (found.count(fold->places->array) == 0 && placesGrow(model, loop, *fold));
+    for (const SortedFold::Insertion &i : fold->insertions) {
+      good &= i.value->type.sameNumber(fold->type);
+    }
+    std::vector<std::string> filled, wanted = fold->arrays();
+    for (const StmtRef &s : before)
+      if (llvm::any_of(wanted, [&](const std::string &name) { return mentionsUnder(*s, name); })) {
+        good &= isFill(model, *s, *fold, filled);
+        fold->fills.push_back(s.get());
+      }
+    llvm::sort(filled);
+    llvm::sort(wanted);
+    // Places of values that never came may be anything.
+    good &= (filled == wanted || filled == std::vector{array}) && model.stable(fold->count);
+    for (const std::string &name : wanted) {
+      Stmt *d = findDeclaration(*kernel.body, name);
+      unsigned explained = 0;
+      for (const SortedFold::Insertion &i : fold->insertions)
+        explained += mentionsUnder(*i.stmt, name);
+      good &= d && d->dims.size() == 1 && d->dims[0] && constantValue(d->dims[0]) && !d->isShared && !d->expr &&
+              explained == mentionsUnder(loop, name) && isOnlyRead(kernel, *fold, name);
+      (name == fold->array ? fold->declaration : fold->places->declaration) = d;
+    }
+    auto exchangeable = [](const Type &t, bool fractions) {
+      return (t.cls == Type::Class::Int || (fractions && t.isFloat())) && (t.bytes == 4 || t.bytes == 8);
+    };
+    if (!good || !exchangeable(fold->type, true) || (fold->places && !exchangeable(fold->places->type, false)))
+      continue;
+    result.push_back(std::move(*fold));
+  }
+  return result;
+}
+
+std::vector<Poly> optiml::sortedCounts(const Kernel &kernel, const KernelModel &model) {
+  std::vector<Poly> result;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (auto fold = InsertionMatch(model, s).match())
+      result.push_back(fold->count);
+  });
+  return result;
+}
+
+int64_t optiml::sortedSize(int64_t n) {
+  int64_t size = 2;
+  while (size < n)
+    size *= 2;
+  return size;
+}
+
+//===----------------------------------------------------------------------===//
+// Inserting and merging
+//===----------------------------------------------------------------------===//
+
+ExprRef SortedCombiner::extreme(bool most, const ExprRef &a, const ExprRef &b) const {
+  std::string name = most ? "max" : "min";
+  if (fold.type.isFloat())
+    name = std::string(most ? "fmax" : "fmin") + (fold.type.bytes == 4 ? "f" : "");
+  return callOf(name, {a, b}, fold.type, true);
+}
+
+SortedCombiner::SortedCombiner(SortedFold fold, int64_t size, ThreadGroup group, std::set<std::string> &taken)
+    : fold(std::move(fold)), size(size), group(group), taken(taken) {
+  for (std::string *loop : {&entry, &distance, &offset, &warp})
+    *loop = freshName(taken, *loop);
+}
+
+StmtRef SortedCombiner::everyElement(const std::function<StmtRef(const ExprRef &)> &make, int64_t first) const {
+  StmtRef body = block({make(var(entry, Type::makeInt()))});
+  return countedFor(entry, Type::makeInt(), intLit(first), intLit(size), 1, body, FullUnroll);
+}
+
+/// for (place = from; place > 0; op) body, unrolled
+static StmtRef downTo(const std::string &name, int64_t from, const std::string &op, int64_t by, StmtRef body) {
+  StmtRef s = countedFor(name, Type::makeInt(), intLit(from), intLit(0), 1, std::move(body), FullUnroll);
+  ExprRef place = var(name, Type::makeInt());
+  s->expr = binary(">", place, intLit(0), Type::makeBool());
+  s->step = assign(op, place, intLit(by));
+  return s;
+}
+
+/// Of values with places: a is better, or as good and came before.
+ExprRef SortedCombiner::comesBefore(const Entry &a, const Entry &b) const {
+  auto compare = [](const char *op, const ExprRef &x, const ExprRef &y) { return binary(op, x, y, Type::makeBool()); };
+  return compare("||", compare(fold.descending ? ">" : "<", a.value, b.value),
+                 compare("&&", compare("==", a.value, b.value), compare("<", a.place, b.place)));
+}
+
+StmtRef SortedCombiner::put(const ExprRef &index, const Entry &from) const {
+  return block({exprStmt(assign("=", element(index), from.value)), exprStmt(assign("=", placeAt(index), from.place))});
+}
+
+/// Every element becomes the one in the middle of itself, the one before it, and the value. With places, that of what
+/// an element becomes goes with it.
+StmtRef SortedCombiner::inserted(const Entry &added) {
+  ExprRef place = var(entry, Type::makeInt()), previous = sub(place, intLit(1)), first = intLit(0);
+  const char *isBetter = fold.descending ? ">" : "<";
+  auto beats = [&](const ExprRef &index) { return binary(isBetter, added.value, element(index), Type::makeBool()); };
+  ExprRef enters = beats(intLit(size - 1));
+  if (fold.places) {
+    StmtRef shift =
+        ifStmt(beats(previous), put(place, entryAt(previous)), block({ifStmt(beats(place), put(place, added))}));
+    return ifStmt(enters,
+                  block({downTo(entry, size - 1, "-=", 1, block({shift})), ifStmt(beats(first), put(first, added))}));
+  }
+  ExprRef moved = better(element(place), worse(element(previous), added.value));
+  StmtRef shift = downTo(entry, size - 1, "-=", 1, block({exprStmt(assign("=", element(place), moved))}));
+  return ifStmt(enters, block({shift, exprStmt(assign("=", element(first), better(element(first), added.value)))}));
+}
+
+void SortedCombiner::rewriteThread(Kernel &kernel, std::vector<StmtRef> &retired) {
+  fold.declaration->dims = {intLit(size)};
+  fold.declaration->type = fold.type;
+  if (fold.places)
+    fold.places->declaration->dims = {intLit(size)};
+  std::string filled = fold.fills[0]->init->text;
+  if (fold.places && !mentionsUnder(*fold.fills[0], fold.places->array) && fold.fills.size() == 1)
+    fold.fills[0]->body[0]->body.push_back(
+        exprStmt(assign("=", placeAt(var(filled, fold.fills[0]->init->type)), intLit(0))));
+  for (Stmt *fill : fold.fills) {
+    fill->expr = lessThan(var(fill->init->text, fill->init->type), intLit(size));
+    fill->unroll = FullUnroll;
+  }
+  for (const SortedFold::Insertion &i : fold.insertions) {
+    auto place = findPlace(*kernel.body, i.stmt);
+    std::vector<StmtRef> &list = place->block->body;
+    std::vector<StmtRef> with;
+    auto named = [&](const ExprRef &e, const char *wish, const Type &type) { // it is used many times
+      if (!e || e->kind == ExprKind::Var)
+        return e;
+      with.push_back(declStmt(freshName(taken, wish), type, e));
+      return var(with.back()->text, type);
+    };
+    Entry added{named(i.value, "value", fold.type), nullptr};
+    if (fold.places)
+      added.place = named(i.place, "place", fold.places->type);
+    with.push_back(inserted(added));
+    retired.push_back(list[place->index]);
+    list.erase(list.begin() + long(place->index));
+    list.insert(list.begin() + long(place->index), with.begin(), with.end());
+  }
+}
+
+/// Sorts elements that rise and then fall, or the other way round: a bitonic merge.
+StmtRef SortedCombiner::sorted() {
+  ExprRef apart = var(distance, Type::makeInt()), kept = var(freshName(taken, "kept"), fold.type);
+  std::string keptPlace = fold.places ? freshName(taken, "kept_place") : "";
+  StmtRef pass = everyElement([&](const ExprRef &i) {
+    ExprRef up = add(i, apart), low = element(i), high = element(up);
+    StmtRef exchange = block({declStmt(kept->text, fold.type, better(low, high)),
+                              exprStmt(assign("=", high, worse(low, high))), exprStmt(assign("=", low, kept))});
+    if (fold.places) {
+      Entry first{kept, var(keptPlace, fold.places->type)};
+      exchange = block({declStmt(kept->text, fold.type, low), declStmt(keptPlace, fold.places->type, placeAt(i))});
+      for (const StmtRef &part : {put(i, entryAt(up)), put(up, first)})
+        exchange->body.insert(exchange->body.end(), part->body.begin(), part->body.end());
+      exchange = block({ifStmt(comesBefore(entryAt(up), entryAt(i)), exchange)});
+    }
+    return ifStmt(binary("==", binary("&", i, apart, Type::makeInt()), intLit(0), Type::makeBool()), exchange);
+  });
+  return downTo(distance, size / 2, "/=", 2, block({pass}));
+}
+
+/// The best of two sorted arrays: the better of one's first and the other's last, and so on; sorted.
+std::vector<StmtRef> SortedCombiner::merged(const std::function<Entry(const ExprRef &)> &other) {
+  return {everyElement([&](const ExprRef &i) -> StmtRef {
+            if (fold.places)
+              return ifStmt(comesBefore(other(i), entryAt(i)), put(i, other(i)));
+            return exprStmt(assign("=", element(i), better(element(i), other(i).value)));
+          }),
+          sorted()};
+}
+
+std::vector<StmtRef> SortedCombiner::combine() {
+  ExprRef last = intLit(size - 1), mask = intLit(0xffffffff, Type::makeUnsigned()),
+          partner = var(offset, Type::makeInt());
+  std::vector<std::pair<ExprRef, Type>> arrays = {{var(fold.array, fold.type), fold.type}};
+  if (fold.places)
+    arrays.emplace_back(var(fold.places->array, fold.places->type), fold.places->type);
+  // Arrays beside those of the thread, and what is fetched into them or comes from them.
+  auto beside = [&](const char *suffix) {
+    std::vector<ExprRef> names;
+    for (const auto &[array, type] : arrays)
+      names.push_back(var(freshName(taken, array->text + suffix), type));
+    return names;
+  };
+  auto entryOf = [&](const std::vector<ExprRef> &names, const ExprRef &i) {
+    return Entry{subscript(names[0], i, arrays[0].second),
+                 names.size() > 1 ? subscript(names[1], i, arrays[1].second) : nullptr};
+  };
+  auto copies = [&](const std::function<std::pair<ExprRef, ExprRef>(size_t)> &targetAndValue) {
+    StmtRef list = block();
+    for (size_t k = 0; k < arrays.size(); ++k) {
+      auto [target, value] = targetAndValue(k);
+      list->body.push_back(exprStmt(assign("=", target, value)));
+    }
+    return list;
+  };
+  auto each = [&](const std::function<std::pair<ExprRef, ExprRef>(size_t, const ExprRef &)> &make) {
+    StmtRef loop = everyElement([&](const ExprRef &i) { return copies([&](size_t k) { return make(k, i); }); });
+    loop->body[0] = loop->body[0]->body[0];
+    return loop;
+  };
+
+  std::vector<ExprRef> others = beside("_of_lane");
+  std::vector<StmtRef> lanes;
+  for (size_t k = 0; k < arrays.size(); ++k)
+    lanes.push_back(declStmt(others[k]->text, arrays[k].second, nullptr, {intLit(size)}));
+  lanes.push_back(each([&](size_t k, const ExprRef &i) { // all of them, before any of one's own changes
+    const auto &[array, type] = arrays[k];
+    ExprRef own = subscript(array, sub(last, i), type);
+    return std::pair(subscript(others[k], i, type), callOf("__shfl_xor_sync", {mask, own, partner}, type, false));
+  }));
+  for (StmtRef &s : merged([&](const ExprRef &i) { return entryOf(others, i); }))
+    lanes.push_back(std::move(s));
+  StmtRef overLanes = downTo(offset, 16, "/=", 2, block(lanes));
+  overLanes->unroll = NoUnroll;
+  if (group.isWithinWarp())
+    return {overLanes};
+
+  int64_t warps = group.threads / 32;
+  std::vector<ExprRef> all = beside("_of_warps");
+  std::vector<StmtRef> result;
+  for (size_t k = 0; k < arrays.size(); ++k)
+    result.push_back(sharedArray(all[k]->text, arrays[k].second, {intLit(warps * size)}));
+  ExprRef thread = builtin("threadIdx.x"), w = var(warp, Type::makeInt());
+  StmtRef store = each([&](size_t k, const ExprRef &i) {
+    ExprRef at = add(mul(binary("/", thread, intLit(32)), intLit(size)), i);
+    return std::pair(subscript(all[k], at, arrays[k].second), subscript(arrays[k].first, i, arrays[k].second));
+  });
+  StmtRef load = each([&](size_t k, const ExprRef &i) {
+    return std::pair(subscript(arrays[k].first, i, arrays[k].second), subscript(all[k], i, arrays[k].second));
+  });
+  StmtRef overWarps = countedFor(
+      warp, Type::makeInt(), intLit(1), intLit(warps), 1,
+      block(merged([&](const ExprRef &i) { return entryOf(all, sub(add(mul(w, intLit(size)), last), i)); })), NoUnroll);
+  ExprRef lane0 = binary("==", binary("%", thread, intLit(32)), intLit(0), Type::makeBool());
+  result.insert(result.end(), {overLanes, ifStmt(lane0, block({store})), barrierStmt(), load, overWarps});
+  return result;
+}
+
+std::vector<StmtRef> SortedCombiner::ownElement(const std::string &array, const std::string &own) {
+  const Type &type = array == fold.array ? fold.type : fold.places->type;
+  auto elementOf = [&](const ExprRef &i) { return subscript(var(array, type), i, type); };
+  return {declStmt(own, type, elementOf(intLit(0))),
+          everyElement(
+              [&](const ExprRef &i) {
+                ExprRef isMine = binary("==", builtin("threadIdx.x"), i, Type::makeBool());
+                return ifStmt(isMine, block({exprStmt(assign("=", var(own, type), elementOf(i)))}));
+              },
+              1)};
+}

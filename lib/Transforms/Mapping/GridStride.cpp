@@ -1,0 +1,169 @@
+//===- GridStride.cpp - a fixed grid whose threads take turns -------------===//
+//
+// grid-stride[kernel]{x=256,blocks=1056}: launches a fixed number of blocks. Each thread does the work of every
+// `blocks * x`-th original one, in a loop. More work then shares what a block does once, such as a table in shared
+// memory or one atomic for many, and `unroll` can have several loads in flight.
+//
+// Example:
+//   int i = blockIdx.x * blockDim.x + threadIdx.x;  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 270336) {
+//   if (i < n)                                        y[i] = f(x[i]);
+//     y[i] = f(x[i]);                               }
+//   // plan: map_optiml<<<(1056, 1, 1), (256, 1, 1), shared>>>
+//   // when n <= grid.x * block.x
+//   // when n <= 2147213311
+//
+// Legal: as for `block-shape`, for the x axis alone. Every effect stands under `global index < U`, U being a polynomial
+// of parameters, and the loop ends there. `U <= grid.x * block.x` is a condition, and so is that a counter of 32 bits
+// does not overflow. Under a guard `c * global index < U`, as of threads that have a piece of c elements each, the loop
+// ends at `U / c`, rounded up. Launches where the product could wrap around keep the original.
+//
+// Refuses: kernels that synchronize or use the old value of an atomic, other uses of the launch's axes, and effects
+// that nothing bounds.
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/PolyTrees.h"
+#include "optiml/Canonicalize/GlobalIndex.h"
+#include <algorithm>
+
+using namespace optiml;
+
+namespace {
+class GridStride : public Transform {
+public:
+  llvm::StringRef name() const override { return "grid-stride"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    static const std::vector<std::array<int64_t, 2>> shapes = {{256, 8},  {512, 4}, {256, 16},
+                                                               {1024, 2}, {256, 4}, {128, 8}};
+    std::vector<Params> offers;
+    for (auto [x, blocks] : shapes)
+      offers.push_back({{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}});
+    return kernelSite(*this, state, offers);
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    int64_t x = paramInt(params, "x", 256), blocks = paramInt(params, "blocks", 8 * state.hints.multiprocessors);
+    if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
+      return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
+    KernelState result = state;
+    auto made = remappable(result, 1, x);
+    if (!made)
+      return made.takeError();
+    std::shared_ptr<Kernel> kernel = *made;
+    KernelModel model(*kernel, {0, 0, 0});
+    auto found = boundOf(model, result);
+    if (!found)
+      return notApplicable("nothing bounds the global index of all that the kernel does");
+    const auto &[text, end, guard, constant, product] = *found;
+
+    auto [index, type] = takeIndex(*kernel, model);
+    int64_t step = x * blocks;
+    if (!constant)
+      result.require(text + " >= 0", "an empty range stays empty, whatever the signs of the types");
+    if (type.bytes == 8 && product)
+      result.require(text + " <= " + std::to_string(INT32_MAX),
+                     "the bound does not overflow in the types of its factors");
+    if (type.bytes == 4)
+      result.require(text + " <= " + std::to_string((type.isSigned ? INT32_MAX : int64_t(UINT32_MAX)) - step),
+                     "the loop's counter does not overflow");
+    ExprRef variable = var(index, type);
+    ExprRef start = globalIndexExpr(0, x);
+    if (type.bytes == 8)
+      start = add(mul(castTo(type, builtin("blockIdx.x")), intLit(x)), builtin("threadIdx.x"));
+    // The guard that becomes the loop's condition.
+    std::vector<StmtRef> inner = kernel->body->body;
+    bool implied = !inner.empty() && inner.back()->kind == StmtKind::If && inner.back()->body.size() == 1 && guard &&
+                   equal(inner.back()->expr, guard) && onlyDeclarations(inner);
+    rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
+      if (!isBuiltin(e, "globalIdx.x"))
+        return nullptr;
+      if (e->type.bytes == type.bytes && e->type.isSigned == type.isSigned)
+        return variable;
+      return castTo(e->type, variable); // the index was of another type here
+    });
+    if (implied || (!inner.empty() && inner.back()->kind == StmtKind::If && inner.back()->body.size() == 1 &&
+                    equal(inner.back()->expr, lessThan(variable, end)) && onlyDeclarations(inner))) {
+      StmtRef guarded = inner.back()->body[0];
+      inner.pop_back();
+      inner.insert(inner.end(), guarded->body.begin(), guarded->body.end());
+    }
+    StmtRef loop = countedFor(index, type, start, end, step, block(std::move(inner)), NoUnroll);
+    kernel->body = block({loop});
+
+    for (unsigned axis : {1, 2})
+      requireOneCopy(result, axis);
+    result.require(text + " <= " + threadsAlong(0), "the launch covers every index");
+    LaunchStep &launch = result.rewrite.plan.steps[0];
+    launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};
+    launch.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
+    kernel->maxThreads = unsigned(x);
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  /// The loop's variable: the local that holds the index, if it stays what it is; its declaration goes.
+  static std::pair<std::string, Type> takeIndex(Kernel &kernel, const KernelModel &model) {
+    std::vector<StmtRef> &body = kernel.body->body;
+    bool wide =
+        anyExpr(*kernel.body, [](const ExprRef &e) { return isBuiltin(e, "globalIdx.x") && e->type.bytes == 8; });
+    auto local = llvm::find_if(body, [&](const StmtRef &s) {
+      return s->kind == StmtKind::Decl && s->type.isInt() && s->type.bytes >= 4 && s->expr && holdsIndex(s->expr) &&
+             model.singleAssignment(s->text) && (!wide || s->type.bytes == 8);
+    });
+    if (local == body.end())
+      return {freshName(kernel, "index"), wide ? Type::makeLong() : Type::makeUnsigned()};
+    std::pair<std::string, Type> result = {(*local)->text, (*local)->type.withConst(false)};
+    body.erase(local);
+    return result;
+  }
+
+  struct Bound {
+    std::string text;
+    ExprRef end, guard;     ///< `guard` says no more than that the index is below `end`; null when it may say more
+    bool constant, product; ///< it need not be tested that it is not negative; it is computed from factors
+  };
+  static bool hasProduct(const Poly &p) {
+    return std::any_of(p.terms.begin(), p.terms.end(), [](const auto &term) { return term.first.size() > 1; });
+  }
+
+  /// The bound of all effects, and in `state` what makes it one.
+  static std::optional<Bound> boundOf(const KernelModel &model, KernelState &state) {
+    auto bound = globalUpperBound(model, 0);
+    if (auto text = bound ? planText(model, *bound) : std::nullopt)
+      return Bound{*text, polyExpr(model, *bound), nullptr, bound->constant().has_value(), hasProduct(*bound)};
+    auto scaled = scaledUpperBound(model, 0);
+    if (!scaled)
+      return std::nullopt;
+    Poly limit = model.poly(scaled->end);
+    std::string end = *planText(model, limit), scale = std::to_string(scaled->scale);
+    int64_t most = INT32_MAX - scaled->scale;
+    state.require(threadsAlong(0) + " <= " + std::to_string(most / scaled->scale),
+                  "the scaled index does not overflow");
+    if (!limit.constant()) {
+      state.require(end + " >= 0", "an empty range stays empty, whatever the signs of the types");
+      state.require(end + " <= " + std::to_string(most), "rounding up does not overflow");
+    }
+    for (const std::string &name : namesIn(scaled->end))
+      if (model.declaration(name)) // it would not be known before the loop
+        return std::nullopt;
+    ExprRef roundedUp = binary("/", add(scaled->end, intLit(scaled->scale - 1)), intLit(scaled->scale));
+    return Bound{"ceildiv(" + end + ", " + scale + ")", roundedUp, scaled->guard, true, hasProduct(limit)};
+  }
+
+  static bool holdsIndex(ExprRef e) {
+    while (e->kind == ExprKind::Cast && e->type.isInt() && e->type.bytes >= 4)
+      e = e->args[0];
+    return isBuiltin(e, "globalIdx.x");
+  }
+  /// What precedes the guard computes nothing that the loop's bound would leave out.
+  static bool onlyDeclarations(const std::vector<StmtRef> &list) {
+    return llvm::all_of(llvm::drop_end(list), [](const StmtRef &s) { return s->kind == StmtKind::Decl; });
+  }
+};
+} // namespace
+
+DEFINE_TRANSFORM(GridStride)

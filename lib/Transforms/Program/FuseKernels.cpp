@@ -1,0 +1,449 @@
+//===- FuseKernels.cpp - launches in a row, as one ------------------------===//
+//
+// fuse-launches[first+second+…]: launches that follow one another on the host become one launch of one kernel. What the
+// first stores and the second loads stays in a register, and what both load is loaded once. The bodies stand one after
+// the other, with names of their own. Indices that are computed alike are computed once, and equal guards become one.
+//
+// Example:
+//   addBias<<<blocks, 256>>>(x, bias, y, rows, cols);  const auto addBias_relu_fused0 =
+//   CHECK(cudaGetLastError());                             addBias_relu_fused_launch0(blocks, 256, 0, 0, x, …);
+//   relu<<<blocks, 256>>>(y, n);                       CHECK(cudaGetLastError());
+//                                                      addBias_relu_fused_launch(addBias_relu_fused0,
+//                                                          addBias_relu_fused_launch1(blocks, 256, 0, 0, y, n));
+//
+//   __global__ void addBias_relu_fused(const float *x, const float *bias, float *y, int rows, int cols, int n) {
+//     int at = blockIdx.x * blockDim.x + threadIdx.x;
+//     if (at < rows * cols) {
+//       float y_value = x[at] + bias[at % cols];
+//       y[at] = y_value > 0 ? y_value : 0;
+//     }
+//   }
+//
+// Legal: three things are asked, each where it can be answered.
+//  - Of the host's source: two to eight launches are statements of their own in one block. Between them stands only
+//    what may stand between the launches of a loop (see `launch-loop`), and nothing leaves the block except after an
+//    error.
+//  - Of the kernels: an element that one kernel writes and another reads or writes belongs to the same thread in both.
+//    Elements that neither writes may be read anywhere.
+//  - Of the running program: grid, block and stream are equal, and there is no dynamic shared memory. Parameters whose
+//    arguments are spelled alike are equal, and so are the bounds of guards that became one. Arrays of which one is
+//    written do not overlap. Otherwise the launches take place as they are.
+//
+// Refuses: barriers, shared memory, calls that take pointers, and opaque statements; atomics on what the other kernel
+// reads. Elements that another thread may have written are refused as well, as in a stencil after its input, or in a
+// normalization after a reduction over all threads. It also refuses kernels in different namespaces or from headers;
+// launches in templates or macros, with default arguments, or under an `if`; and functions with labels.
+//
+//===----------------------------------------------------------------------===//
+#include "FuseKernels.h"
+#include "ThreadMapping.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Jumps.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+std::set<std::string> declaredIn(const Kernel &kernel) {
+  std::set<std::string> result;
+  for (const Param &param : kernel.params)
+    result.insert(param.name);
+  result.merge(namesDeclaredIn(*kernel.body));
+  return result;
+}
+
+/// Refuses memory that is accessed in other ways than by subscripts, and meetings of threads.
+llvm::Error requireVisible(const Kernel &kernel, const KernelModel &model) {
+  for (const Param &param : kernel.params)
+    if (param.type.isPointer() && (!param.type.pointee || param.type.pointee->isVolatile))
+      return notApplicable("'{0}' points to volatile memory", param.name);
+  if (hasBarrier(*kernel.body))
+    return notApplicable("its threads wait for each other");
+  if (unsigned line = model.unknownEffectLine())
+    return notApplicable("it may write memory in ways that are not understood (line {0})", line);
+  std::optional<unsigned> hidden;
+  auto hide = [&](unsigned line) { hidden = hidden.value_or(line); };
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque || s.isShared)
+      hide(s.line);
+  });
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    bool calls = e->kind == ExprKind::Call && !e->isAtomic;
+    if (isUnary(e, "*") || (calls && llvm::any_of(e->args, [](const ExprRef &a) { return a->type.isPointer(); })))
+      hide(e->line);
+    if (e->kind == ExprKind::Opaque)
+      for (const std::string &name : e->names)
+        if (const Param *param = model.param(name);
+            (param && (param->type.isPointer() || !param->fields.empty())) || !e->pure)
+          hide(e->line);
+  });
+  if (hidden)
+    return notApplicable("what it accesses is not understood (line {0})", *hidden);
+  return llvm::Error::success();
+}
+
+bool sameValue(const Type &a, const Type &b) {
+  auto element = [](const Type &pointer) {
+    llvm::StringRef text = pointer.pointee->text;
+    text.consume_front("const ");
+    return text;
+  };
+  if (a.isPointer() && b.isPointer() && a.pointee && b.pointee)
+    return element(a) == element(b);
+  return (a.isInt() || a.isFloat() || a.cls == Type::Class::Record) && a.text == b.text;
+}
+
+class Fuser {
+public:
+  explicit Fuser(const std::string &name) : fused(std::make_shared<Kernel>()) {
+    fused->name = name;
+    fused->body = block();
+  }
+
+  /// Takes a part in, with names of its own.
+  llvm::Error add(const KernelPart &given) {
+    std::shared_ptr<Kernel> part = given.tree->clone();
+    part->least.clear(); // its conditions are not those of the fused kernel
+    if (given.arguments.size() != part->params.size())
+      return notApplicable("its launch relies on default arguments");
+    if (llvm::Error e = requireConstantParameters(*part))
+      return e;
+    if (llvm::Error e = removeReturns(*part->body))
+      return e;
+    if (llvm::Error e = rename(*part, given.arguments))
+      return e;
+    mentioned.merge(allNames(*part));
+    parts.push_back(part);
+    return llvm::Error::success();
+  }
+
+  /// After all parts: how the rows of a matrix may be shared among threads, with the part that does so.
+  std::vector<std::pair<unsigned, RowSpace>> spaces() const {
+    std::vector<std::pair<unsigned, RowSpace>> found;
+    for (unsigned i = 0; i < parts.size(); ++i)
+      for (const RowSpace &space : rowSpaces(*parts[i])) {
+        bool known = llvm::any_of(found, [&](const auto &other) {
+          return other.second.rows == space.rows && other.second.inner == space.inner &&
+                 other.second.outer == space.outer;
+        });
+        if (!known)
+          found.emplace_back(i, space);
+      }
+    return found;
+  }
+
+  /// Brings all parts to one thread a row; the fused kernel is launched as `part` is.
+  llvm::Error bringTo(const RowSpace &given, unsigned geometry) {
+    result.kernel.geometry = geometry;
+    std::set<std::string> taken = mentioned;
+    taken.insert(declared.begin(), declared.end());
+    for (const Param &param : fused->params)
+      taken.insert(param.name);
+    RowSpace space = given;
+    space.name = freshName(taken, given.name);
+    for (const std::shared_ptr<Kernel> &part : parts) {
+      KernelModel model(*part);
+      if (llvm::Error e = requireVisible(*part, model)) // whose threads can be one thread
+        return e;
+      part->params = fused->params; // the rows' extents may be those of another part
+      auto brought = bringToRows(*part, space, taken);
+      if (!brought)
+        return brought.takeError();
+      result.kernel.launches.push_back(brought->conditions);
+      howBrought.push_back(std::move(*brought));
+    }
+    bool isFree = llvm::none_of(parts, [&](const auto &part) { return allNames(*part).count(given.name) != 0; });
+    for (const std::shared_ptr<Kernel> &part : parts) {
+      if (isFree) {
+        part->body->body.front()->text = given.name;
+        substitute(*part->body, {{space.name, var(given.name, Type::makeInt())}});
+      }
+      declared.merge(declaredIn(*part));
+    }
+    result.kernel.launches[geometry].push_back(
+        {IntExpr::of(threadsAlong(0) + " <= 2147483647"), "a row's number has 32 bits"});
+    return llvm::Error::success();
+  }
+
+  llvm::Expected<FusedLaunches> finish(bool strictFloat) {
+    for (unsigned i = 0; i < parts.size(); ++i)
+      if (llvm::Error e = join(i))
+        return std::move(e);
+    if (!fused->maxThreads)
+      fused->maxThreads = 1024; // with registers to spare for any block that its parts may be launched with
+    result.kernel.names = names;
+    result.kernel.sources = sources;
+    result.state = originalState(fused, fused->name, fused->name, fused->name, {});
+    for (const Condition &condition : conditions)
+      result.state.require(condition.expression.str(), condition.why);
+    KernelModel model(*fused);
+    ArrayPairs disjoint;
+    bool flows = false;
+    if (llvm::Error e = requireSameThread(result.state, model, partOf, strides, howBrought, disjoint, flows))
+      return std::move(e);
+    if (flows && strictFloat)
+      return notApplicable("a value that stays in a register may be rounded in other ways (--optiml-fp=strict)");
+    auto forwarded = fused->clone();
+    mergeLoops(*forwarded, strides, disjoint);
+    forwardStores(*forwarded, disjoint);
+    showStrides(*forwarded, strides);
+    removeUnused(*forwarded);
+    auto original = fused->clone();
+    showStrides(*original, strides);
+    result.state.original = original;
+    result.state.tree = forwarded;
+    result.kernel.name = fused->name;
+    result.kernel.text = print(*forwarded);
+    result.kernel.parameters = parametersOf(*forwarded);
+    result.kernel.conditions = result.state.rewrite.conditions;
+    return std::move(result);
+  }
+
+private:
+  std::shared_ptr<Kernel> fused;
+  std::vector<std::shared_ptr<Kernel>> parts;
+  std::set<std::string> mentioned;     ///< every name in the parts
+  unsigned current = 0;                ///< the part that is appended
+  std::vector<BroughtPart> howBrought; ///< to one thread a row, by part
+  FusedLaunches result;
+  std::vector<std::vector<std::string>> names;
+  std::map<std::string, std::pair<unsigned, unsigned>> sources;
+  std::map<std::string, std::vector<std::string>> argumentsOf; ///< of the fused kernel's parameters, as written
+  PartOf partOf;
+  std::vector<StmtRef> alive; ///< statements are known by their addresses, also those that are left out
+  std::vector<Condition> conditions;
+  StrideLoops strides;
+  std::set<std::string> declared; ///< parameters and locals
+  std::set<const Stmt *> plain;   ///< declarations of values that depend on arguments and indices alone
+
+  /// Gives what the part declares names that nothing else in the fused kernel has.
+  llvm::Error rename(Kernel &part, const std::vector<std::string> &arguments) {
+    std::set<std::string> own = declaredIn(part), all = allNames(part), taken = allNames(*fused);
+    taken.insert(declared.begin(), declared.end());
+    taken.insert(mentioned.begin(), mentioned.end());
+    for (const std::string &name : all)
+      if (!own.count(name) && declared.count(name))
+        return notApplicable("'{0}' is a local name in one and a name of the file in the other", name);
+    std::map<std::string, ExprRef> renamed;
+    names.emplace_back();
+    std::set<std::string> inUse = taken; // a parameter's name must not be one of the part's other names either
+    for (const std::string &name : all)
+      if (!llvm::any_of(part.params, [&](const Param &p) { return p.name == name; }))
+        inUse.insert(name);
+    for (size_t i = 0; i < part.params.size(); ++i) {
+      const Param &param = part.params[i];
+      names.back().push_back(parameterFor(param, arguments[i], inUse));
+      if (names.back().back() == param.name)
+        continue;
+      renamed[param.name] = var(names.back().back(), param.type);
+      for (const Param::Field &field : param.fields) // p.data is a name of its own
+        if (field.type.isPointer())
+          renamed[param.name + "." + field.name] = var(names.back().back() + "." + field.name, field.type);
+    }
+    for (const Param &param : fused->params)
+      taken.insert(param.name);
+    std::map<std::string, std::string> locals;
+    walk(*part.body, [&](Stmt &s) {
+      if (s.kind != StmtKind::Decl || (!taken.count(s.text) && !locals.count(s.text)))
+        return;
+      if (auto known = locals.find(s.text); known == locals.end()) {
+        std::set<std::string> avoid = taken;
+        avoid.insert(all.begin(), all.end());
+        locals[s.text] = freshName(avoid, s.text);
+        taken.insert(locals[s.text]);
+      }
+      Type type = s.type;
+      renamed[s.text] = var(locals[s.text], type);
+      s.text = locals[s.text];
+    });
+    auto changed = llvm::make_first_range(renamed);
+    if (opaqueMentions(*part.body, {changed.begin(), changed.end()}))
+      return notApplicable("text that is kept as it is mentions a name that both have");
+    rewriteExprs(*part.body, [&](const ExprRef &e) -> ExprRef { // keeps each use's own type
+      auto it = e->kind == ExprKind::Var ? renamed.find(e->text) : renamed.end();
+      return it == renamed.end() ? nullptr : var(it->second->text, e->type);
+    });
+    for (size_t i = 0; i < part.params.size(); ++i)
+      part.params[i].name = names.back()[i];
+    declared.merge(declaredIn(part));
+    return llvm::Error::success();
+  }
+
+  /// The fused kernel's parameter for one of a part: one that is given the same argument, or a new one.
+  std::string parameterFor(const Param &param, const std::string &argument, std::set<std::string> &taken) {
+    for (Param &other : fused->params)
+      if (llvm::is_contained(argumentsOf[other.name], argument) && sameValue(param.type, other.type)) {
+        if (other.type.isPointer() && other.type.pointee->isConst && !param.type.pointee->isConst) {
+          other.type = param.type;
+          other.type.isRestrict = false;
+          sources[other.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
+        }
+        return other.name;
+      }
+    Param own = param;
+    own.name = freshName(taken, param.name);
+    own.type.isRestrict = false; // nothing is promised about the other parts' arrays
+    fused->params.push_back(own);
+    argumentsOf[own.name].push_back(argument);
+    sources[own.name] = {unsigned(names.size() - 1), unsigned(names.back().size())};
+    return own.name;
+  }
+
+  /// Whether two conditions are about indices and arguments alone, so that nothing under them changes them, and say the
+  /// same. Bounds that arguments give in different ways ("rows * cols" and "n") are taken for equal, which becomes a
+  /// condition.
+  bool sameGuard(const ExprRef &a, const ExprRef &b) {
+    KernelModel model(*fused);
+    if (!model.stable(a) || !model.stable(b))
+      return false;
+    if (equal(a, b))
+      return true;
+    auto factsOf = [&](const ExprRef &e) {
+      std::vector<Poly> facts;
+      model.addFacts(e, true, facts);
+      return facts;
+    };
+    // As many facts as comparisons: nothing of the condition is lost in them.
+    auto isConjunction = [](const ExprRef &e, size_t facts) {
+      static const std::set<std::string> ordered = {"<", "<=", ">", ">="};
+      std::vector<ExprRef> parts = operandsOf(e, "&&");
+      return parts.size() == facts && llvm::all_of(parts, [](const ExprRef &part) {
+               return part->kind == ExprKind::Binary && ordered.count(part->text);
+             });
+    };
+    std::vector<Poly> x = factsOf(a), y = factsOf(b);
+    if (x.size() != y.size() || !isConjunction(a, x.size()) || !isConjunction(b, y.size()))
+      return false;
+    std::vector<Condition> needed;
+    for (size_t i = 0; i < x.size(); ++i) {
+      Poly difference = x[i] - y[i];
+      if (difference.terms.empty())
+        continue;
+      auto text = planText(model, difference);
+      if (!text || difference.constant())
+        return false;
+      needed.push_back({IntExpr::of(*text + " == 0"), "they do as many elements each"});
+    }
+    conditions.insert(conditions.end(), needed.begin(), needed.end());
+    return true;
+  }
+
+  /// Two grid-stride loops over the same elements.
+  bool sameLoop(const Stmt &a, const Stmt &b) {
+    auto isStride = [&](const Stmt &s) {
+      return s.kind == StmtKind::For && s.init && strides.count(s.init->text) != 0;
+    };
+    if (!isStride(a) || !isStride(b) || a.init->type.text != b.init->type.text)
+      return false;
+    // An iteration of the first would end that of the second.
+    if (holdsKind(*a.body[0], {StmtKind::Break, StmtKind::Continue}) || holdsKind(*b.body[0], {StmtKind::Break}))
+      return false;
+    return sameGuard(a.expr, substitute(b.expr, {{b.init->text, var(a.init->text, a.init->type)}}));
+  }
+
+  /// Appends a part's statements to what is there.
+  void append(Stmt &into, std::vector<StmtRef> list) {
+    auto isPlain = [&](const StmtRef &s) { return plain.count(s.get()) != 0; };
+    for (size_t i = 0; i < list.size(); ++i) {
+      const StmtRef &s = list[i];
+      if (isPlain(s)) {
+        auto end = std::find_if_not(into.body.begin(), into.body.end(), isPlain);
+        KernelModel model(*fused);
+        auto same = std::find_if(into.body.begin(), end, [&](const StmtRef &d) {
+          bool alike = equal(d->expr, s->expr) || (s->type.isInt() && model.poly(d->expr) == model.poly(s->expr));
+          return d->type.text == s->type.text && alike;
+        });
+        if (same == end) {
+          into.body.insert(end, s);
+          continue;
+        }
+        for (size_t j = i + 1; j < list.size(); ++j)
+          substitute(*list[j], {{s->text, var((*same)->text, s->type)}});
+        continue;
+      }
+      StmtRef last = into.body.empty() ? nullptr : into.body.back();
+      auto loneIf = [](const StmtRef &x) { return x && x->kind == StmtKind::If && x->body.size() == 1; };
+      if (loneIf(last) && loneIf(s) && sameGuard(last->expr, s->expr)) {
+        append(*last->body[0], s->body[0]->body);
+        continue;
+      }
+      // Loops of one kernel stay apart: what the second needs of the first is not looked at.
+      bool own = last && anyStmt(*last, [&](const Stmt &t) {
+                   auto part = partOf.find(&t);
+                   return part != partOf.end() && part->second == current;
+                 });
+      if (last && !own && sameLoop(*last, *s)) {
+        substitute(*s->body[0], {{s->init->text, var(last->init->text, s->init->type)}});
+        append(*last->body[0], s->body[0]->body);
+        continue;
+      }
+      into.body.push_back(s);
+    }
+  }
+
+  /// Appends a part to the fused kernel.
+  llvm::Error join(unsigned index) {
+    current = index;
+    const std::shared_ptr<Kernel> &part = parts[index];
+    hideStrides(*part, strides);
+    KernelModel model(*part);
+    if (llvm::Error e = requireVisible(*part, model))
+      return e;
+    walk(*part->body, [&](Stmt &s) {
+      partOf[&s] = index;
+      if (s.kind != StmtKind::Decl || !s.dims.empty() || !s.expr || s.type.isPointer() ||
+          model.singleAssignment(s.text) != &s || !model.stable(s.expr) || model.loopOf(s.text))
+        return;
+      bool known = true; // through declarations of the same kind
+      for (const std::string &name : namesIn(s.expr))
+        if (const Stmt *d = model.declaration(name))
+          known &= plain.count(d) != 0;
+      if (known)
+        plain.insert(&s);
+    });
+    if (part->maxThreads && (result.kernel.launches.empty() || index == result.kernel.geometry))
+      fused->maxThreads = fused->maxThreads ? std::min(fused->maxThreads, part->maxThreads) : part->maxThreads;
+    fused->line = fused->line ? fused->line : part->line;
+    append(*fused->body, part->body->body);
+    alive.push_back(part->body);
+    return llvm::Error::success();
+  }
+};
+
+} // namespace
+
+llvm::Expected<FusedLaunches> optiml::fuseKernels(const std::vector<KernelPart> &parts, const std::string &name,
+                                                  bool strictFloat) {
+  Fuser fuser(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = fuser.add(part))
+      return std::move(e);
+  return fuser.finish(strictFloat);
+}
+
+// Of ways to share rows among threads; each costs what fusing costs.
+static constexpr size_t mostSpaces = 6;
+
+llvm::Expected<FusedLaunches> optiml::fuseOverRows(const std::vector<KernelPart> &parts, const std::string &name,
+                                                   bool strictFloat) {
+  Fuser first(name);
+  for (const KernelPart &part : parts)
+    if (llvm::Error e = first.add(part))
+      return std::move(e);
+  std::optional<std::string> refused;
+  auto spaces = first.spaces();
+  for (size_t i = 0; i < std::min(spaces.size(), mostSpaces); ++i) {
+    Fuser fuser(name);
+    for (const KernelPart &part : parts)
+      if (llvm::Error e = fuser.add(part))
+        return std::move(e);
+    llvm::Error brought = fuser.bringTo(spaces[i].second, spaces[i].first);
+    auto fused = brought ? llvm::Expected<FusedLaunches>(std::move(brought)) : fuser.finish(strictFloat);
+    if (fused)
+      return fused;
+    std::string why = llvm::toString(fused.takeError());
+    refused = refused.value_or(why);
+  }
+  return notApplicable("{0}", refused.value_or("none of them has a thread for each row"));
+}

@@ -1,0 +1,66 @@
+//===- FuseKernels.h - the steps of fusing kernels --------------*- C++ -*-===//
+#ifndef OPTIML_LIB_TRANSFORMS_PROGRAM_FUSEKERNELS_H
+#define OPTIML_LIB_TRANSFORMS_PROGRAM_FUSEKERNELS_H
+
+#include "optiml/Analysis/KernelModel.h"
+#include "optiml/Transforms/FuseKernels.h"
+
+namespace optiml {
+
+/// Which part of a fused kernel each of its statements comes from.
+using PartOf = std::map<const Stmt *, unsigned>;
+/// Names of two arrays, in alphabetical order.
+using ArrayPairs = std::set<std::pair<std::string, std::string>>;
+
+/// A grid-stride loop's own start and step, by its variable.
+struct StrideLoop {
+  ExprRef first, step;
+};
+using StrideLoops = std::map<std::string, StrideLoop>;
+/// Lets the kernel's grid-stride loops stand as for (i = 0; …; ++i), and adds them to `strides`.
+void hideStrides(Kernel &kernel, StrideLoops &strides);
+/// Puts them back.
+void showStrides(Kernel &kernel, const StrideLoops &strides);
+
+/// What belongs to one thread of a kernel in which each thread works on a row (or a column, or a channel): of an array,
+/// element (o * rows + r) * inner + i for all o < outer and i < inner belongs to thread r.
+struct RowSpace {
+  std::string name; ///< of the thread's row in that kernel
+  Poly rows, inner, outer;
+};
+/// As the kernel's accesses suggest; empty where its threads have more than one element and more than one axis.
+std::vector<RowSpace> rowSpaces(const Kernel &kernel);
+struct BroughtPart {
+  /// On the kernel's own launch, and on arguments: all is done that its threads did, and once.
+  std::vector<Condition> conditions;
+  /// One thread did several elements, one after the other, which may belong to several rows now: right only when rows
+  /// need nothing of each other.
+  bool tookTurns = false;
+  std::vector<std::string> loops; ///< variables of the loops that stand for threads
+};
+/// Rewrites the kernel for one thread a row along x: `row = …; if (row < rows) { its elements, in loops }`. `taken`:
+/// names in use, to which new ones are added.
+llvm::Expected<BroughtPart> bringToRows(Kernel &part, const RowSpace &space, std::set<std::string> &taken);
+
+/// Whether what one part writes meets what another one accesses in the same thread only. Records conditions in `state`,
+/// whose tree is the fused kernel, and the arrays that these keep apart in `disjoint`. `brought`: by part, how it
+/// became one thread a row (empty: none did); such a part's own threads must not have shared elements either. `flows`:
+/// a part reads floating-point numbers that an earlier one has written.
+llvm::Error requireSameThread(KernelState &state, const KernelModel &model, const PartOf &partOf,
+                              const StrideLoops &strides, const std::vector<BroughtPart> &brought, ArrayPairs &disjoint,
+                              bool &flows);
+
+/// Where two accesses of one thread meet, the loops with these variables are in the same iteration.
+bool meetInOneIteration(const KernelModel &model, const StrideLoops &strides, const Access &a, const std::string &loopA,
+                        const Access &b, const std::string &loopB);
+
+/// Ordinary loops of the same iterations become one, where none of the second's needs what another of the first's did.
+void mergeLoops(Kernel &kernel, const StrideLoops &strides, const ArrayPairs &disjoint);
+
+/// A value that is stored and then loaded again by the same thread is kept in a local variable; a store that a later
+/// one to the same place overwrites is left out.
+void forwardStores(Kernel &kernel, const ArrayPairs &disjoint);
+
+} // namespace optiml
+
+#endif

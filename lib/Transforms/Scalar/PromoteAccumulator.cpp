@@ -1,0 +1,195 @@
+//===- PromoteAccumulator.cpp - a running sum in a register ---------------===//
+//
+// promote-accumulator[kernel/loop:array]: a loop that reads and writes the same element of a global array in every
+// iteration works on a register instead. The register is loaded before the loop and stored after it.
+//
+// Example:
+//   for (int k = 0; k < m; ++k)             if (0 < m) {
+//     c[i] += a[i * m + k];                   float acc = c[i];
+//                                             for (int k = 0; k < m; ++k) {
+//                                               acc += a[i * m + k];
+//                                             }
+//                                             c[i] = acc;
+//                                           }
+//
+// Legal: within the loop, every access to the array is to one element, whose index stays the same. The loop both reads
+// and writes that element, and does so in every iteration. No other global array in the loop overlaps it:
+// `__restrict__` proves that, or a condition does. The loop does not synchronize, has no atomics or calls with unknown
+// effects, is not left early, and keeps its bounds.
+//
+// Load and store stand under "the loop runs at least once". They need no such guard where the trip count is a positive
+// constant, or where a statement before the loop, in the same list, assigns the element. In the latter case some
+// iterations may leave the element alone.
+//
+// Refuses: an index that changes in the loop or in an inner one, and more than one index. It also refuses an element
+// that some iterations skip, and ranges that cannot be bounded (`a[index[k]]`). Where the loop accesses other arrays
+// too, it refuses arrays that are not plain pointer parameters.
+//
+//===----------------------------------------------------------------------===//
+#include "Transforms.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/PolyTrees.h"
+#include "optiml/Analysis/TreeQueries.h"
+
+using namespace optiml;
+
+namespace {
+/// The one element of an array that a loop accesses.
+struct Element {
+  const Access *access = nullptr;
+  bool unconditional = false; ///< in every iteration
+};
+
+class PromoteAccumulator : public Transform {
+public:
+  llvm::StringRef name() const override { return "promote-accumulator"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<ActionTemplate> result;
+    KernelModel model(*state.tree, state.pinnedBlock());
+    for (const auto &[path, loop] : countedLoops(*state.tree)) {
+      std::set<std::string> arrays;
+      for (const Access &access : model.accesses())
+        if (insideOf(access, loop) && access.write && access.space == Space::Global)
+          arrays.insert(access.array);
+      for (const std::string &array : arrays)
+        offer(result, state, path + ":" + array, {{}});
+    }
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &) const override {
+    auto [path, array] = site.rsplit(':');
+    auto kernel = state.tree->clone();
+    Stmt *stmt = findLoop(*kernel, path);
+    if (!stmt)
+      return notApplicable("there is no counted loop '{0}'", path);
+    auto loop = asCountedLoop(*stmt);
+    KernelModel model(*kernel, state.pinnedBlock());
+    KernelState result = state;
+
+    auto found = elementOf(model, *stmt, *loop, array);
+    if (!found)
+      return found.takeError();
+    const Access &first = *found->access;
+    if (holdsKind(*stmt, {StmtKind::Barrier}))
+      return notApplicable("the loop synchronizes");
+    if (unsigned line = impureLine(*stmt))
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+    auto place = findPlace(*kernel->body, stmt);
+    std::vector<StmtRef> &list = place->block->body;
+    bool writtenBefore = isWrittenBefore(model, list, place->index, first);
+    if (!found->unconditional && !writtenBefore)
+      return notApplicable("'{0}' is not accessed in every iteration, nor written before the loop", array);
+    if (holdsKind(*stmt->body[0], {StmtKind::Return, StmtKind::Break}))
+      return notApplicable("the loop may be left early");
+    // The index must not depend on anything declared inside the loop.
+    bool inner = anyStmt(*stmt->body[0],
+                         [&](const Stmt &s) { return s.kind == StmtKind::Decl && mentions(first.node, s.text); });
+    ExprRef element = inner ? elementExpr(model, first, first.subscripts[0]) : first.node;
+
+    std::set<std::string> others;
+    for (const Access &access : model.accesses())
+      if (insideOf(access, stmt) && access.space == Space::Global && access.array != array)
+        others.insert(access.array);
+    for (const std::string &other : others)
+      if (llvm::Error e = requireDisjoint(result, model, array.str(), other))
+        return e;
+    if (!model.stable(loop->lower) || !model.stable(loop->upper))
+      return notApplicable("the loop's bounds may change");
+
+    std::string accName = freshName(*kernel, "acc");
+    Type type = first.node->type.unqualified();
+    ExprRef acc = var(accName, type);
+    rewriteExprs(*stmt->body[0], [&](const ExprRef &e) -> ExprRef {
+      if (e->kind != ExprKind::Subscript)
+        return nullptr;
+      for (const Access &access : model.accesses())
+        if (access.array == array && insideOf(access, stmt) && equal(access.node, e))
+          return acc;
+      return nullptr;
+    });
+    StmtRef loopRef = list[place->index];
+    StmtRef load = declStmt(accName, type, element), store = exprStmt(assign("=", element, acc));
+    auto trips = loop->tripCount();
+    if ((trips && *trips > 0) || writtenBefore) {
+      list.insert(list.begin() + long(place->index) + 1, store);
+      list.insert(list.begin() + long(place->index), load);
+    } else {
+      ExprRef runs = lessThan(loop->lower, loop->upper);
+      list[place->index] = ifStmt(runs, block({load, loopRef, store}));
+    }
+    result.tree = kernel;
+    return result;
+  }
+
+private:
+  static bool insideLoop(const Stmt &outer, const Stmt *s) { return &outer != s && holdsStmt(outer, s); }
+
+  static llvm::Expected<Element> elementOf(const KernelModel &model, const Stmt &stmt, const CountedLoop &loop,
+                                           llvm::StringRef array) {
+    Element result;
+    bool written = false, read = false;
+    for (const Access &access : model.accesses()) {
+      if (!insideOf(access, &stmt) || access.array != array)
+        continue;
+      if (access.space != Space::Global || access.atomic || access.subscripts.size() != 1 ||
+          access.root->kind != ExprKind::Var)
+        return notApplicable("'{0}' is not accessed as a plain global array (line {1})", array, access.stmt->line);
+      const Poly &index = access.subscripts[0];
+      if (!model.stable(index) || index.mentions(loop.var))
+        return notApplicable("the index of '{0}' changes within the loop (line {1})", array, access.stmt->line);
+      for (Stmt *inner : access.path)
+        if (auto other = asCountedLoop(*inner); other && index.mentions(other->var) && insideLoop(stmt, inner))
+          return notApplicable("the index of '{0}' changes in an inner loop (line {1})", array, access.stmt->line);
+      if (!result.access)
+        result.access = &access;
+      if (!(index == result.access->subscripts[0]))
+        return notApplicable("'{0}' is accessed at more than one index in the loop (line {1})", array,
+                             access.stmt->line);
+      written |= access.write;
+      read |= access.read;
+      bool conditional = llvm::any_of(access.path, [&](const Stmt *s) {
+        return (s->kind == StmtKind::If || s->kind == StmtKind::While || s->kind == StmtKind::For) &&
+               insideLoop(stmt, s);
+      });
+      result.unconditional |= !conditional && plainlyExecuted(access, stmt);
+    }
+    if (!result.access || !written || !read)
+      return notApplicable("the loop does not both read and write '{0}'", array);
+    return result;
+  }
+  static unsigned impureLine(Stmt &s) {
+    unsigned line = 0;
+    walk(s, [&](Stmt &t) {
+      if (t.kind == StmtKind::Opaque && t.mayBarrier)
+        line = std::max(1u, t.line);
+    });
+    walkExprs(s, [&](const ExprRef &e) {
+      if (!e->pure)
+        line = std::max(1u, e->line);
+    });
+    return line;
+  }
+  /// It is what a statement assigns to, and no iteration skips statements.
+  static bool plainlyExecuted(const Access &access, const Stmt &loop) {
+    if (holdsKind(loop, {StmtKind::Continue}) || access.stmt->kind != StmtKind::Expr)
+      return false;
+    const Expr &e = *access.stmt->expr;
+    return (e.kind == ExprKind::Assign || e.kind == ExprKind::IncDec) && equal(e.args[0], access.node);
+  }
+  /// An earlier statement of the same list writes the same element whenever the loop is reached.
+  static bool isWrittenBefore(const KernelModel &model, const std::vector<StmtRef> &list, size_t index,
+                              const Access &element) {
+    for (size_t i = 0; i < index; ++i)
+      for (const Access &access : model.accesses())
+        if (access.stmt == list[i].get() && access.array == element.array && access.write &&
+            list[i]->kind == StmtKind::Expr && list[i]->expr->kind == ExprKind::Assign &&
+            access.subscripts == element.subscripts)
+          return true;
+    return false;
+  }
+};
+} // namespace
+
+DEFINE_TRANSFORM(PromoteAccumulator)

@@ -1,0 +1,165 @@
+//===- Unroll.cpp - several iterations a trip -----------------------------===//
+//
+// unroll[kernel/loop]{factor=4}: each trip runs several iterations, and a second loop runs what is left over. The
+// second loop is not needed where the trip count is a known multiple of the factor. With `factor=full` the compiler
+// unrolls a loop of constant trip count completely.
+//
+// Example:
+//   for (int k = 0; k < n; ++k)             int k = 0;
+//     s += a[k];                            #pragma unroll 1
+//                                           for (; n - k >= 4; k += 4) {
+//                                             #pragma unroll
+//                                             for (int u = 0; u < 4; ++u) {
+//                                               s += a[k + u];
+//                                             }
+//                                           }
+//                                           #pragma unroll 1
+//                                           for (; k < n; ++k) {
+//                                             s += a[k];
+//                                           }
+//
+// Legal: iterations keep their order, so no condition is needed. With a number for the factor, the body neither leaves
+// the loop nor skips the rest of an iteration, and the bound does not change.
+//
+// Refuses: `full` where the trip count is not a constant, and a loop that already has an unroll pragma. With a number
+// it also refuses `break`, `continue` and `return` in the body, and verbatim constructs that use the counter or a
+// variable that the body declares.
+//
+//===----------------------------------------------------------------------===//
+#include "Transforms.h"
+#include "optiml/Analysis/TreeQueries.h"
+
+using namespace optiml;
+
+namespace {
+/// Statements that a completely unrolled loop may become before it no longer fits into the instruction cache.
+constexpr int64_t largestBody = 1024;
+
+/// Statements of `s` with all its loops of constant trip count unrolled; the compiler unrolls small ones by itself.
+int64_t unrolledSize(Stmt &s) {
+  int64_t size = s.kind == StmtKind::Expr ? 1 : 0;
+  for (StmtRef &child : s.body)
+    size += unrolledSize(*child);
+  auto loop = asCountedLoop(s);
+  auto trips = loop ? loop->tripCount() : std::nullopt;
+  return trips && *trips > 0 ? std::min(size, largestBody + 1) * std::min(*trips, largestBody + 1) : size;
+}
+
+/// How many copies unrolled loops make of what they hold.
+int64_t copiesBy(const std::vector<Stmt *> &around) {
+  int64_t copies = 1;
+  for (Stmt *s : around)
+    if (auto loop = asCountedLoop(*s); loop && s->unroll == FullUnroll)
+      copies = std::min<int64_t>(copies * std::max<int64_t>(1, loop->tripCount().value_or(1)), largestBody + 1);
+  return copies;
+}
+
+class Unroll : public Transform {
+public:
+  llvm::StringRef name() const override { return "unroll"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<ActionTemplate> result;
+    auto kernel = state.tree->clone();
+    for (const auto &[path, stmt] : countedLoops(*kernel)) {
+      if (stmt->unroll != NoUnroll)
+        continue;
+      auto loop = asCountedLoop(*stmt);
+      auto trips = loop->tripCount();
+      ActionTemplate site{"unroll", state.rewrite.original + path, {}};
+      std::vector<Stmt *> around;
+      findLoop(*kernel, path, &around);
+      if (trips && *trips <= 64 && unrolledSize(*stmt) * copiesBy(around) <= largestBody)
+        site.values.push_back({{"factor", "full"}});
+      for (long factor : {4, 8, 2, 16}) {
+        Params params = {{"factor", std::to_string(factor)}};
+        if (!hasBarrier(*stmt) && !(trips && *trips <= factor) && applies(state, path, params))
+          site.values.push_back(params);
+      }
+      if (!site.values.empty())
+        result.push_back(site);
+    }
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
+                                    const Params &params) const override {
+    auto kernel = state.tree->clone();
+    Stmt *stmt = findLoop(*kernel, site);
+    if (!stmt)
+      return notApplicable("there is no counted loop '{0}'", site);
+    auto loop = asCountedLoop(*stmt);
+    if (stmt->unroll != NoUnroll)
+      return notApplicable("the loop already has an unroll pragma");
+    KernelState result = state.withTree(kernel);
+    auto factorText = params.find("factor");
+    if (factorText != params.end() && factorText->second == "full") {
+      if (!loop->tripCount())
+        return notApplicable("its trip count is not known at compile time");
+      stmt->unroll = FullUnroll;
+      return result;
+    }
+    long factor = paramInt(params, "factor", 0);
+    if (factor < 2 || factor > 1024)
+      return notApplicable("the factor must be 'full' or 2 to 1024");
+    if (holdsKind(*stmt->body[0], {StmtKind::Break, StmtKind::Continue, StmtKind::Return}))
+      return notApplicable("the loop may be left early");
+    if (opaqueMentions(*stmt->body[0], {loop->var}))
+      return notApplicable("a construct that is kept verbatim uses '{0}'", loop->var);
+    KernelModel model(*kernel);
+    if (!model.stable(loop->upper))
+      return notApplicable("its bound may change while it runs");
+
+    auto trips = loop->tripCount();
+    if (llvm::Error e = unroll(*kernel, *loop, factor, trips && *trips % factor == 0))
+      return std::move(e);
+    return result;
+  }
+
+private:
+  /// for (; k + (F-1)*step < upper; k += F*step) { for (u < F) body(k + u*step) }  for (; k < upper; k += step) body(k)
+  /// `exact`: no iterations remain.
+  static llvm::Error unroll(Kernel &kernel, const CountedLoop &loop, int64_t factor, bool exact) {
+    std::string u = freshName(kernel, "u");
+    ExprRef v = var(loop.var, loop.type);
+    StmtRef unrolled = clone(loop.stmt->body[0]);
+    substitute(*unrolled, {{loop.var, add(v, mul(var(u, Type::makeInt()), intLit(loop.step)))}});
+    StmtRef inner = countedFor(u, Type::makeInt(), intLit(0), intLit(factor), 1, unrolled, FullUnroll);
+    auto place = findPlace(*kernel.body, loop.stmt);
+    std::vector<StmtRef> &list = place->block->body;
+    StmtRef main = clone(list[place->index]), rest = clone(list[place->index]);
+    main->body = {block({inner})};
+    main->step = assign("+=", v, intLit(factor * loop.step));
+    main->unroll = 1; // not again by the compiler
+    if (exact) {
+      list[place->index] = main;
+      return llvm::Error::success();
+    }
+    std::set<std::string> taken = allNames(kernel);
+    taken.insert(u);
+    if (!renameDeclarations(*inner->body[0], taken))
+      return notApplicable("a construct that is kept verbatim uses a variable of the loop");
+    StmtRef counter = std::exchange(main->init, nullptr);
+    counter->type.isConst = false;
+    // upper - k does not overflow where k + F might.
+    main->expr = binary(">=", sub(loop.upper, v), intLit(factor * loop.step));
+    if (!loop.upper->type.isSigned || !loop.type.isSigned)
+      main->expr = logicalAnd(lessThan(v, loop.upper), main->expr);
+    rest->init = nullptr;
+    rest->unroll = 1;
+    // The counter now stands in a block, where its name must be its own.
+    unsigned declared = 0;
+    walk(*kernel.body, [&](Stmt &s) { declared += s.kind == StmtKind::Decl && s.text == loop.var; });
+    if (declared > 1) {
+      counter->text = freshName(taken, loop.var);
+      for (const StmtRef &part : {main, rest})
+        substitute(*part, {{loop.var, var(counter->text, loop.type)}});
+    }
+    list[place->index] = counter;
+    list.insert(list.begin() + long(place->index) + 1, {main, rest});
+    return llvm::Error::success();
+  }
+};
+} // namespace
+
+DEFINE_TRANSFORM(Unroll)

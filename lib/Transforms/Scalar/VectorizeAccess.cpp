@@ -1,0 +1,499 @@
+//===- VectorizeAccess.cpp - neighbouring elements in one access ----------===//
+//
+// vectorize-access[kernel]{width=4}: each thread does the work of `width` threads that follow one another along x. It
+// accesses their neighbouring elements together, as `float4`, `int2`, `double2` or `uchar4`.
+//
+// Example:
+//   int i = blockIdx.x * 256 + threadIdx.x;     int i = blockIdx.x * 1024 + threadIdx.x * 4;
+//   if (i < n) {                                if (i + 3 < n) {
+//     y[i] = fmaxf(x[i], 0.0f);                   const float4 x_vector = *(const float4 *)&x[i];
+//   }                                             const float x_lanes[4] = {x_vector.x, x_vector.y, …};
+//                                                 float y_lanes[4];
+//                                                 #pragma unroll
+//                                                 for (int lane = 0; lane < 4; ++lane) {
+//                                                   y_lanes[lane] = fmaxf(x_lanes[lane], 0.0f);
+//                                                 }
+//                                                 *(float4 *)&y[i] = make_float4(y_lanes[0], y_lanes[1], …);
+//                                               } else {
+//                                                 … // one lane after the other, each under i + lane < n
+//                                               }
+//
+// Legal: threads of a kernel without barriers run in any order, so loads of one lane may come before stores of another.
+// Within a lane, loads come first and stores last; the arrays they move past must not overlap (proved, or a condition).
+// All work stands under bounds of the index: `i < n`, or `row < rows && col < cols`. An element is accessed only if the
+// original accesses it in every lane, and a vector's address is aligned: that is proved, or a condition on parameters.
+//
+// Refuses: atomics, barriers, and constructs that are kept verbatim; bounds that do not move evenly along x
+// (`i / 2 < n`); an index that runs backwards. It also refuses kernels in which no array qualifies, because every index
+// is strided or shifted or every store is conditional.
+//
+//===----------------------------------------------------------------------===//
+#include "ThreadMapping.h"
+#include "Transforms.h"
+#include "VectorStream.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+class Vectorizer {
+public:
+  Vectorizer(KernelState &state, Kernel &kernel, const KernelModel &model, int64_t width)
+      : state(state), kernel(kernel), model(model), width(width), taken(allNames(kernel)) {}
+
+  llvm::Error run() {
+    if (unsigned line = model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+    if (llvm::Error e = findBody())
+      return e;
+    if (llvm::Error e = findIndices())
+      return e;
+    if (holdsKind(*body, {StmtKind::Opaque, StmtKind::Return}) ||
+        anyExpr(*body, [](const ExprRef &e) { return e->kind == ExprKind::Opaque; }))
+      return notApplicable("the kernel contains a construct that is kept verbatim");
+    if (llvm::Error e = findStreams())
+      return e;
+    auto whole = boundsAreWhole();
+    if (!whole)
+      return whole.takeError();
+    laneName = freshName(taken, "lane");
+    StmtRef tail = *whole ? nullptr : laneByLane();
+    if (!*whole && !tail)
+      return notApplicable("a construct that is kept verbatim uses a variable of the kernel");
+    std::vector<StmtRef> vectors = indexDecls;
+    for (VectorStream &stream : streams) {
+      stream.lanes = freshName(taken, stream.array + "_lanes");
+      load(stream, vectors);
+    }
+    vectors.push_back(allLanes());
+    std::vector<VectorStream> stores;
+    llvm::copy_if(streams, std::back_inserter(stores), [](const VectorStream &s) { return s.writes; });
+    llvm::sort(stores, [](const VectorStream &a, const VectorStream &b) { return a.lastWrite < b.lastWrite; });
+    for (const VectorStream &stream : stores)
+      store(stream, vectors);
+    auto place = findPlace(*kernel.body, guard);
+    place->block->body[place->index] = ifStmt(*whole ? bounds : lastLaneGuard(), block(vectors), tail);
+    return llvm::Error::success();
+  }
+
+private:
+  llvm::Error findBody() {
+    Stmt *list = kernel.body.get();
+    while (!list->body.empty()) {
+      Stmt *last = list->body.back().get();
+      bool onlyDecls =
+          llvm::all_of(llvm::drop_end(list->body), [](const StmtRef &s) { return s->kind == StmtKind::Decl; });
+      // Declarations between two conditions would have to move.
+      if (last->kind != StmtKind::If || last->body.size() != 1 || !onlyDecls || (guard && list->body.size() > 1))
+        break;
+      if (!llvm::all_of(operandsOf(last->expr, "&&"), [&](const ExprRef &part) { return isBound(part); }))
+        break;
+      if (!guard)
+        guard = last;
+      bounds = logicalAnd(bounds, last->expr);
+      ++guardCount;
+      list = body = last->body[0].get();
+    }
+    if (!guard)
+      return notApplicable("the kernel's work does not stand under one bound of its index");
+    return llvm::Error::success();
+  }
+
+  /// Integer locals that are functions of the indices: they advance by a constant from lane to lane.
+  llvm::Error findIndices() {
+    auto classify = [&](const StmtRef &s, bool inBody) -> llvm::Error {
+      if (s->kind != StmtKind::Decl)
+        return llvm::Error::success();
+      bool used = anyExpr(*body, [&](const ExprRef &e) { return isVar(e, s->text); }); // in the lanes
+      if (!s->expr || !model.singleAssignment(s->text)) {
+        if (!inBody && used)
+          return notApplicable("'{0}' keeps its value from one lane to the next (line {1})", s->text, s->line);
+        return llvm::Error::success();
+      }
+      bool varies = model.varies(s->expr) & (ThreadX | BlockX);
+      auto step = stepAlong(model.poly(s->expr));
+      bool affine = step && s->type.isInt() && s->type.bytes >= 4 && model.stable(s->expr);
+      if (inBody) // it is moved before the lanes: only with what is there already
+        for (const std::string &name : namesIn(s->expr)) {
+          const Stmt *d = model.declaration(name);
+          bool inLane = d && llvm::none_of(kernel.body->body, [&](const StmtRef &outer) { return outer.get() == d; });
+          affine &= !inLane || llvm::any_of(indexDecls, [&](const StmtRef &moved) { return moved.get() == d; });
+        }
+      if (affine && (varies || inBody)) {
+        indices[s->text] = *step;
+        if (inBody)
+          indexDecls.push_back(s);
+      } else if (varies && !inBody) {
+        return notApplicable("'{0}' is no affine function of the index (line {1})", s->text, s->line);
+      }
+      return llvm::Error::success();
+    };
+    for (bool inBody : {false, true})
+      for (const StmtRef &s : inBody ? body->body : kernel.body->body)
+        if (llvm::Error e = classify(s, inBody))
+          return e;
+    return llvm::Error::success();
+  }
+
+  /// Nothing when the array is to be accessed lane by lane.
+  llvm::Expected<std::optional<VectorStream>> streamOf(const std::string &array) {
+    const Param *param = model.param(array);
+    if (!param || !param->type.isPointer() || param->type.pointee->isVolatile || changedParameters(kernel).count(array))
+      return std::nullopt;
+    VectorStream stream;
+    stream.array = array;
+    const Access *sure = nullptr, *any = nullptr;
+    bool oneElement = true;
+    for (size_t i = 0; i < model.accesses().size(); ++i) {
+      const Access &access = model.accesses()[i];
+      if (access.array != array)
+        continue;
+      if (access.subscripts.size() != 1 || access.root->kind != ExprKind::Var || !model.stable(access.subscripts[0]) ||
+          access.node->kind != ExprKind::Subscript || !isVar(access.node->args[0], array) || !stream.describe(access))
+        return std::nullopt;
+      if (!any)
+        any = &access;
+      if (always(access) && !sure)
+        sure = &access;
+      oneElement &= any->subscripts[0] == access.subscripts[0];
+      stream.reads |= access.read;
+      stream.writes |= access.write;
+      if (access.write)
+        stream.lastWrite = i;
+    }
+    if (!any || !oneElement || stepAlong(any->subscripts[0]) != 1)
+      return std::nullopt;
+    for (int64_t part = 0; stream.writes && part < stream.count; ++part)
+      if (!stores(*body, array, part * stream.number.bytes))
+        return std::nullopt;
+    if (!sure && !stream.writes)
+      return std::nullopt;
+    stream.index = (sure ? sure : any)->node->args[1];
+    // The index must be known before the lanes begin.
+    for (const std::string &name : namesIn(stream.index)) {
+      const Stmt *d = model.declaration(name);
+      bool inBody = d && llvm::none_of(kernel.body->body, [&](const StmtRef &s) { return s.get() == d; });
+      if (inBody && llvm::none_of(indexDecls, [&](const StmtRef &s) { return s.get() == d; }))
+        return std::nullopt;
+    }
+    if (!stream.findVectors(width) || !wholeMultiple(any->subscripts[0] - Poly::atom("globalIdx.x")))
+      return std::nullopt;
+    state.require("aligned(" + array + ", " + std::to_string(stream.number.bytes * stream.together) + ")",
+                  array + " is accessed " + std::to_string(width) + " elements at a time");
+    return stream;
+  }
+
+  /// Every way through `s` stores into that member of the array's element.
+  bool stores(const Stmt &s, const std::string &array, int64_t offset) const {
+    if (s.kind == StmtKind::Block)
+      return llvm::any_of(s.body, [&](const StmtRef &child) { return stores(*child, array, offset); });
+    if (s.kind == StmtKind::If)
+      return s.body.size() == 2 && stores(*s.body[0], array, offset) && stores(*s.body[1], array, offset);
+    return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign &&
+           llvm::any_of(model.accesses(), [&](const Access &access) {
+             return access.place == s.expr->args[0] && access.array == array &&
+                    (storedList(access) || offsetOf(access) == offset);
+           });
+  }
+
+  /// In a lane, the load moves to the front and the store to the end.
+  llvm::Error requireOrder(const VectorStream &stream) {
+    const std::vector<Access> &all = model.accesses();
+    auto isVector = [&](const std::string &array) {
+      return llvm::any_of(streams, [&](const VectorStream &s) { return s.array == array; });
+    };
+    bool loops =
+        anyStmt(*body, [&](const Stmt &s) { return isLoop(s); }); // what comes later in the text may come before
+    std::set<std::string> apart, written;
+    bool stored = false;
+    bool allStoresSure =
+        llvm::all_of(all, [&](const Access &a) { return a.array != stream.array || !a.write || always(a); });
+    for (const Access &access : all) {
+      if (access.space == Space::Local || isConstantOfFile(model, access))
+        continue;
+      if (access.array == stream.array) {
+        if (access.read)
+          apart.insert(written.begin(), written.end());
+        stored |= access.write;
+        continue;
+      }
+      if (access.write)
+        written.insert(access.array);
+      // Stores of vectors keep their order, which is that of their last stores, if these are made in any case.
+      bool inOrder = access.write && !access.read && isVector(access.array) && always(access) && allStoresSure;
+      if ((stored && !inOrder) || (loops && (stream.writes || access.write)))
+        apart.insert(access.array);
+    }
+    for (const std::string &other : apart)
+      if (llvm::Error e = requireDisjoint(state, model, stream.array, other))
+        return e;
+    return llvm::Error::success();
+  }
+
+  bool always(const Access &access) const {
+    return access.path.back() == body && access.guards.size() == guardCount && access.stmt->kind != StmtKind::For;
+  }
+
+  /// An order between integers that moves evenly along x.
+  bool isBound(const ExprRef &part) const {
+    static const std::set<std::string> orders = {"<", "<=", ">", ">="};
+    if (part->kind != ExprKind::Binary || !orders.count(part->text) || !part->args[0]->type.isInt() ||
+        !part->args[1]->type.isInt() || !model.stable(part))
+      return false;
+    Poly difference = model.poly(part->args[0]) - model.poly(part->args[1]);
+    return stepAlong(difference).has_value();
+  }
+
+  /// How much `p` grows from lane to lane; nothing when that differs.
+  std::optional<int64_t> stepAlong(const Poly &p) const {
+    auto c = p.coefficient("globalIdx.x");
+    auto step = c ? c->constant() : std::nullopt;
+    for (const std::string &atom : p.atoms())
+      if (atom != "globalIdx.x" && model.variesAtom(atom) & (ThreadX | BlockX))
+        return std::nullopt;
+    return step;
+  }
+
+  /// Every term of `rest` is a multiple of the width, with what that asks of parameters as conditions.
+  bool wholeMultiple(const Poly &rest) {
+    std::vector<std::string> wanted;
+    for (const auto &[monomial, c] : rest.terms) {
+      if (c % width == 0)
+        continue;
+      std::string product = std::to_string(c);
+      bool found = false;
+      for (const std::string &atom : monomial)
+        if (planText(model, Poly::atom(atom))) {
+          product = c == 1 && !found ? atom : product + " * " + atom;
+          found = true;
+        }
+      if (!found)
+        return false;
+      wanted.push_back(product);
+    }
+    for (const std::string &product : wanted) {
+      state.require((product.find(' ') == std::string::npos ? product : "(" + product + ")") + " % " +
+                        std::to_string(width) + " == 0",
+                    "vectors of " + std::to_string(width) + " elements are aligned in every row");
+      multiples.push_back(product);
+    }
+    return true;
+  }
+
+  ExprRef atLane(const ExprRef &e, const ExprRef &lane) const {
+    return rewrite(e, [&](const ExprRef &n) -> ExprRef {
+      if (isBuiltin(n, "globalIdx.x"))
+        return add(n, lane);
+      auto it = n->kind == ExprKind::Var ? indices.find(n->text) : indices.end();
+      return it == indices.end() || it->second == 0 ? nullptr : add(n, mul(lane, intLit(it->second)));
+    });
+  }
+
+  void atLane(Stmt &s, const ExprRef &lane) const {
+    walk(s, [&](Stmt &t) { ownExprs(t, [&](ExprRef &e) { e = atLane(e, lane); }); });
+  }
+
+  /// The bounds, for all lanes at once: upper ones for the last lane, lower ones for the first.
+  ExprRef lastLaneGuard() const {
+    ExprRef result;
+    for (const ExprRef &part : operandsOf(bounds, "&&")) {
+      std::vector<Poly> facts;
+      model.addFacts(part, true, facts);
+      bool upper = llvm::any_of(facts, [](const Poly &fact) {
+        auto c = fact.coefficient("globalIdx.x");
+        return c && c->constant() && *c->constant() < 0;
+      });
+      result = logicalAnd(result, upper ? atLane(part, intLit(width - 1)) : part);
+    }
+    return result;
+  }
+
+  StmtRef laneLoop(std::vector<StmtRef> stmts, int unroll) const {
+    return countedFor(laneName, Type::makeInt(), intLit(0), intLit(width), 1, block(std::move(stmts)), unroll);
+  }
+
+  llvm::Error findStreams() {
+    std::vector<std::string> arrays;
+    for (const Access &access : model.accesses()) {
+      if (access.atomic)
+        return notApplicable("the kernel uses atomics (line {0})", access.stmt->line);
+      if (access.space == Space::Global && !llvm::is_contained(arrays, access.array))
+        arrays.push_back(access.array);
+    }
+    for (const std::string &array : arrays) {
+      auto stream = streamOf(array);
+      if (!stream)
+        return stream.takeError();
+      if (*stream)
+        streams.push_back(**stream);
+    }
+    if (streams.empty())
+      return notApplicable("no array is accessed at neighbouring elements by neighbouring threads");
+    for (const VectorStream &stream : streams)
+      if (llvm::Error e = requireOrder(stream))
+        return e;
+    return llvm::Error::success();
+  }
+
+  /// Whether all lanes of a thread are within the bounds, or none.
+  llvm::Expected<bool> boundsAreWhole() {
+    auto bound = globalUpperBound(model, 0);
+    auto text = bound ? planText(model, *bound) : std::nullopt;
+    if (!text)
+      return notApplicable("nothing bounds the global index of all that the kernel does");
+    auto alongX = [&](const ExprRef &part) { return model.varies(part) & (ThreadX | BlockX); };
+    state.require(threadsAlong(0) + " <= " + std::to_string(INT32_MAX - 65536),
+                  "the index of the last lane does not overflow");
+    return (llvm::is_contained(multiples, *text) || (bound->constant() && *bound->constant() % width == 0)) &&
+           llvm::count_if(operandsOf(bounds, "&&"), alongX) == 1;
+  }
+
+  /// Lane by lane, where some are beyond the bound; null when opaque text is in the way.
+  StmtRef laneByLane() {
+    StmtRef copy = clone(block(std::vector<StmtRef>(body->body)));
+    if (!renameDeclarations(*copy, taken))
+      return nullptr;
+    // The index locals of the body are computed anew, from indices of the lane.
+    auto inBody = indices;
+    for (const StmtRef &s : indexDecls)
+      indices.erase(s->text);
+    atLane(*copy, lane());
+    StmtRef tail = block({laneLoop({ifStmt(atLane(bounds, lane()), copy)}, /*unroll=*/1)});
+    indices = inBody;
+    return tail;
+  }
+
+  /// The loop over the lanes, on the vectors' numbers.
+  StmtRef allLanes() {
+    std::vector<StmtRef> rest;
+    llvm::copy_if(body->body, std::back_inserter(rest),
+                  [&](const StmtRef &s) { return !llvm::is_contained(indexDecls, s); });
+    // While the nodes are those that the model has seen.
+    std::map<const Expr *, ExprRef> replacement;
+    std::map<const Stmt *, const VectorStream *> lists;
+    for (const Access &access : model.accesses())
+      for (const VectorStream &stream : streams)
+        if (access.array == stream.array) {
+          if (storedList(access))
+            lists[access.stmt] = &stream;
+          else
+            replacement[access.place.get()] = numberAt(stream, offsetOf(access) / stream.number.bytes);
+        }
+    StmtRef main = block(rest);
+    splitLists(*main, lists);
+    replaceNodes(*main, replacement);
+    atLane(*main, lane());
+    return laneLoop(main->body, FullUnroll);
+  }
+
+  /// Stores of lists, number by number: all are computed before any is stored.
+  void splitLists(Stmt &main, const std::map<const Stmt *, const VectorStream *> &lists) {
+    forEachList(main, [&](std::vector<StmtRef> &list) {
+      for (size_t at = 0; at < list.size(); ++at) {
+        auto it = lists.find(list[at].get());
+        if (it == lists.end())
+          continue;
+        std::vector<StmtRef> values, stores;
+        for (const ExprRef &e : list[at]->expr->args[1]->args) {
+          const Type &type = it->second->number;
+          ExprRef value = var(freshName(taken, it->second->array + "_value"), type);
+          values.push_back(declStmt(value->text, type.withConst(true), e));
+          stores.push_back(exprStmt(assign("=", numberAt(*it->second, int64_t(stores.size())), value)));
+        }
+        llvm::append_range(values, stores);
+        list.erase(list.begin() + long(at));
+        list.insert(list.begin() + long(at), values.begin(), values.end());
+        at += values.size() - 1;
+      }
+    });
+  }
+
+  ExprRef lane() const { return var(laneName, Type::makeInt()); }
+  /// Number `i` of the lane's element.
+  ExprRef numberAt(const VectorStream &stream, int64_t i) const {
+    return subscript(var(stream.lanes, stream.number), add(mul(lane(), intLit(stream.count)), intLit(i)),
+                     stream.number);
+  }
+
+  void load(VectorStream &stream, std::vector<StmtRef> &out) {
+    ExprRef values;
+    if (stream.reads) {
+      std::vector<ExprRef> numbers;
+      for (int64_t number = 0; number < stream.vectors(width); ++number) {
+        ExprRef place = stream.vectorAt(*model.param(stream.array), number, /*store=*/false);
+        std::string vector = freshName(taken, stream.array + "_vector");
+        out.push_back(declStmt(vector, place->type.withConst(true), place));
+        for (int64_t i = 0; i < stream.together; ++i)
+          numbers.push_back(memberExpr(var(vector, place->type), std::string(1, "xyzw"[i]), stream.number));
+      }
+      values = listExpr(std::move(numbers));
+    }
+    out.push_back(
+        declStmt(stream.lanes, stream.number.withConst(!stream.writes), values, {intLit(width * stream.count)}));
+  }
+
+  void store(const VectorStream &stream, std::vector<StmtRef> &out) const {
+    for (int64_t number = 0; number < stream.vectors(width); ++number) {
+      ExprRef place = stream.vectorAt(*model.param(stream.array), number, /*store=*/true);
+      std::vector<ExprRef> values;
+      for (int64_t i = 0; i < stream.together; ++i)
+        values.push_back(
+            subscript(var(stream.lanes, stream.number), intLit(number * stream.together + i), stream.number));
+      out.push_back(
+          exprStmt(assign("=", place, callOf("make_" + place->type.text, values, place->type, /*pure=*/true))));
+    }
+  }
+
+  KernelState &state;
+  Kernel &kernel;
+  const KernelModel &model;
+  int64_t width;
+  std::set<std::string> taken;
+  Stmt *guard = nullptr, *body = nullptr; ///< if (guard) body: all the kernel does
+  size_t guardCount = 0;                  ///< conditions around the body
+  ExprRef bounds;                         ///< conjunction of these
+  std::map<std::string, int64_t> indices; ///< integer locals that grow with the lane, by so much
+  std::vector<StmtRef> indexDecls;        ///< those in the body
+  std::vector<VectorStream> streams;
+  std::vector<std::string> multiples; ///< values that are multiples of the width
+  std::string laneName;
+};
+
+class VectorizeAccess : public Transform {
+public:
+  llvm::StringRef name() const override { return "vectorize-access"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    std::vector<ActionTemplate> result;
+    offer(result, state, "", {{{"width", "4"}}, {{"width", "2"}}});
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
+    std::array<int64_t, 3> shape = state.pinnedBlock();
+    if (!shape[0] || !shape[1] || !shape[2])
+      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+    int64_t width = paramInt(params, "width", 4);
+    if (width != 2 && width != 4)
+      return notApplicable("the width must be 2 or 4");
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = requireConstantParameters(*kernel))
+      return std::move(e);
+    std::array<CopyAxis, 3> copies;
+    copies[0].factor = width;
+    KernelState result = state;
+    auto merge = [&](KernelState &to, Kernel &tree, const KernelModel &model) {
+      return Vectorizer(to, tree, model, width).run();
+    };
+    if (llvm::Error e = remapThreads(result, *kernel, shape, copies, merge))
+      return std::move(e);
+    result.tree = kernel;
+    return result;
+  }
+};
+} // namespace
+
+DEFINE_TRANSFORM(VectorizeAccess)

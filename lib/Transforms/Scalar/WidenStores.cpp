@@ -1,0 +1,209 @@
+//===- WidenStores.cpp - a thread's adjacent outputs, 16 bytes at once ----===//
+//
+// widen-stores[kernel:C]: where a loop over a thread's copies stores neighbouring elements of C one by one, it stores
+// four of them at once. The results of a register tile then leave in whole sectors.
+//
+// Example:
+//   for (int ix = 0; ix < 4; ++ix) {        for (int ix = 0; ix < 4; ix += 4) {
+//     if (row < m && col + ix < n) {          if (row < m && col + ix < n) {
+//       c[row * n + (col + ix)] = s[ix];        *(float4 *)&c[row * n + (col + ix)] = make_float4(s[ix], s[ix + 1], …);
+//     }                                       }
+//   }                                       }
+//                                           // when aligned(c, 16), n % 4 == 0
+//
+// Legal: all four elements are inside each bound, or none is, and they begin at a multiple of 16 bytes. Bounds and the
+// rest of the index are multiples of four, which is proved, or a condition on parameters and on the address of C. The
+// values are pure. Of C they read the stored element alone, and the other arrays they read do not overlap C (proved, or
+// a condition). So it changes nothing to compute all four values before the store.
+//
+// Refuses: elements that do not have 4 bytes; conditions that are not bounds of the index (`x[i] > 0`); pieces or
+// bounds that begin elsewhere (`y[i + 1]`, `i > 0`).
+//
+//===----------------------------------------------------------------------===//
+#include "Transforms.h"
+#include "VectorPieces.h"
+#include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+constexpr int64_t width = 4; // of elements of 4 bytes
+
+/// for v: if (guard) element = value;
+struct StoreLoop {
+  Stmt *loop;
+  CountedLoop counted;
+  const Access *store;
+  ExprRef guard; ///< null: none
+};
+
+class WidenStores : public Transform {
+public:
+  llvm::StringRef name() const override { return "widen-stores"; }
+  std::vector<ActionTemplate> sites(const KernelState &state) const override;
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
+                                    const Params &params) const override;
+};
+
+/// The one statement in a block, and what is in that.
+Stmt *onlyStatement(Stmt &s) {
+  Stmt *inner = &s;
+  while (inner->kind == StmtKind::Block && inner->body.size() == 1)
+    inner = inner->body[0].get();
+  return inner;
+}
+
+std::vector<StoreLoop> findStores(Kernel &kernel, const KernelModel &model, llvm::StringRef array) {
+  std::vector<StoreLoop> result;
+  walk(*kernel.body, [&](Stmt &s) {
+    auto counted = s.kind == StmtKind::For && s.unroll == FullUnroll ? asCountedLoop(s) : std::nullopt;
+    auto trips = counted ? counted->tripCount() : std::nullopt;
+    if (!trips || *trips % width != 0 || counted->step != 1 ||
+        constantValue(counted->lower) != std::optional<int64_t>(0))
+      return;
+    Stmt *inner = onlyStatement(*s.body[0]);
+    ExprRef guard;
+    if (inner->kind == StmtKind::If && inner->body.size() == 1) {
+      guard = inner->expr;
+      inner = onlyStatement(*inner->body[0]);
+    }
+    for (const Access &access : model.accesses())
+      if (access.stmt == inner && access.write && access.array == array && inner->kind == StmtKind::Expr &&
+          inner->expr->kind == ExprKind::Assign && inner->expr->text == "=" && inner->expr->args[0] == access.node)
+        result.push_back({&s, *counted, &access, guard});
+  });
+  return result;
+}
+
+class Widener {
+public:
+  Widener(KernelState &state, const KernelModel &model) : state(state), model(model), multiples(model, known, width) {}
+
+  llvm::Error check(const StoreLoop &found);
+  /// The parameters that must be multiples.
+  const std::set<std::string> &parameters() const { return multiples.parameters; }
+
+private:
+  llvm::Error checkGuard(const ExprRef &guard, const std::string &variable);
+  llvm::Error checkValue(const StoreLoop &found);
+
+  KernelState &state;
+  const KernelModel &model;
+  const std::map<std::string, int64_t> known;
+  Multiples multiples;
+};
+
+llvm::Error Widener::checkGuard(const ExprRef &guard, const std::string &variable) {
+  if (isBinary(guard, "&&")) {
+    if (llvm::Error e = checkGuard(guard->args[0], variable))
+      return e;
+    return checkGuard(guard->args[1], variable);
+  }
+  if (!mentions(guard, variable))
+    return llvm::Error::success();
+  std::vector<Poly> facts;
+  model.addFacts(guard, true, facts);
+  auto c = facts.size() == 1 ? facts[0].coefficient(variable) : std::nullopt;
+  auto direction = c ? c->constant() : std::nullopt;
+  bool order = guard->kind == ExprKind::Binary &&
+               (guard->text == "<" || guard->text == "<=" || guard->text == ">" || guard->text == ">=");
+  if (!order || !direction || std::abs(*direction) != 1)
+    return notApplicable("the condition '{0}' is no bound of the index", str(guard));
+  // v < bound, or v >= -bound: alike for all of a piece where the bound is a multiple.
+  Poly bound = facts[0] - Poly(*direction) * Poly::atom(variable) + Poly(*direction < 0 ? 1 : 0);
+  if (!multiples.require(bound))
+    return notApplicable("the bound '{0}' is no multiple of {1}", str(guard), width);
+  return llvm::Error::success();
+}
+
+llvm::Error Widener::checkValue(const StoreLoop &found) {
+  const Access &store = *found.store;
+  if (anyNode(store.stmt->expr->args[1],
+              [&](const ExprRef &e) { return !(e->pure && !isChange(e) && e->kind != ExprKind::Opaque); }))
+    return notApplicable("what is stored has effects (line {0})", store.stmt->line);
+  for (const Access &read : model.accesses()) {
+    if (read.stmt != store.stmt || read.write || read.space != Space::Global)
+      continue;
+    if (read.array != store.array) {
+      if (llvm::Error e = requireDisjoint(state, model, read.array, store.array))
+        return e;
+    } else if (read.subscripts != store.subscripts) {
+      return notApplicable("what is stored depends on other elements of {0} (line {1})", store.array, store.stmt->line);
+    }
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Widener::check(const StoreLoop &found) {
+  const Access &store = *found.store;
+  const Type &type = store.node->type;
+  if (store.space != Space::Global || !model.param(store.array) || store.subscripts.size() != 1 ||
+      store.root->kind != ExprKind::Var || type.bytes != 4 || type.isVolatile || vectorName(type).empty())
+    return notApplicable("{0} is no parameter with elements of 4 bytes", store.array);
+  const std::string &variable = found.counted.var;
+  auto step = store.subscripts[0].coefficient(variable);
+  if (!step || !(*step == Poly(1)))
+    return notApplicable("the loop over '{0}' does not store neighbouring elements of {1}", variable, store.array);
+  if (!multiples.require(store.subscripts[0].substitute(variable, Poly(0))))
+    return notApplicable("pieces of {0} do not begin at multiples of 16 bytes", store.array);
+  if (found.guard)
+    if (llvm::Error e = checkGuard(found.guard, variable))
+      return e;
+  return checkValue(found);
+}
+
+llvm::Expected<KernelState> WidenStores::apply(const KernelState &state, llvm::StringRef site, const Params &) const {
+  llvm::StringRef array = site;
+  if (!array.consume_front(":") || array.empty())
+    return notApplicable("no array is named");
+  auto kernel = state.tree->clone();
+  KernelModel model(*kernel, state.pinnedBlock());
+  std::vector<StoreLoop> found = findStores(*kernel, model, array);
+  if (found.empty())
+    return notApplicable("no unrolled loop over a thread's outputs stores to {0} alone", array);
+  KernelState result = state;
+  Widener widener(result, model);
+  for (const StoreLoop &loop : found)
+    if (llvm::Error e = widener.check(loop))
+      return std::move(e);
+  result.require("aligned(" + array.str() + ", 16)", array.str() + " is written 16 bytes at a time");
+  for (const std::string &parameter : widener.parameters())
+    result.require(parameter + " % " + std::to_string(width) + " == 0",
+                   "what is written at once is inside of each bound, or outside");
+  for (const StoreLoop &loop : found) {
+    Expr store = *loop.store->stmt->expr;
+    const Type element = store.args[0]->type;
+    ExprRef variable = var(loop.counted.var, loop.counted.type);
+    std::vector<ExprRef> values;
+    for (int64_t i = 0; i < width; ++i)
+      values.push_back(substitute(store.args[1], {{loop.counted.var, add(variable, intLit(i))}}));
+    Type type = vectorType(element);
+    StmtRef stored = exprStmt(assign("=", reinterpreted(store.args[0], type, /*isConst=*/false),
+                                     callOf("make_" + type.text, values, type, /*pure=*/true)));
+    StmtRef body = loop.guard ? ifStmt(loop.guard, stored) : stored;
+    auto place = findPlace(*kernel->body, loop.loop);
+    place->block->body[place->index] = countedFor(loop.counted.var, loop.counted.type, intLit(0), loop.counted.upper,
+                                                  width, block({body}), FullUnroll);
+  }
+  result.tree = kernel;
+  return result;
+}
+
+std::vector<ActionTemplate> WidenStores::sites(const KernelState &state) const {
+  std::vector<ActionTemplate> result;
+  if (!state.pinnedBlock()[0])
+    return result;
+  std::set<std::string> arrays;
+  for (const Access &access : KernelModel(*state.tree, state.pinnedBlock()).accesses())
+    if (access.write && access.space == Space::Global)
+      arrays.insert(access.array);
+  for (const std::string &array : arrays)
+    offer(result, state, ":" + array, {{}});
+  return result;
+}
+} // namespace
+
+DEFINE_TRANSFORM(WidenStores)

@@ -1,0 +1,223 @@
+//===- StageWindow.cpp - a block's whole input in shared memory -----------===//
+//
+// stage-window[kernel:A+B]{pad=0}: before anything else, the block's threads together copy all that the block reads of
+// A and B into shared memory, meet, and read it there. It serves stencils and convolutions, and small operands that
+// every thread reads, such as a filter.
+//
+// Example:
+//   if (x >= width - 4)              __shared__ __align__(16) float in_window[68];
+//     return;                        const int tid = threadIdx.x;
+//   float s = 0;                     #pragma unroll
+//   for (int k = 0; k < 5; ++k)      for (int i = 0; i < 2; ++i) {
+//     s += in[x + k];                  const int e = tid + i * 64;
+//   out[x] = s;                        if (e < 68) {
+//                                        const int c = e;
+//                                        in_window[c] = blockIdx.x * 64 + c < width ? in[blockIdx.x * 64 + c] : 0.0f;
+//                                      }
+//                                    }
+//                                    __syncthreads();
+//                                    if (x < width - 4) {
+//                                      float s = 0;
+//                                      for (int k = 0; k < 5; ++k) {
+//                                        s += in_window[k + threadIdx.x];
+//                                      }
+//                                      out[x] = s;
+//                                    }
+//
+// Legal: the block shape is fixed. The copy stands in the kernel's own list of statements, before the first one that
+// reads the arrays, so that threads without work of their own take part. The kernel only reads the arrays, and they do
+// not overlap what it writes (proved, or a condition).
+//
+// What a block reads is a box. Indices are affine in thread indices and in loops of constant trip count, which may run
+// backwards and in steps. Conditions and bounds around the reads are affine too, and the same for whoever loads an
+// element. Only what the original reads is loaded, and the rest of the box is zero.
+//
+// Refuses: loops around a read that may be left early or have no constant trip count (`specialize-scalar` may give them
+// one); indices and conditions that depend on data; an array whose elements are hardly read twice. With what the kernel
+// has already, shared memory is limited to 48 KiB.
+//
+//===----------------------------------------------------------------------===//
+#include "TileCopy.h"
+#include "TileGuards.h"
+#include "Transforms.h"
+#include "optiml/Analysis/Jumps.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+namespace {
+
+/// The first statement of the kernel's own list that holds a staged read; threads pass it together.
+size_t firstUse(const Kernel &kernel, const std::vector<Tile> &tiles) {
+  std::set<const Stmt *> readers;
+  for (const Tile &tile : tiles)
+    for (const Access *access : tile.accesses)
+      readers.insert(access->stmt);
+  for (size_t i = 0; i < kernel.body->body.size(); ++i) {
+    if (anyStmt(*kernel.body->body[i], [&](const Stmt &s) { return readers.count(&s) != 0; }))
+      return i;
+  }
+  return 0;
+}
+
+/// A name in `p` that is not known yet at statement `place` of the kernel's own list.
+std::optional<std::string> unknownName(const KernelModel &model, const Kernel &kernel, size_t place, const Poly &p) {
+  std::set<std::string> known;
+  for (size_t i = 0; i < place; ++i)
+    if (kernel.body->body[i]->kind == StmtKind::Decl)
+      known.insert(kernel.body->body[i]->text);
+  for (const std::string &atom : p.atoms()) {
+    if (atom[0] == '@')
+      continue;
+    ExprRef tree = model.atomExpr(atom);
+    for (const std::string &name : tree ? namesIn(tree) : std::set<std::string>{atom})
+      if (model.declaration(name) && !known.count(name))
+        return name;
+  }
+  return std::nullopt;
+}
+
+llvm::Error requireKnownBefore(const KernelModel &model, const Kernel &kernel, size_t place, const Tile &tile) {
+  std::vector<Poly> needed = {tile.base};
+  for (const TileDim &d : tile.dims)
+    needed.push_back(d.stride);
+  for (const std::vector<Poly> &guard : tile.guards)
+    llvm::append_range(needed, guard);
+  for (const TileBoundary &boundary : tile.boundaries) {
+    needed.push_back(boundary.rule.stride);
+    needed.push_back(boundary.rule.coordinate);
+    for (const std::string &name : namesIn(boundary.rule.rule))
+      if (name != BoundaryCondition::name())
+        needed.push_back(Poly::atom(name));
+  }
+  for (const Poly &p : needed)
+    if (auto name = unknownName(model, kernel, place, p))
+      return notApplicable("what the block reads of {0} depends on '{1}', which is not known before", tile.array,
+                           *name);
+  return llvm::Error::success();
+}
+
+/// Rows start at multiples of 16 bytes, so that neighbouring elements can be read at once.
+int64_t defaultPad(const Tile &tile) {
+  int64_t unit = tile.unit();
+  return tile.dims.size() < 2 || unit < 2 ? 0 : (unit - tile.dims[tile.layout.back()].extent % unit) % unit;
+}
+
+llvm::Error requireNoOpaqueText(const Kernel &kernel) {
+  unsigned line = 0;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Opaque && !line)
+      line = std::max(1u, s.line);
+  });
+  return line ? notApplicable("line {0} is not understood", line) : llvm::Error::success();
+}
+
+class StageWindow : public Transform {
+public:
+  llvm::StringRef name() const override { return "stage-window"; }
+
+  std::vector<ActionTemplate> sites(const KernelState &state) const override {
+    if (!state.pinnedBlock()[0])
+      return {};
+    KernelModel model(*state.tree, state.pinnedBlock());
+    std::vector<std::string> arrays;
+    for (const Access &access : model.accesses())
+      if (access.read && !access.write && access.space == Space::Global && !model.writesWhatIsRead(access) &&
+          !llvm::is_contained(arrays, access.array))
+        arrays.push_back(access.array);
+    std::vector<ActionTemplate> result;
+    std::string joint;
+    auto addSite = [&](const std::string &list) {
+      llvm::SmallVector<llvm::StringRef, 4> names;
+      llvm::StringRef(list).split(names, '+');
+      auto applied = stage(state, names, {}, 2);
+      if (applied)
+        result.push_back({"stage-window", state.rewrite.original + ":" + list, {{}}});
+      else
+        llvm::consumeError(applied.takeError());
+      return bool(applied);
+    };
+    for (const std::string &array : arrays)
+      if (addSite(array))
+        joint += (joint.empty() ? "" : "+") + array;
+    if (result.size() > 1 && addSite(joint)) // all of them together first
+      std::rotate(result.begin(), result.end() - 1, result.end());
+    return result;
+  }
+
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
+                                    const Params &params) const override {
+    llvm::SmallVector<llvm::StringRef, 4> arrays;
+    site.ltrim(':').split(arrays, '+', -1, /*KeepEmpty=*/false);
+    return stage(state, arrays, params, 1);
+  }
+
+private:
+  llvm::Expected<KernelState> stage(const KernelState &state, llvm::ArrayRef<llvm::StringRef> arrays,
+                                    const Params &params, int64_t leastReuse) const {
+    std::array<int64_t, 3> shape = state.pinnedBlock();
+    if (!shape[0] || !shape[1] || !shape[2])
+      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+    if (arrays.empty())
+      return notApplicable("no array is named");
+    auto kernel = state.tree->clone();
+    if (llvm::Error e = removeReturns(*kernel->body))
+      return e;
+    if (llvm::Error e = requireNoOpaqueText(*kernel))
+      return std::move(e);
+    KernelModel model(*kernel, shape);
+    if (unsigned line = model.unknownEffectLine())
+      return notApplicable("line {0} may access memory in ways that are not understood", line);
+
+    KernelState result = state;
+    int64_t threads = shape[0] * shape[1] * shape[2], bytes = sharedBytes(*kernel);
+    std::set<std::string> taken = allNames(*kernel), tileNames;
+    auto planned = planTiles(result, model, arrays, nullptr);
+    if (!planned)
+      return planned.takeError();
+    std::vector<Tile> tiles = std::move(*planned);
+    for (Tile &tile : tiles) {
+      if (tile.reads < leastReuse * tile.elements() || tile.reads <= tile.elements())
+        return notApplicable("the block reads hardly an element of {0} more than once", tile.array);
+      nameTile(tile, "_window", taken, tileNames);
+      tile.pad = paramInt(params, "pad", defaultPad(tile));
+      if (tile.pad < 0 || tile.pad > 64)
+        return notApplicable("the padding must be 0 to 64");
+      bytes += tile.bytes();
+      if (bytes > int64_t(state.hints.maxSharedBytes))
+        return notApplicable("{0} bytes of shared memory are too many", bytes);
+    }
+    size_t place = firstUse(*kernel, tiles);
+    for (const Tile &tile : tiles)
+      if (llvm::Error e = requireKnownBefore(model, *kernel, place, tile))
+        return e;
+
+    std::vector<StmtRef> load;
+    std::string tid = freshName(taken, "tid");
+    for (const Tile &tile : tiles)
+      llvm::append_range(load, tileDeclarations(tile));
+    load.push_back(declStmt(tid, Type::makeInt().withConst(true), linearThread(shape)));
+    std::map<const Expr *, ExprRef> staged;
+    for (const Tile &tile : tiles) {
+      llvm::append_range(load, TileCopy(taken, model, tile, var(tid, Type::makeInt()), threads).direct());
+      for (const Access *access : tile.accesses)
+        staged[access->place.get()] = tileElement(model, tile, *access);
+    }
+    load.push_back(barrierStmt());
+
+    // The nodes are still those that the model has seen: nothing else is replaced.
+    replaceNodes(*kernel->body, staged);
+    std::vector<StmtRef> &list = kernel->body->body;
+    list.insert(list.begin() + long(place), load.begin(), load.end());
+    // Threads without a result of their own may compute one from zeros.
+    dropGuards(*kernel, *kernel->body, tileNames);
+    hoistInvariantLoads(*kernel, *kernel->body, tileNames);
+    result.tree = kernel;
+    return result;
+  }
+};
+
+} // namespace
+
+DEFINE_TRANSFORM(StageWindow)

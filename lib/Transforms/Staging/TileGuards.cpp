@@ -1,0 +1,274 @@
+//===- TileGuards.cpp - guards that staged zeros make needless ------------===//
+#include "TileGuards.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <functional>
+
+using namespace optiml;
+
+/// An element of a local array that exists whatever the guards say: its indices are constants, or run over the array.
+static bool surelyExists(const Kernel &kernel, const ExprRef &element) {
+  const Stmt *array = findDeclaration(*kernel.body, rootName(element));
+  std::vector<ExprRef> indices = indicesOf(element);
+  if (!array || array->dims.size() != indices.size())
+    return false;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    auto extent = constantValue(array->dims[d]), index = constantValue(indices[d]);
+    bool inside = extent && index && *index >= 0 && *index < *extent;
+    if (extent && !index && indices[d]->kind == ExprKind::Var) {
+      unsigned loops = 0, within = 0; // sibling loops share their variable's name
+      walk(*kernel.body, [&](Stmt &s) {
+        auto loop = asCountedLoop(s);
+        if (!loop || loop->var != indices[d]->text)
+          return;
+        auto lower = constantValue(loop->lower), upper = constantValue(loop->upper);
+        ++loops;
+        within += lower && upper && *lower >= 0 && *upper <= *extent;
+      });
+      inside = loops > 0 && within == loops;
+    }
+    if (!inside)
+      return false;
+  }
+  return true;
+}
+
+/// Its value is a zero where the elements of the tiles and the variables `zeros` are. A factor that is neither may be
+/// infinite, and zero times that is no zero.
+static bool isZeroWith(const ExprRef &e, const std::set<std::string> &tiles, const std::set<std::string> &zeros) {
+  auto zero = [&](size_t i) { return isZeroWith(e->args[i], tiles, zeros); };
+  auto literal = [&](size_t i) {
+    return e->args[i]->kind == ExprKind::FloatLit || e->args[i]->kind == ExprKind::IntLit;
+  };
+  switch (e->kind) {
+  case ExprKind::Subscript: return tiles.count(rootName(e)) || zeros.count(rootName(e));
+  case ExprKind::Var: return zeros.count(e->text);
+  case ExprKind::Unary: return (e->text == "-" || e->text == "+") && zero(0);
+  case ExprKind::Cast: return (e->type.isFloat() || e->type.isInt()) && zero(0);
+  case ExprKind::Binary:
+    if (e->text == "+" || e->text == "-")
+      return zero(0) && zero(1);
+    return e->text == "*" && ((zero(0) && zero(1)) || (zero(0) && literal(1)) || (literal(0) && zero(1)));
+  case ExprKind::Call: {
+    bool converts = e->text == "__half2float" || e->text == "__bfloat162float";
+    return converts && e->args.size() == 1 && e->args[0]->type.isHalf && zero(0);
+  }
+  default: return false;
+  }
+}
+
+static bool addsZeros(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter,
+                      std::set<std::string> &zeros) {
+  switch (s.kind) {
+  case StmtKind::Block:
+  case StmtKind::For: {
+    std::set<std::string> inner = zeros; // its declarations end with it
+    for (StmtRef &child : s.body)
+      if (!addsZeros(kernel, *child, tiles, counter, inner))
+        return false;
+    return s.kind == StmtKind::Block || asCountedLoop(s).has_value();
+  }
+  case StmtKind::Decl:
+    // Without a value: every one that it gets below is a zero.
+    if (s.isShared || !(s.type.isFloat() || s.type.isInt()) || (s.expr && !isZeroWith(s.expr, tiles, zeros)))
+      return false;
+    zeros.insert(s.text);
+    return true;
+  case StmtKind::Expr: break;
+  default: return false;
+  }
+  if (s.expr->kind != ExprKind::Assign)
+    return false;
+  const ExprRef &target = s.expr->args[0];
+  const Stmt *own = findDeclaration(*kernel.body, rootName(target));
+  if (!own || own->isShared || own->type.isPointer() || mentions(target, counter) ||
+      (target->kind == ExprKind::Subscript && !surelyExists(kernel, target)))
+    return false;
+  ExprRef value = s.expr->args[1];
+  if (s.expr->text == "=" && zeros.count(rootName(target)))
+    return isZeroWith(value, tiles, zeros);
+  if (s.expr->text == "=") { // acc = acc + product
+    if (!isBinary(value, "+"))
+      return false;
+    if (equal(value->args[0], s.expr->args[0]))
+      value = value->args[1];
+    else if (equal(value->args[1], s.expr->args[0]))
+      value = value->args[0];
+    else
+      return false;
+  } else if (s.expr->text != "+=" && s.expr->text != "-=") {
+    return false;
+  }
+  return isZeroWith(value, tiles, zeros);
+}
+
+bool optiml::addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles,
+                                const std::string &counter) {
+  std::set<std::string> zeros;
+  return addsZeros(kernel, s, tiles, counter, zeros);
+}
+
+namespace {
+class GuardDropper {
+public:
+  GuardDropper(Kernel &kernel, const std::set<std::string> &tiles) : kernel(kernel), tiles(tiles) {}
+
+  void run(Stmt &loop) {
+    forEachList(loop, [&](std::vector<StmtRef> &list) {
+      for (size_t i = 0; i < list.size(); ++i) {
+        StmtRef s = list[i];
+        if (s->kind != StmtKind::If || s->body.size() != 1)
+          continue;
+        if (ExprRef rest = needed(*s, s->expr)) {
+          s->expr = rest;
+          continue;
+        }
+        std::vector<StmtRef> inner = s->body[0]->body;
+        list.erase(list.begin() + long(i));
+        list.insert(list.begin() + long(i), inner.begin(), inner.end());
+        i += inner.size() - 1;
+      }
+    });
+  }
+
+private:
+  Kernel &kernel;
+  const std::set<std::string> &tiles;
+
+  bool harmless(const ExprRef &value) {
+    bool ok = true;
+    std::function<void(const ExprRef &)> visit = [&](const ExprRef &e) {
+      if (e->kind == ExprKind::Subscript) {
+        const Stmt *d = findDeclaration(*kernel.body, rootName(e));
+        ok &= tiles.count(rootName(e)) || (d && !d->isShared && surelyExists(kernel, e));
+        llvm::for_each(indicesOf(e), visit);
+        return;
+      }
+      ok &= e->pure && !isChange(e);
+      ok &= !(e->kind == ExprKind::Binary && (e->text == "/" || e->text == "%") && e->type.isInt());
+      ok &= !(e->kind == ExprKind::Member && e->args[0]->type.isPointer());
+      for (const ExprRef &arg : e->args)
+        visit(arg);
+    };
+    visit(value);
+    return ok;
+  }
+  /// The guard says the same wherever it stands with the same variables of loops: all else in it is assigned once.
+  static bool sameEverywhere(const KernelModel &model, const ExprRef &guard) {
+    for (const std::string &name : namesIn(guard)) {
+      const Stmt *d = model.declaration(name);
+      if (!model.loopOf(name) && d && (!model.singleAssignment(name) || !model.stable(d->expr)))
+        return false;
+      if (!d && !model.loopOf(name) && !model.stable(var(name, Type::makeInt())))
+        return false;
+    }
+    return true;
+  }
+
+  /// Loops whose variables the guard mentions: a private value is under the same guard in all of them only when it is
+  /// an element for each of their iterations.
+  static bool elementOfItsLoops(const KernelModel &model, const ExprRef &target, const ExprRef &guard) {
+    std::set<std::string> indices;
+    for (const ExprRef &index : indicesOf(target))
+      if (index->kind == ExprKind::Var)
+        indices.insert(index->text);
+    for (const std::string &name : namesIn(guard))
+      if (model.loopOf(name) && !indices.count(name))
+        return false;
+    return true;
+  }
+
+  /// What has to be left of `condition`, which is the branch's or a part of it; null: nothing.
+  ExprRef needed(Stmt &branch, const ExprRef &condition) {
+    if (removable(branch, condition))
+      return nullptr;
+    if (!isBinary(condition, "&&"))
+      return condition;
+    ExprRef left = needed(branch, condition->args[0]), right = needed(branch, condition->args[1]);
+    return left == condition->args[0] && right == condition->args[1] ? condition : logicalAnd(left, right);
+  }
+
+  bool removable(Stmt &branch, const ExprRef &guard) {
+    KernelModel model(kernel); // it changes with every guard that goes
+    if (!sameEverywhere(model, guard))
+      return false;
+    return llvm::all_of(branch.body[0]->body, [&](const StmtRef &s) { return onlyMakesWorthless(model, *s, guard); });
+  }
+
+  /// All that it does is to change private values that only matter where `guard` holds.
+  bool onlyMakesWorthless(const KernelModel &model, Stmt &s, const ExprRef &guard) {
+    if (auto loop = asCountedLoop(s); loop && loop->tripCount())
+      return llvm::all_of(s.body[0]->body,
+                          [&](const StmtRef &inner) { return onlyMakesWorthless(model, *inner, guard); });
+    if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign)
+      return false;
+    std::string target = rootName(s.expr->args[0]);
+    const Stmt *d = findDeclaration(*kernel.body, target);
+    if (target.empty() || !d || d->isShared || !harmless(s.expr->args[1]))
+      return false;
+    const ExprRef &place = s.expr->args[0];
+    if (place->kind == ExprKind::Subscript && !surelyExists(kernel, place))
+      return false;
+    std::set<std::string> seen;
+    return elementOfItsLoops(model, place, guard) && onlyUsedUnder(model, place, guard, seen);
+  }
+
+  /// Outside of statements that only update the variable itself, or others of which the same holds, it is used under
+  /// `guard` alone, and there as `place`.
+  bool onlyUsedUnder(const KernelModel &model, const ExprRef &place, const ExprRef &guard,
+                     std::set<std::string> &seen) {
+    bool ok = true;
+    std::string name = rootName(place);
+    seen.insert(name);
+    auto isPlaceOnly = [&](const ExprRef &e) {
+      return !mentions(rewrite(e, [&](const ExprRef &x) { return equal(x, place) ? intLit(0) : nullptr; }), name);
+    };
+    // Where the guard differs between elements, one must not go into another.
+    bool perElement = llvm::any_of(namesIn(guard), [&](const std::string &n) { return model.loopOf(n).has_value(); });
+    // `to` may take a worthless value where the guard does not hold.
+    auto mayFlow = [&](const ExprRef &to, const ExprRef &value) {
+      std::string other = rootName(to);
+      const Stmt *d = findDeclaration(*kernel.body, other);
+      if (!d || d->isShared || d->type.isPointer() || !harmless(value) || !isPlaceOnly(value) ||
+          (to->kind == ExprKind::Subscript && (!surelyExists(kernel, to) || mentions(to, name))) ||
+          !elementOfItsLoops(model, to, guard))
+        return false;
+      return seen.count(other) || onlyUsedUnder(model, to, guard, seen);
+    };
+    std::function<void(Stmt &, bool)> visit = [&](Stmt &s, bool guarded) {
+      auto uses = [&](const ExprRef &e) { return e && mentions(e, name); };
+      if (guarded)
+        ownExprs(s, [&](ExprRef &e) { ok &= isPlaceOnly(e); });
+      if (!guarded && s.kind != StmtKind::Decl) {
+        bool assigns = s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign;
+        bool update = assigns && rootName(s.expr->args[0]) == name;
+        if (s.kind == StmtKind::Opaque)
+          ok &= !s.names.count(name);
+        if (update)
+          ok &= !perElement || (elementOfItsLoops(model, s.expr->args[0], guard) && isPlaceOnly(s.expr->args[1]));
+        else if (uses(s.expr) || uses(s.step))
+          ok &= assigns && mayFlow(s.expr->args[0], s.expr->args[1]);
+      } else if (!guarded && s.kind == StmtKind::Decl && s.text != name && uses(s.expr)) {
+        ok &= s.dims.empty() && !s.isShared && mayFlow(var(s.text, s.type), s.expr);
+      }
+      if (s.init)
+        visit(*s.init, guarded);
+      for (size_t i = 0; i < s.body.size(); ++i)
+        visit(*s.body[i], guarded || (s.kind == StmtKind::If && i == 0 && implies(s.expr, guard)));
+    };
+    visit(*kernel.body, false);
+    return ok;
+  }
+  static bool implies(const ExprRef &condition, const ExprRef &guard) {
+    if (equal(condition, guard))
+      return true;
+    return isBinary(condition, "&&") && (implies(condition->args[0], guard) || implies(condition->args[1], guard));
+  }
+};
+} // namespace
+
+void optiml::dropGuards(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles) {
+  GuardDropper(kernel, tiles).run(loop);
+  normalize(kernel); // "float d; if (c) d = value;" has become a declaration with a value
+}

@@ -1,0 +1,40 @@
+//===- Transform.cpp - one rewrite of a kernel ----------------------------===//
+#include "optiml/Transforms/Transform.h"
+
+using namespace optiml;
+
+Transform::~Transform() = default;
+
+bool Transform::applies(const KernelState &state, llvm::StringRef site, const Params &params) const {
+  auto applied = apply(state, site, params);
+  if (!applied)
+    llvm::consumeError(applied.takeError());
+  return bool(applied);
+}
+
+bool Transform::offer(std::vector<ActionTemplate> &into, const KernelState &state, const std::string &site,
+                      const std::vector<Params> &values) const {
+  ActionTemplate made{name().str(), state.rewrite.original + site, {}};
+  llvm::copy_if(values, std::back_inserter(made.values),
+                [&](const Params &params) { return applies(state, site, params); });
+  if (made.values.empty())
+    return false;
+  into.push_back(std::move(made));
+  return true;
+}
+
+std::vector<ActionTemplate> optiml::kernelSite(const Transform &transform, const KernelState &state,
+                                               const std::vector<Params> &offers) {
+  ActionTemplate site{transform.name().str(), state.rewrite.original, {}};
+  for (const Params &params : offers) {
+    auto applied = transform.apply(state, "", params);
+    if (applied) {
+      site.values.push_back(params);
+      continue;
+    }
+    llvm::consumeError(applied.takeError());
+    if (site.values.empty())
+      return {};
+  }
+  return {site};
+}
