@@ -174,15 +174,16 @@ void optiml::precompileIncludes(clang::CompilerInvocation &invocation, llvm::Arr
   add(libdeviceDefinitions);
   for (const std::string &flag : flags)
     add(flag);
-  bool relative = false;
+  bool relative = false, users = false;
   for (const auto &entry : invocation.getHeaderSearchOpts().UserEntries) { // from flags and from the environment
     add(entry.Path);
     relative |= llvm::sys::path::is_relative(entry.Path);
+    users |= entry.Group == clang::frontend::Angled; // -I: a header with <> may hold the user's own code
   }
   llvm::SmallString<128> directory; // what relative folders mean
   if (relative && !llvm::sys::fs::current_path(directory))
     add(directory);
-  std::string includes = leadingIncludes(text), header;
+  std::string includes = users ? "" : leadingIncludes(text), header;
   if (!includes.empty())
     header = settle(hash, includes, invocation, vfs);
   if (header.empty() && (header = settle(hash, "", invocation, vfs)).empty())

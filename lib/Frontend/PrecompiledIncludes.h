@@ -11,10 +11,11 @@
 namespace optiml {
 
 /// Puts a precompiled header in the place of the files that every CUDA file begins with: CUDA's and OptiML's, which the
-/// command line includes, and those that `text` itself includes with <> before anything else. It lies in the user's
-/// cache folder, where all processes share it; the first one that needs it makes it. `flags` is the command line
-/// without the source file. Where the user includes a file by a flag, without a cache folder, or when anything fails,
-/// nothing changes: the files are parsed, and the parse tells what is wrong.
+/// command line includes, and those of the system that `text` itself includes with <> before anything else. It lies in
+/// the user's cache folder, where all processes share it; the first one that needs it makes it, and with the lines of
+/// `text` the second one. `flags` is the command line without the source file. Where the user includes a file by a
+/// flag, without a cache folder, or when anything fails, nothing changes: the files are parsed, and the parse tells
+/// what is wrong.
 void precompileIncludes(clang::CompilerInvocation &invocation, llvm::ArrayRef<std::string> flags, llvm::StringRef text,
                         llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> vfs);
 
