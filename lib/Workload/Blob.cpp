@@ -84,7 +84,7 @@ bool optiml::writeBlob(const std::string &directory, const std::string &name, co
 /// Opens a blob of this size; -1 and `error` when it is not there or of another one.
 static int openBlob(const std::string &directory, const std::string &name, size_t bytes, std::string &path,
                     std::string &error) {
-  path = name.find('/') == 0 ? name : directory + "/" + name;
+  path = directory.empty() || name.find('/') == 0 ? name : directory + "/" + name;
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat s;
   if (fd < 0 || fstat(fd, &s) != 0)
