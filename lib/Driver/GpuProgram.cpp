@@ -64,6 +64,7 @@ static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const s
   options.limits.seconds = task.flags.time;
   options.limits.outputBytes = 16 << 20;
   options.cancel = task.cancel();
+  options.endsDescendants = true;
   options.shownName = usualName(task); // programs print it and look for files beside it
   options.env = env;
   options.env["CUDA_PATH"] = task.toolchain.cudaPath;

@@ -180,6 +180,7 @@ llvm::Expected<SearchOutcome> Session::search() {
                            false};
     }
   }
+  removeAbandonedTempDirs();
   auto scratch = TempDir::create("optiml-search");
   if (!scratch)
     return scratch.takeError();

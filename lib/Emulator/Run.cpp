@@ -38,13 +38,16 @@ llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executa
   if (!scratch)
     return scratch.takeError();
   ProcessOptions process;
-  process.workingDirectory = scratch->path();
+  process.workingDirectory = scratch->file("run");
+  if (std::error_code code = llvm::sys::fs::create_directory(process.workingDirectory))
+    return makeError("{0}: {1}", process.workingDirectory, code.message());
   process.limits.seconds = options.seconds;
   process.limits.memoryBytes = options.memoryBytes
                                    ? options.memoryBytes
                                    : uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE)) / 4 * 3;
   process.inheritOutput = options.inheritOutput;
   process.cancel = options.cancel;
+  process.endsDescendants = true;
   process.env = options.env;
   if (!options.captureDir.empty()) {
     llvm::Expected<std::string> folder = absolute(options.captureDir);

@@ -54,6 +54,36 @@ static uint64_t groupResidentBytes(pid_t pgid) {
   return pages * uint64_t(sysconf(_SC_PAGESIZE));
 }
 
+/// In the environment of a process and, unless they clear it, of all its descendants.
+static constexpr llvm::StringLiteral markName = "OPTIML_STARTED_BY";
+
+/// Kills every process of this user that has `mark` in its environment.
+static void killMarked(const std::string &mark) {
+  const std::string entry = markName.str() + "=" + mark;
+  bool found = true;
+  for (unsigned pass = 0; found && pass < 20; ++pass) { // one of them may start another meanwhile
+    found = false;
+    DIR *proc = opendir("/proc");
+    if (!proc)
+      return;
+    while (dirent *file = readdir(proc)) {
+      pid_t pid = atoi(file->d_name);
+      if (pid <= 0)
+        continue;
+      std::ifstream environment("/proc/" + std::string(file->d_name) + "/environ", std::ios::binary);
+      std::string variable;
+      while (std::getline(environment, variable, '\0'))
+        if (variable == entry) {
+          found |= kill(pid, SIGKILL) == 0;
+          break;
+        }
+    }
+    closedir(proc);
+    if (found)
+      usleep(2000);
+  }
+}
+
 static std::vector<std::string> mergedEnvironment(const std::map<std::string, std::string> &changes,
                                                   const PreparedSandbox *sandbox) {
   std::vector<std::string> result;
@@ -78,7 +108,7 @@ static void setLimit(int resource, uint64_t value) {
 /// nothing is changed that the parent reads. Never returns.
 [[noreturn]] static void childMain(const char *path, char **argv, char **envp, const ProcessOptions &options,
                                    const PreparedSandbox *sandbox, int inFd, int outFd, int errFd, int statusFd) {
-  setpgid(0, 0);
+  setsid(); // a process group of its own, too
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(inFd, 0);
   if (!options.inheritOutput) {
@@ -247,7 +277,6 @@ static llvm::Expected<Started> startProcess(const std::vector<std::string> &argv
     return cannotRun(argv[0], strerror(errno));
   if (pid == 0)
     childMain(path.c_str(), argvC.data(), envC.data(), options, inside, input, out.fds[1], err.fds[1], status.fds[1]);
-  setpgid(pid, pid); // also done by the child; whoever comes first
   out.closeEnd(1);
   err.closeEnd(1);
   status.closeEnd(1);
@@ -259,7 +288,13 @@ static llvm::Expected<Started> startProcess(const std::vector<std::string> &argv
   return Started{pid, start};
 }
 
-llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> &argv, const ProcessOptions &options) {
+llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> &argv, const ProcessOptions &given) {
+  static std::atomic<unsigned> counter{0};
+  ProcessOptions options = given;
+  std::string mark = std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count()) + "-" +
+                     std::to_string(counter++);
+  if (options.endsDescendants)
+    options.env[markName.str()] = mark;
   Pipe out, err;
   llvm::Expected<Started> started = startProcess(argv, options, out, err);
   if (!started)
@@ -297,6 +332,8 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   }
   result.seconds = elapsed();
   kill(-pid, SIGKILL); // whatever it left running
+  if (options.endsDescendants)
+    killMarked(mark);
   drainRest(out.fds[0], result.out, limits.outputBytes);
   drainRest(err.fds[0], result.err, limits.outputBytes);
   if (WIFSIGNALED(waitStatus))

@@ -4,28 +4,54 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace optiml;
 
-llvm::Expected<TempDir> TempDir::create(const std::string &prefix) {
+static std::string tempRoot() {
   const char *base = getenv("TMPDIR");
-  std::string pattern = std::string(base && *base ? base : "/tmp") + "/" + prefix + "-XXXXXX";
+  return base && *base ? base : "/tmp";
+}
+
+/// In each folder: tells it from a folder of the user's that happens to be called alike.
+static constexpr llvm::StringLiteral lockName = "/.optiml-scratch";
+
+/// A locked descriptor of the folder's lock; -1 when another process has locked it, or it cannot be opened.
+static int lockFolder(const std::string &path, int flags) {
+  int fd = open((path + lockName.str()).c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+llvm::Expected<TempDir> TempDir::create(const std::string &prefix) {
+  std::string pattern = tempRoot() + "/" + prefix + "-XXXXXX";
   if (!mkdtemp(pattern.data()))
     return makeError("cannot create a scratch folder '{0}': {1}; set TMPDIR to a writable folder", pattern,
                      std::generic_category().message(errno));
-  return TempDir(pattern);
+  return TempDir(pattern, lockFolder(pattern, O_CREAT));
 }
 
-TempDir::TempDir(TempDir &&other) noexcept : dir(std::move(other.dir)) { other.dir.clear(); }
+TempDir::TempDir(TempDir &&other) noexcept : dir(std::move(other.dir)), lock(std::exchange(other.lock, -1)) {
+  other.dir.clear();
+}
 
 TempDir &TempDir::operator=(TempDir &&other) noexcept {
   if (this != &other) {
     remove();
     dir = std::move(other.dir);
     other.dir.clear();
+    lock = std::exchange(other.lock, -1);
   }
   return *this;
 }
@@ -35,6 +61,27 @@ TempDir::~TempDir() { remove(); }
 void TempDir::remove() {
   if (!dir.empty())
     llvm::sys::fs::remove_directories(dir);
+  if (lock >= 0)
+    close(lock);
+}
+
+unsigned optiml::removeAbandonedTempDirs() {
+  constexpr time_t youngest = 60; // a folder is made before it is locked
+  unsigned removed = 0;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator at(tempRoot(), error, /*follow_symlinks=*/false), end; at != end && !error;
+       at.increment(error)) {
+    struct stat status;
+    if (!llvm::sys::path::filename(at->path()).starts_with("optiml-") || lstat(at->path().c_str(), &status) != 0 ||
+        !S_ISDIR(status.st_mode) || status.st_uid != geteuid() || time(nullptr) - status.st_mtime < youngest)
+      continue;
+    int fd = lockFolder(at->path(), 0);
+    if (fd < 0)
+      continue;
+    removed += !llvm::sys::fs::remove_directories(at->path());
+    close(fd);
+  }
+  return removed;
 }
 
 std::string optiml::userCacheFolder() {

@@ -1,8 +1,8 @@
 //===- Subprocess.h - running other programs under limits -------*- C++ -*-===//
 //
-// Everything OptiML runs (the user's program, nvcc, a candidate kernel) is untrusted: it runs in its own process group
-// with limits on time, resident memory, output and file size; its standard input is empty unless it is given. When a
-// limit is hit the whole group is killed.
+// Everything OptiML runs (the user's program, nvcc, a candidate kernel) is untrusted: it runs in its own session, with
+// limits on time, resident memory, output and file size; its standard input is empty unless it is given. When it ends,
+// or a limit is hit, the whole process group is killed.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_SUPPORT_SUBPROCESS_H
@@ -33,6 +33,7 @@ struct ProcessOptions {
   std::map<std::string, std::string> env; ///< added to the inherited environment; an empty value removes the name
   std::optional<Sandbox> sandbox;         ///< for what a model wrote; `env` is added to what the sandbox lets through
   std::string input;                      ///< what it reads on standard input; empty: nothing
+  bool endsDescendants = false;           ///< also those that left the session: a daemon that it started
   bool inheritOutput = false;             ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
 };

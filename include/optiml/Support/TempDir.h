@@ -7,7 +7,8 @@
 
 namespace optiml {
 
-/// A private folder under $TMPDIR (or /tmp), removed with everything in it when the object goes.
+/// A private folder under $TMPDIR (or /tmp), removed with everything in it when the object goes. A file in it,
+/// `.optiml-scratch`, is locked (flock) while it exists, which tells it from one whose process was killed.
 class TempDir {
 public:
   /// `prefix` makes the folder's name recognizable, e.g. "optiml-search".
@@ -20,10 +21,15 @@ public:
   std::string file(const std::string &name) const { return dir + "/" + name; }
 
 private:
-  explicit TempDir(std::string dir) : dir(std::move(dir)) {}
+  TempDir(std::string dir, int lock) : dir(std::move(dir)), lock(lock) {}
   void remove();
   std::string dir;
+  int lock = -1;
 };
+
+/// Removes what killed processes of this user left: folders of TempDir that nobody has locked and that are older than
+/// a minute. Gives their number.
+unsigned removeAbandonedTempDirs();
 
 /// Where the XDG specification has a program's caches: $XDG_CACHE_HOME/optiml, else ~/.cache/optiml; empty where
 /// neither variable is an absolute path.
