@@ -36,6 +36,7 @@
 // Refuses: loops with fewer iterations than the group, or a warp of it, has lanes; recurrences other than running sums.
 //
 //===----------------------------------------------------------------------===//
+#include "JointUpdates.h"
 #include "RunningSum.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
@@ -399,8 +400,12 @@ private:
         if (out.empty() || !startsAtIdentity(*out.back(), sum))
           resets.push_back(exprStmt(assign("=", var(name, type), sum.fold.identity(type))));
       }
-    if (!resets.empty())
-      out.push_back(ifStmt(binary("!=", thread, intLit(0), Type::makeBool()), block(resets)));
+    std::vector<StmtRef> restores = startRescaled(*reductions, resets, out);
+    auto byOthers = [&](std::vector<StmtRef> body) {
+      if (!body.empty())
+        out.push_back(ifStmt(binary("!=", thread, intLit(0), Type::makeBool()), block(std::move(body))));
+    };
+    byOthers(resets);
     if (scan) {
       std::vector<StmtRef> statements = scanByGroup(*scan, *counted, group, taken);
       out.insert(out.end(), statements.begin(), statements.end());
@@ -409,6 +414,7 @@ private:
       stride(*s, *counted);
       out.push_back(s);
     }
+    byOthers(restores);
     for (const Reduction &r : *reductions) {
       std::vector<StmtRef> combination = combiner.combine(r);
       out.insert(out.end(), combination.begin(), combination.end());
@@ -427,6 +433,23 @@ private:
     combined |= !reductions->empty() || !folds.empty();
     ++distributed;
     return llvm::Error::success();
+  }
+
+  /// The maxima of online softmaxes start at a number, and what they were before stays in `out`; returned is what
+  /// follows the loop.
+  std::vector<StmtRef> startRescaled(const std::vector<Reduction> &reductions, std::vector<StmtRef> &resets,
+                                     std::vector<StmtRef> &out) {
+    std::vector<StmtRef> restores;
+    for (const Reduction &r : reductions) {
+      if (r.exponential.empty())
+        continue;
+      RescaledSum pair{r.variable, r.kept[0].first, r.type, r.exponential, {}};
+      ExprRef start = var(freshName(taken, r.variable + "_before"), r.type);
+      out.push_back(declStmt(start->text, r.type.withConst(true), var(r.variable, r.type)));
+      resets.push_back(startAtNumber(pair));
+      restores.push_back(restoreStart(pair, start));
+    }
+    return restores;
   }
 
   /// How many elements of a sorted array are kept, which the array's extent or a condition bounds.

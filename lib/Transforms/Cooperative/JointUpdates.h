@@ -26,6 +26,12 @@ struct RescaledSum {
 /// it.
 std::optional<RescaledSum> findRescaledSum(Stmt &loop);
 
+/// Before a part other than the first: m starts at the least number where it is -infinity. exp(m - m) would otherwise
+/// be no number in a part that holds nothing else, such as a masked one.
+StmtRef startAtNumber(const RescaledSum &pair);
+/// After it: m is `start` again, what it was before, where the part has added nothing.
+StmtRef restoreStart(const RescaledSum &pair, const ExprRef &start);
+
 /// Takes another thread's pair in: its m and s are in the variables `otherExtreme` and `otherSum`.
 StmtRef combineRescaled(const RescaledSum &pair, const ExprRef &otherExtreme, const ExprRef &otherSum);
 

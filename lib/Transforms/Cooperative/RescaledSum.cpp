@@ -145,6 +145,22 @@ std::optional<RescaledSum> optiml::findRescaledSum(Stmt &loop) {
   return std::nullopt;
 }
 
+static ExprRef leastNumber(const Type &type) {
+  return unary("-", floatLit(type.bytes == 4 ? "3.40282347e+38f" : "1.7976931348623157e+308", type), type);
+}
+
+StmtRef optiml::startAtNumber(const RescaledSum &pair) {
+  ExprRef m = var(pair.extreme, pair.type), least = leastNumber(pair.type);
+  return ifStmt(lessThan(m, least), block({exprStmt(assign("=", m, least))}));
+}
+
+StmtRef optiml::restoreStart(const RescaledSum &pair, const ExprRef &start) {
+  ExprRef m = var(pair.extreme, pair.type), s = var(pair.sum, pair.type);
+  ExprRef nothing = logicalAnd(binary("==", m, leastNumber(pair.type), Type::makeBool()),
+                               binary("==", s, intLit(0), Type::makeBool()));
+  return ifStmt(nothing, block({exprStmt(assign("=", m, start))}));
+}
+
 StmtRef optiml::combineRescaled(const RescaledSum &pair, const ExprRef &otherExtreme, const ExprRef &otherSum) {
   ExprRef m = var(pair.extreme, pair.type), s = var(pair.sum, pair.type);
   auto scaled = [&](const ExprRef &value, const ExprRef &from, const ExprRef &to) {

@@ -10,6 +10,7 @@
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: optiml-run --verify=%t.cu %s -- 7 300 | %check=SAME
 // RUN: optiml-run --verify=%t.cu %s -- 5 3 | %check=SAME
+// RUN: optiml-run --verify=%t.cu %s -- 7 300 masked | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 7 300 2>&1 | %check=RAN
 // RAN-DAG: largest: 1 optimized, 0 original launches
@@ -20,9 +21,17 @@
 #include <cstdio>
 #include <cstdlib>
 
+// A thread that sees nothing but masked elements has no number without this.
 // LARGEST: float s = 0;
-// LARGEST-NEXT: for (int j = threadIdx.x; j < cols; j += 64) {
+// LARGEST-NEXT: const float m_before = m;
+// LARGEST-NEXT: if (threadIdx.x != 0) {
+// LARGEST-NEXT: if (m < -3.40282347e+38f) {
+// LARGEST-NEXT: m = -3.40282347e+38f;
+// LARGEST: for (int j = threadIdx.x; j < cols; j += 64) {
 // LARGEST: m = mn;
+// LARGEST: if (threadIdx.x != 0) {
+// LARGEST-NEXT: if (m == -3.40282347e+38f && s == 0) {
+// LARGEST-NEXT: m = m_before;
 // LARGEST: float other_m = __shfl_xor_sync(0xffffffff, m, offset);
 // LARGEST-NEXT: float other_s = __shfl_xor_sync(0xffffffff, s, offset);
 // LARGEST-NEXT: if (other_m > m) {
@@ -146,8 +155,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < rows * cols; ++i)
       data[i] = 0;
   }
+  bool masked = argc > 3; // every element beyond the diagonal
   for (int i = 0; i < rows * cols; ++i)
-    x[i] = (i * 37 % 101) / 8.0f - 5;
+    x[i] = masked && i % cols > i / cols ? -INFINITY : (i * 37 % 101) / 8.0f - 5;
   for (int i = 0; i < cols; ++i)
     w[i] = (i % 7) / 4.0f + 0.25f;
   largest<<<1, 32>>>(x, y[0], rows, cols);
