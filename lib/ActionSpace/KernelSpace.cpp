@@ -154,12 +154,20 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
   return space;
 }
 
+/// CUDA's `__shared__` is a macro that comes to `__attribute__((shared))`: a user's macro `shared` would replace that.
+static std::string keepShared(std::string text, const Kernel &kernel) {
+  if (!kernel.macros.count("shared") || text.find("__shared__") == std::string::npos)
+    return text;
+  return "#pragma push_macro(\"shared\")\n#undef shared\n" + text + "\n#pragma pop_macro(\"shared\")\n";
+}
+
 void KernelSpace::finish(TreeVariant &variant) {
   std::string indent = indentOf(variant.original);
   for (KernelRewrite &rewrite : variant.rewrites) {
     const KernelState &state = variant.kernels.at(rewrite.original);
     if (state.tree)
-      rewrite.twinText = state.helpers + (state.verbatim.empty() ? print(*state.tree, indent) : state.verbatim);
+      rewrite.twinText = keepShared(
+          state.helpers + (state.verbatim.empty() ? print(*state.tree, indent) : state.verbatim), *state.tree);
   }
   auto order = llvm::to_vector(llvm::make_pointer_range(std::as_const(variant.rewrites)));
   std::stable_sort(order.begin(), order.end(), [](auto *a, auto *b) { return a->insertAt < b->insertAt; });

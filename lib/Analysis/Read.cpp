@@ -98,12 +98,18 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::readKernel(const Program &progra
   if (!kernel.decl || !kernel.decl->getBody())
     return llvm::make_error<NotApplicable>("kernel '" + kernel.name + "' has no body here",
                                            llvm::formatv("{0}:{1}", kernel.file, kernel.line).str());
+  auto read = [&](bool followReferences, bool intoPrivate) {
+    auto tree = KernelReader(program.ast(), followReferences, intoPrivate).read(kernel);
+    if (tree)
+      (*tree)->macros = program.macros();
+    return tree;
+  };
   // A private member may be left, or a reference be used in a construct that is kept verbatim.
   for (bool intoPrivate : {true, false}) {
-    auto tree = KernelReader(program.ast(), /*followReferences=*/true, intoPrivate).read(kernel);
+    auto tree = read(/*followReferences=*/true, intoPrivate);
     if (tree)
       return tree;
     llvm::consumeError(tree.takeError());
   }
-  return KernelReader(program.ast(), /*followReferences=*/false, /*intoPrivate=*/false).read(kernel);
+  return read(/*followReferences=*/false, /*intoPrivate=*/false);
 }

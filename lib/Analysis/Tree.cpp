@@ -382,7 +382,8 @@ std::set<std::string> namesIn(const ExprRef &e) {
 }
 
 std::set<std::string> allNames(const Kernel &kernel) {
-  std::set<std::string> result = {kernel.name};
+  std::set<std::string> result = kernel.macros;
+  result.insert(kernel.name);
   for (const Param &param : kernel.params)
     result.insert(param.name);
   walk(*kernel.body, [&](Stmt &s) {

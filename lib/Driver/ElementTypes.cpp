@@ -1,6 +1,8 @@
 //===- ElementTypes.cpp - what captured buffers hold ----------------------===//
 #include "Workloads.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Workload/Signature.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <set>
 
@@ -57,8 +59,12 @@ llvm::Error optiml::nameElements(Workload &workload, const Program &program) {
   bool any = false;
   for (LaunchImage &launch : workload.launches) {
     any |= nameVariables(launch, program.variables());
-    if (const KernelDecl *kernel = program.findKernel(launch.kernel))
-      any |= ::nameElements(launch, kernel->pointers);
+    auto kernel =
+        llvm::find_if(program.kernels(), [&](const KernelDecl &k) { return sameFunction(k.symbol, launch.kernel); });
+    if (kernel == program.kernels().end())
+      continue;
+    any |= ::nameElements(launch, kernel->pointers) | (launch.kernel != kernel->symbol);
+    launch.kernel = kernel->symbol; // nvcc's name for it may be another one
   }
   std::string error;
   if (any && !workload.write(error))

@@ -5,6 +5,7 @@
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
 #include "optiml/Evaluate/Measure/Sanitizer.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <future>
@@ -89,7 +90,7 @@ std::optional<double> GpuBackend::timeShare(const std::string &symbol) const {
     return std::nullopt;
   double seconds = 0;
   for (const KernelTime &k : searched.kernels)
-    if (k.symbol == symbol)
+    if (sameFunction(k.symbol, symbol))
       seconds += k.seconds;
   return seconds / searched.kernelSeconds;
 }

@@ -67,6 +67,7 @@ private:
         symbols.insert(other.symbol);
     return unsigned(symbols.size());
   }
+  std::string shielded(const std::string &text) const;
   std::string deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const;
   std::string support() const;
   std::string lineDirective(unsigned offset) const;
@@ -81,6 +82,29 @@ private:
   void emitFusion(const Fusion &fusion);
 };
 } // namespace
+
+/// The text, in which no macro of the user's replaces a name.
+std::string Emitter::shielded(const std::string &text) const {
+  std::set<std::string> hidden;
+  std::string word;
+  for (char c : text + " ") {
+    if (llvm::isAlnum(c) || c == '_') {
+      word += c;
+      continue;
+    }
+    if (host.macros().count(word))
+      hidden.insert(word);
+    word.clear();
+  }
+  if (hidden.empty())
+    return text;
+  std::string before = "\n", after = "\n";
+  for (const std::string &name : hidden) {
+    before += "#pragma push_macro(\"" + name + "\")\n#undef " + name + "\n";
+    after += "#pragma pop_macro(\"" + name + "\")\n";
+  }
+  return before + text + after;
+}
 
 /// What a call puts before the name of something that stands beside the twin.
 static std::string qualifierOf(const KernelRewrite &rewrite, const LaunchSite &site) {
@@ -223,7 +247,7 @@ void Emitter::emitLoops(const LoopRewrite &rewrite) {
     copy = {rewrite.copyBack->step, dispatchers[second.originalSymbol], nameThere(second), second.originalParameters};
     at = std::max(at, second.insertAt);
   }
-  edits.push_back({at, at, "\n" + loopText(rewrite.idiom, names, copy)});
+  edits.push_back({at, at, shielded("\n" + loopText(rewrite.idiom, names, copy))});
   for (const LaunchLoop &loop : rewrite.loops) {
     std::string object = freshIdentifier("optiml_launches"), qualifier;
     for (const LaunchSite &site : host.launches())
@@ -257,7 +281,7 @@ void Emitter::emitFusion(const Fusion &fusion) {
     names.parts.push_back({nameThere(part), part.original, part.originalParameters});
     at = std::max(at, part.insertAt);
   }
-  edits.push_back({at, at, "\n\n" + fuseText(fusion.kernel, names)});
+  edits.push_back({at, at, shielded("\n\n" + fuseText(fusion.kernel, names))});
   std::string waiting;
   for (size_t i = 0; i < fusion.launches.size(); ++i)
     for (const LaunchSite &site : host.launches()) {
@@ -340,12 +364,12 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
   result.dispatched += sites;
   dispatchers[rewrite.originalSymbol] = name;
   if (firstSite < rewrite.insertAt)
-    edits.push_back({firstSite, firstSite, dispatcherSignature(rewrite, name) + ";\n\n"});
+    edits.push_back({firstSite, firstSite, shielded(dispatcherSignature(rewrite, name) + ";\n\n")});
   auto summary = summaries.find(rewrite.original);
-  edits.push_back({rewrite.insertAt, rewrite.insertAt,
-                   "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
-                       rewrite.twinText + "\n" +
-                       dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second)});
+  edits.push_back(
+      {rewrite.insertAt, rewrite.insertAt,
+       "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" + rewrite.twinText + "\n" +
+           shielded(dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second))});
 }
 
 /// What chooses among the instantiations of a kernel, and its calls.
@@ -365,7 +389,7 @@ void Emitter::emitFamily(const std::string &kernel, const Family &family) {
     std::string call = named ? name + "(" + site->callee + ")" : deduced + givenArguments(*site);
     edits.push_back({site->begin, site->end, qualifierOf(one, *site) + call + "(" + launchArguments(*site) + ")"});
   }
-  edits.push_back({at, at, text});
+  edits.push_back({at, at, shielded(text)});
 }
 
 /// The original with all edits.
@@ -400,7 +424,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     emitFamily(kernel, family);
   if (result.dispatched) {
     unsigned head = afterIncludes();
-    edits.push_back({head, head, support()});
+    edits.push_back({head, head, shielded(support())});
   }
   if (llvm::Error e = assemble())
     return std::move(e);

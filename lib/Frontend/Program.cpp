@@ -100,6 +100,14 @@ llvm::Expected<std::unique_ptr<Program>> Program::parse(const std::string &path,
     return makeError("{0}: Clang could not parse the file", path);
   if (std::string errors = errorText(*program->unit); !errors.empty())
     return makeError(errors);
+  for (size_t i = 0; i < options.frontendFlags.size(); ++i) {
+    StringRef flag = options.frontendFlags[i];
+    if (flag.consume_front("-D"))
+      program->macroNames.insert(
+          (flag.empty() && i + 1 < options.frontendFlags.size() ? StringRef(options.frontendFlags[i + 1]) : flag)
+              .split('=')
+              .first.str());
+  }
   program->collect();
   return program;
 }
@@ -282,6 +290,23 @@ private:
 };
 } // namespace
 
+/// Adds the names that lines such as "#define NAME" define.
+static void addMacros(StringRef text, std::set<std::string> &names) {
+  while (!text.empty()) {
+    StringRef line;
+    std::tie(line, text) = text.split('\n');
+    line = line.ltrim();
+    if (!line.consume_front("#"))
+      continue;
+    line = line.ltrim();
+    if (line.consume_front("define") && line != line.ltrim()) {
+      StringRef name = line.ltrim().take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+      if (!name.empty())
+        names.insert(name.str());
+    }
+  }
+}
+
 void Program::collect() {
   ASTContext &context = ast();
   SourceManager &sm = context.getSourceManager();
@@ -299,4 +324,8 @@ void Program::collect() {
       headers.insert(file->getName().str());
   }
   userHeaders.assign(headers.begin(), headers.end());
+  addMacros(fileText, macroNames);
+  for (const std::string &header : userHeaders)
+    if (auto content = llvm::MemoryBuffer::getFile(header))
+      addMacros((*content)->getBuffer(), macroNames);
 }

@@ -44,6 +44,10 @@ std::string optiml::demangled(const std::string &symbol) {
   return result;
 }
 
+bool optiml::sameFunction(const std::string &a, const std::string &b) {
+  return a == b || (a.starts_with("_Z") && b.starts_with("_Z") && demangled(a) == demangled(b));
+}
+
 std::vector<std::string> optiml::parameterTypes(const std::string &symbol) {
   std::string name = demangled(symbol);
   if (name.empty() || name.back() != ')')

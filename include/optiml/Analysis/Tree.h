@@ -132,6 +132,7 @@ struct Kernel {
   /// Unsigned parameters (or members, "p.n") and the least value that conditions ask of them: "n - 1" is then a
   /// difference like any other.
   std::map<std::string, int64_t> least;
+  std::set<std::string> macros; ///< the file's: no new name may be one of them
   std::shared_ptr<Kernel> clone() const;
 };
 

@@ -5,6 +5,7 @@
 #include "optiml/Frontend/CompileOptions.h"
 #include "llvm/Support/Error.h"
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,8 @@ public:
   const std::vector<DeviceVariable> &variables() const { return deviceVariables; }
   /// The user's headers that it includes, directly or not; the system's and CUDA's are left out.
   const std::vector<std::string> &headers() const { return userHeaders; }
+  /// Names of macros that the file, the user's headers or the command line define, wherever they do.
+  const std::set<std::string> &macros() const { return macroNames; }
   /// By qualified name or symbol; null when there is none.
   const KernelDecl *findKernel(llvm::StringRef nameOrSymbol) const;
   /// Whether its main() looks at the command line; true where main() is in another file.
@@ -91,6 +94,7 @@ private:
   std::vector<LaunchSite> launchSites;
   std::vector<DeviceVariable> deviceVariables;
   std::vector<std::string> userHeaders;
+  std::set<std::string> macroNames;
 };
 
 } // namespace optiml

@@ -20,6 +20,10 @@ std::vector<std::string> splitTopLevel(std::string_view list);
 /// The demangled name, or the name itself.
 std::string demangled(const std::string &symbol);
 
+/// Whether two mangled names are of one function. Compilers mangle differently what only its own file sees: static
+/// functions and those of a nameless namespace.
+bool sameFunction(const std::string &a, const std::string &b);
+
 /// Parameter types of a mangled function name; empty when it has none or is not mangled.
 std::vector<std::string> parameterTypes(const std::string &symbol);
 

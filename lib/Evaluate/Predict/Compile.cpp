@@ -13,6 +13,10 @@ CompiledText::~CompiledText() { llvm::sys::fs::remove_directories(directory); }
 std::string CompiledText::symbolOf(const std::string &kernel) const {
   if (ptxas.count(kernel))
     return kernel;
+  // nvcc and Clang mangle differently what only its own file sees.
+  for (const auto &[symbol, resources] : ptxas)
+    if (llvm::StringRef(kernel).starts_with("_Z") && llvm::demangle(symbol) == llvm::demangle(kernel))
+      return symbol;
   // By plain name: the part of the demangled name before the parameters, without its scope.
   for (const auto &[symbol, resources] : ptxas) {
     std::string name = llvm::demangle(symbol);
