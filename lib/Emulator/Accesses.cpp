@@ -38,7 +38,7 @@ std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStac
   const DataLayout &layout = f.getDataLayout();
   std::vector<MemoryAccess> result;
   auto add = [&](Instruction &inst, Value *pointer, Type *type, Align align, AccessKind kind) {
-    if (isContextAccess(pointer) || (!withStack && isThreadLocalPointer(pointer)))
+    if (isContextAccess(pointer) || isCoverage(pointer) || (!withStack && isThreadLocalPointer(pointer)))
       return;
     uint64_t size = layout.getTypeStoreSize(type);
     if (size)

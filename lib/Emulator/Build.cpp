@@ -59,7 +59,11 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   if (llvm::Error error = retargetModule(dm))
     return error;
   lowerAtomics(dm);
+  if (mode & ModeCoverage)
+    markCode(dm);
   inlineDeviceFunctions(dm);
+  if (mode & ModeCoverage)
+    countCode(dm);
   lowerIntrinsics(dm);
   layOutShared(dm);
   analyzeWaiting(dm);
@@ -87,6 +91,7 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   if (llvm::verifyModule(module, &stream))
     return makeError("internal error: the emulator built invalid code: {0}", broken.substr(0, 500));
   optimize(module, **machine, mode & ModeTrace ? Level::Cleanup : mode & ModeShadow ? Level::HostScalar : Level::Host);
+  findReachableCode(dm);
   return writeObject(module, **machine, outObject);
 }
 

@@ -90,7 +90,7 @@ CallInst *DeviceModule::call(IRBuilder<> &b, StringRef name, ArrayRef<Value *> a
 }
 
 /// The name a user knows the function by: from debug info where it was inlined, else demangled without parameters.
-static std::string functionName(const DILocation *location, const Function &f) {
+std::string DeviceModule::functionName(const DILocation *location, const Function &f) {
   if (location && location->getScope())
     if (const DISubprogram *sp = location->getScope()->getSubprogram(); sp && !sp->getName().empty())
       return sp->getName().str();
@@ -98,7 +98,7 @@ static std::string functionName(const DILocation *location, const Function &f) {
 }
 
 /// As the user would write it: relative to the current folder when it lies below.
-static std::string filePath(const DILocation &location) {
+std::string DeviceModule::filePath(const DILocation &location) {
   SmallString<256> path(location.getDirectory());
   sys::path::append(path, location.getFilename());
   if (sys::path::is_absolute(location.getFilename()))

@@ -53,6 +53,12 @@ struct Site {
   uint32_t block = 0, level = 0; ///< ModeTrace: see SiteDesc
 };
 
+/// A piece of the user's code.
+struct CodePlace {
+  std::string function, file;
+  uint32_t line = 0;
+};
+
 /// One inline bounds check: `branch` goes to the runtime when the address is not known good.
 struct InlineCheck {
   llvm::BranchInst *branch;
@@ -79,6 +85,10 @@ public:
   std::map<std::string, std::pair<std::string, bool>>
       variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)
 
+  std::vector<CodePlace> codePlaces;                    ///< ModeCoverage, before inlining
+  std::vector<std::pair<std::string, CodePlace>> code; ///< after it: with the kernel's symbol, as CodeDesc
+  llvm::GlobalVariable *covered = nullptr, *reachable = nullptr;
+
   bool is(ModuleMode bit) const { return mode & bit; }
 
   static llvm::Value *context(llvm::Function &f) { return f.getArg(0); }
@@ -100,6 +110,9 @@ public:
   /// Replaces `inst` by a call that stops the program when it is reached.
   void replaceByUnsupported(llvm::Instruction &inst, const std::string &construct);
   llvm::Constant *string(llvm::StringRef text);
+  /// Of a place in the source; without one, `f`'s own name.
+  static std::string functionName(const llvm::DILocation *place, const llvm::Function &f);
+  static std::string filePath(const llvm::DILocation &place);
   /// The address of sharedVariables[index], a placeholder until the layout is known.
   llvm::Value *sharedAddress(llvm::IRBuilder<> &b, unsigned index);
 
@@ -130,6 +143,14 @@ void analyzeWaiting(DeviceModule &dm);
 void instrumentAccesses(DeviceModule &dm);
 void instrumentTrace(DeviceModule &dm);
 void instrumentShadow(DeviceModule &dm);
+/// ModeCoverage: numbers the user's code before inlining; counts it after; and once the module is optimized, notes what
+/// is left of it.
+void markCode(DeviceModule &dm);
+void countCode(DeviceModule &dm);
+void findReachableCode(DeviceModule &dm);
+/// A store there is one of countCode's.
+bool isCoverage(const llvm::Value *pointer);
+constexpr const char *coveredName = "optiml.code";
 /// Thread and block functions, tables, registration.
 void emitTables(DeviceModule &dm, bool registerAtStart);
 

@@ -39,7 +39,7 @@ public:
   explicit Tables(DeviceModule &dm) : dm(dm), module(dm.module), context(module.getContext()), b(context) {}
 
   void run(bool registerAtStart) {
-    std::vector<Constant *> kernels, variables, sites, blocks;
+    std::vector<Constant *> kernels, variables, sites, blocks, code;
     for (Kernel &kernel : dm.kernels)
       kernels.push_back(describe(kernel));
     const DataLayout &layout = module.getDataLayout();
@@ -54,9 +54,13 @@ public:
     for (const BlockDesc &d : dm.blocks)
       blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.tensor), i16(d.control),
                                i16(d.memory), i16(d.barrier), i16(d.other), i16(d.depth), i16(d.chain)}));
+    for (const auto &[kernel, place] : dm.code)
+      code.push_back(record({dm.string(kernel), dm.string(place.function), dm.string(place.file), i32(place.line)}));
+    Constant *none = ConstantPointerNull::get(b.getPtrTy());
     Constant *desc =
         record({i32(abiVersion), i32(dm.mode), i32(kernels.size()), i32(variables.size()), i32(sites.size()),
-                i32(blocks.size()), array(kernels), array(variables), array(sites), array(blocks)});
+                i32(blocks.size()), i32(code.size()), array(kernels), array(variables), array(sites), array(blocks),
+                array(code), dm.covered ? dm.covered : none, dm.reachable ? dm.reachable : none});
     auto *table = new GlobalVariable(module, desc->getType(), true,
                                      registerAtStart ? GlobalValue::InternalLinkage : GlobalValue::ExternalLinkage,
                                      desc, "optiml_module");

@@ -112,5 +112,5 @@ const GlobalVarDesc variables[] = {{"factor", &factor, 4, 0}};
 
 } // namespace
 
-extern "C" __attribute__((visibility("default")))
-const ModuleDesc optiml_module = {abiVersion, MODULE_MODE, 6, 1, numSites, 1, kernels, variables, sites, blocks};
+extern "C" __attribute__((visibility("default"))) const ModuleDesc optiml_module = {
+    abiVersion, MODULE_MODE, 6, 1, numSites, 1, 0, kernels, variables, sites, blocks, nullptr, nullptr, nullptr};

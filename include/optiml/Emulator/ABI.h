@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 5;
+constexpr uint32_t abiVersion = 6;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -33,6 +33,7 @@ enum ModuleMode : uint32_t {
   ModeVerify = 2, ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
   ModeTrace = 4,  ///< optimized first; every access goes to optiml_trace, every basic block counts itself
   ModeShadow = 8, ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
+  ModeCoverage = 16, ///< tells which code ran (CodeDesc)
 };
 
 /// Volatile accesses are the polling and flag-setting kind: the race checker lets them synchronize as atomics do.
@@ -106,14 +107,25 @@ struct GlobalVarDesc {
   uint32_t isConstant; ///< __constant__
 };
 
+/// ModeCoverage: a basic block of the user's code, in one kernel.
+struct CodeDesc {
+  const char *kernel;   ///< mangled; empty in a function that calls itself, which all kernels share
+  const char *function; ///< demangled name of the function that holds it
+  const char *file;
+  uint32_t line;
+};
+
 struct ModuleDesc {
   uint32_t version; ///< abiVersion
   uint32_t mode;    ///< ModuleMode bits
-  uint32_t numKernels, numVars, numSites, numBlocks;
+  uint32_t numKernels, numVars, numSites, numBlocks, numCode;
   const KernelDesc *kernels;
   const GlobalVarDesc *vars;
   const SiteDesc *sites;
   const BlockDesc *blocks;
+  const CodeDesc *code;
+  const uint8_t *covered;   ///< one a CodeDesc: whether it ran
+  const uint8_t *reachable; ///< one a CodeDesc: zero where the compiler has shown that it never runs
 };
 
 /// One slot a site: an access of SiteDesc::size bytes at p is known good when p - lo <= span (unsigned).

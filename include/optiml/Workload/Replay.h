@@ -59,6 +59,14 @@ struct ReplayFault {
   std::string kernel; ///< mangled
 };
 
+/// A piece of code that could have run and did not (ModeCoverage).
+struct MissedCode {
+  uint32_t code = 0;  ///< its number in the module: the same in every run of a program text
+  std::string kernel; ///< mangled; empty in a function that calls itself
+  std::string function, file;
+  uint32_t line = 0;
+};
+
 /// Totals of one memory site over the traced blocks. Warp-level: lanes are joined by (site, occurrence).
 struct SiteTrace {
   uint32_t site = 0, line = 0, accessBytes = 0;
@@ -109,6 +117,7 @@ struct ReplayResult {
   double seconds = 0;
   uint64_t begun = 0;              ///< blocks of the last step, the first ones in their order
   std::vector<LaunchTrace> traces; ///< one a step, ModeTrace
+  std::vector<MissedCode> missed;  ///< ModeCoverage: of the kernels that ran
 };
 
 bool writeJob(const ReplayJob &job, const std::string &path, std::string &error);

@@ -25,6 +25,9 @@ constexpr const char *envFaultFile = "OPTIML_EMU_FAULT_FILE";
 
 /// A file that gets every copy from the device to the host (lib/Emulator/Runtime/CopyLog.cpp).
 constexpr const char *envCopyLog = "OPTIML_EMU_COPY_LOG";
+/// A file that gets what code of the program's kernels ran, where it was built for that (lib/Emulator/Runtime/
+/// Coverage.cpp).
+constexpr const char *envCoverage = "OPTIML_EMU_COVERAGE";
 /// A seed: the first launch of each kernel and geometry is also run on other contents of its buffers
 /// (optiml::refreshElements), whose results go to the copy log. envFreshIntegers is "random" (default), "shuffle" or
 /// "keep".

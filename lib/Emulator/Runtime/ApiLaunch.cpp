@@ -1,6 +1,7 @@
 //===- ApiLaunch.cpp - registration and kernel launches -------------------===//
 #include "Api.h"
 #include "AroundLaunch.h"
+#include "Coverage.h"
 #include "Fault.h"
 #include "Modules.h"
 #include "Scheduler.h"
@@ -121,6 +122,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
   l.dynamicShared = uint32_t(shared);
   l.args = args;
   l.orderSeed = settings().orderSeed;
+  noteRun(*kernel->module, *kernel->desc);
   freshBefore(l, settings().workers);
   copyLogBefore(l);
   captureBefore(l);

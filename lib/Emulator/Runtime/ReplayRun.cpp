@@ -1,6 +1,7 @@
 //===- ReplayRun.cpp - running one replay job in this process -------------===//
 #include "ReplayRun.h"
 #include "Api.h"
+#include "Coverage.h"
 #include "Fault.h"
 #include "Modules.h"
 #include "Scheduler.h"
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <dlfcn.h>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -67,6 +69,7 @@ private:
   std::vector<Allocation *> buffers; ///< null: a variable that this module lacks
   std::vector<Allocation *> scratch;
   std::unordered_set<uint64_t> footprint;
+  std::set<std::string> kernels; ///< that were launched
 };
 
 bool Replay::loadModule() {
@@ -173,6 +176,7 @@ bool Replay::runStep(const ReplayStep &step) {
   Kernel *kernel = Modules::get().kernelBySymbol(step.kernel);
   if (!kernel)
     return fail("the module has no kernel " + step.kernel, step.kernel);
+  kernels.insert(kernel->desc->symbol);
   std::vector<std::vector<char>> values;
   if (!marshal(step, *kernel, values))
     return false;
@@ -264,6 +268,8 @@ ReplayResult Replay::run() {
     ok = ok && runStep(step);
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   ok = ok && (job.outputDir.empty() || writeOutputs());
+  if (module && module->numCode)
+    result.missed = missedCode(*module, kernels);
   std::lock_guard lock(collector.mutex);
   for (const Fault &f : collector.faults)
     result.faults.push_back(convert(f));

@@ -33,6 +33,7 @@ Settings &optiml::emu::settings() {
     s->memoryBytes = environmentNumber(envMemory, 0);
     s->faultFile = text(envFaultFile);
     s->copyLog = text(envCopyLog);
+    s->coverageFile = text(envCoverage);
     s->freshSeed = environmentNumber(envFresh, 0);
     std::string integers = text(envFreshIntegers);
     s->freshIntegers = integers == "keep"      ? FreshIntegers::Keep

@@ -16,6 +16,7 @@ struct Settings {
   uint64_t memoryBytes = 0; ///< 0: half of the host's
   std::string faultFile;
   std::string copyLog;
+  std::string coverageFile;
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::string freshHost;

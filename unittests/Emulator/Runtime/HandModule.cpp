@@ -42,7 +42,8 @@ const void *hand::addKernel(const std::string &name, uint32_t mode, ThreadFn thr
                warpOps,
                0,
                0};
-  k->module = {abiVersion, mode, 1, 0, numSites, 0, &k->kernel, nullptr, sites(), nullptr};
+  k->module = {abiVersion, mode,    1,       0,       numSites, 0,       0,
+               &k->kernel, nullptr, sites(), nullptr, nullptr,  nullptr, nullptr};
   optiml_register_module(&k->module);
   __cudaRegisterFunction(nullptr, reinterpret_cast<const char *>(k), nullptr, k->name.c_str(), -1, nullptr, nullptr,
                          nullptr, nullptr, nullptr);

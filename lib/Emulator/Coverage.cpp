@@ -1,0 +1,115 @@
+//===- Coverage.cpp - which code of a kernel ran ----------------------------===//
+//
+// Before device functions are inlined every basic block of the user's code calls a placeholder with its number. After
+// inlining each call that is left, in each kernel, becomes a store into a table. What LLVM removes from the optimized
+// module could never run, with these template arguments and constants, and does not count.
+//
+//===----------------------------------------------------------------------===//
+#include "DeviceModule.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/InstIterator.h"
+
+using namespace llvm;
+using namespace optiml::emu;
+
+static constexpr const char *placeholderName = "optiml.covered";
+
+/// What a person would call code: not a mere jump, but for a jump that a condition alone leads to, such as "return".
+static bool holdsCode(const BasicBlock &block) {
+  const Instruction *end = block.getTerminator();
+  if (isa<UnreachableInst>(end))
+    return false; // only a fault leads there
+  if (&block.front() != end || !isa<BranchInst>(end) || cast<BranchInst>(end)->isConditional())
+    return true;
+  const BasicBlock *before = block.getSinglePredecessor();
+  const auto *branch = before ? dyn_cast<BranchInst>(before->getTerminator()) : nullptr;
+  return branch && branch->isConditional();
+}
+
+/// The first place in the user's own files; null where there is none.
+static const DILocation *ownPlace(const DeviceModule &dm, const BasicBlock &block) {
+  for (const Instruction &inst : block)
+    if (const DILocation *l = inst.getDebugLoc(); l && l->getLine())
+      return none_of(dm.systemFolders, [&](const std::string &f) { return l->getFilename().starts_with(f); }) ? l
+                                                                                                            : nullptr;
+  return nullptr;
+}
+
+void optiml::emu::markCode(DeviceModule &dm) {
+  LLVMContext &context = dm.module.getContext();
+  auto *type = FunctionType::get(Type::getVoidTy(context), {Type::getInt32Ty(context)}, false);
+  auto *placeholder = cast<Function>(dm.module.getOrInsertFunction(placeholderName, type).getCallee());
+  placeholder->setDoesNotThrow();
+  placeholder->setWillReturn();
+  placeholder->setOnlyAccessesInaccessibleMemory();
+  for (Function &f : dm.module)
+    for (BasicBlock &block : f) {
+      const DILocation *place = holdsCode(block) ? ownPlace(dm, block) : nullptr;
+      if (!place)
+        continue;
+      IRBuilder<> b(&block, block.getFirstInsertionPt());
+      b.SetCurrentDebugLocation(place);
+      b.CreateCall(placeholder, {b.getInt32(unsigned(dm.codePlaces.size()))});
+      dm.codePlaces.push_back({dm.functionName(place, f), dm.filePath(*place), place->getLine()});
+    }
+}
+
+void optiml::emu::countCode(DeviceModule &dm) {
+  Function *placeholder = dm.module.getFunction(placeholderName);
+  if (!placeholder)
+    return;
+  std::map<const Function *, std::string> kernels;
+  for (const Kernel &kernel : dm.kernels)
+    kernels[kernel.body] = kernel.symbol;
+  std::map<std::pair<const Function *, unsigned>, unsigned> slots;
+  std::vector<std::pair<CallInst *, unsigned>> calls;
+  for (User *user : placeholder->users()) {
+    auto *call = cast<CallInst>(user);
+    unsigned number = unsigned(cast<ConstantInt>(call->getArgOperand(0))->getZExtValue());
+    auto [slot, fresh] = slots.try_emplace({call->getFunction(), number}, unsigned(dm.code.size()));
+    if (fresh) {
+      auto kernel = kernels.find(call->getFunction());
+      dm.code.push_back({kernel == kernels.end() ? "" : kernel->second, dm.codePlaces[number]});
+    }
+    calls.push_back({call, slot->second});
+  }
+  Type *byte = Type::getInt8Ty(dm.module.getContext());
+  auto *type = ArrayType::get(byte, dm.code.size());
+  auto table = [&](const char *name) {
+    return new GlobalVariable(dm.module, type, false, GlobalValue::InternalLinkage, ConstantAggregateZero::get(type),
+                              name);
+  };
+  dm.covered = table(coveredName);
+  dm.reachable = table("optiml.reachable");
+  for (auto [call, slot] : calls) {
+    IRBuilder<> b(call);
+    Value *address = b.CreateConstInBoundsGEP2_32(type, dm.covered, 0, slot);
+    // Atomic, so that nothing makes one wide store of several.
+    b.CreateAlignedStore(b.getInt8(1), address, Align(1))->setAtomic(AtomicOrdering::Unordered);
+    call->eraseFromParent();
+  }
+  placeholder->eraseFromParent();
+}
+
+void optiml::emu::findReachableCode(DeviceModule &dm) {
+  if (!dm.covered)
+    return;
+  const DataLayout &layout = dm.module.getDataLayout();
+  SmallVector<uint8_t, 0> reachable(dm.code.size());
+  for (Function &f : dm.module)
+    for (Instruction &inst : instructions(f)) {
+      auto *store = dyn_cast<StoreInst>(&inst);
+      if (!store || !store->isAtomic())
+        continue;
+      APInt offset(64, 0);
+      const Value *base = store->getPointerOperand()->stripAndAccumulateInBoundsConstantOffsets(layout, offset);
+      if (base == dm.covered && offset.ult(reachable.size()))
+        reachable[offset.getZExtValue()] = 1;
+    }
+  dm.reachable->setInitializer(ConstantDataArray::get(dm.module.getContext(), reachable));
+}
+
+bool optiml::emu::isCoverage(const Value *pointer) {
+  const auto *global = dyn_cast<GlobalVariable>(pointer->stripInBoundsConstantOffsets());
+  return global && global->getName() == coveredName;
+}

@@ -1,0 +1,20 @@
+//===- Coverage.h - which code ran ------------------------------*- C++ -*-===//
+#ifndef OPTIML_LIB_EMULATOR_RUNTIME_COVERAGE_H
+#define OPTIML_LIB_EMULATOR_RUNTIME_COVERAGE_H
+
+#include "optiml/Emulator/ABI.h"
+#include "optiml/Workload/Replay.h"
+#include <set>
+#include <string>
+
+namespace optiml::emu {
+
+/// Of these kernels, by symbol.
+std::vector<MissedCode> missedCode(const ModuleDesc &module, const std::set<std::string> &kernels);
+
+/// Notes that the kernel has run, for the file that envCoverage names.
+void noteRun(const ModuleDesc &module, const KernelDesc &kernel);
+
+} // namespace optiml::emu
+
+#endif
