@@ -20,6 +20,7 @@ static constexpr std::pair<Verdict, const char *> verdictNames[] = {
     {Verdict::Timeout, "timeout"},
     {Verdict::OverLimit, "over-limit"},
     {Verdict::WrongResult, "wrong-result"},
+    {Verdict::Untested, "untested"},
     {Verdict::Predicted, "predicted"},
 };
 

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceModule.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/StructuralHash.h"
 
 using namespace llvm;
 using namespace optiml::emu;
@@ -31,18 +34,36 @@ static const DILocation *ownPlace(const DeviceModule &dm, const BasicBlock &bloc
   for (const Instruction &inst : block)
     if (const DILocation *l = inst.getDebugLoc(); l && l->getLine())
       return none_of(dm.systemFolders, [&](const std::string &f) { return l->getFilename().starts_with(f); }) ? l
-                                                                                                            : nullptr;
+                                                                                                              : nullptr;
   return nullptr;
 }
 
+/// Of the function and, each once, those that it calls.
+static uint64_t hashWithCallees(const Function &kernel) {
+  SetVector<const Function *> all;
+  all.insert(&kernel);
+  stable_hash hash = 0;
+  for (unsigned i = 0; i < all.size(); ++i) { // it grows
+    hash = stable_hash_combine(hash, StructuralHash(*all[i], /*DetailedHash=*/true));
+    for (const Instruction &inst : instructions(*all[i]))
+      for (const Value *operand : inst.operand_values())
+        if (const auto *callee = dyn_cast<Function>(operand); callee && !callee->isDeclaration())
+          all.insert(callee);
+  }
+  return hash ? hash : 1;
+}
+
 void optiml::emu::markCode(DeviceModule &dm) {
+  for (const Kernel &kernel : dm.kernels)
+    dm.kernelHashes[kernel.symbol] = hashWithCallees(*kernel.body);
   LLVMContext &context = dm.module.getContext();
   auto *type = FunctionType::get(Type::getVoidTy(context), {Type::getInt32Ty(context)}, false);
   auto *placeholder = cast<Function>(dm.module.getOrInsertFunction(placeholderName, type).getCallee());
   placeholder->setDoesNotThrow();
   placeholder->setWillReturn();
   placeholder->setOnlyAccessesInaccessibleMemory();
-  for (Function &f : dm.module)
+  for (Function &f : dm.module) {
+    const uint64_t hash = f.isDeclaration() ? 0 : StructuralHash(f, /*DetailedHash=*/true);
     for (BasicBlock &block : f) {
       const DILocation *place = holdsCode(block) ? ownPlace(dm, block) : nullptr;
       if (!place)
@@ -50,8 +71,41 @@ void optiml::emu::markCode(DeviceModule &dm) {
       IRBuilder<> b(&block, block.getFirstInsertionPt());
       b.SetCurrentDebugLocation(place);
       b.CreateCall(placeholder, {b.getInt32(unsigned(dm.codePlaces.size()))});
-      dm.codePlaces.push_back({dm.functionName(place, f), dm.filePath(*place), place->getLine()});
+      dm.codePlaces.push_back({dm.functionName(place, f), dm.filePath(*place), place->getLine(), hash});
     }
+  }
+}
+
+/// Integers that the conditions on the way to `block` are made with, the nearest condition's first: "4,1024".
+static std::string constantsBefore(const BasicBlock &block, const DominatorTree &tree) {
+  constexpr unsigned mostConstants = 16, mostSteps = 64;
+  SetVector<int64_t> constants;
+  const DomTreeNode *node = tree.getNode(&block);
+  for (node = node ? node->getIDom() : nullptr; node && constants.size() < mostConstants; node = node->getIDom()) {
+    const Instruction *end = node->getBlock()->getTerminator();
+    SmallVector<const Value *, 16> work;
+    if (const auto *branch = dyn_cast<BranchInst>(end); branch && branch->isConditional())
+      work.push_back(branch->getCondition());
+    else if (const auto *choice = dyn_cast<SwitchInst>(end))
+      for (const auto &c : choice->cases())
+        work.push_back(c.getCaseValue());
+    SmallPtrSet<const Value *, 16> seen;
+    for (unsigned steps = 0; !work.empty() && steps < mostSteps; ++steps) {
+      const Value *value = work.pop_back_val();
+      if (!seen.insert(value).second)
+        continue;
+      if (const auto *number = dyn_cast<ConstantInt>(value)) {
+        if (number->getBitWidth() > 1 && number->getBitWidth() <= 64 && number->getSExtValue() > 0)
+          constants.insert(number->getSExtValue());
+      } else if (isa<BinaryOperator, CmpInst, CastInst, SelectInst, PHINode>(value)) {
+        append_range(work, cast<Instruction>(value)->operand_values());
+      }
+    }
+  }
+  std::string text;
+  for (int64_t c : constants)
+    text += (text.empty() ? "" : ",") + std::to_string(c);
+  return text;
 }
 
 void optiml::emu::countCode(DeviceModule &dm) {
@@ -62,6 +116,7 @@ void optiml::emu::countCode(DeviceModule &dm) {
   for (const Kernel &kernel : dm.kernels)
     kernels[kernel.body] = kernel.symbol;
   std::map<std::pair<const Function *, unsigned>, unsigned> slots;
+  std::map<const Function *, DominatorTree> trees;
   std::vector<std::pair<CallInst *, unsigned>> calls;
   for (User *user : placeholder->users()) {
     auto *call = cast<CallInst>(user);
@@ -69,7 +124,11 @@ void optiml::emu::countCode(DeviceModule &dm) {
     auto [slot, fresh] = slots.try_emplace({call->getFunction(), number}, unsigned(dm.code.size()));
     if (fresh) {
       auto kernel = kernels.find(call->getFunction());
-      dm.code.push_back({kernel == kernels.end() ? "" : kernel->second, dm.codePlaces[number]});
+      DominatorTree &tree = trees[call->getFunction()];
+      if (!tree.getRoot())
+        tree.recalculate(*call->getFunction());
+      dm.code.push_back({kernel == kernels.end() ? "" : kernel->second, dm.codePlaces[number],
+                         constantsBefore(*call->getParent(), tree)});
     }
     calls.push_back({call, slot->second});
   }

@@ -57,6 +57,14 @@ struct Site {
 struct CodePlace {
   std::string function, file;
   uint32_t line = 0;
+  uint64_t functionHash = 0;
+};
+
+/// A piece of code in one kernel: see CodeDesc.
+struct Code {
+  std::string kernel;
+  CodePlace place;
+  std::string constants;
 };
 
 /// One inline bounds check: `branch` goes to the runtime when the address is not known good.
@@ -85,8 +93,9 @@ public:
   std::map<std::string, std::pair<std::string, bool>>
       variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)
 
-  std::vector<CodePlace> codePlaces;                    ///< ModeCoverage, before inlining
-  std::vector<std::pair<std::string, CodePlace>> code; ///< after it: with the kernel's symbol, as CodeDesc
+  std::vector<CodePlace> codePlaces;            ///< ModeCoverage, before inlining
+  std::vector<Code> code;                       ///< after it
+  std::map<std::string, uint64_t> kernelHashes; ///< by symbol: of a kernel and what it calls, before inlining
   llvm::GlobalVariable *covered = nullptr, *reachable = nullptr;
 
   bool is(ModuleMode bit) const { return mode & bit; }

@@ -54,8 +54,9 @@ public:
     for (const BlockDesc &d : dm.blocks)
       blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.tensor), i16(d.control),
                                i16(d.memory), i16(d.barrier), i16(d.other), i16(d.depth), i16(d.chain)}));
-    for (const auto &[kernel, place] : dm.code)
-      code.push_back(record({dm.string(kernel), dm.string(place.function), dm.string(place.file), i32(place.line)}));
+    for (const Code &c : dm.code)
+      code.push_back(record({dm.string(c.kernel), dm.string(c.place.function), dm.string(c.place.file),
+                             i32(c.place.line), dm.string(c.constants), i64(c.place.functionHash)}));
     Constant *none = ConstantPointerNull::get(b.getPtrTy());
     Constant *desc =
         record({i32(abiVersion), i32(dm.mode), i32(kernels.size()), i32(variables.size()), i32(sites.size()),
@@ -108,7 +109,8 @@ private:
     kernel.body->setLinkage(GlobalValue::InternalLinkage);
     return record({dm.string(kernel.symbol), dm.string(readableName(kernel.symbol)), thread, block,
                    i32(kernel.staticShared), i32(params.size()), array(params), i32(shared.size()), array(shared),
-                   i32(kernel.granule), i32(kernel.usesWarpOps), i32(kernel.maxThreads), i32(kernel.minBlocks)});
+                   i32(kernel.granule), i32(kernel.usesWarpOps), i32(kernel.maxThreads), i32(kernel.minBlocks),
+                   i64(dm.kernelHashes[kernel.symbol])});
   }
 
   Function *entryFunction(const Twine &name) {

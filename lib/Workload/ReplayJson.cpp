@@ -19,8 +19,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchTrace, tracedBlocks, totalBlocks, warps
                                    special, control, memory, barrier, other, activeLanes, l1Sectors, l2Sectors,
                                    uniqueSectors, storeSectors, footprintBytes, sites, basicBlocks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayFault, kind, message, file, line, kernel)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MissedCode, code, kernel, function, file, line)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayResult, ok, faults, seconds, begun, traces, missed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MissedCode, code, kernel, function, file, line, constants, functionHash)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayResult, ok, faults, seconds, begun, traces, missed, ran)
 } // namespace optiml::emu
 
 static constexpr const char *jobFormat = "optiml-replay-job", *resultFormat = "optiml-replay-result";
@@ -150,10 +150,13 @@ bool optiml::emu::readResult(const std::string &path, ReplayResult &result, std:
     for (const Field &f : root.at("faults").elements(4096))
       result.faults.push_back({f.at("kind").text(), f.at("message").text(1 << 20), f.at("file").text(),
                                uint32_t(f.at("line").integer(0, UINT32_MAX)), f.at("kernel").text()});
+    for (const Field &k : root.at("ran").elements(65536))
+      result.ran.push_back(k.text());
     for (const Field &m : root.at("missed").elements(1 << 20))
       result.missed.push_back({uint32_t(m.at("code").integer(0, UINT32_MAX)), m.at("kernel").text(),
                                m.at("function").text(), m.at("file").text(),
-                               uint32_t(m.at("line").integer(0, UINT32_MAX))});
+                               uint32_t(m.at("line").integer(0, UINT32_MAX)), m.at("constants").text(),
+                               m.at("functionHash").integer(0, UINT64_MAX)});
     for (const Field &t : root.at("traces").elements(65536))
       result.traces.push_back(readTrace(t));
   };

@@ -127,7 +127,7 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
   return result;
 }
 
-/// 0: the same, 1: not. Everything that is printed stands after `label`.
+/// 0: the same, 1: not, 2: cannot tell. Everything that is printed stands after `label`.
 llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation,
                                   const std::string &original, const std::string &changedFile,
                                   const std::vector<std::string> &arguments, llvm::StringRef label) {
@@ -151,6 +151,11 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
   if (report->correct()) {
     llvm::outs() << label << "the same results in " << report->runs << " runs with " << report->launches << " inputs\n";
     return 0;
+  }
+  if (report->verdict == Verdict::Untested) {
+    llvm::outs() << label << "cannot tell: nothing differs in " << report->runs << " runs with " << report->launches
+                 << " inputs, but " << report->why << "\n";
+    return 2;
   }
   llvm::outs() << label << "not the same: " << report->why << "\n";
   return 1;

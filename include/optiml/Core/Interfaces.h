@@ -20,7 +20,17 @@
 namespace optiml {
 
 /// Outcome classes of an evaluation (after Kernel Tuner's results schema).
-enum class Verdict { Correct, NotApplicable, CompileError, RuntimeError, Timeout, OverLimit, WrongResult, Predicted };
+enum class Verdict {
+  Correct,
+  NotApplicable,
+  CompileError,
+  RuntimeError,
+  Timeout,
+  OverLimit,
+  WrongResult,
+  Untested, ///< nothing differs, but some of its code ran in no comparison
+  Predicted
+};
 const char *verdictName(Verdict verdict);
 std::optional<Verdict> verdictFromName(llvm::StringRef text);
 

@@ -30,9 +30,9 @@ enum ModuleMode : uint32_t {
   ModePlain = 0,
   ModeBounds =
       1, ///< global and shared bounds, alignment: inline check against ThreadContext::siteCache, then optiml_check
-  ModeVerify = 2, ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
-  ModeTrace = 4,  ///< optimized first; every access goes to optiml_trace, every basic block counts itself
-  ModeShadow = 8, ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
+  ModeVerify = 2,    ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
+  ModeTrace = 4,     ///< optimized first; every access goes to optiml_trace, every basic block counts itself
+  ModeShadow = 8,    ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
   ModeCoverage = 16, ///< tells which code ran (CodeDesc)
 };
 
@@ -98,6 +98,7 @@ struct KernelDesc {
   uint32_t granule;               ///< smallest access in bytes (1, 2, 4, 8, 16): the unit of race shadow
   uint32_t usesWarpOps;           ///< reaches a warp intrinsic
   uint32_t maxThreads, minBlocks; ///< __launch_bounds__, 0 when absent
+  uint64_t hash; ///< ModeCoverage: of its code and that of what it calls, without names of places; else 0
 };
 
 struct GlobalVarDesc {
@@ -113,6 +114,8 @@ struct CodeDesc {
   const char *function; ///< demangled name of the function that holds it
   const char *file;
   uint32_t line;
+  const char *constants; ///< "4,1024": integers in the conditions on the way there, the nearest condition's first
+  uint64_t functionHash; ///< of the code of the function that holds it
 };
 
 struct ModuleDesc {

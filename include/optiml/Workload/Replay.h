@@ -65,6 +65,8 @@ struct MissedCode {
   std::string kernel; ///< mangled; empty in a function that calls itself
   std::string function, file;
   uint32_t line = 0;
+  std::string constants; ///< integers in the conditions on the way there: CodeDesc
+  uint64_t functionHash = 0;
 };
 
 /// Totals of one memory site over the traced blocks. Warp-level: lanes are joined by (site, occurrence).
@@ -118,6 +120,7 @@ struct ReplayResult {
   uint64_t begun = 0;              ///< blocks of the last step, the first ones in their order
   std::vector<LaunchTrace> traces; ///< one a step, ModeTrace
   std::vector<MissedCode> missed;  ///< ModeCoverage: of the kernels that ran
+  std::vector<std::string> ran;    ///< ModeCoverage: these, mangled
 };
 
 bool writeJob(const ReplayJob &job, const std::string &path, std::string &error);

@@ -1,9 +1,11 @@
 //===- Coverage.cpp - which code ran ----------------------------------------===//
 //
 // The file that a program writes at its end has a line for each kernel of its modules:
-//   kernel TAB symbol TAB 1 (it ran) or 0
+//   kernel TAB symbol TAB 1 (it ran) or 0 TAB KernelDesc::hash
 // and for each piece of code of a kernel that ran, but which itself did not:
-//   missed TAB number TAB kernel TAB function TAB file TAB line
+//   function TAB CodeDesc::functionHash
+//   missed TAB number TAB kernel TAB function TAB file TAB line TAB constants TAB
+//     functionHash
 //
 //===----------------------------------------------------------------------===//
 #include "Coverage.h"
@@ -20,7 +22,7 @@ std::vector<MissedCode> optiml::emu::missedCode(const ModuleDesc &module, const 
   for (uint32_t i = 0; i < module.numCode; ++i) {
     const CodeDesc &c = module.code[i];
     if (module.reachable[i] && !module.covered[i] && (!*c.kernel || kernels.count(c.kernel)))
-      missed.push_back({i, c.kernel, c.function, c.file, c.line});
+      missed.push_back({i, c.kernel, c.function, c.file, c.line, c.constants, c.functionHash});
   }
   return missed;
 }
@@ -42,11 +44,17 @@ static void writeCoverage() {
     return;
   std::lock_guard lock(runs().mutex);
   for (const auto &[module, kernels] : runs().kernels) {
-    for (uint32_t i = 0; i < module->numKernels; ++i)
-      fprintf(file, "kernel\t%s\t%d\n", module->kernels[i].symbol, int(kernels.count(module->kernels[i].symbol)));
+    for (uint32_t i = 0; i < module->numKernels; ++i) {
+      const KernelDesc &k = module->kernels[i];
+      fprintf(file, "kernel\t%s\t%d\t%llu\n", k.symbol, int(kernels.count(k.symbol)), (unsigned long long)k.hash);
+    }
     for (const MissedCode &m : missedCode(*module, kernels))
-      fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\n", m.code, m.kernel.c_str(), m.function.c_str(), m.file.c_str(),
-              m.line);
+      fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\t%s\t%llu\n", m.code, m.kernel.c_str(), m.function.c_str(),
+              m.file.c_str(), m.line, m.constants.c_str(), (unsigned long long)m.functionHash);
+    std::set<uint64_t> functions;
+    for (uint32_t i = 0; i < module->numCode; ++i)
+      if (functions.insert(module->code[i].functionHash).second)
+        fprintf(file, "function\t%llu\n", (unsigned long long)module->code[i].functionHash);
   }
   fclose(file);
 }

@@ -268,8 +268,17 @@ ReplayResult Replay::run() {
     ok = ok && runStep(step);
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   ok = ok && (job.outputDir.empty() || writeOutputs());
-  if (module && module->numCode)
-    result.missed = missedCode(*module, kernels);
+  if (module && module->numCode) {
+    // A function that the original calls too is the original's own code.
+    std::set<uint64_t> known;
+    for (uint32_t i = 0; launch && i < module->numCode; ++i)
+      if (launch->kernel == module->code[i].kernel && !kernels.count(launch->kernel))
+        known.insert(module->code[i].functionHash);
+    for (MissedCode &m : missedCode(*module, kernels))
+      if (!known.count(m.functionHash))
+        result.missed.push_back(std::move(m));
+    result.ran.assign(kernels.begin(), kernels.end());
+  }
   std::lock_guard lock(collector.mutex);
   for (const Fault &f : collector.faults)
     result.faults.push_back(convert(f));

@@ -3,16 +3,22 @@
 // The original is built with double-precision twins, the changed version with every check. Both run on the same
 // arguments, in two orders of blocks, with odd sizes in place of the arguments' integers, and with input that lies far
 // apart or below zero; what they copy back is compared. In a further run every kernel is also tried on random contents
-// of its buffers, and those that the program reads back are compared.
+// of its buffers, and those that the program reads back are compared. Where code of the changed program's kernels has
+// not run by then, further arguments are tried that may lead there (Sizes.h); code that never ran makes the answer
+// "cannot tell".
 //
 //===----------------------------------------------------------------------===//
 #include "CopyLogs.h"
+#include "Coverage.h"
+#include "Sizes.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
+#include "optiml/Support/Deadline.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/RuntimeSettings.h"
+#include "optiml/Workload/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -27,6 +33,7 @@ struct Outcome {
   ProcessResult process;
   CopyLogFile log;
   std::vector<ReplayFault> faults;
+  std::string coverage; ///< its file
   bool stopped() const {
     return process.signal || process.timedOut || process.overMemory || process.exitCode == emu::faultExitCode;
   }
@@ -57,6 +64,10 @@ private:
   llvm::Expected<bool> judge(const Input &input, Outcome &original, const Outcome &changed, std::string &skipped);
   llvm::Expected<std::set<std::string>> originalFaultKinds(const Input &input);
   std::vector<Input> otherSizes() const;
+  /// Tries arguments that may lead to code that has not run; false when the report is final.
+  llvm::Expected<bool> reachTheRest();
+  /// Forgets what a comparison need not run: kernels that are as they were, and those that nothing launches.
+  void leaveOutUnchanged();
 
   OriginalBuilds &originals;
   const Toolchain &toolchain;
@@ -68,6 +79,8 @@ private:
   unsigned counter = 0;
   double slowest = 0; ///< run on the user's arguments
   int originalExit = 0;
+  Coverage covered; ///< of the changed program, in comparisons
+  Coverage coveredByOriginal;
   VerifyReport report;
 };
 
@@ -106,6 +119,7 @@ llvm::Expected<Outcome> Comparison::runOnce(const std::string &program, const In
   run.cancel = options.verify.cancel;
   run.faultFile = faults;
   run.env[emu::envCopyLog] = log;
+  run.env[emu::envCoverage] = dir.file("coverage" + id);
   run.env[emu::envRaces] = "report";
   run.env[emu::envWorkers] = "1"; // results do not depend on the machine
   if (order)
@@ -126,6 +140,7 @@ llvm::Expected<Outcome> Comparison::runOnce(const std::string &program, const In
     slowest = std::max(slowest, process->seconds);
   Outcome outcome;
   outcome.process = std::move(*process);
+  outcome.coverage = run.env[emu::envCoverage];
   if (llvm::Error error = readCopyLog(log).moveInto(outcome.log))
     return error;
   if (llvm::Error error = readFaults(faults).moveInto(outcome.faults))
@@ -275,6 +290,9 @@ llvm::Expected<bool> Comparison::compareOn(const Input &input, std::string &skip
     llvm::Expected<bool> good = judge(input, *original, *changed, skipped);
     if (!good || !*good || !skipped.empty())
       return good;
+    for (auto [coverage, outcome] : {std::pair(&covered, &*changed), std::pair(&coveredByOriginal, &*original)})
+      if (llvm::Expected<bool> added = coverage->addFile(outcome->coverage); !added)
+        return added.takeError();
   }
   ++report.launches;
   return true;
@@ -324,12 +342,14 @@ std::vector<Input> Comparison::otherSizes() const {
 
 llvm::Expected<VerifyReport> Comparison::run() {
   changedProgram = dir.file("changed");
-  if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeVerify, changedProgram)) {
+  if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeVerify | emu::ModeCoverage,
+                                        changedProgram)) {
     report.verdict = Verdict::CompileError;
     report.why = llvm::toString(std::move(e));
     return std::move(report);
   }
-  if (llvm::Error error = originals.program(toolchain, path, compile, emu::ModeShadow).moveInto(shadowProgram))
+  if (llvm::Error error =
+          originals.program(toolchain, path, compile, emu::ModeShadow | emu::ModeCoverage).moveInto(shadowProgram))
     return error;
   Input given;
   given.arguments = options.arguments;
@@ -371,8 +391,74 @@ llvm::Expected<VerifyReport> Comparison::run() {
     else
       ++sizes;
   }
-  report.verdict = Verdict::Correct;
+  good = reachTheRest();
+  if (!good)
+    return good.takeError();
+  if (!*good)
+    return std::move(report);
+  std::vector<emu::MissedCode> missed = covered.missed();
+  std::vector<std::string> idle = covered.idleKernels();
+  report.verdict = missed.empty() && idle.empty() ? Verdict::Correct : Verdict::Untested;
+  if (!report.correct()) {
+    std::string kernels;
+    for (const std::string &symbol : idle)
+      kernels += (kernels.empty() ? "no run launched " : ", ") + demangled(symbol);
+    report.why = (missed.empty() ? "" : "no run reached " + placesOf(missed, path, changedText)) +
+                 (missed.empty() || kernels.empty() ? "" : "; ") + kernels +
+                 "; arguments of the program that lead there would tell";
+  }
   return std::move(report);
+}
+
+void Comparison::leaveOutUnchanged() {
+  covered.ignoreFunctions(coveredByOriginal.functions());
+  for (const auto &[symbol, hash] : std::map(covered.kernels()))
+    if (auto it = coveredByOriginal.kernels().find(symbol);
+        it != coveredByOriginal.kernels().end() && it->second == hash)
+      covered.ignore(symbol);
+  for (const std::string &symbol : covered.idleKernels())
+    if (!mayBeLaunched(changedText, symbol))
+      covered.ignore(symbol);
+}
+
+llvm::Expected<bool> Comparison::reachTheRest() {
+  constexpr unsigned mostRuns = 80;
+  const Deadline deadline(options.coverageSeconds, options.verify.cancel);
+  std::set<std::vector<std::string>> tried = {options.arguments};
+  for (unsigned runs = 0; runs < mostRuns && !deadline.passed();) {
+    leaveOutUnchanged();
+    std::vector<emu::MissedCode> missed = covered.missed();
+    if (missed.empty() && covered.idleKernels().empty())
+      return true;
+    bool gained = false;
+    for (const std::vector<std::string> &arguments : argumentsThatMayReach(missed, changedText, options.arguments)) {
+      if (gained || runs == mostRuns || deadline.passed())
+        break;
+      if (!tried.insert(arguments).second)
+        continue;
+      ++runs;
+      Input input;
+      input.arguments = arguments;
+      input.name = "the run " + joined(arguments);
+      llvm::Expected<Outcome> changed = runOnce(changedProgram, input, 0);
+      if (!changed)
+        return changed.takeError();
+      Coverage probe = covered;
+      llvm::Expected<bool> reaches = probe.addFile(changed->coverage);
+      if (!reaches)
+        return reaches.takeError();
+      if (!*reaches && changed->faults.empty())
+        continue;
+      std::string skipped;
+      llvm::Expected<bool> good = compareOn(input, skipped);
+      if (!good || !*good)
+        return good;
+      gained = skipped.empty() && *reaches;
+    }
+    if (!gained)
+      return true;
+  }
+  return true;
 }
 
 } // namespace

@@ -67,7 +67,8 @@ static Verdict verdictOf(const ReplayFault &f) {
 }
 
 llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const Target &t, ReferenceCase &c,
-                                              uint64_t orderSeed, double seconds, VerifyReport &report) {
+                                              uint64_t orderSeed, double seconds, VerifyReport &report,
+                                              Coverage &covered) {
   llvm::Expected<ReplayRun> run = replay(module, t.workload, t.launch, c, t.plan, orderSeed, seconds);
   if (!run)
     return run.takeError();
@@ -101,6 +102,7 @@ llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const T
     report.difference = std::move(d);
     return false;
   }
+  covered.addRun({run->result.ran.begin(), run->result.ran.end()}, run->result.missed);
   return true;
 }
 
@@ -145,12 +147,13 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
   unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
   std::string base = scratchDir(), verifyPath = base + "/verify.so", boundsPath;
   auto cleanup = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(base); });
-  if (llvm::Error e = build(changed, {{emu::ModeVerify, verifyPath}})) {
+  if (llvm::Error e = build(changed, {{emu::ModeVerify | emu::ModeCoverage, verifyPath}})) {
     report.verdict = Verdict::CompileError;
     report.why = llvm::toString(std::move(e));
     return report;
   }
   bool anyRaceCheck = false;
+  Coverage covered;
   for (const Target &t : targets) {
     for (unsigned input = 0; input <= inputs; ++input) {
       ReferenceCase &c = caseOf(t.workload, t.launch, input);
@@ -174,7 +177,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
       bool whole = c.raceChecked && !c.isLong; // one run shows everything
       if (!whole && boundsPath.empty()) {
         boundsPath = base + "/bounds.so";
-        if (llvm::Error e = build(changed, {{emu::ModeBounds, boundsPath}}))
+        if (llvm::Error e = build(changed, {{emu::ModeBounds | emu::ModeCoverage, boundsPath}}))
           return std::move(e);
       }
       anyRaceCheck |= c.raceChecked;
@@ -184,7 +187,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
       for (unsigned order = 0; order < orders; ++order) {
         // Fresh inputs take a permuted order too: a race that changes values shows in either.
         uint64_t seed = order || input ? options.seed + order + 31 * input : 0;
-        llvm::Expected<bool> good = checkRun(whole ? verifyPath : boundsPath, t, c, seed, limit, report);
+        llvm::Expected<bool> good = checkRun(whole ? verifyPath : boundsPath, t, c, seed, limit, report, covered);
         if (!good)
           return good.takeError();
         if (!*good)
@@ -208,7 +211,10 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &changed, c
   }
   if (!anyRaceCheck)
     report.notes.push_back("races were not checked: every launch takes longer than the limit for that");
-  report.verdict = Verdict::Correct;
+  std::vector<emu::MissedCode> missed = covered.missed();
+  report.verdict = missed.empty() ? Verdict::Correct : Verdict::Untested;
+  if (!missed.empty())
+    report.why = "no comparison reached " + placesOf(missed, missed.front().file, changed);
   return report;
 }
 

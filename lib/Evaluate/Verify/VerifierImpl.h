@@ -4,6 +4,7 @@
 
 #include "BufferCompare.h"
 #include "ConcretePlan.h"
+#include "Coverage.h"
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/TempDir.h"
 #include <mutex>
@@ -78,7 +79,7 @@ struct Verifier::Impl {
   llvm::Expected<bool> checkRaces(const std::string &module, const Target &t, ReferenceCase &c, VerifyReport &report);
   /// False when the report is final.
   llvm::Expected<bool> checkRun(const std::string &module, const Target &t, ReferenceCase &c, uint64_t orderSeed,
-                                double seconds, VerifyReport &report);
+                                double seconds, VerifyReport &report, Coverage &covered);
 };
 
 } // namespace optiml

@@ -128,6 +128,7 @@ struct CompareOptions {
   double seconds = 120;   ///< limit of one run of a program
   double firstSeconds =
       std::numeric_limits<double>::infinity(); ///< of the original's first run, which tells what others take
+  double coverageSeconds = 60;                 ///< for arguments that lead to code which has not run yet
 };
 
 /// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they
