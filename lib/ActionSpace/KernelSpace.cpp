@@ -3,6 +3,7 @@
 #include "optiml/ActionSpace/Registry.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Read.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
@@ -129,6 +130,7 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
   std::unique_ptr<KernelSpace> space(new KernelSpace);
   space->path = program.path();
   space->text = program.text();
+  space->setsAttributes = setsKernelAttributes(program);
   for (const KernelDecl &decl : program.kernels()) {
     if (!wanted(decl))
       continue;
@@ -200,6 +202,19 @@ llvm::Expected<SearchState> KernelSpace::root() {
   return makeState(variant);
 }
 
+/// That the shared arrays of a new kernel and what the launch asks for fit into a block together. Where the program
+/// raises a kernel's limit, the dispatcher asks CUDA itself.
+void KernelSpace::requireRoom(KernelState &state) const {
+  static constexpr llvm::StringLiteral why = "the kernel's and the launch's own shared memory fit";
+  if (!state.tree || setsAttributes)
+    return;
+  std::erase_if(state.rewrite.conditions, [](const Condition &c) { return c.why == why; });
+  int64_t bytes = sharedBytes(*state.tree);
+  bool passes = llvm::any_of(state.rewrite.plan.steps, [](const LaunchStep &s) { return s.sharedBytes.str() != "0"; });
+  if (passes && bytes > sharedBytes(*state.original))
+    state.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes), why.str());
+}
+
 llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const Action &action) {
   const Transform *transform = findTransform(action.transform);
   bool isText = action.transform == replaceBody && textRules.texts;
@@ -225,6 +240,7 @@ llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const A
     return next.takeError();
   if (!isText)
     next->verbatim.clear();
+  requireRoom(*next);
   auto variant = std::make_shared<TreeVariant>(from);
   variant->kernels.at(*kernel) = *next;
   variant->recipe.push_back(action);

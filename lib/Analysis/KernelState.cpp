@@ -60,6 +60,8 @@ KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std:
   state.rewrite.originalSymbol = symbol;
   state.rewrite.twin = twin;
   state.rewrite.originalParameters = parametersOf(*tree);
+  if (tree->maxThreads)
+    state.rewrite.originalMaxThreads = tree->maxThreads;
   LaunchStep step;
   step.kernel = twin;
   step.grid = state.blocks;

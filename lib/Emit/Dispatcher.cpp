@@ -62,7 +62,7 @@ static std::string argumentList(const KernelRewrite &rewrite) {
 }
 
 std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
-                                   const std::string &summary) {
+                                   const std::string &summary, bool followsAttributes) {
   std::map<std::string, std::string> names = launchNames(rewrite);
   auto rename = [&](const std::string &n) -> std::string {
     size_t dot = n.find('.');
@@ -102,7 +102,12 @@ std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::stri
   text += dispatcherSignature(rewrite, name) + " {\n";
   const std::string &path = names["path"];
   text += "  static " + helper + " " + path + "(\"" + rewrite.original + "\");\n";
-  text += "  if (" + path + ".enabled()\n" + tests;
+  std::string most = rewrite.originalMaxThreads < 1024 ? ", " + std::to_string(rewrite.originalMaxThreads) : "";
+  text += "  if (" + path + ".enabled(" + names["grid"] + ", " + names["block"] + most + ")\n" + tests;
+  if (followsAttributes)
+    for (const LaunchStep &step : rewrite.plan.steps)
+      text += "      && " + helper + "::follow(" + step.kernel + ", " + nameThere(rewrite) + ", " + names["shared"] +
+              ", " + step.sharedBytes.cxx(rename) + ") // its attributes are the original's\n";
   text += "  ) {\n";
   if (room.empty()) {
     text += "    " + path + ".count(true);\n" + steps + "    return;\n";

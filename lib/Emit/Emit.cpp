@@ -19,7 +19,7 @@ struct Edit {
 
 constexpr llvm::StringLiteral lineMark = " // OptiML";
 constexpr llvm::StringLiteral supportMark =
-    "// Written by OptiML: whether an optimized kernel may run, and how often it did.\n";
+    "// Written by OptiML: whether an optimized kernel may stand in for a launch, and how often it did.\n";
 
 /// The class that counts paths, in a text that OptiML has written; empty in others.
 std::string supportClassIn(llvm::StringRef text) {
@@ -145,7 +145,10 @@ std::string Emitter::support() const {
   std::string vector = loops.empty() ? "" : "#include <vector>\n";
   if (variant.original.find(supportMark) != std::string::npos)
     return vector;
-  return "\n" + supportMark.str() + filledText("support.txt", {{"HELPER", helper}, {"VECTOR", vector}});
+  return "\n" + supportMark.str() +
+         filledText("support.txt", {{"HELPER", helper},
+                                    {"VECTOR", vector},
+                                    {"FOLLOW", setsKernelAttributes(host) ? filledText("follow.txt", {}) : ""}});
 }
 
 /// What follows is the user's own text from `offset` on, as compilers and __LINE__ shall call it.
@@ -278,7 +281,7 @@ void Emitter::emitFusion(const Fusion &fusion) {
   names.helper = helper;
   unsigned at = 0;
   for (const KernelRewrite &part : fusion.parts) {
-    names.parts.push_back({nameThere(part), part.original, part.originalParameters});
+    names.parts.push_back({nameThere(part), part.original, part.originalParameters, part.originalMaxThreads});
     at = std::max(at, part.insertAt);
   }
   edits.push_back({at, at, shielded("\n\n" + fuseText(fusion.kernel, names))});
@@ -366,10 +369,11 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
   if (firstSite < rewrite.insertAt)
     edits.push_back({firstSite, firstSite, shielded(dispatcherSignature(rewrite, name) + ";\n\n")});
   auto summary = summaries.find(rewrite.original);
-  edits.push_back(
-      {rewrite.insertAt, rewrite.insertAt,
-       "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" + rewrite.twinText + "\n" +
-           shielded(dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second))});
+  edits.push_back({rewrite.insertAt, rewrite.insertAt,
+                   "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
+                       rewrite.twinText + "\n" +
+                       shielded(dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second,
+                                               setsKernelAttributes(host)))});
 }
 
 /// What chooses among the instantiations of a kernel, and its calls.

@@ -5,6 +5,14 @@
 
 using namespace optiml;
 
+static std::string launchOriginal(const FuseTextNames::Part &part, const std::string &object) {
+  std::string list;
+  for (const Parameter &parameter : part.parameters)
+    list += (list.empty() ? "" : ", ") + object + parameter.name;
+  return part.callee + "<<<" + object + "launchGrid, " + object + "launchBlock, " + object + "launchShared, " + object +
+         "launchStream>>>(" + list + ");\n";
+}
+
 static std::string launchClass(const FuseTextNames &names, size_t i) {
   const FuseTextNames::Part &part = names.parts[i];
   std::string type = names.launchType(i);
@@ -12,13 +20,19 @@ static std::string launchClass(const FuseTextNames &names, size_t i) {
   text += "  dim3 launchGrid, launchBlock;\n  size_t launchShared;\n  cudaStream_t launchStream;\n";
   for (const Parameter &parameter : part.parameters)
     text += "  " + parameter.declaration + ";\n";
+  if (i + 1 < names.parts.size())
+    text += "  bool launchWaiting = " + names.helper + "::valid(launchGrid, launchBlock, " +
+            std::to_string(part.maxThreads) + ");\n";
   text += "  " + type + "(dim3 launchGrid, dim3 launchBlock, size_t launchShared, cudaStream_t launchStream" +
           (part.parameters.empty() ? "" : ",\n      " + declarations(part.parameters)) + ")\n";
   text += "      : launchGrid(launchGrid), launchBlock(launchBlock), launchShared(launchShared), "
           "launchStream(launchStream)";
   for (const Parameter &parameter : part.parameters)
     text += ", " + parameter.name + "(" + parameter.name + ")";
-  return text + " {}\n};\n";
+  if (i + 1 == names.parts.size())
+    return text + " {}\n};\n";
+  // An error is told where the launch stands.
+  return text + " {\n    if (!launchWaiting)\n      " + launchOriginal(part, "") + "  }\n};\n";
 }
 
 /// "launch2"
@@ -29,16 +43,14 @@ std::string optiml::fuseText(const FusedKernel &fused, const FuseTextNames &name
   for (size_t i = 0; i < names.parts.size(); ++i) {
     kernels += (i == 0 ? "" : i + 1 == names.parts.size() ? " and " : ", ") + names.parts[i].kernel;
     parameters += (i ? ", const " : "const ") + names.launchType(i) + " &" + object(i);
-    std::string list;
-    for (const Parameter &parameter : names.parts[i].parameters)
-      list += (list.empty() ? "" : ", ") + (object(i) + "." + parameter.name);
-    originals += "  " + names.parts[i].callee + "<<<" + object(i) + ".launchGrid, " + object(i) + ".launchBlock, " +
-                 object(i) + ".launchShared, " + object(i) + ".launchStream>>>(" + list + ");\n";
+    originals += "  " + (i + 1 < names.parts.size() ? "if (" + object(i) + ".launchWaiting)\n    " : std::string()) +
+                 launchOriginal(names.parts[i], object(i) + ".");
   }
   const bool alike = fused.launches.empty();
   const std::string base = object(fused.geometry);
   for (size_t i = 0; i < names.parts.size(); ++i) {
-    tests += "      && " + object(i) + ".launchShared == 0";
+    tests += "      && " + object(i) + ".launchShared == 0" +
+             (i + 1 < names.parts.size() ? " && " + object(i) + ".launchWaiting" : "");
     if (i) {
       for (const char *extent : {"Grid", "Block"})
         for (const char *axis : {"x", "y", "z"})

@@ -33,9 +33,10 @@ std::string nameThere(const KernelRewrite &rewrite);
 
 /// "static void name(dim3 grid, …)", without a body.
 std::string dispatcherSignature(const KernelRewrite &rewrite, const std::string &name);
-/// The whole function. `helper` is the class that counts paths; `summary` goes into its comment.
+/// The whole function. `helper` is the class that counts paths; `summary` goes into its comment. `followsAttributes`:
+/// the program may set attributes of the original, which its twin then gets too.
 std::string dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
-                           const std::string &summary);
+                           const std::string &summary, bool followsAttributes);
 
 /// A rewrite and the name of its dispatcher.
 using Dispatcher = std::pair<const KernelRewrite *, std::string>;
@@ -49,6 +50,7 @@ struct FuseTextNames {
     std::string callee;                ///< the original, as it is called beside its definition
     std::string kernel;                ///< ... and for people
     std::vector<Parameter> parameters; ///< the original's
+    unsigned maxThreads;               ///< ... threads a block that it may be launched with
   };
   std::string name;   ///< the fused kernel
   std::string helper; ///< class that counts paths (Emit.cpp)

@@ -329,3 +329,13 @@ void Program::collect() {
     if (auto content = llvm::MemoryBuffer::getFile(header))
       addMacros((*content)->getBuffer(), macroNames);
 }
+
+bool optiml::setsKernelAttributes(const Program &program) {
+  static constexpr llvm::StringLiteral function = "cudaFuncSetAttribute";
+  if (llvm::StringRef(program.text()).contains(function))
+    return true;
+  return llvm::any_of(program.headers(), [](const std::string &header) {
+    auto content = llvm::MemoryBuffer::getFile(header);
+    return content && (*content)->getBuffer().contains(function);
+  });
+}

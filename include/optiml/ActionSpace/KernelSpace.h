@@ -55,10 +55,12 @@ public:
 private:
   SearchState makeState(std::shared_ptr<TreeVariant> variant) const;
   static void finish(TreeVariant &variant);
+  void requireRoom(KernelState &state) const;
   llvm::Expected<KernelState> replaceKernelBody(const KernelState &state, const Action &action) const;
 
   KernelTextRules textRules;
   std::string path, text;
+  bool setsAttributes = false; ///< the program may raise kernels' limits of shared memory
   std::map<std::string, KernelState> kernels;
   std::vector<Skipped> skippedKernels;
 };

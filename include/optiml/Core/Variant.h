@@ -43,6 +43,7 @@ struct KernelRewrite {
   unsigned insertAt = 0;      ///< byte offset in the original text where the twin goes
   bool besideOriginal = true; ///< directly after the original's definition, in its namespace
   std::vector<Parameter> originalParameters;  ///< the original's
+  unsigned originalMaxThreads = 1024;         ///< threads a block that the original may be launched with
   std::map<std::string, MemberPlace> members; ///< of the original's parameters, as "p.n"
   LaunchPlan plan;
   std::vector<Condition> conditions; ///< all must hold

@@ -97,6 +97,9 @@ private:
   std::set<std::string> macroNames;
 };
 
+/// Whether the file or a header of the user's sets attributes of kernels (cudaFuncSetAttribute).
+bool setsKernelAttributes(const Program &program);
+
 } // namespace optiml
 
 #endif

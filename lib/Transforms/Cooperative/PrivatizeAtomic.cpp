@@ -385,8 +385,6 @@ private:
                                const std::vector<Update> &updates, const std::string &array, const Type &type,
                                int64_t bins, const ThreadGroup &group) {
     int64_t bytes = bins * type.bytes + sharedBytes(kernel);
-    state.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes),
-                  "the table and the launch's own shared memory fit");
     if (bins < 1 || bytes > state.hints.maxSharedBytes)
       return notApplicable("a table of {0} elements is too large", bins);
     const std::string &fold = updates.front().fold;

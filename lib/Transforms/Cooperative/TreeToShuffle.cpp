@@ -179,8 +179,6 @@ llvm::Expected<KernelState> TreeToShuffle::apply(const KernelState &state, llvm:
   int64_t bytes = sharedBytes(*kernel);
   if (bytes > int64_t(state.hints.maxSharedBytes))
     return notApplicable("the arrays of a block would be {0} bytes", bytes);
-  result.require("shared + " + std::to_string(bytes) + " <= " + std::to_string(state.hints.maxSharedBytes),
-                 "the warps' values and the launch's own shared memory fit");
   result.tree = kernel;
   return result;
 }

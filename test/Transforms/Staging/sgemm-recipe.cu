@@ -37,7 +37,7 @@ __global__ void sgemm(int m, int n, int k, const float *a, const float *b, float
 // EMIT: __global__ void sgemm(int m
 // EMIT: __global__ void __launch_bounds__(256) sgemm_optiml{{[0-9]*}}(
 // EMIT: static void sgemm_optiml{{[0-9]*}}_launch(dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
-// EMIT: if (path.enabled()
+// EMIT: if (path.enabled(grid, block)
 // EMIT: sgemm<<<grid, block, shared, stream>>>(m, n, k, a, b, c);
 // EMIT: void run(
 // EMIT-NEXT: dim3 grid
