@@ -9,6 +9,9 @@ std::optional<double> optiml::numberOf(const ExprRef &e) {
     return std::strtod(e->text.c_str(), nullptr);
   if (auto value = constantValue(e))
     return double(*value);
+  if (e->kind == ExprKind::Unary && e->text == "-")
+    if (auto value = numberOf(e->args[0]))
+      return -*value;
   return std::nullopt;
 }
 

@@ -181,6 +181,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
+  common.verify.comparedElsewhere = true;
   options.cold = task.flags.coldCache;
   options.profiler = task.flags.profiler == "none"  ? Profiler::None
                      : task.flags.profiler == "ncu" ? Profiler::NsightCompute

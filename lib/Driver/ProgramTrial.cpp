@@ -15,6 +15,7 @@ static constexpr double firstShare = 0.2;
 llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, const Backend &backend,
                                                         const std::string &text) {
   CompareOptions compare;
+  compare.everyPath = false; // its sizes are the program's own
   compare.verify = verifyOptions(task);
   compare.seconds = std::min(compareSeconds, task.flags.time);
   compare.firstSeconds = firstShare * task.deadline->remaining();

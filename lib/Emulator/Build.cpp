@@ -56,6 +56,8 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
 
   DeviceModule dm(module, mode);
   dm.systemFolders = {toolchain.cudaPath + "/", toolchain.resourceDir + "/", "/usr/", "/optiml/"};
+  if (mode & ModeCoverage)
+    hashCode(dm);
   if (llvm::Error error = retargetModule(dm))
     return error;
   lowerAtomics(dm);

@@ -53,9 +53,15 @@ static uint64_t hashWithCallees(const Function &kernel) {
   return hash ? hash : 1;
 }
 
+void optiml::emu::hashCode(DeviceModule &dm) {
+  for (const Function &f : dm.module)
+    if (!f.isDeclaration()) {
+      dm.functionHashes[f.getName().str()] = StructuralHash(f, /*DetailedHash=*/true);
+      dm.kernelHashes[f.getName().str()] = hashWithCallees(f);
+    }
+}
+
 void optiml::emu::markCode(DeviceModule &dm) {
-  for (const Kernel &kernel : dm.kernels)
-    dm.kernelHashes[kernel.symbol] = hashWithCallees(*kernel.body);
   LLVMContext &context = dm.module.getContext();
   auto *type = FunctionType::get(Type::getVoidTy(context), {Type::getInt32Ty(context)}, false);
   auto *placeholder = cast<Function>(dm.module.getOrInsertFunction(placeholderName, type).getCallee());
@@ -63,7 +69,7 @@ void optiml::emu::markCode(DeviceModule &dm) {
   placeholder->setWillReturn();
   placeholder->setOnlyAccessesInaccessibleMemory();
   for (Function &f : dm.module) {
-    const uint64_t hash = f.isDeclaration() ? 0 : StructuralHash(f, /*DetailedHash=*/true);
+    const uint64_t hash = dm.functionHashes[f.getName().str()];
     for (BasicBlock &block : f) {
       const DILocation *place = holdsCode(block) ? ownPlace(dm, block) : nullptr;
       if (!place)

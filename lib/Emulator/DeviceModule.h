@@ -93,9 +93,10 @@ public:
   std::map<std::string, std::pair<std::string, bool>>
       variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)
 
-  std::vector<CodePlace> codePlaces;            ///< ModeCoverage, before inlining
-  std::vector<Code> code;                       ///< after it
-  std::map<std::string, uint64_t> kernelHashes; ///< by symbol: of a kernel and what it calls, before inlining
+  std::vector<CodePlace> codePlaces; ///< ModeCoverage, before inlining
+  std::vector<Code> code;            ///< after it
+  /// Of the code of each function, by symbol, and of it and what it calls; as it came from Clang.
+  std::map<std::string, uint64_t> functionHashes, kernelHashes;
   llvm::GlobalVariable *covered = nullptr, *reachable = nullptr;
 
   bool is(ModuleMode bit) const { return mode & bit; }
@@ -152,8 +153,9 @@ void analyzeWaiting(DeviceModule &dm);
 void instrumentAccesses(DeviceModule &dm);
 void instrumentTrace(DeviceModule &dm);
 void instrumentShadow(DeviceModule &dm);
-/// ModeCoverage: numbers the user's code before inlining; counts it after; and once the module is optimized, notes what
-/// is left of it.
+/// ModeCoverage: hashes the code as it is at first; numbers the user's before inlining; counts it after; and once the
+/// module is optimized, notes what is left of it.
+void hashCode(DeviceModule &dm);
 void markCode(DeviceModule &dm);
 void countCode(DeviceModule &dm);
 void findReachableCode(DeviceModule &dm);

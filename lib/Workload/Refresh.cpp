@@ -62,10 +62,25 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
     lo = -far;
     hi = -far / 2;
   }
+  size_t run = 0;
+  unsigned kind = 0;
+  double value = 0;
   for (T &x : v) {
     if (!std::isfinite(x) || poisoned(x))
       continue;
     double u = uniform(random);
+    if (range == FloatRange::Masked) {
+      if (!run--) { // lengths of every magnitude
+        run = size_t(std::exp2(uniform(random) * std::log2(double(v.size()))));
+        kind = unsigned(random() % 4);
+        value = lo + (hi - lo) * u;
+      }
+      x = T(kind == 0   ? -INFINITY
+            : kind == 1 ? value
+            : kind == 2 ? lo + (hi - lo) * double(random() % 3) / 2
+                        : lo + (hi - lo) * double(&x - v.data()) / double(v.size()));
+      continue;
+    }
     x = T(lo + (hi - lo) * (0.25 * u + 0.75 * u * u)); // more small than large ones
   }
   memcpy(data, v.data(), v.size() * sizeof(T));

@@ -4,8 +4,8 @@
 // RUN: %opt --passes='block-shape[others]{x=64}' %s | %check=OTHERS
 // RUN: optiml-opt --emit --passes='block-shape[steps]{x=32,y=4};stage-window[steps:in];block-shape[helper]{x=32,y=4};stage-window[helper:in];block-shape[others]{x=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 37 21 | %check=SAME
-// RUN: optiml-run --verify=%t.cu %s -- 64 5 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 37 21 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 64 5 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 37 21 2>&1 | %check=RAN
 // RAN-DAG: steps: 1 optimized, 0 original launches

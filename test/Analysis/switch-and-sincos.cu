@@ -7,8 +7,8 @@
 // RUN: %refused --passes='block-shape[moves]{x=128}' %s 2>&1 | %check=KEPT
 // RUN: optiml-opt --emit --passes='block-shape[filter]{x=96};block-shape[operate]{x=96};block-shape[rotate]{x=96};coarsen[rotate]{x=2}' %s >%t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 37 | %check=SAME
-// RUN: optiml-run --verify=%t.cu %s -- 200 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 37 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 200 | %check=SAME
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 37 2>&1 | %check=RAN
 // RAN-DAG: filter: 1 optimized, 0 original launches
 // RAN-DAG: operate: 3 optimized, 0 original launches

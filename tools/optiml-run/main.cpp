@@ -36,6 +36,8 @@ Runs a CUDA program on the CPU emulator.
                    many such comparisons in one process: each line of FILE is CHANGED ORIGINAL [ARGUMENTS...], quoted
                    as for a shell. Prints "CHANGED: " and the outcome; exit code 0: all are the same; 1: some are
                    not; 2: some cannot be told
+  --coverage=off   with --verify: code of the changed kernels that ran on no input does not matter. Without this it
+                   makes the answer "cannot tell"
   --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast
                    (approximate functions) or tf32 (inputs of products rounded, too); the last two with a
                    relative error: fast:ERROR
@@ -56,6 +58,7 @@ struct Invocation {
   std::string changedFile; ///< --verify
   std::string listFile;    ///< --verify-list
   FloatRule floats;
+  bool everyPath = true; ///< --coverage
 };
 
 llvm::Expected<double> positive(llvm::StringRef flag, llvm::StringRef text) {
@@ -87,6 +90,10 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
     std::string problem;
     if (!FloatRule::parse(value, result.floats, problem))
       return makeError("--fp={0}: {1}", value, problem);
+  } else if (flag == "--coverage") {
+    if (value != "on" && value != "off")
+      return makeError("--coverage={0}: expected on or off", value);
+    result.everyPath = value == "on";
   } else if (flag == "--capture") {
     if (value.empty())
       return makeError("--capture= needs a folder");
@@ -117,7 +124,7 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
     else if (arg == "--no-run")
       result.buildOnly = true;
     else if (flag == "--check" || flag == "--verify" || flag == "--verify-list" || flag == "--fp" ||
-             flag == "--capture" || flag == "--time" || flag == "--memory") {
+             flag == "--coverage" || flag == "--capture" || flag == "--time" || flag == "--memory") {
       if (llvm::Error error = parseOwnFlag(flag, value, result))
         return std::move(error);
     } else
@@ -138,6 +145,7 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
   options.arguments = arguments;
   options.seconds = invocation.run.seconds;
   options.verify.floats = invocation.floats;
+  options.everyPath = invocation.everyPath;
   if (invocation.run.memoryBytes)
     options.verify.memoryBytes = invocation.run.memoryBytes;
   llvm::Expected<VerifyReport> report =

@@ -1,5 +1,6 @@
 //===- VerifierTest.cpp - variants against the original -------------------===//
 #include "optiml/Evaluate/Verify/Verifier.h"
+#include "optiml/Emulator/ABI.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Blob.h"
@@ -69,8 +70,9 @@ protected:
       if (text == "does not compile")
         return makeError("expected ';'");
       for (auto &[mode, out] : outputs)
-        if (std::error_code ec = llvm::sys::fs::copy_file(
-                std::string(MODULE_DIR) + "/verify-module-" + text + "-" + std::to_string(mode) + ".so", out))
+        if (std::error_code ec = llvm::sys::fs::copy_file(std::string(MODULE_DIR) + "/verify-module-" + text + "-" +
+                                                              std::to_string(mode & ~emu::ModeCoverage) + ".so",
+                                                          out))
           return makeError("no module for {0}: {1}", text, ec.message());
       return llvm::Error::success();
     };

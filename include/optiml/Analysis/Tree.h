@@ -129,8 +129,7 @@ struct Kernel {
   unsigned maxThreads = 0, minBlocks = 0; ///< __launch_bounds__
   StmtRef body;                           ///< Block
   unsigned line = 0;
-  /// Unsigned parameters (or members, "p.n") and the least value that conditions ask of them: "n - 1" is then a
-  /// difference like any other.
+  /// The least value that conditions ask of unsigned parameters (or members, "p.n"): "n - 1" is then a difference.
   std::map<std::string, int64_t> least;
   std::set<std::string> macros; ///< the file's: no new name may be one of them
   std::shared_ptr<Kernel> clone() const;

@@ -31,8 +31,8 @@ constexpr const char *envCoverage = "OPTIML_EMU_COVERAGE";
 /// A seed: the first launch of each kernel and geometry is also run on other contents of its buffers
 /// (optiml::refreshElements), whose results go to the copy log. envFreshIntegers is "random" (default), "shuffle" or
 /// "keep".
-/// With envFreshHost = "wide" or "negative" it is instead the program's own input that changes: floats that came from
-/// the host, before the first kernel has them, lie far apart, or below zero.
+/// With envFreshHost it is instead the program's own input that changes: floats that came from the host, before the
+/// first kernel has them. "wide": they lie far apart; "negative": below zero; "masked", "same": as FloatRange has them.
 constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";

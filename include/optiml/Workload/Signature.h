@@ -55,9 +55,9 @@ std::string bufferName(const LaunchImage &launch, unsigned buffer);
 /// sizes, shuffled ones hardly, kept ones never.
 enum class FreshIntegers { Random, Shuffle, Keep };
 
-/// Where random floats lie: in the range of the present ones, 16 times as far out on both sides, or there and below
-/// zero.
-enum class FloatRange { Same, Wide, Negative };
+/// Where random floats lie: in the range of the present ones; 16 times as far out on both sides; or there and below
+/// zero. Masked: runs of any length of equal numbers, of sorted ones, of a few different ones, and of -infinity.
+enum class FloatRange { Same, Wide, Negative, Masked };
 
 /// Gives a buffer other contents: floats become random numbers (what was never written stays so). Equal contents and
 /// seeds give equal results. False when nothing changed.

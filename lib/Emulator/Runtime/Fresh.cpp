@@ -32,7 +32,11 @@ static uint64_t hashOf(const char *data, size_t bytes) {
 static void changeHostInputs(const Launch &l, const std::vector<std::string> &types) {
   static auto &mutex = *new std::mutex;
   std::lock_guard lock(mutex);
-  FloatRange range = settings().freshHost == "negative" ? FloatRange::Negative : FloatRange::Wide;
+  const std::string &wanted = settings().freshHost;
+  FloatRange range = wanted == "negative" ? FloatRange::Negative
+                     : wanted == "masked" ? FloatRange::Masked
+                     : wanted == "same"   ? FloatRange::Same
+                                          : FloatRange::Wide;
   for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
     Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
     if (!a || !a->fromHost)

@@ -259,6 +259,7 @@ llvm::Expected<std::unique_ptr<CpuEvaluator>> CpuEvaluator::create(CpuEvaluatorO
   if (!verifier)
     return verifier.takeError();
   impl.verifier = std::move(*verifier);
+  impl.verifier->addLarge(o.performance);
 
   auto module = impl.traceModule(o.text, **original);
   if (!module)

@@ -95,6 +95,20 @@ void Coverage::ignoreFunctions(const std::set<uint64_t> &hashes) {
     it = hashes.count(it->second.functionHash) ? never.erase(it) : std::next(it);
 }
 
+static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
+  for (uint32_t i = 1; i < number && !text.empty(); ++i)
+    text = text.split('\n').second;
+  return text.split('\n').first.trim();
+}
+
+void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm::StringRef originalText) {
+  std::set<std::pair<std::string, std::string>> there;
+  for (const auto &[code, m] : original.never)
+    there.emplace(lineOf(originalText, m.line).str(), m.constants);
+  for (auto it = never.begin(); it != never.end();)
+    it = there.count({lineOf(text, it->second.line).str(), it->second.constants}) ? never.erase(it) : std::next(it);
+}
+
 std::string optiml::placesOf(const std::vector<MissedCode> &missed, llvm::StringRef path, llvm::StringRef text) {
   constexpr size_t most = 6, longest = 60;
   llvm::SmallVector<llvm::StringRef, 0> lines;

@@ -35,6 +35,9 @@ public:
   void ignore(const std::string &symbol);
   /// Leaves out code in these functions.
   void ignoreFunctions(const std::set<uint64_t> &hashes);
+  /// Leaves out lines of `text` that the original has too, behind conditions with the same constants, and where they
+  /// did not run either.
+  void ignoreCopies(llvm::StringRef text, const Coverage &original, llvm::StringRef originalText);
 
 private:
   std::map<std::string, uint64_t> hashes;

@@ -7,7 +7,7 @@ using namespace optiml;
 
 llvm::Expected<std::map<unsigned, std::string>> optiml::freshInputs(const Workload &workload, const LaunchImage &launch,
                                                                     uint64_t seed, FreshIntegers integers,
-                                                                    const std::string &directory) {
+                                                                    const std::string &directory, FloatRange floats) {
   std::map<unsigned, std::string> result;
   std::vector<ElementType> types = bufferTypes(launch);
   for (unsigned i = 0; i < launch.buffers.size(); ++i) {
@@ -19,7 +19,7 @@ llvm::Expected<std::map<unsigned, std::string>> optiml::freshInputs(const Worklo
     std::string bytes(b.bytes, '\0'), error;
     if (!readBlob(workload.directory, b.before, bytes.data(), b.bytes, error))
       return makeError(error);
-    if (!refreshElements(bytes.data(), bytes.size(), t, seed * 1000003 + i, integers))
+    if (!refreshElements(bytes.data(), bytes.size(), t, seed * 1000003 + i, integers, floats))
       continue;
     std::string name =
         "input" + std::to_string(seed) + std::string(1, "rsk"[int(integers)]) + "-" + std::to_string(i) + ".bin";

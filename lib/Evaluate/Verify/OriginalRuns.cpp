@@ -28,12 +28,14 @@ ReferenceCase &Verifier::Impl::caseOf(unsigned workload, unsigned launch, unsign
 
 llvm::Expected<ReplayRun> Verifier::Impl::replay(const std::string &module, unsigned workload, unsigned launch,
                                                  const ReferenceCase &inputs, const ConcretePlan &plan,
-                                                 uint64_t orderSeed, double seconds, std::vector<uint32_t> onlyBlocks) {
+                                                 uint64_t orderSeed, double seconds, std::vector<uint32_t> onlyBlocks,
+                                                 bool writes) {
   ReplayRun run;
   run.outputDir = scratchDir();
   emu::ReplayJob job = replayJob(module, workloads[workload].directory, launch, plan);
   job.inputs = inputs.inputs;
-  job.outputDir = run.outputDir;
+  if (writes)
+    job.outputDir = run.outputDir;
   job.orderSeed = orderSeed;
   job.seconds = seconds;
   job.onlyBlocks = std::move(onlyBlocks);
@@ -226,7 +228,10 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
     program += " " + a;
   if (!program.empty())
     where += " (program arguments:" + program + ")";
-  c.name = input ? "random input " + std::to_string(input) + " of " + where : "captured " + where;
+  const bool masked = input >= firstMasked;
+  c.name = masked  ? "masked input " + std::to_string(input - firstMasked + 1) + " of " + where
+           : input ? "random input " + std::to_string(input) + " of " + where
+                   : "captured " + where;
   if (!input) {
     if (llvm::Error e = runOriginal(c, w, l))
       return e;
@@ -235,8 +240,11 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
   }
   // Other integers may send the original out of bounds (indices, offsets): then they change less.
   for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep}) {
+    if (masked && integers != FreshIntegers::Keep)
+      continue;
     std::string folder = scratchDir();
-    auto fresh = freshInputs(workloads[w], launch, options.seed + input, integers, folder);
+    auto fresh = freshInputs(workloads[w], launch, options.seed + input, integers, folder,
+                             masked ? FloatRange::Masked : FloatRange::Same);
     if (!fresh)
       return fresh.takeError();
     if (fresh->empty()) {

@@ -26,7 +26,8 @@ llvm::Expected<ProcessResult> runReplay(const VerifyOptions &options, const emu:
 /// Buffers of unknown element type and variables keep their content. Empty when nothing would change.
 llvm::Expected<std::map<unsigned, std::string>> freshInputs(const Workload &workload, const LaunchImage &launch,
                                                             uint64_t seed, FreshIntegers integers,
-                                                            const std::string &directory);
+                                                            const std::string &directory,
+                                                            FloatRange floats = FloatRange::Same);
 
 } // namespace optiml
 

@@ -12,6 +12,44 @@ using namespace optiml;
 // A program with larger ones runs for minutes in the emulator.
 static constexpr int64_t largest = 1 << 22;
 
+std::vector<std::vector<std::string>> optiml::oddSizes(const std::vector<std::string> &arguments) {
+  std::vector<size_t> places;
+  std::vector<long> values;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    long v;
+    if (!llvm::StringRef(arguments[i]).getAsInteger(10, v) && v >= 4 && v < (1L << 31)) {
+      places.push_back(i);
+      values.push_back(v);
+    }
+  }
+  std::vector<std::vector<std::string>> result;
+  auto add = [&](const std::vector<long> &now) {
+    result.push_back(arguments);
+    for (size_t i = 0; i < places.size(); ++i)
+      result.back()[places[i]] = std::to_string(now[i]);
+  };
+  if (places.empty())
+    return result;
+  std::vector<long> slightlyLess, mixed, otherwise;
+  for (size_t i = 0; i < places.size(); ++i) {
+    long v = values[i], odd = 1 + 2 * long(i);
+    long half = v / 2 / 2 * 2 + odd, more = v <= 4096 ? 2 * v + odd : half;
+    slightlyLess.push_back(std::max(1L, (v - 1) / 2 * 2 - odd));
+    mixed.push_back(i % 2 ? more : half);
+    otherwise.push_back(i % 2 ? half : more);
+  }
+  add(slightlyLess);
+  add(mixed);
+  add(otherwise);
+  // For programs that take only certain values of some argument (a power of two, say).
+  if (places.size() > 1) {
+    std::vector<long> first = values;
+    first[0] = slightlyLess[0];
+    add(first);
+  }
+  return result;
+}
+
 /// Every integer that the text is written with, and powers of two written as "1 << 20".
 static llvm::SmallVector<int64_t> integersIn(llvm::StringRef text) {
   llvm::SetVector<int64_t> found;
@@ -96,16 +134,19 @@ std::vector<std::vector<std::string>> optiml::argumentsThatMayReach(llvm::ArrayR
   std::vector<std::vector<std::string>> result;
   auto vary = [&](const std::vector<std::string> &base, llvm::ArrayRef<std::pair<size_t, int64_t>> places,
                   llvm::ArrayRef<int64_t> from) {
+    llvm::SetVector<int64_t> values;
     for (auto [place, given] : places)
-      for (int64_t value : valuesFor(from, given)) {
-        result.push_back(base);
-        result.back()[place] = std::to_string(value);
-      }
-    // Two sizes may have to be large, or small, together.
-    for (int64_t value : places.size() > 1 ? valuesFor(from, places[0].second) : llvm::SmallVector<int64_t>()) {
+      values.insert_range(valuesFor(from, given));
+    auto with = [&](int64_t value, llvm::ArrayRef<std::pair<size_t, int64_t>> where) {
       result.push_back(base);
-      for (auto [place, given] : places)
+      for (auto [place, given] : where)
         result.back()[place] = std::to_string(value);
+    };
+    for (int64_t value : values) {
+      if (places.size() > 1) // two sizes may have to be large, or equal, together
+        with(value, places);
+      for (const auto &place : places)
+        with(value, place);
     }
   };
   auto propose = [&](llvm::ArrayRef<int64_t> from) {

@@ -10,6 +10,10 @@
 
 namespace optiml {
 
+/// Command lines with odd sizes, different in every place, in place of the integers from 4 up, so that remainders and
+/// swapped extents show.
+std::vector<std::vector<std::string>> oddSizes(const std::vector<std::string> &arguments);
+
 /// Command lines that differ from `arguments` in its integers and may lead to code that has not run, the likeliest
 /// first. What is tried are the integers of the conditions on the way there and of the host's code in `text`: at the
 /// boundary and on both sides of it, multiples, and the least number beyond one that is a multiple of another.

@@ -30,6 +30,9 @@ struct ReferenceCase {
   bool unaffordable = false;
 };
 
+/// Inputs of a launch: 0 is the captured one; random ones follow; from here on those of FloatRange::Masked.
+constexpr unsigned firstMasked = 1000;
+
 struct ReplayRun {
   emu::ReplayResult result;
   std::string outputDir;
@@ -40,6 +43,7 @@ struct Verifier::Impl {
   std::string text;
   std::vector<Workload> workloads;
   VerifyOptions options;
+  std::optional<unsigned> large; ///< a workload of which only some blocks run
   TempDir dir;
   std::atomic<unsigned> counter{0};
   std::string boundsModule, verifyModule, shadowModule;                                     ///< of the original
@@ -52,7 +56,7 @@ struct Verifier::Impl {
   /// Runs optiml-replay; crashes and limits of the child become faults.
   llvm::Expected<ReplayRun> replay(const std::string &module, unsigned workload, unsigned launch,
                                    const ReferenceCase &inputs, const ConcretePlan &plan, uint64_t orderSeed,
-                                   double seconds, std::vector<uint32_t> onlyBlocks = {});
+                                   double seconds, std::vector<uint32_t> onlyBlocks = {}, bool writes = true);
   /// Makes the case ready. An Error when the original cannot be run at all.
   llvm::Error prepare(ReferenceCase &c, unsigned workload, unsigned launch, unsigned input);
   llvm::Error runOriginal(ReferenceCase &c, unsigned workload, unsigned launch);
@@ -71,9 +75,28 @@ struct Verifier::Impl {
     unsigned workload, launch;
     ConcretePlan plan;
   };
-  /// `thorough`: with more fresh inputs, and every launch must be compared.
+  /// A changed text, built on demand.
+  struct Changed {
+    const std::string &text;
+    std::string folder, verifyModule, boundsModule; ///< empty: not built yet
+  };
+  llvm::Error buildBounds(Changed &changed);
+  /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
+  /// code is left that no other launch reaches.
   llvm::Expected<VerifyReport> check(const std::string &changedText, const std::vector<Target> &targets,
-                                     VerifyReport report, bool thorough);
+                                     const std::vector<Target> &large, VerifyReport report, bool thorough);
+  /// Compares on further inputs, where the data decide whether some code runs. False when the report is final.
+  llvm::Expected<bool> checkOtherInputs(const Changed &changed, const std::vector<Target> &targets, unsigned inputs,
+                                        VerifyReport &report, Coverage &covered);
+  /// Looks for runs of the code that has not run, and settles whether the text is correct or untested. False when the
+  /// report was final before.
+  llvm::Expected<bool> reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
+                                    const std::vector<Target> &largeTargets, VerifyReport &report, Coverage &covered);
+  /// Runs some blocks of a launch and compares what they write with what the whole original leaves there. False when
+  /// the report is final.
+  llvm::Expected<bool> checkSome(Changed &changed, const Target &t, VerifyReport &report, Coverage &covered);
+  /// Whether the cells that the run has changed are as the original leaves them.
+  llvm::Expected<bool> agreesWhereItWrote(const ReplayRun &run, const Target &t, ReferenceCase &c);
   /// What a variant does wrong on some blocks of a long launch, of which nothing is compared. False when the report is
   /// final.
   llvm::Expected<bool> checkRaces(const std::string &module, const Target &t, ReferenceCase &c, VerifyReport &report);

@@ -43,10 +43,12 @@
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/KernelState.h"
+#include "optiml/Analysis/SymbolicIteration.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/Transform.h"
+#include <cmath>
 
 using namespace optiml;
 
@@ -435,13 +437,28 @@ private:
     return llvm::Error::success();
   }
 
+  /// "float m = -1e30f;" stands before the loop, and nothing between the two mentions m.
+  static bool startsAtFiniteNumber(const Reduction &r, llvm::ArrayRef<StmtRef> before) {
+    for (const StmtRef &s : llvm::reverse(before)) {
+      if (s->kind == StmtKind::Decl && s->text == r.variable) {
+        auto start = s->expr ? numberOf(s->expr) : std::nullopt;
+        return start && std::isfinite(*start);
+      }
+      bool mentioned = false;
+      walkExprs(*s, [&](const ExprRef &e) { mentioned |= isVar(e, r.variable); });
+      if (mentioned)
+        return false;
+    }
+    return false;
+  }
+
   /// The maxima of online softmaxes start at a number, and what they were before stays in `out`; returned is what
   /// follows the loop.
   std::vector<StmtRef> startRescaled(const std::vector<Reduction> &reductions, std::vector<StmtRef> &resets,
                                      std::vector<StmtRef> &out) {
     std::vector<StmtRef> restores;
     for (const Reduction &r : reductions) {
-      if (r.exponential.empty())
+      if (r.exponential.empty() || startsAtFiniteNumber(r, out))
         continue;
       RescaledSum pair{r.variable, r.kept[0].first, r.type, r.exponential, {}};
       ExprRef start = var(freshName(taken, r.variable + "_before"), r.type);

@@ -3,7 +3,7 @@
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[farthest]{threads=32,rows=4};distribute-loop[nearest]{threads=64};distribute-loop[labelled]{threads=128}' %s > %t.cu
 // RUN: FileCheck %s < %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 100 | %check=SAME
+// RUN: optiml-run --verify=%t.cu %s -- 900 | %check=SAME
 // SAME: the same results
 // REQUIRES: optiml-run
 // RUN: %refused --passes='distribute-loop[last]{threads=64}' %s 2>&1 | %check=LAST
@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
   cudaMallocManaged(&most, rows * sizeof(float));
   cudaMallocManaged(&where, rows * sizeof(int));
   for (int i = 0; i < rows * n; ++i)
-    in[i] = float(i * 7 % 11), whole[i] = i * 13 % 17; // many are alike
+    in[i] = float(i * 7 % 11), whole[i] = unsigned(i) * 2654435761u >> 22; // many are alike
   for (int j = 0; j < n; ++j)
     in[3 * n + j] = j % 3 ? NAN : -0.0f, in[4 * n + j] = j ? float(j) : NAN, in[5 * n + j] = j % 5 ? 0.0f : -0.0f;
   auto show = [&] {

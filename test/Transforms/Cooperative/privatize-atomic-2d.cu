@@ -47,10 +47,10 @@ int main(int argc, char **argv) {
   int *high;
   cudaMallocManaged(&a, rows * columns * sizeof(float));
   cudaMallocManaged(&sum, sizeof(double));
-  cudaMallocManaged(&bins, 64 * sizeof(unsigned));
+  cudaMallocManaged(&bins, 128 * sizeof(unsigned));
   cudaMallocManaged(&high, sizeof(int));
   for (int i = 0; i < rows * columns; ++i)
-    a[i] = (i * 37 % 101) / 101.0f;
+    a[i] = (i * 37 % 101) / 50.0f;
   dim3 block(16, 16), grid((columns + 15) / 16, (rows + 15) / 16), cube(8, 8, 3);
   norm<<<grid, block>>>(a, sum, rows, columns);
   levels<<<grid, block>>>(a, bins, rows, columns);

@@ -77,7 +77,7 @@ __global__ void numbers(const Numbered *events, unsigned *counts, int n) {
 // NUMBERS: when n <= grid.x * block.x
 
 int main(int, char **argv) {
-  int n = atoi(argv[1]), dim = atoi(argv[2]), k = 11;
+  int n = atoi(argv[1]), dim = atoi(argv[2]), k = 80;
   float *points, *sums;
   int *labels, *sizes;
   cudaMallocManaged(&points, n * dim * sizeof(float));

@@ -8,8 +8,8 @@
 // RUN: %plan --passes='block-shape[edges]{x=32,y=8};vectorize-access[edges]{width=4}' %s | %check=EDGES
 // RUN: optiml-opt --emit --passes='block-shape[gray]{x=32,y=8};vectorize-access[gray]{width=4};block-shape[move]{x=128,y=1};vectorize-access[move]{width=4};block-shape[wide]{x=128,y=1};vectorize-access[wide]{width=4};block-shape[rotate]{x=128,y=1};vectorize-access[rotate]{width=2};block-shape[edges]{x=32,y=8};vectorize-access[edges]{width=4}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 52 31 | %check=SAME
-// RUN: optiml-run --verify=%t.cu %s -- 51 17 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 52 31 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 51 17 | %check=SAME
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 52 31 2>&1 | %check=PATHS
 // SAME: the same results
 // PATHS-NOT: 0 optimized

@@ -398,7 +398,7 @@ int main(int argc, char **argv) {
   }
   dim3 block(16, 16), grid((n + 15) / 16, (m + 15) / 16), tiles(n / 16, m / 16);
   checked<<<grid, block>>>(m, n, k, 1.5f, a, b, 0.5f, c);
-  branches<16><<<grid, block>>>(a, b, c, m, m, n, k);
+  branches<16><<<grid, block>>>(a, b, c, m - 3, m, n, k);
   dynamic<<<grid, block, 2 * 16 * 16 * sizeof(float)>>>(a, b, c, m, n, k);
   offsets<16><<<tiles, block>>>(c, a, b, k, n);
   if (k % 16 == 0)

@@ -39,6 +39,7 @@ struct VerifyOptions {
   /// Launches on which the original takes longer (bounds checked) are left out; 0: none is. For where something else
   /// compares them too.
   double affordableSeconds = 0;
+  bool comparedElsewhere = false; ///< large launches are compared by a GPU: here it only counts what code they run
   uint64_t memoryBytes = uint64_t(4) << 30; ///< of one replay
   uint64_t seed = 1;                        ///< of fresh inputs and orders
   unsigned freshInputs = 1;                 ///< random inputs for each launch beside the captured one
@@ -94,6 +95,9 @@ public:
   create(ModuleBuilder builder, const std::string &text, std::vector<Workload> workloads, const VerifyOptions &options);
   ~Verifier();
 
+  /// Launches that are too large to be compared as a whole: of these some blocks run where the others leave code that
+  /// has not run. Before the first call of verify().
+  void addLarge(Workload workload);
   /// Compares every captured launch of every rewritten kernel whose conditions hold. NotApplicable when they hold for
   /// none. An Error means that verification itself could not run.
   llvm::Expected<VerifyReport> verify(const Variant &variant);
@@ -128,7 +132,8 @@ struct CompareOptions {
   double seconds = 120;   ///< limit of one run of a program
   double firstSeconds =
       std::numeric_limits<double>::infinity(); ///< of the original's first run, which tells what others take
-  double coverageSeconds = 60;                 ///< for arguments that lead to code which has not run yet
+  bool everyPath = true;                       ///< Untested where code of the changed kernels has not run
+  double coverageSeconds = 30;                 ///< for arguments that lead to code which has not run yet
 };
 
 /// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they
