@@ -46,18 +46,18 @@ void Distributor::classifyLocals() {
     }
     indexAtCopy[s.text] = affine ? value : nullptr; // null: recomputed in place
   });
-  // Recomputed ones may build on others: resolve in declaration order.
+  // They may build on others: resolve in declaration order.
   walk(*kernel.body, [&](Stmt &s) {
-    if (s.kind != StmtKind::Decl || !indexAtCopy.count(s.text) || indexAtCopy[s.text])
+    if (s.kind != StmtKind::Decl || !indexAtCopy.count(s.text))
       return;
-    // What is made of another value of the copy is a value of the copy, too.
+    // What is made of another value of the copy is a value of the copy, too, and has its offset already.
     bool ofIndices = llvm::all_of(namesIn(s.expr), [&](const std::string &name) {
       return indexAtCopy.count(name) || !model.declaration(name) || !(model.variesName(name) & allCopies);
     });
-    if (ofIndices)
-      indexAtCopy[s.text] = atCopy(s.expr);
-    else
+    if (!ofIndices)
       indexAtCopy.erase(s.text);
+    else if (!indexAtCopy[s.text])
+      indexAtCopy[s.text] = atCopy(s.expr);
   });
 }
 
