@@ -4,6 +4,7 @@
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
+#include "llvm/ADT/StringSet.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -35,10 +36,24 @@ void optiml::removeUnused(Kernel &kernel) {
   }
 }
 
+/// A comparison takes a signed name of the bound as unsigned: less than zero is then more than everything.
+static bool comparedAsUnsigned(const Kernel &kernel, const Poly &bound) {
+  static const llvm::StringSet<> comparisons = {"<", "<=", ">", ">="};
+  return anyExpr(*kernel.body, [&](const ExprRef &e) {
+    return e->kind == ExprKind::Binary && comparisons.contains(e->text) && anyNode(e, [&](const ExprRef &n) {
+             const bool named = n->kind == ExprKind::Var || n->kind == ExprKind::Member;
+             return named && n->type.isSigned && bound.atoms().count(str(n)) &&
+                    (!e->args[0]->type.isSigned || !e->args[1]->type.isSigned);
+           });
+  });
+}
+
 void optiml::requireCover(KernelState &state, const KernelModel &model, unsigned axis, int64_t tile) {
   std::string threads = threadsAlong(axis);
   auto bound = globalUpperBound(model, axis);
   auto text = bound ? planText(model, *bound) : std::nullopt;
+  if (text && (bound->terms.size() > 1 || comparedAsUnsigned(*state.tree, *bound)) && !bound->constant())
+    state.require(*text + " >= 0", "an empty range stays empty, whatever the signs of the types");
   if (text)
     state.require(*text + " <= " + threads, "the launch covers every index, so threads beyond it do nothing");
   else
