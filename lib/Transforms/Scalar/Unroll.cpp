@@ -54,6 +54,30 @@ int64_t copiesBy(const std::vector<Stmt *> &around) {
   return copies;
 }
 
+/// Made of indices of threads and of numbers that are not negative.
+bool isNotNegative(const ExprRef &e) {
+  if (auto value = constantValue(e))
+    return *value >= 0;
+  bool keepsSign = e->kind == ExprKind::Cast || isBinary(e, "+") || isBinary(e, "*") || isBinary(e, "/");
+  return e->kind == ExprKind::Builtin || (keepsSign && llvm::all_of(e->args, isNotNegative));
+}
+
+/// That so many iterations are left. `counter + iterations < upper` might overflow.
+ExprRef roomFor(const CountedLoop &loop, const ExprRef &counter, int64_t iterations) {
+  ExprRef from = loop.upper, by = counter;
+  const bool isSigned = from->type.isSigned && loop.type.isSigned;
+  if (isSigned && constantValue(loop.lower) == std::optional<int64_t>(0))
+    return binary(">=", sub(from, by), intLit(iterations)); // nothing is larger than what was left at first
+  if (isSigned && !isNotNegative(loop.lower)) {             // their distance may be more than the largest signed number
+    Type wide = from->type.bytes == 8 || by->type.bytes == 8 ? Type::makeLong() : Type::makeUnsigned();
+    wide.text = wide.bytes == 8 ? "unsigned long long" : wide.text;
+    wide.isSigned = false;
+    from = castTo(wide, from);
+    by = castTo(wide, by);
+  }
+  return logicalAnd(lessThan(counter, loop.upper), binary(">=", sub(from, by), intLit(iterations)));
+}
+
 class Unroll : public Transform {
 public:
   llvm::StringRef name() const override { return "unroll"; }
@@ -141,10 +165,7 @@ private:
       return notApplicable("a construct that is kept verbatim uses a variable of the loop");
     StmtRef counter = std::exchange(main->init, nullptr);
     counter->type.isConst = false;
-    // upper - k does not overflow where k + F might.
-    main->expr = binary(">=", sub(loop.upper, v), intLit(factor * loop.step));
-    if (!loop.upper->type.isSigned || !loop.type.isSigned)
-      main->expr = logicalAnd(lessThan(v, loop.upper), main->expr);
+    main->expr = roomFor(loop, v, factor * loop.step);
     rest->init = nullptr;
     rest->unroll = 1;
     // The counter now stands in a block, where its name must be its own.

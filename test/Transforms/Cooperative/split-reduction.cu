@@ -61,7 +61,7 @@ __global__ void columns(const float *a, float *y, int rows, int cols) {
 // CHECK-NEXT: s1 += s_of_parts[(part * gridDim.x + blockIdx.x) * 64 + threadIdx.x];
 // CHECK-NEXT: }
 // CHECK-NEXT: y[col] = s1 / rows;
-// UNROLL: for (; part_end - i >= 4; i += 4) {
+// UNROLL: for (; i < part_end && (unsigned int)part_end - (unsigned int)i >= 4; i += 4) {
 
 // Loops in branches share memory: a thread runs one of them. What only they need is not computed again.
 __global__ void branches(const float *a, const float *b, double *y, unsigned n, int count) {

@@ -1,5 +1,5 @@
-// A bound that wraps around below zero, or is compared as unsigned, is no bound: the new kernels, which have more threads
-// than the launch, leave such launches to the original.
+// A bound that wraps around below zero, or is compared as unsigned, is no bound: the new kernels, which have more
+// threads than the launch, leave such launches to the original.
 // RUN: %plan --passes='block-shape[apart]{x=512};block-shape[mixed]{x=512}' %s | FileCheck %s
 // CHECK-DAG: n - off >= 0
 // CHECK-DAG: count >= 0

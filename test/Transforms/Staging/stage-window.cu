@@ -16,8 +16,8 @@
 
 // The copy stands before what only some threads do; threads beyond the image take part in it. Loaded is what the
 // original reads, the rows of the window are a multiple of 16 bytes.
-// CHECK: when width >= 0
 // CHECK: when width - 4 >= 0
+// CHECK: when width >= 0
 // CHECK: when disjoint(in, 4 * (height * width), out,
 // CHECK: __shared__ __align__(16) float in_window[12][36];
 // CHECK-NEXT: __shared__ __align__(16) float w_window[25];
