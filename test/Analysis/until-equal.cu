@@ -21,7 +21,7 @@ struct Range {
   int first, last;
 };
 
-// FROM: for (; r.last - k >= 4; k += 4) {
+// FROM: for (; k < r.last && (unsigned int)r.last - (unsigned int)k >= 4; k += 4) {
 __global__ void from(const float *a, float *c, Range r) {
   float s = 0;
   for (int k = r.first; r.last != k; k += 1)
