@@ -20,11 +20,26 @@ static bool isSimpleName(StringRef name) {
   return (name.size() == 1 && llvm::isLower(name[0])) || name == "alpha" || name == "beta";
 }
 
-/// An operator or a function between simple names: "row-wise" is none, and "2-d" is none.
+/// "row-wise" and "2-d" are words. In "(a-b)^2" something is done to the difference of two simple names.
+static bool hasHyphen(StringRef text) {
+  for (size_t i = 1; i + 1 < text.size(); ++i) {
+    if (text[i] != '-' || !llvm::isAlnum(text[i - 1]) || !llvm::isAlpha(text[i + 1]))
+      continue;
+    auto isWord = [](char c) { return llvm::isAlnum(c); };
+    StringRef left = text.take_front(i), right = text.drop_front(i + 1);
+    left = left.drop_front(left.find_last_not_of("abcdefghijklmnopqrstuvwxyz0123456789") + 1);
+    right = right.take_while(isWord);
+    bool isUsed = text.find_first_of("()^*/", 0) != StringRef::npos;
+    if (!isUsed || !isSimpleName(left) || !isSimpleName(right))
+      return true;
+  }
+  return false;
+}
+
+/// An operator or a function between simple names.
 static Formula asFormula(StringRef text) {
-  for (size_t i = 1; i + 1 < text.size(); ++i)
-    if (text[i] == '-' && llvm::isAlnum(text[i - 1]) && llvm::isAlpha(text[i + 1]))
-      return nullptr;
+  if (hasHyphen(text))
+    return nullptr;
   llvm::Expected<Formula> formula = parseFormula(text);
   if (!formula) {
     llvm::consumeError(formula.takeError());

@@ -58,6 +58,7 @@ public:
 
 private:
   llvm::Error readQuery(StringRef words);
+  llvm::Error addWord(StringRef word, std::set<Term> &seen);
   std::vector<Scored> rankAll(llvm::ArrayRef<QueryWord> query) const;
   std::optional<Scored> scoreOf(size_t operation, llvm::ArrayRef<QueryWord> query, double total) const;
   void bindAll();
@@ -79,9 +80,29 @@ private:
   std::vector<Match> bound; ///< by operation: the options, and the numbers that are left over
   std::set<Term> axisTerms;
   bool namesAxis = false;
+  std::vector<std::string> guessed; ///< words that no text has, read as others
 };
 
 } // namespace
+
+llvm::Error Retriever::addWord(StringRef word, std::set<Term> &seen) {
+  llvm::Expected<std::vector<Term>> terms = index.terms(word);
+  if (!terms)
+    return terms.takeError();
+  for (const Term &term : *terms) {
+    if (!seen.insert(term).second)
+      continue;
+    llvm::Expected<std::map<size_t, double>> rank = index.rank(word);
+    if (!rank)
+      return rank.takeError();
+    query.push_back({word.str(), term, index.weight(term), 1, std::move(*rank), {}});
+    if (query.size() > 1)
+      if (llvm::Error error = index.rank((query[query.size() - 2].word + " " + word).str()).moveInto(query.back().pair))
+        return error;
+    namesAxis |= axisTerms.count(term) != 0;
+  }
+  return llvm::Error::success();
+}
 
 llvm::Error Retriever::readQuery(StringRef words) {
   words =
@@ -101,23 +122,18 @@ llvm::Error Retriever::readQuery(StringRef words) {
   for (StringRef word : all) {
     if (word.size() < 2 && !llvm::isDigit(word[0]))
       continue;
-    llvm::Expected<std::vector<Term>> terms = index.terms(word);
-    if (!terms)
-      return terms.takeError();
-    for (const Term &term : *terms) {
-      if (!seen.insert(term).second)
-        continue;
-      llvm::Expected<std::map<size_t, double>> rank = index.rank(word);
-      if (!rank)
-        return rank.takeError();
-      query.push_back({word.str(), term, index.weight(term), 1, std::move(*rank), {}});
-      if (query.size() > 1) {
-        if (llvm::Error error =
-                index.rank((query[query.size() - 2].word + " " + word).str()).moveInto(query.back().pair))
-          return error;
-      }
-      namesAxis |= axisTerms.count(term) != 0;
-    }
+    size_t at = words.find_insensitive(word);
+    llvm::Expected<std::vector<std::string>> meant =
+        index.knownWordsFor(at == StringRef::npos ? word : words.substr(at, word.size()));
+    if (!meant)
+      return meant.takeError();
+    if (!meant->empty())
+      guessed.push_back(word.str());
+    else
+      meant->push_back(word.str());
+    for (const std::string &known : *meant)
+      if (llvm::Error error = addWord(known, seen))
+        return error;
   }
   for (size_t i = 0; i < query.size(); ++i)
     query[i].position = 1 - laterWords * double(i) / double(query.size()), query[i].weight *= query[i].position;
@@ -276,6 +292,8 @@ std::string Retriever::doubtAbout(const Retrieval &retrieval, llvm::ArrayRef<Sco
   const Match &first = matches.front();
   if (!first.leftOver.empty())
     return "what is not accounted for: " + llvm::join(first.leftOver, ", ");
+  if (!guessed.empty())
+    return "what was guessed at: " + llvm::join(guessed, ", ");
   if (!first.missing.empty())
     return first.operation->name + " needs a value for " + llvm::join(first.missing, ", ");
   if (matches.size() > 1 && first.score < clearly * matches[1].score)

@@ -123,6 +123,10 @@ llvm::Error TextIndex::insertTexts(const Library &library) {
       places.push_back({indexed.size() - 1, kind});
       if (kind != Kind::Options)
         all += text + ". " + letterRuns(text);
+      llvm::SmallVector<StringRef, 32> words;
+      llvm::SplitString(text, words, " \t\n,;:.()-/");
+      for (StringRef word : words)
+        vocabulary.insert(word.lower());
       if (llvm::Error error = insert("insert into texts(text) values (?)", text))
         return error;
     }
@@ -183,6 +187,62 @@ llvm::Expected<std::map<size_t, double>> TextIndex::rank(StringRef word) {
                                       });
   if (error)
     return std::move(error);
+  return result;
+}
+
+/// "ConvTranspose2d" in words: "Conv", "Transpose", "2d".
+static std::vector<std::string> partsOf(StringRef word) {
+  std::vector<std::string> parts(1);
+  for (size_t i = 0; i < word.size(); ++i) {
+    bool begins = i && ((llvm::isUpper(word[i]) && llvm::isLower(word[i - 1])) ||
+                        (llvm::isDigit(word[i]) && llvm::isAlpha(word[i - 1])));
+    if (begins)
+      parts.emplace_back();
+    parts.back() += word[i];
+  }
+  return parts;
+}
+
+llvm::Expected<std::vector<std::string>> TextIndex::knownWordsFor(StringRef word) {
+  auto isKnown = [&](StringRef text) -> llvm::Expected<bool> {
+    llvm::Expected<std::vector<Term>> found = terms(text);
+    if (!found)
+      return found.takeError();
+    return found->empty() || llvm::all_of(*found, [&](const Term &term) { return frequency.count(term) != 0; });
+  };
+  std::vector<std::string> result;
+  llvm::Expected<bool> known = isKnown(word);
+  if (!known || *known)
+    return known ? llvm::Expected<std::vector<std::string>>(std::move(result)) : known.takeError();
+  std::vector<std::string> parts = partsOf(word);
+  for (const std::string &part : parts) {
+    if (known = isKnown(part); !known)
+      return known.takeError();
+    if (*known)
+      result.push_back(part);
+  }
+  if (parts.size() > 1)
+    return result;
+  // One letter in five may be wrong.
+  constexpr size_t lettersForOne = 5;
+  std::string lower = word.lower();
+  unsigned least = unsigned(lower.size() / lettersForOne);
+  for (const std::string &other : vocabulary) {
+    unsigned distance = StringRef(other).edit_distance(lower, /*AllowReplacements=*/true, least);
+    if (other.front() != lower.front() || distance > least)
+      continue;
+    if (distance < least)
+      result.clear();
+    result.push_back(other), least = distance;
+  }
+  std::set<Term> meant;
+  for (const std::string &other : result) {
+    llvm::Expected<std::vector<Term>> own = terms(other);
+    if (!own)
+      return own.takeError();
+    meant.insert(own->begin(), own->end());
+  }
+  result.resize(meant.size() == 1 ? 1 : 0);
   return result;
 }
 

@@ -37,6 +37,9 @@ public:
   llvm::Expected<std::map<size_t, double>> rank(llvm::StringRef word);
   /// How much a term tells: the logarithm of how few operations have it. Words of no operation tell the most.
   double weight(const Term &term) const;
+  /// Known words for one that no text has: its parts ("Transpose2d"), or the one word that is spelled almost like it.
+  /// Nothing where there are none.
+  llvm::Expected<std::vector<std::string>> knownWordsFor(llvm::StringRef word);
   /// A word for data of any kind ("values").
   bool isWeak(const Term &term) const;
   const std::vector<IndexedOperation> &operations() const { return indexed; }
@@ -58,6 +61,7 @@ private:
   std::vector<IndexedOperation> indexed;
   std::vector<Place> places;          ///< whose the rows of the table of texts are
   std::map<Term, unsigned> frequency; ///< in how many operations
+  std::set<std::string> vocabulary;   ///< the texts' words, in lower case
   std::set<Term> functionWords, weakWords;
 };
 

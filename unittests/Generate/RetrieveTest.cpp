@@ -76,7 +76,8 @@ TEST(Retrieve, AFormulaMeansTheStageWithItsValues) {
       {"y = 2*x + y for 1e6 doubles", {"saxpy", "", {{"alpha", "2"}, {"n", "1000000"}, {"type", "double"}}, {}, {}}},
       {"2x - 3y", {"axpby", "", {{"alpha", "2"}, {"beta", "-3"}}, {}, {}}},
       {"z[i] = x[i] > 0 ? x[i] : 0.1*x[i]", {"leaky-relu", "", {{"slope", "0.1"}}, {}, {}}},
-      {"1/(1+exp(-x))", {"sigmoid", "", {}, {}, {}}}};
+      {"1/(1+exp(-x))", {"sigmoid", "", {}, {}, {}}},
+      {"(a-b)*(a-b)", {"squared-difference", "", {}, {}, {}}}};
   for (const auto &[words, request] : cases) {
     Retrieval retrieval = found(words);
     EXPECT_EQ(retrieval.doubt, "") << words;
@@ -93,6 +94,19 @@ TEST(Retrieve, WhatIsNotAccountedForIsDoubted) {
   llvm::Expected<Retrieval> nothing = retrieve("the of and", Library::builtin());
   ASSERT_FALSE(bool(nothing));
   llvm::consumeError(nothing.takeError());
+}
+
+TEST(Retrieve, MisspeltAndJoinedWordsAreGuessedAtAndDoubted) {
+  const std::pair<const char *, const char *> cases[] = {{"transpoze an array", "transpose"},
+                                                         {"batch normalisatoin", "batch-norm"},
+                                                         {"LeakyRelu", "leaky-relu"},
+                                                         {"crossEntropy of logits", "cross-entropy"}};
+  for (const auto &[words, operation] : cases) {
+    Retrieval retrieval = found(words);
+    EXPECT_EQ(retrieval.matches[0].operation->name, operation) << words;
+    EXPECT_NE(retrieval.doubt, "") << words;
+  }
+  EXPECT_EQ(found("row-wise softmax").matches[0].operation->name, "softmax"); // a hyphen is no minus
 }
 
 TEST(Retrieve, AnyTextIsSafe) {
