@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Emulator/Build.h"
+#include "Conditions.h"
 #include "DeviceModule.h"
 #include "Optimize.h"
 #include "optiml/Frontend/CodeGen.h"
@@ -15,6 +16,7 @@
 #include "llvm/IR/DiagnosticHandler.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/StructuralHash.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/Path.h"
@@ -54,18 +56,22 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   if (llvm::NamedMDNode *flags = module.getModuleFlagsMetadata())
     flags->eraseFromParent(); // NVPTX's
 
-  DeviceModule dm(module, mode);
-  dm.systemFolders = {toolchain.cudaPath + "/", toolchain.resourceDir + "/", "/usr/", "/optiml/"};
+  DeviceModule dm(module, mode, toolchain);
   if (mode & ModeCoverage)
     hashCode(dm);
   if (llvm::Error error = retargetModule(dm))
     return error;
   lowerAtomics(dm);
+  ConditionMarks conditions(module);
+  if (mode & ModeConditions)
+    conditions.insert([&](const llvm::Instruction &inst) { return ownPlace(dm, inst); }, /*isHost=*/false);
   if (mode & ModeCoverage)
     markCode(dm);
   inlineDeviceFunctions(dm);
   if (mode & ModeCoverage)
     countCode(dm);
+  if (mode & ModeConditions)
+    conditions.emit(/*isHost=*/false);
   lowerIntrinsics(dm);
   layOutShared(dm);
   analyzeWaiting(dm);
@@ -94,6 +100,34 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
     return makeError("internal error: the emulator built invalid code: {0}", broken.substr(0, 500));
   optimize(module, **machine, mode & ModeTrace ? Level::Cleanup : mode & ModeShadow ? Level::HostScalar : Level::Host);
   findReachableCode(dm);
+  conditions.describe();
+  return writeObject(module, **machine, outObject);
+}
+
+/// From Clang's host IR to an object file that tells how near its conditions come to their outcomes.
+llvm::Error compileHost(llvm::Module &module, const Toolchain &toolchain, const std::string &outObject) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = hostMachine(/*native=*/false);
+  if (!machine)
+    return machine.takeError();
+  std::map<const llvm::Function *, uint64_t> hashes;
+  for (llvm::Function &f : module)
+    if (!f.isDeclaration())
+      hashes[&f] = llvm::StructuralHash(f, /*DetailedHash=*/true);
+  promoteLocals(module);
+  const SystemFolders systemFolders(toolchain);
+  ConditionMarks conditions(module);
+  auto placeOf = [&](const llvm::Instruction &inst) -> std::optional<CodePlace> {
+    const llvm::DILocation *place = inst.getDebugLoc();
+    if (!place || !place->getLine() || systemFolders.hold(*place))
+      return std::nullopt;
+    const llvm::Function &f = *inst.getFunction();
+    return CodePlace{functionName(place, f), filePath(*place), place->getLine(), hashes.at(&f)};
+  };
+  conditions.insert(placeOf, /*isHost=*/true);
+  conditions.emit(/*isHost=*/true);
+  llvm::StripDebugInfo(module);
+  optimize(module, **machine, Level::Host);
+  conditions.describe();
   return writeObject(module, **machine, outObject);
 }
 
@@ -161,8 +195,16 @@ llvm::Error optiml::emu::buildProgram(const CompileOptions &options, const std::
     if (auto found = texts.find(path); found != texts.end())
       text = found->second;
     std::string host = scratch->file("host" + std::to_string(number) + ".o");
-    if (llvm::Error error = emitHostObject(path, text, options, toolchain, host))
+    if (mode & ModeCoverage) {
+      llvm::Expected<std::unique_ptr<llvm::Module>> module =
+          emitHostModule(path, text, options, toolchain, mode & ModeConditions, context);
+      if (!module)
+        return module.takeError();
+      if (llvm::Error error = compileHost(**module, toolchain, host))
+        return error;
+    } else if (llvm::Error error = emitHostObject(path, text, options, toolchain, host)) {
       return error;
+    }
     link.push_back(host);
     llvm::Expected<std::unique_ptr<llvm::Module>> module = emitDeviceModule(path, text, options, toolchain, context);
     if (!module)

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "DeviceModule.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
@@ -17,25 +18,47 @@ using namespace optiml::emu;
 
 static constexpr const char *placeholderName = "optiml.covered";
 
+/// Nothing but a jump, and what Clang adds to one: the ends of variables' lives, and where to go on after them.
+static bool isJump(const BasicBlock &block) {
+  const auto *end = dyn_cast<BranchInst>(block.getTerminator());
+  return end && !end->isConditional() && all_of(block, [&](const Instruction &inst) {
+           const auto *store = dyn_cast<StoreInst>(&inst);
+           return &inst == end || inst.isLifetimeStartOrEnd() ||
+                  (store && isa<AllocaInst>(store->getPointerOperand()) && isa<ConstantInt>(store->getValueOperand()));
+         });
+}
+
 /// What a person would call code: not a mere jump, but for a jump that a condition alone leads to, such as "return".
-static bool holdsCode(const BasicBlock &block) {
-  const Instruction *end = block.getTerminator();
-  if (isa<UnreachableInst>(end))
+/// The end of a loop is none.
+static bool holdsCode(const BasicBlock &block, const LoopInfo &loops) {
+  if (isa<UnreachableInst>(block.getTerminator()))
     return false; // only a fault leads there
-  if (&block.front() != end || !isa<BranchInst>(end) || cast<BranchInst>(end)->isConditional())
-    return true;
   const BasicBlock *before = block.getSinglePredecessor();
+  const bool isLone = &block.front() == block.getTerminator();
+  if (before && isJump(block) && loops.isLoopHeader(before) && !loops.getLoopFor(before)->contains(&block))
+    return false;
+  if (!isLone || !isJump(block))
+    return true;
   const auto *branch = before ? dyn_cast<BranchInst>(before->getTerminator()) : nullptr;
   return branch && branch->isConditional();
 }
 
-/// The first place in the user's own files; null where there is none.
-static const DILocation *ownPlace(const DeviceModule &dm, const BasicBlock &block) {
+/// The first instruction that has a place in the source.
+static const Instruction *firstPlaced(const BasicBlock &block) {
   for (const Instruction &inst : block)
     if (const DILocation *l = inst.getDebugLoc(); l && l->getLine())
-      return none_of(dm.systemFolders, [&](const std::string &f) { return l->getFilename().starts_with(f); }) ? l
-                                                                                                              : nullptr;
+      return &inst;
   return nullptr;
+}
+
+std::optional<CodePlace> optiml::emu::ownPlace(const DeviceModule &dm, const Instruction &inst) {
+  const DILocation *place = inst.getDebugLoc();
+  if (!place || !place->getLine() || dm.systemFolders.hold(*place))
+    return std::nullopt;
+  const Function &f = *inst.getFunction();
+  auto hash = dm.functionHashes.find(f.getName().str());
+  return CodePlace{functionName(place, f), filePath(*place), place->getLine(),
+                   hash == dm.functionHashes.end() ? 0 : hash->second};
 }
 
 /// Of the function and, each once, those that it calls.
@@ -69,15 +92,21 @@ void optiml::emu::markCode(DeviceModule &dm) {
   placeholder->setWillReturn();
   placeholder->setOnlyAccessesInaccessibleMemory();
   for (Function &f : dm.module) {
-    const uint64_t hash = dm.functionHashes[f.getName().str()];
+    if (f.isDeclaration())
+      continue;
+    const DominatorTree tree(f);
+    const LoopInfo loops(tree);
+    PlaceNumbers numbers;
     for (BasicBlock &block : f) {
-      const DILocation *place = holdsCode(block) ? ownPlace(dm, block) : nullptr;
+      const Instruction *first = holdsCode(block, loops) ? firstPlaced(block) : nullptr;
+      std::optional<CodePlace> place = first ? ownPlace(dm, *first) : std::nullopt;
       if (!place)
         continue;
       IRBuilder<> b(&block, block.getFirstInsertionPt());
-      b.SetCurrentDebugLocation(place);
+      b.SetCurrentDebugLocation(first->getDebugLoc());
       b.CreateCall(placeholder, {b.getInt32(unsigned(dm.codePlaces.size()))});
-      dm.codePlaces.push_back({dm.functionName(place, f), dm.filePath(*place), place->getLine(), hash});
+      place->place = numbers.next(*first->getDebugLoc());
+      dm.codePlaces.push_back(*place);
     }
   }
 }

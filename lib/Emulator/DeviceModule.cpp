@@ -89,37 +89,13 @@ CallInst *DeviceModule::call(IRBuilder<> &b, StringRef name, ArrayRef<Value *> a
   return b.CreateCall(runtime(name), all);
 }
 
-/// The name a user knows the function by: from debug info where it was inlined, else demangled without parameters.
-std::string DeviceModule::functionName(const DILocation *location, const Function &f) {
-  if (location && location->getScope())
-    if (const DISubprogram *sp = location->getScope()->getSubprogram(); sp && !sp->getName().empty())
-      return sp->getName().str();
-  return demangle(f.getName());
-}
-
-/// As the user would write it: relative to the current folder when it lies below.
-std::string DeviceModule::filePath(const DILocation &location) {
-  SmallString<256> path(location.getDirectory());
-  sys::path::append(path, location.getFilename());
-  if (sys::path::is_absolute(location.getFilename()))
-    path = location.getFilename();
-  SmallString<256> folder;
-  StringRef result = path;
-  if (!sys::fs::current_path(folder) && result.consume_front(folder) && result.consume_front("/"))
-    return result.str();
-  return path.str().str();
-}
-
 unsigned DeviceModule::addSite(const Instruction *at, uint32_t size, AccessKind kind, uint32_t alignment) {
   Site site;
   site.size = size;
   site.kind = kind;
   site.alignment = alignment;
   const DILocation *location = at->getDebugLoc();
-  auto inHeader = [&](const DILocation *l) {
-    return any_of(systemFolders, [&](const std::string &folder) { return l->getFilename().starts_with(folder); });
-  };
-  while (location && (inHeader(location) || location->getLine() == 0) && location->getInlinedAt())
+  while (location && (systemFolders.hold(*location) || location->getLine() == 0) && location->getInlinedAt())
     location = location->getInlinedAt();
   site.function = functionName(location, *at->getFunction());
   if (location) {

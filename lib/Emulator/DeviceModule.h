@@ -11,12 +11,14 @@
 #ifndef OPTIML_LIB_EMULATOR_DEVICEMODULE_H
 #define OPTIML_LIB_EMULATOR_DEVICEMODULE_H
 
+#include "SourcePlaces.h"
 #include "optiml/Emulator/ABI.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,13 +55,6 @@ struct Site {
   uint32_t block = 0, level = 0; ///< ModeTrace: see SiteDesc
 };
 
-/// A piece of the user's code.
-struct CodePlace {
-  std::string function, file;
-  uint32_t line = 0;
-  uint64_t functionHash = 0;
-};
-
 /// A piece of code in one kernel: see CodeDesc.
 struct Code {
   std::string kernel;
@@ -80,7 +75,8 @@ class DeviceModule {
 public:
   static constexpr unsigned hiddenParams = 4;
 
-  DeviceModule(llvm::Module &module, uint32_t mode) : module(module), mode(mode) {}
+  DeviceModule(llvm::Module &module, uint32_t mode, const Toolchain &toolchain)
+      : module(module), mode(mode), systemFolders(toolchain) {}
 
   llvm::Module &module;
   uint32_t mode;
@@ -89,7 +85,7 @@ public:
   std::vector<Site> sites;
   std::vector<BlockDesc> blocks;
   std::map<llvm::Function *, std::vector<InlineCheck>> checks; ///< ModeBounds
-  std::vector<std::string> systemFolders; ///< places in headers below these are reported where they were inlined
+  SystemFolders systemFolders; ///< places in headers below these are reported where they were inlined
   std::map<std::string, std::pair<std::string, bool>>
       variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)
 
@@ -120,9 +116,6 @@ public:
   /// Replaces `inst` by a call that stops the program when it is reached.
   void replaceByUnsupported(llvm::Instruction &inst, const std::string &construct);
   llvm::Constant *string(llvm::StringRef text);
-  /// Of a place in the source; without one, `f`'s own name.
-  static std::string functionName(const llvm::DILocation *place, const llvm::Function &f);
-  static std::string filePath(const llvm::DILocation &place);
   /// The address of sharedVariables[index], a placeholder until the layout is known.
   llvm::Value *sharedAddress(llvm::IRBuilder<> &b, unsigned index);
 
@@ -156,6 +149,7 @@ void instrumentShadow(DeviceModule &dm);
 /// ModeCoverage: hashes the code as it is at first; numbers the user's before inlining; counts it after; and once the
 /// module is optimized, notes what is left of it.
 void hashCode(DeviceModule &dm);
+std::optional<CodePlace> ownPlace(const DeviceModule &dm, const llvm::Instruction &inst);
 void markCode(DeviceModule &dm);
 void countCode(DeviceModule &dm);
 void findReachableCode(DeviceModule &dm);

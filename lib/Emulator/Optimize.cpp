@@ -9,6 +9,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/UnrollLoop.h"
 
@@ -16,7 +17,7 @@ using namespace llvm;
 using namespace optiml;
 using namespace optiml::emu;
 
-Expected<std::unique_ptr<TargetMachine>> optiml::emu::hostMachine() {
+Expected<std::unique_ptr<TargetMachine>> optiml::emu::hostMachine(bool native) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   Triple triple(sys::getProcessTriple());
@@ -26,12 +27,13 @@ Expected<std::unique_ptr<TargetMachine>> optiml::emu::hostMachine() {
     return makeError("LLVM has no code generator for this machine: {0}", message);
   SubtargetFeatures features;
   for (const auto &feature : sys::getHostCPUFeatures())
-    features.AddFeature(feature.first(), feature.second);
+    if (native)
+      features.AddFeature(feature.first(), feature.second);
   TargetOptions options;
   options.AllowFPOpFusion = FPOpFusion::Standard; // fuse where the device code allows it, as nvcc does
-  return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, sys::getHostCPUName(), features.getString(),
-                                                                    options, Reloc::PIC_, std::nullopt,
-                                                                    CodeGenOptLevel::Default));
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, native ? sys::getHostCPUName() : "x86-64",
+                                                                    features.getString(), options, Reloc::PIC_,
+                                                                    std::nullopt, CodeGenOptLevel::Default));
 }
 
 namespace {
@@ -77,6 +79,14 @@ void optiml::emu::optimize(Module &module, TargetMachine &machine, Level level) 
                         : level == Level::Device ? OptimizationLevel::O3
                                                  : OptimizationLevel::O2;
   builder.buildPerModuleDefaultPipeline(o).run(module, analyses.modules);
+}
+
+void optiml::emu::promoteLocals(Module &module) {
+  PassBuilder builder;
+  PassAnalyses analyses(builder);
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(SROAPass(SROAOptions::PreserveCFG)));
+  passes.run(module, analyses.modules);
 }
 
 void optiml::emu::dropUnrollHints(Module &module) {

@@ -26,8 +26,8 @@ struct PassAnalyses {
   }
 };
 
-/// This machine with all its features, position-independent code.
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> hostMachine();
+/// This machine, position-independent code. `native`: with all its features.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> hostMachine(bool native = true);
 
 enum class Level {
   Cleanup,    ///< after instrumentation of already optimized code
@@ -36,6 +36,9 @@ enum class Level {
   HostScalar, ///< full, without vectorization
 };
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, Level level);
+
+/// Makes values of local variables, and nothing else.
+void promoteLocals(llvm::Module &module);
 
 /// Forgets "#pragma unroll". Instrumented code is made of calls: unrolling it costs much compile time and gains
 /// nothing.

@@ -55,8 +55,9 @@ public:
       blocks.push_back(record({i16(d.fp32), i16(d.fp64), i16(d.int32), i16(d.special), i16(d.tensor), i16(d.control),
                                i16(d.memory), i16(d.barrier), i16(d.other), i16(d.depth), i16(d.chain)}));
     for (const Code &c : dm.code)
-      code.push_back(record({dm.string(c.kernel), dm.string(c.place.function), dm.string(c.place.file),
-                             i32(c.place.line), dm.string(c.constants), i64(c.place.functionHash)}));
+      code.push_back(
+          record({dm.string(c.kernel), dm.string(c.place.function), dm.string(c.place.file), i32(c.place.line),
+                  dm.string(c.constants), i64(c.place.functionHash), i64(c.place.place)}));
     Constant *none = ConstantPointerNull::get(b.getPtrTy());
     Constant *desc =
         record({i32(abiVersion), i32(dm.mode), i32(kernels.size()), i32(variables.size()), i32(sites.size()),

@@ -36,8 +36,9 @@ Runs a CUDA program on the CPU emulator.
                    many such comparisons in one process: each line of FILE is CHANGED ORIGINAL [ARGUMENTS...], quoted
                    as for a shell. Prints "CHANGED: " and the outcome; exit code 0: all are the same; 1: some are
                    not; 2: some cannot be told
-  --coverage=off   with --verify: code of the changed kernels that ran on no input does not matter. Without this it
-                   makes the answer "cannot tell"
+  --coverage=SECONDS
+                   with --verify: how long to look for arguments and data on which code runs that has not run yet (90);
+                   code of the changed version that never ran makes the answer "cannot tell". off: it does not matter
   --fp=MODE        with --verify: strict (bit for bit), reassoc (sums may be reordered, default), fast
                    (approximate functions) or tf32 (inputs of products rounded, too); the last two with a
                    relative error: fast:ERROR
@@ -58,7 +59,8 @@ struct Invocation {
   std::string changedFile; ///< --verify
   std::string listFile;    ///< --verify-list
   FloatRule floats;
-  bool everyPath = true; ///< --coverage
+  bool everyPath = true;                 ///< --coverage
+  std::optional<double> coverageSeconds; ///< the same
 };
 
 llvm::Expected<double> positive(llvm::StringRef flag, llvm::StringRef text) {
@@ -91,9 +93,13 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
     if (!FloatRule::parse(value, result.floats, problem))
       return makeError("--fp={0}: {1}", value, problem);
   } else if (flag == "--coverage") {
-    if (value != "on" && value != "off")
-      return makeError("--coverage={0}: expected on or off", value);
-    result.everyPath = value == "on";
+    result.everyPath = value != "off";
+    if (!result.everyPath || value == "on")
+      return llvm::Error::success();
+    llvm::Expected<double> seconds = positive(flag, value);
+    if (!seconds)
+      return seconds.takeError();
+    result.coverageSeconds = *seconds;
   } else if (flag == "--capture") {
     if (value.empty())
       return makeError("--capture= needs a folder");
@@ -146,6 +152,8 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
   options.seconds = invocation.run.seconds;
   options.verify.floats = invocation.floats;
   options.everyPath = invocation.everyPath;
+  if (invocation.coverageSeconds)
+    options.coverageSeconds = *invocation.coverageSeconds;
   if (invocation.run.memoryBytes)
     options.verify.memoryBytes = invocation.run.memoryBytes;
   llvm::Expected<VerifyReport> report =
@@ -160,6 +168,8 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
     llvm::outs() << label << "the same results in " << report->runs << " runs with " << report->launches << " inputs\n";
     return 0;
   }
+  if (report->verdict == Verdict::CompileError)
+    return makeError("the changed version does not compile: {0}", report->why);
   if (report->verdict == Verdict::Untested) {
     llvm::outs() << label << "cannot tell: nothing differs in " << report->runs << " runs with " << report->launches
                  << " inputs, but " << report->why << "\n";

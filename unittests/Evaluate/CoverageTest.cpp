@@ -1,8 +1,10 @@
 //===- CoverageTest.cpp - what ran, and what may lead to the rest ------------===//
 #include "../../lib/Evaluate/Verify/Coverage.h"
 #include "../../lib/Evaluate/Verify/Sizes.h"
-#include "llvm/ADT/STLExtras.h"
+#include "optiml/Support/TempDir.h"
 #include "gtest/gtest.h"
+#include <filesystem>
+#include <unistd.h>
 
 using namespace optiml;
 using emu::MissedCode;
@@ -71,28 +73,58 @@ TEST(Coverage, WhatTheOriginalDidNotRunEitherNeedsNoRun) {
   EXPECT_EQ(numbers(of), (Numbers{3, 2}));
 }
 
-using Line = std::vector<std::string>;
-
-TEST(Sizes, ComeFromTheConditionsOnTheWay) {
-  auto lines = argumentsThatMayReach({missed(1, "f", "8,100000")}, "", {"1000", "fast", "7"});
-  for (const Line &want : {Line{"100000", "fast", "7"}, Line{"100001", "fast", "7"}, Line{"99999", "fast", "7"},
-                           Line{"1000", "fast", "8"}, Line{"100000", "fast", "100000"}, Line{"1001", "fast", "7"}})
-    EXPECT_TRUE(llvm::is_contained(lines, want)) << want[0] << " " << want[2];
-  for (const Line &line : lines)
-    EXPECT_EQ(line[1], "fast");
+TEST(Coverage, AnotherInstanceOfATemplateWillDo) {
+  MissedCode m = missed(1, "f<1>");
+  m.place = 77;
+  ProgramCoverage run;
+  run.ran = {"f<1>"};
+  run.missed = {m};
+  Coverage coverage;
+  coverage.add(run);
+  EXPECT_EQ(numbers(coverage), (Numbers{1}));
+  run.ran = {"f<2>"};
+  run.missed = {};
+  run.covered = {{9, 77}};
+  coverage.add(run);
+  EXPECT_TRUE(numbers(coverage).empty());
 }
 
-TEST(Sizes, ComeFromTheHostsCodeToo) {
-  auto lines = argumentsThatMayReach({}, "if (n >= (1 << 16) && x < 2.5f) launch(n, a3);", {"10"});
-  EXPECT_TRUE(llvm::is_contained(lines, Line{"65536"}));
-  EXPECT_TRUE(llvm::is_contained(lines, Line{"0"}));
+TEST(Coverage, OutcomesOfTheHostThatLeadToTheGPUMustHaveBeen) {
+  ProgramCoverage run;
+  ConditionState c;
+  c.isHost = true;
+  c.function = "launch";
+  c.file = "a.cu";
+  c.line = 2;
+  c.place = 5;
+  c.functionHash = 8;
+  c.sides[true] = {1, true, ~uint64_t(3), 7, 4};
+  c.sides[false].leads = true;
+  run.conditions[0] = c;
+  Coverage coverage;
+  EXPECT_TRUE(coverage.add(run));
+  ASSERT_EQ(coverage.missedOutcomes().size(), 1u);
+  EXPECT_EQ(placesOf(coverage.missedOutcomes(), "a.cu", "\nif (n > 4) f<<<1, 1>>>();"),
+            "line 2 of launch ('if (n > 4) f<<<1, 1>>>();') with 'no'");
+  Coverage other = coverage;
+  other.ignoreFunctions({8});
+  EXPECT_TRUE(other.missedOutcomes().empty());
+  run.conditions[0].sides[false].leads = false; // the optimizer knows better
+  coverage.ignoreImpossible(run);
+  EXPECT_TRUE(coverage.missedOutcomes().empty());
 }
 
-TEST(Sizes, AreGuessedWhereNoneIsGiven) {
-  EXPECT_TRUE(argumentsThatMayReach({missed(1, "f", "64")}, "int main() {}", {}).empty());
-  auto lines = argumentsThatMayReach({missed(1, "f", "64")}, "int main(int argc, char **argv) {}", {});
-  EXPECT_TRUE(llvm::is_contained(lines, Line{"64"}));
-  EXPECT_TRUE(llvm::is_contained(lines, (Line{"64", "64"})));
+TEST(Coverage, AFileThatSaysSomethingElseIsAnError) {
+  std::string path = testing::TempDir() + "coverage-" + std::to_string(getpid());
+  for (const char *text : {"kernel\tf", "condition\t1\t1\tf", "missed\tx", "what"}) {
+    ASSERT_FALSE(bool(writeFileAtomically(path, text)));
+    llvm::Expected<ProgramCoverage> run = readCoverage(path);
+    EXPECT_FALSE(bool(run)) << text;
+    llvm::consumeError(run.takeError());
+  }
+  std::filesystem::remove(path);
+  llvm::Expected<ProgramCoverage> none = readCoverage(path);
+  EXPECT_TRUE(bool(none)) << llvm::toString(none.takeError());
 }
 
 TEST(Sizes, AKernelThatIsOnlyDefinedIsNotLaunched) {

@@ -23,17 +23,18 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 6;
+constexpr uint32_t abiVersion = 7;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
   ModePlain = 0,
   ModeBounds =
       1, ///< global and shared bounds, alignment: inline check against ThreadContext::siteCache, then optiml_check
-  ModeVerify = 2,    ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
-  ModeTrace = 4,     ///< optimized first; every access goes to optiml_trace, every basic block counts itself
-  ModeShadow = 8,    ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
-  ModeCoverage = 16, ///< tells which code ran (CodeDesc)
+  ModeVerify = 2,      ///< every access goes to optiml_access: bounds, races, uninitialized shared memory
+  ModeTrace = 4,       ///< optimized first; every access goes to optiml_trace, every basic block counts itself
+  ModeShadow = 8,      ///< every floating-point value has a double twin and a magnitude twin (sum of absolute terms)
+  ModeCoverage = 16,   ///< tells which code ran (CodeDesc)
+  ModeConditions = 32, ///< of programs: tells how near each condition came to either outcome (ConditionDesc)
 };
 
 /// Volatile accesses are the polling and flag-setting kind: the race checker lets them synchronize as atomics do.
@@ -116,6 +117,26 @@ struct CodeDesc {
   uint32_t line;
   const char *constants; ///< "4,1024": integers in the conditions on the way there, the nearest condition's first
   uint64_t functionHash; ///< of the code of the function that holds it
+  uint64_t place;        ///< the same for all instances of a template, and all kernels that hold the function
+};
+
+/// ModeConditions: a comparison of the user's code, or another value that decides where it goes on. In device code: in
+/// one kernel.
+struct ConditionDesc {
+  const char *function; ///< demangled name of the function that holds it
+  const char *file;
+  uint32_t line;
+  uint32_t isFloat;
+  uint64_t functionHash; ///< of the code of that function
+  uint64_t place;        ///< as in CodeDesc
+  uint8_t least[2];      ///< by outcome (false, true): the distance of integer operands at the edge to the other
+  uint8_t leads[2];      ///< of host code, by outcome: copies or launches may follow that do not follow otherwise
+};
+
+/// How near it came to either outcome. Zero: it never had that outcome.
+struct ConditionRecord {
+  uint64_t nearness[2]; ///< the complement of the least distance of the operands (of floats: of that number's bits)
+  int64_t left[2], right[2]; ///< the operands there (floats: bits of doubles)
 };
 
 struct ModuleDesc {
@@ -165,6 +186,13 @@ struct Shadow {
 
 extern "C" {
 void optiml_register_module(const optiml::emu::ModuleDesc *module);
+
+/// ModeConditions, of host code and of device code. `constants`, of host code: "0,1,4096", the integers that main() is
+/// written with; null: of device code.
+void optiml_register_conditions(const optiml::emu::ConditionDesc *, optiml::emu::ConditionRecord *, uint32_t number,
+                                const char *constants);
+void optiml_condition(optiml::emu::ConditionRecord *, int64_t left, int64_t right, uint32_t outcome);
+void optiml_condition_float(optiml::emu::ConditionRecord *, double left, double right, uint32_t outcome);
 
 // Checks. Each may stop the program (or, in a replay, the launch) with a message: kernel, line, thread, block, buffer.
 void optiml_check(optiml::emu::ThreadContext *, const void *address,

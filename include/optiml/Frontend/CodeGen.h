@@ -23,6 +23,13 @@ llvm::Expected<std::unique_ptr<llvm::Module>> emitDeviceModule(const std::string
                                                                const CompileOptions &options,
                                                                const Toolchain &toolchain, llvm::LLVMContext &context);
 
+/// The host half as unoptimized IR with line tables. `strict`: signed arithmetic does not overflow, as C++ has it; else
+/// it wraps around.
+llvm::Expected<std::unique_ptr<llvm::Module>> emitHostModule(const std::string &path,
+                                                             const std::optional<std::string> &text,
+                                                             const CompileOptions &options, const Toolchain &toolchain,
+                                                             bool strict, llvm::LLVMContext &context);
+
 /// The host half as an object file that registers kernels and variables by their mangled names.
 llvm::Error emitHostObject(const std::string &path, const std::optional<std::string> &text,
                            const CompileOptions &options, const Toolchain &toolchain, const std::string &outObject);

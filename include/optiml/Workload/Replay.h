@@ -66,7 +66,7 @@ struct MissedCode {
   std::string function, file;
   uint32_t line = 0;
   std::string constants; ///< integers in the conditions on the way there: CodeDesc
-  uint64_t functionHash = 0;
+  uint64_t functionHash = 0, place = 0;
 };
 
 /// Totals of one memory site over the traced blocks. Warp-level: lanes are joined by (site, occurrence).

@@ -36,9 +36,14 @@ constexpr const char *envCoverage = "OPTIML_EMU_COVERAGE";
 constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
+/// Mangled names with commas between them: the only kernels that envFresh without envFreshHost runs on other contents.
+constexpr const char *envFreshKernels = "OPTIML_EMU_FRESH_KERNELS";
+/// Bytes by which device allocations lie beside the alignment that cudaMalloc gives them: what a part of an array looks
+/// like. "4@2": only the second.
+constexpr const char *envShift = "OPTIML_EMU_SHIFT";
 
-/// Mutants, which show whether a program's own check notices anything. Kernels of this name (without parameters and
-/// template arguments) are not run:
+/// Kernels of this name (without parameters and template arguments) are not run, none at all where it is "*". Mutants,
+/// which show whether a program's own check notices anything; and the host's course alone.
 constexpr const char *envSkipKernel = "OPTIML_EMU_SKIP_KERNEL";
 /// Of the bytes that copies bring to the host, counted from the start of the program, the element with this one is
 /// altered:

@@ -4,6 +4,7 @@
 #include "Memory.h"
 #include "Modules.h"
 #include "Settings.h"
+#include "Twins.h"
 #include <atomic>
 #include <cstring>
 
@@ -47,6 +48,15 @@ static void copied(void *dst, size_t dpitch, const void *src, size_t spitch, siz
   auto onDevice = [](Allocation *a) {
     return a && (a->kind == MemoryKind::Device || a->kind == MemoryKind::Managed || a->kind == MemoryKind::Symbol);
   };
+  if (onDevice(to) && onDevice(from)) {
+    if (from->lastKernel) {
+      to->lastKernel = from->lastKernel;
+      to->element = from->element;
+    }
+    for (size_t y = 0; y < height; ++y)
+      copyTwins(*to, reinterpret_cast<uint64_t>(dst) + y * dpitch - to->address, *from,
+                reinterpret_cast<uint64_t>(src) + y * spitch - from->address, width);
+  }
   if (onDevice(to))
     to->fromHost = !onDevice(from) || from->fromHost;
   else if (onDevice(from)) {

@@ -102,6 +102,7 @@ void Block::start(uint64_t linearBlock) {
   live = launch->threads;
   lateExit = nullptr;
   quietYields = 0;
+  chances = timesSetAside = 0;
   ringHead = ringCount = 0;
   for (Barrier &b : barriers) {
     b.waiters.clear();
@@ -293,10 +294,30 @@ void Block::yield(Fiber &self) {
   push(self);
   if (!stalled)
     return switchAway(self);
-  outcome = Outcome::Stalled;
+  pause(self, Outcome::Stalled);
+}
+
+void Block::pause(Fiber &self, Outcome why) {
+  outcome = why;
   previous = &self;
   fromScheduler = false;
   arrive(jump_fcontext(scheduler, this));
+}
+
+void Block::interleave(Fiber &self) {
+  constexpr uint32_t mostTimes = 8;
+  if (!launch->orderSeed || launch->blocks < 2 || timesSetAside == mostTimes)
+    return;
+  uint64_t chance = (launch->orderSeed * 0x9E3779B97F4A7C15 ^ linear * 0xBF58476D1CE4E5B9) + ++chances;
+  chance *= 0x94D049BB133111EB;
+  if (chance >> 62) // three times of four
+    return;
+  ++timesSetAside;
+  settleRaces(self);
+  self.yielded = true;
+  block(self, FiberState::Ready);
+  push(self);
+  pause(self, Outcome::SetAside);
 }
 
 void Block::threadExited(Fiber &self) {

@@ -20,6 +20,8 @@ void optiml_check(ThreadContext *context, const void *address, uint32_t site) {
 void optiml_access(ThreadContext *context, const void *address, uint32_t site) {
   Fiber &f = fiberOf(context);
   const SiteDesc &s = f.block->launch->module->sites[site];
+  if (s.kind == AccessAtomic && !f.block->isShared(address))
+    f.block->interleave(f);
   raceAccess(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, s.alignment);
 }
 

@@ -1,15 +1,23 @@
 //===- Coverage.cpp - which code ran ----------------------------------------===//
 //
-// The file that a program writes at its end has a line for each kernel of its modules:
-//   kernel TAB symbol TAB 1 (it ran) or 0 TAB KernelDesc::hash
-// and for each piece of code of a kernel that ran, but which itself did not:
-//   function TAB CodeDesc::functionHash
-//   missed TAB number TAB kernel TAB function TAB file TAB line TAB constants TAB
-//     functionHash
+// The file that a program writes at its end has lines of words with tabs between them. For each kernel of its modules:
+//   kernel SYMBOL RAN(0|1) KernelDesc::hash
+//   function CodeDesc::functionHash
+//   ran NUMBER:PLACE,...
+// with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
+//   missed NUMBER KERNEL FUNCTION FILE LINE CONSTANTS functionHash place
+// for the integers that main() is written with:
+//   constants VALUE,...
+// and for each condition, and each function of the host:
+//   condition NUMBER HOST(0|1) FUNCTION FILE LINE FLOAT(0|1) functionHash place, then for false and for true: least
+//   leads
+//     nearness left right
 //
 //===----------------------------------------------------------------------===//
 #include "Coverage.h"
 #include "Settings.h"
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -22,23 +30,49 @@ std::vector<MissedCode> optiml::emu::missedCode(const ModuleDesc &module, const 
   for (uint32_t i = 0; i < module.numCode; ++i) {
     const CodeDesc &c = module.code[i];
     if (module.reachable[i] && !module.covered[i] && (!*c.kernel || kernels.count(c.kernel)))
-      missed.push_back({i, c.kernel, c.function, c.file, c.line, c.constants, c.functionHash});
+      missed.push_back({i, c.kernel, c.function, c.file, c.line, c.constants, c.functionHash, c.place});
   }
   return missed;
 }
 
 namespace {
+struct Conditions {
+  const ConditionDesc *descs;
+  const ConditionRecord *records;
+  uint32_t number;
+  const char *constants; ///< of the host's code; null: of device code
+};
 struct Runs {
   std::mutex mutex;
   std::map<const ModuleDesc *, std::set<std::string>> kernels; ///< that ran
+  std::vector<Conditions> conditions;
 };
 Runs &runs() {
   static Runs *runs = new Runs; // for ever
   return *runs;
 }
-} // namespace
 
-static void writeCoverage() {
+void writeConditions(FILE *file) {
+  unsigned number = 0;
+  for (const Conditions &c : runs().conditions) {
+    if (c.constants)
+      fprintf(file, "constants\t%s\n", c.constants);
+    for (uint32_t i = 0; i < c.number; ++i, ++number) {
+      const ConditionDesc &d = c.descs[i];
+      const ConditionRecord &r = c.records[i];
+      if (!r.nearness[0] && !r.nearness[1] && !c.constants)
+        continue;
+      fprintf(file, "condition\t%u\t%d\t%s\t%s\t%u\t%u\t%llu\t%llu", number, c.constants != nullptr, d.function, d.file,
+              d.line, d.isFloat, (unsigned long long)d.functionHash, (unsigned long long)d.place);
+      for (int outcome : {0, 1})
+        fprintf(file, "\t%u\t%u\t%llu\t%lld\t%lld", d.least[outcome], d.leads[outcome],
+                (unsigned long long)r.nearness[outcome], (long long)r.left[outcome], (long long)r.right[outcome]);
+      fprintf(file, "\n");
+    }
+  }
+}
+
+void writeCoverage() {
   FILE *file = fopen(settings().coverageFile.c_str(), "w");
   if (!file)
     return;
@@ -49,21 +83,65 @@ static void writeCoverage() {
       fprintf(file, "kernel\t%s\t%d\t%llu\n", k.symbol, int(kernels.count(k.symbol)), (unsigned long long)k.hash);
     }
     for (const MissedCode &m : missedCode(*module, kernels))
-      fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\t%s\t%llu\n", m.code, m.kernel.c_str(), m.function.c_str(),
-              m.file.c_str(), m.line, m.constants.c_str(), (unsigned long long)m.functionHash);
+      fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\t%s\t%llu\t%llu\n", m.code, m.kernel.c_str(), m.function.c_str(),
+              m.file.c_str(), m.line, m.constants.c_str(), (unsigned long long)m.functionHash,
+              (unsigned long long)m.place);
+    fprintf(file, "ran\t");
+    for (uint32_t i = 0; i < module->numCode; ++i)
+      if (module->covered[i])
+        fprintf(file, "%u:%llu,", i, (unsigned long long)module->code[i].place);
+    fprintf(file, "\n");
     std::set<uint64_t> functions;
     for (uint32_t i = 0; i < module->numCode; ++i)
       if (functions.insert(module->code[i].functionHash).second)
         fprintf(file, "function\t%llu\n", (unsigned long long)module->code[i].functionHash);
   }
+  writeConditions(file);
   fclose(file);
+}
+
+void note(ConditionRecord &r, uint64_t distance, int64_t left, int64_t right, uint32_t outcome) {
+  const uint64_t nearness = distance == ~0ull ? 1 : ~distance;
+  if (nearness <= r.nearness[outcome])
+    return;
+  r.nearness[outcome] = nearness;
+  r.left[outcome] = left;
+  r.right[outcome] = right;
+}
+} // namespace
+
+void optiml::emu::writeCoverageAtExit() {
+  if (settings().coverageFile.empty())
+    return;
+  static std::once_flag once;
+  std::call_once(once, [] { atexit(writeCoverage); });
 }
 
 void optiml::emu::noteRun(const ModuleDesc &module, const KernelDesc &kernel) {
   if (settings().coverageFile.empty() || !module.numCode)
     return;
-  static std::once_flag once;
-  std::call_once(once, [] { atexit(writeCoverage); });
+  writeCoverageAtExit();
   std::lock_guard lock(runs().mutex);
   runs().kernels[&module].insert(kernel.symbol);
+}
+
+extern "C" {
+
+void optiml_register_conditions(const ConditionDesc *descs, ConditionRecord *records, uint32_t number,
+                                const char *constants) {
+  writeCoverageAtExit();
+  runs().conditions.push_back({descs, records, number, constants});
+}
+
+// Blocks run on several threads: the nearest operands may then be those of either.
+void optiml_condition(ConditionRecord *record, int64_t left, int64_t right, uint32_t outcome) {
+  uint64_t distance = left > right ? uint64_t(left) - uint64_t(right) : uint64_t(right) - uint64_t(left);
+  note(*record, distance, left, right, outcome);
+}
+
+void optiml_condition_float(ConditionRecord *record, double left, double right, uint32_t outcome) {
+  double distance = std::fabs(left - right);
+  note(*record, std::isnan(distance) ? ~0ull : std::bit_cast<uint64_t>(distance), std::bit_cast<int64_t>(left),
+       std::bit_cast<int64_t>(right), outcome);
+}
 }

@@ -12,6 +12,9 @@ namespace optiml::emu {
 /// Of these kernels, by symbol.
 std::vector<MissedCode> missedCode(const ModuleDesc &module, const std::set<std::string> &kernels);
 
+/// Writes the file that envCoverage names, once, at the program's end.
+void writeCoverageAtExit();
+
 /// Notes that the kernel has run, for the file that envCoverage names.
 void noteRun(const ModuleDesc &module, const KernelDesc &kernel);
 

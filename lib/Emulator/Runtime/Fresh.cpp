@@ -57,7 +57,8 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     return;
   if (!settings().freshHost.empty())
     return changeHostInputs(l, types);
-  if (!wanted(l))
+  const std::string &only = settings().freshKernels;
+  if ((!only.empty() && only.find("," + std::string(l.kernel->symbol) + ",") == std::string::npos) || !wanted(l))
     return;
   std::vector<Allocation *> buffers = reachableBuffers(l);
   uint64_t total = 0;

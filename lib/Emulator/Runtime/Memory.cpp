@@ -91,6 +91,8 @@ Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin
   if (bytes > limit || live + bytes > limit)
     return nullptr;
   uint64_t address = (top + redZone + alignment - 1) & ~(alignment - 1);
+  if (kind == MemoryKind::Device && (!settings().shifted || settings().shifted == counter + 1))
+    address += settings().shift;
   uint64_t end = address + bytes + redZone;
   if (end > base + reserved)
     return nullptr;

@@ -203,9 +203,11 @@ void optiml::emu::fenceRaces(Fiber &fiber) {
   fences[fiber.linear] = t.fenceClock;
 }
 
-extern "C" void optiml_fence(ThreadContext *context, uint32_t) {
+extern "C" void optiml_fence(ThreadContext *context, uint32_t scope) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   Fiber &f = fiberOf(context);
+  if (f.races && scope > 0)
+    f.block->interleave(f);
   settleRaces(f);
   if (f.races)
     fenceRaces(f);

@@ -71,7 +71,7 @@ struct Barrier {
   std::vector<uint16_t> waiters;
 };
 
-enum class Outcome : uint8_t { Running, Finished, Stalled, Stopped };
+enum class Outcome : uint8_t { Running, Finished, Stalled, SetAside, Stopped };
 
 struct Block {
   Launch *launch = nullptr;
@@ -84,8 +84,9 @@ struct Block {
   std::vector<Warp> warps;
   std::array<Barrier, 16> barriers;
   uint32_t live = 0;
-  const Fiber *lateExit = nullptr; ///< a thread that passed a barrier and has finished since
-  uint32_t quietYields = 0;        ///< yields since anything else happened
+  const Fiber *lateExit = nullptr;         ///< a thread that passed a barrier and has finished since
+  uint32_t quietYields = 0;                ///< yields since anything else happened
+  uint32_t chances = 0, timesSetAside = 0; ///< of interleave()
   Outcome outcome = Outcome::Running;
 
   // Fibers that can run, oldest first.
@@ -111,7 +112,7 @@ struct Block {
   /// Sets up what is equal for all blocks of a launch.
   bool prepare(Launch &launch);
   void start(uint64_t linearBlock);
-  /// Runs until the block has finished, is only polling, or the launch stops.
+  /// Runs until the block has finished, is only polling, is set aside, or the launch stops.
   Outcome resume();
   /// The loop over all blocks for kernels that never wait; takes blocks itself.
   void runDirect();
@@ -126,6 +127,7 @@ struct Block {
     return &f;
   }
   Warp &warpOf(Fiber &f) { return warps[f.warp]; }
+  bool isShared(const void *p) const { return p >= shared && p < shared + sharedBytes; }
   /// Makes a waiting fiber ready.
   void wake(Fiber &f);
   /// `self` no longer runs; its lane stops counting as runnable.
@@ -133,10 +135,14 @@ struct Block {
   /// Runs others until `self` is ready again.
   void switchAway(Fiber &self);
   void yield(Fiber &self);
+  /// In a permuted order other blocks may run now: before what blocks agree by, an atomic access or a fence.
+  void interleave(Fiber &self);
   void threadExited(Fiber &self);
   void arrive(boost::context::detail::transfer_t t);
   void jumpTo(Fiber *self, Fiber &next);
   [[noreturn]] void leave(Outcome why);
+  /// Back to the scheduler, until it resumes the block.
+  void pause(Fiber &self, Outcome why);
   void releaseBarrier(unsigned id);
   void resolveActiveMasks(Warp &w);
   bool completeWarpOp(Warp &w, uint32_t mask);

@@ -40,6 +40,11 @@ Settings &optiml::emu::settings() {
                        : integers == "shuffle" ? FreshIntegers::Shuffle
                                                : FreshIntegers::Random;
     s->freshHost = text(envFreshHost);
+    if (*text(envFreshKernels))
+      s->freshKernels = "," + std::string(text(envFreshKernels)) + ",";
+    s->shift = strtoull(text(envShift), nullptr, 10);
+    if (const char *only = strchr(text(envShift), '@'))
+      s->shifted = strtoull(only + 1, nullptr, 10);
     s->skipKernel = text(envSkipKernel);
     s->alterCopy = environmentNumber(envAlterCopy, ~0ull);
     s->alterToNaN = *text(envAlterToNaN);

@@ -20,6 +20,9 @@ struct Settings {
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::string freshHost;
+  std::string freshKernels;   ///< with a comma on either side of each; empty: all
+  uint64_t shift = 0;         ///< bytes
+  uint64_t shifted = 0;       ///< the only allocation that is, from 1; 0: all are
   std::string skipKernel;     ///< empty: none
   uint64_t alterCopy = ~0ull; ///< byte among those copied to the host; all ones: none
   bool alterToNaN = false;

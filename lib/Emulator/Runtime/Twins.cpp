@@ -7,6 +7,7 @@
 #include <iterator>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 using namespace optiml::emu;
 
@@ -30,6 +31,12 @@ static uint64_t bitsAt(uint64_t address, uint32_t bytes) {
 
 static std::mutex reserveMutex;
 
+static void reserveTwins(Allocation &a) {
+  std::lock_guard lock(reserveMutex);
+  if (!a.twins)
+    a.twins = static_cast<TwinCell *>(reserveZeroed((a.bytes + 3) / 4 * sizeof(TwinCell)));
+}
+
 /// The cell of an address, or null (only when not `create`).
 static TwinCell *cellAt(Block &b, uint64_t address, bool create) {
   TwinTable &t = *b.twins;
@@ -39,9 +46,7 @@ static TwinCell *cellAt(Block &b, uint64_t address, bool create) {
     if (!a->twins) {
       if (!create)
         return nullptr;
-      std::lock_guard lock(reserveMutex);
-      if (!a->twins)
-        a->twins = static_cast<TwinCell *>(reserveZeroed((a->bytes + 3) / 4 * sizeof(TwinCell)));
+      reserveTwins(*a);
     }
     return a->twins ? &a->twins[(address - a->address) / 4] : nullptr;
   }
@@ -61,6 +66,21 @@ void optiml::emu::forEachTwin(const Allocation &a, uint64_t begin, uint64_t byte
     if (c.bytes && i * 4 + c.bytes <= end && bitsAt(a.address + i * 4, c.bytes) == c.bits)
       visit(i * 4, c);
   }
+}
+
+void optiml::emu::copyTwins(Allocation &to, uint64_t toOffset, const Allocation &from, uint64_t fromOffset,
+                            uint64_t bytes) {
+  if (!from.twins || toOffset % 4 != fromOffset % 4)
+    return;
+  std::vector<std::pair<uint64_t, TwinCell>> cells; // the ranges may overlap
+  forEachTwin(from, fromOffset, bytes,
+              [&](uint64_t offset, const TwinCell &c) { cells.emplace_back(offset - fromOffset, c); });
+  if (cells.empty())
+    return;
+  reserveTwins(to);
+  for (const auto &[offset, cell] : cells)
+    if (to.twins)
+      to.twins[(toOffset + offset) / 4] = cell;
 }
 
 static double asDouble(uint64_t bits, uint32_t bytes) {

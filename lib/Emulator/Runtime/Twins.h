@@ -27,6 +27,9 @@ void deleteTwinTable(TwinTable *table);
 void forEachTwin(const Allocation &allocation, uint64_t begin, uint64_t bytes,
                  const std::function<void(uint64_t, const TwinCell &)> &visit);
 
+/// After a copy between the two: the twins go with the numbers.
+void copyTwins(Allocation &to, uint64_t toOffset, const Allocation &from, uint64_t fromOffset, uint64_t bytes);
+
 } // namespace optiml::emu
 
 #endif

@@ -122,6 +122,12 @@ bool Worker::run(Launch &launch) {
         fruitless = 1;
       continue;
     }
+    if (outcome == Outcome::SetAside) {
+      constexpr size_t mostBlocks = 8; // that have begun
+      stalled.push_back(std::move(block));
+      fruitless = stalled.size() < mostBlocks ? unsigned(stalled.size()) : 0;
+      continue;
+    }
     fruitless = 0;
     recycle(std::move(block));
   }

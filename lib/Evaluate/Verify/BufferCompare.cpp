@@ -45,15 +45,35 @@ void BufferReference::setCells(StringRef file) {
     end = c.offset + c.bytes;
     return false;
   });
-  for (const ShadowRecord &c : cells) {
-    double own = cellValue(bytes, c.offset, c.bytes);
-    if (!std::isfinite(own) || !std::isfinite(c.value) || !std::isfinite(c.magnitude) || !(c.magnitude > 0))
-      continue;
-    double error = std::fabs(own - c.value) / c.magnitude;
-    if (c.bytes == 4 && error <= mostOwnError4)
-      ownError4 = std::max(ownError4, error);
-    if (c.bytes == 8 && error <= mostOwnError8)
-      ownError8 = std::max(ownError8, error);
+  setErrors({this});
+}
+
+/// The original's error in the cell, relative to its magnitude. Nothing where there is no such thing.
+static std::optional<double> ownError(const BufferReference &r, const ShadowRecord &c) {
+  double own = cellValue(r.bytes, c.offset, c.bytes);
+  if (!std::isfinite(own) || !std::isfinite(c.value) || !std::isfinite(c.magnitude) || !(c.magnitude > 0))
+    return std::nullopt;
+  return std::fabs(own - c.value) / c.magnitude;
+}
+
+static bool isJump(double error, uint32_t bytes) { return error > (bytes == 4 ? mostOwnError4 : mostOwnError8); }
+
+void optiml::setErrors(llvm::ArrayRef<BufferReference *> buffers) {
+  std::vector<double> errors[2];
+  for (const BufferReference *r : buffers)
+    for (const ShadowRecord &c : r->cells)
+      if (std::optional<double> error = ownError(*r, c); error && !isJump(*error, c.bytes))
+        errors[c.bytes == 8].push_back(*error);
+  double median[2] = {0, 0};
+  for (bool isDouble : {false, true})
+    if (std::vector<double> &all = errors[isDouble]; !all.empty()) {
+      auto middle = all.begin() + ptrdiff_t(all.size() / 2);
+      std::nth_element(all.begin(), middle, all.end());
+      median[isDouble] = *middle;
+    }
+  for (BufferReference *r : buffers) {
+    r->error4 = median[0];
+    r->error8 = median[1];
   }
 }
 
@@ -79,7 +99,7 @@ bool BufferReference::setSampledCells(StringRef file, StringRef input, StringRef
                });
   if (!whole) {
     cells.clear();
-    ownError4 = ownError8 = 0;
+    error4 = error8 = 0;
     return false;
   }
   sampled = true;
@@ -168,17 +188,33 @@ static uint64_t firstByte(const BufferReference &r, StringRef actual, uint64_t b
   return end;
 }
 
+// A few roundings, whatever the numbers: a double has no reference that is more precise, so that it gets more.
+static constexpr double fewRoundings4 = 8, fewRoundings8 = 4096;
+// Of errors that are distributed like roundings, the largest one in a million is some 7 times that of one half.
+static constexpr double worstOfTypical = 16;
+
 double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, const FloatRule &rule) {
-  if (bytes != 4)
-    return std::max(4 * r.ownError8, 4096 * DBL_EPSILON);
-  return std::max(4 * r.ownError4, rule.isFast() ? rule.error : 8 * double(FLT_EPSILON));
+  double least = rule.isFast() ? rule.error
+                 : bytes == 4  ? fewRoundings4 * double(FLT_EPSILON)
+                               : fewRoundings8 * DBL_EPSILON;
+  return std::max(worstOfTypical * (bytes == 4 ? r.error4 : r.error8), least);
 }
 
 // Atomic additions come in any order, and sums of n terms in two orders differ by about sqrt(n) roundings (Higham,
 // Accuracy and Stability of Numerical Algorithms, 4.2), however lucky the original's order was.
 double optiml::relativeTolerance(const BufferReference &r, const ShadowRecord &c, const FloatRule &rule) {
   double eps = c.bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
-  return std::max(relativeTolerance(r, c.bytes, rule), std::sqrt(double(c.additions)) * eps);
+  std::optional<double> own = ownError(r, c);
+  double ofCell = own && !isJump(*own, c.bytes) ? 4 * *own : 0;
+  return r.slack * std::max({relativeTolerance(r, c.bytes, rule), ofCell, std::sqrt(double(c.additions)) * eps});
+}
+
+/// On made-up inputs the original has no digit of the result right, or none that is a number.
+static bool isUndefined(const BufferReference &r, const ShadowRecord &c) {
+  if (!r.synthetic || !std::isfinite(cellValue(r.bytes, c.offset, c.bytes)))
+    return false;
+  std::optional<double> own = ownError(r, c);
+  return own ? isJump(*own, c.bytes) : !std::isfinite(c.value);
 }
 
 /// Whether a cell of which the double-precision value is not known is as near to the original's as those that are known
@@ -261,9 +297,10 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
       if (memcmp(r.bytes.data() + c.offset, actual.data() + c.offset, c.bytes) == 0)
         continue;
       double own = cellValue(r.bytes, c.offset, c.bytes), v = cellValue(actual, c.offset, c.bytes), tolerance = 0;
-      bool good = std::isnan(own)   ? std::isnan(v)
-                  : std::isinf(own) ? v == own
-                                    : withinTolerance(c, own, v, r, rule, tolerance, error);
+      bool good = std::isnan(own)     ? std::isnan(v) || r.synthetic
+                  : std::isinf(own)   ? v == own || (r.synthetic && !std::isfinite(v))
+                  : isUndefined(r, c) ? true
+                                      : withinTolerance(c, own, v, r, rule, tolerance, error);
       if (good)
         continue;
       Difference d;

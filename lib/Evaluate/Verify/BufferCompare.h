@@ -19,18 +19,22 @@ static_assert(sizeof(ShadowRecord) == 32);
 
 /// What the original left in a buffer, and how exact it was.
 struct BufferReference {
-  std::string name;                                    ///< for messages: "argument 7 (float*)"
-  ElementType element;                                 ///< for messages; 16-bit floats are compared by it
-  std::string bytes;                                   ///< the original's result
-  std::vector<ShadowRecord> cells;                     ///< its floating-point cells, sorted by offset
-  double ownError4 = 0, ownError8 = 0;                 ///< E of the 4-byte and of the 8-byte cells
+  std::string name;                ///< for messages: "argument 7 (float*)"
+  ElementType element;             ///< for messages; 16-bit floats are compared by it
+  std::string bytes;               ///< the original's result
+  std::vector<ShadowRecord> cells; ///< its floating-point cells, sorted by offset
+  double error4 = 0, error8 = 0;   ///< the original's own relative error in half of the 4-byte and of the 8-byte cells
+  /// The inputs are made up, and hold no NaN: NaN that comes out all the same, infinities that meet, and numbers that
+  /// have no digit right are not defined, and not compared.
+  bool synthetic = false;
+  double slack = 1;                                    ///< what tolerances are multiplied by
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
   /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many
   /// times the value as half of them, and at least that of the smallest tenth.
   bool sampled = false;
   double typical = 0, typicalRatio = 1; ///< of the tenth; 0: the others may be anything, and must match bit for bit
 
-  /// Reads the cells of a shadow file and computes E. Cells whose bits differ from `bytes` are dropped.
+  /// Reads the cells of a shadow file and computes the errors. Cells whose bits differ from `bytes` are dropped.
   void setCells(llvm::StringRef shadowFile);
   /// Cells of a run of some blocks on `input`, which left `sampleRun`. False, and nothing is set, where that is not
   /// what the whole launch leaves: other blocks take part in them.
@@ -40,6 +44,9 @@ struct BufferReference {
   /// Marks what differs in another run of the original and is no floating-point number.
   void markUnstable(llvm::StringRef otherRun);
 };
+
+/// Computes the errors over the cells of several buffers, which then share them.
+void setErrors(llvm::ArrayRef<BufferReference *> buffers);
 
 /// How far a cell of `bytes` bytes may be from the reference, relative to its magnitude.
 double relativeTolerance(const BufferReference &reference, uint32_t bytes, const FloatRule &rule);

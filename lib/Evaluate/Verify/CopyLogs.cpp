@@ -5,6 +5,7 @@
 #include "optiml/Support/TempDir.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -58,18 +59,11 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
 }
 
 void optiml::shareErrors(CopyLogFile &log) {
-  std::map<std::pair<std::string, std::string>, std::pair<double, double>> worst;
-  for (bool collect : {true, false})
-    for (LoggedCopy &c : log.copies) {
-      auto &w = worst[{c.kernel, c.content.name}];
-      if (collect) {
-        w.first = std::max(w.first, c.content.ownError4);
-        w.second = std::max(w.second, c.content.ownError8);
-      } else {
-        c.content.ownError4 = w.first;
-        c.content.ownError8 = w.second;
-      }
-    }
+  std::map<std::pair<std::string, std::string>, std::vector<BufferReference *>> buffers;
+  for (LoggedCopy &c : log.copies)
+    buffers[{c.kernel, c.content.name}].push_back(&c.content);
+  for (const auto &[name, copies] : buffers)
+    setErrors(copies);
 }
 
 void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
@@ -100,6 +94,34 @@ static std::optional<Difference> compareCopy(const LoggedCopy &want, const Logge
     d->index += want.offset / reference.element.bytes;
   }
   return d;
+}
+
+bool optiml::sameInDoublePrecision(const CopyLogFile &original, const CopyLogFile &changed) {
+  // Sums of a million terms in two orders differ by some thousand roundings of a double.
+  constexpr double tolerance = 0x1p-40;
+  auto same = [&](const ShadowRecord &a, const ShadowRecord &b) {
+    if (!std::isfinite(a.value) || !std::isfinite(b.value))
+      return std::isnan(a.value) ? std::isnan(b.value) : a.value == b.value;
+    return std::fabs(a.value - b.value) <= tolerance * std::max(a.magnitude, b.magnitude);
+  };
+  size_t at = 0;
+  for (const LoggedCopy &c : original.copies) {
+    while (at < changed.copies.size() && changed.copies[at].content.bytes.size() != c.content.bytes.size())
+      ++at;
+    if (at == changed.copies.size())
+      return false;
+    const std::vector<ShadowRecord> &mine = c.content.cells, &theirs = changed.copies[at++].content.cells;
+    auto other = theirs.begin();
+    for (const ShadowRecord &cell : mine) {
+      while (other != theirs.end() && other->offset < cell.offset)
+        ++other;
+      if (cell.bytes != 4 || other == theirs.end() || other->offset != cell.offset || other->bytes != 4)
+        continue;
+      if (!same(cell, *other))
+        return false;
+    }
+  }
+  return true;
 }
 
 std::optional<Difference> optiml::compareLogs(const CopyLogFile &original, const CopyLogFile &changed,

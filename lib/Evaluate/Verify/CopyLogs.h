@@ -25,7 +25,7 @@ struct CopyLogFile {
 /// A missing file is an empty log: the program never came to use the device.
 llvm::Expected<CopyLogFile> readCopyLog(const std::string &path);
 
-/// Lets copies of one buffer after one kernel share the original's worst error, so that one lucky small copy is not
+/// Lets copies of one buffer after one kernel share the original's typical error, so that one lucky small copy is not
 /// held against a variant.
 void shareErrors(CopyLogFile &log);
 
@@ -36,6 +36,10 @@ void markUnstable(CopyLogFile &log, const CopyLogFile &other);
 /// reads back sometime: what it keeps in others is its own affair. `compared` counts the buffers.
 std::optional<Difference> compareFresh(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule,
                                        unsigned &compared);
+
+/// Whether the double-precision twins of the two logs are the same: then what differs in single precision are roundings
+/// alone. Numbers of double precision have no such twins.
+bool sameInDoublePrecision(const CopyLogFile &original, const CopyLogFile &changed);
 
 /// The first difference, or nothing. Copies are matched in order; the changed program may make further ones in between.
 std::optional<Difference> compareLogs(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule);

@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <algorithm>
 
@@ -29,47 +30,151 @@ bool Coverage::addRun(const std::set<std::string> &kernels, const std::vector<Mi
   return gained;
 }
 
-llvm::Expected<bool> Coverage::addFile(const std::string &path) {
-  llvm::Expected<std::string> text = readFile(path);
-  if (!text) {
-    llvm::consumeError(text.takeError()); // it launched nothing, or was stopped
-    return false;
+namespace {
+/// The words of one line, taken from the front.
+class Line {
+public:
+  explicit Line(llvm::StringRef text) { text.split(words, '\t'); }
+  std::string text() { return at < words.size() ? words[at++].str() : (good = false, ""); }
+  template <typename T> void number(T &into) { good &= at < words.size() && !words[at++].getAsInteger(10, into); }
+  void flag(bool &into) {
+    unsigned value = 0;
+    number(value);
+    into = value != 0;
   }
-  std::set<std::string> kernels;
-  std::vector<MissedCode> missedNow;
-  for (llvm::StringRef line : llvm::split(*text, '\n')) {
-    llvm::SmallVector<llvm::StringRef, 8> words;
-    line.split(words, '\t');
-    unsigned long long number = 0;
-    if (words.size() == 4 && words[0] == "kernel" && !words[3].getAsInteger(10, number)) {
-      hashes[words[1].str()] = number;
-      if (words[2] == "1")
-        kernels.insert(words[1].str());
-      continue;
-    }
-    if (words.size() == 2 && words[0] == "function" && !words[1].getAsInteger(10, number)) {
-      functionHashes.insert(number);
-      continue;
-    }
+  /// Whether all words were taken and understood.
+  bool done() const { return good && at == words.size(); }
+
+private:
+  llvm::SmallVector<llvm::StringRef, 20> words;
+  size_t at = 0;
+  bool good = true;
+};
+} // namespace
+
+static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
+  Line line(text);
+  std::string what = line.text();
+  if (what == "kernel") {
+    std::string symbol = line.text();
+    bool ran;
+    line.flag(ran);
+    line.number(into.kernels[symbol]);
+    if (ran)
+      into.ran.insert(symbol);
+  } else if (what == "ran") {
+    std::string list = line.text();
+    for (llvm::StringRef part : llvm::split(list, ','))
+      if (uint32_t code; !part.consumeInteger(10, code) && part.consume_front(":"))
+        part.getAsInteger(10, into.covered[code]);
+  } else if (what == "function") {
+    uint64_t hash = 0;
+    line.number(hash);
+    into.functions.insert(hash);
+  } else if (what == "missed") {
     MissedCode m;
-    if (words.size() == 8 && !words[7].getAsInteger(10, m.functionHash) && words[0] == "missed" &&
-        !words[1].getAsInteger(10, m.code) && !words[5].getAsInteger(10, m.line)) {
-      m.kernel = words[2].str();
-      m.function = words[3].str();
-      m.file = words[4].str();
-      m.constants = words[6].str();
-      missedNow.push_back(std::move(m));
-    } else if (!line.empty()) {
-      return makeError("{0}: '{1}' says nothing about coverage", path, line);
+    line.number(m.code);
+    m.kernel = line.text();
+    m.function = line.text();
+    m.file = line.text();
+    line.number(m.line);
+    m.constants = line.text();
+    line.number(m.functionHash);
+    line.number(m.place);
+    into.missed.push_back(std::move(m));
+  } else if (what == "constants") {
+    std::string list = line.text();
+    for (llvm::StringRef part : llvm::split(list, ','))
+      if (int64_t value; !part.getAsInteger(10, value))
+        into.constants.push_back(value);
+  } else if (what == "condition") {
+    uint32_t number = 0;
+    line.number(number);
+    ConditionState &c = into.conditions[number];
+    line.flag(c.isHost);
+    c.function = line.text();
+    c.file = line.text();
+    line.number(c.line);
+    line.flag(c.isFloat);
+    line.number(c.functionHash);
+    line.number(c.place);
+    for (ConditionSide &side : c.sides) {
+      line.number(side.least);
+      line.flag(side.leads);
+      line.number(side.nearness);
+      line.number(side.left);
+      line.number(side.right);
     }
+    if (c.isHost)
+      into.functions.insert(c.functionHash);
+  } else {
+    return text.empty();
   }
-  return addRun(kernels, missedNow);
+  return line.done();
+}
+
+llvm::Expected<ProgramCoverage> optiml::readCoverage(const std::string &path) {
+  ProgramCoverage result;
+  if (!llvm::sys::fs::exists(path))
+    return result;
+  llvm::Expected<std::string> text = readFile(path);
+  if (!text)
+    return text.takeError();
+  for (llvm::StringRef line : llvm::split(*text, '\n'))
+    if (!readLine(line, result))
+      return makeError("{0}: '{1}' says nothing about coverage", path, line);
+  return result;
+}
+
+bool Coverage::add(const ProgramCoverage &run) {
+  for (const auto &[symbol, hash] : run.kernels)
+    hashes[symbol] = hash;
+  functionHashes.insert(run.functions.begin(), run.functions.end());
+  bool gained = addRun(run.ran, run.missed);
+  for (auto [code, place] : run.covered)
+    places.insert(place);
+  for (const auto &[number, now] : run.conditions) {
+    if (!now.isHost)
+      continue;
+    auto [entry, isNew] = host.try_emplace(number, now);
+    ConditionState &c = entry->second;
+    for (ConditionSide &side : c.sides)
+      side.nearness = isNew ? 0 : side.nearness;
+    for (bool outcome : {false, true})
+      if (now.sides[outcome].seen() && !c.sides[outcome].seen()) {
+        c.sides[outcome] = now.sides[outcome];
+        gained |= now.sides[outcome].leads;
+      }
+  }
+  return gained;
+}
+
+std::vector<std::pair<ConditionState, bool>> Coverage::missedOutcomes() const {
+  std::set<std::pair<uint64_t, bool>> had; // by any instance
+  for (const auto &[number, c] : host)
+    for (bool outcome : {false, true})
+      if (c.sides[outcome].seen())
+        had.emplace(c.place, outcome);
+  std::vector<std::pair<ConditionState, bool>> result;
+  for (const auto &[number, c] : host)
+    for (bool outcome : {false, true})
+      if (c.sides[outcome].leads && !had.count({c.place, outcome}))
+        result.emplace_back(c, outcome);
+  return result;
+}
+
+void Coverage::ignoreImpossible(const ProgramCoverage &run) {
+  for (auto &[number, c] : host)
+    if (auto it = run.conditions.find(number); it != run.conditions.end())
+      for (bool outcome : {false, true})
+        c.sides[outcome].leads &= it->second.sides[outcome].leads;
 }
 
 std::vector<MissedCode> Coverage::missed() const {
   std::vector<MissedCode> result;
   for (const auto &[code, m] : never)
-    result.push_back(m);
+    if (!m.place || !places.count(m.place))
+      result.push_back(m);
   llvm::stable_sort(result, [](const MissedCode &a, const MissedCode &b) {
     return std::tie(a.file, a.line) < std::tie(b.file, b.line);
   });
@@ -93,6 +198,8 @@ void Coverage::ignore(const std::string &symbol) {
 void Coverage::ignoreFunctions(const std::set<uint64_t> &hashes) {
   for (auto it = never.begin(); it != never.end();)
     it = hashes.count(it->second.functionHash) ? never.erase(it) : std::next(it);
+  for (auto it = host.begin(); it != host.end();)
+    it = hashes.count(it->second.functionHash) ? host.erase(it) : std::next(it);
 }
 
 static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
@@ -109,20 +216,38 @@ void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm
     it = there.count({lineOf(text, it->second.line).str(), it->second.constants}) ? never.erase(it) : std::next(it);
 }
 
-std::string optiml::placesOf(const std::vector<MissedCode> &missed, llvm::StringRef path, llvm::StringRef text) {
-  constexpr size_t most = 6, longest = 60;
-  llvm::SmallVector<llvm::StringRef, 0> lines;
-  text.split(lines, '\n');
+/// "a, b and 3 more", each once.
+static std::string listOf(const std::vector<std::string> &all) {
+  constexpr size_t most = 6;
   std::vector<std::string> places;
-  for (const MissedCode &m : missed) {
-    llvm::StringRef file = llvm::sys::path::filename(m.file);
-    bool own = file == llvm::sys::path::filename(path);
-    std::string place = (own ? "" : file.str() + ":") + "line " + std::to_string(m.line) + " of " + m.function;
-    if (own && m.line > 0 && m.line <= lines.size())
-      place += " ('" + lines[m.line - 1].trim().take_front(longest).str() + "')";
+  for (const std::string &place : all)
     if (!llvm::is_contained(places, place))
       places.push_back(place);
-  }
   std::string list = llvm::join(llvm::ArrayRef(places).take_front(most), ", ");
   return places.size() > most ? list + " and " + std::to_string(places.size() - most) + " more" : list;
+}
+
+static std::string placeOf(llvm::StringRef file, uint32_t line, llvm::StringRef function, llvm::StringRef path,
+                           llvm::StringRef text) {
+  constexpr size_t longest = 60;
+  file = llvm::sys::path::filename(file);
+  bool own = file == llvm::sys::path::filename(path);
+  std::string place = (own ? "" : file.str() + ":") + "line " + std::to_string(line) + (" of " + function).str();
+  llvm::StringRef code = own ? lineOf(text, line) : llvm::StringRef();
+  return code.empty() ? place : place + (" ('" + code.take_front(longest) + "')").str();
+}
+
+std::string optiml::placesOf(const std::vector<MissedCode> &missed, llvm::StringRef path, llvm::StringRef text) {
+  std::vector<std::string> places;
+  for (const MissedCode &m : missed)
+    places.push_back(placeOf(m.file, m.line, m.function, path, text));
+  return listOf(places);
+}
+
+std::string optiml::placesOf(llvm::ArrayRef<std::pair<ConditionState, bool>> outcomes, llvm::StringRef path,
+                             llvm::StringRef text) {
+  std::vector<std::string> places;
+  for (const auto &[c, outcome] : outcomes)
+    places.push_back(placeOf(c.file, c.line, c.function, path, text) + (outcome ? " with 'yes'" : " with 'no'"));
+  return listOf(places);
 }

@@ -8,6 +8,7 @@
 #define OPTIML_LIB_EVALUATE_VERIFY_COVERAGE_H
 
 #include "optiml/Workload/Replay.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <map>
 #include <set>
@@ -16,21 +17,57 @@
 
 namespace optiml {
 
+/// How near a condition came to an outcome (ConditionRecord).
+struct ConditionSide {
+  uint32_t least = 0;    ///< the distance of integers at the edge to the other outcome
+  bool leads = false;    ///< launches or copies may follow
+  uint64_t nearness = 0; ///< 0: it never had this outcome
+  int64_t left = 0, right = 0;
+  bool seen() const { return nearness != 0; }
+  bool atEdge() const { return seen() && ~nearness <= least; }
+};
+
+struct ConditionState {
+  bool isHost = false, isFloat = false;
+  std::string function, file;
+  uint32_t line = 0;
+  uint64_t functionHash = 0, place = 0;
+  ConditionSide sides[2]; ///< false, true
+};
+
+/// What one run of a program tells (envCoverage).
+struct ProgramCoverage {
+  std::map<std::string, uint64_t> kernels; ///< by symbol, with a hash of their code
+  std::set<std::string> ran;               ///< of these
+  std::set<uint64_t> functions;            ///< hashes of the code of functions, the host's too
+  std::map<uint32_t, uint64_t> covered;    ///< code that ran, with its place
+  std::vector<emu::MissedCode> missed;
+  std::map<uint32_t, ConditionState> conditions;
+  std::vector<int64_t> constants; ///< integers that main() is written with
+};
+/// Empty where there is no such file: the program launched nothing, or was stopped.
+llvm::Expected<ProgramCoverage> readCoverage(const std::string &path);
+
 class Coverage {
 public:
-  /// Takes the file of a program's run in (envCoverage). True where code ran that had not run before.
-  llvm::Expected<bool> addFile(const std::string &path);
+  /// Takes in a program's run. True where code ran that had not run before.
+  bool add(const ProgramCoverage &run);
   /// ... and a replay, of these kernels.
   bool addRun(const std::set<std::string> &kernels, const std::vector<emu::MissedCode> &missedNow);
 
-  /// Code of kernels that ran, which itself never did, in the order of the source.
+  /// Code of kernels that ran, which itself never did, nor did another instance of it; in the order of the source.
   std::vector<emu::MissedCode> missed() const;
   /// Kernels of the program that never ran, by symbol.
   std::vector<std::string> idleKernels() const;
   /// Kernels, by symbol, with a hash of their code.
   const std::map<std::string, uint64_t> &kernels() const { return hashes; }
-  /// Hashes of the code of all its device functions.
+  /// Hashes of the code of all its functions.
   const std::set<uint64_t> &functions() const { return functionHashes; }
+  /// Outcomes of conditions of the host that never were, although launches or copies may follow from them. Each place
+  /// with the outcome that is missing; conditions that were never met count with both.
+  std::vector<std::pair<ConditionState, bool>> missedOutcomes() const;
+  /// Leaves out outcomes of the host's conditions that the optimizer has found impossible when it made that program.
+  void ignoreImpossible(const ProgramCoverage &run);
   /// Leaves out what is said of a kernel.
   void ignore(const std::string &symbol);
   /// Leaves out code in these functions.
@@ -44,9 +81,13 @@ private:
   std::set<uint64_t> functionHashes;
   std::set<std::string> ran;
   std::map<uint32_t, emu::MissedCode> never; ///< of kernels that ran, by number
+  std::set<uint64_t> places;                 ///< where code ran
+  std::map<uint32_t, ConditionState> host;   ///< conditions of the host
 };
 
 /// "line 12 of kernel ('x[i] = 0;'), …": at most a few places. `text` is that of the file at `path`.
+std::string placesOf(llvm::ArrayRef<std::pair<ConditionState, bool>> outcomes, llvm::StringRef path,
+                     llvm::StringRef text);
 std::string placesOf(const std::vector<emu::MissedCode> &missed, llvm::StringRef path, llvm::StringRef text);
 
 } // namespace optiml

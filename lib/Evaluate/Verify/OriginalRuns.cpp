@@ -153,6 +153,7 @@ llvm::Error Verifier::Impl::readReference(ReferenceCase &c, const LaunchImage &l
     BufferReference r;
     r.name = bufferName(launch, i);
     r.element = types[i];
+    r.synthetic = !c.inputs.empty();
     std::string file = "/b" + std::to_string(i);
     // A variable that the module lacks has no output.
     c.present.push_back(llvm::sys::fs::exists(bounds.outputDir + file + ".bin"));

@@ -133,7 +133,7 @@ struct CompareOptions {
   double firstSeconds =
       std::numeric_limits<double>::infinity(); ///< of the original's first run, which tells what others take
   bool everyPath = true;                       ///< Untested where code of the changed kernels has not run
-  double coverageSeconds = 30;                 ///< for arguments that lead to code which has not run yet
+  double coverageSeconds = 90;                 ///< for arguments that lead to code which has not run yet
 };
 
 /// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they

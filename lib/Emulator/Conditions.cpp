@@ -1,0 +1,347 @@
+//===- Conditions.cpp - how near conditions come to their outcomes -----------===//
+//
+// What leads to code that has not run? Each comparison tells the runtime its operands, which keeps the nearest ones for
+// either outcome: the branch distance of search-based testing (Korel 1990; McMinn 2004). The values that a comparison
+// did not have are then looked for by changing the program's arguments (lib/Evaluate/Verify/Explore.cpp).
+//
+//===----------------------------------------------------------------------===//
+#include "Conditions.h"
+#include "optiml/Emulator/ABI.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+#include <array>
+#include <limits>
+#include <set>
+
+using namespace llvm;
+using namespace optiml::emu;
+
+static constexpr const char *integerMark = "optiml.condition", *floatMark = "optiml.condition.float";
+
+//===----------------------------------------------------------------------===//
+// Host code that works with the GPU
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Which code of a host module launches kernels, or copies or sets device memory.
+class GpuWork {
+public:
+  explicit GpuWork(const Module &module) {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (const Function &f : module)
+        if (!f.isDeclaration() && !working.count(&f) &&
+            any_of(instructions(f), [&](const Instruction &inst) { return isWork(inst); }))
+          changed |= working.insert(&f).second;
+    }
+    for (const Function *f : working)
+      for (const Instruction &inst : instructions(*f))
+        if (const auto *call = dyn_cast<CallBase>(&inst); call && call->getCalledFunction())
+          helpers.insert(call->getCalledFunction());
+  }
+
+  /// Whether work may follow from `block` on before its function returns. What a helper of a working function returns
+  /// decides about its work.
+  bool leads(const BasicBlock &block) const {
+    const Function *f = block.getParent();
+    const bool isHelper = helpers.count(f) && !working.count(f) && !f->getReturnType()->isVoidTy();
+    std::set<const BasicBlock *> seen = {&block};
+    std::vector<const BasicBlock *> todo = {&block};
+    while (!todo.empty()) {
+      const BasicBlock *at = todo.back();
+      todo.pop_back();
+      if (any_of(*at, [&](const Instruction &inst) { return isWork(inst); }) ||
+          (isHelper && isa<ReturnInst>(at->getTerminator())))
+        return true;
+      for (const BasicBlock *next : successors(at))
+        if (seen.insert(next).second)
+          todo.push_back(next);
+    }
+    return false;
+  }
+
+private:
+  bool isWork(const Instruction &inst) const {
+    const auto *call = dyn_cast<CallBase>(&inst);
+    const Function *callee = call ? call->getCalledFunction() : nullptr;
+    if (!callee)
+      return false;
+    StringRef name = callee->getName();
+    return working.count(callee) || name.starts_with("cudaLaunch") || name.starts_with("__cudaLaunch") ||
+           name.starts_with("cudaMemcpy") || name.starts_with("cudaMemset") || name.starts_with("cudaGraphLaunch");
+  }
+
+  std::set<const Function *> working, helpers;
+};
+
+/// "cudaMalloc(…) != cudaSuccess": the emulator's calls succeed.
+bool isResultOfApi(const Value *value) {
+  const auto *call = dyn_cast<CallBase>(value);
+  return call && call->getCalledFunction() && call->getCalledFunction()->getName().contains("cuda");
+}
+
+/// How many arguments the program has: that is the user's affair.
+bool isArgumentCount(const Value *value) {
+  while (const auto *cast = dyn_cast<CastInst>(value))
+    value = cast->getOperand(0);
+  const auto *argument = dyn_cast<Argument>(value);
+  return argument && argument->getArgNo() == 0 && argument->getParent()->getName() == "main";
+}
+
+/// The distances of integers for which the comparison just has the outcome false, and true.
+std::pair<uint8_t, uint8_t> leastDistances(CmpInst::Predicate p) {
+  switch (p) {
+  case CmpInst::ICMP_EQ:
+  case CmpInst::ICMP_SLE:
+  case CmpInst::ICMP_SGE:
+  case CmpInst::ICMP_ULE:
+  case CmpInst::ICMP_UGE: return {1, 0};
+  default: return {0, 1};
+  }
+}
+
+Value *asNumber(IRBuilder<> &b, Value *v, bool isSigned) {
+  if (v->getType()->isPointerTy())
+    return b.CreatePtrToInt(v, b.getInt64Ty());
+  return isSigned ? b.CreateSExt(v, b.getInt64Ty()) : b.CreateZExt(v, b.getInt64Ty());
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Marks
+//===----------------------------------------------------------------------===//
+
+void ConditionMarks::mark(Instruction &before, const CodePlace &place, Value *left, Value *right, Value *outcome,
+                          std::pair<uint8_t, uint8_t> least, std::pair<bool, bool> leads) {
+  LLVMContext &context = module.getContext();
+  const bool isFloat = left->getType()->isDoubleTy();
+  auto *type =
+      FunctionType::get(Type::getVoidTy(context),
+                        {Type::getInt32Ty(context), left->getType(), left->getType(), Type::getInt1Ty(context)}, false);
+  FunctionCallee callee = module.getOrInsertFunction(isFloat ? floatMark : integerMark, type);
+  cast<Function>(callee.getCallee())->setDoesNotThrow();
+  cast<Function>(callee.getCallee())->setWillReturn();
+  IRBuilder<> b(&before);
+  b.CreateCall(callee, {b.getInt32(unsigned(conditions.size())), left, right, outcome});
+  conditions.push_back({place, isFloat, {least.first, least.second}, {uint8_t(leads.first), uint8_t(leads.second)}});
+}
+
+void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
+  std::optional<GpuWork> work;
+  if (isHost)
+    work.emplace(module);
+  /// By outcome, of the branches that depend on the value.
+  auto leadsOf = [&](Value *condition) -> std::pair<bool, bool> {
+    std::pair<bool, bool> result = {false, false};
+    for (User *user : condition->users())
+      if (auto *branch = dyn_cast<BranchInst>(user); branch && work) {
+        result.first |= work->leads(*branch->getSuccessor(1));
+        result.second |= work->leads(*branch->getSuccessor(0));
+      }
+    return result;
+  };
+  std::map<const Function *, PlaceNumbers> numbers;
+  std::vector<Instruction *> all;
+  for (Function &f : module)
+    for (Instruction &inst : instructions(f))
+      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst))
+        all.push_back(&inst);
+  for (Instruction *inst : all) {
+    std::optional<CodePlace> place = placeOf(*inst);
+    if (!place)
+      continue;
+    place->place = numbers[inst->getFunction()].next(*inst->getDebugLoc());
+    if (auto *compare = dyn_cast<CmpInst>(inst)) {
+      Value *left = compare->getOperand(0), *right = compare->getOperand(1);
+      Type *type = left->getType();
+      const bool isInteger = type->isPointerTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 64);
+      if ((isa<Constant>(left) && isa<Constant>(right)) || type->isIntegerTy(1) ||
+          !(isInteger || type->isFloatTy() || type->isDoubleTy()))
+        continue;
+      if (isResultOfApi(left))
+        continue;
+      IRBuilder<> b(inst->getNextNode());
+      auto leads = isArgumentCount(left) || isArgumentCount(right) ? std::pair(false, false) : leadsOf(compare);
+      if (isInteger) {
+        const bool isSigned = !compare->isUnsigned();
+        left = asNumber(b, left, isSigned), right = asNumber(b, right, isSigned);
+      } else if (type->isFloatTy()) {
+        left = b.CreateFPExt(left, b.getDoubleTy()), right = b.CreateFPExt(right, b.getDoubleTy());
+      }
+      mark(*b.GetInsertPoint(), *place, left, right, compare, leastDistances(compare->getPredicate()), leads);
+      continue;
+    }
+    IRBuilder<> b(inst);
+    if (auto *choice = dyn_cast<SwitchInst>(inst)) {
+      int64_t last = std::numeric_limits<int64_t>::min();
+      Value *none = b.getTrue();
+      for (const auto &c : choice->cases()) {
+        last = std::max(last, c.getCaseValue()->getSExtValue());
+        none = b.CreateAnd(none, b.CreateICmpNE(choice->getCondition(), c.getCaseValue()));
+      }
+      if (choice->getNumCases() && choice->getCondition()->getType()->getIntegerBitWidth() <= 64)
+        mark(*inst, *place, asNumber(b, choice->getCondition(), true), b.getInt64(last + 1), none, {1, 0},
+             {false, work && work->leads(*choice->getDefaultDest())});
+      for (const auto &c : choice->cases()) {
+        Value *is = b.CreateICmpEQ(choice->getCondition(), c.getCaseValue());
+        mark(*inst, *place, asNumber(b, choice->getCondition(), true), asNumber(b, c.getCaseValue(), true), is, {1, 0},
+             {false, work && work->leads(*c.getCaseSuccessor())});
+      }
+      continue;
+    }
+    auto *branch = dyn_cast<BranchInst>(inst);
+    if (branch && !branch->isConditional())
+      continue;
+    Value *condition = branch ? branch->getCondition() : cast<SelectInst>(inst)->getCondition();
+    if (isa<CmpInst, Constant>(condition) || !condition->getType()->isIntegerTy(1) || isResultOfApi(condition))
+      continue;
+    mark(*inst, *place, asNumber(b, condition, false), b.getInt64(0), condition, {0, 1},
+         branch ? leadsOf(condition) : std::pair(false, false));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Records
+//===----------------------------------------------------------------------===//
+
+void ConditionMarks::emit(bool isHost) {
+  LLVMContext &context = module.getContext();
+  IRBuilder<> b(context);
+  std::vector<CallInst *> calls;
+  std::map<std::pair<const Function *, unsigned>, unsigned> slotOf;
+  std::vector<unsigned> order;
+  const std::string constants = isHost ? constantsOfMain() : "";
+  for (const char *name : {integerMark, floatMark})
+    if (Function *placeholder = module.getFunction(name))
+      for (User *user : placeholder->users()) {
+        auto *call = cast<CallInst>(user);
+        unsigned number = unsigned(cast<ConstantInt>(call->getArgOperand(0))->getZExtValue());
+        if (slotOf.try_emplace({call->getFunction(), number}, unsigned(order.size())).second)
+          order.push_back(number);
+        calls.push_back(call);
+      }
+  if (calls.empty() && !isHost)
+    return;
+
+  Type *word = b.getInt64Ty(), *half = b.getInt32Ty(), *byte = b.getInt8Ty(), *pointer = b.getPtrTy();
+  auto *record = ArrayType::get(word, sizeof(ConditionRecord) / sizeof(uint64_t));
+  auto *recordsType = ArrayType::get(record, order.size());
+  records = new GlobalVariable(module, recordsType, false, GlobalValue::InternalLinkage,
+                               ConstantAggregateZero::get(recordsType), "optiml.conditions");
+  FunctionCallee tell = module.getOrInsertFunction("optiml_condition", b.getVoidTy(), pointer, word, word, half);
+  FunctionCallee tellFloat = module.getOrInsertFunction("optiml_condition_float", b.getVoidTy(), pointer,
+                                                        b.getDoubleTy(), b.getDoubleTy(), half);
+  for (CallInst *call : calls) {
+    unsigned number = unsigned(cast<ConstantInt>(call->getArgOperand(0))->getZExtValue());
+    b.SetInsertPoint(call);
+    Value *at = b.CreateConstInBoundsGEP2_32(recordsType, records, 0, slotOf.at({call->getFunction(), number}));
+    b.CreateCall(call->getArgOperand(1)->getType()->isDoubleTy() ? tellFloat : tell,
+                 {at, call->getArgOperand(1), call->getArgOperand(2), b.CreateZExt(call->getArgOperand(3), half)});
+    call->eraseFromParent();
+  }
+  for (const char *name : {integerMark, floatMark})
+    if (Function *placeholder = module.getFunction(name))
+      placeholder->eraseFromParent();
+
+  auto *pair = ArrayType::get(byte, 2);
+  auto *descType = StructType::get(pointer, pointer, half, half, word, word, pair, pair);
+  auto *tableType = ArrayType::get(descType, order.size());
+  table = new GlobalVariable(module, tableType, false, GlobalValue::InternalLinkage,
+                             ConstantAggregateZero::get(tableType), "optiml.conditions.of");
+  slots = std::move(order);
+  Function *start = Function::Create(FunctionType::get(b.getVoidTy(), false), GlobalValue::InternalLinkage,
+                                     "optiml.register.conditions", module);
+  b.SetInsertPoint(BasicBlock::Create(context, "", start));
+  FunctionCallee add =
+      module.getOrInsertFunction("optiml_register_conditions", b.getVoidTy(), pointer, pointer, half, pointer);
+  b.CreateCall(add, {table, records, b.getInt32(unsigned(slots.size())),
+                     isHost ? static_cast<Constant *>(b.CreateGlobalString(constants, "optiml.text", 0, &module))
+                            : ConstantPointerNull::get(b.getPtrTy())});
+  b.CreateRetVoid();
+  appendToGlobalCtors(module, start, 65535);
+}
+
+/// An outcome that the optimizer has found to be impossible leads nowhere.
+void ConditionMarks::describe() {
+  if (!table)
+    return;
+  const DataLayout &layout = module.getDataLayout();
+  std::vector<std::array<bool, 2>> possible(slots.size(), {false, false});
+  for (const char *name : {"optiml_condition", "optiml_condition_float"})
+    if (Function *tell = module.getFunction(name))
+      for (User *user : tell->users()) {
+        auto *call = dyn_cast<CallBase>(user);
+        APInt offset(64, 0);
+        const Value *base =
+            call ? call->getArgOperand(0)->stripAndAccumulateInBoundsConstantOffsets(layout, offset) : nullptr;
+        const size_t slot = offset.getZExtValue() / sizeof(ConditionRecord);
+        if (base != records || slot >= possible.size()) { // which one is decided at run time
+          possible.assign(slots.size(), {true, true});
+          break;
+        }
+        const auto *outcome = dyn_cast<ConstantInt>(call->getArgOperand(3));
+        for (bool side : {false, true})
+          possible[slot][side] |= !outcome || outcome->isOne() == side;
+      }
+  IRBuilder<> b(module.getContext());
+  auto *tableType = cast<ArrayType>(table->getValueType());
+  auto *descType = cast<StructType>(tableType->getElementType());
+  auto text = [&](StringRef s) { return b.CreateGlobalString(s, "optiml.text", 0, &module); };
+  std::vector<Constant *> descs;
+  for (size_t slot = 0; slot < slots.size(); ++slot) {
+    const Condition &c = conditions[slots[slot]];
+    uint8_t leads[2] = {uint8_t(c.leads[0] && possible[slot][0]), uint8_t(c.leads[1] && possible[slot][1])};
+    auto bytes = [&](const uint8_t (&v)[2]) { return ConstantDataArray::get(module.getContext(), ArrayRef(v)); };
+    descs.push_back(ConstantStruct::get(descType, {text(c.place.function), text(c.place.file), b.getInt32(c.place.line),
+                                                   b.getInt32(c.isFloat), b.getInt64(c.place.functionHash),
+                                                   b.getInt64(c.place.place), bytes(c.least), bytes(leads)}));
+  }
+  table->setInitializer(ConstantArray::get(tableType, descs));
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// Integers in a constant, such as the initial contents of a local array.
+static void collectIntegers(const Constant &constant, std::set<int64_t> &into) {
+  if (const auto *number = dyn_cast<ConstantInt>(&constant)) {
+    if (number->getBitWidth() > 8 && number->getBitWidth() <= 64)
+      into.insert(number->getSExtValue());
+  } else if (const auto *data = dyn_cast<ConstantDataSequential>(&constant)) {
+    constexpr uint64_t most = 64;
+    for (uint64_t i = 0; i < std::min(data->getNumElements(), most) && data->getElementType()->isIntegerTy(); ++i)
+      collectIntegers(*data->getElementAsConstant(unsigned(i)), into);
+  } else if (const auto *global = dyn_cast<GlobalVariable>(&constant)) {
+    if (global->hasInitializer() && global->hasLocalLinkage())
+      collectIntegers(*global->getInitializer(), into);
+  } else {
+    for (const Use &operand : constant.operands())
+      collectIntegers(*cast<Constant>(operand), into);
+  }
+}
+
+std::string ConditionMarks::constantsOfMain() const {
+  const Function *main = module.getFunction("main");
+  std::set<int64_t> found;
+  if (main)
+    for (const Instruction &inst : instructions(*main))
+      for (const Value *operand : inst.operand_values())
+        if (const auto *constant = dyn_cast<Constant>(operand); constant && !isa<Function>(constant))
+          collectIntegers(*constant, found);
+  constexpr size_t most = 40;
+  std::string text;
+  size_t number = 0;
+  for (int64_t value : found)
+    if (value >= 0 && value <= (int64_t(1) << 31) && number++ < most)
+      text += (text.empty() ? "" : ",") + std::to_string(value);
+  return text;
+}

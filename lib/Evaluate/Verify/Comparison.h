@@ -1,0 +1,84 @@
+//===- Comparison.h - two versions of a whole program -----------*- C++ -*-===//
+#ifndef OPTIML_LIB_EVALUATE_VERIFY_COMPARISON_H
+#define OPTIML_LIB_EVALUATE_VERIFY_COMPARISON_H
+
+#include "ProgramRun.h"
+#include "optiml/Support/Deadline.h"
+
+namespace optiml {
+
+/// "with arguments 3 4"
+std::string joined(const Arguments &arguments);
+/// The text without "#line", so that places in it can be looked up.
+std::string physicalLines(llvm::StringRef text);
+
+/// comparePrograms() at work.
+class Comparison {
+public:
+  Comparison(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
+             const std::string &changedText, const CompileOptions &compile, const CompareOptions &options, TempDir dir)
+      : originals(originals), toolchain(toolchain), path(path), changedText(physicalLines(changedText)),
+        compile(compile), options(options), runner(options, std::move(dir)) {}
+  llvm::Expected<VerifyReport> run();
+
+private:
+  /// Whether the changed program does well on this input; false when the report is final. `skipped` when the original
+  /// itself does not do well on it.
+  llvm::Expected<bool> compareOn(const ProgramInput &input, std::string &skipped);
+  llvm::Expected<bool> judge(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
+                             std::string &skipped);
+  llvm::Expected<bool> judgeEnd(const ProgramInput &input, const ProgramOutcome &original,
+                                const ProgramOutcome &changed, std::string &skipped);
+  llvm::Expected<bool> judgeResults(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
+                                    std::string &skipped);
+  bool judgeOutput(const ProgramInput &input, const ProcessResult &original, const ProcessResult &changed);
+  /// Makes the report final; false.
+  bool fail(Verdict verdict, const std::string &why);
+  /// Odd sizes and other data, on which every comparison is made.
+  std::vector<ProgramInput> usualInputs() const;
+  llvm::Expected<bool> compareOnUsualInputs();
+  std::string whatIsMissing() const;
+  /// In double precision the changed program computes the same: then its results in single precision may differ more.
+  llvm::Expected<bool> differsByRounding(const ProgramInput &input, ProgramOutcome &original);
+  llvm::Expected<std::set<std::string>> originalFaultKinds(const ProgramInput &input);
+  /// Tries data and arguments that may lead to code that has not run; false when the report is final.
+  llvm::Expected<bool> reachTheRest();
+  llvm::Expected<bool> tryOtherData(const Deadline &deadline);
+  /// `program` is explored: the changed one or the original, of which code in the functions `known` does not matter.
+  llvm::Expected<bool> tryOtherArguments(const std::string &program, const std::set<uint64_t> &known,
+                                         const Deadline &deadline);
+  /// The user's arguments, and for those that are missing values with which the program runs the same.
+  llvm::Expected<Arguments> completed(const std::string &program);
+  llvm::Expected<bool> tryOtherAlignment(const std::string &program, llvm::ArrayRef<Arguments> lines,
+                                         const Deadline &deadline);
+  /// Compares on these arguments, with which the program alone takes so long, and with other data.
+  llvm::Expected<bool> compareWith(const Arguments &arguments, double alone);
+  bool nothingMissed() const {
+    return covered.missed().empty() && covered.idleKernels().empty() && covered.missedOutcomes().empty();
+  }
+  /// Forgets what a comparison need not run: kernels that are as they were, and those that nothing launches.
+  void leaveOutUnchanged();
+
+  OriginalBuilds &originals;
+  const Toolchain &toolchain;
+  const std::string &path;
+  std::string changedText; ///< with its own numbers of lines
+  std::string originalText;
+  const CompileOptions &compile;
+  const CompareOptions &options;
+  ProgramRunner runner;
+  std::string shadowProgram, changedProgram;
+  std::string shadowOfChanged; ///< with double-precision twins; empty: not built yet
+  std::string quickProgram;    ///< the changed one, without the search for races; empty: not built yet
+  int originalExit = 0;
+  Coverage covered; ///< of the changed program, in comparisons
+  Coverage coveredByOriginal;
+  std::vector<int64_t> constants; ///< that main() is written with
+  std::set<Arguments> compared;
+  unsigned dataKind = 0;
+  VerifyReport report;
+};
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,146 @@
+//===- ProgramRun.cpp - runs of whole programs in the emulator ---------------===//
+#include "ProgramRun.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Workload/RuntimeSettings.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+
+using namespace optiml;
+using emu::ReplayFault;
+
+bool ProgramOutcome::stopped() const {
+  return process.signal || process.timedOut || process.overMemory || process.exitCode == emu::faultExitCode;
+}
+
+static llvm::Expected<std::vector<ReplayFault>> readFaults(const std::string &file) {
+  std::vector<ReplayFault> faults;
+  llvm::Expected<std::string> text = readFile(file);
+  if (!text) {
+    llvm::consumeError(text.takeError()); // none was written
+    return faults;
+  }
+  for (llvm::StringRef line : llvm::split(*text, '\n')) {
+    if (line.empty())
+      continue;
+    llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
+    if (!value)
+      return value.takeError();
+    const llvm::json::Object *o = value->getAsObject();
+    if (!o)
+      continue;
+    auto get = [&](const char *key) { return o->getString(key).value_or("").str(); };
+    faults.push_back(
+        {get("kind"), get("message"), get("file"), uint32_t(o->getInteger("line").value_or(0)), get("kernel")});
+  }
+  return faults;
+}
+
+void ProgramRunner::setFreshKernels(const std::set<std::string> &symbols) { freshKernels = llvm::join(symbols, ","); }
+
+emu::RunOptions ProgramRunner::optionsFor(const Arguments &arguments, const std::string &id) const {
+  emu::RunOptions run;
+  run.args = arguments;
+  run.memoryBytes = options.verify.memoryBytes;
+  run.cancel = options.verify.cancel;
+  run.env[emu::envCoverage] = dir.file("coverage" + id);
+  run.env[emu::envWorkers] = "1"; // results do not depend on the machine
+  return run;
+}
+
+// For arguments that were looked for and make a large program.
+static constexpr double longSeconds = 30;
+
+llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, const ProgramInput &input,
+                                                  uint64_t order) {
+  const unsigned number = counter++;
+  std::string id = std::to_string(number), log = dir.file("log" + id), faults = dir.file("faults" + id);
+  emu::RunOptions run = optionsFor(input.arguments, id);
+  run.seconds = number == 0   ? std::min(options.seconds, options.firstSeconds)
+                : input.given ? options.seconds
+                              : std::min(options.seconds, 10 + 10 * slowest.load());
+  run.faultFile = faults;
+  run.env[emu::envCopyLog] = log;
+  run.env[emu::envRaces] = "report";
+  run.env[emu::envShift] = input.shift;
+  if (input.quick)
+    run.seconds = std::min(options.seconds, longSeconds);
+  if (order)
+    run.env[emu::envOrderSeed] = std::to_string(order);
+  if (input.fresh) {
+    run.env[emu::envFresh] = std::to_string(input.fresh);
+    run.env[emu::envFreshHost] = input.host;
+    run.env[emu::envFreshKernels] = freshKernels;
+    run.env[emu::envFreshIntegers] = input.integers == FreshIntegers::Keep      ? "keep"
+                                     : input.integers == FreshIntegers::Shuffle ? "shuffle"
+                                                                                : "random";
+  }
+  llvm::Expected<ProcessResult> process = emu::runProgram(program, run);
+  if (!process)
+    return process.takeError();
+  if (process->cancelled)
+    return makeError("verification was cancelled");
+  if (input.given)
+    slowest = std::max(slowest.load(), process->seconds);
+  ProgramOutcome outcome;
+  outcome.process = std::move(*process);
+  if (llvm::Error error = readCopyLog(log).moveInto(outcome.log))
+    return error;
+  if (llvm::Error error = readFaults(faults).moveInto(outcome.faults))
+    return error;
+  if (llvm::Error error = readCoverage(run.env[emu::envCoverage]).moveInto(outcome.coverage))
+    return error;
+  for (const std::string &file : {log, faults, run.env[emu::envCoverage]})
+    llvm::sys::fs::remove(file);
+  return outcome;
+}
+
+llvm::Expected<ProcessResult> ProgramRunner::runProbe(const std::string &program, const Arguments &arguments,
+                                                      const ArgumentExplorer::ProbeOptions &how,
+                                                      const std::string &shift, ProgramCoverage &coverage) {
+  std::string id = std::to_string(counter++);
+  emu::RunOptions run = optionsFor(arguments, id);
+  run.seconds = std::min(options.seconds, how.seconds);
+  run.env[emu::envShift] = shift;
+  run.env[emu::envSkipKernel] = how.hostOnly ? "*" : "";
+  llvm::Expected<ProcessResult> process = emu::runProgram(program, run);
+  if (!process)
+    return process;
+  if (process->cancelled)
+    return makeError("verification was cancelled");
+  llvm::Error error = readCoverage(run.env[emu::envCoverage]).moveInto(coverage);
+  llvm::sys::fs::remove(run.env[emu::envCoverage]);
+  if (error)
+    return std::move(error);
+  return process;
+}
+
+bool ProgramRunner::endedWell(const ProcessResult &process) const {
+  return !process.signal && !process.timedOut && !process.overMemory && process.exitCode == exitCode;
+}
+
+llvm::Expected<std::optional<ProgramCoverage>> ProgramRunner::probe(const std::string &program,
+                                                                    const Arguments &arguments,
+                                                                    const ArgumentExplorer::ProbeOptions &how,
+                                                                    const std::string &shift) {
+  ProgramCoverage coverage;
+  llvm::Expected<ProcessResult> process = runProbe(program, arguments, how, shift, coverage);
+  if (!process)
+    return process.takeError();
+  return endedWell(*process) ? std::optional(std::move(coverage)) : std::nullopt;
+}
+
+llvm::Expected<std::string> ProgramRunner::signature(const std::string &program, const Arguments &arguments) {
+  ProgramCoverage coverage;
+  llvm::Expected<ProcessResult> process = runProbe(program, arguments, {}, "", coverage);
+  if (!process)
+    return process.takeError();
+  if (!endedWell(*process))
+    return "";
+  std::string result = process->out + "/";
+  for (const auto &[number, c] : coverage.conditions)
+    for (const ConditionSide &side : c.sides)
+      if (c.function != "main")
+        result += llvm::formatv("{0},{1},{2},", side.nearness, side.left, side.right).str();
+  return result;
+}

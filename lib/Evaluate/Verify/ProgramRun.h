@@ -1,0 +1,72 @@
+//===- ProgramRun.h - runs of whole programs in the emulator ----*- C++ -*-===//
+#ifndef OPTIML_LIB_EVALUATE_VERIFY_PROGRAMRUN_H
+#define OPTIML_LIB_EVALUATE_VERIFY_PROGRAMRUN_H
+
+#include "CopyLogs.h"
+#include "Coverage.h"
+#include "Explore.h"
+#include "optiml/Emulator/Run.h"
+#include "optiml/Evaluate/Verify/Verifier.h"
+#include "optiml/Support/Subprocess.h"
+#include "optiml/Support/TempDir.h"
+#include <atomic>
+
+namespace optiml {
+
+struct ProgramInput {
+  Arguments arguments;
+  uint64_t fresh = 0; ///< seed of other buffer contents, 0: none
+  FreshIntegers integers = FreshIntegers::Random;
+  std::string name;
+  std::string host;   ///< envFreshHost: the program's own input changes
+  bool given = false; ///< the arguments are the user's
+  std::string shift;  ///< envShift
+  bool quick = false; ///< without the search for races
+};
+
+struct ProgramOutcome {
+  ProcessResult process;
+  CopyLogFile log;
+  std::vector<emu::ReplayFault> faults;
+  ProgramCoverage coverage;
+  /// It did not come to its own end.
+  bool stopped() const;
+};
+
+/// Runs programs under the limits of a comparison, and reads what they leave. Several threads may do so.
+class ProgramRunner {
+public:
+  ProgramRunner(const CompareOptions &options, TempDir dir) : options(options), dir(std::move(dir)) {}
+  /// `order`: a seed for the order of blocks and warps; 0: the natural one.
+  llvm::Expected<ProgramOutcome> run(const std::string &program, const ProgramInput &input, uint64_t order);
+  /// Only what it covers; nothing where it did not end well.
+  llvm::Expected<std::optional<ProgramCoverage>> probe(const std::string &program, const Arguments &arguments,
+                                                       const ArgumentExplorer::ProbeOptions &how,
+                                                       const std::string &shift = "");
+  /// What shows how the program runs: its output, and how near conditions outside of main() came to their outcomes.
+  /// Empty where it did not end well.
+  llvm::Expected<std::string> signature(const std::string &program, const Arguments &arguments);
+  std::string file(const std::string &name) const { return dir.file(name); }
+  /// With another exit code than this one, probes have not ended well.
+  void expectExitCode(int code) { exitCode = code; }
+  /// The only kernels that are run on other contents of their buffers; empty: all.
+  void setFreshKernels(const std::set<std::string> &symbols);
+
+private:
+  llvm::Expected<ProcessResult> runProbe(const std::string &program, const Arguments &arguments,
+                                         const ArgumentExplorer::ProbeOptions &how, const std::string &shift,
+                                         ProgramCoverage &coverage);
+  bool endedWell(const ProcessResult &process) const;
+  emu::RunOptions optionsFor(const Arguments &arguments, const std::string &id) const;
+
+  const CompareOptions &options;
+  TempDir dir;
+  std::string freshKernels;
+  int exitCode = 0; ///< of a program that ends well
+  std::atomic<unsigned> counter{0};
+  std::atomic<double> slowest{0}; ///< run on the user's arguments
+};
+
+} // namespace optiml
+
+#endif
