@@ -1,7 +1,7 @@
 # How lit runs OptiML's tests: suffixes, tools on PATH, substitutions and features.
 #
 #   %examples  the folder examples/         %utils   the folder utils/
-#   %benchmarks  the folder benchmarks/kernels/
+#   %benchmarks  the folder benchmarks/kernels/      %verify   optiml-run --verify, in less time
 #   %nvcc      the CUDA compiler            %python  the Python interpreter
 #   %cuda      the CUDA toolkit's folder    %capture the library that captures launches on a GPU
 #
@@ -57,6 +57,8 @@ config.substitutions.append(
 config.substitutions.append(("%plan", "optiml-opt --reread --kernels-only --print-plan"))
 config.substitutions.append(("%opt", "optiml-opt --reread --kernels-only"))
 config.substitutions.append(("%refused", "not optiml-opt"))
+# Enough time to reach all code of a transform's result, and little for the edges between outcomes.
+config.substitutions.append(("%verify", "optiml-run --coverage=12 --verify"))
 config.substitutions.append(("%check=", "FileCheck %s --check-prefix="))
 
 if os.path.isdir(config.optiml_tools_dir):

@@ -165,7 +165,7 @@ void run(const float *q, const float *k, const float *v, float *o, int BH, int T
   float *scratch = NULL;
   if (T > 1024)
     cudaMalloc(&scratch, sizeof(float) * T * 48);
-  row_kernel<<<scratch ? 48 : BH * T, 128, scratch ? 0 : T * sizeof(float)>>>(q, k, v, o, scratch, BH, T, D, scale);
+  row_kernel<<<(scratch ? 48 : BH * T), 128, (scratch ? 0 : T * sizeof(float))>>>(q, k, v, o, scratch, BH, T, D, scale);
   cudaFree(scratch);
 }
 

@@ -284,7 +284,7 @@ void run(double *A, double *b, int n, int batch) {
     return;
   const size_t panel = sizeof(double) * n * (n + 1 + (n & 1));
   if ((n > 12 || batch < 8) && panel <= 48 * 1024) {
-    lu_panel<<<batch, n <= 16 ? 64 : 128, panel>>>(A, b, n);
+    lu_panel<<<batch, (n <= 16 ? 64 : 128), panel>>>(A, b, n);
     return;
   }
   const int ld = (batch + 31) / 32 * 32;

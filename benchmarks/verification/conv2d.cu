@@ -224,7 +224,7 @@ void run(const float *img, float *out, const float *filt, int w, int h, int r) {
   if (count == 0)
     return;
   const unsigned blocks = (count + 127) / 128;
-  conv_frame < <<blocks<48 ? blocks : 48, 128>>>(m, r, count, !split);
+  conv_frame<<<(blocks < 48 ? blocks : 48), 128>>>(m, r, count, !split);
 }
 //--- main
 int main(int argc, char **argv) {

@@ -119,7 +119,7 @@ void run(Csr A, double alpha, const double *x, double beta, double *y) {
     launch<16>(A, alpha, x, beta, y, list, count);
   else
     launch<32>(A, alpha, x, beta, y, list, count);
-  rows_block < <<A.rows<8 ? A.rows : 8, 128>>>(A.ptr, A.col, A.val, alpha, x, beta, y, list, count);
+  rows_block<<<(A.rows < 8 ? A.rows : 8), 128>>>(A.ptr, A.col, A.val, alpha, x, beta, y, list, count);
   cudaFree(work);
 }
 //--- stream-vector-and-segments

@@ -120,7 +120,7 @@ void run(const bf16 *table, const int *ids, const bf16 *dout, bf16 *out, float *
         <<<DIVUP(n * dim, 128), 128>>>((const unsigned short *)table, ids, (unsigned short *)out, n, dim);
   size_t bytes = (size_t)vocab * dim * sizeof(float);
   if (bytes <= 16 * 1024 && n > 4 * vocab)
-    scatter_shared < <<n * dim<8192 ? 2 : 8, 256, bytes>>>(dout, ids, dtable, n, vocab, dim);
+    scatter_shared<<<(n * dim < 8192 ? 2 : 8), 256, bytes>>>(dout, ids, dtable, n, vocab, dim);
   else if (dim % 2 == 0 && (uintptr_t)dout % 4 == 0)
     scatter_pairs<<<dim3(DIVUP(dim / 2, 64), DIVUP(n, 4)), 64>>>((const __nv_bfloat162 *)dout, ids, dtable, n, dim / 2);
   else
@@ -233,7 +233,7 @@ void run(const bf16 *table, const int *ids, const bf16 *dout, bf16 *out, float *
   if (n <= 0 || dim <= 0)
     return;
   const bool quads = dim % 4 == 0 && (((uintptr_t)table | (uintptr_t)out) & 7) == 0;
-  gather_warp < <<n<256 ? (n + 3) / 4 : 64, 128>>>(table, ids, out, n, dim, quads);
+  gather_warp<<<(n < 256 ? (n + 3) / 4 : 64), 128>>>(table, ids, out, n, dim, quads);
   if (vocab <= 0)
     return;
   if (n <= 64) {

@@ -248,7 +248,7 @@ void run(const uchar *rgb, uchar *gray, uchar *eq, int width, int height) {
   cudaMalloc((void **)&part, parts * 256 * sizeof(uint));
   gray_rows<<<dim3((width + 31) / 32, (height + 7) / 8), dim3(32, 8)>>>(rgb, gray, width, height);
   partial_hist<<<parts, 256>>>(gray, part, n);
-  apply_rows < <<height<8 ? height : 8, 256>>>(gray, part, parts, eq, width, height);
+  apply_rows<<<(height < 8 ? height : 8), 256>>>(gray, part, parts, eq, width, height);
   cudaFree(part);
 }
 

@@ -101,7 +101,7 @@ void run(const int *keys, int n, unsigned *hist, int k) {
   else if (k <= 4096)
     launch_shared<1>(keys, n, hist, k);
   else
-    hist_aggregated < < < DIV_UP(n, 256) > 512 ? 512 : DIV_UP(n, 256), 256 >>> (keys, n, hist, k);
+    hist_aggregated<<<(DIV_UP(n, 256) > 512 ? 512 : DIV_UP(n, 256)), 256>>>(keys, n, hist, k);
 }
 //--- partials-then-merge
 typedef unsigned int uint;
@@ -191,7 +191,7 @@ void run(const int *keys, int n, unsigned *hist, int k) {
     cudaMemset(hist, 0, k * sizeof(uint));
     Params p = {keys, n, k, nullptr};
     if (n > 0)
-      hist_direct<<<DIV_UP(n, 512) < 1024 ? DIV_UP(n, 512) : 1024, 256>>>(p, hist);
+      hist_direct<<<(DIV_UP(n, 512) < 1024 ? DIV_UP(n, 512) : 1024), 256>>>(p, hist);
     return;
   }
   int blocks = DIV_UP(n, 4096);

@@ -150,7 +150,7 @@ void run(const float *pts, float *cent, int *assign, int *counts, int n, int k, 
   for (int it = 0; it < iters; it++) {
     cudaMemset(sums, 0, sizeof(float) * k * dim);
     cudaMemset(counts, 0, sizeof(int) * k);
-#define GO(D, S) assign_accumulate<D, S><<<grid, 128, S ? smem : 0>>>(pts, cent, assign, sums, counts, n, k, dim)
+#define GO(D, S) assign_accumulate<D, S><<<grid, 128, (S ? smem : 0)>>>(pts, cent, assign, sums, counts, n, k, dim)
     switch (small) {
     case 1: GO(1, true); break;
     case 2: GO(2, true); break;

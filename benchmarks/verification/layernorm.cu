@@ -143,7 +143,7 @@ void run(float *out, float *mean, float *rstd, const float *inp, const float *we
   const size_t smem = (size_t)(2 + 4) * C * sizeof(float);
   if (C > 128 && C % 4 == 0 && all % 16 == 0 && smem <= 48 * 1024) {
     int grid = CEIL_DIV(N, 4);
-    layernorm_shared < <<grid<32 ? grid : 32, dim3(32, 4), smem>>>(out, mean, rstd, inp, weight, bias, N, C);
+    layernorm_shared<<<(grid < 32 ? grid : 32), dim3(32, 4), smem>>>(out, mean, rstd, inp, weight, bias, N, C);
   } else if (C <= 1024) {
     layernorm_warp<<<CEIL_DIV(N, 4), 128>>>(out, mean, rstd, inp, weight, bias, N, C);
   } else {

@@ -135,7 +135,7 @@ void run(const Option *opt, int n, Priced out) {
     return;
   const int tiles = (uintptr_t)opt % 8 == 0 ? n / TILE : 0;
   if (tiles > 0)
-    price_staged < < <tiles<8 ? tiles : tiles<1024 ? 8 : 264, TILE>>>((const float2 *)opt, tiles, out);
+    price_staged<<<(tiles < 8 ? tiles : tiles < 1024 ? 8 : 264), TILE>>>((const float2 *)opt, tiles, out);
   const int done = tiles * TILE;
   if (done < n)
     price_plain<<<(n - done + 63) / 64, 64>>>(opt, done, n, out);
@@ -232,7 +232,7 @@ void run(const Option *opt, int n, Priced out) {
     s.f[f] = buf + (size_t)f * padded;
   s.kind = (int *)(buf + (size_t)5 * padded);
   int blocks = (padded * 6 + 255) / 256;
-  to_soa < < < blocks > 2048 ? 2048 : blocks, 256 >>> (opt, n, padded, s);
+  to_soa<<<(blocks > 2048 ? 2048 : blocks), 256>>>(opt, n, padded, s);
   bool al = (((uintptr_t)out.price | (uintptr_t)out.delta) & 15) == 0;
   if (al)
     price_vec4<true><<<(n4 + 127) / 128, 128>>>(s, n, n4, out.price, out.delta);

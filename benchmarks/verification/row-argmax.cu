@@ -140,6 +140,8 @@ typedef unsigned long long Key;
 
 // order-preserving image of the value in the high word, complement of the column in the low word
 __device__ static Key make_key(float x, unsigned col) {
+  if (x != x)
+    return 0;
   unsigned u = __float_as_uint(x == 0.0f ? 0.0f : x); // -0 and +0 tie
   u = (u & 0x80000000u) ? ~u : (u | 0x80000000u);
   return ((Key)u << 32) | (0xffffffffu - col);
@@ -240,7 +242,7 @@ void run(const float *m, int rows, int cols, int *idx, float *val) {
     unpack<<<(rows + 127) / 128, 128>>>(m, rows, cols, keys, idx, val);
     cudaFree(keys);
   } else {
-    argmax_mid < <<rows<16384 ? rows : 16384, 128>>>(m, rows, cols, idx, val);
+    argmax_mid<<<(rows < 16384 ? rows : 16384), 128>>>(m, rows, cols, idx, val);
   }
 }
 //--- main

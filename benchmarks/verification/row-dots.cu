@@ -124,7 +124,7 @@ void run(const float *a, const float *b, float *out, int rows, int cols) {
   else if (cols <= 1024)
     launch_group<32>(a, b, out, rows, cols);
   else
-    dot_block < < < rows > 65535 ? 65535 : rows, 256 >>> (a, b, out, rows, cols);
+    dot_block<<<(rows > 65535 ? 65535 : rows), 256>>>(a, b, out, rows, cols);
 }
 //--- staged-tiles-split-columns
 enum { TR = 64, TC = 16, NT = 128, PER = TR * TC / NT, SPLIT = 1024 };
@@ -218,7 +218,7 @@ void run(const float *a, const float *b, float *out, int rows, int cols) {
     return;
   if (cols < 16) {
     int blocks = (rows - 1) / 128 + 1;
-    dot_narrow < <<blocks<512 ? blocks : 512, 128>>>(a, b, out, rows, cols);
+    dot_narrow<<<(blocks < 512 ? blocks : 512), 128>>>(a, b, out, rows, cols);
   } else if (rows <= 64 && cols >= 2048) {
     int chunks = (cols - 1) / SPLIT + 1;
     float *part;

@@ -109,19 +109,19 @@ void run(const double *val, int total, const int *offs, int nseg, double *out) {
   switch (pick(total, nseg)) {
   case Shape::Thread: {
     const int b = (nseg - 1) / 128 + 1;
-    seg_thread < <<b<1024 ? b : 1024, 128>>>(val, offs, nseg, out);
+    seg_thread<<<(b < 1024 ? b : 1024), 128>>>(val, offs, nseg, out);
     break;
   }
   case Shape::Warp: {
     const int b = (nseg - 1) / 4 + 1;
-    seg_warp < <<b<65535 ? b : 65535, 128>>>(val, offs, nseg, out);
+    seg_warp<<<(b < 65535 ? b : 65535), 128>>>(val, offs, nseg, out);
     break;
   }
   case Shape::Block:
     if (total / nseg < 2000)
-      seg_block<128> < <<nseg<65535 ? nseg : 65535, 128>>>(val, offs, nseg, out);
+      seg_block<128><<<(nseg < 65535 ? nseg : 65535), 128>>>(val, offs, nseg, out);
     else
-      seg_block<512> < <<nseg<65535 ? nseg : 65535, 512>>>(val, offs, nseg, out);
+      seg_block<512><<<(nseg < 65535 ? nseg : 65535), 512>>>(val, offs, nseg, out);
     break;
   }
 }

@@ -179,7 +179,7 @@ void run(float *p, float *v, const float *g, __half *h, Sgd o, int n) {
   if (n <= 0)
     return;
   if (n <= SMALL_N) {
-    sgd_small<<<1, n <= 32 ? 32 : 256>>>(p, v, g, h, o, n);
+    sgd_small<<<1, (n <= 32 ? 32 : 256)>>>(p, v, g, h, o, n);
     return;
   }
   unsigned mp = ((uintptr_t)p >> 2) & 3, mv = ((uintptr_t)v >> 2) & 3, mg = ((uintptr_t)g >> 2) & 3;

@@ -238,10 +238,10 @@ void run(const float *x, int n, float *out) {
     sum_max_fused<1><<<1, 32>>>(x, n, out);
   } else if (n < 65536) {
     unsigned blocks = (n + 511u) / 512u;
-    sum_max_fused<2> < < < blocks > 64 ? 64 : blocks, 256 >>> (x, n, out);
+    sum_max_fused<2><<<(blocks > 64 ? 64 : blocks), 256>>>(x, n, out);
   } else {
     unsigned blocks = (n + 4095u) / 4096u;
-    sum_max_fused<8> < < <blocks> MAX_BLOCKS ? MAX_BLOCKS : blocks, 512 >>> (x, n, out);
+    sum_max_fused<8><<<(blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks), 512>>>(x, n, out);
   }
 }
 //--- main

@@ -166,6 +166,8 @@ void run(const float *x, float *vals, int *idx, int rows, int cols, int k) {
 #define SEG 4096u
 
 __device__ __forceinline__ u64 make_key(float v, u32 c) {
+  if (v != v)
+    return 0;
   u32 b = __float_as_uint(v == 0.0f ? 0.0f : v); // -0 and +0 are equal
   b = b & 0x80000000u ? ~b : b | 0x80000000u;
   return (u64)b << 32 | (0xffffffffu - c);

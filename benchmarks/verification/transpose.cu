@@ -174,7 +174,7 @@ void run(const float *in, float *out, int rows, int cols) {
     return;
   }
   int tiles = ((cols + 63) / 64) * ((rows + 15) / 16);
-  transpose_walk < <<tiles<8 ? tiles : 8, 256>>>(in, out, rows, cols);
+  transpose_walk<<<(tiles < 8 ? tiles : 8), 256>>>(in, out, rows, cols);
 }
 //--- main
 int main(int argc, char **argv) {

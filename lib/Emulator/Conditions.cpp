@@ -14,7 +14,6 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
-#include <array>
 #include <limits>
 #include <set>
 
@@ -23,76 +22,12 @@ using namespace optiml::emu;
 
 static constexpr const char *integerMark = "optiml.condition", *floatMark = "optiml.condition.float";
 
-//===----------------------------------------------------------------------===//
-// Host code that works with the GPU
-//===----------------------------------------------------------------------===//
-
 namespace {
-
-/// Which code of a host module launches kernels, or copies or sets device memory.
-class GpuWork {
-public:
-  explicit GpuWork(const Module &module) {
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      for (const Function &f : module)
-        if (!f.isDeclaration() && !working.count(&f) &&
-            any_of(instructions(f), [&](const Instruction &inst) { return isWork(inst); }))
-          changed |= working.insert(&f).second;
-    }
-    for (const Function *f : working)
-      for (const Instruction &inst : instructions(*f))
-        if (const auto *call = dyn_cast<CallBase>(&inst); call && call->getCalledFunction())
-          helpers.insert(call->getCalledFunction());
-  }
-
-  /// Whether work may follow from `block` on before its function returns. What a helper of a working function returns
-  /// decides about its work.
-  bool leads(const BasicBlock &block) const {
-    const Function *f = block.getParent();
-    const bool isHelper = helpers.count(f) && !working.count(f) && !f->getReturnType()->isVoidTy();
-    std::set<const BasicBlock *> seen = {&block};
-    std::vector<const BasicBlock *> todo = {&block};
-    while (!todo.empty()) {
-      const BasicBlock *at = todo.back();
-      todo.pop_back();
-      if (any_of(*at, [&](const Instruction &inst) { return isWork(inst); }) ||
-          (isHelper && isa<ReturnInst>(at->getTerminator())))
-        return true;
-      for (const BasicBlock *next : successors(at))
-        if (seen.insert(next).second)
-          todo.push_back(next);
-    }
-    return false;
-  }
-
-private:
-  bool isWork(const Instruction &inst) const {
-    const auto *call = dyn_cast<CallBase>(&inst);
-    const Function *callee = call ? call->getCalledFunction() : nullptr;
-    if (!callee)
-      return false;
-    StringRef name = callee->getName();
-    return working.count(callee) || name.starts_with("cudaLaunch") || name.starts_with("__cudaLaunch") ||
-           name.starts_with("cudaMemcpy") || name.starts_with("cudaMemset") || name.starts_with("cudaGraphLaunch");
-  }
-
-  std::set<const Function *> working, helpers;
-};
 
 /// "cudaMalloc(…) != cudaSuccess": the emulator's calls succeed.
 bool isResultOfApi(const Value *value) {
   const auto *call = dyn_cast<CallBase>(value);
   return call && call->getCalledFunction() && call->getCalledFunction()->getName().contains("cuda");
-}
-
-/// How many arguments the program has: that is the user's affair.
-bool isArgumentCount(const Value *value) {
-  while (const auto *cast = dyn_cast<CastInst>(value))
-    value = cast->getOperand(0);
-  const auto *argument = dyn_cast<Argument>(value);
-  return argument && argument->getArgNo() == 0 && argument->getParent()->getName() == "main";
 }
 
 /// The distances of integers for which the comparison just has the outcome false, and true.
@@ -120,7 +55,7 @@ Value *asNumber(IRBuilder<> &b, Value *v, bool isSigned) {
 //===----------------------------------------------------------------------===//
 
 void ConditionMarks::mark(Instruction &before, const CodePlace &place, Value *left, Value *right, Value *outcome,
-                          std::pair<uint8_t, uint8_t> least, std::pair<bool, bool> leads) {
+                          std::pair<uint8_t, uint8_t> least, Leads leads, std::string work) {
   LLVMContext &context = module.getContext();
   const bool isFloat = left->getType()->isDoubleTy();
   auto *type =
@@ -131,7 +66,26 @@ void ConditionMarks::mark(Instruction &before, const CodePlace &place, Value *le
   cast<Function>(callee.getCallee())->setWillReturn();
   IRBuilder<> b(&before);
   b.CreateCall(callee, {b.getInt32(unsigned(conditions.size())), left, right, outcome});
-  conditions.push_back({place, isFloat, {least.first, least.second}, {uint8_t(leads.first), uint8_t(leads.second)}});
+  conditions.push_back({place, isFloat, {least.first, least.second}, {leads.first, leads.second}, std::move(work)});
+}
+
+void ConditionMarks::markSwitch(SwitchInst &choice, const CodePlace &place, const GpuWork *work) {
+  IRBuilder<> b(&choice);
+  auto leadsTo = [&](const BasicBlock *side) { return Leads{false, work && work->onlyBy(side, choice.getParent())}; };
+  int64_t last = std::numeric_limits<int64_t>::min();
+  Value *none = b.getTrue();
+  for (const auto &c : choice.cases()) {
+    last = std::max(last, c.getCaseValue()->getSExtValue());
+    none = b.CreateAnd(none, b.CreateICmpNE(choice.getCondition(), c.getCaseValue()));
+  }
+  if (choice.getNumCases() && choice.getCondition()->getType()->getIntegerBitWidth() <= 64)
+    mark(choice, place, asNumber(b, choice.getCondition(), true), b.getInt64(last + 1), none, {1, 0},
+         leadsTo(choice.getDefaultDest()));
+  for (const auto &c : choice.cases()) {
+    Value *is = b.CreateICmpEQ(choice.getCondition(), c.getCaseValue());
+    mark(choice, place, asNumber(b, choice.getCondition(), true), asNumber(b, c.getCaseValue(), true), is, {1, 0},
+         leadsTo(c.getCaseSuccessor()));
+  }
 }
 
 void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
@@ -139,16 +93,23 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
   if (isHost)
     work.emplace(module);
   /// By outcome, of the branches that depend on the value.
-  auto leadsOf = [&](Value *condition) -> std::pair<bool, bool> {
-    std::pair<bool, bool> result = {false, false};
+  auto leadsOf = [&](Value *condition) {
+    Leads leads;
     for (User *user : condition->users())
       if (auto *branch = dyn_cast<BranchInst>(user); branch && work) {
-        result.first |= work->leads(*branch->getSuccessor(1));
-        result.second |= work->leads(*branch->getSuccessor(0));
+        leads.first |= work->onlyBy(branch->getSuccessor(1), branch->getParent());
+        leads.second |= work->onlyBy(branch->getSuccessor(0), branch->getParent());
       }
-    return result;
+    return leads;
   };
   std::map<const Function *, PlaceNumbers> numbers;
+  if (work)
+    for (const auto &[inst, does] : work->sites())
+      if (std::optional<CodePlace> place = placeOf(*inst)) {
+        place->place = numbers[inst->getFunction()].next(*inst->getDebugLoc());
+        Constant *zero = ConstantInt::get(Type::getInt64Ty(module.getContext()), 0);
+        mark(*inst, *place, zero, zero, ConstantInt::getTrue(module.getContext()), {0, 0}, {}, does.str());
+      }
   std::vector<Instruction *> all;
   for (Function &f : module)
     for (Instruction &inst : instructions(f))
@@ -169,32 +130,19 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
       if (isResultOfApi(left))
         continue;
       IRBuilder<> b(inst->getNextNode());
-      auto leads = isArgumentCount(left) || isArgumentCount(right) ? std::pair(false, false) : leadsOf(compare);
       if (isInteger) {
         const bool isSigned = !compare->isUnsigned();
         left = asNumber(b, left, isSigned), right = asNumber(b, right, isSigned);
       } else if (type->isFloatTy()) {
         left = b.CreateFPExt(left, b.getDoubleTy()), right = b.CreateFPExt(right, b.getDoubleTy());
       }
-      mark(*b.GetInsertPoint(), *place, left, right, compare, leastDistances(compare->getPredicate()), leads);
+      mark(*b.GetInsertPoint(), *place, left, right, compare, leastDistances(compare->getPredicate()),
+           leadsOf(compare));
       continue;
     }
     IRBuilder<> b(inst);
     if (auto *choice = dyn_cast<SwitchInst>(inst)) {
-      int64_t last = std::numeric_limits<int64_t>::min();
-      Value *none = b.getTrue();
-      for (const auto &c : choice->cases()) {
-        last = std::max(last, c.getCaseValue()->getSExtValue());
-        none = b.CreateAnd(none, b.CreateICmpNE(choice->getCondition(), c.getCaseValue()));
-      }
-      if (choice->getNumCases() && choice->getCondition()->getType()->getIntegerBitWidth() <= 64)
-        mark(*inst, *place, asNumber(b, choice->getCondition(), true), b.getInt64(last + 1), none, {1, 0},
-             {false, work && work->leads(*choice->getDefaultDest())});
-      for (const auto &c : choice->cases()) {
-        Value *is = b.CreateICmpEQ(choice->getCondition(), c.getCaseValue());
-        mark(*inst, *place, asNumber(b, choice->getCondition(), true), asNumber(b, c.getCaseValue(), true), is, {1, 0},
-             {false, work && work->leads(*c.getCaseSuccessor())});
-      }
+      markSwitch(*choice, *place, work ? &*work : nullptr);
       continue;
     }
     auto *branch = dyn_cast<BranchInst>(inst);
@@ -204,7 +152,7 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
     if (isa<CmpInst, Constant>(condition) || !condition->getType()->isIntegerTy(1) || isResultOfApi(condition))
       continue;
     mark(*inst, *place, asNumber(b, condition, false), b.getInt64(0), condition, {0, 1},
-         branch ? leadsOf(condition) : std::pair(false, false));
+         branch ? leadsOf(condition) : Leads());
   }
 }
 
@@ -252,7 +200,7 @@ void ConditionMarks::emit(bool isHost) {
       placeholder->eraseFromParent();
 
   auto *pair = ArrayType::get(byte, 2);
-  auto *descType = StructType::get(pointer, pointer, half, half, word, word, pair, pair);
+  auto *descType = StructType::get(pointer, pointer, half, half, word, word, pair, pair, pointer);
   auto *tableType = ArrayType::get(descType, order.size());
   table = new GlobalVariable(module, tableType, false, GlobalValue::InternalLinkage,
                              ConstantAggregateZero::get(tableType), "optiml.conditions.of");
@@ -299,10 +247,13 @@ void ConditionMarks::describe() {
   for (size_t slot = 0; slot < slots.size(); ++slot) {
     const Condition &c = conditions[slots[slot]];
     uint8_t leads[2] = {uint8_t(c.leads[0] && possible[slot][0]), uint8_t(c.leads[1] && possible[slot][1])};
+    Constant *work = ConstantPointerNull::get(b.getPtrTy());
+    if (!c.work.empty())
+      work = text(possible[slot][1] ? c.work : "");
     auto bytes = [&](const uint8_t (&v)[2]) { return ConstantDataArray::get(module.getContext(), ArrayRef(v)); };
     descs.push_back(ConstantStruct::get(descType, {text(c.place.function), text(c.place.file), b.getInt32(c.place.line),
                                                    b.getInt32(c.isFloat), b.getInt64(c.place.functionHash),
-                                                   b.getInt64(c.place.place), bytes(c.least), bytes(leads)}));
+                                                   b.getInt64(c.place.place), bytes(c.least), bytes(leads), work}));
   }
   table->setInitializer(ConstantArray::get(tableType, descs));
 }

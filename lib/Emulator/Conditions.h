@@ -2,8 +2,9 @@
 #ifndef OPTIML_LIB_EMULATOR_CONDITIONS_H
 #define OPTIML_LIB_EMULATOR_CONDITIONS_H
 
+#include "GpuWork.h"
 #include "SourcePlaces.h"
-#include "llvm/IR/Module.h"
+#include "llvm/IR/Instructions.h"
 #include <functional>
 #include <optional>
 #include <vector>
@@ -25,15 +26,19 @@ public:
   void describe();
 
 private:
+  using Leads = std::pair<bool, bool>; ///< false, true: ConditionDesc
   struct Condition {
     CodePlace place;
     bool isFloat;
     uint8_t least[2], leads[2];
+    std::string work; ///< empty: null
   };
   /// "0,1,4096": integers that main() is written with.
   std::string constantsOfMain() const;
   void mark(llvm::Instruction &before, const CodePlace &place, llvm::Value *left, llvm::Value *right,
-            llvm::Value *outcome, std::pair<uint8_t, uint8_t> least, std::pair<bool, bool> leads);
+            llvm::Value *outcome, std::pair<uint8_t, uint8_t> least, Leads leads, std::string work = "");
+
+  void markSwitch(llvm::SwitchInst &choice, const CodePlace &place, const GpuWork *work);
 
   llvm::Module &module;
   std::vector<Condition> conditions;

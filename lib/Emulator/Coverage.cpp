@@ -11,6 +11,7 @@
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/StructuralHash.h"
 
 using namespace llvm;
@@ -61,26 +62,50 @@ std::optional<CodePlace> optiml::emu::ownPlace(const DeviceModule &dm, const Ins
                    hash == dm.functionHashes.end() ? 0 : hash->second};
 }
 
-/// Of the function and, each once, those that it calls.
-static uint64_t hashWithCallees(const Function &kernel) {
+/// The function and, each once, those that it calls.
+static SetVector<const Function *> withCallees(const Function &kernel) {
   SetVector<const Function *> all;
   all.insert(&kernel);
-  stable_hash hash = 0;
-  for (unsigned i = 0; i < all.size(); ++i) { // it grows
-    hash = stable_hash_combine(hash, StructuralHash(*all[i], /*DetailedHash=*/true));
+  for (unsigned i = 0; i < all.size(); ++i) // it grows
     for (const Instruction &inst : instructions(*all[i]))
       for (const Value *operand : inst.operand_values())
         if (const auto *callee = dyn_cast<Function>(operand); callee && !callee->isDeclaration())
           all.insert(callee);
+  return all;
+}
+
+/// "isnan(v)", or "v != v". Not optimized yet.
+static bool isTestForNaN(const Instruction &inst) {
+  if (const auto *call = dyn_cast<CallBase>(&inst)) {
+    if (const auto *is = dyn_cast<IntrinsicInst>(call); is && is->getIntrinsicID() == Intrinsic::is_fpclass)
+      return true;
+    return call->getCalledFunction() && call->getCalledFunction()->getName().contains_insensitive("isnan");
   }
-  return hash ? hash : 1;
+  const auto *compare = dyn_cast<FCmpInst>(&inst);
+  if (!compare)
+    return false;
+  if (compare->getPredicate() == CmpInst::FCMP_UNO || compare->getPredicate() == CmpInst::FCMP_ORD)
+    return true;
+  auto source = [](const Value *v) {
+    const auto *load = dyn_cast<LoadInst>(v);
+    return load ? load->getPointerOperand() : v;
+  };
+  return source(compare->getOperand(0)) == source(compare->getOperand(1));
 }
 
 void optiml::emu::hashCode(DeviceModule &dm) {
   for (const Function &f : dm.module)
     if (!f.isDeclaration()) {
       dm.functionHashes[f.getName().str()] = StructuralHash(f, /*DetailedHash=*/true);
-      dm.kernelHashes[f.getName().str()] = hashWithCallees(f);
+      stable_hash hash = 0;
+      bool testsNaN = false;
+      for (const Function *each : withCallees(f)) {
+        hash = stable_hash_combine(hash, StructuralHash(*each, /*DetailedHash=*/true));
+        testsNaN |= any_of(instructions(*each), isTestForNaN);
+      }
+      dm.kernelHashes[f.getName().str()] = hash ? hash : 1;
+      if (testsNaN)
+        dm.testNaN.insert(f.getName().str());
     }
 }
 

@@ -93,6 +93,7 @@ public:
   std::vector<Code> code;            ///< after it
   /// Of the code of each function, by symbol, and of it and what it calls; as it came from Clang.
   std::map<std::string, uint64_t> functionHashes, kernelHashes;
+  std::set<std::string> testNaN; ///< functions: KernelDesc::testsNaN
   llvm::GlobalVariable *covered = nullptr, *reachable = nullptr;
 
   bool is(ModuleMode bit) const { return mode & bit; }

@@ -13,7 +13,10 @@ static double uniform(std::mt19937_64 &random) { return double(random() >> 11) *
 template <Format16 format> struct Float16 {
   uint16_t bits;
   Float16() = default;
-  explicit Float16(double v) : bits(bitsOf16(float(v), format)) {}
+  explicit Float16(double v)
+      : bits(std::isnan(v)   ? infinity16(format) + 1
+             : std::isinf(v) ? infinity16(format) | (v < 0 ? 0x8000 : 0)
+                             : bitsOf16(float(v), format)) {}
   operator double() const { return double(valueOf16(bits, format)); }
 };
 
@@ -28,6 +31,83 @@ template <typename T> static bool poisoned(const T &v) {
 static double envelope(double v) {
   return v == 0 ? 0 : std::copysign(std::exp2(std::ceil(std::log2(std::fabs(v)) - 0.01)), v);
 }
+
+/// Exponents of the smallest number, and of one whose square is finite.
+template <typename T> constexpr std::pair<int, int> exponents = {-149, 60};
+template <> constexpr std::pair<int, int> exponents<double> = {-1074, 500};
+template <> constexpr std::pair<int, int> exponents<Float16<Format16::Half>> = {-24, 7};
+template <> constexpr std::pair<int, int> exponents<Float16<Format16::Brain>> = {-133, 60};
+
+namespace {
+/// Numbers for one buffer, in the order of its elements.
+template <typename T> class Floats {
+public:
+  Floats(double lo, double hi, size_t number, FloatRange range, std::mt19937_64 &random)
+      : lo(lo), hi(hi), number(number), range(range), random(random) {
+    double far = 16 * std::max(std::fabs(lo), std::fabs(hi));
+    if (range == FloatRange::Wide) {
+      this->lo = -far;
+      this->hi = far;
+    } else if (range == FloatRange::Negative) {
+      this->lo = -far;
+      this->hi = -far / 2;
+    }
+    if (range == FloatRange::LoneNaN)
+      lone = random() % number;
+  }
+
+  double at(size_t i) {
+    switch (range) {
+    case FloatRange::Masked:
+    case FloatRange::Extreme:
+      if (!run--) { // lengths of every magnitude
+        run = size_t(std::exp2(uniform(random) * std::log2(double(number))));
+        kind = unsigned(random() % 4);
+        sign = random() & 1;
+        value = between(uniform(random));
+      }
+      return range == FloatRange::Masked ? masked(i) : extreme();
+    case FloatRange::Few: return between(double(random() % 3) / 2);
+    case FloatRange::LoneNaN:
+      if (i == lone)
+        return NAN;
+      [[fallthrough]];
+    default: {
+      double u = uniform(random);
+      return between(0.25 * u + 0.75 * u * u); // more small than large ones
+    }
+    }
+  }
+
+private:
+  double between(double share) const { return lo + (hi - lo) * share; }
+  double masked(size_t i) {
+    switch (kind) {
+    case 0: return -INFINITY;
+    case 1: return value;
+    case 2: return between(double(random() % 3) / 2);
+    default: return between(double(sign ? number - 1 - i : i) / double(number));
+    }
+  }
+  double extreme() {
+    constexpr double smallest = exponents<T>.first, largest = exponents<T>.second;
+    const double u = uniform(random);
+    double v = kind == 0   ? std::exp2(u * largest)
+               : kind == 1 ? std::exp2(smallest / 2 * (1 + u))
+               : kind == 2 ? 0
+                           : std::fabs(between(u));
+    return random() & 1 ? -v : v;
+  }
+
+  double lo, hi;
+  size_t number, lone = 0, run = 0;
+  FloatRange range;
+  std::mt19937_64 &random;
+  unsigned kind = 0; ///< of the run
+  bool sign = false;
+  double value = 0;
+};
+} // namespace
 
 template <typename T> static bool randomize(char *data, size_t bytes, std::mt19937_64 &random, FloatRange range) {
   std::vector<T> v(bytes / sizeof(T));
@@ -54,37 +134,35 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
     if (lo > hi)
       std::swap(lo, hi);
   }
-  double far = 16 * std::max(std::fabs(lo), std::fabs(hi));
-  if (range == FloatRange::Wide) {
-    lo = -far;
-    hi = far;
-  } else if (range == FloatRange::Negative) {
-    lo = -far;
-    hi = -far / 2;
-  }
-  size_t run = 0;
-  unsigned kind = 0;
-  double value = 0;
-  for (T &x : v) {
-    if (!std::isfinite(x) || poisoned(x))
-      continue;
-    double u = uniform(random);
-    if (range == FloatRange::Masked) {
-      if (!run--) { // lengths of every magnitude
-        run = size_t(std::exp2(uniform(random) * std::log2(double(v.size()))));
-        kind = unsigned(random() % 4);
-        value = lo + (hi - lo) * u;
-      }
-      x = T(kind == 0   ? -INFINITY
-            : kind == 1 ? value
-            : kind == 2 ? lo + (hi - lo) * double(random() % 3) / 2
-                        : lo + (hi - lo) * double(&x - v.data()) / double(v.size()));
-      continue;
-    }
-    x = T(lo + (hi - lo) * (0.25 * u + 0.75 * u * u)); // more small than large ones
-  }
+  Floats<T> floats(lo, hi, v.size(), range, random);
+  for (size_t i = 0; i < v.size(); ++i)
+    if (std::isfinite(v[i]) && !poisoned(v[i]))
+      v[i] = T(floats.at(i));
   memcpy(data, v.data(), v.size() * sizeof(T));
   return true;
+}
+
+static constexpr std::string_view rangeNames[] = {"same", "wide", "negative", "masked", "few", "extreme", "lone-nan"};
+
+std::string_view optiml::nameOf(FloatRange range) { return rangeNames[size_t(range)]; }
+
+std::optional<FloatRange> optiml::floatRangeNamed(std::string_view name) {
+  for (size_t i = 0; i < std::size(rangeNames); ++i)
+    if (rangeNames[i] == name)
+      return FloatRange(i);
+  return std::nullopt;
+}
+
+static constexpr std::string_view integerNames[] = {"random", "shuffle",  "keep", "drawn",
+                                                    "sorted", "reversed", "equal"};
+
+std::string_view optiml::nameOf(FreshIntegers integers) { return integerNames[size_t(integers)]; }
+
+std::optional<FreshIntegers> optiml::freshIntegersNamed(std::string_view name) {
+  for (size_t i = 0; i < std::size(integerNames); ++i)
+    if (integerNames[i] == name)
+      return FreshIntegers(i);
+  return std::nullopt;
 }
 
 static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
@@ -97,6 +175,54 @@ static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &ra
     std::swap_ranges(a, a + unit, b);
   }
   return changed;
+}
+
+/// Another arrangement that keeps what a program may rely on, as far as the present integers tell: an order (of the
+/// offsets of rows, say) with its ends, and that no two are equal (of a permutation).
+static bool arrange(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random, FreshIntegers how) {
+  const uint64_t unwritten = 0xCCCCCCCCCCCCCCCC >> (64 - 8 * unit);
+  std::vector<uint64_t> v;
+  std::vector<char *> places;
+  for (char *at = data; at + unit <= data + bytes; at += unit) {
+    uint64_t value = 0;
+    memcpy(&value, at, unit); // these machines are little-endian
+    if (value == unwritten)
+      continue;
+    v.push_back(value);
+    places.push_back(at);
+  }
+  if (v.size() < 3)
+    return false;
+  const std::vector<uint64_t> before = v;
+  std::vector<uint64_t> sorted = v;
+  std::sort(sorted.begin(), sorted.end());
+  const bool rises = sorted == before, distinct = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  const uint64_t first = v.front(), last = v.back();
+  if (rises && distinct && last - first + 1 == v.size())
+    return false; // 0, 1, 2, …: numbers of something
+  if (rises) {
+    auto other = [&](size_t i) {
+      return how == FreshIntegers::Equal      ? first
+             : how == FreshIntegers::Reversed ? last
+             : how == FreshIntegers::Drawn    ? sorted[random() % sorted.size()]
+                                              : sorted[i];
+    };
+    for (size_t i = 1; i + 1 < v.size(); ++i)
+      v[i] = other(i);
+    std::sort(v.begin() + 1, v.end() - 1);
+  } else if (how == FreshIntegers::Drawn) {
+    std::shuffle(v.begin(), v.end(), random);
+  } else if (how == FreshIntegers::Equal) {
+    if (!distinct)
+      std::fill(v.begin(), v.end(), v[random() % v.size()]);
+  } else {
+    v = sorted;
+    if (how == FreshIntegers::Reversed)
+      std::reverse(v.begin(), v.end());
+  }
+  for (size_t i = 0; i < v.size(); ++i)
+    memcpy(places[i], &v[i], unit);
+  return v != before;
 }
 
 static bool randomizeIntegers(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
@@ -123,9 +249,15 @@ bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, 
   case ElementKind::Half: return randomize<Float16<Format16::Half>>(data, bytes, random, range);
   case ElementKind::BFloat16: return randomize<Float16<Format16::Brain>>(data, bytes, random, range);
   case ElementKind::Integer:
-    if (integers == FreshIntegers::Random && !type.isBool)
-      return randomizeIntegers(data, bytes, type.bytes, random);
-    return integers != FreshIntegers::Keep && shuffle(data, bytes, type.bytes, random);
+    switch (integers) {
+    case FreshIntegers::Keep: return false;
+    case FreshIntegers::Random:
+      if (!type.isBool)
+        return randomizeIntegers(data, bytes, type.bytes, random);
+      [[fallthrough]];
+    case FreshIntegers::Shuffle: return shuffle(data, bytes, type.bytes, random);
+    default: return arrange(data, bytes, type.bytes, random, integers);
+    }
   case ElementKind::Unknown: return false;
   }
   return false;

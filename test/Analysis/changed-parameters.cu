@@ -1,7 +1,7 @@
 // Parameters that a kernel moves on, once for all that follows, are variables from there on.
 // RUN: %opt --passes='distribute-loop[rows]{threads=32}' %s | FileCheck %s
 // RUN: optiml-opt --emit --passes='distribute-loop[rows]{threads=32};block-shape[tail]{x=64,y=1}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s -- 100 37 | %check=SAME
+// RUN: %verify=%t.cu %s -- 100 37 | %check=SAME
 // RUN: %opt --passes='grid-stride[tail]' %s | %check=TAIL
 // RUN: %refused --passes='grid-stride[walks]' %s 2>&1 | %check=WALKS
 // SAME: the same results

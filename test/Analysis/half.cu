@@ -3,7 +3,7 @@
 // RUN: optiml-opt --reread --emit --passes='block-shape[map]{x=128};coarsen[map]{x=2,style=strided};block-shape[operators]{x=64};distribute-loop[norms]{threads=32,rows=8};distribute-loop[brains]{threads=64};block-shape[product]{x=16,y=16};coarsen[product]{x=2,y=2};stage-shared[product/k:a+b]{tile=8}' %s > %t.cu
 // RUN: FileCheck %s < %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 50 | %check=SAME
+// RUN: %verify=%t.cu %s -- 50 | %check=SAME
 // SAME: the same results
 // REQUIRES: optiml-run
 // RUN: %refused --passes='distribute-loop[halves]{threads=64}' %s 2>&1 | %check=HALVES

@@ -6,7 +6,7 @@
 // RUN: %refused --passes='block-shape[rest]{x=128};privatize-atomic[rest:most]' %s 2>&1 | %check=WORDS
 // RUN: optiml-opt --emit --passes='grid-stride[bytes]{x=128,blocks=3};privatize-atomic[bytes:count]{bins=256};privatize-atomic[bytes:most]{bins=256};block-shape[masks]{x=128};privatize-atomic[masks:low]{bins=64};privatize-atomic[masks:high]{bins=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 1000 | %check=SAME
+// RUN: %verify=%t.cu %s -- 1000 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 777 2>&1 | %check=RAN
 // RAN-DAG: bytes: 1 optimized, 0 original launches

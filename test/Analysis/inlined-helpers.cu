@@ -15,7 +15,7 @@
 // RUN: %refused --passes='block-shape[sharedState]{x=128,y=1}' %s 2>&1 | %check=WRITES
 // RUN: optiml-opt --emit %s --passes='block-shape[nearest]{x=128,y=1};block-shape[clamped]{x=128,y=1};block-shape[views]{x=128,y=1};block-shape[functors<Axpy>]{x=128,y=1};block-shape[lambda]{x=128,y=1};block-shape[bodies]{x=128,y=1};block-shape[early]{x=128,y=1};block-shape[scoped]{x=128,y=1};block-shape[ownState]{x=128,y=1};block-shape[writes]{x=128,y=1};block-shape[constructed]{x=128,y=1}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 300
+// RUN: %verify=%t.cu %s -- 300
 //
 // What stays a call, and what then stands in the way:
 // RUN: %refused --passes='grid-stride[recursive]' %s 2>&1 | %check=REFUSED

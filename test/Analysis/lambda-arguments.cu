@@ -4,7 +4,7 @@
 // RUN: %refused --passes='distribute-loop[later]{threads=32,rows=8}' %s 2>&1 | %check=LATER
 // RUN: optiml-opt --emit --passes='distribute-loop[deviations]{threads=32,rows=8};distribute-loop[nested]{threads=32,rows=8}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 45 67 | %check=SAME
+// RUN: %verify=%t.cu %s -- 45 67 | %check=SAME
 // SAME: the same results
 // LATER: error: distribute-loop[later]
 // REQUIRES: optiml-run

@@ -5,7 +5,7 @@
 // RUN: %refused --passes='block-shape[given]{x=64}' %s 2>&1 | %check=GIVEN
 // RUN: optiml-opt --emit --passes='distribute-loop[best]{threads=32,rows=2};block-shape[smooth]{x=64};block-shape[whole]{x=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 45 131 | %check=SAME
+// RUN: %verify=%t.cu %s -- 45 131 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 45 131 2>&1 | %check=RAN
 // RAN-DAG: best: 1 optimized, 0 original launches

@@ -2,7 +2,7 @@
 // members.
 // RUN: %opt --passes='block-shape[estimate]{x=128,y=1};privatize-atomic[estimate:hits];block-shape[rows]{x=64,y=1};block-shape[pairs]{x=64,y=1}' %s | FileCheck %s
 // RUN: optiml-opt --emit --passes='block-shape[estimate]{x=128,y=1};privatize-atomic[estimate:hits];block-shape[rows]{x=64,y=1};block-shape[pairs]{x=64,y=1}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s -- 1000 | %check=SAME
+// RUN: %verify=%t.cu %s -- 1000 | %check=SAME
 // RUN: %refused --passes='block-shape[both]{x=64,y=1}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='block-shape[late]{x=64,y=1}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='block-shape[sides]{x=64,y=1}' %s 2>&1 | %check=REFUSED

@@ -3,7 +3,7 @@
 // RUN: %opt --passes='distribute-loop[first]{threads=128}' %s | %check=FIRST
 // RUN: optiml-opt --emit --passes='distribute-loop[alone]{threads=128};split-reduction[first]{x=32,parts=4};split-reduction[early]{x=32,parts=4}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 1003 | %check=SAME
+// RUN: %verify=%t.cu %s -- 1003 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 1003 2>&1 | %check=RAN
 // RAN-DAG: alone: 1 optimized, 1 original launches

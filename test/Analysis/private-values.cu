@@ -1,6 +1,6 @@
 // What a thread keeps to itself, and when: cases in which a guard or a lane looks superfluous and is not.
 // RUN: optiml-opt --reread --emit --passes='block-shape[movingSum]{x=32,y=1};stage-shared[movingSum/k:a]{tile=8};block-shape[counted]{x=32,y=1};stage-window[counted:a]{};block-shape[before]{x=32,y=1};stage-shared[before/k:c]{tile=8};block-shape[renamed]{x=32,y=1};block-shape[shadowed]{x=32,y=1};block-shape[stored]{x=32,y=1};block-shape[edges]{x=32,y=1};coarsen[edges]{style=blocked,x=4,y=1};block-shape[mirrored]{x=64,y=1};stage-window[mirrored:a];block-shape[ring]{x=64,y=1};stage-window[ring:a]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | FileCheck %s
+// RUN: %verify=%t.cu %s | FileCheck %s
 // CHECK: the same results in {{[0-9]+}} runs
 // RUN: %opt --passes='block-shape[mirrored]{x=64,y=1};stage-window[mirrored:a]' %s | %check=MIRROR
 // RUN: %opt --passes='block-shape[ring]{x=64,y=1};stage-window[ring:a]' %s | %check=RING

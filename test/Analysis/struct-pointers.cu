@@ -3,7 +3,7 @@
 // RUN: %plan --passes='block-shape[scale]{x=64};vectorize-access[scale]{width=4}' %s | %check=SCALE
 // RUN: optiml-opt --emit --passes='block-shape[product<float>]{x=16,y=16};coarsen[product<float>]{x=2,y=2};stage-shared[product<float>/k:a.data+p.b]{tile=16};block-shape[scale]{x=64};vectorize-access[scale]{width=4}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 37 | %check=SAME
+// RUN: %verify=%t.cu %s -- 37 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 37 2>&1 | %check=RAN
 // RAN-DAG: product<float>: 1 optimized, 0 original launches

@@ -1,6 +1,6 @@
 // Kernels, parameters and types with the names that a dispatcher would like for itself.
 // RUN: optiml-opt --emit --passes='block-shape[shared]{x=64,y=1};block-shape[path]{x=64,y=1}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | FileCheck %s
+// RUN: %verify=%t.cu %s | FileCheck %s
 // RUN: %refused --emit --passes='block-shape[ambiguous]{x=64,y=1}' %s 2>&1 | %check=AMBIGUOUS
 // AMBIGUOUS: its parameter 'shared' has the name of a part of the launch
 // CHECK: the same results in {{[0-9]+}} runs

@@ -89,29 +89,33 @@ TEST(Coverage, AnotherInstanceOfATemplateWillDo) {
   EXPECT_TRUE(numbers(coverage).empty());
 }
 
-TEST(Coverage, OutcomesOfTheHostThatLeadToTheGPUMustHaveBeen) {
+TEST(Coverage, HostCodeThatWorksWithTheGPUMustRun) {
   ProgramCoverage run;
-  ConditionState c;
-  c.isHost = true;
-  c.function = "launch";
-  c.file = "a.cu";
-  c.line = 2;
-  c.place = 5;
-  c.functionHash = 8;
-  c.sides[true] = {1, true, ~uint64_t(3), 7, 4};
-  c.sides[false].leads = true;
-  run.conditions[0] = c;
+  HostSite site;
+  site.function = "launch";
+  site.file = "a.cu";
+  site.line = 2;
+  site.functionHash = 8;
+  site.work = {"f", "g"};
+  run.sites[5] = site;
+  site.work.clear(); // the optimizer knows that it never runs
+  run.sites[6] = site;
   Coverage coverage;
-  EXPECT_TRUE(coverage.add(run));
-  ASSERT_EQ(coverage.missedOutcomes().size(), 1u);
-  EXPECT_EQ(placesOf(coverage.missedOutcomes(), "a.cu", "\nif (n > 4) f<<<1, 1>>>();"),
-            "line 2 of launch ('if (n > 4) f<<<1, 1>>>();') with 'no'");
+  EXPECT_FALSE(coverage.add(run));
+  ASSERT_EQ(coverage.missedSites().size(), 1u);
+  EXPECT_EQ(placesOf(coverage.missedSites(), "a.cu", "\nif (n > 4) f<<<1, 1>>>();"),
+            "line 2 of launch ('if (n > 4) f<<<1, 1>>>();')");
   Coverage other = coverage;
   other.ignoreFunctions({8});
-  EXPECT_TRUE(other.missedOutcomes().empty());
-  run.conditions[0].sides[false].leads = false; // the optimizer knows better
-  coverage.ignoreImpossible(run);
-  EXPECT_TRUE(coverage.missedOutcomes().empty());
+  EXPECT_TRUE(other.missedSites().empty());
+  other = coverage;
+  other.ignore("f");
+  EXPECT_FALSE(other.missedSites().empty());
+  other.ignore("g"); // all that it launches is the original's own
+  EXPECT_TRUE(other.missedSites().empty());
+  run.sites[5].ran = true;
+  EXPECT_TRUE(coverage.add(run));
+  EXPECT_TRUE(coverage.missedSites().empty());
 }
 
 TEST(Coverage, AFileThatSaysSomethingElseIsAnError) {

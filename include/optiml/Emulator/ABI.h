@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 7;
+constexpr uint32_t abiVersion = 8;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -99,7 +99,8 @@ struct KernelDesc {
   uint32_t granule;               ///< smallest access in bytes (1, 2, 4, 8, 16): the unit of race shadow
   uint32_t usesWarpOps;           ///< reaches a warp intrinsic
   uint32_t maxThreads, minBlocks; ///< __launch_bounds__, 0 when absent
-  uint64_t hash; ///< ModeCoverage: of its code and that of what it calls, without names of places; else 0
+  uint64_t hash;     ///< ModeCoverage: of its code and that of what it calls, without names of places; else 0
+  uint32_t testsNaN; ///< ModeCoverage: it, or what it calls, asks whether a number is NaN
 };
 
 struct GlobalVarDesc {
@@ -120,8 +121,8 @@ struct CodeDesc {
   uint64_t place;        ///< the same for all instances of a template, and all kernels that hold the function
 };
 
-/// ModeConditions: a comparison of the user's code, or another value that decides where it goes on. In device code: in
-/// one kernel.
+/// ModeConditions: a comparison of the user's code, or another value that decides where it goes on; in device code, of
+/// one kernel. Or a block of host code that works with the GPU: it has the outcome true each time it runs.
 struct ConditionDesc {
   const char *function; ///< demangled name of the function that holds it
   const char *file;
@@ -130,7 +131,8 @@ struct ConditionDesc {
   uint64_t functionHash; ///< of the code of that function
   uint64_t place;        ///< as in CodeDesc
   uint8_t least[2];      ///< by outcome (false, true): the distance of integer operands at the edge to the other
-  uint8_t leads[2];      ///< of host code, by outcome: copies or launches may follow that do not follow otherwise
+  uint8_t leads[2];      ///< of host code, by outcome: work with the GPU may follow that does not follow otherwise
+  const char *work;      ///< such a block's: kernels that it may launch, "k1,k2"; "*": copies and the like. Else null
 };
 
 /// How near it came to either outcome. Zero: it never had that outcome.

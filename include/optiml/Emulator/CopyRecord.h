@@ -19,7 +19,8 @@ struct CopyRecord {
     Visible, ///< memory the host sees without a copy, when it is freed or the program ends
     Fresh,   ///< what a kernel made of a buffer, run once on other inputs; offset identifies those
     Cut,     ///< the log's limit was reached
-    Input,   ///< no copy: a buffer from the host got other contents; offset identifies them
+    Input,   ///< no copy: a buffer from the host got other contents, which offset identifies; its name is the line
+             ///< that envFreshTypes has for it
   };
   uint64_t magic = expectedMagic;
   Kind kind = Copy;

@@ -48,9 +48,9 @@ constexpr uint16_t bitsOf16(float v, Format16 f) {
   return uint16_t(sign | (rounded < largest ? rounded : largest));
 }
 
-/// Whether a result may stand for another: no more than two units in the last place from it, or no further than
+/// Whether a result may stand for another: no more than `most` units in the last place from it, or no further than
 /// `distance`. NaN and infinities only stand for their like.
-constexpr bool isNear16(uint16_t actual, uint16_t expected, Format16 f, double distance) {
+constexpr bool isNear16(uint16_t actual, uint16_t expected, Format16 f, double distance, int most = 2) {
   if (isNan16(expected, f))
     return isNan16(actual, f);
   if (!isFinite16(expected, f) || !isFinite16(actual, f))
@@ -58,7 +58,7 @@ constexpr bool isNear16(uint16_t actual, uint16_t expected, Format16 f, double d
   int a = actual & 0x7FFF, e = expected & 0x7FFF;
   int units = (actual & 0x8000 ? -a : a) - (expected & 0x8000 ? -e : e);
   double apart = double(valueOf16(actual, f)) - double(valueOf16(expected, f));
-  return (units <= 2 && units >= -2) || (apart <= distance && apart >= -distance);
+  return (units <= most && units >= -most) || (apart <= distance && apart >= -distance);
 }
 
 /// How far results that were summed in 32 bits may be from each other, relative to the largest of their buffer: some

@@ -32,8 +32,12 @@ constexpr const char *envCoverage = "OPTIML_EMU_COVERAGE";
 /// (optiml::refreshElements), whose results go to the copy log. envFreshIntegers is "random" (default), "shuffle" or
 /// "keep".
 /// With envFreshHost it is instead the program's own input that changes: floats that came from the host, before the
-/// first kernel has them. "wide": they lie far apart; "negative": below zero; "masked", "same": as FloatRange has them.
+/// first kernel has them, and are chosen as the FloatRange of that name has it; envFreshIntegers, if set, says what
+/// becomes of its integers.
 constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
+/// With envFreshHost: a file with lines such as "1f0c… float*", the hash of what a buffer from the host holds and the
+/// type of a pointer to it. Only these get other contents, whatever the kernels take them for.
+constexpr const char *envFreshTypes = "OPTIML_EMU_FRESH_TYPES";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
 /// Mangled names with commas between them: the only kernels that envFresh without envFreshHost runs on other contents.

@@ -8,6 +8,7 @@
 
 #include "optiml/Workload/Float16.h"
 #include "optiml/Workload/Workload.h"
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,12 +53,26 @@ std::vector<ElementType> bufferTypes(const LaunchImage &launch);
 std::string bufferName(const LaunchImage &launch, unsigned buffer);
 
 /// What becomes of integers in fresh inputs. Random ones may send a program out of bounds where they are indices or
-/// sizes, shuffled ones hardly, kept ones never.
-enum class FreshIntegers { Random, Shuffle, Keep };
+/// sizes, shuffled ones hardly, kept ones never. The others keep an order of the present ones (as of the offsets of
+/// rows) and its ends, and that no two are equal (as in a permutation). They are drawn from the present ones, sorted,
+/// reversed, or one everywhere; where there is an order, it rises at random, as before, at once, or at the end.
+enum class FreshIntegers { Random, Shuffle, Keep, Drawn, Sorted, Reversed, Equal };
+/// "shuffle".
+std::string_view nameOf(FreshIntegers integers);
+std::optional<FreshIntegers> freshIntegersNamed(std::string_view name);
 
-/// Where random floats lie: in the range of the present ones; 16 times as far out on both sides; or there and below
-/// zero. Masked: runs of any length of equal numbers, of sorted ones, of a few different ones, and of -infinity.
-enum class FloatRange { Same, Wide, Negative, Masked };
+/// How floats are chosen:
+/// - Same: in the range of the present ones;
+/// - Wide: 16 times as far out on both sides; Negative: there, and below zero;
+/// - Masked: runs of any length of equal numbers, of sorted ones, of a few different ones, and of -infinity;
+/// - Few: only three different ones, so that every extreme is tied;
+/// - Extreme: runs of any length of huge and of tiny numbers (their squares are finite), of denormals, and of zeros of
+///   both signs;
+/// - LoneNaN: one, in the range of the others.
+enum class FloatRange { Same, Wide, Negative, Masked, Few, Extreme, LoneNaN };
+/// "lone-nan".
+std::string_view nameOf(FloatRange range);
+std::optional<FloatRange> floatRangeNamed(std::string_view name);
 
 /// Gives a buffer other contents: floats become random numbers (what was never written stays so). Equal contents and
 /// seeds give equal results. False when nothing changed.

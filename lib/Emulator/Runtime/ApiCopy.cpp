@@ -66,11 +66,18 @@ static void copied(void *dst, size_t dpitch, const void *src, size_t spitch, siz
   }
 }
 
+/// What came from the host and is copied on may be a kernel's input under another name.
+static void beforeCopy(const void *src) {
+  if (Allocation *from = Memory::get().find(reinterpret_cast<uint64_t>(src)); from && from->kind == MemoryKind::Device)
+    freshBeforeCopy(*from);
+}
+
 static cudaError_t copy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
   if (!bytes)
     return cudaSuccess;
   if (cudaError_t e = checkCopy(dst, bytes, src, bytes, kind))
     return result(e);
+  beforeCopy(src);
   memmove(dst, src, bytes);
   copied(dst, bytes, src, bytes, bytes, 1);
   return cudaSuccess;
@@ -86,6 +93,7 @@ static cudaError_t copy2D(void *dst, size_t dpitch, const void *src, size_t spit
     return result(cudaErrorInvalidPitchValue);
   if (cudaError_t e = checkCopy(dst, extent2D(dpitch, width, height), src, extent2D(spitch, width, height), kind))
     return result(e);
+  beforeCopy(src);
   for (size_t y = 0; y < height; ++y)
     memmove(static_cast<char *>(dst) + y * dpitch, static_cast<const char *>(src) + y * spitch, width);
   copied(dst, dpitch, src, spitch, width, height);

@@ -29,8 +29,8 @@ void logLastContent(const Allocation &allocation);
 /// them.
 void logFreshResult(const Allocation &allocation, const char *kernel, const std::string &name,
                     const std::string &pointerType, uint64_t inputs);
-/// A buffer from the host got other contents.
-void logInput(uint64_t contents);
+/// A buffer from the host got `contents` (a hash). `line`: as envFreshTypes has it.
+void logInput(uint64_t contents, const std::string &line);
 void finishCopyLog();
 
 /// With OPTIML_EMU_FRESH set, before the first launch of each kernel and geometry: runs it once on other contents of
@@ -38,6 +38,8 @@ void finishCopyLog();
 /// contents depend on the kernel, the parameter and the seed, so that two versions of a program see the same. With
 /// OPTIML_EMU_FRESH_HOST set, it is the program's own input that changes.
 void freshBefore(const Launch &launch, unsigned workers);
+/// The same for a buffer that is copied before a kernel has had it; where the types of buffers are known.
+void freshBeforeCopy(Allocation &from);
 
 /// What pointer arguments point into, what pointers in struct arguments and in those buffers reach (found by scanning
 /// for values that look like pointers), and the module's variables; by address.

@@ -140,13 +140,13 @@ void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const 
   CopyLog::get()->write(record, kernel, name, data, twins);
 }
 
-void optiml::emu::logInput(uint64_t contents) {
+void optiml::emu::logInput(uint64_t contents, const std::string &line) {
   if (!CopyLog::get())
     return;
   CopyRecord record;
   record.kind = CopyRecord::Input;
   record.offset = contents;
-  CopyLog::get()->write(record, "", "", "", {});
+  CopyLog::get()->write(record, "", line, "", {});
 }
 
 void optiml::emu::finishCopyLog() {

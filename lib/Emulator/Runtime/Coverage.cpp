@@ -1,7 +1,7 @@
 //===- Coverage.cpp - which code ran ----------------------------------------===//
 //
 // The file that a program writes at its end has lines of words with tabs between them. For each kernel of its modules:
-//   kernel SYMBOL RAN(0|1) KernelDesc::hash
+//   kernel SYMBOL RAN(0|1) KernelDesc::hash KernelDesc::testsNaN
 //   function CodeDesc::functionHash
 //   ran NUMBER:PLACE,...
 // with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
@@ -10,8 +10,9 @@
 //   constants VALUE,...
 // and for each condition, and each function of the host:
 //   condition NUMBER HOST(0|1) FUNCTION FILE LINE FLOAT(0|1) functionHash place, then for false and for true: least
-//   leads
-//     nearness left right
+//   leads nearness left right
+// and for each block of the host that works with the GPU:
+//   site place FUNCTION FILE LINE functionHash RAN(0|1) work
 //
 //===----------------------------------------------------------------------===//
 #include "Coverage.h"
@@ -62,6 +63,11 @@ void writeConditions(FILE *file) {
       const ConditionRecord &r = c.records[i];
       if (!r.nearness[0] && !r.nearness[1] && !c.constants)
         continue;
+      if (d.work) {
+        fprintf(file, "site\t%llu\t%s\t%s\t%u\t%llu\t%d\t%s\n", (unsigned long long)d.place, d.function, d.file, d.line,
+                (unsigned long long)d.functionHash, r.nearness[1] != 0, d.work);
+        continue;
+      }
       fprintf(file, "condition\t%u\t%d\t%s\t%s\t%u\t%u\t%llu\t%llu", number, c.constants != nullptr, d.function, d.file,
               d.line, d.isFloat, (unsigned long long)d.functionHash, (unsigned long long)d.place);
       for (int outcome : {0, 1})
@@ -80,7 +86,8 @@ void writeCoverage() {
   for (const auto &[module, kernels] : runs().kernels) {
     for (uint32_t i = 0; i < module->numKernels; ++i) {
       const KernelDesc &k = module->kernels[i];
-      fprintf(file, "kernel\t%s\t%d\t%llu\n", k.symbol, int(kernels.count(k.symbol)), (unsigned long long)k.hash);
+      fprintf(file, "kernel\t%s\t%d\t%llu\t%u\n", k.symbol, int(kernels.count(k.symbol)), (unsigned long long)k.hash,
+              k.testsNaN);
     }
     for (const MissedCode &m : missedCode(*module, kernels))
       fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\t%s\t%llu\t%llu\n", m.code, m.kernel.c_str(), m.function.c_str(),

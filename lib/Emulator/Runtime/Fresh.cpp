@@ -28,25 +28,52 @@ static uint64_t hashOf(const char *data, size_t bytes) {
   return strtoull(blobName(data, bytes).substr(0, 16).c_str(), nullptr, 16);
 }
 
-/// Other contents for the floats that the host wrote since the last kernel had them.
-static void changeHostInputs(const Launch &l, const std::vector<std::string> &types) {
+/// Only the largest buffers from the host hold NaN: where it were among the weights, say, that those are multiplied by
+/// the zeros of a margin would show, and that is no fault.
+static FloatRange rangeFor(const Allocation &a) {
+  if (*settings().freshHost != FloatRange::LoneNaN)
+    return *settings().freshHost;
+  static const uint64_t largest = [] {
+    uint64_t most = 0;
+    for (const Allocation *other : *Memory::get().liveTable())
+      most = std::max(most, other->fromHost ? other->bytes : 0);
+    return most;
+  }();
+  return a.bytes >= largest ? FloatRange::LoneNaN : FloatRange::Same;
+}
+
+/// Other contents for a buffer that the host wrote since the last kernel had it.
+static void changeHostInput(Allocation &a, std::string type) {
   static auto &mutex = *new std::mutex;
   std::lock_guard lock(mutex);
-  const std::string &wanted = settings().freshHost;
-  FloatRange range = wanted == "negative" ? FloatRange::Negative
-                     : wanted == "masked" ? FloatRange::Masked
-                     : wanted == "same"   ? FloatRange::Same
-                                          : FloatRange::Wide;
-  for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
-    Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
-    if (!a || !a->fromHost)
-      continue;
-    a->fromHost = false;
-    char *data = reinterpret_cast<char *>(a->address);
-    uint64_t hash = hashOf(data, a->bytes);
-    if (refreshElements(data, a->bytes, pointeeType(types[i]), settings().freshSeed ^ hash, FreshIntegers::Keep, range))
-      logInput(hash);
-  }
+  if (!a.fromHost)
+    return;
+  const FloatRange range = rangeFor(a);
+  a.fromHost = false;
+  char *data = reinterpret_cast<char *>(a.address);
+  const uint64_t hash = hashOf(data, a.bytes);
+  if (auto it = settings().freshTypes.find(hash); it != settings().freshTypes.end())
+    type = it->second;
+  if (!refreshElements(data, a.bytes, pointeeType(type), settings().freshSeed ^ hash, settings().freshIntegers, range))
+    return;
+  char text[20];
+  snprintf(text, sizeof text, "%llx ", (unsigned long long)hash);
+  logInput(hash ^ hashOf(data, a.bytes), text + type);
+}
+
+static void changeHostInputs(const Launch &l, const std::vector<std::string> &types) {
+  if (!settings().freshTypes.empty())
+    for (Allocation *a : *Memory::get().liveTable())
+      changeHostInput(*a, "");
+  else
+    for (uint32_t i = 0; i < l.kernel->numParams; ++i)
+      if (Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr)
+        changeHostInput(*a, types[i]);
+}
+
+void optiml::emu::freshBeforeCopy(Allocation &from) {
+  if (settings().freshHost && !settings().freshTypes.empty())
+    changeHostInput(from, "");
 }
 
 void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
@@ -55,7 +82,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
   std::vector<std::string> types = parameterTypes(l.kernel->symbol);
   if (types.size() != l.kernel->numParams)
     return;
-  if (!settings().freshHost.empty())
+  if (settings().freshHost)
     return changeHostInputs(l, types);
   const std::string &only = settings().freshKernels;
   if ((!only.empty() && only.find("," + std::string(l.kernel->symbol) + ",") == std::string::npos) || !wanted(l))

@@ -4,6 +4,7 @@
 #include "optiml/Workload/RuntimeSettings.h"
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <sched.h>
 #include <unistd.h>
 
@@ -35,11 +36,11 @@ Settings &optiml::emu::settings() {
     s->copyLog = text(envCopyLog);
     s->coverageFile = text(envCoverage);
     s->freshSeed = environmentNumber(envFresh, 0);
-    std::string integers = text(envFreshIntegers);
-    s->freshIntegers = integers == "keep"      ? FreshIntegers::Keep
-                       : integers == "shuffle" ? FreshIntegers::Shuffle
-                                               : FreshIntegers::Random;
-    s->freshHost = text(envFreshHost);
+    s->freshIntegers = freshIntegersNamed(text(envFreshIntegers)).value_or(FreshIntegers::Random);
+    s->freshHost = floatRangeNamed(text(envFreshHost));
+    std::ifstream types(text(envFreshTypes));
+    for (std::string hash, type; types >> hash && std::getline(types >> std::ws, type);)
+      s->freshTypes[strtoull(hash.c_str(), nullptr, 16)] = type;
     if (*text(envFreshKernels))
       s->freshKernels = "," + std::string(text(envFreshKernels)) + ",";
     s->shift = strtoull(text(envShift), nullptr, 10);

@@ -4,6 +4,7 @@
 
 #include "optiml/Workload/Signature.h"
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace optiml::emu {
@@ -19,12 +20,13 @@ struct Settings {
   std::string coverageFile;
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
-  std::string freshHost;
-  std::string freshKernels;   ///< with a comma on either side of each; empty: all
-  uint64_t shift = 0;         ///< bytes
-  uint64_t shifted = 0;       ///< the only allocation that is, from 1; 0: all are
-  std::string skipKernel;     ///< empty: none
-  uint64_t alterCopy = ~0ull; ///< byte among those copied to the host; all ones: none
+  std::optional<FloatRange> freshHost;
+  std::map<uint64_t, std::string> freshTypes; ///< types of pointers, by the hash of a buffer's contents
+  std::string freshKernels;                   ///< with a comma on either side of each; empty: all
+  uint64_t shift = 0;                         ///< bytes
+  uint64_t shifted = 0;                       ///< the only allocation that is, from 1; 0: all are
+  std::string skipKernel;                     ///< empty: none
+  uint64_t alterCopy = ~0ull;                 ///< byte among those copied to the host; all ones: none
   bool alterToNaN = false;
   std::string captureDir;
   unsigned capturePerClass = 2;

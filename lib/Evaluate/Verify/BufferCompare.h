@@ -24,9 +24,11 @@ struct BufferReference {
   std::string bytes;               ///< the original's result
   std::vector<ShadowRecord> cells; ///< its floating-point cells, sorted by offset
   double error4 = 0, error8 = 0;   ///< the original's own relative error in half of the 4-byte and of the 8-byte cells
-  /// The inputs are made up, and hold no NaN: NaN that comes out all the same, infinities that meet, and numbers that
-  /// have no digit right are not defined, and not compared.
+  /// The inputs are made up, and hold no NaN by intent: NaN that comes out all the same, infinities that meet, and
+  /// numbers that have no digit right are not defined, and not compared.
   bool synthetic = false;
+  /// The inputs hold NaN, of which the original takes no notice: where NaN comes out, a version may make a number.
+  bool looseNaN = false;
   double slack = 1;                                    ///< what tolerances are multiplied by
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
   /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many
@@ -52,6 +54,9 @@ void setErrors(llvm::ArrayRef<BufferReference *> buffers);
 double relativeTolerance(const BufferReference &reference, uint32_t bytes, const FloatRule &rule);
 /// The same for one whose double-precision value is known.
 double relativeTolerance(const BufferReference &reference, const ShadowRecord &cell, const FloatRule &rule);
+
+/// On made-up inputs the original has no digit of a result right, or none that is a number.
+bool isUndefined(const BufferReference &reference, const ShadowRecord &cell);
 
 /// The first difference, or nothing. Fills buffer, index, expected, actual, tolerance. `error`: raised to the largest
 /// relative one of cells that are near enough (VerifyReport::error).

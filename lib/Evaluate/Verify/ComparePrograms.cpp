@@ -61,6 +61,13 @@ llvm::Expected<std::set<std::string>> Comparison::originalFaultKinds(const Progr
   return kinds;
 }
 
+/// For the changed program, whose kernels may take a buffer for something else, such as four numbers at once.
+static ProgramInput typed(ProgramInput input, const ProgramOutcome &original) {
+  if (input.host)
+    input.types = original.log.inputTypes;
+  return input;
+}
+
 llvm::Expected<bool> Comparison::differsByRounding(const ProgramInput &input, ProgramOutcome &original) {
   constexpr double slack = 16;
   if (shadowOfChanged.empty()) {
@@ -68,7 +75,7 @@ llvm::Expected<bool> Comparison::differsByRounding(const ProgramInput &input, Pr
     if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeShadow, shadowOfChanged))
       return std::move(e);
   }
-  llvm::Expected<ProgramOutcome> changed = runner.run(shadowOfChanged, input, 0);
+  llvm::Expected<ProgramOutcome> changed = runner.run(shadowOfChanged, typed(input, original), 0);
   if (!changed)
     return changed.takeError();
   if (changed->stopped() || !sameInDoublePrecision(original.log, changed->log))
@@ -132,7 +139,7 @@ llvm::Expected<bool> Comparison::judgeResults(const ProgramInput &input, Program
                                               const ProgramOutcome &changed, std::string &skipped) {
   if (original.log.cut || changed.log.cut)
     report.notes.push_back("not every copy to the host was compared, on " + input.name + ": they are too many");
-  const bool byKernel = input.fresh && input.host.empty();
+  const bool byKernel = input.fresh && !input.host;
   unsigned compared = 0;
   auto compare = [&] {
     return byKernel ? compareFresh(original.log, changed.log, options.verify.floats, compared)
@@ -187,12 +194,26 @@ llvm::Expected<bool> Comparison::judge(const ProgramInput &input, ProgramOutcome
   return judgeOutput(input, original.process, changed.process);
 }
 
+llvm::Expected<ProgramOutcome> Comparison::runTheChanged(const ProgramInput &input, unsigned order) {
+  const uint64_t seed = order || input.fresh ? options.verify.seed + order : 0;
+  if (!input.quick) {
+    llvm::Expected<ProgramOutcome> outcome = runner.run(changedProgram, input, seed);
+    if (!outcome || input.given || !outcome->process.timedOut)
+      return outcome;
+  }
+  // A size that nobody asked for may be too large for the search for races.
+  if (quickProgram.empty()) {
+    quickProgram = runner.file("quick");
+    if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain,
+                                          emu::ModeBounds | emu::ModeCoverage, quickProgram))
+      return std::move(e);
+  }
+  return runner.run(quickProgram, input, seed);
+}
+
 llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::string &skipped) {
   skipped.clear();
-  auto runChanged = [&](unsigned order) {
-    const std::string &program = input.quick ? quickProgram : changedProgram;
-    return runner.run(program, input, order || input.fresh ? options.verify.seed + order : 0);
-  };
+  auto runChanged = [&](unsigned order) { return runTheChanged(input, order); };
   // The very first run tells how long others may take.
   auto how = report.runs ? std::launch::async : std::launch::deferred;
   std::future<llvm::Expected<ProgramOutcome>> beside = std::async(how, runChanged, 0u);
@@ -222,8 +243,11 @@ llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::strin
   }
   shareErrors(original->log);
   for (std::vector<LoggedCopy> *copies : {&original->log.copies, &original->log.fresh})
-    for (LoggedCopy &copy : *copies)
-      copy.content.synthetic = input.fresh != 0;
+    for (LoggedCopy &copy : *copies) {
+      const bool hasNaN = input.host == FloatRange::LoneNaN;
+      copy.content.synthetic = input.fresh && !hasNaN;
+      copy.content.looseNaN = hasNaN && !original->coverage.testsNaN;
+    }
   constexpr double isLong = 0.5; // seconds
   bool once = input.fresh || (!input.given && original->process.seconds > isLong);
   unsigned orders = once ? 1 : std::max(1u, options.verify.orders);
@@ -234,7 +258,13 @@ llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::strin
         return again.takeError();
       *changed = std::move(*again);
     }
-    if (!input.host.empty() && changed->log.inputs != original->log.inputs && changed->faults.empty()) {
+    if (input.host && changed->log.inputs != original->log.inputs) {
+      llvm::Expected<ProgramOutcome> again = runTheChanged(typed(input, *original), order);
+      if (!again)
+        return again.takeError();
+      *changed = std::move(*again);
+    }
+    if (input.host && changed->log.inputs != original->log.inputs && changed->faults.empty()) {
       skipped = "the two programs hand their kernels different buffers";
       return true;
     }
@@ -254,20 +284,43 @@ llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::strin
   return true;
 }
 
+ProgramInput Comparison::otherData(const Arguments &arguments, FloatRange floats, FreshIntegers integers) const {
+  const bool ofIntegers = integers != FreshIntegers::Keep;
+  std::string kind(ofIntegers ? nameOf(integers) : nameOf(floats));
+  return {arguments, options.verify.seed + 101, integers,
+          kind + (ofIntegers ? " integers as input, " : " input, ") + joined(arguments), floats};
+}
+
+bool Comparison::takes(llvm::function_ref<bool(const ElementType &)> wanted) const {
+  for (const auto &[symbol, hash] : coveredByOriginal.kernels())
+    for (const std::string &type : parameterTypes(symbol))
+      if (wanted(pointeeType(type)))
+        return true;
+  return false;
+}
+
 std::vector<ProgramInput> Comparison::usualInputs() const {
   std::vector<ProgramInput> inputs;
   for (unsigned i = 0; options.freshKernels && i < options.verify.freshInputs; ++i)
     for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep})
-      inputs.push_back({options.arguments, options.verify.seed + 1 + i, integers,
-                        "random inputs, " + joined(options.arguments), ""});
-  for (const char *host : {"wide", "negative"})
-    if (options.verify.freshInputs)
-      inputs.push_back({options.arguments, options.verify.seed + 101, FreshIntegers::Keep,
-                        std::string(host) + " input, " + joined(options.arguments), host});
+      inputs.push_back({options.arguments,
+                        options.verify.seed + 1 + i,
+                        integers,
+                        "random inputs, " + joined(options.arguments),
+                        {}});
+  if (options.verify.freshInputs && takes([](const ElementType &e) { return e.isFloating(); }))
+    for (FloatRange floats : {FloatRange::Wide, FloatRange::Negative, FloatRange::Few, FloatRange::LoneNaN,
+                              FloatRange::Masked, FloatRange::Extreme})
+      inputs.push_back(otherData(options.arguments, floats));
+  if (options.verify.freshInputs &&
+      takes([](const ElementType &e) { return e.kind == ElementKind::Integer && !e.isBool; }))
+    for (FreshIntegers integers :
+         {FreshIntegers::Drawn, FreshIntegers::Equal, FreshIntegers::Sorted, FreshIntegers::Reversed})
+      inputs.push_back(otherData(options.arguments, FloatRange::Same, integers));
   if (options.otherSizes)
     for (Arguments &arguments : oddSizes(options.arguments)) {
       std::string name = "the run " + joined(arguments);
-      inputs.push_back({std::move(arguments), 0, FreshIntegers::Random, std::move(name), ""});
+      inputs.push_back({std::move(arguments), 0, FreshIntegers::Random, std::move(name), {}});
     }
   return inputs;
 }
@@ -277,7 +330,7 @@ llvm::Expected<bool> Comparison::compareOnUsualInputs() {
   std::set<uint64_t> freshDone;
   std::string skipped;
   for (const ProgramInput &input : usualInputs()) {
-    if (input.fresh ? input.host.empty() && freshDone.count(input.fresh) : sizes == 3)
+    if (input.fresh ? !input.host && freshDone.count(input.fresh) : sizes == 3)
       continue; // integers could change more; three other sizes are enough
     llvm::Expected<bool> good = compareOn(input, skipped);
     if (!good || !*good)
@@ -296,8 +349,8 @@ std::string Comparison::whatIsMissing() const {
   std::vector<std::string> why, kernels;
   if (auto missed = covered.missed(); !missed.empty())
     why.push_back("no run reached " + placesOf(missed, path, changedText));
-  if (auto outcomes = covered.missedOutcomes(); !outcomes.empty())
-    why.push_back("no run decided " + placesOf(outcomes, path, changedText));
+  if (auto sites = covered.missedSites(); !sites.empty())
+    why.push_back("no run came to " + placesOf(sites, path, changedText));
   for (const std::string &symbol : covered.idleKernels())
     kernels.push_back(demangled(symbol));
   if (!kernels.empty())

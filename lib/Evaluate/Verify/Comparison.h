@@ -25,6 +25,7 @@ private:
   /// Whether the changed program does well on this input; false when the report is final. `skipped` when the original
   /// itself does not do well on it.
   llvm::Expected<bool> compareOn(const ProgramInput &input, std::string &skipped);
+  llvm::Expected<ProgramOutcome> runTheChanged(const ProgramInput &input, unsigned order);
   llvm::Expected<bool> judge(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
                              std::string &skipped);
   llvm::Expected<bool> judgeEnd(const ProgramInput &input, const ProgramOutcome &original,
@@ -34,6 +35,11 @@ private:
   bool judgeOutput(const ProgramInput &input, const ProcessResult &original, const ProcessResult &changed);
   /// Makes the report final; false.
   bool fail(Verdict verdict, const std::string &why);
+  /// The program's own input changes.
+  ProgramInput otherData(const Arguments &arguments, FloatRange floats,
+                         FreshIntegers integers = FreshIntegers::Keep) const;
+  /// Whether a kernel of the original has a buffer of such elements.
+  bool takes(llvm::function_ref<bool(const ElementType &)> wanted) const;
   /// Odd sizes and other data, on which every comparison is made.
   std::vector<ProgramInput> usualInputs() const;
   llvm::Expected<bool> compareOnUsualInputs();
@@ -54,7 +60,7 @@ private:
   /// Compares on these arguments, with which the program alone takes so long, and with other data.
   llvm::Expected<bool> compareWith(const Arguments &arguments, double alone);
   bool nothingMissed() const {
-    return covered.missed().empty() && covered.idleKernels().empty() && covered.missedOutcomes().empty();
+    return covered.missed().empty() && covered.idleKernels().empty() && covered.missedSites().empty();
   }
   /// Forgets what a comparison need not run: kernels that are as they were, and those that nothing launches.
   void leaveOutUnchanged();

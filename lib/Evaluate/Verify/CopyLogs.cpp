@@ -39,9 +39,10 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
     std::string kernel = take(r.kernelBytes).str(), buffer = take(r.bufferBytes).str();
     if (r.kind == CopyRecord::Cut)
       log.cut = true;
-    else if (r.kind == CopyRecord::Input)
+    else if (r.kind == CopyRecord::Input) {
       log.inputs.push_back(r.offset);
-    else {
+      log.inputTypes += buffer + "\n";
+    } else {
       LoggedCopy c;
       c.kernel = kernel;
       c.offset = r.offset;
@@ -116,6 +117,8 @@ bool optiml::sameInDoublePrecision(const CopyLogFile &original, const CopyLogFil
       while (other != theirs.end() && other->offset < cell.offset)
         ++other;
       if (cell.bytes != 4 || other == theirs.end() || other->offset != cell.offset || other->bytes != 4)
+        continue;
+      if (c.content.synthetic && (!std::isfinite(cell.value) || isUndefined(c.content, cell)))
         continue;
       if (!same(cell, *other))
         return false;

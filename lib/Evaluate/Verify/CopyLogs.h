@@ -19,6 +19,7 @@ struct CopyLogFile {
   std::vector<LoggedCopy> copies;
   std::vector<LoggedCopy> fresh; ///< results of kernels on other inputs, which `offset` identifies
   std::vector<uint64_t> inputs;  ///< contents that the program's own input got, sorted
+  std::string inputTypes;        ///< what envFreshTypes has for them
   bool cut = false;
 };
 

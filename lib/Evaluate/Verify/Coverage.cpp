@@ -62,6 +62,9 @@ static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
     line.number(into.kernels[symbol]);
     if (ran)
       into.ran.insert(symbol);
+    bool testsNaN;
+    line.flag(testsNaN);
+    into.testsNaN |= ran && testsNaN;
   } else if (what == "ran") {
     std::string list = line.text();
     for (llvm::StringRef part : llvm::split(list, ','))
@@ -107,6 +110,22 @@ static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
     }
     if (c.isHost)
       into.functions.insert(c.functionHash);
+  } else if (what == "site") {
+    uint64_t place = 0;
+    line.number(place);
+    HostSite &site = into.sites[place]; // of all instances of a template
+    site.function = line.text();
+    site.file = line.text();
+    line.number(site.line);
+    line.number(site.functionHash);
+    bool ran;
+    line.flag(ran);
+    site.ran |= ran;
+    std::string kernels = line.text();
+    for (llvm::StringRef kernel : llvm::split(kernels, ','))
+      if (!kernel.empty())
+        site.work.insert(kernel.str());
+    into.functions.insert(site.functionHash);
   } else {
     return text.empty();
   }
@@ -133,41 +152,23 @@ bool Coverage::add(const ProgramCoverage &run) {
   bool gained = addRun(run.ran, run.missed);
   for (auto [code, place] : run.covered)
     places.insert(place);
-  for (const auto &[number, now] : run.conditions) {
-    if (!now.isHost)
-      continue;
-    auto [entry, isNew] = host.try_emplace(number, now);
-    ConditionState &c = entry->second;
-    for (ConditionSide &side : c.sides)
-      side.nearness = isNew ? 0 : side.nearness;
-    for (bool outcome : {false, true})
-      if (now.sides[outcome].seen() && !c.sides[outcome].seen()) {
-        c.sides[outcome] = now.sides[outcome];
-        gained |= now.sides[outcome].leads;
-      }
-  }
+  for (const auto &[place, site] : run.sites)
+    if (site.ran) {
+      gained |= places.insert(place).second;
+      sites.erase(place);
+    } else if (!site.work.empty() && !places.count(place)) {
+      sites.emplace(place, site);
+    }
   return gained;
 }
 
-std::vector<std::pair<ConditionState, bool>> Coverage::missedOutcomes() const {
-  std::set<std::pair<uint64_t, bool>> had; // by any instance
-  for (const auto &[number, c] : host)
-    for (bool outcome : {false, true})
-      if (c.sides[outcome].seen())
-        had.emplace(c.place, outcome);
-  std::vector<std::pair<ConditionState, bool>> result;
-  for (const auto &[number, c] : host)
-    for (bool outcome : {false, true})
-      if (c.sides[outcome].leads && !had.count({c.place, outcome}))
-        result.emplace_back(c, outcome);
+std::vector<HostSite> Coverage::missedSites() const {
+  std::vector<HostSite> result;
+  for (const auto &[place, site] : sites)
+    result.push_back(site);
+  llvm::stable_sort(
+      result, [](const HostSite &a, const HostSite &b) { return std::tie(a.file, a.line) < std::tie(b.file, b.line); });
   return result;
-}
-
-void Coverage::ignoreImpossible(const ProgramCoverage &run) {
-  for (auto &[number, c] : host)
-    if (auto it = run.conditions.find(number); it != run.conditions.end())
-      for (bool outcome : {false, true})
-        c.sides[outcome].leads &= it->second.sides[outcome].leads;
 }
 
 std::vector<MissedCode> Coverage::missed() const {
@@ -191,6 +192,8 @@ std::vector<std::string> Coverage::idleKernels() const {
 
 void Coverage::ignore(const std::string &symbol) {
   hashes.erase(symbol);
+  for (auto it = sites.begin(); it != sites.end();)
+    it = it->second.work.erase(symbol) && it->second.work.empty() ? sites.erase(it) : std::next(it);
   for (auto it = never.begin(); it != never.end();)
     it = it->second.kernel == symbol ? never.erase(it) : std::next(it);
 }
@@ -198,8 +201,8 @@ void Coverage::ignore(const std::string &symbol) {
 void Coverage::ignoreFunctions(const std::set<uint64_t> &hashes) {
   for (auto it = never.begin(); it != never.end();)
     it = hashes.count(it->second.functionHash) ? never.erase(it) : std::next(it);
-  for (auto it = host.begin(); it != host.end();)
-    it = hashes.count(it->second.functionHash) ? host.erase(it) : std::next(it);
+  for (auto it = sites.begin(); it != sites.end();)
+    it = hashes.count(it->second.functionHash) ? sites.erase(it) : std::next(it);
 }
 
 static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
@@ -244,10 +247,9 @@ std::string optiml::placesOf(const std::vector<MissedCode> &missed, llvm::String
   return listOf(places);
 }
 
-std::string optiml::placesOf(llvm::ArrayRef<std::pair<ConditionState, bool>> outcomes, llvm::StringRef path,
-                             llvm::StringRef text) {
+std::string optiml::placesOf(const std::vector<HostSite> &sites, llvm::StringRef path, llvm::StringRef text) {
   std::vector<std::string> places;
-  for (const auto &[c, outcome] : outcomes)
-    places.push_back(placeOf(c.file, c.line, c.function, path, text) + (outcome ? " with 'yes'" : " with 'no'"));
+  for (const HostSite &site : sites)
+    places.push_back(placeOf(site.file, site.line, site.function, path, text));
   return listOf(places);
 }

@@ -20,7 +20,7 @@ namespace optiml {
 /// How near a condition came to an outcome (ConditionRecord).
 struct ConditionSide {
   uint32_t least = 0;    ///< the distance of integers at the edge to the other outcome
-  bool leads = false;    ///< launches or copies may follow
+  bool leads = false;    ///< to work with the GPU
   uint64_t nearness = 0; ///< 0: it never had this outcome
   int64_t left = 0, right = 0;
   bool seen() const { return nearness != 0; }
@@ -35,15 +35,26 @@ struct ConditionState {
   ConditionSide sides[2]; ///< false, true
 };
 
+/// Code of the host that works with the GPU.
+struct HostSite {
+  std::string function, file;
+  uint32_t line = 0;
+  uint64_t functionHash = 0;
+  bool ran = false;
+  std::set<std::string> work; ///< kernels that it may launch; "*": copies and the like. Empty: it can never run
+};
+
 /// What one run of a program tells (envCoverage).
 struct ProgramCoverage {
   std::map<std::string, uint64_t> kernels; ///< by symbol, with a hash of their code
   std::set<std::string> ran;               ///< of these
+  bool testsNaN = false;                   ///< one that ran asks whether a number is NaN
   std::set<uint64_t> functions;            ///< hashes of the code of functions, the host's too
   std::map<uint32_t, uint64_t> covered;    ///< code that ran, with its place
   std::vector<emu::MissedCode> missed;
   std::map<uint32_t, ConditionState> conditions;
-  std::vector<int64_t> constants; ///< integers that main() is written with
+  std::map<uint64_t, HostSite> sites; ///< by place
+  std::vector<int64_t> constants;     ///< integers that main() is written with
 };
 /// Empty where there is no such file: the program launched nothing, or was stopped.
 llvm::Expected<ProgramCoverage> readCoverage(const std::string &path);
@@ -63,12 +74,9 @@ public:
   const std::map<std::string, uint64_t> &kernels() const { return hashes; }
   /// Hashes of the code of all its functions.
   const std::set<uint64_t> &functions() const { return functionHashes; }
-  /// Outcomes of conditions of the host that never were, although launches or copies may follow from them. Each place
-  /// with the outcome that is missing; conditions that were never met count with both.
-  std::vector<std::pair<ConditionState, bool>> missedOutcomes() const;
-  /// Leaves out outcomes of the host's conditions that the optimizer has found impossible when it made that program.
-  void ignoreImpossible(const ProgramCoverage &run);
-  /// Leaves out what is said of a kernel.
+  /// Sites that never ran.
+  std::vector<HostSite> missedSites() const;
+  /// Leaves out what is said of a kernel, and sites that launch no other one.
   void ignore(const std::string &symbol);
   /// Leaves out code in these functions.
   void ignoreFunctions(const std::set<uint64_t> &hashes);
@@ -82,12 +90,11 @@ private:
   std::set<std::string> ran;
   std::map<uint32_t, emu::MissedCode> never; ///< of kernels that ran, by number
   std::set<uint64_t> places;                 ///< where code ran
-  std::map<uint32_t, ConditionState> host;   ///< conditions of the host
+  std::map<uint64_t, HostSite> sites;        ///< that never ran, by place
 };
 
 /// "line 12 of kernel ('x[i] = 0;'), …": at most a few places. `text` is that of the file at `path`.
-std::string placesOf(llvm::ArrayRef<std::pair<ConditionState, bool>> outcomes, llvm::StringRef path,
-                     llvm::StringRef text);
+std::string placesOf(const std::vector<HostSite> &sites, llvm::StringRef path, llvm::StringRef text);
 std::string placesOf(const std::vector<emu::MissedCode> &missed, llvm::StringRef path, llvm::StringRef text);
 
 } // namespace optiml

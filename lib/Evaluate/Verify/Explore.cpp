@@ -23,11 +23,12 @@ std::optional<int64_t> optiml::integerIn(const std::string &argument) {
 // one.
 static constexpr unsigned mustRun = 16, otherOutcome = 4, edgeOfOutcome = 1;
 
-static uint64_t conditionFeature(uint32_t condition, bool outcome, bool edge) {
-  return uint64_t(condition) << 2 | uint64_t(outcome) << 1 | uint64_t(edge);
+static uint64_t conditionFeature(uint32_t condition, bool outcome, unsigned aim) {
+  return uint64_t(condition) << 3 | uint64_t(outcome) << 2 | aim;
 }
 static uint64_t kernelFeature(const std::string &symbol) { return uint64_t(1) << 62 | llvm::xxh3_64bits(symbol) >> 2; }
 static uint64_t codeFeature(uint32_t code) { return uint64_t(1) << 61 | code; }
+static uint64_t siteFeature(uint64_t place) { return uint64_t(1) << 60 | place >> 4; }
 
 llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arguments &arguments) {
   auto [entry, fresh] = tried.try_emplace(arguments, all.size());
@@ -66,15 +67,22 @@ llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arg
       size_t &quick = quickest.try_emplace(id, number).first->second;
       if (run.seconds < 0.8 * all[quick]->seconds) // not for a hair's breadth
         quick = number;
-      run.features.emplace(conditionFeature(id, outcome, false), side.leads ? mustRun : otherOutcome);
+      run.features.emplace(conditionFeature(id, outcome, unsigned(Aim::Outcome)), side.leads ? mustRun : otherOutcome);
       if (!condition.isFloat && side.atEdge())
-        run.features.emplace(conditionFeature(id, outcome, true), edgeOfOutcome);
+        run.features.emplace(conditionFeature(id, outcome, unsigned(Aim::Edge)), edgeOfOutcome);
+      if (condition.isHost && !condition.isFloat && !side.atEdge()) {
+        run.features.emplace(conditionFeature(id, outcome, unsigned(Aim::Beyond)), otherOutcome);
+        beyondEdge.emplace(id, outcome);
+      }
       auto [best, first] = nearest.try_emplace({id, outcome}, Nearest{number, side});
       if (!first && side.nearness > best->second.side.nearness)
         best->second = {number, side};
     }
     run.conditions.emplace(id, std::move(condition));
   }
+  for (const auto &[place, site] : (*result)->sites)
+    if (site.ran && !known.count(site.functionHash))
+      run.features.emplace(siteFeature(place), mustRun);
   for (const std::string &kernel : (*result)->ran)
     run.features.emplace(kernelFeature(kernel), mustRun);
   for (auto [code, place] : (*result)->covered)
@@ -101,13 +109,15 @@ double ArgumentExplorer::secondsOf(const Arguments &arguments) const {
 }
 
 const ArgumentExplorer::Nearest *ArgumentExplorer::nearestTo(const Goal &goal) const {
-  auto it = nearest.find({goal.condition, goal.edge ? goal.outcome : !goal.outcome});
+  auto it = nearest.find({goal.condition, goal.aim == Aim::Outcome ? !goal.outcome : goal.outcome});
   return it == nearest.end() ? nullptr : &it->second;
 }
 
 bool ArgumentExplorer::reached(const Goal &goal) const {
   auto it = nearest.find({goal.condition, goal.outcome});
-  return it != nearest.end() && (!goal.edge || it->second.side.atEdge());
+  if (it == nearest.end() || goal.aim == Aim::Outcome)
+    return it != nearest.end();
+  return goal.aim == Aim::Edge ? it->second.side.atEdge() : beyondEdge.count({goal.condition, goal.outcome});
 }
 
 std::optional<ArgumentExplorer::Goal> ArgumentExplorer::nextGoal() const {
@@ -115,16 +125,19 @@ std::optional<ArgumentExplorer::Goal> ArgumentExplorer::nextGoal() const {
   unsigned bestRank = ~0u;
   for (const auto &[key, near] : nearest) {
     const ConditionState &condition = all[near.run]->conditions.at(key.first);
-    for (Goal goal : {Goal{key.first, !key.second, false}, Goal{key.first, key.second, true}}) {
-      const bool leads = !goal.edge && condition.sides[goal.outcome].leads;
-      if (reached(goal) || (goal.edge && condition.isFloat) || (how.hostOnly && !leads))
+    for (Goal goal : {Goal{key.first, !key.second, Aim::Outcome}, Goal{key.first, key.second, Aim::Beyond},
+                      Goal{key.first, key.second, Aim::Edge}}) {
+      const bool isNew = goal.aim == Aim::Outcome, leads = isNew && condition.sides[goal.outcome].leads;
+      if (reached(goal) || (!isNew && condition.isFloat) || (how.hostOnly && !leads) ||
+          (goal.aim == Aim::Beyond && !condition.isHost))
         continue;
       auto done = exhausted.find(goal);
       if (done != exhausted.end() && done->second == near.run)
         continue; // nothing has come nearer since
       // New outcomes first, and the host's, which decide on kernels. What was tried before comes last.
-      const bool elsewhere = !goal.edge && seenAt.count({condition.place, goal.outcome});
-      unsigned rank = (done != exhausted.end()) * 16 + goal.edge * 8 + elsewhere * 4 + !condition.isHost * 2 + !leads;
+      const bool elsewhere = isNew && seenAt.count({condition.place, goal.outcome});
+      unsigned rank =
+          (done != exhausted.end()) * 16 + (goal.aim == Aim::Edge) * 8 + elsewhere * 4 + !condition.isHost * 2 + !leads;
       if (rank < bestRank)
         best = goal, bestRank = rank;
     }
@@ -183,7 +196,7 @@ llvm::Expected<std::vector<int64_t>> ArgumentExplorer::candidates(const Goal &go
     double zero = double(given) - *here * double(step) / (*there - *here);
     for (double v : {std::floor(zero), std::ceil(zero), std::floor(zero) - 1, std::ceil(zero) + 1})
       add(v);
-    if (!goal.edge) // surely beyond it, also where the operand moves in steps
+    if (goal.aim != Aim::Edge) // surely beyond it, also where the operand moves in steps
       for (double beyond : {1.02, 1.5})
         add(std::round(double(given) + beyond * (zero - double(given))));
     if (step == 1 && std::fabs(zero) < double(largest))

@@ -58,12 +58,17 @@ private:
     std::map<uint32_t, ConditionState> conditions;
     Features features;
   };
+  enum class Aim {
+    Outcome, ///< it has not been seen
+    Edge,    ///< it has, but not its edge
+    Beyond   ///< it has, but only at its edge. Only of the host's: "n < most ? n : most"
+  };
   struct Goal {
     uint32_t condition;
     bool outcome;
-    bool edge; ///< the outcome has been seen: its edge has not
+    Aim aim;
     bool operator<(const Goal &other) const {
-      return std::tie(condition, outcome, edge) < std::tie(other.condition, other.outcome, other.edge);
+      return std::tie(condition, outcome, aim) < std::tie(other.condition, other.outcome, other.aim);
     }
   };
   /// The run that came nearest to an outcome.
@@ -96,10 +101,11 @@ private:
   std::vector<std::unique_ptr<Run>> all;
   std::map<Arguments, size_t> tried;
   std::map<std::pair<uint32_t, bool>, Nearest> nearest;
-  std::map<uint32_t, size_t> firstToMeet;     ///< run, by condition
-  std::map<uint32_t, size_t> quickest;        ///< run that met the condition
-  std::map<Goal, size_t> exhausted;           ///< with the run that it was tried from
-  std::set<std::pair<uint64_t, bool>> seenAt; ///< outcomes that some instance of a template had, by place
+  std::set<std::pair<uint32_t, bool>> beyondEdge; ///< outcomes of the host's conditions that were had there
+  std::map<uint32_t, size_t> firstToMeet;         ///< run, by condition
+  std::map<uint32_t, size_t> quickest;            ///< run that met the condition
+  std::map<Goal, size_t> exhausted;               ///< with the run that it was tried from
+  std::set<std::pair<uint64_t, bool>> seenAt;     ///< outcomes that some instance of a template had, by place
   ProbeOptions how;
 };
 

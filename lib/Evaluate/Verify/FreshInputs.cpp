@@ -22,7 +22,7 @@ llvm::Expected<std::map<unsigned, std::string>> optiml::freshInputs(const Worklo
     if (!refreshElements(bytes.data(), bytes.size(), t, seed * 1000003 + i, integers, floats))
       continue;
     std::string name =
-        "input" + std::to_string(seed) + std::string(1, "rsk"[int(integers)]) + "-" + std::to_string(i) + ".bin";
+        "input" + std::to_string(seed) + std::string(nameOf(integers)) + "-" + std::to_string(i) + ".bin";
     if (!writeBlob(directory, name, bytes.data(), bytes.size(), error))
       return makeError(error);
     result[i] = directory + "/" + name;

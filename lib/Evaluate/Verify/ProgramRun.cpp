@@ -54,7 +54,8 @@ static constexpr double longSeconds = 30;
 llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, const ProgramInput &input,
                                                   uint64_t order) {
   const unsigned number = counter++;
-  std::string id = std::to_string(number), log = dir.file("log" + id), faults = dir.file("faults" + id);
+  std::string id = std::to_string(number), log = dir.file("log" + id), faults = dir.file("faults" + id),
+              types = dir.file("types" + id);
   emu::RunOptions run = optionsFor(input.arguments, id);
   run.seconds = number == 0   ? std::min(options.seconds, options.firstSeconds)
                 : input.given ? options.seconds
@@ -69,11 +70,14 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
     run.env[emu::envOrderSeed] = std::to_string(order);
   if (input.fresh) {
     run.env[emu::envFresh] = std::to_string(input.fresh);
-    run.env[emu::envFreshHost] = input.host;
+    run.env[emu::envFreshHost] = input.host ? std::string(nameOf(*input.host)) : "";
     run.env[emu::envFreshKernels] = freshKernels;
-    run.env[emu::envFreshIntegers] = input.integers == FreshIntegers::Keep      ? "keep"
-                                     : input.integers == FreshIntegers::Shuffle ? "shuffle"
-                                                                                : "random";
+    if (!input.types.empty()) {
+      if (llvm::Error error = writeFileAtomically(types, input.types))
+        return std::move(error);
+      run.env[emu::envFreshTypes] = types;
+    }
+    run.env[emu::envFreshIntegers] = nameOf(input.integers);
   }
   llvm::Expected<ProcessResult> process = emu::runProgram(program, run);
   if (!process)
@@ -90,7 +94,7 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
     return error;
   if (llvm::Error error = readCoverage(run.env[emu::envCoverage]).moveInto(outcome.coverage))
     return error;
-  for (const std::string &file : {log, faults, run.env[emu::envCoverage]})
+  for (const std::string &file : {log, faults, types, run.env[emu::envCoverage]})
     llvm::sys::fs::remove(file);
   return outcome;
 }

@@ -18,10 +18,11 @@ struct ProgramInput {
   uint64_t fresh = 0; ///< seed of other buffer contents, 0: none
   FreshIntegers integers = FreshIntegers::Random;
   std::string name;
-  std::string host;   ///< envFreshHost: the program's own input changes
-  bool given = false; ///< the arguments are the user's
-  std::string shift;  ///< envShift
-  bool quick = false; ///< without the search for races
+  std::optional<FloatRange> host; ///< envFreshHost: the program's own input changes
+  bool given = false;             ///< the arguments are the user's
+  std::string types;              ///< envFreshTypes' lines
+  std::string shift;              ///< envShift
+  bool quick = false;             ///< without the search for races
 };
 
 struct ProgramOutcome {

@@ -27,13 +27,12 @@ void Comparison::leaveOutUnchanged() {
 
 llvm::Expected<bool> Comparison::tryOtherData(const Deadline &deadline) {
   for (unsigned seed = 1; seed <= 3 && options.verify.freshInputs; ++seed)
-    for (const char *host : {"masked", "same"}) {
+    for (FloatRange floats : {FloatRange::Masked, FloatRange::Same}) {
       leaveOutUnchanged();
       if (covered.missed().empty() || deadline.passed())
         return true;
-      ProgramInput input{options.arguments, options.verify.seed + 200 + seed, FreshIntegers::Keep,
-                         std::string(*host == 'm' ? "masked" : "random") + " input, " + joined(options.arguments),
-                         host};
+      ProgramInput input = otherData(options.arguments, floats);
+      input.fresh += 100 + seed;
       std::string skipped;
       llvm::Expected<bool> good = compareOn(input, skipped);
       if (!good || !*good)
@@ -46,12 +45,6 @@ llvm::Expected<bool> Comparison::compareWith(const Arguments &arguments, double 
   constexpr double mostForRaces = 0.3;
   ProgramInput input;
   input.quick = alone > mostForRaces; // smaller sizes show races
-  if (input.quick && quickProgram.empty()) {
-    quickProgram = runner.file("quick");
-    if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain,
-                                          emu::ModeBounds | emu::ModeCoverage, quickProgram))
-      return std::move(e);
-  }
   input.arguments = arguments;
   input.name = "the run " + joined(arguments);
   std::string skipped;
@@ -63,12 +56,12 @@ llvm::Expected<bool> Comparison::compareWith(const Arguments &arguments, double 
   constexpr double isLong = 1;
   if (!good || !*good || !skipped.empty() || !options.verify.freshInputs || seconds > isLong)
     return good;
-  const char *kinds[] = {"wide", "masked", "negative", "same"};
-  input.host = kinds[dataKind++ % std::size(kinds)];
-  input.fresh = options.verify.seed + 300 + dataKind;
-  input.integers = FreshIntegers::Keep;
-  input.name = input.host + " input, " + joined(arguments);
-  return compareOn(input, skipped);
+  constexpr FloatRange kinds[] = {FloatRange::Wide,     FloatRange::Masked, FloatRange::Few,
+                                  FloatRange::Negative, FloatRange::Same,   FloatRange::Extreme};
+  ProgramInput other = otherData(arguments, kinds[dataKind++ % std::size(kinds)]);
+  other.fresh += 200 + dataKind;
+  other.quick = input.quick;
+  return compareOn(other, skipped);
 }
 
 llvm::Expected<bool> Comparison::tryOtherAlignment(const std::string &program, llvm::ArrayRef<Arguments> lines,
@@ -151,7 +144,7 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
     if (llvm::Error error = explorer.start(arguments))
       return std::move(error);
   // Quickly first, for edges too; then with patience where something has not run that must have.
-  constexpr double quickSeconds = 5;
+  const double quickSeconds = options.coverageSeconds / 18;
   for (bool thorough : {false, true}) {
     leaveOutUnchanged();
     if (deadline.passed() || (thorough && nothingMissed()))
@@ -186,10 +179,5 @@ llvm::Expected<bool> Comparison::reachTheRest() {
   const uint32_t mode = emu::ModePlain | emu::ModeCoverage | emu::ModeConditions;
   if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, mode, probe))
     return std::move(e);
-  llvm::Expected<std::optional<ProgramCoverage>> first = runner.probe(probe, options.arguments, {options.seconds});
-  if (!first)
-    return first.takeError();
-  if (*first)
-    covered.ignoreImpossible(**first);
   return tryOtherArguments(probe, coveredByOriginal.functions(), deadline);
 }

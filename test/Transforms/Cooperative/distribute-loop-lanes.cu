@@ -4,7 +4,7 @@
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[sparse]{threads=8,rows=32};distribute-loop[moments]{threads=4,rows=64};distribute-loop[best]{threads=16,rows=16};distribute-loop[few]{threads=8,rows=4}' %s > %t.cu
 // RUN: FileCheck %s < %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 203 | %check=SAME
+// RUN: %verify=%t.cu %s -- 203 | %check=SAME
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 203 2>&1 | %check=PATHS
 // SAME: the same results
 // PATHS-NOT: 0 optimized

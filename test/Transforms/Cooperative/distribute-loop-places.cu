@@ -3,7 +3,7 @@
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[farthest]{threads=32,rows=4};distribute-loop[nearest]{threads=64};distribute-loop[labelled]{threads=128}' %s > %t.cu
 // RUN: FileCheck %s < %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 900 | %check=SAME
+// RUN: %verify=%t.cu %s -- 900 | %check=SAME
 // SAME: the same results
 // REQUIRES: optiml-run
 // RUN: %refused --passes='distribute-loop[last]{threads=64}' %s 2>&1 | %check=LAST

@@ -1,9 +1,9 @@
 // distribute-loop where the loop is a scan: what a sum is in every iteration.
 // RUN: %opt --passes='distribute-loop[cumsum]{threads=32,rows=8};distribute-loop[offsets]{threads=256};distribute-loop[drawdown]{threads=8,rows=32}' %s | FileCheck %s
 // RUN: optiml-opt --emit --passes='distribute-loop[cumsum]{threads=32,rows=8};distribute-loop[offsets]{threads=256};distribute-loop[drawdown]{threads=8,rows=32}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s -- 37 301 | %check=SAME
+// RUN: %verify=%t.cu %s -- 37 301 | %check=SAME
 // RUN: optiml-opt --emit --passes='distribute-loop[cumsum]{threads=128};distribute-loop[offsets]{threads=32,rows=4};distribute-loop[drawdown]{threads=64}' %s > %t2.cu
-// RUN: optiml-run --verify=%t2.cu %s -- 5 1000 | %check=SAME
+// RUN: %verify=%t2.cu %s -- 5 1000 | %check=SAME
 // RUN: %nvcc -arch=sm_90 -c %t2.cu -o %t.o
 // RUN: %refused --fp=strict --passes='distribute-loop[cumsum]{threads=256}' %s 2>&1 | %check=STRICT
 // RUN: %refused --passes='distribute-loop[compact]{threads=256}' %s 2>&1 | %check=COMPACT

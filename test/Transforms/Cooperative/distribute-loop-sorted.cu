@@ -4,9 +4,9 @@
 // RUN: %plan --passes='distribute-loop[smallest]{threads=64}' %s | %check=SMALLEST
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[largest]{threads=32,rows=8,entries=8};distribute-loop[smallest]{threads=64};distribute-loop[ranked]{threads=32,rows=8};distribute-loop[where]{threads=32,rows=2}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: optiml-opt --emit --passes='distribute-loop[largest]{threads=96};distribute-loop[ranked]{threads=128};distribute-loop[where]{threads=64}' %s > %t.block.cu
-// RUN: optiml-run --verify=%t.block.cu %s | %check=SAME
+// RUN: %verify=%t.block.cu %s | %check=SAME
 // SAME: the same results
 // RUN: %refused --passes='distribute-loop[largest]{threads=32,entries=12}' %s 2>&1 | %check=POWER
 // POWER: the number of entries must be a power of two from 2 to 32

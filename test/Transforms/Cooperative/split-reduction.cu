@@ -5,7 +5,7 @@
 // RUN: %opt --passes='split-reduction[columns]{x=64,parts=4};unroll[columns/i]{factor=4}' %s | %check=UNROLL
 // RUN: optiml-opt --reread --emit --passes='split-reduction[columns]{x=64,parts=4};split-reduction[branches]{x=32,parts=32};split-reduction[both]{x=32,parts=8}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
 // RUN: %refused --passes='split-reduction[variance]' %s 2>&1 | %check=VARIANCE
 // RUN: %refused --passes='split-reduction[extreme]' %s 2>&1 | %check=EXTREME

@@ -8,9 +8,9 @@
 // RUN: optiml-opt --kernels-only --block=32x1x1 --passes='tree-to-shuffle[warp]' %s | %check=WARP
 // RUN: %nvcc -arch=sm_90 -c %t.1.cu -o %t.o
 // RUN: %nvcc -arch=sm_90 -c %t.2.cu -o %t.o
-// RUN: optiml-run --verify=%t.1.cu %s -- 1003 | %check=SAME
-// RUN: optiml-run --verify=%t.2.cu %s -- 1003 | %check=SAME
-// RUN: optiml-run --verify=%t.3.cu %s -- 1003 | %check=SAME
+// RUN: %verify=%t.1.cu %s -- 1003 | %check=SAME
+// RUN: %verify=%t.2.cu %s -- 1003 | %check=SAME
+// RUN: %verify=%t.3.cu %s -- 1003 | %check=SAME
 // RUN: env OPTIML_TRACE=1 optiml-run %t.1.cu -- 1003 2>&1 | %check=PATHS
 // SAME: the same results
 // PATHS-NOT: 0 optimized

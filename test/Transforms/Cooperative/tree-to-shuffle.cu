@@ -21,11 +21,11 @@
 // UNKNOWN: the number of threads of a block is not known
 
 // RUN: optiml-opt --reread --emit --block=256x1x1 --passes='tree-to-shuffle[halves]' %s > %t.1.cu
-// RUN: optiml-run --verify=%t.1.cu %s
+// RUN: %verify=%t.1.cu %s
 // RUN: optiml-opt --reread --emit --block=64x1x1 --passes='tree-to-shuffle[neighbours];tree-to-shuffle[strides]' %s > %t.2.cu
-// RUN: optiml-run --verify=%t.2.cu %s
+// RUN: %verify=%t.2.cu %s
 // RUN: optiml-opt --reread --emit --block=128x1x1 --passes='tree-to-shuffle[unrolled<128U>];tree-to-shuffle[byWhile]' %s > %t.3.cu
-// RUN: optiml-run --verify=%t.3.cu %s
+// RUN: %verify=%t.3.cu %s
 #include <cstdio>
 #include <cuda_runtime.h>
 

@@ -6,7 +6,7 @@
 // RUN: %plan --passes='block-shape[rows]{x=64,y=1};coarsen[rows]{x=4}' %s | %check=ROWS
 // RUN: %plan --passes='block-shape[odd]{x=64,y=1};coarsen[odd]{x=4}' %s | %check=ODD
 // RUN: optiml-opt --emit --passes='block-shape[conv]{x=16,y=8};coarsen[conv]{x=2,y=1,z=4,style=strided};stage-shared[conv/c:x+w]{tile=2};block-shape[rows]{x=64,y=1};coarsen[rows]{x=4}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Counters that are alike in all threads, and change where every copy of a thread would change them again.
 // RUN: optiml-opt --reread --emit --passes='block-shape[outside]{x=32,y=1};coarsen[outside]{style=blocked,x=4,y=1};block-shape[derived]{x=32,y=1};coarsen[derived]{style=strided,x=2,y=1};unroll[unrolled/k]{factor=4};block-shape[unrolled]{x=32,y=1};coarsen[unrolled]{style=blocked,x=2,y=1};block-shape[shared]{x=32,y=1};coarsen[shared]{style=strided,x=2,y=1};block-shape[guarded]{x=32,y=1};coarsen[guarded]{style=strided,x=2,y=1};block-shape[between]{x=32,y=1};coarsen[between]{style=strided,x=2,y=1}' %s > %t.cu
 // RUN: FileCheck --input-file=%t.cu --check-prefix=TEXT %s
-// RUN: optiml-run --verify=%t.cu %s | FileCheck %s
+// RUN: %verify=%t.cu %s | FileCheck %s
 // CHECK: the same results in {{[0-9]+}} runs
 
 // TEXT-LABEL: void {{.*}} outside_{{.*}}(

@@ -2,7 +2,7 @@
 // computed anew in every round, because unrolling has given the loops a counter from outside.
 // RUN: %opt --passes='unroll[rows/r]{factor=2};block-shape[rows]{x=128};coarsen[rows]{x=2}' %s | FileCheck %s
 // RUN: optiml-opt --reread --emit --passes='unroll[rows/r]{factor=2};block-shape[rows]{x=128};coarsen[rows]{x=2}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s -- 1000 5 | %check=SAME
+// RUN: %verify=%t.cu %s -- 1000 5 | %check=SAME
 // SAME: the same results
 // REQUIRES: optiml-run
 #include <cstdio>

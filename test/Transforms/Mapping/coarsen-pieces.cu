@@ -4,9 +4,9 @@
 // RUN: %opt --passes='block-shape[product]{x=16,y=8};coarsen[product]{x=8,y=2,style=pieces};stage-shared[product/k:a+b]{tile=8}' %s | FileCheck %s
 // RUN: %opt --passes='block-shape[product]{x=4,y=16};coarsen[product]{x=8,y=2,style=fragments}' %s | %check=FRAGMENTS
 // RUN: optiml-opt --emit --passes='block-shape[product]{x=8,y=8};coarsen[product]{x=8,y=8,style=pieces};stage-shared[product/k:a+b]{tile=8,wide=1,prefetch=1}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: optiml-opt --emit --passes='block-shape[blocks]{x=16,y=1};coarsen[blocks]{x=8,style=pieces}' %s > %t.blocks.cu
-// RUN: optiml-run --verify=%t.blocks.cu %s | %check=SAME
+// RUN: %verify=%t.blocks.cu %s | %check=SAME
 // RUN: %plan --passes='block-shape[blocks]{x=16,y=1};coarsen[blocks]{x=8,style=pieces}' %s | %check=BLOCKS
 // RUN: %refused --passes='block-shape[product]{x=16,y=8};coarsen[product]{x=6,y=2,style=pieces}' %s 2>&1 | %check=WHOLE
 // RUN: %refused --passes='block-shape[product]{x=16,y=8};coarsen[product]{x=4,y=4,style=pieces}' %s 2>&1 | %check=ONE

@@ -9,7 +9,7 @@
 // RUN: %plan --passes='grid-stride[pieces]{x=128,blocks=10}' %s | %check=PIECES
 // RUN: %refused --passes='grid-stride[shifted]' %s 2>&1 | %check=SHIFTED
 // RUN: optiml-opt --emit --passes='grid-stride[estimate]{x=128,blocks=2};privatize-atomic[estimate:total]' %benchmarks/montecarlo.cu > %t.montecarlo.cu
-// RUN: optiml-run --verify=%t.montecarlo.cu %benchmarks/montecarlo.cu -- 20001 | %check=SAME
+// RUN: %verify=%t.montecarlo.cu %benchmarks/montecarlo.cu -- 20001 | %check=SAME
 // SAME: the same results
 // REQUIRES: optiml-run
 // RUN: %refused --passes='grid-stride[unbounded]' %s 2>&1 | %check=UNBOUNDED

@@ -13,7 +13,7 @@
 // RUN: optiml-opt --emit --passes='loop-to-grid[product/j];swap-thread-axes[product]{with=y};block-shape[product]{x=16,y=16};coarsen[product]{x=4,y=4};stage-shared[product/k:a+b]{tile=8};loop-to-grid[covariance/j2];promote-accumulator[covariance/i:out];block-shape[covariance]{x=8,y=8};stage-shared[covariance/i:data]{tile=8};loop-to-grid[heat/z];loop-to-grid[below/j];loop-to-grid[odd/j];loop-to-grid[ahead/j];loop-to-grid[votes/j];loop-to-grid[distances/i];loop-to-grid[distances/j]' %s > %t.cu
 // RUN: FileCheck %s --check-prefix=STAGED < %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 33 | %check=SAME
+// RUN: %verify=%t.cu %s -- 33 | %check=SAME
 // SAME: the same results
 // With nothing to do for the loop, and so no thread of index 0 along its axis, the original runs.
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 33 2>&1 | %check=RAN

@@ -3,7 +3,7 @@
 // RUN: %plan --passes='swap-thread-axes[product]{with=y};block-shape[product]{x=32,y=8};coarsen[product]{style=strided,x=1,y=4}' %s | %check=AFTER
 // RUN: optiml-opt --list-sites %s | %check=SITES
 // RUN: optiml-opt --reread --emit --passes='swap-thread-axes[product]{with=y};block-shape[product]{x=16,y=16};coarsen[product]{style=blocked,x=2,y=2};stage-shared[product/p:a+b]{tile=8};swap-thread-axes[shift]{with=z};swap-thread-axes[good]{with=y};block-shape[good]{x=8,y=8}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: %refused --passes='swap-thread-axes[product]{with=z}' %s 2>&1 | %check=UNUSED
 // RUN: %refused --passes='swap-thread-axes[product];swap-thread-axes[product]' %s 2>&1 | %check=TWICE
 // RUN: %refused --passes='block-shape[product]{x=8,y=8};swap-thread-axes[product]' %s 2>&1 | %check=FIXED

@@ -7,7 +7,7 @@
 // RUN: %plan --passes='thread-per-iteration[product];block-shape[product]{x=16,y=16};coarsen[product]{x=2,y=2};stage-shared[product/k:a+b]{tile=16}' %s | %check=PRODUCT
 // RUN: optiml-opt --emit --passes='thread-per-iteration[scale];block-shape[scale]{x=128};vectorize-access[scale]{width=4};thread-per-iteration[count];grid-stride[count]{x=64,blocks=3};privatize-atomic[count:bins]{bins=64};thread-per-iteration[text];thread-per-iteration[rows];distribute-loop[rows]{threads=64};thread-per-iteration[product];block-shape[product]{x=16,y=16};coarsen[product]{x=2,y=2};stage-shared[product/k:a+b]{tile=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 1000 | %check=SAME
+// RUN: %verify=%t.cu %s -- 1000 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 1000 2>&1 | %check=RAN
 // RAN-COUNT-5: 1 optimized, 0 original launches

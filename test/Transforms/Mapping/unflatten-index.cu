@@ -2,7 +2,7 @@
 // RUN: %plan --passes='unflatten-index[pointwise]' %s | FileCheck %s
 // RUN: %plan --passes='unflatten-index[shifted]' %s | %check=SHIFTED
 // RUN: optiml-opt --emit --passes='unflatten-index[pointwise];block-shape[pointwise]{x=16,y=16};coarsen[pointwise]{style=blocked,x=4,y=4};stage-shared[pointwise/c:in+w]{tile=16};unflatten-index[shifted]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: %refused --passes='unflatten-index[total]' %s 2>&1 | %check=TOTAL
 // RUN: %refused --passes='unflatten-index[odd]' %s 2>&1 | %check=ODD
 // RUN: %refused --passes='unflatten-index[together]' %s 2>&1 | %check=TOGETHER

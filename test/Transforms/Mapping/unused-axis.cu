@@ -2,7 +2,7 @@
 // second one changes nothing.
 // RUN: optiml-opt --block=32x8x1 --reread --kernels-only --print-plan --passes='block-shape[rows]{x=64,y=1}' %s | FileCheck %s
 // RUN: optiml-opt --block=32x8x1 --reread --emit --passes='promote-accumulator[rows/j:out];distribute-loop[rows]{threads=64};block-shape[scale]{x=256,y=1}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: optiml-opt --block=32x8x1 --kernels-only --print-plan --passes='block-shape[accumulate]{x=64,y=1}' %s | %check=ONE
 // RUN: optiml-opt --block=32x8x1 --kernels-only --print-plan --passes='block-shape[sometimes]{x=64,y=1}' %s | %check=ONE
 // RUN: optiml-opt --block=32x8x1 --kernels-only --print-plan --passes='block-shape[count]{x=64,y=1}' %s | %check=ONE

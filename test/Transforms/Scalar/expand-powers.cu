@@ -2,7 +2,7 @@
 // RUN: %opt --passes='expand-powers[powers]' %s | FileCheck %s
 // RUN: %opt --passes='expand-powers[hidden]' %s | %check=HIDDEN
 // RUN: optiml-opt --reread --emit --passes='expand-powers[powers];expand-powers[hidden]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: %refused --fp=strict --passes='expand-powers[powers]' %s 2>&1 | %check=STRICT
 // RUN: %refused --passes='expand-powers[others]' %s 2>&1 | %check=OTHERS
 // SAME: the same results

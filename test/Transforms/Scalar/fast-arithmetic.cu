@@ -13,7 +13,7 @@
 // BUDGET: want strict, reassoc, fast, tf32, or one of the last two with a relative error between 0 and 1
 
 // RUN: optiml-opt --reread --emit --fp=fast --passes='fast-arithmetic[sigmoid]{use=single};fast-arithmetic[forces]{use=intrinsics};fast-arithmetic[mixed]{use=single}' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu --fp=fast %s
+// RUN: %verify=%t.cu --fp=fast %s
 // RUN: not optiml-run --verify=%t.cu --fp=strict %s
 #include <cstdio>
 #include <cuda_runtime.h>

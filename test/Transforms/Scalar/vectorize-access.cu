@@ -8,7 +8,7 @@
 // RUN: optiml-opt --emit %s --passes='block-shape[copyMatrix]{x=32,y=8};vectorize-access[copyMatrix]{width=4};block-shape[scale]{x=128,y=1};vectorize-access[scale]{width=2};block-shape[mixed]{x=128,y=1};vectorize-access[mixed]{width=4};block-shape[later]{x=128,y=1};vectorize-access[later]{width=4};block-shape[loops]{x=128,y=1};vectorize-access[loops]{width=4}' > %t.cu
 // RUN: %nvcc -arch=sm_90 -std=c++17 -ptx %t.cu -o %t.ptx
 // RUN: FileCheck --check-prefix=PTX %s < %t.ptx
-// RUN: optiml-run --verify=%t.cu %s -- 29 52
+// RUN: %verify=%t.cu %s -- 29 52
 //
 // RUN: %refused --passes='vectorize-access[scale]{width=4}' %s 2>&1 | %check=SHAPE
 // RUN: %refused --passes='block-shape[scale]{x=128,y=1};vectorize-access[scale]{width=3}' %s 2>&1 | %check=WIDTH

@@ -4,7 +4,7 @@
 // RUN: %plan --passes='%{outputs};widen-stores[product:c]' %s | FileCheck %s
 // RUN: %opt --passes='block-shape[shift]{x=32,y=1};coarsen[shift]{x=4,style=blocked};widen-stores[shift:y]' %s | %check=SHIFT
 // RUN: optiml-opt --emit --passes='%{outputs};widen-stores[product:c];qualify-pointers[product];stage-shared[product/k:a+b]{tile=8,wide=1,prefetch=1};block-shape[shift]{x=32,y=1};coarsen[shift]{x=4,style=blocked};widen-stores[shift:y]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: optiml-opt --list-sites --passes='%{outputs}' %s | %check=SITES
 // RUN: %refused --passes='block-shape[product]{x=8,y=8};coarsen[product]{x=8,y=2,style=strided};widen-stores[product:c]' %s 2>&1 | %check=APART
 // RUN: %refused --passes='block-shape[product]{x=8,y=8};coarsen[product]{x=2,y=2};widen-stores[product:c]' %s 2>&1 | %check=FEW

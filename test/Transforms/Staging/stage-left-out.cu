@@ -4,8 +4,8 @@
 // RUN: %refused --passes='block-shape[others]{x=64};stage-shared[others/j:x]{tile=32}' %s 2>&1 | %check=OTHERS
 // RUN: optiml-opt --emit --passes='block-shape[pull]{x=64};stage-shared[pull/j:p]{tile=32};block-shape[pairs]{x=64};coarsen[pairs]{x=2};stage-shared[pairs/j:x+m]{tile=32}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: optiml-run --verify=%t.cu %s -- 97 | %check=SAME
-// RUN: optiml-run --verify=%t.cu %s -- 65 | %check=SAME
+// RUN: %verify=%t.cu %s -- 97 | %check=SAME
+// RUN: %verify=%t.cu %s -- 65 | %check=SAME
 // SAME: the same results
 // OTHERS: the condition around x is not affine
 // REQUIRES: optiml-run

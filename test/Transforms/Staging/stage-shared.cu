@@ -3,7 +3,7 @@
 // RUN: %plan --passes='block-shape[batched]{x=16,y=16};coarsen[batched]{x=2,y=2,style=blocked};stage-shared[batched/k:a+b]{tile=8,wide=1}' %s | %check=BATCHED
 // RUN: %refused --passes='block-shape[shifted]{x=64,y=1};stage-shared[shifted/k:x]{tile=32,wide=1}' %s 2>&1 | %check=SHIFTED
 // RUN: optiml-opt --reread --emit --passes='block-shape[batched]{x=16,y=16};coarsen[batched]{x=2,y=2,style=blocked};stage-shared[batched/k:a+b]{tile=8,wide=1,prefetch=1};qualify-pointers[batched]' %s > %t.cu
-// RUN: optiml-run --verify=%t.cu %s | %check=SAME
+// RUN: %verify=%t.cu %s | %check=SAME
 // RUN: %refused --passes='stage-shared[gemv/k:x]{tile=32}' %s 2>&1 | %check=SHAPE
 // RUN: %refused --passes='block-shape[gather]{x=64,y=1};stage-shared[gather/k:x]{tile=32}' %s 2>&1 | %check=GATHER
 // RUN: %refused --passes='block-shape[inplace]{x=64,y=1};stage-shared[inplace/k:x]{tile=32}' %s 2>&1 | %check=INPLACE

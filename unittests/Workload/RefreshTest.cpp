@@ -1,0 +1,94 @@
+//===- RefreshTest.cpp ----------------------------------------------------===//
+#include "optiml/Workload/Signature.h"
+#include "gtest/gtest.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+using namespace optiml;
+
+namespace {
+constexpr ElementType floats{ElementKind::Float, 4}, integers{ElementKind::Integer, 4};
+
+template <typename T>
+bool refresh(std::vector<T> &v, const ElementType &type, FreshIntegers how, FloatRange range, uint64_t seed = 7) {
+  return refreshElements(reinterpret_cast<char *>(v.data()), v.size() * sizeof(T), type, seed, how, range);
+}
+
+std::vector<float> ofRange(FloatRange range, size_t n = 1000) {
+  std::vector<float> v(n);
+  for (size_t i = 0; i < n; ++i)
+    v[i] = float(i % 17) / 8 - 1;
+  EXPECT_TRUE(refresh(v, floats, FreshIntegers::Keep, range));
+  return v;
+}
+
+std::vector<int> arranged(std::vector<int> v, FreshIntegers how) {
+  refresh(v, integers, how, FloatRange::Same);
+  return v;
+}
+} // namespace
+
+TEST(Refresh, NamesAreRead) {
+  for (FloatRange range : {FloatRange::Same, FloatRange::Masked, FloatRange::LoneNaN})
+    EXPECT_EQ(floatRangeNamed(nameOf(range)), range);
+  EXPECT_EQ(freshIntegersNamed("equal"), FreshIntegers::Equal);
+  EXPECT_FALSE(floatRangeNamed("").has_value());
+}
+
+TEST(Refresh, RangesOfFloatsHoldWhatTheySay) {
+  std::vector<float> few = ofRange(FloatRange::Few), extreme = ofRange(FloatRange::Extreme, 100000),
+                     lone = ofRange(FloatRange::LoneNaN), masked = ofRange(FloatRange::Masked);
+  EXPECT_EQ(std::set<float>(few.begin(), few.end()).size(), 3u);
+  EXPECT_EQ(std::count_if(lone.begin(), lone.end(), [](float v) { return std::isnan(v); }), 1);
+  EXPECT_TRUE(std::any_of(masked.begin(), masked.end(), [](float v) { return std::isinf(v) && v < 0; }));
+  bool huge = false, denormal = false, minusZero = false;
+  for (float v : extreme) {
+    EXPECT_TRUE(std::isfinite(v * v));
+    huge |= std::fabs(v) > 1e15f;
+    denormal |= std::fpclassify(v) == FP_SUBNORMAL;
+    minusZero |= v == 0 && std::signbit(v);
+  }
+  EXPECT_TRUE(huge && denormal && minusZero);
+}
+
+TEST(Refresh, HalvesCanBeInfiniteAndNaN) {
+  std::vector<uint16_t> v(1000, 0x3C00);
+  const ElementType half{ElementKind::Half, 2};
+  EXPECT_TRUE(refresh(v, half, FreshIntegers::Keep, FloatRange::LoneNaN));
+  EXPECT_EQ(std::count_if(v.begin(), v.end(), [](uint16_t bits) { return isNan16(bits, Format16::Half); }), 1);
+}
+
+TEST(Refresh, OffsetsKeepTheirOrderAndEnds) {
+  const std::vector<int> offsets = {0, 3, 3, 8, 20, 21, 40};
+  for (FreshIntegers how :
+       {FreshIntegers::Drawn, FreshIntegers::Equal, FreshIntegers::Reversed, FreshIntegers::Sorted}) {
+    std::vector<int> v = arranged(offsets, how);
+    EXPECT_TRUE(std::is_sorted(v.begin(), v.end()));
+    EXPECT_EQ(v.front(), 0);
+    EXPECT_EQ(v.back(), 40);
+  }
+  EXPECT_EQ(arranged(offsets, FreshIntegers::Equal)[5], 0);
+  EXPECT_EQ(arranged(offsets, FreshIntegers::Reversed)[1], 40);
+}
+
+TEST(Refresh, PermutationsStayPermutations) {
+  const std::vector<int> turned = {3, 0, 2, 1, 4}, numbers = {0, 1, 2, 3, 4};
+  for (FreshIntegers how :
+       {FreshIntegers::Drawn, FreshIntegers::Equal, FreshIntegers::Reversed, FreshIntegers::Sorted}) {
+    std::vector<int> v = arranged(turned, how);
+    EXPECT_EQ(std::set<int>(v.begin(), v.end()).size(), 5u);
+    EXPECT_EQ(arranged(numbers, how), numbers);
+  }
+  EXPECT_EQ(arranged(turned, FreshIntegers::Sorted), numbers);
+}
+
+TEST(Refresh, WhatNothingHasWrittenStays) {
+  const int unwritten = int(0xCCCCCCCC);
+  std::vector<int> v = arranged({5, 1, 5, 2, unwritten}, FreshIntegers::Sorted);
+  EXPECT_EQ(v, (std::vector<int>{1, 2, 5, 5, unwritten}));
+  v = arranged({5, 1, 5, 2, unwritten}, FreshIntegers::Equal);
+  EXPECT_EQ(std::set<int>(v.begin(), v.end() - 1).size(), 1u);
+  EXPECT_EQ(v.back(), unwritten);
+}
