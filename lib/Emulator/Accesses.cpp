@@ -49,8 +49,9 @@ std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStac
     if (auto *load = dyn_cast<LoadInst>(&inst)) {
       add(inst, load->getPointerOperand(), load->getType(), load->getAlign(),
           load->isAtomic()     ? AccessAtomic
-          : load->isVolatile() ? AccessVolatileLoad
-                               : AccessLoad);
+          : load->isVolatile()             ? AccessVolatileLoad
+          : load->hasMetadata(readOnlyName) ? AccessReadOnlyLoad
+                                            : AccessLoad);
     } else if (auto *store = dyn_cast<StoreInst>(&inst)) {
       add(inst, store->getPointerOperand(), store->getValueOperand()->getType(), store->getAlign(),
           store->isAtomic()     ? AccessAtomic

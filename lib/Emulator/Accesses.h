@@ -22,6 +22,8 @@ void storeThread(DeviceModule &dm, llvm::IRBuilder<> &b);
 
 /// LLVM's name of the scope of atomics among one block's threads.
 constexpr const char *blockScopeName = "block";
+/// Metadata of loads by __ldg.
+constexpr const char *readOnlyName = "optiml.readonly";
 
 constexpr const char *slowCheckName = "optiml.check";
 

@@ -1,4 +1,5 @@
 //===- PtxMemory.cpp - memory and synchronization of inline PTX -----------===//
+#include "Accesses.h"
 #include "PtxLowering.h"
 
 using namespace llvm;
@@ -57,6 +58,8 @@ bool PtxLowering::loadStore(bool isStore) {
   }
   LoadInst *load = b.CreateAlignedLoad(whole, pointer, align, isVolatile);
   load->setOrdering(order);
+  if (has("nc"))
+    load->setMetadata(readOnlyName, MDNode::get(b.getContext(), {}));
   if (lanes == 1)
     return set(0, load);
   for (unsigned i = 0; i < lanes; ++i)

@@ -6,6 +6,7 @@
 // from memory is no longer "argmem only").
 //
 //===----------------------------------------------------------------------===//
+#include "Accesses.h"
 #include "DeviceModule.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/SetVector.h"
@@ -183,7 +184,10 @@ private:
     for (auto &[f, g] : fresh)
       for (Instruction &inst : make_early_inc_range(instructions(*g))) {
         // __ldg promises that nobody writes; take no program's word for it.
-        inst.setMetadata(LLVMContext::MD_invariant_load, nullptr);
+        if (MDNode *promise = inst.getMetadata(LLVMContext::MD_invariant_load)) {
+          inst.setMetadata(LLVMContext::MD_invariant_load, nullptr);
+          inst.setMetadata(readOnlyName, promise);
+        }
         if (auto *call = dyn_cast<CallInst>(&inst))
           passHiddenArguments(*call, *g, fresh);
         else if (isa<FPToSIInst, FPToUIInst>(inst))

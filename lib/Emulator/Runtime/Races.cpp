@@ -85,6 +85,16 @@ struct Access {
     note(fiber, f);
   }
 
+  void checkReadOnly(const Stamp &write) {
+    if (kind != AccessReadOnlyLoad || !write.valid() || reported)
+      return;
+    reported = true;
+    Fault f = faultAt(fiber, "stale-read", site);
+    f.headline = "__ldg of memory that the same launch writes: it may be what was there before";
+    f.detail = "it was written in " + place(*fiber.block->launch, write) + ", and is " + target(fiber, region, address);
+    note(fiber, f);
+  }
+
   void checkWritten(const RaceCell &cell, const char *what) {
     if (region.kind != RegionKind::Shared || cell.write.valid() || reported)
       return;
@@ -118,6 +128,7 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
   if (conflicts(cell.write))
     conflict(cell.write, true);
   if (isLoad(kind)) {
+    checkReadOnly(cell.write);
     checkWritten(cell, "load of");
     // Keep two readers that matter: one that is ordered before this one says nothing more.
     Stamp *slot = nullptr;
