@@ -48,8 +48,8 @@ std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStac
   for (Instruction &inst : instructions(f)) {
     if (auto *load = dyn_cast<LoadInst>(&inst)) {
       add(inst, load->getPointerOperand(), load->getType(), load->getAlign(),
-          load->isAtomic()     ? AccessAtomic
-          : load->isVolatile()             ? AccessVolatileLoad
+          load->isAtomic()                  ? AccessAtomic
+          : load->isVolatile()              ? AccessVolatileLoad
           : load->hasMetadata(readOnlyName) ? AccessReadOnlyLoad
                                             : AccessLoad);
     } else if (auto *store = dyn_cast<StoreInst>(&inst)) {

@@ -21,6 +21,7 @@ struct CopyRecord {
     Cut,     ///< the log's limit was reached
     Input,   ///< no copy: a buffer from the host got other contents, which offset identifies; its name is the line
              ///< that envFreshTypes has for it
+    Streams, ///< no copy: the program uses streams, or memory that the host and the device share
   };
   uint64_t magic = expectedMagic;
   Kind kind = Copy;
@@ -31,6 +32,7 @@ struct CopyRecord {
   uint32_t allocation = 0;  ///< counts the program's allocations, from 1; 0 for variables
   uint64_t offset = 0;      ///< of the copied range in its allocation
   uint64_t dataBytes = 0, twins = 0;
+  uint64_t sequence = 0; ///< grows in the order of the program's calls, whenever their work was done
 };
 
 } // namespace optiml::emu

@@ -50,9 +50,9 @@ struct ReplayJob {
 
 /// A failure found while running, in the user's terms.
 struct ReplayFault {
-  std::string kind; ///< "out-of-bounds", "misaligned", "race", "uninitialized-shared", "stale-read",
-                    ///< "divergent-barrier", "unsupported", "assert", "trap", "crash", "timeout", "launch", and "benign-race": two threads
-                    ///< store the same value. Races do not end the launch
+  std::string kind;    ///< "out-of-bounds", "misaligned", "race", "uninitialized-shared", "stale-read",
+                       ///< "divergent-barrier", "unsupported", "assert", "trap", "crash", "timeout", "launch", and
+                       ///< "benign-race": two threads store the same value. Races do not end the launch
   std::string message; ///< one line: kernel, source line, thread, block, buffer
   std::string file;
   uint32_t line = 0;

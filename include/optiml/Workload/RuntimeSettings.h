@@ -23,6 +23,9 @@ constexpr const char *envMemory = "OPTIML_EMU_MEMORY";
 /// A file to which faults are also appended, each as a line of JSON (an object as in ReplayResult::faults).
 constexpr const char *envFaultFile = "OPTIML_EMU_FAULT_FILE";
 
+/// Any value: work on streams is done as late as the program's own order allows (lib/Emulator/Runtime/Queue.h).
+constexpr const char *envLate = "OPTIML_EMU_LATE";
+
 /// A file that gets every copy from the device to the host (lib/Emulator/Runtime/CopyLog.cpp).
 constexpr const char *envCopyLog = "OPTIML_EMU_COPY_LOG";
 /// A file that gets what code of the program's kernels ran, where it was built for that (lib/Emulator/Runtime/

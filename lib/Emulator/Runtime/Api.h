@@ -1,7 +1,7 @@
 //===- Api.h - shared by the CUDA runtime's entry points --------*- C++ -*-===//
 //
-// The functions of cuda_runtime_api.h, on the CPU. Streams run everything at once and in order, so every call returns
-// with its work done. Each file that includes this defines some of the functions; the header checks the signatures.
+// The functions of cuda_runtime_api.h, on the CPU. Work on streams goes through Queue.h. Each file that includes this
+// defines some of the functions; the header checks the signatures.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_EMULATOR_RUNTIME_API_H
@@ -24,6 +24,8 @@ template <typename T> cudaError_t give(T *into, T value) {
 cudaError_t unsupported(const char *function);
 
 bool validStream(cudaStream_t stream);
+/// Of a valid stream, whether the legacy stream and it do not wait for each other.
+bool isNonBlocking(cudaStream_t stream);
 /// One device: 0.
 bool validDevice(int device);
 

@@ -3,6 +3,7 @@
 #include "AroundLaunch.h"
 #include "Memory.h"
 #include "Modules.h"
+#include "Queue.h"
 #include "Settings.h"
 #include "Twins.h"
 #include <atomic>
@@ -140,6 +141,21 @@ static cudaError_t set2D(void *p, size_t pitch, int value, size_t width, size_t 
   return cudaSuccess;
 }
 
+/// Whether a copy may go on after its call: of memory that the GPU reaches by itself.
+static bool mayGoOn(const void *p) { return Memory::get().find(reinterpret_cast<uint64_t>(p)) != nullptr; }
+
+/// A copy on a stream.
+static cudaError_t copyOn(cudaStream_t stream, const void *dst, const void *src, std::function<cudaError_t()> work) {
+  if (!validStream(stream))
+    return result(cudaErrorInvalidResourceHandle);
+  return mayGoOn(dst) && mayGoOn(src) ? enqueue(stream, std::move(work)) : enqueueAndFinish(stream, std::move(work));
+}
+
+/// Setting memory on a stream; the host never waits for it.
+static cudaError_t setOn(cudaStream_t stream, std::function<cudaError_t()> work) {
+  return validStream(stream) ? enqueue(stream, std::move(work)) : result(cudaErrorInvalidResourceHandle);
+}
+
 /// The address of [offset, offset + bytes) in a device variable, or null and an error.
 static char *symbolRange(const void *symbol, size_t bytes, size_t offset, cudaError_t &error) {
   Allocation *a = Modules::get().variable(symbol);
@@ -152,84 +168,88 @@ static char *symbolRange(const void *symbol, size_t bytes, size_t offset, cudaEr
 extern "C" {
 
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind) {
-  return copy(dst, src, bytes, kind);
+  return enqueueAndFinish(nullptr, [=] { return copy(dst, src, bytes, kind); });
 }
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return validStream(stream) ? copy(dst, src, bytes, kind) : result(cudaErrorInvalidResourceHandle);
+  return copyOn(stream, dst, src, [=] { return copy(dst, src, bytes, kind); });
 }
 cudaError_t cudaMemcpyPeer(void *dst, int dstDevice, const void *src, int srcDevice, size_t bytes) {
-  return validDevice(dstDevice) && validDevice(srcDevice) ? copy(dst, src, bytes, cudaMemcpyDeviceToDevice)
-                                                          : result(cudaErrorInvalidDevice);
+  return cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, bytes, nullptr);
 }
-cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t bytes, cudaStream_t) {
-  return cudaMemcpyPeer(dst, dstDevice, src, srcDevice, bytes);
+cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t bytes,
+                                cudaStream_t stream) {
+  if (!validDevice(dstDevice) || !validDevice(srcDevice))
+    return result(cudaErrorInvalidDevice);
+  return copyOn(stream, dst, src, [=] { return copy(dst, src, bytes, cudaMemcpyDeviceToDevice); });
 }
 cudaError_t cudaMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                          cudaMemcpyKind kind) {
-  return copy2D(dst, dpitch, src, spitch, width, height, kind);
+  return enqueueAndFinish(nullptr, [=] { return copy2D(dst, dpitch, src, spitch, width, height, kind); });
 }
 cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
                               cudaMemcpyKind kind, cudaStream_t stream) {
-  return validStream(stream) ? copy2D(dst, dpitch, src, spitch, width, height, kind)
-                             : result(cudaErrorInvalidResourceHandle);
+  return copyOn(stream, dst, src, [=] { return copy2D(dst, dpitch, src, spitch, width, height, kind); });
 }
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) { return copy3D(p); }
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *p) {
+  return enqueueAndFinish(nullptr, [=] { return copy3D(p); });
+}
 cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
-  return validStream(stream) ? copy3D(p) : result(cudaErrorInvalidResourceHandle);
+  if (!p)
+    return result(cudaErrorInvalidValue);
+  return copyOn(stream, p->dstPtr.ptr, p->srcPtr.ptr, [parms = *p] { return copy3D(&parms); });
 }
 
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
   cudaError_t error;
   char *dst = symbolRange(symbol, bytes, offset, error);
   if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
     return result(cudaErrorInvalidMemcpyDirection);
-  return dst ? copy(dst, src, bytes, kind) : result(error);
+  if (!dst)
+    return result(error);
+  return copyOn(stream, dst, src, [=] { return copy(dst, src, bytes, kind); });
 }
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *src, size_t bytes, size_t offset,
-                                    cudaMemcpyKind kind, cudaStream_t stream) {
-  return validStream(stream) ? cudaMemcpyToSymbol(symbol, src, bytes, offset, kind)
-                             : result(cudaErrorInvalidResourceHandle);
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  cudaError_t error = cudaMemcpyToSymbolAsync(symbol, src, bytes, offset, kind, nullptr);
+  finishStream(nullptr);
+  return error;
 }
-cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                                      cudaStream_t stream) {
   cudaError_t error;
   char *src = symbolRange(symbol, bytes, offset, error);
   if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
     return result(cudaErrorInvalidMemcpyDirection);
-  return src ? copy(dst, src, bytes, kind) : result(error);
+  if (!src)
+    return result(error);
+  return copyOn(stream, dst, src, [=] { return copy(dst, src, bytes, kind); });
 }
-cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
-                                      cudaStream_t stream) {
-  return validStream(stream) ? cudaMemcpyFromSymbol(dst, symbol, bytes, offset, kind)
-                             : result(cudaErrorInvalidResourceHandle);
+cudaError_t cudaMemcpyFromSymbol(void *dst, const void *symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+  cudaError_t error = cudaMemcpyFromSymbolAsync(dst, symbol, bytes, offset, kind, nullptr);
+  finishStream(nullptr);
+  return error;
 }
 
-cudaError_t cudaMemset(void *p, int value, size_t bytes) {
-  if (!bytes)
-    return cudaSuccess;
-  if (!validRange(p, bytes, true))
-    return result(cudaErrorInvalidValue);
-  memset(p, value, bytes);
-  return cudaSuccess;
-}
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream) {
-  return validStream(stream) ? cudaMemset(p, value, bytes) : result(cudaErrorInvalidResourceHandle);
+  return setOn(stream, [=] { return set2D(p, bytes, value, bytes, 1); });
+}
+cudaError_t cudaMemset(void *p, int value, size_t bytes) { return cudaMemsetAsync(p, value, bytes, nullptr); }
+cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  return setOn(stream, [=] { return set2D(p, pitch, value, width, height); });
 }
 cudaError_t cudaMemset2D(void *p, size_t pitch, int value, size_t width, size_t height) {
-  return set2D(p, pitch, value, width, height);
-}
-cudaError_t cudaMemset2DAsync(void *p, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
-  return validStream(stream) ? set2D(p, pitch, value, width, height) : result(cudaErrorInvalidResourceHandle);
-}
-cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) {
-  for (size_t z = 0; z < e.depth; ++z)
-    if (cudaError_t error =
-            set2D(static_cast<char *>(p.ptr) + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height))
-      return error;
-  return cudaSuccess;
+  return cudaMemset2DAsync(p, pitch, value, width, height, nullptr);
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr p, int value, cudaExtent e, cudaStream_t stream) {
-  return validStream(stream) ? cudaMemset3D(p, value, e) : result(cudaErrorInvalidResourceHandle);
+  return setOn(stream, [=] {
+    for (size_t z = 0; z < e.depth; ++z)
+      if (cudaError_t error =
+              set2D(static_cast<char *>(p.ptr) + z * p.pitch * p.ysize, p.pitch, value, e.width, e.height))
+        return error;
+    return cudaSuccess;
+  });
 }
+cudaError_t cudaMemset3D(cudaPitchedPtr p, int value, cudaExtent e) { return cudaMemset3DAsync(p, value, e, nullptr); }
 
 #define PER_THREAD_COPY(function, suffix) OPTIML_PER_THREAD(function, suffix);
 #include "PerThread.def"

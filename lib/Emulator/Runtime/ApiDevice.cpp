@@ -1,6 +1,7 @@
 //===- ApiDevice.cpp - the one device and its properties ------------------===//
 #include "Api.h"
 #include "Memory.h"
+#include "Queue.h"
 #include <cstdio>
 #include <cstring>
 #include <cuda_profiler_api.h>
@@ -37,8 +38,11 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
     *flags = cudaDeviceMapHost;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
-cudaError_t cudaDeviceReset(void) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(void) {
+  finishAll();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceReset(void) { return cudaDeviceSynchronize(); }
 cudaError_t cudaDeviceGetPCIBusId(char *into, int length, int device) {
   if (!into || length < 13 || !validDevice(device))
     return result(cudaErrorInvalidValue);

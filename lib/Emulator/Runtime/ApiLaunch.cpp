@@ -4,6 +4,7 @@
 #include "Coverage.h"
 #include "Fault.h"
 #include "Modules.h"
+#include "Queue.h"
 #include "Scheduler.h"
 #include "Settings.h"
 #include "optiml/Workload/RuntimeSettings.h"
@@ -96,6 +97,27 @@ static bool isSkipped(const std::string &name) {
   return own == skipped;
 }
 
+namespace {
+/// A launch's arguments, which the caller need not keep.
+class Parameters {
+public:
+  Parameters(const KernelDesc &kernel, void **args) {
+    for (uint32_t i = 0; i < kernel.numParams; ++i)
+      values.emplace_back(static_cast<char *>(args[i]), static_cast<char *>(args[i]) + kernel.params[i].size);
+  }
+  void **pointers() {
+    addresses.clear();
+    for (std::vector<char> &value : values)
+      addresses.push_back(value.data());
+    return addresses.data();
+  }
+
+private:
+  std::vector<std::vector<char>> values; // aligned for everything
+  std::vector<void *> addresses;
+};
+} // namespace
+
 static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream,
                           bool cooperative) {
   Kernel *kernel = Modules::get().kernel(function);
@@ -114,25 +136,28 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
   if (isSkipped(kernel->desc->name))
     return cudaSuccess;
   installCrashHandler();
-  Launch l;
-  l.kernel = kernel->desc;
-  l.module = kernel->module;
-  l.grid = {grid.x, grid.y, grid.z};
-  l.block = {block.x, block.y, block.z};
-  l.dynamicShared = uint32_t(shared);
-  l.args = args;
-  l.orderSeed = settings().orderSeed;
-  noteRun(*kernel->module, *kernel->desc);
-  freshBefore(l, settings().workers);
-  copyLogBefore(l);
-  captureBefore(l);
-  std::string error;
-  if (!runLaunch(l, settings().workers, error)) {
-    fprintf(stderr, "optiml: error: kernel %s could not run: %s\n", kernel->desc->name, error.c_str());
-    return result(cudaErrorLaunchFailure);
-  }
-  captureAfter(l);
-  return cudaSuccess;
+  auto run = [=, parameters = Parameters(*kernel->desc, args)]() mutable {
+    Launch l;
+    l.kernel = kernel->desc;
+    l.module = kernel->module;
+    l.grid = {grid.x, grid.y, grid.z};
+    l.block = {block.x, block.y, block.z};
+    l.dynamicShared = uint32_t(shared);
+    l.args = parameters.pointers();
+    l.orderSeed = settings().orderSeed;
+    noteRun(*kernel->module, *kernel->desc);
+    freshBefore(l, settings().workers);
+    copyLogBefore(l);
+    captureBefore(l);
+    std::string error;
+    if (!runLaunch(l, settings().workers, error)) {
+      fprintf(stderr, "optiml: error: kernel %s could not run: %s\n", kernel->desc->name, error.c_str());
+      return result(cudaErrorLaunchFailure);
+    }
+    captureAfter(l);
+    return cudaSuccess;
+  };
+  return enqueue(stream, std::move(run));
 }
 
 extern "C" {

@@ -3,6 +3,7 @@
 #include "AroundLaunch.h"
 #include "Memory.h"
 #include "Modules.h"
+#include "Queue.h"
 #include <cstring>
 
 using namespace optiml::emu;
@@ -17,6 +18,8 @@ static cudaError_t allocate(void **into, size_t bytes, MemoryKind kind, const ch
   if (!a)
     return result(cudaErrorMemoryAllocation);
   a->flags = flags;
+  if (kind != MemoryKind::Device)
+    noteMayBeLate();
   *into = reinterpret_cast<void *>(a->address);
   return cudaSuccess;
 }
@@ -74,12 +77,18 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr *into, cudaExtent extent) {
   return allocate(&into->ptr, into->pitch * extent.height * extent.depth, MemoryKind::Device, "cudaMalloc3D");
 }
 
-cudaError_t cudaFree(void *p) { return release(p, false); }
-cudaError_t cudaFreeHost(void *p) { return release(p, true); }
+cudaError_t cudaFree(void *p) {
+  finishAll();
+  return release(p, false);
+}
+cudaError_t cudaFreeHost(void *p) {
+  finishAll();
+  return release(p, true);
+}
 cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
   if (!p || !validStream(stream))
     return result(cudaErrorInvalidValue);
-  return release(p, false);
+  return enqueue(stream, [=] { return release(p, false); });
 }
 
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags) {
@@ -87,6 +96,7 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned flags) {
     return result(cudaErrorInvalidValue);
   if (Memory::get().find(reinterpret_cast<uint64_t>(p)))
     return result(cudaErrorHostMemoryAlreadyRegistered);
+  noteMayBeLate();
   Memory::get().addRegistered(p, bytes, flags);
   return cudaSuccess;
 }
@@ -94,6 +104,7 @@ cudaError_t cudaHostUnregister(void *p) {
   Allocation *a = Memory::get().find(reinterpret_cast<uint64_t>(p));
   if (!a || a->kind != MemoryKind::Registered || a->address != reinterpret_cast<uint64_t>(p))
     return result(cudaErrorHostMemoryNotRegistered);
+  finishAll();
   logLastContent(*a);
   Memory::get().release(a->address);
   return cudaSuccess;

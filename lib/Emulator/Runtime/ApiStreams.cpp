@@ -1,9 +1,12 @@
 //===- ApiStreams.cpp - streams, events and host callbacks ----------------===//
 #include "Api.h"
+#include "Queue.h"
 #include <ctime>
 #include <mutex>
 #include <set>
 #include <type_traits>
+
+using namespace optiml::emu;
 
 struct CUstream_st {
   unsigned flags;
@@ -15,9 +18,8 @@ struct CUevent_st {
   unsigned flags;
   bool recorded;
   timespec time;
+  WorkHandle work; ///< that it stands for
 };
-
-using namespace optiml::emu;
 
 namespace {
 struct Handles {
@@ -41,6 +43,8 @@ bool optiml::emu::validStream(cudaStream_t s) {
   std::lock_guard lock(handles().mutex);
   return handles().streams.count(s) != 0;
 }
+
+bool optiml::emu::isNonBlocking(cudaStream_t s) { return !builtinStream(s) && (s->flags & cudaStreamNonBlocking); }
 
 static bool validEvent(cudaEvent_t e) {
   std::lock_guard lock(handles().mutex);
@@ -81,13 +85,23 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
   std::lock_guard lock(handles().mutex);
   if (!handles().streams.erase(s))
     return result(cudaErrorInvalidResourceHandle);
+  forgetStream(s);
   delete s;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t s) { return onStream(s); }
-cudaError_t cudaStreamQuery(cudaStream_t s) { return onStream(s); }
+cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+  if (!validStream(s))
+    return onStream(s);
+  finishStream(s);
+  return cudaSuccess;
+}
+// A program that asks again and again must get on.
+cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) {
-  return validEvent(e) ? onStream(s) : result(cudaErrorInvalidResourceHandle);
+  if (!validEvent(e) || !validStream(s))
+    return result(cudaErrorInvalidResourceHandle);
+  waitFor(s, e->work);
+  return cudaSuccess;
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned *flags) {
   return giveOfStream(s, flags, &CUstream_st::flags, 0);
@@ -128,23 +142,27 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t f, void *data) {
     return result(cudaErrorInvalidValue);
   if (!validStream(s))
     return result(cudaErrorInvalidResourceHandle);
-  f(data);
-  return cudaSuccess;
+  return enqueue(s, [=] {
+    f(data);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t s, cudaStreamCallback_t f, void *data, unsigned) {
   if (!f)
     return result(cudaErrorInvalidValue);
   if (!validStream(s))
     return result(cudaErrorInvalidResourceHandle);
-  f(s, cudaSuccess, data);
-  return cudaSuccess;
+  return enqueue(s, [=] {
+    f(s, cudaSuccess, data);
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *into, unsigned flags) {
   if (!into)
     return result(cudaErrorInvalidValue);
   std::lock_guard lock(handles().mutex);
-  *into = new CUevent_st{flags, false, {}};
+  *into = new CUevent_st{flags, false, {}, nullptr};
   handles().events.insert(*into);
   return cudaSuccess;
 }
@@ -160,12 +178,18 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   if (!validEvent(e) || !validStream(s))
     return result(cudaErrorInvalidResourceHandle);
   e->recorded = true;
+  e->work = markOf(s);
   clock_gettime(CLOCK_MONOTONIC, &e->time);
   return cudaSuccess;
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned) { return cudaEventRecord(e, s); }
-cudaError_t cudaEventQuery(cudaEvent_t e) { return onEvent(e); }
-cudaError_t cudaEventSynchronize(cudaEvent_t e) { return onEvent(e); }
+cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+  if (!validEvent(e))
+    return onEvent(e);
+  finish(e->work);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t e) { return cudaEventSynchronize(e); }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b) {
   if (!ms)
     return result(cudaErrorInvalidValue);

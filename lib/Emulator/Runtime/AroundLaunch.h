@@ -20,6 +20,8 @@ void finishCapture();
 // it, every managed, mapped or registered allocation that a kernel had as an argument. Two versions of a program are
 // compared by their logs. The format is in include/optiml/Emulator/CopyRecord.h.
 
+/// Where there is to be one. Its end is written when the program ends.
+void openCopyLog();
 /// Remembers which kernel used which allocation.
 void copyLogBefore(const Launch &launch);
 void logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height);

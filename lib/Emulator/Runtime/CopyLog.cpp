@@ -1,5 +1,6 @@
 //===- CopyLog.cpp - what a program reads back from the device ------------===//
 #include "AroundLaunch.h"
+#include "Queue.h"
 #include "Settings.h"
 #include "Twins.h"
 #include "optiml/Emulator/CopyRecord.h"
@@ -41,6 +42,7 @@ public:
       return;
     }
     written += size;
+    record.sequence = workNumber();
     record.kernelBytes = uint32_t(kernel.size());
     record.bufferBytes = uint32_t(buffer.size());
     record.dataBytes = data.size();
@@ -113,6 +115,8 @@ void optiml::emu::copyLogBefore(const Launch &l) {
   }
 }
 
+void optiml::emu::openCopyLog() { CopyLog::get(); }
+
 void optiml::emu::logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height) {
   if (CopyLog::get())
     logRows(from, CopyRecord::Copy, reinterpret_cast<uint64_t>(src), pitch, width, height);
@@ -153,7 +157,13 @@ void optiml::emu::finishCopyLog() {
   if (!CopyLog::get())
     return;
   static std::atomic<bool> done{false};
-  if (!done.exchange(true))
-    for (Allocation *a : *Memory::get().liveTable())
-      logLastContent(*a);
+  if (done.exchange(true))
+    return;
+  if (mayBeLate()) {
+    CopyRecord record;
+    record.kind = CopyRecord::Streams;
+    CopyLog::get()->write(record, "", "", "", {});
+  }
+  for (Allocation *a : *Memory::get().liveTable())
+    logLastContent(*a);
 }

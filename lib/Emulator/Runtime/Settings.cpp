@@ -31,6 +31,7 @@ Settings &optiml::emu::settings() {
     s->workers = workers < 1 ? 1 : workers > 256 ? 256 : unsigned(workers);
     s->orderSeed = environmentNumber(envOrderSeed, 0);
     s->stopAtRaces = strcmp(text(envRaces), "report") != 0;
+    s->late = *text(envLate);
     s->memoryBytes = environmentNumber(envMemory, 0);
     s->faultFile = text(envFaultFile);
     s->copyLog = text(envCopyLog);

@@ -14,6 +14,7 @@ struct Settings {
   unsigned workers = 1;
   uint64_t orderSeed = 0;
   bool stopAtRaces = true;
+  bool late = false;        ///< work on streams
   uint64_t memoryBytes = 0; ///< 0: half of the host's
   std::string faultFile;
   std::string copyLog;

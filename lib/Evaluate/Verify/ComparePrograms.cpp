@@ -275,6 +275,7 @@ llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::strin
     covered.add(changed->coverage);
     coveredByOriginal.add(original->coverage);
     if (input.given) {
+      usesStreams = changed->log.usesStreams;
       runner.setFreshKernels(original->coverage.ran);
       constants = original->coverage.constants;
     }
@@ -378,6 +379,8 @@ llvm::Expected<VerifyReport> Comparison::run() {
   llvm::Expected<bool> good = compareOn(given, skipped);
   if (good && !skipped.empty())
     return makeError("the original program cannot serve as a reference: {0}", skipped);
+  if (good && *good && usesStreams)
+    good = compareLate();
   if (good && *good)
     good = compareOnUsualInputs();
   if (good && *good && options.everyPath)

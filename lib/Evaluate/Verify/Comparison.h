@@ -40,6 +40,10 @@ private:
                          FreshIntegers integers = FreshIntegers::Keep) const;
   /// Whether a kernel of the original has a buffer of such elements.
   bool takes(llvm::function_ref<bool(const ElementType &)> wanted) const;
+  /// Whether the changed program gives its work on streams the order that it needs.
+  llvm::Expected<bool> compareLate();
+  /// What goes wrong with a program when its work on streams is late, or nothing. `first`: its usual run.
+  llvm::Expected<std::optional<std::string>> differsWhenLate(const std::string &program, const ProgramOutcome &first);
   /// Odd sizes and other data, on which every comparison is made.
   std::vector<ProgramInput> usualInputs() const;
   llvm::Expected<bool> compareOnUsualInputs();
@@ -77,7 +81,8 @@ private:
   std::string shadowOfChanged; ///< with double-precision twins; empty: not built yet
   std::string quickProgram;    ///< the changed one, without the search for races; empty: not built yet
   int originalExit = 0;
-  Coverage covered; ///< of the changed program, in comparisons
+  bool usesStreams = false; ///< the changed one
+  Coverage covered;         ///< of the changed program, in comparisons
   Coverage coveredByOriginal;
   std::vector<int64_t> constants; ///< that main() is written with
   std::set<Arguments> compared;

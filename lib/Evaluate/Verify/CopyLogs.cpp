@@ -42,10 +42,13 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
     else if (r.kind == CopyRecord::Input) {
       log.inputs.push_back(r.offset);
       log.inputTypes += buffer + "\n";
+    } else if (r.kind == CopyRecord::Streams) {
+      log.usesStreams = true;
     } else {
       LoggedCopy c;
       c.kernel = kernel;
       c.offset = r.offset;
+      c.sequence = r.sequence;
       c.allocation = r.allocation;
       c.content.name = buffer;
       if (r.element != CopyRecord::Other)
@@ -56,6 +59,8 @@ llvm::Expected<CopyLogFile> optiml::readCopyLog(const std::string &path) {
     }
   }
   std::sort(log.inputs.begin(), log.inputs.end());
+  std::stable_sort(log.copies.begin(), log.copies.end(),
+                   [](const LoggedCopy &a, const LoggedCopy &b) { return a.sequence < b.sequence; });
   return log;
 }
 

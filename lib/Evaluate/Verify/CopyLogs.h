@@ -11,6 +11,7 @@ namespace optiml {
 struct LoggedCopy {
   std::string kernel; ///< mangled name of the last kernel that had the buffer as an argument
   uint64_t offset = 0;
+  uint64_t sequence = 0; ///< CopyRecord::sequence
   BufferReference content;
   uint32_t allocation = 0;
 };
@@ -20,6 +21,7 @@ struct CopyLogFile {
   std::vector<LoggedCopy> fresh; ///< results of kernels on other inputs, which `offset` identifies
   std::vector<uint64_t> inputs;  ///< contents that the program's own input got, sorted
   std::string inputTypes;        ///< what envFreshTypes has for them
+  bool usesStreams = false;      ///< CopyRecord::Streams
   bool cut = false;
 };
 

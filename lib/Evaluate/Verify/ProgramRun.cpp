@@ -64,6 +64,8 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
   run.env[emu::envCopyLog] = log;
   run.env[emu::envRaces] = "report";
   run.env[emu::envShift] = input.shift;
+  if (input.late)
+    run.env[emu::envLate] = "1";
   if (input.quick)
     run.seconds = std::min(options.seconds, longSeconds);
   if (order)

@@ -23,6 +23,7 @@ struct ProgramInput {
   std::string types;              ///< envFreshTypes' lines
   std::string shift;              ///< envShift
   bool quick = false;             ///< without the search for races
+  bool late = false;              ///< envLate
 };
 
 struct ProgramOutcome {
