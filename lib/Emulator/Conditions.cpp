@@ -8,11 +8,14 @@
 #include "Conditions.h"
 #include "optiml/Emulator/ABI.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include <limits>
 #include <set>
@@ -28,6 +31,27 @@ namespace {
 bool isResultOfApi(const Value *value) {
   const auto *call = dyn_cast<CallBase>(value);
   return call && call->getCalledFunction() && call->getCalledFunction()->getName().contains("cuda");
+}
+
+struct Extremum {
+  unsigned bits;
+  bool isSigned;
+};
+/// std::min or std::max of two integers: its comparison stands in a header that is not the user's.
+std::optional<Extremum> extremumOf(const Instruction &inst) {
+  const auto *call = dyn_cast<CallInst>(&inst);
+  StringRef name = call && call->getCalledFunction() ? call->getCalledFunction()->getName() : "";
+  if ((!name.consume_front("_ZSt3minI") && !name.consume_front("_ZSt3maxI")) || !name.ends_with("ERKT_S2_S2_"))
+    return std::nullopt;  // Clang's own, for CUDA, have an enable_if in between
+  switch (name.front()) { // Itanium C++ ABI, 5.1.5.2
+  case 'i': return Extremum{32, true};
+  case 'j': return Extremum{32, false};
+  case 'l':
+  case 'x': return Extremum{64, true};
+  case 'm':
+  case 'y': return Extremum{64, false};
+  default: return std::nullopt;
+  }
 }
 
 /// The distances of integers for which the comparison just has the outcome false, and true.
@@ -46,6 +70,30 @@ Value *asNumber(IRBuilder<> &b, Value *v, bool isSigned) {
   if (v->getType()->isPointerTy())
     return b.CreatePtrToInt(v, b.getInt64Ty());
   return isSigned ? b.CreateSExt(v, b.getInt64Ty()) : b.CreateZExt(v, b.getInt64Ty());
+}
+
+/// The comparisons that decide whether loops go on, with what says there that an iteration has been: a loop of which no
+/// run made a second iteration has not shown its step.
+std::map<const Instruction *, PHINode *> laterIterations(Module &module) {
+  std::map<const Instruction *, PHINode *> result;
+  for (Function &f : module) {
+    if (f.isDeclaration())
+      continue;
+    const DominatorTree tree(f);
+    const LoopInfo loops(tree);
+    for (const Loop *loop : loops.getLoopsInPreorder()) {
+      BasicBlock *header = loop->getHeader();
+      auto *branch = dyn_cast<BranchInst>(header->getTerminator());
+      auto *compare = branch && branch->isConditional() ? dyn_cast<CmpInst>(branch->getCondition()) : nullptr;
+      if (!compare || compare->getParent() != header || !loop->isLoopExiting(header))
+        continue;
+      auto *again = PHINode::Create(Type::getInt1Ty(f.getContext()), 2, "", header->begin());
+      for (BasicBlock *from : predecessors(header))
+        again->addIncoming(ConstantInt::getBool(f.getContext(), loop->contains(from)), from);
+      result[compare] = again;
+    }
+  }
+  return result;
 }
 
 } // namespace
@@ -67,6 +115,16 @@ void ConditionMarks::mark(Instruction &before, const CodePlace &place, Value *le
   IRBuilder<> b(&before);
   b.CreateCall(callee, {b.getInt32(unsigned(conditions.size())), left, right, outcome});
   conditions.push_back({place, isFloat, {least.first, least.second}, {leads.first, leads.second}, std::move(work)});
+}
+
+void ConditionMarks::markExtremum(CallInst &call, const CodePlace &place) {
+  const Extremum e = *extremumOf(call);
+  IRBuilder<> b(&call);
+  auto number = [&](unsigned i) {
+    return asNumber(b, b.CreateLoad(b.getIntNTy(e.bits), call.getArgOperand(i)), e.isSigned);
+  };
+  Value *left = number(0), *right = number(1);
+  mark(call, place, left, right, b.CreateICmpSLT(left, right), {0, 1}, {});
 }
 
 void ConditionMarks::markSwitch(SwitchInst &choice, const CodePlace &place, const GpuWork *work) {
@@ -113,12 +171,18 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
   std::vector<Instruction *> all;
   for (Function &f : module)
     for (Instruction &inst : instructions(f))
-      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst))
+      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst) || extremumOf(inst))
         all.push_back(&inst);
+  const std::map<const Instruction *, PHINode *> again = laterIterations(module);
   for (Instruction *inst : all) {
     std::optional<CodePlace> place = placeOf(*inst);
     if (!place)
       continue;
+    if (auto *call = dyn_cast<CallInst>(inst)) {
+      place->place = numbers[inst->getFunction()].next(*inst->getDebugLoc());
+      markExtremum(*call, *place);
+      continue;
+    }
     place->place = numbers[inst->getFunction()].next(*inst->getDebugLoc());
     if (auto *compare = dyn_cast<CmpInst>(inst)) {
       Value *left = compare->getOperand(0), *right = compare->getOperand(1);
@@ -138,6 +202,12 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
       }
       mark(*b.GetInsertPoint(), *place, left, right, compare, leastDistances(compare->getPredicate()),
            leadsOf(compare));
+      if (auto it = again.find(compare); it != again.end()) {
+        Instruction *then = SplitBlockAndInsertIfThen(it->second, b.GetInsertPoint(), /*Unreachable=*/false);
+        then->setDebugLoc(compare->getDebugLoc());
+        place->place = numbers[inst->getFunction()].next(*inst->getDebugLoc());
+        mark(*then, *place, left, right, compare, leastDistances(compare->getPredicate()), {});
+      }
       continue;
     }
     IRBuilder<> b(inst);

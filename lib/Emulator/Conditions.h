@@ -38,6 +38,7 @@ private:
   void mark(llvm::Instruction &before, const CodePlace &place, llvm::Value *left, llvm::Value *right,
             llvm::Value *outcome, std::pair<uint8_t, uint8_t> least, Leads leads, std::string work = "");
 
+  void markExtremum(llvm::CallInst &call, const CodePlace &place);
   void markSwitch(llvm::SwitchInst &choice, const CodePlace &place, const GpuWork *work);
 
   llvm::Module &module;

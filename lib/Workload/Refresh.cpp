@@ -153,8 +153,8 @@ std::optional<FloatRange> optiml::floatRangeNamed(std::string_view name) {
   return std::nullopt;
 }
 
-static constexpr std::string_view integerNames[] = {"random", "shuffle",  "keep", "drawn",
-                                                    "sorted", "reversed", "equal"};
+static constexpr std::string_view integerNames[] = {"random", "shuffle",  "keep",  "drawn",
+                                                    "sorted", "reversed", "equal", "extreme"};
 
 std::string_view optiml::nameOf(FreshIntegers integers) { return integerNames[size_t(integers)]; }
 
@@ -225,10 +225,26 @@ static bool arrange(char *data, size_t bytes, unsigned unit, std::mt19937_64 &ra
   return v != before;
 }
 
-static bool randomizeIntegers(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random) {
+/// Random ones, or FreshIntegers::Extreme.
+static bool randomizeIntegers(char *data, size_t bytes, const ElementType &type, std::mt19937_64 &random,
+                              bool extreme) {
   bool changed = false;
+  const unsigned unit = type.bytes;
+  size_t run = 0;
+  unsigned kind = 0;
+  uint64_t value = 0;
   for (size_t i = 0; i + unit <= bytes; i += unit) {
     uint64_t v = random();
+    if (extreme && !run--) {
+      run = size_t(std::exp2(uniform(random) * std::log2(double(bytes / unit)) / 1.5));
+      kind = unsigned(random() % 4);
+      memcpy(&value, data + random() % (bytes / unit) * unit, unit);
+      const uint64_t half = uint64_t(1) << (8 * unit - 1);
+      if (kind < 2)
+        value = type.isUnsigned ? kind * ~uint64_t(0) : half - kind;
+    }
+    if (extreme && kind < 3)
+      v = value;
     bool untouched = true; // memory that nothing has written
     for (unsigned k = 0; k < unit; ++k)
       untouched = untouched && static_cast<unsigned char>(data[i + k]) == 0xCC;
@@ -253,9 +269,10 @@ bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, 
     case FreshIntegers::Keep: return false;
     case FreshIntegers::Random:
       if (!type.isBool)
-        return randomizeIntegers(data, bytes, type.bytes, random);
+        return randomizeIntegers(data, bytes, type, random, false);
       [[fallthrough]];
     case FreshIntegers::Shuffle: return shuffle(data, bytes, type.bytes, random);
+    case FreshIntegers::Extreme: return !type.isBool && randomizeIntegers(data, bytes, type, random, true);
     default: return arrange(data, bytes, type.bytes, random, integers);
     }
   case ElementKind::Unknown: return false;

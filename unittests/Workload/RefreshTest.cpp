@@ -2,6 +2,7 @@
 #include "optiml/Workload/Signature.h"
 #include "gtest/gtest.h"
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -82,6 +83,16 @@ TEST(Refresh, PermutationsStayPermutations) {
     EXPECT_EQ(arranged(numbers, how), numbers);
   }
   EXPECT_EQ(arranged(turned, FreshIntegers::Sorted), numbers);
+}
+
+TEST(Refresh, ExtremeIntegersAreTheTypes) {
+  std::vector<uint8_t> v(5000, 40);
+  EXPECT_TRUE(refresh(v, {ElementKind::Integer, 1, /*isUnsigned=*/true}, FreshIntegers::Extreme, FloatRange::Same));
+  EXPECT_TRUE(std::count(v.begin(), v.end(), 255) > 1 && std::count(v.begin(), v.end(), 0) > 1);
+  std::vector<int> w(5000, 40);
+  EXPECT_TRUE(refresh(w, integers, FreshIntegers::Extreme, FloatRange::Same));
+  EXPECT_EQ(*std::max_element(w.begin(), w.end()), INT_MAX);
+  EXPECT_EQ(*std::min_element(w.begin(), w.end()), INT_MIN);
 }
 
 TEST(Refresh, WhatNothingHasWrittenStays) {

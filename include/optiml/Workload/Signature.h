@@ -56,7 +56,8 @@ std::string bufferName(const LaunchImage &launch, unsigned buffer);
 /// sizes, shuffled ones hardly, kept ones never. The others keep an order of the present ones (as of the offsets of
 /// rows) and its ends, and that no two are equal (as in a permutation). They are drawn from the present ones, sorted,
 /// reversed, or one everywhere; where there is an order, it rises at random, as before, at once, or at the end.
-enum class FreshIntegers { Random, Shuffle, Keep, Drawn, Sorted, Reversed, Equal };
+/// Extreme: runs of any length of the type's least and largest number, of random ones, and of one of the present ones.
+enum class FreshIntegers { Random, Shuffle, Keep, Drawn, Sorted, Reversed, Equal, Extreme };
 /// "shuffle".
 std::string_view nameOf(FreshIntegers integers);
 std::optional<FreshIntegers> freshIntegersNamed(std::string_view name);

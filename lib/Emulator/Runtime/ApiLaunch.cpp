@@ -135,6 +135,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     return result(cudaErrorCooperativeLaunchTooLarge);
   if (isSkipped(kernel->desc->name))
     return cudaSuccess;
+  noteGrid(*kernel->module, *kernel->desc, {grid.x, grid.y, grid.z});
   installCrashHandler();
   auto run = [=, parameters = Parameters(*kernel->desc, args)]() mutable {
     Launch l;

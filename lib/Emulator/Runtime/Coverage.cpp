@@ -2,13 +2,13 @@
 //
 // The file that a program writes at its end has lines of words with tabs between them. For each kernel of its modules:
 //   kernel SYMBOL RAN(0|1) KernelDesc::hash KernelDesc::testsNaN
-//   function CodeDesc::functionHash
+//   function CodeDesc::functionHash, or KernelDesc::hash
 //   ran NUMBER:PLACE,...
 // with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
 //   missed NUMBER KERNEL FUNCTION FILE LINE CONSTANTS functionHash place
 // for the integers that main() is written with:
 //   constants VALUE,...
-// and for each condition, and each function of the host:
+// and for each condition, each kernel's "gridDim > 1" by axis, and each function of the host:
 //   condition NUMBER HOST(0|1) FUNCTION FILE LINE FLOAT(0|1) functionHash place, then for false and for true: least
 //   leads nearness left right
 // and for each block of the host that works with the GPU:
@@ -47,10 +47,30 @@ struct Runs {
   std::mutex mutex;
   std::map<const ModuleDesc *, std::set<std::string>> kernels; ///< that ran
   std::vector<Conditions> conditions;
+  std::map<std::pair<const KernelDesc *, unsigned>, ConditionRecord> grids; ///< "gridDim.x > 1", by axis
 };
 Runs &runs() {
   static Runs *runs = new Runs; // for ever
   return *runs;
+}
+
+/// "\tleast leads nearness left right"
+void writeSide(FILE *file, unsigned least, unsigned leads, const ConditionRecord &r, int outcome) {
+  fprintf(file, "\t%u\t%u\t%llu\t%lld\t%lld", least, leads, (unsigned long long)r.nearness[outcome],
+          (long long)r.left[outcome], (long long)r.right[outcome]);
+}
+
+/// A kernel that has only run with one block may be wrong for two.
+void writeGrids(FILE *file) {
+  for (const auto &[key, record] : runs().grids) {
+    auto [kernel, axis] = key;
+    const uint64_t place = kernel->hash * 4 + axis;
+    fprintf(file, "condition\t%u\t1\t%s\t\t0\t0\t%llu\t%llu", unsigned(place >> 33) | 1u << 30, kernel->name,
+            (unsigned long long)kernel->hash, (unsigned long long)place);
+    writeSide(file, 0, 0, record, 0);
+    writeSide(file, 1, 0, record, 1);
+    fprintf(file, "\n");
+  }
 }
 
 void writeConditions(FILE *file) {
@@ -71,8 +91,7 @@ void writeConditions(FILE *file) {
       fprintf(file, "condition\t%u\t%d\t%s\t%s\t%u\t%u\t%llu\t%llu", number, c.constants != nullptr, d.function, d.file,
               d.line, d.isFloat, (unsigned long long)d.functionHash, (unsigned long long)d.place);
       for (int outcome : {0, 1})
-        fprintf(file, "\t%u\t%u\t%llu\t%lld\t%lld", d.least[outcome], d.leads[outcome],
-                (unsigned long long)r.nearness[outcome], (long long)r.left[outcome], (long long)r.right[outcome]);
+        writeSide(file, d.least[outcome], d.leads[outcome], r, outcome);
       fprintf(file, "\n");
     }
   }
@@ -88,6 +107,7 @@ void writeCoverage() {
       const KernelDesc &k = module->kernels[i];
       fprintf(file, "kernel\t%s\t%d\t%llu\t%u\n", k.symbol, int(kernels.count(k.symbol)), (unsigned long long)k.hash,
               k.testsNaN);
+      fprintf(file, "function\t%llu\n", (unsigned long long)k.hash);
     }
     for (const MissedCode &m : missedCode(*module, kernels))
       fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\t%s\t%llu\t%llu\n", m.code, m.kernel.c_str(), m.function.c_str(),
@@ -104,6 +124,7 @@ void writeCoverage() {
         fprintf(file, "function\t%llu\n", (unsigned long long)module->code[i].functionHash);
   }
   writeConditions(file);
+  writeGrids(file);
   fclose(file);
 }
 
@@ -122,6 +143,15 @@ void optiml::emu::writeCoverageAtExit() {
     return;
   static std::once_flag once;
   std::call_once(once, [] { atexit(writeCoverage); });
+}
+
+void optiml::emu::noteGrid(const ModuleDesc &module, const KernelDesc &kernel, const std::array<uint32_t, 3> &grid) {
+  if (settings().coverageFile.empty() || !(module.mode & ModeConditions))
+    return;
+  writeCoverageAtExit();
+  std::lock_guard lock(runs().mutex);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    note(runs().grids[{&kernel, axis}], grid[axis] - 1, grid[axis], 1, grid[axis] > 1);
 }
 
 void optiml::emu::noteRun(const ModuleDesc &module, const KernelDesc &kernel) {

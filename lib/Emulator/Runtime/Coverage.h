@@ -4,6 +4,7 @@
 
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Workload/Replay.h"
+#include <array>
 #include <set>
 #include <string>
 
@@ -15,6 +16,8 @@ std::vector<MissedCode> missedCode(const ModuleDesc &module, const std::set<std:
 /// Writes the file that envCoverage names, once, at the program's end.
 void writeCoverageAtExit();
 
+/// Notes with which grid the kernel is launched, in the same file (ModeConditions).
+void noteGrid(const ModuleDesc &module, const KernelDesc &kernel, const std::array<uint32_t, 3> &grid);
 /// Notes that the kernel has run, for the file that envCoverage names.
 void noteRun(const ModuleDesc &module, const KernelDesc &kernel);
 

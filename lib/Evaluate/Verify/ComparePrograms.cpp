@@ -315,8 +315,8 @@ std::vector<ProgramInput> Comparison::usualInputs() const {
       inputs.push_back(otherData(options.arguments, floats));
   if (options.verify.freshInputs &&
       takes([](const ElementType &e) { return e.kind == ElementKind::Integer && !e.isBool; }))
-    for (FreshIntegers integers :
-         {FreshIntegers::Drawn, FreshIntegers::Equal, FreshIntegers::Sorted, FreshIntegers::Reversed})
+    for (FreshIntegers integers : {FreshIntegers::Extreme, FreshIntegers::Drawn, FreshIntegers::Equal,
+                                   FreshIntegers::Sorted, FreshIntegers::Reversed})
       inputs.push_back(otherData(options.arguments, FloatRange::Same, integers));
   if (options.otherSizes)
     for (Arguments &arguments : oddSizes(options.arguments)) {

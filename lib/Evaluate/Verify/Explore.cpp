@@ -90,8 +90,8 @@ llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arg
   return &run;
 }
 
-llvm::Error ArgumentExplorer::start(const Arguments &arguments) {
-  how = {};
+llvm::Error ArgumentExplorer::start(const Arguments &arguments, double seconds) {
+  how = {seconds, false};
   return tryOut(arguments).takeError();
 }
 
@@ -136,8 +136,8 @@ std::optional<ArgumentExplorer::Goal> ArgumentExplorer::nextGoal() const {
         continue; // nothing has come nearer since
       // New outcomes first, and the host's, which decide on kernels. What was tried before comes last.
       const bool elsewhere = isNew && seenAt.count({condition.place, goal.outcome});
-      unsigned rank =
-          (done != exhausted.end()) * 16 + (goal.aim == Aim::Edge) * 8 + elsewhere * 4 + !condition.isHost * 2 + !leads;
+      unsigned rank = (done != exhausted.end()) * 32 + (goal.aim == Aim::Edge) * 16 + (goal.aim == Aim::Beyond) * 8 +
+                      elsewhere * 4 + !condition.isHost * 2 + !leads;
       if (rank < bestRank)
         best = goal, bestRank = rank;
     }

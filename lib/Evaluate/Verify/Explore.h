@@ -36,8 +36,8 @@ public:
   /// Conditions in functions with one of the hashes in `known` do not matter.
   ArgumentExplorer(Probe probe, std::set<uint64_t> known) : probe(std::move(probe)), known(std::move(known)) {}
 
-  /// Runs the program with these, and from then on with what differs from them.
-  llvm::Error start(const Arguments &arguments);
+  /// Runs the program with these, within the limit, and from then on with what differs from them.
+  llvm::Error start(const Arguments &arguments, double seconds = 3);
   /// Until nothing is left to try, or the time is over. `thorough`: also by runs that take long.
   llvm::Error explore(const Deadline &deadline, bool thorough);
 

@@ -132,7 +132,10 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
   llvm::Expected<Arguments> whole = completed(program);
   if (!whole)
     return whole.takeError();
-  std::vector<Arguments> begin = {*whole, options.arguments};
+  for (const Arguments &arguments : {*whole, options.arguments})
+    if (llvm::Error error = explorer.start(arguments))
+      return std::move(error);
+  std::vector<Arguments> begin;
   if (whole->empty() && llvm::StringRef(changedText).contains("argv"))
     for (size_t number : {1, 2, 3}) // a program that has sizes of its own, and takes others
       begin.push_back(Arguments(number, "100"));
@@ -140,8 +143,9 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
   begin.push_back(smallSizes(*whole)); // quick runs
   for (int64_t size : {0, 1, 2, 3, 5, 8, 16, 17, 31, 32, 33, 64, 65, 128, 129, 256, 257})
     begin.push_back(equalSizes(*whole, size));
+  constexpr double quick = 0.3;
   for (const Arguments &arguments : begin)
-    if (llvm::Error error = explorer.start(arguments))
+    if (llvm::Error error = explorer.start(arguments, quick))
       return std::move(error);
   // Quickly first, for edges too; then with patience where something has not run that must have.
   const double quickSeconds = options.coverageSeconds / 18;
@@ -153,6 +157,14 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
                         deadline.flag());
     if (llvm::Error error = explorer.explore(Deadline(time.remaining() / 2, time.flag()), thorough))
       return std::move(error);
+    if (!thorough)
+      for (const Arguments &arguments : cornerSizes(*whole)) {
+        if (time.passed() || compared.count(arguments))
+          continue;
+        llvm::Expected<bool> good = compareWith(arguments, 0);
+        if (!good || !*good)
+          return good;
+      }
     Features seen;
     for (const Arguments &arguments : compared)
       seen.merge(explorer.featuresOf(arguments));
@@ -165,6 +177,17 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
       if (!good || !*good)
         return good;
     }
+  }
+  // Quotients that round up have no condition that would tell whether they did.
+  constexpr int64_t unit = 32;
+  const Deadline time(std::min(quickSeconds, deadline.remaining()), deadline.flag());
+  for (const Arguments &arguments : explorer.worthComparing({}, 12)) {
+    Arguments rounded = roundedSizes(arguments, unit);
+    if (time.passed() || compared.count(rounded))
+      continue;
+    llvm::Expected<bool> good = compareWith(rounded, explorer.secondsOf(arguments));
+    if (!good || !*good)
+      return good;
   }
   return tryOtherAlignment(program, explorer.worthComparing({}, 8), deadline);
 }

@@ -62,6 +62,32 @@ std::vector<std::string> optiml::equalSizes(std::vector<std::string> arguments, 
   return arguments;
 }
 
+std::vector<std::vector<std::string>> optiml::cornerSizes(const std::vector<std::string> &arguments) {
+  std::vector<std::vector<std::string>> result;
+  for (const char *corner : {"1", "0"}) {
+    std::vector<std::string> all = arguments;
+    for (std::string &argument : all)
+      if (int64_t value; !llvm::StringRef(argument).getAsInteger(10, value) && value > 1)
+        argument = corner;
+    result.push_back(all);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (all[i] != arguments[i]) {
+        result.push_back(arguments);
+        result.back()[i] = corner;
+      }
+  }
+  return result;
+}
+
+std::vector<std::string> optiml::roundedSizes(std::vector<std::string> arguments, int64_t unit) {
+  constexpr int64_t leastSize = 4;
+  int64_t value;
+  for (std::string &argument : arguments)
+    if (!llvm::StringRef(argument).getAsInteger(10, value) && value >= leastSize)
+      argument = std::to_string((value + unit - 1) / unit * unit);
+  return arguments;
+}
+
 bool optiml::mayBeLaunched(llvm::StringRef text, const std::string &symbol) {
   std::string name = demangled(symbol);
   name = name.substr(0, name.find('('));

@@ -18,6 +18,12 @@ std::vector<std::string> smallSizes(std::vector<std::string> arguments);
 /// With this one in place of all of them that are 8 or more.
 std::vector<std::string> equalSizes(std::vector<std::string> arguments, int64_t size);
 
+/// All integers that are larger are 1, or 0; and then each alone.
+std::vector<std::vector<std::string>> cornerSizes(const std::vector<std::string> &arguments);
+
+/// Each integer from 4 up is raised to a multiple of `unit`.
+std::vector<std::string> roundedSizes(std::vector<std::string> arguments, int64_t unit);
+
 /// Whether the text names the kernel of this symbol more often than a definition does.
 bool mayBeLaunched(llvm::StringRef text, const std::string &symbol);
 
