@@ -65,8 +65,8 @@ void writeGrids(FILE *file) {
   for (const auto &[key, record] : runs().grids) {
     auto [kernel, axis] = key;
     const uint64_t place = kernel->hash * 4 + axis;
-    fprintf(file, "condition\t%u\t1\t%s\t\t0\t0\t%llu\t%llu", unsigned(place >> 33) | 1u << 30, kernel->name,
-            (unsigned long long)kernel->hash, (unsigned long long)place);
+    fprintf(file, "condition\t%u\t1\t%s\t\t0\t0\t%llu\t%llu", unsigned(kernel->hash >> 36) * 4 + axis + (1u << 30),
+            kernel->name, (unsigned long long)kernel->hash, (unsigned long long)place);
     writeSide(file, 0, 0, record, 0);
     writeSide(file, 1, 0, record, 1);
     fprintf(file, "\n");
