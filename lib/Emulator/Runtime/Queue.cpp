@@ -140,7 +140,13 @@ void optiml::emu::finishStream(cudaStream_t stream) { finish(markOf(stream)); }
 
 void optiml::emu::forgetStream(cudaStream_t stream) {
   std::lock_guard lock(queue().mutex);
-  queue().last.erase(stream);
+  auto it = queue().last.find(stream);
+  if (it == queue().last.end())
+    return;
+  WorkHandle last = it->second;
+  queue().last.erase(it);
+  if (!isNonBlocking(stream)) // the legacy stream still waits for it
+    waitFor(nullptr, last);
 }
 
 uint64_t optiml::emu::workNumber() { return current ? current : ++queue().numbers; }
