@@ -63,9 +63,10 @@ GpuWork::GpuWork(Module &module) : module(module) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const Function &f : module)
-      for (const Instruction &inst : instructions(f))
-        if (Work work = workOf(inst); work.any() && kernelOfStub(f.getName()).empty())
-          changed |= works[&f].add(work);
+      if (kernelOfStub(f.getName()).empty())
+        for (const Instruction &inst : instructions(f))
+          if (Work work = workOf(inst); work.any())
+            changed |= works[&f].add(work);
   }
 }
 
@@ -94,11 +95,14 @@ bool GpuWork::onlyBy(const BasicBlock *side, const BasicBlock *branch) const {
 
 std::vector<std::pair<Instruction *, GpuWork::Work>> GpuWork::sites() const {
   std::vector<std::pair<Instruction *, Work>> result;
-  for (Function &f : module)
+  for (Function &f : module) {
+    if (!kernelOfStub(f.getName()).empty())
+      continue;
     for (BasicBlock &block : f)
-      if (Work work = workOf(block); work.any() && kernelOfStub(f.getName()).empty()) {
+      if (Work work = workOf(block); work.any()) {
         auto first = find_if(block, [&](const Instruction &inst) { return workOf(inst).any(); });
         result.emplace_back(&*first, std::move(work));
       }
+  }
   return result;
 }

@@ -36,15 +36,19 @@ std::string optiml::joined(const Arguments &arguments) {
   return arguments.empty() ? "without arguments" : "with arguments " + llvm::join(arguments, " ");
 }
 
-/// The words of a program's output that are no numbers: those may differ in the last digits, or tell the time.
-static std::vector<std::string> words(llvm::StringRef output) {
-  std::vector<std::string> result;
+std::vector<std::string> optiml::wordsOf(llvm::StringRef output) {
   llvm::SmallVector<llvm::StringRef, 0> parts;
   llvm::SplitString(output, parts, " \t\r\n,;:=()[]");
-  for (llvm::StringRef w : parts)
-    if (w.find_first_of("0123456789") == llvm::StringRef::npos && w != "inf" && w != "-inf")
-      result.push_back(w.str());
-  return result;
+  return std::vector<std::string>(parts.begin(), parts.end());
+}
+
+/// Those that are no numbers: numbers may differ in the last digits, or tell the time.
+static std::vector<std::string> wordsButNumbers(llvm::StringRef output) {
+  std::vector<std::string> words = wordsOf(output);
+  llvm::erase_if(words, [](llvm::StringRef w) {
+    return w.find_first_of("0123456789") != llvm::StringRef::npos || w == "inf" || w == "-inf";
+  });
+  return words;
 }
 
 llvm::Expected<std::set<std::string>> Comparison::originalFaultKinds(const ProgramInput &input) {
@@ -174,7 +178,7 @@ bool Comparison::judgeOutput(const ProgramInput &input, const ProcessResult &ori
   if (original.exitCode != changed.exitCode)
     return fail(Verdict::WrongResult, "the program ends with exit code " + std::to_string(changed.exitCode) +
                                           " instead of " + std::to_string(original.exitCode) + ", on " + input.name);
-  std::vector<std::string> want = words(original.out), have = words(changed.out);
+  std::vector<std::string> want = wordsButNumbers(original.out), have = wordsButNumbers(changed.out);
   for (size_t i = 0; i < std::max(want.size(), have.size()); ++i) {
     std::string w = i < want.size() ? want[i] : "nothing", h = i < have.size() ? have[i] : "nothing";
     if (w != h)

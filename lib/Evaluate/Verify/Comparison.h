@@ -9,6 +9,8 @@ namespace optiml {
 
 /// "with arguments 3 4"
 std::string joined(const Arguments &arguments);
+/// A program's output, split at blanks and punctuation.
+std::vector<std::string> wordsOf(llvm::StringRef output);
 /// The text without "#line", so that places in it can be looked up.
 std::string physicalLines(llvm::StringRef text);
 
@@ -42,8 +44,8 @@ private:
   bool takes(llvm::function_ref<bool(const ElementType &)> wanted) const;
   /// Whether the changed program gives its work on streams the order that it needs.
   llvm::Expected<bool> compareLate();
-  /// What goes wrong with a program when its work on streams is late, or nothing. `first`: its usual run.
-  llvm::Expected<std::optional<std::string>> differsWhenLate(const std::string &program, const ProgramOutcome &first);
+  /// What goes wrong with a program when its work on streams is late, or nothing.
+  llvm::Expected<std::optional<std::string>> differsWhenLate(const std::string &program);
   /// Odd sizes and other data, on which every comparison is made.
   std::vector<ProgramInput> usualInputs() const;
   llvm::Expected<bool> compareOnUsualInputs();

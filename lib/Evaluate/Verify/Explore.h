@@ -47,7 +47,6 @@ public:
   Features featuresOf(const Arguments &arguments) const;
   /// What the program took with these; infinity where its kernels did not run.
   double secondsOf(const Arguments &arguments) const;
-  size_t runs() const { return tried.size(); }
 
 private:
   struct Run {

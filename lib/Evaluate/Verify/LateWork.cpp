@@ -5,15 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Comparison.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace optiml;
-
-static std::vector<std::string> wordsOf(llvm::StringRef output) {
-  llvm::SmallVector<llvm::StringRef, 0> parts;
-  llvm::SplitString(output, parts, " \t\r\n,;:=()[]");
-  return std::vector<std::string>(parts.begin(), parts.end());
-}
 
 /// The first word that is not what it was in both of two usual runs: what differs in those is a time, say.
 static std::optional<std::string> printsOtherwise(const ProcessResult &first, const ProcessResult &again,
@@ -33,41 +26,33 @@ static std::optional<std::string> printsOtherwise(const ProcessResult &first, co
   return std::nullopt;
 }
 
-llvm::Expected<std::optional<std::string>> Comparison::differsWhenLate(const std::string &program,
-                                                                       const ProgramOutcome &first) {
+llvm::Expected<std::optional<std::string>> Comparison::differsWhenLate(const std::string &program) {
   ProgramInput input;
   input.arguments = options.arguments;
   input.given = true;
-  llvm::Expected<ProgramOutcome> again = runner.run(program, input, 0);
+  llvm::Expected<ProgramOutcome> first = runner.run(program, input, 0), again = runner.run(program, input, 0);
   input.late = true;
   llvm::Expected<ProgramOutcome> late = runner.run(program, input, 0);
-  if (!again || !late)
-    return llvm::joinErrors(again.takeError(), late.takeError());
-  if (compareLogs(first.log, again->log, options.verify.floats))
+  if (!first || !again || !late)
+    return llvm::joinErrors(first.takeError(), llvm::joinErrors(again.takeError(), late.takeError()));
+  if (compareLogs(first->log, again->log, options.verify.floats))
     return std::nullopt; // no two of its runs are the same
   if (late->stopped())
     return late->faults.empty() ? "it " + late->process.describe() : late->faults.front().message;
-  if (late->process.exitCode != first.process.exitCode)
+  if (late->process.exitCode != first->process.exitCode)
     return "it ends with exit code " + std::to_string(late->process.exitCode) + " instead of " +
-           std::to_string(first.process.exitCode);
-  if (std::optional<Difference> d = compareLogs(first.log, late->log, options.verify.floats)) {
+           std::to_string(first->process.exitCode);
+  if (std::optional<Difference> d = compareLogs(first->log, late->log, options.verify.floats)) {
     d->input = "the run " + joined(options.arguments);
     return d->str();
   }
-  return printsOtherwise(first.process, again->process, late->process);
+  return printsOtherwise(first->process, again->process, late->process);
 }
 
 llvm::Expected<bool> Comparison::compareLate() {
-  ProgramInput input;
-  input.arguments = options.arguments;
-  input.given = true;
   std::optional<std::string> wrong[2];
   for (bool isOriginal : {false, true}) {
-    const std::string &program = isOriginal ? shadowProgram : changedProgram;
-    llvm::Expected<ProgramOutcome> usual = runner.run(program, input, 0);
-    if (!usual)
-      return usual.takeError();
-    if (llvm::Error error = differsWhenLate(program, *usual).moveInto(wrong[isOriginal]))
+    if (llvm::Error error = differsWhenLate(isOriginal ? shadowProgram : changedProgram).moveInto(wrong[isOriginal]))
       return std::move(error);
     if (!wrong[isOriginal])
       break;
