@@ -144,6 +144,32 @@ bool isKnownGood(const MemoryAccess &access, const DataLayout &layout) {
   return offset.getZExtValue() + access.size <= layout.getTypeAllocSize(global->getValueType()).getFixedValue();
 }
 
+/// Accesses to a thread's own variables by an index that is not known: optimization would hide those beside them.
+void checkLocals(DeviceModule &dm, Function &f) {
+  const DataLayout &layout = f.getDataLayout();
+  for (const MemoryAccess &access : memoryAccesses(f, /*withStack=*/true)) {
+    APInt constant(64, 0);
+    const Value *base = access.pointer->stripAndAccumulateInBoundsConstantOffsets(layout, constant);
+    auto *variable = dyn_cast<AllocaInst>(getUnderlyingObject(access.pointer, 0));
+    std::optional<TypeSize> size = variable ? variable->getAllocationSize(layout) : std::nullopt;
+    if (access.bytes || !size || base == variable || size->getFixedValue() < access.size)
+      continue;
+    IRBuilder<> b(access.inst);
+    Type *i64 = b.getInt64Ty();
+    Value *offset = b.CreateSub(b.CreatePtrToInt(access.pointer, i64), b.CreatePtrToInt(variable, i64));
+    Value *bad = b.CreateICmpUGT(offset, b.getInt64(size->getFixedValue() - access.size));
+    Instruction *then = SplitBlockAndInsertIfThen(bad, access.inst->getIterator(), false,
+                                                  MDBuilder(b.getContext()).createUnlikelyBranchWeights());
+    IRBuilder<> slow(then);
+    slow.SetCurrentDebugLocation(access.inst->getDebugLoc());
+    if (!dm.is(ModeVerify))
+      storeThread(dm, slow);
+    dm.call(slow, "optiml_outside_local",
+            {offset, slow.getInt64(size->getFixedValue()),
+             slow.getInt32(dm.addSite(access.inst, access.size, access.kind, access.alignment))});
+  }
+}
+
 } // namespace
 
 void optiml::emu::storeThread(DeviceModule &dm, IRBuilder<> &b) {
@@ -158,6 +184,7 @@ void optiml::emu::instrumentAccesses(DeviceModule &dm) {
   for (Function &f : dm.module) { // what this adds to the module comes last
     if (f.isDeclaration() || f.getName() == slowCheckName)
       continue;
+    checkLocals(dm, f);
     DominatorTree tree(f);
     DenseMap<const Value *, unsigned> groups;
     // What an earlier check on every path has shown: pointers with the checked size.

@@ -21,6 +21,7 @@ static unsigned fieldOffset(Field field) {
   case Field::BlockCounts: return offsetof(ThreadContext, blockCounts);
   case Field::Lane: return offsetof(ThreadContext, lane);
   case Field::DynamicShared: return offsetof(ThreadContext, dynamicShared);
+  case Field::Workspace: return offsetof(ThreadContext, workspace);
   }
   llvm_unreachable("all fields are listed");
 }

@@ -25,7 +25,18 @@
 namespace optiml::emu {
 
 /// Offsets of ThreadContext's fields, for generated code.
-enum class Field : unsigned { Tid, Ctaid, Ntid, Nctaid, Shared, SiteCache, BlockCounts, Lane, DynamicShared };
+enum class Field : unsigned {
+  Tid,
+  Ctaid,
+  Ntid,
+  Nctaid,
+  Shared,
+  SiteCache,
+  BlockCounts,
+  Lane,
+  DynamicShared,
+  Workspace
+};
 
 struct SharedVariable {
   std::string name;  ///< as in the source

@@ -75,6 +75,7 @@ private:
 
   // PtxMemory.cpp: memory and synchronization.
   Value *address(const PtxOperand &o);
+  void release();
   bool loadStore(bool isStore);
   bool atomic(bool wantsResult);
   bool addressConversion();

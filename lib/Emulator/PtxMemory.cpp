@@ -19,6 +19,12 @@ Value *PtxLowering::address(const PtxOperand &o) {
   return b.CreateIntToPtr(base, b.getPtrTy());
 }
 
+/// What a release orders before it, as a fence of its scope does.
+void PtxLowering::release() {
+  if (has("release") || has("acq_rel"))
+    dm.call(b, "optiml_fence", {b.getInt32(has("sys") ? 2 : has("gpu") || has("cluster") ? 1 : 0)});
+}
+
 bool PtxLowering::loadStore(bool isStore) {
   auto t = type();
   if (!t || s->operands.size() < 2 || has("param") || has("const"))
@@ -52,6 +58,7 @@ bool PtxLowering::loadStore(bool isStore) {
       part = b.CreateBitCast(part, element);
       value = lanes == 1 ? part : b.CreateInsertElement(value, part, uint64_t(i));
     }
+    release();
     StoreInst *store = b.CreateAlignedStore(value, pointer, align, isVolatile);
     store->setOrdering(order);
     return true;
@@ -79,6 +86,7 @@ bool PtxLowering::atomic(bool wantsResult) {
   unsigned lanes = has("v2") ? 2 : has("v4") ? 4 : 1;
   if (t->lanes != 1 || (t->isFloat() && t->bits == 16))
     return false;
+  release();
   if (has("cas")) {
     Value *expected = source(s->operands[first + 1], t->bits), *desired = source(s->operands[first + 2], t->bits);
     if (!expected || !desired || lanes > 1)

@@ -100,9 +100,14 @@ private:
     return b.CreateSelect(rounded, b.CreateFMul(magnitude, ConstantFP::get(type, single)), magnitude);
   }
 
-  /// The relative errors of the factors add up; their product counts where both factors are all but cancelled.
+  /// The relative errors of the factors add up; their product counts where both factors are all but cancelled. Zero
+  /// times infinity is zero: so that a version that multiplies by the zeros of a margin has the twins of one that
+  /// leaves out what lies there.
   static Twin product(IRBuilder<> &b, Type *type, Twin x, Twin y) {
     Value *value = b.CreateFMul(x.value, y.value);
+    Value *zero = ConstantFP::get(value->getType(), 0);
+    Value *isMade = b.CreateAnd(b.CreateFCmpUNO(value, value), b.CreateFCmpORD(x.value, y.value));
+    value = b.CreateSelect(isMade, zero, value);
     Value *first =
         b.CreateFAdd(b.CreateFMul(absolute(b, x.value), y.magnitude), b.CreateFMul(x.magnitude, absolute(b, y.value)));
     double eps = type->getScalarType()->isDoubleTy() ? 0x1p-53 : 0x1p-24;

@@ -6,9 +6,9 @@
 // output through and ends with its exit code. With --verify, compares two versions of a program.
 //
 //===----------------------------------------------------------------------===//
+#include "optiml/Driver/VerifyCommand.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
-#include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/StringExtras.h"
@@ -140,14 +140,31 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
   return result;
 }
 
+void print(const VerifyOutcome &outcome, llvm::StringRef label) {
+  const VerifyReport &report = outcome.report;
+  for (const ReplayFault &f : report.originalFaults)
+    llvm::outs() << label << "note: the original itself: " << f.kind << ": " << f.message << "\n";
+  for (const std::string &note : report.notes)
+    llvm::outs() << label << "note: " << note << "\n";
+  llvm::outs() << label << (outcome.function.empty() ? "" : outcome.function + ": ");
+  if (report.correct())
+    llvm::outs() << "the same results in " << report.runs << " runs with " << report.launches << " inputs\n";
+  else if (report.verdict == Verdict::Untested)
+    llvm::outs() << "cannot tell: nothing differs in " << report.runs << " runs with " << report.launches
+                 << " inputs, but " << report.why << "\n";
+  else
+    llvm::outs() << "not the same: " << report.why << "\n";
+}
+
 /// 0: the same, 1: not, 2: cannot tell. Everything that is printed stands after `label`.
 llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation,
                                   const std::string &original, const std::string &changedFile,
                                   const std::vector<std::string> &arguments, llvm::StringRef label) {
-  llvm::Expected<std::string> changed = readFile(changedFile);
-  if (!changed)
-    return changed.takeError();
-  CompareOptions options;
+  VerifyRequest request;
+  request.original = original;
+  request.changed = changedFile;
+  request.compile = invocation.compile;
+  CompareOptions &options = request.compare;
   options.arguments = arguments;
   options.seconds = invocation.run.seconds;
   options.verify.floats = invocation.floats;
@@ -156,33 +173,25 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
     options.coverageSeconds = *invocation.coverageSeconds;
   if (invocation.run.memoryBytes)
     options.verify.memoryBytes = invocation.run.memoryBytes;
-  llvm::Expected<VerifyReport> report =
-      comparePrograms(originals, toolchain, original, *changed, invocation.compile, options);
-  if (!report)
-    return report.takeError();
-  for (const ReplayFault &f : report->originalFaults)
-    llvm::outs() << label << "note: the original itself: " << f.kind << ": " << f.message << "\n";
-  for (const std::string &note : report->notes)
-    llvm::outs() << label << "note: " << note << "\n";
-  if (report->correct()) {
-    llvm::outs() << label << "the same results in " << report->runs << " runs with " << report->launches << " inputs\n";
-    return 0;
+  llvm::Expected<std::vector<VerifyOutcome>> outcomes = verifyFiles(toolchain, originals, request);
+  if (!outcomes)
+    return outcomes.takeError();
+  int worst = 0;
+  bool different = false;
+  for (const VerifyOutcome &outcome : *outcomes) {
+    if (!outcome.error.empty())
+      return makeError("{0}", outcome.error);
+    if (outcome.report.verdict == Verdict::CompileError)
+      return makeError("the changed version does not compile: {0}", outcome.report.why);
+    print(outcome, label);
+    different |= outcome.exitCode() == 1;
+    worst = std::max(worst, outcome.exitCode());
   }
-  if (report->verdict == Verdict::CompileError)
-    return makeError("the changed version does not compile: {0}", report->why);
-  if (report->verdict == Verdict::Untested) {
-    llvm::outs() << label << "cannot tell: nothing differs in " << report->runs << " runs with " << report->launches
-                 << " inputs, but " << report->why << "\n";
-    return 2;
-  }
-  llvm::outs() << label << "not the same: " << report->why << "\n";
-  return 1;
+  return different ? 1 : worst;
 }
 
 llvm::Expected<int> verifyOne(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation) {
   const std::vector<std::string> &inputs = invocation.compile.inputs;
-  if (!invocation.compile.tooHard.empty())
-    return makeError("{0}", invocation.compile.tooHard);
   if (inputs.size() != 1)
     return makeError("--verify wants one CUDA source on the command line, not {0}", inputs.size());
   return verifyChanged(toolchain, originals, invocation, inputs[0], invocation.changedFile, invocation.run.args, "");
@@ -209,8 +218,6 @@ llvm::Expected<int> verifyList(const Toolchain &toolchain, OriginalBuilds &origi
     std::vector<std::string> arguments = invocation.nvccArgs;
     arguments.push_back(words[1]);
     invocation.compile = CompileOptions::parse(arguments);
-    if (!invocation.compile.tooHard.empty())
-      return makeError("{0}: {1}", words[1], invocation.compile.tooHard);
     llvm::Expected<int> code =
         verifyChanged(toolchain, originals, invocation, words[1], words[0], {words.begin() + 2, words.end()}, label);
     worst = std::max(worst, code ? *code : 2);

@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 8;
+constexpr uint32_t abiVersion = 9;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -172,6 +172,7 @@ struct ThreadContext {
   uint32_t *blockCounts;  ///< ModeTrace: of this thread, numBlocks counters
   uint32_t lane;          ///< linear thread index in the block % 32
   uint32_t dynamicShared; ///< bytes
+  uint32_t workspace[2];  ///< address of what the blocks of a cooperative launch meet at, high half first; else 0
   void *runtime;          ///< the runtime's own state of this thread
 };
 
@@ -201,6 +202,8 @@ void optiml_condition_float(optiml::emu::ConditionRecord *, double left, double 
 void optiml_check(optiml::emu::ThreadContext *, const void *address,
                   uint32_t site); ///< ModeBounds slow path; fills the slot
 void optiml_access(optiml::emu::ThreadContext *, const void *address, uint32_t site); ///< ModeVerify
+/// An access at `offset` of a variable on the thread's stack that has only `bytes` bytes.
+void optiml_outside_local(optiml::emu::ThreadContext *, uint64_t offset, uint64_t bytes, uint32_t site);
 /// Bounds and races of memcpy/memset-like accesses of `bytes` bytes (ModeBounds, ModeVerify, ModeTrace).
 void optiml_access_range(optiml::emu::ThreadContext *, const void *address, uint64_t bytes, uint32_t site);
 void optiml_trace(optiml::emu::ThreadContext *, const void *address, uint32_t site); ///< ModeTrace

@@ -49,6 +49,13 @@ constexpr const char *envFreshKernels = "OPTIML_EMU_FRESH_KERNELS";
 /// like. "4@2": only the second.
 constexpr const char *envShift = "OPTIML_EMU_SHIFT";
 
+/// Any value: shared memory that nothing has written holds other bytes.
+constexpr const char *envOtherFill = "OPTIML_EMU_OTHER_FILL";
+/// A file for the bytes of each allocation up to the last one that a kernel accessed, or that the device copied or set:
+/// lines such as "3 4096", the third allocation's. Copies between host and device count for pinned memory only. Needs
+/// ModeBounds.
+constexpr const char *envTouched = "OPTIML_EMU_TOUCHED";
+
 /// Kernels of this name (without parameters and template arguments) are not run, none at all where it is "*". Mutants,
 /// which show whether a program's own check notices anything; and the host's course alone.
 constexpr const char *envSkipKernel = "OPTIML_EMU_SKIP_KERNEL";

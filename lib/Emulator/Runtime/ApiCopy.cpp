@@ -8,6 +8,7 @@
 #include "Twins.h"
 #include <atomic>
 #include <cstring>
+#include <tuple>
 
 using namespace optiml::emu;
 
@@ -58,6 +59,9 @@ static void copied(void *dst, size_t dpitch, const void *src, size_t spitch, siz
       copyTwins(*to, reinterpret_cast<uint64_t>(dst) + y * dpitch - to->address, *from,
                 reinterpret_cast<uint64_t>(src) + y * spitch - from->address, width);
   }
+  for (auto [side, address, pitch] : {std::tuple(to, static_cast<const void *>(dst), dpitch), {from, src, spitch}})
+    if (side && (side->kind == MemoryKind::Host || (onDevice(to) && onDevice(from))))
+      noteTouched(address, (height - 1) * pitch + width);
   if (onDevice(to))
     to->fromHost = !onDevice(from) || from->fromHost;
   else if (onDevice(from)) {
@@ -138,6 +142,7 @@ static cudaError_t set2D(void *p, size_t pitch, int value, size_t width, size_t 
     return result(cudaErrorInvalidValue);
   for (size_t y = 0; y < height; ++y)
     memset(static_cast<char *>(p) + y * pitch, value, width);
+  noteTouched(p, extent2D(pitch, width, height));
   return cudaSuccess;
 }
 

@@ -1,5 +1,6 @@
 //===- ApiDevice.cpp - the one device and its properties ------------------===//
 #include "Api.h"
+#include "Fault.h"
 #include "Memory.h"
 #include "Queue.h"
 #include <cstdio>
@@ -86,6 +87,8 @@ cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   if (unsigned(limit) >= std::size(limits))
     return result(cudaErrorInvalidValue);
+  if (limit == cudaLimitPersistingL2CacheSize)
+    noteDeviceState("cudaLimitPersistingL2CacheSize");
   limits[limit] = value;
   return cudaSuccess;
 }

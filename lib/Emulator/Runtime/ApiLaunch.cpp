@@ -9,6 +9,7 @@
 #include "Settings.h"
 #include "optiml/Workload/RuntimeSettings.h"
 #include <cstdio>
+#include <cstring>
 #include <cuda_occupancy.h>
 #include <unistd.h>
 
@@ -118,6 +119,17 @@ private:
 };
 } // namespace
 
+/// As cooperative_groups/details/driver_abi.h has it: its size, and the word that grid.sync() counts blocks in.
+static uint64_t gridWorkspace() {
+  static Allocation *place = Memory::get().allocate(64, MemoryKind::Heap, "a cooperative launch");
+  if (!place)
+    return 0;
+  const uint32_t words[2] = {64, 0};
+  memset(reinterpret_cast<void *>(place->address), 0, place->bytes);
+  memcpy(reinterpret_cast<void *>(place->address), words, sizeof words);
+  return place->address;
+}
+
 static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream,
                           bool cooperative) {
   Kernel *kernel = Modules::get().kernel(function);
@@ -145,6 +157,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     l.block = {block.x, block.y, block.z};
     l.dynamicShared = uint32_t(shared);
     l.args = parameters.pointers();
+    l.workspace = cooperative ? gridWorkspace() : 0;
     l.orderSeed = settings().orderSeed;
     noteRun(*kernel->module, *kernel->desc);
     freshBefore(l, settings().workers);

@@ -1,5 +1,6 @@
 //===- ApiStreams.cpp - streams, events and host callbacks ----------------===//
 #include "Api.h"
+#include "Fault.h"
 #include "Queue.h"
 #include <ctime>
 #include <mutex>
@@ -125,10 +126,15 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t s, cudaStreamCaptureStatus *statu
   *status = cudaStreamCaptureStatusNone;
   return onStream(s);
 }
-cudaError_t cudaStreamSetAttribute(cudaStream_t s, cudaStreamAttrID, const cudaStreamAttrValue *) {
+cudaError_t cudaStreamSetAttribute(cudaStream_t s, cudaStreamAttrID attribute, const cudaStreamAttrValue *) {
+  if (attribute == cudaLaunchAttributeAccessPolicyWindow)
+    noteDeviceState("an access policy window of a stream");
   return onStream(s);
 }
-cudaError_t cudaCtxResetPersistingL2Cache(void) { return cudaSuccess; }
+cudaError_t cudaCtxResetPersistingL2Cache(void) {
+  noteDeviceState("cudaCtxResetPersistingL2Cache");
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   if (least)
     *least = 0;

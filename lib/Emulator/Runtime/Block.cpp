@@ -82,6 +82,8 @@ bool Block::prepare(Launch &l) {
     c.blockCounts = l.mode(ModeTrace) ? counts.data() + size_t(i) * l.module->numBlocks : nullptr;
     c.lane = i % 32;
     c.dynamicShared = l.dynamicShared;
+    c.workspace[0] = uint32_t(l.workspace >> 32);
+    c.workspace[1] = uint32_t(l.workspace);
     c.runtime = &f;
   }
   prepareRaces(*this);
@@ -96,7 +98,7 @@ void Block::start(uint64_t linearBlock) {
   run = ++runCounter;
   ctaid = launch->coordinates(linearBlock);
   if (sharedBytes)
-    memset(shared, poisonByte, sharedBytes);
+    memset(shared, freshByte(), sharedBytes);
   if (!counts.empty())
     std::fill(counts.begin(), counts.end(), 0);
   live = launch->threads;
@@ -196,7 +198,7 @@ static void directMain(transfer_t t) {
     }
     c.lane = 0;
     if (b.sharedBytes)
-      memset(b.shared, poisonByte, b.sharedBytes);
+      memset(b.shared, freshByte(), b.sharedBytes);
     l.kernel->block(&c, l.args);
   }
   b.leave(Outcome::Finished);

@@ -2,7 +2,9 @@
 #include "Fault.h"
 #include "Races.h"
 #include "Regions.h"
+#include "Settings.h"
 #include "Trace.h"
+#include <algorithm>
 
 using namespace optiml::emu;
 
@@ -12,6 +14,11 @@ void optiml_check(ThreadContext *context, const void *address, uint32_t site) {
   Fiber &f = fiberOf(context);
   const SiteDesc &s = f.block->launch->module->sites[site];
   Region r = checkedRegion(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, s.alignment);
+  if (r.allocation && !settings().touchedFile.empty()) {
+    const uint64_t end = reinterpret_cast<uint64_t>(address) + s.size - r.lo;
+    noteTouched(*r.allocation, end);
+    r.bytes = std::max<uint64_t>(end, s.size); // an access behind it comes here again
+  }
   // Memory that device code allocated may be freed by it again; the other ranges stand for the whole launch.
   if (r.bytes >= s.size && !(r.allocation && r.allocation->kind == MemoryKind::Heap))
     context->siteCache[site] = {r.lo, r.bytes - s.size};
@@ -38,6 +45,17 @@ void optiml_access_range(ThreadContext *context, const void *address, uint64_t b
     traceAccess(f, a, bytes, site);
   else
     checkedRegion(f, a, bytes, kind, site, 1);
+  noteTouched(address, bytes);
+}
+
+void optiml_outside_local(ThreadContext *context, uint64_t offset, uint64_t bytes, uint32_t site) {
+  Fiber &fiber = fiberOf(context);
+  const SiteDesc &s = fiber.block->launch->module->sites[site];
+  Fault f = faultAt(fiber, "out-of-bounds", site);
+  f.headline = std::string("out-of-bounds ") + accessName(s.kind) + " of " + std::to_string(s.size) + " bytes";
+  f.detail = "it is at offset " + std::to_string(int64_t(offset)) + " of a variable of the thread's own, which has " +
+             std::to_string(bytes) + " bytes";
+  raise(fiber, f);
 }
 
 void optiml_trace(ThreadContext *context, const void *address, uint32_t site) {

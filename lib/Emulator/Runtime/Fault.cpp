@@ -22,7 +22,9 @@ std::string Fault::oneLine() const {
   std::string s;
   if (!file.empty())
     s += file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": ";
-  s += headline + " in kernel " + kernelName;
+  s += headline;
+  if (!kernelName.empty())
+    s += " in kernel " + kernelName;
   if (hasThread)
     s += ", thread " + triple(thread) + " of block " + triple(block);
   if (!detail.empty())
@@ -125,4 +127,13 @@ void optiml::emu::note(Fiber &fiber, const Fault &fault) {
     fputs(fault.paragraph().c_str(), stderr);
     writeToFile(fault);
   }
+}
+
+void optiml::emu::noteDeviceState(const char *what) {
+  if (settings().stopAtRaces)
+    return;
+  Fault fault;
+  fault.kind = "device-state";
+  fault.headline = std::string("the program changes a state of the device that outlives its work: ") + what;
+  writeToFile(fault);
 }

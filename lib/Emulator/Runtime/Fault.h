@@ -37,6 +37,10 @@ Fault faultAt(const Fiber &fiber, const char *kind, uint32_t site);
 /// Reports a fault that the launch survives; races stop a program unless told otherwise.
 void note(Fiber &fiber, const Fault &fault);
 
+/// In a verification (Settings::stopAtRaces is off): the host changes a state of the device that outlives its work, and
+/// may make other work look slower or faster.
+void noteDeviceState(const char *what);
+
 /// Where a replay's faults go.
 struct FaultCollector {
   std::mutex mutex;

@@ -123,6 +123,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     again.block = l.block;
     again.dynamicShared = l.dynamicShared;
     again.args = l.args;
+    again.workspace = l.workspace;
     again.orderSeed = l.orderSeed;
     std::string error;
     if (runLaunch(again, workers, error))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <cxxabi.h>
+#include <fstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@ static constexpr uint64_t arenaBytes = uint64_t(8) << 40;
 static constexpr uint64_t commitStep = uint64_t(4) << 20;
 
 static uint64_t pageDown(uint64_t a) { return a & ~uint64_t(4095); }
+unsigned char optiml::emu::freshByte() { return settings().otherFill ? 0x7F : poisonByte; }
+
 static uint64_t pageUp(uint64_t a) { return pageDown(a + 4095); }
 
 void *optiml::emu::reserveZeroed(uint64_t bytes) {
@@ -223,4 +226,31 @@ std::shared_ptr<const RangeTable> Memory::liveTable() {
     table = std::move(fresh);
   }
   return table;
+}
+
+void Memory::writeTouched(const std::string &file) {
+  std::lock_guard lock(mutex);
+  std::map<unsigned, uint64_t> byNumber;
+  for (const auto &[address, a] : byAddress)
+    if (a->number)
+      byNumber[a->number] = a->touched;
+  std::ofstream out(file);
+  for (auto [number, bytes] : byNumber)
+    out << number << ' ' << bytes << '\n';
+}
+
+void optiml::emu::noteTouched(Allocation &allocation, uint64_t end) {
+  uint64_t before = allocation.touched;
+  while (before < end && !allocation.touched.compare_exchange_weak(before, end))
+    ;
+  static const bool writes
+      [[maybe_unused]] = [] { return !atexit([] { Memory::get().writeTouched(settings().touchedFile); }); }();
+}
+
+void optiml::emu::noteTouched(const void *address, uint64_t bytes) {
+  const auto begin = reinterpret_cast<uint64_t>(address);
+  if (settings().touchedFile.empty())
+    return;
+  if (Allocation *a = Memory::get().find(begin))
+    noteTouched(*a, begin + bytes - a->address);
 }

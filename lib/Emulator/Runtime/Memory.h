@@ -26,6 +26,9 @@ enum class MemoryKind : uint8_t { Device, Managed, Host, Registered, Symbol, Hea
 
 /// Bytes that fresh memory holds.
 constexpr unsigned char poisonByte = 0xCC;
+/// ... and shared memory, with envOtherFill others. A large negative number as a float and as an integer, or a large
+/// positive one.
+unsigned char freshByte();
 constexpr uint64_t redZone = 256;
 
 /// One allocation, registered host range or device variable. Never deleted: a freed one explains later accesses.
@@ -44,6 +47,7 @@ struct Allocation {
   bool fromHost = false;                           ///< written by the host since the last kernel
   RaceCell *races = nullptr;                       ///< ModeVerify, reserved at first use
   TwinCell *twins = nullptr;                       ///< ModeShadow, reserved at first use
+  std::atomic<uint64_t> touched{0};                ///< bytes up to the last one that was used (Settings::touchedFile)
   uint64_t end() const { return address + bytes; }
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
   /// "the 4096-byte allocation from cudaMalloc #3", "variable 'table' (64 bytes)".
@@ -74,6 +78,9 @@ public:
   Allocation *nearest(uint64_t address);
   std::shared_ptr<const RangeTable> liveTable();
 
+  /// Writes the file that envTouched names.
+  void writeTouched(const std::string &file);
+
   uint64_t liveBytes() const { return live; }
   uint64_t totalBytes() const { return limit; }
   bool inArena(uint64_t address) const { return address >= base && address < base + reserved; }
@@ -91,6 +98,11 @@ private:
   std::vector<std::unique_ptr<Allocation>> retired; ///< replaced entries (a host range registered twice)
   std::shared_ptr<const RangeTable> table;
 };
+
+/// Notes that bytes up to `end` of the allocation are used, for the file that envTouched names.
+void noteTouched(Allocation &allocation, uint64_t end);
+/// For a range that need not lie in an allocation.
+void noteTouched(const void *address, uint64_t bytes);
 
 /// Reserves zeroed address space that costs memory only where it is touched.
 void *reserveZeroed(uint64_t bytes);

@@ -32,6 +32,7 @@ struct Launch {
   std::array<uint32_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   uint32_t dynamicShared = 0;
   void **args = nullptr;
+  uint64_t workspace = 0; ///< address of what the blocks of a cooperative launch meet at
   uint64_t orderSeed = 0;
   std::vector<uint32_t> onlyBlocks; ///< linear ids; empty: all
   TraceCollector *trace = nullptr;  ///< ModeTrace

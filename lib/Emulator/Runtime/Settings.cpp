@@ -36,6 +36,8 @@ Settings &optiml::emu::settings() {
     s->faultFile = text(envFaultFile);
     s->copyLog = text(envCopyLog);
     s->coverageFile = text(envCoverage);
+    s->otherFill = *text(envOtherFill);
+    s->touchedFile = text(envTouched);
     s->freshSeed = environmentNumber(envFresh, 0);
     s->freshIntegers = freshIntegersNamed(text(envFreshIntegers)).value_or(FreshIntegers::Random);
     s->freshHost = floatRangeNamed(text(envFreshHost));

@@ -19,6 +19,8 @@ struct Settings {
   std::string faultFile;
   std::string copyLog;
   std::string coverageFile;
+  std::string touchedFile;
+  bool otherFill = false;
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::optional<FloatRange> freshHost;

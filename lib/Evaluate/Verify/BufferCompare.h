@@ -5,6 +5,7 @@
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Workload/Signature.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <set>
 
 namespace optiml {
 
@@ -29,6 +30,9 @@ struct BufferReference {
   bool synthetic = false;
   /// The inputs hold NaN, of which the original takes no notice: where NaN comes out, a version may make a number.
   bool looseNaN = false;
+  /// On made-up inputs: cells, by offset, where a version may have NaN, since it has the same number in double
+  /// precision with zero times infinity as zero.
+  std::set<uint64_t> sameTwins;
   double slack = 1;                                    ///< what tolerances are multiplied by
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
   /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many

@@ -51,8 +51,15 @@ static std::vector<std::string> wordsButNumbers(llvm::StringRef output) {
   return words;
 }
 
+/// Whether it is among them, perhaps of another thread.
+static bool tells(llvm::ArrayRef<ReplayFault> faults, const ReplayFault &fault) {
+  return llvm::any_of(faults, [&](const ReplayFault &f) {
+    return f.kind == fault.kind && f.kernel == fault.kernel && f.file == fault.file && f.line == fault.line;
+  });
+}
+
 llvm::Expected<std::set<std::string>> Comparison::originalFaultKinds(const ProgramInput &input) {
-  llvm::Expected<std::string> checked = originals.program(toolchain, path, compile, emu::ModeVerify);
+  llvm::Expected<std::string> checked = originals.program(toolchain, path, options.appended, compile, emu::ModeVerify);
   if (!checked)
     return checked.takeError();
   llvm::Expected<ProgramOutcome> outcome = runner.run(*checked, input, 0);
@@ -60,7 +67,7 @@ llvm::Expected<std::set<std::string>> Comparison::originalFaultKinds(const Progr
     return outcome.takeError();
   std::set<std::string> kinds;
   for (const ReplayFault &f : outcome->faults)
-    if (f.kind != "benign-race" && kinds.insert(f.kind).second)
+    if (f.kind != "benign-race" && kinds.insert(f.kind).second && !tells(report.originalFaults, f))
       report.originalFaults.push_back(f);
   return kinds;
 }
@@ -89,10 +96,14 @@ llvm::Expected<bool> Comparison::differsByRounding(const ProgramInput &input, Pr
   return true;
 }
 
-bool Comparison::fail(Verdict verdict, const std::string &why) {
-  report.verdict = verdict;
-  report.why = why;
-  return false;
+llvm::Expected<bool> Comparison::isUnused(const ProgramOutcome &changed) {
+  ProgramInput input = changed.input;
+  input.otherFill = !input.otherFill;
+  llvm::Expected<ProgramOutcome> other = runner.run(changed.program, input, changed.order);
+  if (!other)
+    return other.takeError();
+  return other->process.exitCode == changed.process.exitCode && other->process.out == changed.process.out &&
+         other->faults.size() == changed.faults.size() && sameBytes(changed.log, other->log);
 }
 
 llvm::Expected<bool> Comparison::judgeEnd(const ProgramInput &input, const ProgramOutcome &original,
@@ -105,6 +116,17 @@ llvm::Expected<bool> Comparison::judgeEnd(const ProgramInput &input, const Progr
     skipped = "the changed program relies on alignment: " + bad.front().message;
     return true;
   }
+  const bool onlyUnwritten = llvm::all_of(bad, [](const ReplayFault &f) { return f.kind == "uninitialized-shared"; });
+  if (!bad.empty() && onlyUnwritten && !changed.stopped()) {
+    llvm::Expected<bool> unused = isUnused(changed);
+    if (!unused)
+      return unused.takeError();
+    if (*unused) {
+      note("the changed program reads shared memory that nothing has written, and does not use it: " +
+           bad.front().message);
+      bad.clear();
+    }
+  }
   if (!bad.empty()) {
     llvm::Expected<std::set<std::string>> known = originalFaultKinds(input);
     if (!known)
@@ -112,15 +134,16 @@ llvm::Expected<bool> Comparison::judgeEnd(const ProgramInput &input, const Progr
     for (const ReplayFault &f : bad)
       if (!known->count(f.kind)) {
         report.faults = {f};
-        return fail(Verdict::RuntimeError, f.kind + ": " + f.message + ", on " + input.name);
+        return fail(Verdict::RuntimeError, f.kind + ": " + f.message, input.name,
+                    f.kind + f.kernel + f.file + std::to_string(f.line));
       }
     if (input.fresh || !input.given) {
       skipped = "the original fails on it: " + bad.front().message;
       return true;
     }
     if (changed.stopped())
-      return fail(Verdict::RuntimeError,
-                  "the original does this too, so nothing can be compared: " + bad.back().message);
+      return fail(Verdict::Untested,
+                  "the original does this too, so that nothing can be compared: " + bad.back().message);
   }
   // Sizes that were looked for, and not asked for, may be too large for the one program and not for the other.
   constexpr double patience = 10; // times what the original takes
@@ -131,11 +154,11 @@ llvm::Expected<bool> Comparison::judgeEnd(const ProgramInput &input, const Progr
     return true;
   }
   if (end.timedOut)
-    return fail(Verdict::Timeout, "the changed program " + end.describe() + ", on " + input.name);
+    return fail(Verdict::Timeout, "the changed program " + end.describe(), input.name);
   if (end.overMemory)
-    return fail(Verdict::OverLimit, "the changed program " + end.describe() + ", on " + input.name);
+    return fail(Verdict::OverLimit, "the changed program " + end.describe(), input.name);
   if (end.signal)
-    return fail(Verdict::RuntimeError, "the changed program was " + end.describe() + ", on " + input.name);
+    return fail(Verdict::RuntimeError, "the changed program was " + end.describe(), input.name);
   return true;
 }
 
@@ -152,7 +175,9 @@ llvm::Expected<bool> Comparison::judgeResults(const ProgramInput &input, Program
   std::optional<Difference> d = compare();
   if (d && d->tolerance.empty()) {
     // Perhaps the original's own result depends on the order of its blocks.
-    llvm::Expected<ProgramOutcome> other = runner.run(shadowProgram, input, options.verify.seed + 17);
+    ProgramInput again = input;
+    again.otherFill = true;
+    llvm::Expected<ProgramOutcome> other = runner.run(shadowProgram, again, options.verify.seed + 17);
     if (!other)
       return other.takeError();
     markUnstable(original.log, other->log);
@@ -169,20 +194,24 @@ llvm::Expected<bool> Comparison::judgeResults(const ProgramInput &input, Program
     skipped = "the two programs launch no kernel alike";
   if (!d)
     return true;
-  d->input = input.name;
-  report.difference = d;
-  return fail(Verdict::WrongResult, d->str());
+  if (!report.difference)
+    report.difference = d;
+  std::string place = d->buffer; // whatever its size
+  llvm::erase_if(place, llvm::isDigit);
+  return fail(Verdict::WrongResult, d->str(), input.name, d->kernel + place);
 }
 
 bool Comparison::judgeOutput(const ProgramInput &input, const ProcessResult &original, const ProcessResult &changed) {
   if (original.exitCode != changed.exitCode)
-    return fail(Verdict::WrongResult, "the program ends with exit code " + std::to_string(changed.exitCode) +
-                                          " instead of " + std::to_string(original.exitCode) + ", on " + input.name);
+    return fail(Verdict::WrongResult,
+                "the program ends with exit code " + std::to_string(changed.exitCode) + " instead of " +
+                    std::to_string(original.exitCode),
+                input.name);
   std::vector<std::string> want = wordsButNumbers(original.out), have = wordsButNumbers(changed.out);
   for (size_t i = 0; i < std::max(want.size(), have.size()); ++i) {
     std::string w = i < want.size() ? want[i] : "nothing", h = i < have.size() ? have[i] : "nothing";
     if (w != h)
-      return fail(Verdict::WrongResult, "the program prints '" + h + "' instead of '" + w + "', on " + input.name);
+      return fail(Verdict::WrongResult, "the program prints '" + h + "' instead of '" + w + "'", input.name);
   }
   return true;
 }
@@ -198,7 +227,8 @@ llvm::Expected<bool> Comparison::judge(const ProgramInput &input, ProgramOutcome
   return judgeOutput(input, original.process, changed.process);
 }
 
-llvm::Expected<ProgramOutcome> Comparison::runTheChanged(const ProgramInput &input, unsigned order) {
+llvm::Expected<ProgramOutcome> Comparison::runTheChanged(ProgramInput input, unsigned order) {
+  input.otherFill = order % 2;
   const uint64_t seed = order || input.fresh ? options.verify.seed + order : 0;
   if (!input.quick) {
     llvm::Expected<ProgramOutcome> outcome = runner.run(changedProgram, input, seed);
@@ -217,6 +247,14 @@ llvm::Expected<ProgramOutcome> Comparison::runTheChanged(const ProgramInput &inp
 
 llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::string &skipped) {
   skipped.clear();
+  llvm::Expected<bool> good = compareOnce(input, skipped);
+  if (!good || *good)
+    return good;
+  compared.insert(input.arguments);
+  return options.findAll && report.findings.size() < mostFindings;
+}
+
+llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::string &skipped) {
   auto runChanged = [&](unsigned order) { return runTheChanged(input, order); };
   // The very first run tells how long others may take.
   auto how = report.runs ? std::launch::async : std::launch::deferred;
@@ -341,7 +379,7 @@ llvm::Expected<bool> Comparison::compareOnUsualInputs() {
     if (!good || !*good)
       return good;
     if (!skipped.empty())
-      report.notes.push_back(input.name + " is left out: " + skipped);
+      leaveOut(input, skipped);
     else if (input.fresh)
       freshDone.insert(input.fresh);
     else
@@ -367,13 +405,15 @@ llvm::Expected<VerifyReport> Comparison::run() {
   changedProgram = runner.file("changed");
   if (llvm::Error error = readFile(path).moveInto(originalText))
     return std::move(error);
+  originalText += options.appended;
   if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain, emu::ModeVerify | emu::ModeCoverage,
                                         changedProgram)) {
     fail(Verdict::CompileError, llvm::toString(std::move(e)));
     return std::move(report);
   }
   if (llvm::Error error =
-          originals.program(toolchain, path, compile, emu::ModeShadow | emu::ModeCoverage).moveInto(shadowProgram))
+          originals.program(toolchain, path, options.appended, compile, emu::ModeShadow | emu::ModeCoverage)
+              .moveInto(shadowProgram))
     return error;
   ProgramInput given;
   given.arguments = options.arguments;
@@ -391,7 +431,10 @@ llvm::Expected<VerifyReport> Comparison::run() {
     good = reachTheRest();
   if (!good)
     return good.takeError();
+  tellWhatIsLeftOut();
   if (!*good)
+    return std::move(report);
+  if (!report.findings.empty())
     return std::move(report);
   leaveOutUnchanged();
   report.verdict = Verdict::Correct;
@@ -408,12 +451,19 @@ llvm::Expected<OriginalBuilds> OriginalBuilds::create() {
 }
 
 llvm::Expected<std::string> OriginalBuilds::program(const Toolchain &toolchain, const std::string &path,
-                                                    const CompileOptions &compile, uint32_t mode) {
-  std::string &file = programs[{path, mode}];
+                                                    const std::string &appended, const CompileOptions &compile,
+                                                    uint32_t mode) {
+  std::string &file = programs[{path, appended, mode}];
   if (!file.empty())
     return file;
+  std::map<std::string, std::string> texts;
+  if (!appended.empty()) {
+    if (llvm::Error error = readFile(path).moveInto(texts[path]))
+      return std::move(error);
+    texts[path] += appended;
+  }
   std::string wanted = dir.file("program" + std::to_string(programs.size()));
-  if (llvm::Error e = emu::buildProgram(compile, {}, toolchain, mode, wanted))
+  if (llvm::Error e = emu::buildProgram(compile, texts, toolchain, mode, wanted))
     return std::move(e);
   return file = wanted;
 }

@@ -19,24 +19,33 @@ class Comparison {
 public:
   Comparison(OriginalBuilds &originals, const Toolchain &toolchain, const std::string &path,
              const std::string &changedText, const CompileOptions &compile, const CompareOptions &options, TempDir dir)
-      : originals(originals), toolchain(toolchain), path(path), changedText(physicalLines(changedText)),
-        compile(compile), options(options), runner(options, std::move(dir)) {}
+      : originals(originals), toolchain(toolchain), path(path),
+        changedText(physicalLines(changedText + options.appended)), compile(compile), options(options),
+        runner(options, std::move(dir)) {}
   llvm::Expected<VerifyReport> run();
 
 private:
   /// Whether the changed program does well on this input; false when the report is final. `skipped` when the original
   /// itself does not do well on it.
   llvm::Expected<bool> compareOn(const ProgramInput &input, std::string &skipped);
-  llvm::Expected<ProgramOutcome> runTheChanged(const ProgramInput &input, unsigned order);
+  llvm::Expected<bool> compareOnce(const ProgramInput &input, std::string &skipped);
+  llvm::Expected<ProgramOutcome> runTheChanged(ProgramInput input, unsigned order);
   llvm::Expected<bool> judge(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
                              std::string &skipped);
   llvm::Expected<bool> judgeEnd(const ProgramInput &input, const ProgramOutcome &original,
                                 const ProgramOutcome &changed, std::string &skipped);
   llvm::Expected<bool> judgeResults(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
                                     std::string &skipped);
+  /// Whether nothing depends on shared memory that nothing has written.
+  llvm::Expected<bool> isUnused(const ProgramOutcome &changed);
   bool judgeOutput(const ProgramInput &input, const ProcessResult &original, const ProcessResult &changed);
-  /// Makes the report final; false.
-  bool fail(Verdict verdict, const std::string &why);
+  /// Notes why the original, or both, could not be compared on an input.
+  void leaveOut(const ProgramInput &input, const std::string &why);
+  void tellWhatIsLeftOut();
+  /// Adds a note, once.
+  void note(const std::string &text);
+  /// Adds a finding, one for each key (what it says, if empty); false.
+  bool fail(Verdict verdict, const std::string &what, const std::string &input = "", const std::string &key = "");
   /// The program's own input changes.
   ProgramInput otherData(const Arguments &arguments, FloatRange floats,
                          FreshIntegers integers = FreshIntegers::Keep) const;
@@ -59,12 +68,23 @@ private:
   /// `program` is explored: the changed one or the original, of which code in the functions `known` does not matter.
   llvm::Expected<bool> tryOtherArguments(const std::string &program, const std::set<uint64_t> &known,
                                          const Deadline &deadline);
+  /// Arguments on which the changed program alone did not come to its end.
+  llvm::Expected<bool> trySuspects(const Deadline &deadline);
+  llvm::Expected<bool> isQuickInOriginal(const Arguments &arguments);
+  /// First as the user (`whole`) would call it, as far as that shows the same.
+  llvm::Expected<bool> compareLines(ArgumentExplorer &explorer, std::vector<Arguments> lines, const Arguments &whole,
+                                    const Deadline &time);
+  /// One more of each size than with the arguments that show most: what is right at an edge may be wrong beside it.
+  llvm::Expected<bool> tryNeighbours(const ArgumentExplorer &explorer, const Deadline &deadline);
+  /// Sizes that are multiples of what the text counts in, and one less: quotients that round up have no condition that
+  /// would tell whether they did.
+  llvm::Expected<bool> tryMultiples(const ArgumentExplorer &explorer, const Deadline &deadline);
   /// The user's arguments, and for those that are missing values with which the program runs the same.
   llvm::Expected<Arguments> completed(const std::string &program);
   llvm::Expected<bool> tryOtherAlignment(const std::string &program, llvm::ArrayRef<Arguments> lines,
                                          const Deadline &deadline);
   /// Compares on these arguments, with which the program alone takes so long, and with other data.
-  llvm::Expected<bool> compareWith(const Arguments &arguments, double alone);
+  llvm::Expected<bool> compareWith(const Arguments &arguments, double alone, double limit = 0);
   bool nothingMissed() const {
     return covered.missed().empty() && covered.idleKernels().empty() && covered.missedSites().empty();
   }
@@ -88,7 +108,11 @@ private:
   Coverage coveredByOriginal;
   std::vector<int64_t> constants; ///< that main() is written with
   std::set<Arguments> compared;
+  std::map<Arguments, bool> suspects; ///< on which the changed program alone failed; whether it ran too long
   unsigned dataKind = 0;
+  static constexpr size_t mostFindings = 20;
+  std::map<std::string, size_t> findings;                                ///< by key
+  std::vector<std::pair<std::string, std::vector<std::string>>> leftOut; ///< reasons, with the inputs' names
   VerifyReport report;
 };
 

@@ -102,7 +102,7 @@ static std::optional<Difference> compareCopy(const LoggedCopy &want, const Logge
   return d;
 }
 
-bool optiml::sameInDoublePrecision(const CopyLogFile &original, const CopyLogFile &changed) {
+bool optiml::sameInDoublePrecision(CopyLogFile &original, const CopyLogFile &changed) {
   // Sums of a million terms in two orders differ by some thousand roundings of a double, and exp of thousands by as
   // many.
   constexpr double tolerance = 0x1p-34;
@@ -112,7 +112,7 @@ bool optiml::sameInDoublePrecision(const CopyLogFile &original, const CopyLogFil
     return std::fabs(a.value - b.value) <= tolerance * std::max(a.magnitude, b.magnitude);
   };
   size_t at = 0;
-  for (const LoggedCopy &c : original.copies) {
+  for (LoggedCopy &c : original.copies) {
     while (at < changed.copies.size() && changed.copies[at].content.bytes.size() != c.content.bytes.size())
       ++at;
     if (at == changed.copies.size())
@@ -128,6 +128,8 @@ bool optiml::sameInDoublePrecision(const CopyLogFile &original, const CopyLogFil
         continue;
       if (!same(cell, *other))
         return false;
+      if (c.content.synthetic && std::isfinite(cell.value))
+        c.content.sameTwins.insert(cell.offset);
     }
   }
   return true;
@@ -178,4 +180,10 @@ std::optional<Difference> optiml::compareFresh(const CopyLogFile &original, cons
       return d;
   }
   return std::nullopt;
+}
+
+bool optiml::sameBytes(const CopyLogFile &one, const CopyLogFile &other) {
+  auto same = [](const LoggedCopy &a, const LoggedCopy &b) { return a.content.bytes == b.content.bytes; };
+  return std::equal(one.copies.begin(), one.copies.end(), other.copies.begin(), other.copies.end(), same) &&
+         std::equal(one.fresh.begin(), one.fresh.end(), other.fresh.begin(), other.fresh.end(), same);
 }

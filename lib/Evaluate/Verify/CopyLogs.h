@@ -41,8 +41,11 @@ std::optional<Difference> compareFresh(const CopyLogFile &original, const CopyLo
                                        unsigned &compared);
 
 /// Whether the double-precision twins of the two logs are the same: then what differs in single precision are roundings
-/// alone. Numbers of double precision have no such twins.
-bool sameInDoublePrecision(const CopyLogFile &original, const CopyLogFile &changed);
+/// alone. Numbers of double precision have no such twins. Notes in the original's which cells these are.
+bool sameInDoublePrecision(CopyLogFile &original, const CopyLogFile &changed);
+
+/// Whether everything that they hold is the same, bit for bit.
+bool sameBytes(const CopyLogFile &one, const CopyLogFile &other);
 
 /// The first difference, or nothing. Copies are matched in order; the changed program may make further ones in between.
 std::optional<Difference> compareLogs(const CopyLogFile &original, const CopyLogFile &changed, const FloatRule &rule);

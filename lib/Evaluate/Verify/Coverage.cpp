@@ -198,6 +198,13 @@ void Coverage::ignore(const std::string &symbol) {
     it = it->second.kernel == symbol ? never.erase(it) : std::next(it);
 }
 
+void Coverage::ignoreSitesOutside(const std::set<std::string> &functions) {
+  std::erase_if(sites, [&](const auto &entry) {
+    const std::string &name = entry.second.function;
+    return !functions.count(name.substr(0, name.find('<')));
+  });
+}
+
 void Coverage::ignoreFunctions(const std::set<uint64_t> &hashes) {
   for (auto it = never.begin(); it != never.end();)
     it = hashes.count(it->second.functionHash) ? never.erase(it) : std::next(it);

@@ -78,6 +78,8 @@ public:
   std::vector<HostSite> missedSites() const;
   /// Leaves out what is said of a kernel, and sites that launch no other one.
   void ignore(const std::string &symbol);
+  /// Leaves out sites in functions of other names than these (without template arguments).
+  void ignoreSitesOutside(const std::set<std::string> &functions);
   /// Leaves out code in these functions.
   void ignoreFunctions(const std::set<uint64_t> &hashes);
   /// Leaves out lines of `text` that the original has too, behind conditions with the same constants, and where they

@@ -1,5 +1,6 @@
 //===- Explore.cpp - arguments that lead to code -----------------------------===//
 #include "Explore.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
@@ -74,6 +75,8 @@ llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arg
         run.features.emplace(conditionFeature(id, outcome, unsigned(Aim::Beyond)), otherOutcome);
         beyondEdge.emplace(id, outcome);
       }
+      if (!condition.isHost && !condition.sides[!outcome].seen())
+        run.features.emplace(conditionFeature(id, outcome, unsigned(Aim::Always)), edgeOfOutcome);
       auto [best, first] = nearest.try_emplace({id, outcome}, Nearest{number, side});
       if (!first && side.nearness > best->second.side.nearness)
         best->second = {number, side};
@@ -340,6 +343,51 @@ llvm::Error ArgumentExplorer::explore(const Deadline &deadline, bool thorough) {
   if (llvm::Error error = pass({0.2, false}, thorough ? 0.6 : 1); error || !thorough)
     return error;
   return pass({1, false}, 1);
+}
+
+llvm::Expected<Arguments> ArgumentExplorer::alike(const Arguments &arguments, const Arguments &like) {
+  how = {0.3, false};
+  const Features wanted = featuresOf(arguments);
+  Arguments result = arguments;
+  for (size_t i = 0; i < std::min(result.size(), like.size()); ++i) {
+    if (result[i] == like[i])
+      continue;
+    Arguments moved = result;
+    moved[i] = like[i];
+    llvm::Expected<const Run *> run = tryOut(moved);
+    if (!run)
+      return run.takeError();
+    if ((*run)->usable && llvm::all_of(wanted, [&](const auto &feature) {
+          return feature.second < mustRun || (*run)->features.count(feature.first);
+        }))
+      result = moved;
+  }
+  return result;
+}
+
+llvm::Error ArgumentExplorer::sweep(const Deadline &deadline) {
+  constexpr int64_t most = 64; // threads of a block along an axis, or elements of a tile
+  constexpr double quick = 0.1;
+  how = {0.2, false};
+  std::vector<Arguments> bases;
+  for (const auto &run : all) // the user's first
+    if (run->usable && !run->hostOnly && run->seconds < quick && bases.size() < 2)
+      bases.push_back(run->arguments);
+  for (int64_t step = 1; step <= most; ++step)
+    for (const Arguments &base : bases)
+      for (size_t i = 0; i < base.size(); ++i) {
+        constexpr int64_t leastSize = 4;
+        std::optional<int64_t> value = integerIn(base[i]);
+        if (!value || *value < leastSize)
+          continue;
+        if (deadline.passed())
+          return llvm::Error::success();
+        Arguments moved = base;
+        moved[i] = std::to_string(*value + step);
+        if (llvm::Error error = tryOut(moved).takeError())
+          return error;
+      }
+  return llvm::Error::success();
 }
 
 std::vector<Arguments> ArgumentExplorer::worthComparing(const Features &seen, size_t most) const {

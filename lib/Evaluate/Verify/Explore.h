@@ -41,6 +41,13 @@ public:
   /// Until nothing is left to try, or the time is over. `thorough`: also by runs that take long.
   llvm::Error explore(const Deadline &deadline, bool thorough);
 
+  /// Runs the program with the sizes behind those that it was started with, so that sizes are met that leave no block
+  /// of threads unfinished.
+  llvm::Error sweep(const Deadline &deadline);
+
+  /// With as many arguments of `like` as still show all that matters most in a run with `arguments`.
+  llvm::Expected<Arguments> alike(const Arguments &arguments, const Arguments &like);
+
   /// Arguments that together show all that was found, which `seen` does not hold, the best first. Quick runs come
   /// before slow ones.
   std::vector<Arguments> worthComparing(const Features &seen, size_t most) const;
@@ -60,7 +67,8 @@ private:
   enum class Aim {
     Outcome, ///< it has not been seen
     Edge,    ///< it has, but not its edge
-    Beyond   ///< it has, but only at its edge. Only of the host's: "n < most ? n : most"
+    Beyond,  ///< it has, but only at its edge. Only of the host's: "n < most ? n : most"
+    Always   ///< no other outcome in a run: it is noticed, not looked for
   };
   struct Goal {
     uint32_t condition;

@@ -60,7 +60,8 @@ llvm::Expected<bool> Comparison::compareLate() {
   ++report.runs;
   if (wrong[0] && !wrong[1])
     return fail(Verdict::WrongResult,
-                "a synchronization or an event is missing: with work on streams as late as it may be, " + *wrong[0]);
+                "a synchronization or an event is missing: with work on streams as late as it may be, " + *wrong[0]) ||
+           options.findAll;
   if (wrong[1])
     report.notes.push_back("the original itself relies on work on streams being done early: " + *wrong[1]);
   return true;

@@ -66,8 +66,12 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
   run.env[emu::envShift] = input.shift;
   if (input.late)
     run.env[emu::envLate] = "1";
+  if (input.otherFill)
+    run.env[emu::envOtherFill] = "1";
   if (input.quick)
     run.seconds = std::min(options.seconds, longSeconds);
+  if (input.seconds > 0)
+    run.seconds = std::min(options.seconds, input.seconds);
   if (order)
     run.env[emu::envOrderSeed] = std::to_string(order);
   if (input.fresh) {
@@ -89,6 +93,9 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
   if (input.given)
     slowest = std::max(slowest.load(), process->seconds);
   ProgramOutcome outcome;
+  outcome.program = program;
+  outcome.input = input;
+  outcome.order = order;
   outcome.process = std::move(*process);
   if (llvm::Error error = readCopyLog(log).moveInto(outcome.log))
     return error;
@@ -128,11 +135,13 @@ bool ProgramRunner::endedWell(const ProcessResult &process) const {
 llvm::Expected<std::optional<ProgramCoverage>> ProgramRunner::probe(const std::string &program,
                                                                     const Arguments &arguments,
                                                                     const ArgumentExplorer::ProbeOptions &how,
-                                                                    const std::string &shift) {
+                                                                    const std::string &shift, bool *timedOut) {
   ProgramCoverage coverage;
   llvm::Expected<ProcessResult> process = runProbe(program, arguments, how, shift, coverage);
   if (!process)
     return process.takeError();
+  if (timedOut)
+    *timedOut = process->timedOut;
   return endedWell(*process) ? std::optional(std::move(coverage)) : std::nullopt;
 }
 

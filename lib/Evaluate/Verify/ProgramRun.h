@@ -23,7 +23,9 @@ struct ProgramInput {
   std::string types;              ///< envFreshTypes' lines
   std::string shift;              ///< envShift
   bool quick = false;             ///< without the search for races
+  double seconds = 0;             ///< limit of a run; 0: as long as others took
   bool late = false;              ///< envLate
+  bool otherFill = false;         ///< envOtherFill
 };
 
 struct ProgramOutcome {
@@ -31,6 +33,10 @@ struct ProgramOutcome {
   CopyLogFile log;
   std::vector<emu::ReplayFault> faults;
   ProgramCoverage coverage;
+  // What ran, to do so again.
+  std::string program;
+  ProgramInput input;
+  uint64_t order = 0;
   /// It did not come to its own end.
   bool stopped() const;
 };
@@ -41,10 +47,10 @@ public:
   ProgramRunner(const CompareOptions &options, TempDir dir) : options(options), dir(std::move(dir)) {}
   /// `order`: a seed for the order of blocks and warps; 0: the natural one.
   llvm::Expected<ProgramOutcome> run(const std::string &program, const ProgramInput &input, uint64_t order);
-  /// Only what it covers; nothing where it did not end well.
+  /// Only what it covers; nothing where it did not end well. `timedOut`: where it ran too long.
   llvm::Expected<std::optional<ProgramCoverage>> probe(const std::string &program, const Arguments &arguments,
                                                        const ArgumentExplorer::ProbeOptions &how,
-                                                       const std::string &shift = "");
+                                                       const std::string &shift = "", bool *timedOut = nullptr);
   /// What shows how the program runs: its output, and how near conditions outside of main() came to their outcomes.
   /// Empty where it did not end well.
   llvm::Expected<std::string> signature(const std::string &program, const Arguments &arguments);

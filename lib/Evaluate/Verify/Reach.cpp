@@ -21,8 +21,10 @@ void Comparison::leaveOutUnchanged() {
         it != coveredByOriginal.kernels().end() && it->second == hash)
       covered.ignore(symbol);
   for (const std::string &symbol : covered.idleKernels())
-    if (!mayBeLaunched(changedText, symbol))
+    if (!mayBeLaunched(changedText, symbol) || (!options.reached.empty() && !options.reached.count(plainName(symbol))))
       covered.ignore(symbol);
+  if (!options.reached.empty())
+    covered.ignoreSitesOutside(options.reached);
 }
 
 llvm::Expected<bool> Comparison::tryOtherData(const Deadline &deadline) {
@@ -41,17 +43,18 @@ llvm::Expected<bool> Comparison::tryOtherData(const Deadline &deadline) {
   return true;
 }
 
-llvm::Expected<bool> Comparison::compareWith(const Arguments &arguments, double alone) {
+llvm::Expected<bool> Comparison::compareWith(const Arguments &arguments, double alone, double limit) {
   constexpr double mostForRaces = 0.3;
   ProgramInput input;
   input.quick = alone > mostForRaces; // smaller sizes show races
+  input.seconds = limit;
   input.arguments = arguments;
   input.name = "the run " + joined(arguments);
   std::string skipped;
   auto begin = std::chrono::steady_clock::now();
   llvm::Expected<bool> good = compareOn(input, skipped);
   if (!skipped.empty())
-    report.notes.push_back(input.name + " is left out: " + skipped);
+    leaveOut(input, skipped);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   constexpr double isLong = 1;
   if (!good || !*good || !skipped.empty() || !options.verify.freshInputs || seconds > isLong)
@@ -121,12 +124,139 @@ llvm::Expected<Arguments> Comparison::completed(const std::string &program) {
   return result;
 }
 
+llvm::Expected<bool> Comparison::isQuickInOriginal(const Arguments &arguments) {
+  ArgumentExplorer::ProbeOptions how;
+  how.seconds = 1; // a program that hangs stands out against it
+  llvm::Expected<std::optional<ProgramCoverage>> run = runner.probe(shadowProgram, arguments, how);
+  if (!run)
+    return run.takeError();
+  return run->has_value();
+}
+
+/// The same, and with all integers but one as small as can be, which the original runs sooner.
+static std::vector<Arguments> withLess(const Arguments &arguments) {
+  std::vector<Arguments> result = {arguments};
+  for (size_t kept = 0; kept < arguments.size(); ++kept) {
+    Arguments less = arguments;
+    for (size_t i = 0; i < less.size(); ++i)
+      if (std::optional<int64_t> value = integerIn(less[i]); i != kept && value && *value > 1)
+        less[i] = "1";
+    result.push_back(std::move(less));
+  }
+  return result;
+}
+
+/// How large a program may be with these.
+static double sizeOf(const Arguments &arguments) {
+  double product = 1;
+  for (const std::string &argument : arguments)
+    product *= double(std::max<int64_t>(integerIn(argument).value_or(1), 1));
+  return product;
+}
+
+llvm::Expected<bool> Comparison::trySuspects(const Deadline &deadline) {
+  constexpr double patience = 12;     // seconds
+  constexpr double largest = 1 << 16; // a version may take long for more
+  std::vector<std::pair<Arguments, bool>> found(suspects.begin(), suspects.end());
+  suspects.clear();
+  llvm::stable_sort(found, [](const auto &a, const auto &b) { return sizeOf(a.first) < sizeOf(b.first); });
+  std::set<Arguments> tried;
+  for (const auto &[arguments, timedOut] : found) {
+    for (const Arguments &line : timedOut ? withLess(arguments) : std::vector<Arguments>(1, arguments)) {
+      if (deadline.passed())
+        return true;
+      if (compared.count(line) || (timedOut && sizeOf(line) > largest) || !tried.insert(line).second)
+        continue;
+      llvm::Expected<bool> isQuick = isQuickInOriginal(line);
+      if (!isQuick)
+        return isQuick.takeError();
+      if (!*isQuick)
+        continue;
+      llvm::Expected<bool> good = compareWith(line, patience, patience);
+      if (!good || !*good)
+        return good;
+      break;
+    }
+  }
+  return true;
+}
+
+llvm::Expected<bool> Comparison::tryNeighbours(const ArgumentExplorer &explorer, const Deadline &deadline) {
+  constexpr size_t mostLines = 16;
+  const std::vector<Arguments> lines = explorer.worthComparing({}, mostLines);
+  for (int64_t step : {1, -1})
+    for (const Arguments &arguments : lines)
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        std::optional<int64_t> value = integerIn(arguments[i]);
+        if (!value || *value + step < 0)
+          continue;
+        Arguments neighbour = arguments;
+        neighbour[i] = std::to_string(*value + step);
+        if (deadline.passed())
+          return true;
+        if (compared.count(neighbour))
+          continue;
+        llvm::Expected<bool> good = compareWith(neighbour, explorer.secondsOf(arguments));
+        if (!good || !*good)
+          return good;
+      }
+  return true;
+}
+
+llvm::Expected<bool> Comparison::tryMultiples(const ArgumentExplorer &explorer, const Deadline &deadline) {
+  constexpr size_t mostLines = 12;
+  const std::vector<Arguments> lines = explorer.worthComparing({}, mostLines);
+  for (int64_t unit : unitsOf(changedText))
+    for (int64_t beside : {0, -1})
+      for (const Arguments &arguments : lines) {
+        Arguments rounded = roundedSizes(arguments, unit, beside);
+        if (deadline.passed())
+          return true;
+        if (rounded == arguments || compared.count(rounded))
+          continue;
+        llvm::Expected<bool> good = compareWith(rounded, explorer.secondsOf(arguments));
+        if (!good || !*good)
+          return good;
+      }
+  return true;
+}
+
+llvm::Expected<bool> Comparison::compareLines(ArgumentExplorer &explorer, std::vector<Arguments> lines,
+                                              const Arguments &whole, const Deadline &time) {
+  std::vector<Arguments> alike;
+  for (const Arguments &arguments : lines) {
+    if (time.passed())
+      break;
+    llvm::Expected<Arguments> like = explorer.alike(arguments, whole);
+    if (!like)
+      return like.takeError();
+    if (*like != arguments)
+      alike.push_back(*like);
+  }
+  lines.insert(lines.begin(), alike.begin(), alike.end());
+  for (const Arguments &arguments : lines) {
+    if (time.passed())
+      break;
+    if (compared.count(arguments))
+      continue;
+    llvm::Expected<bool> good = compareWith(arguments, explorer.secondsOf(arguments));
+    if (!good || !*good)
+      return good;
+  }
+  return true;
+}
+
 llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, const std::set<uint64_t> &known,
                                                    const Deadline &deadline) {
   constexpr size_t mostCompared = 48;
   ArgumentExplorer explorer(
-      [&](const Arguments &arguments, const ArgumentExplorer::ProbeOptions &how) {
-        return runner.probe(program, arguments, how);
+      [&](const Arguments &arguments,
+          const ArgumentExplorer::ProbeOptions &how) -> llvm::Expected<std::optional<ProgramCoverage>> {
+        bool timedOut = false;
+        llvm::Expected<std::optional<ProgramCoverage>> run = runner.probe(program, arguments, how, "", &timedOut);
+        if (run && !*run && !how.hostOnly)
+          suspects.try_emplace(arguments, timedOut);
+        return run;
       },
       known);
   llvm::Expected<Arguments> whole = completed(program);
@@ -148,52 +278,51 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
     if (llvm::Error error = explorer.start(arguments, quick))
       return std::move(error);
   // Quickly first, for edges too; then with patience where something has not run that must have.
-  const double quickSeconds = options.coverageSeconds / 18;
+  const double quickSeconds = options.coverageSeconds / 36, compareSeconds = options.coverageSeconds / 18;
   for (bool thorough : {false, true}) {
     leaveOutUnchanged();
     if (deadline.passed() || (thorough && nothingMissed()))
       break;
-    const Deadline time(thorough ? deadline.remaining() : std::min(quickSeconds, deadline.remaining()),
-                        deadline.flag());
-    if (llvm::Error error = explorer.explore(Deadline(time.remaining() / 2, time.flag()), thorough))
+    const double search = thorough ? deadline.remaining() / 2 : std::min(quickSeconds, deadline.remaining());
+    if (llvm::Error error = explorer.explore(Deadline(search, deadline.flag()), thorough))
       return std::move(error);
+    if (!thorough)
+      if (llvm::Error error = explorer.sweep(Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag())))
+        return std::move(error);
+    llvm::Expected<bool> good = trySuspects(Deadline(std::min(compareSeconds, deadline.remaining()), deadline.flag()));
+    if (!good || !*good)
+      return good;
+    const Deadline time(thorough ? deadline.remaining() : std::min(compareSeconds, deadline.remaining()),
+                        deadline.flag());
     if (!thorough)
       for (const Arguments &arguments : cornerSizes(*whole)) {
         if (time.passed() || compared.count(arguments))
           continue;
-        llvm::Expected<bool> good = compareWith(arguments, 0);
+        good = compareWith(arguments, 0);
         if (!good || !*good)
           return good;
       }
     Features seen;
     for (const Arguments &arguments : compared)
       seen.merge(explorer.featuresOf(arguments));
-    for (const Arguments &arguments : explorer.worthComparing(seen, mostCompared)) {
-      if (time.passed())
-        break;
-      if (compared.count(arguments))
-        continue;
-      llvm::Expected<bool> good = compareWith(arguments, explorer.secondsOf(arguments));
-      if (!good || !*good)
-        return good;
-    }
-  }
-  // Quotients that round up have no condition that would tell whether they did.
-  constexpr int64_t unit = 32;
-  const Deadline time(std::min(quickSeconds, deadline.remaining()), deadline.flag());
-  for (const Arguments &arguments : explorer.worthComparing({}, 12)) {
-    Arguments rounded = roundedSizes(arguments, unit);
-    if (time.passed() || compared.count(rounded))
-      continue;
-    llvm::Expected<bool> good = compareWith(rounded, explorer.secondsOf(arguments));
+    good = compareLines(explorer, explorer.worthComparing(seen, mostCompared), *whole, time);
     if (!good || !*good)
       return good;
   }
+  llvm::Expected<bool> besides =
+      tryNeighbours(explorer, Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag()));
+  if (!besides || !*besides)
+    return besides;
+  besides = tryMultiples(explorer, Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag()));
+  if (!besides || !*besides)
+    return besides;
   return tryOtherAlignment(program, explorer.worthComparing({}, 8), deadline);
 }
 
 llvm::Expected<bool> Comparison::reachTheRest() {
-  const Deadline deadline(options.coverageSeconds, options.verify.cancel);
+  // After a finding only others that are found soon are wanted.
+  const double seconds = report.findings.empty() ? options.coverageSeconds : options.coverageSeconds / 9;
+  const Deadline deadline(seconds, options.verify.cancel);
   llvm::Expected<bool> good = tryOtherData(deadline); // it costs no other size
   if (!good || !*good)
     return good;

@@ -79,20 +79,41 @@ std::vector<std::vector<std::string>> optiml::cornerSizes(const std::vector<std:
   return result;
 }
 
-std::vector<std::string> optiml::roundedSizes(std::vector<std::string> arguments, int64_t unit) {
+std::vector<std::string> optiml::roundedSizes(std::vector<std::string> arguments, int64_t unit, int64_t beside) {
   constexpr int64_t leastSize = 4;
   int64_t value;
   for (std::string &argument : arguments)
-    if (!llvm::StringRef(argument).getAsInteger(10, value) && value >= leastSize)
-      argument = std::to_string((value + unit - 1) / unit * unit);
+    if (!llvm::StringRef(argument).getAsInteger(10, value) && value >= std::max(leastSize, unit / 2))
+      argument = std::to_string((value + unit - 1) / unit * unit + beside);
   return arguments;
 }
 
-bool optiml::mayBeLaunched(llvm::StringRef text, const std::string &symbol) {
+std::vector<int64_t> optiml::unitsOf(llvm::StringRef text) {
+  constexpr int64_t warp = 32, largest = 1 << 14;
+  constexpr size_t most = 12;
+  std::vector<int64_t> units = {warp};
+  for (size_t i = 0; i < text.size() && units.size() < most;) {
+    const size_t begin = i;
+    while (i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_' || text[i] == '.'))
+      ++i;
+    int64_t value;
+    if (i == begin)
+      ++i;
+    else if (!text.slice(begin, i).getAsInteger(10, value) && value > warp && value <= largest &&
+             !llvm::is_contained(units, value))
+      units.push_back(value);
+  }
+  return units;
+}
+
+std::string optiml::plainName(const std::string &symbol) {
   std::string name = demangled(symbol);
   name = name.substr(0, name.find('('));
-  llvm::StringRef plain = unqualified(name.starts_with("void ") ? llvm::StringRef(name).drop_front(5) : name);
-  plain = plain.split('<').first;
+  return unqualified(name.starts_with("void ") ? llvm::StringRef(name).drop_front(5) : name).split('<').first.str();
+}
+
+bool optiml::mayBeLaunched(llvm::StringRef text, const std::string &symbol) {
+  const std::string plain = plainName(symbol);
   unsigned mentions = 0;
   for (size_t at = text.find(plain); at != llvm::StringRef::npos; at = text.find(plain, at + 1)) {
     auto isWord = [&](size_t i) { return i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_'); };

@@ -21,8 +21,14 @@ std::vector<std::string> equalSizes(std::vector<std::string> arguments, int64_t 
 /// All integers that are larger are 1, or 0; and then each alone.
 std::vector<std::vector<std::string>> cornerSizes(const std::vector<std::string> &arguments);
 
-/// Each integer from 4 up is raised to a multiple of `unit`.
-std::vector<std::string> roundedSizes(std::vector<std::string> arguments, int64_t unit);
+/// Each integer of at least half of `unit`, and 4, is raised to a multiple of it, and `beside` added.
+std::vector<std::string> roundedSizes(std::vector<std::string> arguments, int64_t unit, int64_t beside);
+
+/// In what a text may count elements: a warp, and the numbers that stand in it.
+std::vector<int64_t> unitsOf(llvm::StringRef text);
+
+/// A kernel's name, without namespaces, parameters and template arguments.
+std::string plainName(const std::string &symbol);
 
 /// Whether the text names the kernel of this symbol more often than a definition does.
 bool mayBeLaunched(llvm::StringRef text, const std::string &symbol);

@@ -26,6 +26,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace optiml {
 
@@ -61,6 +62,13 @@ struct Difference {
   std::string str() const;
 };
 
+/// One way in which a changed program is wrong.
+struct Finding {
+  Verdict verdict = Verdict::WrongResult;
+  std::string what;                ///< as on the first input that shows it
+  std::vector<std::string> inputs; ///< that show it, "the run with arguments 33 7"
+};
+
 struct VerifyReport {
   Verdict verdict = Verdict::RuntimeError;
   std::string why;                              ///< one line, when not Correct
@@ -68,6 +76,7 @@ struct VerifyReport {
   std::vector<emu::ReplayFault> faults;         ///< RuntimeError: what the variant did
   std::vector<emu::ReplayFault> originalFaults; ///< what the original does too; not held against the variant
   std::vector<std::string> notes;               ///< what could not be checked, and why
+  std::vector<Finding> findings;                ///< CompareOptions::findAll: all that were found; else the first
   unsigned launches = 0, runs = 0;              ///< compared
   unsigned unaffordable = 0;                    ///< launches left out for their time
   unsigned longLaunches = 0;                    ///< of the launches, those of VerifyOptions::longSeconds
@@ -112,14 +121,14 @@ private:
 class OriginalBuilds {
 public:
   static llvm::Expected<OriginalBuilds> create();
-  /// The program in this mode (Emulator/ABI.h), built at the first call.
-  llvm::Expected<std::string> program(const Toolchain &toolchain, const std::string &path,
+  /// The program in this mode (Emulator/ABI.h), with `appended` behind its text, built at the first call.
+  llvm::Expected<std::string> program(const Toolchain &toolchain, const std::string &path, const std::string &appended,
                                       const CompileOptions &compile, uint32_t mode);
 
 private:
   explicit OriginalBuilds(TempDir dir) : dir(std::move(dir)) {}
   TempDir dir;
-  std::map<std::pair<std::string, uint32_t>, std::string> programs;
+  std::map<std::tuple<std::string, std::string, uint32_t>, std::string> programs;
 };
 
 struct CompareOptions {
@@ -134,6 +143,11 @@ struct CompareOptions {
       std::numeric_limits<double>::infinity(); ///< of the original's first run, which tells what others take
   bool everyPath = true;                       ///< Untested where code of the changed kernels has not run
   double coverageSeconds = 90;                 ///< for arguments that lead to code which has not run yet
+  bool findAll = false;                        ///< go on after a difference, with the other inputs
+  std::string appended;                        ///< stands behind the text of both, such as a harness
+  /// Names of the functions and kernels that the changed program may come to; what others do is no part of it. Empty:
+  /// all of them.
+  std::set<std::string> reached;
 };
 
 /// Compares two versions of a whole program: what they copy back to the host, their exit codes and the words they
