@@ -132,16 +132,6 @@ llvm::Expected<Options> parse(llvm::ArrayRef<char *> argv) {
   return result;
 }
 
-std::string inputsOf(const Finding &finding) {
-  constexpr size_t mostShown = 4;
-  std::vector<std::string> shown(finding.inputs.begin(),
-                                 finding.inputs.begin() + long(std::min(mostShown, finding.inputs.size())));
-  std::string text = llvm::join(shown, "; ");
-  if (finding.inputs.size() > mostShown)
-    text += "; and " + std::to_string(finding.inputs.size() - mostShown) + " more";
-  return text;
-}
-
 /// Without what only makes it 64 bits wide.
 std::string plain(std::string expression) {
   for (const char *wide : {"1LL * ", "std::max<long long>"})
@@ -170,16 +160,14 @@ void print(const VerifyOutcome &outcome) {
     return;
   }
   const VerifyReport &report = outcome.report;
-  for (const emu::ReplayFault &f : report.originalFaults)
-    out << "note: the original itself: " << f.kind << ": " << f.message << "\n";
-  for (const std::string &note : report.notes)
-    out << "note: " << note << "\n";
+  printNotes(out, report);
+  constexpr size_t mostShown = 4;
   unsigned number = 0;
   if (outcome.exitCode() == 1)
     for (const Finding &finding : report.findings) {
       out << ++number << ". " << finding.what << "\n";
       if (!finding.inputs.empty())
-        out << "   on " << inputsOf(finding) << "\n";
+        out << "   on " << someOf(finding.inputs, mostShown) << "\n";
     }
   out << verdictOf(outcome) << ": ";
   if (report.verdict == Verdict::CompileError)
@@ -225,19 +213,15 @@ llvm::Expected<int> verify(const char *argv0, const Options &options) {
   llvm::Expected<std::vector<VerifyOutcome>> outcomes = verifyFiles(*toolchain, *originals, options.request);
   if (!outcomes)
     return outcomes.takeError();
-  int worst = 0;
-  bool different = false;
   nlohmann::json json = {{"original", options.request.original}, {"changed", options.request.changed}};
   for (const VerifyOutcome &outcome : *outcomes) {
     print(outcome);
-    worst = std::max(worst, outcome.exitCode());
-    different |= outcome.exitCode() == 1;
     json["results"].push_back(jsonOf(outcome));
   }
   if (!options.jsonFile.empty())
     if (llvm::Error error = writeFileAtomically(options.jsonFile, json.dump(2) + "\n"))
       return std::move(error);
-  return different ? 1 : worst;
+  return exitCodeOf(*outcomes);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <regex>
 
 using namespace optiml;
@@ -11,6 +12,23 @@ int VerifyOutcome::exitCode() const {
   if (!error.empty() || report.verdict == Verdict::Untested || report.verdict == Verdict::CompileError)
     return 2;
   return report.correct() ? 0 : 1;
+}
+
+int optiml::exitCodeOf(const std::vector<VerifyOutcome> &outcomes) {
+  int worst = 0;
+  for (const VerifyOutcome &outcome : outcomes) {
+    if (outcome.exitCode() == 1)
+      return 1;
+    worst = std::max(worst, outcome.exitCode());
+  }
+  return worst;
+}
+
+void optiml::printNotes(llvm::raw_ostream &out, const VerifyReport &report, llvm::StringRef label) {
+  for (const emu::ReplayFault &f : report.originalFaults)
+    out << label << "note: the original itself: " << f.kind << ": " << f.message << "\n";
+  for (const std::string &note : report.notes)
+    out << label << "note: " << note << "\n";
 }
 
 /// Functions of the file that a harness can call, or an Error that says why there are none.

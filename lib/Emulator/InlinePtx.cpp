@@ -211,9 +211,9 @@ bool PtxLowering::assign(const PtxOperand &o, Value *v) {
 
 /// A special register's value.
 Value *PtxLowering::special(StringRef name) {
-  // By way of the intrinsic that reads it, so that there is one list.
   if (name == "envreg1" || name == "envreg2") // cooperative_groups/details/driver_abi.h
     return dm.load(b, Field::Workspace, name == "envreg2");
+  // By way of the intrinsic that reads it, so that there is one list.
   if (name.starts_with("envreg"))
     return b.getInt32(0);
   if (name == "dynamic_smem_size")

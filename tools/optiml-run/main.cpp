@@ -142,10 +142,7 @@ llvm::Expected<Invocation> parse(llvm::ArrayRef<char *> argv) {
 
 void print(const VerifyOutcome &outcome, llvm::StringRef label) {
   const VerifyReport &report = outcome.report;
-  for (const ReplayFault &f : report.originalFaults)
-    llvm::outs() << label << "note: the original itself: " << f.kind << ": " << f.message << "\n";
-  for (const std::string &note : report.notes)
-    llvm::outs() << label << "note: " << note << "\n";
+  printNotes(llvm::outs(), report, label);
   llvm::outs() << label << (outcome.function.empty() ? "" : outcome.function + ": ");
   if (report.correct())
     llvm::outs() << "the same results in " << report.runs << " runs with " << report.launches << " inputs\n";
@@ -176,18 +173,14 @@ llvm::Expected<int> verifyChanged(const Toolchain &toolchain, OriginalBuilds &or
   llvm::Expected<std::vector<VerifyOutcome>> outcomes = verifyFiles(toolchain, originals, request);
   if (!outcomes)
     return outcomes.takeError();
-  int worst = 0;
-  bool different = false;
   for (const VerifyOutcome &outcome : *outcomes) {
     if (!outcome.error.empty())
       return makeError("{0}", outcome.error);
     if (outcome.report.verdict == Verdict::CompileError)
       return makeError("the changed version does not compile: {0}", outcome.report.why);
     print(outcome, label);
-    different |= outcome.exitCode() == 1;
-    worst = std::max(worst, outcome.exitCode());
   }
-  return different ? 1 : worst;
+  return exitCodeOf(*outcomes);
 }
 
 llvm::Expected<int> verifyOne(const Toolchain &toolchain, OriginalBuilds &originals, const Invocation &invocation) {

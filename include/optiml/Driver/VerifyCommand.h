@@ -38,6 +38,12 @@ struct VerifyOutcome {
 llvm::Expected<std::vector<VerifyOutcome>> verifyFiles(const Toolchain &toolchain, OriginalBuilds &originals,
                                                        const VerifyRequest &request);
 
+/// 1 where one of them is not the same, else the largest exit code.
+int exitCodeOf(const std::vector<VerifyOutcome> &outcomes);
+
+/// What the report says beside its verdict, a line each, behind `label`.
+void printNotes(llvm::raw_ostream &out, const VerifyReport &report, llvm::StringRef label = "");
+
 /// The program optiml-verify.
 int runVerifyCommand(int argc, char **argv);
 

@@ -52,7 +52,7 @@ void optiml_outside_local(ThreadContext *context, uint64_t offset, uint64_t byte
   Fiber &fiber = fiberOf(context);
   const SiteDesc &s = fiber.block->launch->module->sites[site];
   Fault f = faultAt(fiber, "out-of-bounds", site);
-  f.headline = std::string("out-of-bounds ") + accessName(s.kind) + " of " + std::to_string(s.size) + " bytes";
+  f.headline = accessHeadline("out-of-bounds", s.kind, s.size);
   f.detail = "it is at offset " + std::to_string(int64_t(offset)) + " of a variable of the thread's own, which has " +
              std::to_string(bytes) + " bytes";
   raise(fiber, f);

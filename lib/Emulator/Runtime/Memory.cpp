@@ -16,9 +16,9 @@ static constexpr uint64_t arenaBytes = uint64_t(8) << 40;
 static constexpr uint64_t commitStep = uint64_t(4) << 20;
 
 static uint64_t pageDown(uint64_t a) { return a & ~uint64_t(4095); }
-unsigned char optiml::emu::freshByte() { return settings().otherFill ? 0x7F : poisonByte; }
-
 static uint64_t pageUp(uint64_t a) { return pageDown(a + 4095); }
+
+unsigned char optiml::emu::freshByte() { return settings().otherFill ? 0x7F : poisonByte; }
 
 void *optiml::emu::reserveZeroed(uint64_t bytes) {
   void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

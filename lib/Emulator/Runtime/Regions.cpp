@@ -121,24 +121,25 @@ const char *optiml::emu::accessName(AccessKind kind) {
                                    : "load";
 }
 
+std::string optiml::emu::accessHeadline(const char *what, AccessKind kind, uint64_t bytes) {
+  return std::string(what) + " " + accessName(kind) + " of " + std::to_string(bytes) +
+         (bytes == 1 ? " byte" : " bytes");
+}
+
 Region optiml::emu::checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
                                   uint32_t alignment) {
   const Block &b = *fiber.block;
   Region region;
   bool found = locate(b, address, region);
-  auto headline = [&](const char *what) {
-    return std::string(what) + " " + accessName(kind) + " of " + std::to_string(bytes) +
-           (bytes == 1 ? " byte" : " bytes");
-  };
   if (!found || address - region.lo > region.bytes || bytes > region.bytes - (address - region.lo)) {
     Fault f = faultAt(fiber, "out-of-bounds", site);
-    f.headline = headline("out-of-bounds");
+    f.headline = accessHeadline("out-of-bounds", kind, bytes);
     f.detail = describeAddress(b, address, bytes);
     raise(fiber, f);
   }
   if (alignment > 1 && address % alignment != 0) {
     Fault f = faultAt(fiber, "misaligned", site);
-    f.headline = headline("misaligned");
+    f.headline = accessHeadline("misaligned", kind, bytes);
     f.detail = "the address is no multiple of " + std::to_string(alignment);
     if (region.allocation)
       f.detail += "; it is at offset " + std::to_string(address - region.lo) + " of " + region.allocation->describe();

@@ -26,6 +26,9 @@ inline bool isLoad(AccessKind k) { return k == AccessLoad || k == AccessVolatile
 /// "load", "store", "atomic operation"
 const char *accessName(AccessKind kind);
 
+/// "out-of-bounds store of 4 bytes"
+std::string accessHeadline(const char *what, AccessKind kind, uint64_t bytes);
+
 /// Checks bounds and alignment (1: any) and raises a fault, or returns the region.
 Region checkedRegion(Fiber &fiber, uint64_t address, uint64_t bytes, AccessKind kind, uint32_t site,
                      uint32_t alignment);

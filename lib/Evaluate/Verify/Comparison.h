@@ -72,8 +72,10 @@ private:
   llvm::Expected<bool> trySuspects(const Deadline &deadline);
   llvm::Expected<bool> isQuickInOriginal(const Arguments &arguments);
   /// First as the user (`whole`) would call it, as far as that shows the same.
-  llvm::Expected<bool> compareLines(ArgumentExplorer &explorer, std::vector<Arguments> lines, const Arguments &whole,
-                                    const Deadline &time);
+  llvm::Expected<bool> compareLines(ArgumentExplorer &explorer, const std::vector<Arguments> &lines,
+                                    const Arguments &whole, const Deadline &time);
+  /// Compares on arguments that have not been, while there is time. With each, what the program alone takes.
+  llvm::Expected<bool> compareEach(llvm::ArrayRef<std::pair<Arguments, double>> lines, const Deadline &deadline);
   /// One more of each size than with the arguments that show most: what is right at an edge may be wrong beside it.
   llvm::Expected<bool> tryNeighbours(const ArgumentExplorer &explorer, const Deadline &deadline);
   /// Sizes that are multiples of what the text counts in, and one less: quotients that round up have no condition that

@@ -14,14 +14,15 @@ void Comparison::leaveOut(const ProgramInput &input, const std::string &why) {
     it->second.push_back(input.name);
 }
 
+std::string optiml::someOf(llvm::ArrayRef<std::string> names, size_t most) {
+  std::string text = llvm::join(names.take_front(most), "; ");
+  return names.size() > most ? text + "; and " + std::to_string(names.size() - most) + " more" : text;
+}
+
 void Comparison::tellWhatIsLeftOut() {
   constexpr size_t mostNamed = 3;
-  for (auto &[why, inputs] : leftOut) {
-    const size_t more = inputs.size() > mostNamed ? inputs.size() - mostNamed : 0;
-    inputs.resize(inputs.size() - more);
-    note("left out: " + llvm::join(inputs, "; ") + (more ? "; and " + std::to_string(more) + " more" : "") + ": " +
-         why);
-  }
+  for (const auto &[why, inputs] : leftOut)
+    note("left out: " + someOf(inputs, mostNamed) + ": " + why);
 }
 
 void Comparison::note(const std::string &text) {

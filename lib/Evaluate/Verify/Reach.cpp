@@ -181,49 +181,51 @@ llvm::Expected<bool> Comparison::trySuspects(const Deadline &deadline) {
   return true;
 }
 
+llvm::Expected<bool> Comparison::compareEach(llvm::ArrayRef<std::pair<Arguments, double>> lines,
+                                             const Deadline &deadline) {
+  for (const auto &[arguments, alone] : lines) {
+    if (deadline.passed())
+      break;
+    if (compared.count(arguments))
+      continue;
+    llvm::Expected<bool> good = compareWith(arguments, alone);
+    if (!good || !*good)
+      return good;
+  }
+  return true;
+}
+
 llvm::Expected<bool> Comparison::tryNeighbours(const ArgumentExplorer &explorer, const Deadline &deadline) {
   constexpr size_t mostLines = 16;
   const std::vector<Arguments> lines = explorer.worthComparing({}, mostLines);
+  std::vector<std::pair<Arguments, double>> neighbours;
   for (int64_t step : {1, -1})
     for (const Arguments &arguments : lines)
       for (size_t i = 0; i < arguments.size(); ++i) {
         std::optional<int64_t> value = integerIn(arguments[i]);
         if (!value || *value + step < 0)
           continue;
-        Arguments neighbour = arguments;
-        neighbour[i] = std::to_string(*value + step);
-        if (deadline.passed())
-          return true;
-        if (compared.count(neighbour))
-          continue;
-        llvm::Expected<bool> good = compareWith(neighbour, explorer.secondsOf(arguments));
-        if (!good || !*good)
-          return good;
+        neighbours.emplace_back(arguments, explorer.secondsOf(arguments));
+        neighbours.back().first[i] = std::to_string(*value + step);
       }
-  return true;
+  return compareEach(neighbours, deadline);
 }
 
 llvm::Expected<bool> Comparison::tryMultiples(const ArgumentExplorer &explorer, const Deadline &deadline) {
   constexpr size_t mostLines = 12;
   const std::vector<Arguments> lines = explorer.worthComparing({}, mostLines);
+  std::vector<std::pair<Arguments, double>> multiples;
   for (int64_t unit : unitsOf(changedText))
     for (int64_t beside : {0, -1})
-      for (const Arguments &arguments : lines) {
-        Arguments rounded = roundedSizes(arguments, unit, beside);
-        if (deadline.passed())
-          return true;
-        if (rounded == arguments || compared.count(rounded))
-          continue;
-        llvm::Expected<bool> good = compareWith(rounded, explorer.secondsOf(arguments));
-        if (!good || !*good)
-          return good;
-      }
-  return true;
+      for (const Arguments &arguments : lines)
+        if (Arguments rounded = roundedSizes(arguments, unit, beside); rounded != arguments)
+          multiples.emplace_back(std::move(rounded), explorer.secondsOf(arguments));
+  return compareEach(multiples, deadline);
 }
 
-llvm::Expected<bool> Comparison::compareLines(ArgumentExplorer &explorer, std::vector<Arguments> lines,
+llvm::Expected<bool> Comparison::compareLines(ArgumentExplorer &explorer, const std::vector<Arguments> &lines,
                                               const Arguments &whole, const Deadline &time) {
-  std::vector<Arguments> alike;
+  std::vector<std::pair<Arguments, double>> all;
   for (const Arguments &arguments : lines) {
     if (time.passed())
       break;
@@ -231,19 +233,11 @@ llvm::Expected<bool> Comparison::compareLines(ArgumentExplorer &explorer, std::v
     if (!like)
       return like.takeError();
     if (*like != arguments)
-      alike.push_back(*like);
+      all.emplace_back(*like, explorer.secondsOf(*like));
   }
-  lines.insert(lines.begin(), alike.begin(), alike.end());
-  for (const Arguments &arguments : lines) {
-    if (time.passed())
-      break;
-    if (compared.count(arguments))
-      continue;
-    llvm::Expected<bool> good = compareWith(arguments, explorer.secondsOf(arguments));
-    if (!good || !*good)
-      return good;
-  }
-  return true;
+  for (const Arguments &arguments : lines)
+    all.emplace_back(arguments, explorer.secondsOf(arguments));
+  return compareEach(all, time);
 }
 
 llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, const std::set<uint64_t> &known,
@@ -294,14 +288,13 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
       return good;
     const Deadline time(thorough ? deadline.remaining() : std::min(compareSeconds, deadline.remaining()),
                         deadline.flag());
+    std::vector<std::pair<Arguments, double>> corners;
     if (!thorough)
-      for (const Arguments &arguments : cornerSizes(*whole)) {
-        if (time.passed() || compared.count(arguments))
-          continue;
-        good = compareWith(arguments, 0);
-        if (!good || !*good)
-          return good;
-      }
+      for (const Arguments &arguments : cornerSizes(*whole))
+        corners.emplace_back(arguments, 0);
+    good = compareEach(corners, time);
+    if (!good || !*good)
+      return good;
     Features seen;
     for (const Arguments &arguments : compared)
       seen.merge(explorer.featuresOf(arguments));

@@ -69,6 +69,9 @@ struct Finding {
   std::vector<std::string> inputs; ///< that show it, "the run with arguments 33 7"
 };
 
+/// "a; b; and 3 more": at most so many of them.
+std::string someOf(llvm::ArrayRef<std::string> names, size_t most);
+
 struct VerifyReport {
   Verdict verdict = Verdict::RuntimeError;
   std::string why;                              ///< one line, when not Correct
