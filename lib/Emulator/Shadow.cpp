@@ -8,13 +8,17 @@
 //   v = a + b, a - b     value va ± vb      magnitude ma + mb
 //   v = a · b            va · vb            |va| · mb + ma · |vb| - |v|, and ma · mb · eps; at most |v| · hopeless
 //   v = a / b            va / vb            (ma + mb · |v|) / |vb| - |v|; at most |v| · hopeless
+//   v = sqrt(a)          sqrt(va)           |v| · ma / |va|
+//   v = exp(a)           exp(va)            |v| · ma
 //   v = f(a, …)          f(va, …)           |value|
 //   double from a float that was rounded    magnitude · single; rounded to float again it is divided by that
 //   min, max, select     the twin that the program's own choice selects
 //   atomic + and -       as a load, the operation, and a store
 //
-// Twins travel through memory by optiml_shadow_store and optiml_shadow_load, through calls of functions that were not
-// inlined and through returns they do not: there they start afresh from the value.
+// Results of sqrt and exp have at least the magnitude |v|. Twins travel through memory by optiml_shadow_store,
+// optiml_shadow_load and, with bits that are only moved, optiml_shadow_copy; through shuffles by optiml_shadow_give and
+// optiml_shadow_take. Through calls of functions that were not inlined and through returns they do not: there they start
+// afresh from the value.
 //
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
@@ -78,6 +82,7 @@ private:
   Function &f;
   AllocaInst *slot = nullptr;
   DenseMap<Value *, Twin> twins;
+  DenseMap<Value *, Value *> bits; ///< integers that are the bits of a number with a twin
   std::vector<std::pair<PHINode *, Twin>> phis;
 
   static Type *doubles(Type *type) {
@@ -112,7 +117,8 @@ private:
         b.CreateFAdd(b.CreateFMul(absolute(b, x.value), y.magnitude), b.CreateFMul(x.magnitude, absolute(b, y.value)));
     double eps = type->getScalarType()->isDoubleTy() ? 0x1p-53 : 0x1p-24;
     Value *second = b.CreateFMul(b.CreateFMul(x.magnitude, y.magnitude), ConstantFP::get(value->getType(), eps));
-    return bounded(b, {value, b.CreateFAdd(b.CreateFSub(first, absolute(b, value)), second)});
+    Value *magnitude = b.CreateFAdd(b.CreateFSub(first, absolute(b, value)), second);
+    return bounded(b, {value, b.CreateSelect(isMade, zero, magnitude)});
   }
 
   /// With a magnitude that is not beyond hope. What is infinite stays so: an infinite number was in it.
@@ -123,6 +129,14 @@ private:
         b.CreateAnd(b.CreateFCmpOGT(twin.magnitude, most), b.CreateFCmpONE(twin.value, ConstantFP::get(type, 0)));
     beyond = b.CreateAnd(beyond, b.CreateFCmpOLT(twin.magnitude, ConstantFP::getInfinity(type)));
     return {twin.value, b.CreateSelect(beyond, most, twin.magnitude)};
+  }
+
+  /// The magnitude of a function's result whose relative error is `factor` roundings, where that is more than one.
+  static Twin amplified(IRBuilder<> &b, Value *value, Value *factor) {
+    Value *size = absolute(b, value);
+    Value *times = b.CreateFMul(size, factor);
+    Value *more = b.CreateFCmpOGT(times, size); // not where it is NaN
+    return bounded(b, {value, b.CreateSelect(more, times, size)});
   }
 
   /// Of a conversion between precisions.
@@ -159,10 +173,24 @@ private:
     if (auto *store = dyn_cast<StoreInst>(&inst)) {
       if (isNumber(store->getValueOperand()->getType()))
         storeTwin(*store);
+      else if (auto *load = dyn_cast<LoadInst>(store->getValueOperand()))
+        copyTwins(*store, load->getPointerOperand(), store->getPointerOperand(),
+                  f.getDataLayout().getTypeStoreSize(load->getType()));
       return;
     }
-    if (!isNumber(inst.getType()))
+    if (auto *copy = dyn_cast<AnyMemTransferInst>(&inst)) {
+      copyTwins(*copy, copy->getRawSource(), copy->getRawDest(), copy->getLength());
       return;
+    }
+    if (auto *call = dyn_cast<CallInst>(&inst); call && isShuffle(*call)) {
+      shuffleTwin(*call);
+      return;
+    }
+    if (!isNumber(inst.getType())) {
+      if (isa<BitCastInst>(inst) && isNumber(inst.getOperand(0)->getType()) && twins.count(inst.getOperand(0)))
+        bits[&inst] = inst.getOperand(0);
+      return;
+    }
     if (auto *phi = dyn_cast<PHINode>(&inst)) {
       IRBuilder<> b(phi);
       Type *type = doubles(phi->getType());
@@ -231,7 +259,8 @@ private:
       ArrayRef<int> mask = cast<ShuffleVectorInst>(inst).getShuffleMask();
       return Twin{b.CreateShuffleVector(x.value, y.value, mask), b.CreateShuffleVector(x.magnitude, y.magnitude, mask)};
     }
-    case Instruction::Load: return loadTwin(b, cast<LoadInst>(inst));
+    case Instruction::Load: return loadTwin(b, cast<LoadInst>(inst), inst.getType());
+    case Instruction::BitCast: return castTwin(b, cast<BitCastInst>(inst));
     case Instruction::AtomicRMW: return atomicTwin(cast<AtomicRMWInst>(inst));
     case Instruction::Call: return callTwin(b, cast<CallInst>(inst));
     default: return std::nullopt; // conversions from integers, reinterpreted bits: exact as they are
@@ -288,7 +317,12 @@ private:
       for (unsigned i = 0; i < call.arg_size(); ++i)
         args.push_back(arg(i).value);
       Value *value = b.CreateIntrinsic(type, intrinsic->getIntrinsicID(), args);
-      return Twin{value, ownMagnitude(b, &call, value)};
+      switch (intrinsic->getIntrinsicID()) {
+      case Intrinsic::sqrt: return amplified(b, value, b.CreateFDiv(arg(0).magnitude, absolute(b, arg(0).value)));
+      case Intrinsic::exp:
+      case Intrinsic::exp2: return amplified(b, value, arg(0).magnitude);
+      default: return Twin{value, ownMagnitude(b, &call, value)};
+      }
     }
     // A library function of floats: the one of doubles has the name without the f.
     StringRef name = callee->getName();
@@ -307,6 +341,10 @@ private:
       args.push_back(wide);
     }
     Value *value = b.CreateCall(dm.module.getOrInsertFunction(name, FunctionType::get(type, types, false)), args);
+    if (name == "sqrt")
+      return amplified(b, value, b.CreateFDiv(arg(0).magnitude, absolute(b, arg(0).value)));
+    if (name == "exp" || name == "exp2" || name == "exp10" || name == "expm1")
+      return amplified(b, value, arg(0).magnitude);
     return Twin{value, ownMagnitude(b, &call, value)};
   }
 
@@ -314,8 +352,50 @@ private:
     return unsigned(f.getDataLayout().getTypeStoreSize(type->getScalarType()).getFixedValue());
   }
 
-  std::optional<Twin> loadTwin(IRBuilder<> &b, LoadInst &load) {
-    Type *type = load.getType();
+  static bool isShuffle(const CallInst &call) {
+    const Function *callee = call.getCalledFunction();
+    return callee && callee->getName() == "optiml_shuffle";
+  }
+
+  /// Of bits that become a number again: those of a shuffle, or of memory that was read as an integer.
+  std::optional<Twin> castTwin(IRBuilder<> &b, BitCastInst &cast) {
+    Value *from = cast.getOperand(0);
+    if (auto *load = dyn_cast<LoadInst>(from); load && !cast.getType()->isVectorTy()) {
+      IRBuilder<> after(load->getNextNode());
+      return loadTwin(after, *load, cast.getType());
+    }
+    if (auto found = bits.find(from); found != bits.end() && found->second->getType() == cast.getType())
+      return twins[found->second];
+    auto *call = dyn_cast<CallInst>(from);
+    if (!call || !isShuffle(*call) || !cast.getType()->isFloatTy())
+      return std::nullopt;
+    dm.call(b, "optiml_shadow_take", {from, slot});
+    Value *value = b.CreateLoad(b.getDoubleTy(), slot);
+    return Twin{value, b.CreateLoad(b.getDoubleTy(), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), slot, 8))};
+  }
+
+  /// The lane hands its twin over with its bits.
+  void shuffleTwin(CallInst &call) {
+    constexpr unsigned value = 3; // of optiml_shuffle(context, mode, mask, value, …)
+    auto *cast = dyn_cast<BitCastInst>(call.getArgOperand(value));
+    if (!cast || !isNumber(cast->getOperand(0)->getType()) || !twins.count(cast->getOperand(0)))
+      return;
+    IRBuilder<> b(&call);
+    Twin given = twins[cast->getOperand(0)];
+    dm.call(b, "optiml_shadow_give", {given.value, given.magnitude});
+  }
+
+  void copyTwins(Instruction &copy, Value *from, Value *to, Value *bytes) {
+    IRBuilder<> b(copy.getNextNode());
+    b.SetCurrentDebugLocation(copy.getDebugLoc());
+    dm.call(b, "optiml_shadow_copy", {to, from, b.CreateZExtOrTrunc(bytes, b.getInt64Ty())});
+  }
+  void copyTwins(Instruction &copy, Value *from, Value *to, TypeSize bytes) {
+    if (bytes.getFixedValue() % 4 == 0)
+      copyTwins(copy, from, to, ConstantInt::get(Type::getInt64Ty(f.getContext()), bytes.getFixedValue()));
+  }
+
+  std::optional<Twin> loadTwin(IRBuilder<> &b, LoadInst &load, Type *type) {
     unsigned bytes = scalarBytes(type);
     auto *vector = dyn_cast<FixedVectorType>(type);
     if (type->getScalarType()->isHalfTy())

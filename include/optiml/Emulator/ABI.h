@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 9;
+constexpr uint32_t abiVersion = 10;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -252,6 +252,11 @@ void optiml_shadow_atomic_begin(optiml::emu::ThreadContext *, const void *addres
                                 optiml::emu::Shadow *result);
 void optiml_shadow_atomic_end(optiml::emu::ThreadContext *, const void *address, uint32_t bytes, double value,
                               double magnitude);
+// After memory was copied as it is: the twins go with the numbers.
+void optiml_shadow_copy(optiml::emu::ThreadContext *, const void *to, const void *from, uint64_t bytes);
+// Before a shuffle: the twin of the lane's number. After one: that of the lane that the bits came from.
+void optiml_shadow_give(optiml::emu::ThreadContext *, double value, double magnitude);
+void optiml_shadow_take(optiml::emu::ThreadContext *, uint32_t bits, optiml::emu::Shadow *result);
 }
 
 #endif

@@ -16,6 +16,12 @@ enum class FiberState : uint8_t { Fresh, Ready, Running, AtBarrier, AtWarpOp, At
 enum class WarpOp : uint8_t { Sync, Shuffle, Vote, MatchAny, MatchAll, Reduce, MatrixProduct };
 const char *warpOpName(WarpOp op);
 
+/// The twin that goes with a lane's number through a shuffle (ModeShadow).
+struct ShuffledTwin {
+  bool isKnown = false;
+  double value = 0, magnitude = 0;
+};
+
 /// What a lane brings to a warp operation, and what it takes away.
 struct WarpRequest {
   WarpOp op = WarpOp::Sync;
@@ -42,6 +48,7 @@ struct Fiber {
   uint32_t barriersPassed = 0;
   int stack = -1;
   WarpRequest request;
+  ShuffledTwin given, taken;
 };
 
 inline Fiber &fiberOf(ThreadContext *context) { return *static_cast<Fiber *>(context->runtime); }

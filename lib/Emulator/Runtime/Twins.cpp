@@ -115,6 +115,32 @@ void optiml_shadow_load(ThreadContext *context, const void *address, uint32_t by
   *result = {v, std::fabs(v)};
 }
 
+void optiml_shadow_copy(ThreadContext *context, const void *to, const void *from, uint64_t bytes) {
+  uint64_t target = reinterpret_cast<uint64_t>(to), source = reinterpret_cast<uint64_t>(from);
+  if (target % 4 != 0 || source % 4 != 0)
+    return;
+  Block &b = *fiberOf(context).block;
+  for (uint64_t i = 0; i + 4 <= bytes; i += 4) {
+    const TwinCell *c = cellAt(b, source + i, false);
+    if (!c || !c->bytes || i + c->bytes > bytes || c->bits != bitsAt(target + i, c->bytes))
+      continue;
+    TwinCell copied = *c; // the table may move when it grows
+    copied.additions = 0;
+    if (TwinCell *mine = cellAt(b, target + i, true))
+      *mine = copied;
+  }
+}
+
+void optiml_shadow_give(ThreadContext *context, double value, double magnitude) {
+  fiberOf(context).given = {true, value, magnitude};
+}
+
+void optiml_shadow_take(ThreadContext *context, uint32_t bits, Shadow *result) {
+  const ShuffledTwin &twin = fiberOf(context).taken;
+  double v = asDouble(bits, 4);
+  *result = twin.isKnown ? Shadow{twin.value, twin.magnitude} : Shadow{v, std::fabs(v)};
+}
+
 // Blocks run on several workers; nothing switches threads between the two calls.
 static std::mutex atomicMutexes[64];
 static std::mutex &atomicMutex(const void *address) {

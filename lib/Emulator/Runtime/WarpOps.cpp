@@ -40,6 +40,7 @@ static void computeShuffle(Block &b, Warp &w, uint32_t lanes) {
     r.extra = inRange;
     // The value of a lane that takes no part is undefined in CUDA; a pattern makes its use visible.
     bool takesPart = lanes >> source & 1;
+    b.fibers[w.first + lane].taken = takesPart ? b.fibers[w.first + source].given : ShuffledTwin();
     r.result = takesPart ? uint32_t(b.fibers[w.first + source].request.value) : poisonByte * 0x01010101u;
   }
 }
@@ -199,6 +200,7 @@ uint32_t optiml_shuffle(ThreadContext *context, uint32_t mode, uint32_t mask, ui
                         uint32_t *inRange, uint32_t site) {
   Fiber &f = fiberOf(context);
   meet(f, WarpOp::Shuffle, mode, mask, value, site, b, c);
+  f.given.isKnown = false;
   if (inRange)
     *inRange = f.request.extra;
   return f.request.result;
