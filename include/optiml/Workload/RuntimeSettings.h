@@ -51,6 +51,8 @@ constexpr const char *envShift = "OPTIML_EMU_SHIFT";
 
 /// Any value: shared memory that nothing has written holds other bytes.
 constexpr const char *envOtherFill = "OPTIML_EMU_OTHER_FILL";
+/// The same for memory that the program allocates.
+constexpr const char *envOtherMemory = "OPTIML_EMU_OTHER_MEMORY";
 /// A file for the bytes of each allocation up to the last one that a kernel accessed, or that the device copied or set:
 /// lines such as "3 4096", the third allocation's. Copies between host and device count for pinned memory only. Needs
 /// ModeBounds.

@@ -18,7 +18,7 @@ static constexpr uint64_t commitStep = uint64_t(4) << 20;
 static uint64_t pageDown(uint64_t a) { return a & ~uint64_t(4095); }
 static uint64_t pageUp(uint64_t a) { return pageDown(a + 4095); }
 
-unsigned char optiml::emu::freshByte() { return settings().otherFill ? 0x7F : poisonByte; }
+unsigned char optiml::emu::freshByte() { return settings().otherFill ? otherByte : poisonByte; }
 
 void *optiml::emu::reserveZeroed(uint64_t bytes) {
   void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -107,7 +107,7 @@ Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin
   }
   top = address + bytes;
   live += bytes;
-  memset(reinterpret_cast<void *>(address), poisonByte, bytes);
+  memset(reinterpret_cast<void *>(address), settings().otherMemory ? otherByte : poisonByte, bytes);
   auto a = makeAllocation(address, bytes, kind, origin);
   a->number = kind == MemoryKind::Heap ? 0 : ++counter;
   a->fromHost = kind == MemoryKind::Managed || kind == MemoryKind::Host;

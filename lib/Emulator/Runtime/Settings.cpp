@@ -37,6 +37,7 @@ Settings &optiml::emu::settings() {
     s->copyLog = text(envCopyLog);
     s->coverageFile = text(envCoverage);
     s->otherFill = *text(envOtherFill);
+    s->otherMemory = *text(envOtherMemory);
     s->touchedFile = text(envTouched);
     s->freshSeed = environmentNumber(envFresh, 0);
     s->freshIntegers = freshIntegersNamed(text(envFreshIntegers)).value_or(FreshIntegers::Random);

@@ -20,7 +20,7 @@ struct Settings {
   std::string copyLog;
   std::string coverageFile;
   std::string touchedFile;
-  bool otherFill = false;
+  bool otherFill = false, otherMemory = false;
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::optional<FloatRange> freshHost;

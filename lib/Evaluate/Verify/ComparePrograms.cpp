@@ -364,6 +364,7 @@ std::vector<ProgramInput> Comparison::usualInputs() const {
     for (Arguments &arguments : oddSizes(options.arguments)) {
       std::string name = "the run " + joined(arguments);
       inputs.push_back({std::move(arguments), 0, FreshIntegers::Random, std::move(name), {}});
+      inputs.back().otherMemory = inputs.size() % 2;
     }
   return inputs;
 }

@@ -68,6 +68,8 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
     run.env[emu::envLate] = "1";
   if (input.otherFill)
     run.env[emu::envOtherFill] = "1";
+  if (input.otherMemory)
+    run.env[emu::envOtherMemory] = "1";
   if (input.quick)
     run.seconds = std::min(options.seconds, longSeconds);
   if (input.seconds > 0)

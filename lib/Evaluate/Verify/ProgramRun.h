@@ -26,6 +26,7 @@ struct ProgramInput {
   double seconds = 0;             ///< limit of a run; 0: as long as others took
   bool late = false;              ///< envLate
   bool otherFill = false;         ///< envOtherFill
+  bool otherMemory = false;       ///< envOtherMemory
 };
 
 struct ProgramOutcome {
