@@ -66,6 +66,12 @@ std::pair<uint8_t, uint8_t> leastDistances(CmpInst::Predicate p) {
   }
 }
 
+/// Numbers of blocks and chunks come from it, which change where nothing is left over.
+bool isDivision(const Instruction &inst) {
+  return (inst.getOpcode() == Instruction::SDiv || inst.getOpcode() == Instruction::UDiv) &&
+         inst.getType()->isIntegerTy() && inst.getType()->getIntegerBitWidth() <= 64;
+}
+
 Value *asNumber(IRBuilder<> &b, Value *v, bool isSigned) {
   if (v->getType()->isPointerTy())
     return b.CreatePtrToInt(v, b.getInt64Ty());
@@ -127,6 +133,18 @@ void ConditionMarks::markExtremum(CallInst &call, const CodePlace &place) {
   mark(call, place, left, right, b.CreateICmpSLT(left, right), {0, 1}, {});
 }
 
+void ConditionMarks::markDivision(BinaryOperator &division, const CodePlace &place) {
+  const bool isSigned = division.getOpcode() == Instruction::SDiv;
+  IRBuilder<> b(&division);
+  Value *divisor = asNumber(b, division.getOperand(1), isSigned);
+  Value *rest = asNumber(b,
+                         isSigned ? b.CreateSRem(division.getOperand(0), division.getOperand(1))
+                                  : b.CreateURem(division.getOperand(0), division.getOperand(1)),
+                         isSigned);
+  for (Value *edge : {static_cast<Value *>(b.getInt64(0)), b.CreateSub(divisor, b.getInt64(1))})
+    mark(division, place, rest, edge, b.CreateICmpEQ(rest, edge), {1, 0}, {});
+}
+
 void ConditionMarks::markSwitch(SwitchInst &choice, const CodePlace &place, const GpuWork *work) {
   IRBuilder<> b(&choice);
   auto leadsTo = [&](const BasicBlock *side) { return Leads{false, work && work->onlyBy(side, choice.getParent())}; };
@@ -171,7 +189,7 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
   std::vector<Instruction *> all;
   for (Function &f : module)
     for (Instruction &inst : instructions(f))
-      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst) || extremumOf(inst))
+      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst) || extremumOf(inst) || (isHost && isDivision(inst)))
         all.push_back(&inst);
   const std::map<const Instruction *, PHINode *> again = laterIterations(module);
   for (Instruction *inst : all) {
@@ -184,6 +202,10 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
       continue;
     }
     place->place = numbers[inst->getFunction()].next(*inst->getDebugLoc());
+    if (auto *division = dyn_cast<BinaryOperator>(inst)) {
+      markDivision(*division, *place);
+      continue;
+    }
     if (auto *compare = dyn_cast<CmpInst>(inst)) {
       Value *left = compare->getOperand(0), *right = compare->getOperand(1);
       Type *type = left->getType();

@@ -39,6 +39,8 @@ private:
             llvm::Value *outcome, std::pair<uint8_t, uint8_t> least, Leads leads, std::string work = "");
 
   void markExtremum(llvm::CallInst &call, const CodePlace &place);
+  /// Whether nothing is left over, and whether one more would leave nothing.
+  void markDivision(llvm::BinaryOperator &division, const CodePlace &place);
   void markSwitch(llvm::SwitchInst &choice, const CodePlace &place, const GpuWork *work);
 
   llvm::Module &module;

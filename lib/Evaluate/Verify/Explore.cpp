@@ -131,7 +131,7 @@ std::optional<ArgumentExplorer::Goal> ArgumentExplorer::nextGoal() const {
     for (Goal goal : {Goal{key.first, !key.second, Aim::Outcome}, Goal{key.first, key.second, Aim::Beyond},
                       Goal{key.first, key.second, Aim::Edge}}) {
       const bool isNew = goal.aim == Aim::Outcome, leads = isNew && condition.sides[goal.outcome].leads;
-      if (reached(goal) || (!isNew && condition.isFloat) || (how.hostOnly && !leads) ||
+      if (reached(goal) || (!isNew && condition.isFloat) || (how.hostOnly && !(isNew && condition.isHost)) ||
           (goal.aim == Aim::Beyond && !condition.isHost))
         continue;
       auto done = exhausted.find(goal);
