@@ -51,15 +51,18 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Resources, registers, staticShared, spillStor
 } // namespace optiml
 
 json optiml::toJson(const Measurement &m) {
-  return {{"verdict", verdictName(m.verdict)},
-          {"time", m.time},
-          {"counters", m.counters},
-          {"bottleneck", m.bottleneck},
-          {"resources", m.resources},
-          {"reward", m.reward},
-          {"guardrails", m.guardrails},
-          {"why", m.why},
+  json value = {{"verdict", verdictName(m.verdict)},
+                {"time", m.time},
+                {"counters", m.counters},
+                {"bottleneck", m.bottleneck},
+                {"resources", m.resources},
+                {"reward", m.reward},
+                {"guardrails", m.guardrails},
+                {"why", m.why},
           {"cost", m.cost}};
+  if (m.provisional)
+    value["provisional"] = true;
+  return value;
 }
 
 static double numberOrNaN(const json &value) {
@@ -97,6 +100,7 @@ llvm::Expected<Measurement> optiml::measurementFromJson(const json &value) {
   in.texts("guardrails", m.guardrails);
   in.text("why", m.why);
   in.number("cost", m.cost);
+  in.boolean("provisional", m.provisional, /*required=*/false);
   if (llvm::Error error = in.take())
     return std::move(error);
   return m;

@@ -4,12 +4,16 @@
 #include "Workloads.h"
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
 #include "optiml/Evaluate/Measure/Sanitizer.h"
+#include "optiml/Gpu/Driver.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <future>
+#include <mutex>
 #include <regex>
+#include <unistd.h>
 
 using namespace optiml;
 
@@ -28,12 +32,31 @@ static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 static constexpr double traceSeconds = 8, sampleSeconds = 8;
 // Each of these, and the original's profile, takes at most so much of the search's time.
 static constexpr double preparingShare = 0.1;
+// compute-sanitizer on one launch.
+static constexpr double sanitizerShare = 0.2, leastSanitizerSeconds = 5, mostSanitizerSeconds = 60;
+// A whole program that is so much faster in its first run need not run again.
+static constexpr double clearGain = 1.1;
 
 namespace {
 
+/// The user's program, built while a worker starts and the file is parsed.
+struct EarlyBuild {
+  TempDir dir;
+  Deadline stop; ///< raised when nobody wants it
+  std::future<llvm::Expected<std::string>> executable;
+  EarlyBuild(TempDir dir, const std::atomic<bool> *cancel) : dir(std::move(dir)), stop(0, cancel) {}
+  ~EarlyBuild() {
+    stop.raise();
+    if (executable.valid())
+      if (auto built = executable.get(); !built)
+        llvm::consumeError(built.takeError());
+  }
+};
+
 class GpuBackend : public Backend {
 public:
-  GpuBackend(std::unique_ptr<WorkerPool> pool, const GpuSpec &gpu) : pool(std::move(pool)), gpu(gpu) {}
+  GpuBackend(std::unique_ptr<WorkerPool> pool, const GpuSpec &gpu, std::unique_ptr<EarlyBuild> early)
+      : pool(std::move(pool)), gpu(gpu), early(std::move(early)) {}
   std::string gpuName() const override { return pool->device().name; }
   unsigned gpuCount() const override { return pool->size(); }
   std::string storeName() const override {
@@ -47,12 +70,12 @@ public:
   llvm::Error observe(const SearchTask &task) override;
   llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
   std::optional<double> timeShare(const std::string &symbol) const override;
-  double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
+  double roofline() const override { return own ? own->roofline() : 0; }
   void configure(SearchSettings &settings) const override;
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;
   llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) override;
-  double concludingSeconds(bool) const override { return 0; } // has time of its own
+  double concludingSeconds(bool) const override;
   std::vector<std::string> notes() const override;
   std::vector<std::string> originalFaults() const override {
     return own ? own->originalFaults() : std::vector<std::string>();
@@ -61,15 +84,26 @@ public:
 private:
   std::vector<std::string> worthSearching(const SearchTask &task) const;
   bool isClean(const Candidate &candidate);
+  void compileOriginal(const SearchTask &task);
+  /// Tells of the first gain that was measured, and of the first that was verified.
+  void tellGain(double seconds, double speedup, bool isVerified);
 
   std::unique_ptr<WorkerPool> pool;
   const GpuSpec &gpu;
+  std::unique_ptr<EarlyBuild> early;
   std::string executable; ///< the original
   GpuRun run;             ///< of the original
   GpuRun searched;        ///< of the program whose kernels are searched
   Workload captured;
   CapturedRuns emulated; ///< runs with other sizes, on the emulator
   std::vector<std::string> remarks;
+  std::mutex mutex;              ///< of what follows
+  bool told[2] = {false, false}; ///< a measured gain, a verified one
+  struct Compiled {
+    std::unique_ptr<TextCompiler> compiler;
+    std::shared_ptr<const CompiledText> text;
+  };
+  std::future<llvm::Expected<Compiled>> compiled; ///< the original's kernels, while the program is observed
   std::unique_ptr<GpuEvaluator> own;
 };
 
@@ -108,8 +142,32 @@ static void weighAll(Workload &workload, const std::vector<KernelTime> &kernels)
   }
 }
 
+void GpuBackend::compileOriginal(const SearchTask &task) {
+  auto compile = [&task]() -> llvm::Expected<Compiled> {
+    auto compiler = TextCompiler::create(task.toolchain, task.path, task.options, task.cancel());
+    if (!compiler)
+      return compiler.takeError();
+    Verdict verdict;
+    auto text = (*compiler)->compile(task.text, verdict);
+    if (!text)
+      return text.takeError();
+    return Compiled{std::move(*compiler), std::move(*text)};
+  };
+  compiled = std::async(std::launch::async, compile);
+}
+
+void GpuBackend::tellGain(double seconds, double speedup, bool isVerified) {
+  std::lock_guard lock(mutex);
+  if (std::exchange(told[isVerified], true))
+    return;
+  llvm::errs() << llvm::formatv("{0}optiml-clang: after {1:f1} s a variant is {2:f2} times as fast, {3}\n",
+                                isatty(2) ? "\r\x1b[K" : "", seconds, speedup,
+                                isVerified ? "measured and verified" : "measured; it is being verified");
+}
+
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   own.reset(); // of another text, and of another deadline
+  compileOriginal(task);
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&]() -> llvm::Expected<CapturedRuns> {
     if (!task.device->readsArguments())
@@ -118,7 +176,9 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
                              otherSizeSeconds, std::min(otherSizesSeconds, task.share(preparingShare)), task.cancel());
   });
   auto observed = [&]() -> llvm::Error {
-    auto built = buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
+    auto built = !task.replaced && early && early->executable.valid()
+                     ? early->executable.get()
+                     : buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
     if (!built)
       return built.takeError();
     auto timed = timeGpuProgram(task, *built);
@@ -158,6 +218,9 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     emulated = std::move(*runs);
   else
     remarks.push_back("no odd sizes are checked on the emulator: " + llvm::toString(runs.takeError()));
+  if (observed) // it works with the task
+    if (auto text = compiled.get(); !text)
+      llvm::consumeError(text.takeError());
   return observed;
 }
 
@@ -178,10 +241,21 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   options.setUpSeconds = task.deadline->remaining();
   options.sampleSeconds = std::min(sampleSeconds, task.share(preparingShare));
   options.profileSeconds = task.share(preparingShare);
+  options.sanitizerSeconds = std::clamp(task.share(sanitizerShare), leastSanitizerSeconds, mostSanitizerSeconds);
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
   common.verify.comparedElsewhere = true;
+  options.gained = [this, began = task.began](double speedup, bool isVerified) {
+    tellGain(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), speedup, isVerified);
+  };
+  if (compiled.valid()) {
+    auto original = compiled.get();
+    if (!original)
+      return original.takeError();
+    options.compiler = std::move(original->compiler);
+    options.original = std::move(original->text);
+  }
   options.cold = task.flags.coldCache;
   options.profiler = task.flags.profiler == "none"  ? Profiler::None
                      : task.flags.profiler == "ncu" ? Profiler::NsightCompute
@@ -191,6 +265,13 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
     return made.takeError();
   own = std::move(*made);
   return own.get();
+}
+
+/// The final race, compute-sanitizer where it has not ended yet, and the whole program: built, and run twice beside the
+/// original.
+double GpuBackend::concludingSeconds(bool) const {
+  constexpr double raceSeconds = 1, sanitizerSeconds = 4, buildSeconds = 3;
+  return raceSeconds + sanitizerSeconds + buildSeconds + 4 * run.seconds;
 }
 
 void GpuBackend::configure(SearchSettings &settings) const {
@@ -245,15 +326,23 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
                         recipeText(candidate.recipe), runner.speedup, runner.low, runner.high));
       continue;
     }
+    Measurement closer = own->confirm(*candidate.variant);
+    if (!closer.correct()) {
+      result.notes.push_back(
+          llvm::formatv("'{0}' was measured, but is not verified: {1}", recipeText(candidate.recipe), closer.why));
+      continue;
+    }
     if (!isClean(candidate))
       continue;
     result.best = candidate;
     result.best.measurement = runner.measurement;
+    result.best.measurement.provisional = false;
+    result.best.measurement.counters.insert(closer.counters.begin(), closer.counters.end());
     result.improved = true;
     summary["speedup"] = runner.speedup;
     summary["speedupLow"] = runner.low;
     summary["speedupHigh"] = runner.high;
-    const std::map<std::string, double> &counters = runner.measurement.counters;
+    const std::map<std::string, double> &counters = closer.counters;
     auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
     summary["verified"] =
         llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU", counted("verify.launches"),
@@ -305,7 +394,7 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
     originals.push_back(std::move(*again));
     changed.push_back(std::move(*rewritten));
     spent += originals.back().seconds + changed.back().seconds;
-    if ((i && after <= before) || spent > programRunsSeconds)
+    if ((i && after <= before) || clearGain * after <= before || spent > programRunsSeconds)
       break;
   }
   if (originals[0].exitCode == originals[1].exitCode && changed[0].exitCode != originals[0].exitCode)
@@ -333,8 +422,28 @@ std::vector<std::string> GpuBackend::notes() const {
   return all;
 }
 
+/// Null where this machine has no driver, or none is needed on it.
+static std::unique_ptr<EarlyBuild> buildEarly(const Toolchain &toolchain, const std::vector<std::string> &arguments,
+                                              const std::atomic<bool> *cancel) {
+  std::string missing;
+  if (const char *remote = getenv("OPTIML_WORKER"); (remote && *remote) || !gpu::Driver::get(missing))
+    return nullptr;
+  auto dir = TempDir::create("optiml-program");
+  if (!dir) {
+    llvm::consumeError(dir.takeError()); // it is built later, with a message
+    return nullptr;
+  }
+  auto early = std::make_unique<EarlyBuild>(std::move(*dir), cancel);
+  early->executable = std::async(std::launch::async, [&toolchain, arguments, build = early.get()] {
+    return buildOriginalProgram(toolchain, arguments, build->dir.file("program-gpu"), build->stop.flag());
+  });
+  return early;
+}
+
 llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
+                                                                const std::vector<std::string> &arguments,
                                                                 const std::atomic<bool> *cancel) {
+  std::unique_ptr<EarlyBuild> early = buildEarly(toolchain, arguments, cancel);
   WorkerPoolOptions pool;
   pool.command = WorkerPool::workerCommand(toolchain.libDir + "/../bin");
   pool.cancel = cancel;
@@ -344,5 +453,5 @@ llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const Toolchain 
   const gpu::DeviceInfo &device = (*made)->device();
   options.runOn(device.arch);
   const GpuSpec *spec = GpuSpec::findOn(device.name);
-  return std::make_unique<GpuBackend>(std::move(*made), spec ? *spec : GpuSpec::forArch(device.arch));
+  return std::make_unique<GpuBackend>(std::move(*made), spec ? *spec : GpuSpec::forArch(device.arch), std::move(early));
 }

@@ -34,19 +34,33 @@ std::vector<std::string> optiml::executableArguments(const std::vector<std::stri
   return result;
 }
 
-llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, const std::string *text,
-                                                    const std::string &name) {
-  std::string executable = task.folder + "/" + name, output;
-  std::vector<std::string> arguments = executableArguments(task.arguments, executable);
-  auto code =
-      text ? compileReplaced(task.toolchain, arguments, task.options.inputs.front(), *text, &output, task.cancel())
-           : compileOriginal(task.toolchain, arguments, &output, task.cancel());
+static llvm::Expected<std::string> builtBy(llvm::Expected<int> code, const std::string &executable,
+                                           const std::string &output) {
   if (!code)
     return code.takeError();
   if (*code)
     return makeError("nvcc makes no program of this file alone, so its kernels cannot be observed: {0}",
                      llvm::StringRef(output).trim().take_front(1500));
   return executable;
+}
+
+llvm::Expected<std::string> optiml::buildOriginalProgram(const Toolchain &toolchain,
+                                                         const std::vector<std::string> &arguments,
+                                                         const std::string &executable,
+                                                         const std::atomic<bool> *cancel) {
+  std::string output;
+  auto code = compileOriginal(toolchain, executableArguments(arguments, executable), &output, cancel);
+  return builtBy(std::move(code), executable, output);
+}
+
+llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, const std::string *text,
+                                                    const std::string &name) {
+  std::string executable = task.folder + "/" + name, output;
+  if (!text)
+    return buildOriginalProgram(task.toolchain, task.arguments, executable, task.cancel());
+  auto code = compileReplaced(task.toolchain, executableArguments(task.arguments, executable),
+                              task.options.inputs.front(), *text, &output, task.cancel());
+  return builtBy(std::move(code), executable, output);
 }
 
 /// How a user would call the program after this compilation.

@@ -15,6 +15,9 @@ namespace optiml {
 /// nvcc's arguments for an executable in place of what the command line asks for.
 std::vector<std::string> executableArguments(const std::vector<std::string> &arguments, const std::string &executable);
 
+/// Builds the user's text as it is.
+llvm::Expected<std::string> buildOriginalProgram(const Toolchain &toolchain, const std::vector<std::string> &arguments,
+                                                 const std::string &executable, const std::atomic<bool> *cancel);
 /// An executable below the task's folder, of the user's text or of `text` in its place.
 llvm::Expected<std::string> buildGpuProgram(const SearchTask &task, const std::string *text, const std::string &name);
 

@@ -27,16 +27,16 @@ void onInterrupt(int signal) {
   std::signal(signal, SIG_DFL); // the second one ends the program
 }
 
-// Where variants are measured: after the search's time is up, the final race, the sanitizer and the whole program's
-// runs may take so much more.
-constexpr double settleSeconds = 90;
+// Where variants are measured: the final race, the sanitizer and the whole program's runs have a reserve within the
+// budget. What takes longer than that is cut so much later, as a gain would be lost with it.
+double settleSeconds(double budget) { return std::clamp(0.5 * budget, 15.0, 90.0); }
 
 class Session {
 public:
   Session(OwnFlags flags, std::vector<std::string> arguments, Toolchain toolchain)
       : flags(std::move(flags)), arguments(std::move(arguments)), toolchain(std::move(toolchain)),
         budget(this->flags.budget.seconds, &interrupted),
-        settled(this->flags.budget.seconds > 0 ? this->flags.budget.seconds + settleSeconds : 0, &interrupted) {}
+        settled(this->flags.budget.seconds > 0 ? this->flags.budget.seconds + settleSeconds(this->flags.budget.seconds) : 0, &interrupted) {}
   int run();
 
 private:
@@ -54,6 +54,7 @@ private:
   CompileOptions options;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<ModelSession> models; ///< null: none could be opened
+  const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   const Deadline budget;                ///< of the search
   const Deadline settled;               ///< of what follows it where variants are measured
   std::string path, text;
@@ -125,7 +126,7 @@ int Session::run() {
 llvm::Error Session::chooseBackend() {
   std::string why = "asked for";
   if (flags.backend != BackendChoice::Cpu) {
-    auto gpu = makeGpuBackend(toolchain, options, &interrupted);
+    auto gpu = makeGpuBackend(toolchain, options, arguments, &interrupted);
     if (gpu) {
       backend = std::move(*gpu);
       llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();
@@ -196,7 +197,8 @@ llvm::Expected<SearchOutcome> Session::search() {
                   scratch->path(),
                   backend->measures() ? &settled : &budget,
                   &*originals,
-                  device->get()};
+                  device->get(),
+                  began};
   return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted},
                        {flags.budget.evaluations, budget})
       .run();

@@ -72,7 +72,7 @@ SearchSettings SearchRun::settings() const {
   settings.seconds = 0;
   if (std::isfinite(limits.budget.remaining())) {
     double keptBack = 0;
-    if (fused.device || !loops.rewrites.empty())
+    if (backend.measures() || fused.device || !loops.rewrites.empty())
       keptBack =
           std::min(concludingShare * limits.budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
     settings.seconds = std::max(1e-3, limits.budget.remaining() - keptBack); // at least a moment: 0 would be no limit

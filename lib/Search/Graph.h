@@ -60,6 +60,11 @@ class Graph {
 public:
   /// The node of `state`, new or known; `known` tells which.
   Node *intern(SearchState state, Recipe recipe, bool &known);
+  /// By SearchState::key, or null.
+  Node *find(const std::string &key) const {
+    auto entry = byKey.find(key);
+    return entry == byKey.end() ? nullptr : entry->second;
+  }
   size_t size() const { return nodes.size(); }
   std::deque<Node> &all() { return nodes; }
 

@@ -302,6 +302,27 @@ void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
   for (size_t i = 0; i < nodes.size(); ++i)
     if (results[i])
       done(*nodes[i], std::move(*results[i]), recalled[i]);
+  takeBack();
+}
+
+void Session::takeBack() {
+  for (auto &[key, measurement] : evaluator.withdrawn()) {
+    Node *node = graph.find(key);
+    if (!node || node == root || node->failed)
+      continue;
+    tellRefused(node->recipe, measurement.why);
+    node->failed = node->exhausted = true;
+    node->measured = std::move(measurement);
+    node->best.reset();
+    --statistics.correct;
+    ++statistics.failed;
+  }
+  if (!best || !best->failed)
+    return;
+  best = root;
+  for (Node &node : graph.all())
+    if (node.isConfirmed() && better(node, *best))
+      best = &node;
 }
 
 template <typename Wanted> static std::vector<Node *> distinct(const std::vector<Node *> &nodes, Wanted wanted) {

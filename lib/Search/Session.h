@@ -98,6 +98,8 @@ private:
   bool outOfTime() const;
   void evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
                   llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until = HUGE_VAL);
+  /// What the evaluator no longer stands by has failed.
+  void takeBack();
   void foldModel(Node &node, Measurement measurement);
   /// Whether a predicted variant may be worth a proof where the best takes so many seconds.
   bool isPromising(const Node &node, double seconds) const;

@@ -157,6 +157,41 @@ TEST(Search, WhatIsGivenUpForLackOfTimeIsNoFailureOfTheVariant) {
   EXPECT_EQ(result.statistics.failed, 0u);
 }
 
+TEST(Search, WhatTheEvaluatorWithdrawsIsNotTheBest) {
+  // Everything is provisional; the fastest is found to be wrong while the search goes on.
+  struct Hasty : ToyEvaluator {
+    using ToyEvaluator::ToyEvaluator;
+    Measurement evaluate(const Variant &variant, Fidelity fidelity) override {
+      Measurement m = ToyEvaluator::evaluate(variant, fidelity);
+      m.provisional = !variant.text.empty();
+      std::lock_guard lock(mutex);
+      if (m.provisional && m.correct() && (wrong.empty() || m.time.seconds < fastest))
+        wrong = variant.text, fastest = m.time.seconds;
+      return m;
+    }
+    std::map<std::string, Measurement> withdrawn() override {
+      if (!told.empty() || wrong.empty())
+        return {};
+      told = wrong;
+      Measurement m;
+      m.verdict = Verdict::WrongResult;
+      m.why = "it is wrong on other inputs";
+      return {{wrong, m}};
+    }
+    std::mutex mutex;
+    std::string wrong, told;
+    double fastest = 0;
+  };
+  ToySpace space(plantedNames, 3);
+  Hasty evaluator(valley);
+  SearchResult result = run(space, evaluator, budget(60));
+  EXPECT_FALSE(evaluator.told.empty());
+  EXPECT_NE(result.best.key, evaluator.told);
+  for (const Candidate &candidate : result.top)
+    EXPECT_NE(candidate.key, evaluator.told);
+  EXPECT_EQ(result.statistics.failed, 1u);
+}
+
 TEST(Search, TheSameSeedGivesTheSameTrajectoryForAnyNumberOfJobs) {
   for (Strategy strategy : {Strategy::Mcts, Strategy::Random, Strategy::Greedy}) {
     std::vector<std::string> first;

@@ -64,6 +64,9 @@ struct Measurement {
   std::vector<std::string> guardrails; ///< guardrails broken, empty when clean
   std::string why;                     ///< the reason, when not Correct
   double cost = 0;                     ///< wall seconds this evaluation took
+  /// Compared on the captured launches only, with a general tolerance: it is believed once Evaluator::withdrawn has had
+  /// the time to object.
+  bool provisional = false;
   bool correct() const { return verdict == Verdict::Correct; }
 };
 nlohmann::json toJson(const Measurement &measurement);
@@ -136,6 +139,9 @@ public:
   virtual Measurement evaluate(const Variant &variant, Fidelity fidelity) = 0;
   /// What has not begun to run by then may be given up: its answer is a failure, which the search does not keep.
   virtual void beginNothingAfter(std::chrono::steady_clock::time_point) {}
+  /// What a closer look, beside the search, has found of variants whose measurements were provisional: by key, those
+  /// that are wrong after all, each told once.
+  virtual std::map<std::string, Measurement> withdrawn() { return {}; }
 };
 
 /// What was evaluated before, in this search or an earlier one with the same context. Called from one thread at a time.

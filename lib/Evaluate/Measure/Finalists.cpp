@@ -46,7 +46,7 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   request.mostRounds = 101;
   request.precision = 0.005;
   request.seconds = 3;
-  auto evaluated = impl->pool.evaluate(request, 3 * impl->allowedSeconds() * double(running.size()));
+  auto evaluated = impl->evaluate(request, 3 * impl->allowedSeconds() * double(running.size()), WorkerPool::Clock::time_point::max());
   if (!evaluated || evaluated->reply.candidates.size() != running.size() || !evaluated->reply.why.empty()) {
     result.notes.push_back("the final race failed: " +
                            (evaluated ? evaluated->reply.why : llvm::toString(evaluated.takeError())));
@@ -73,10 +73,10 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   return result;
 }
 
-SanitizerReport GpuEvaluator::sanitize(const Variant &variant) {
-  const CpuEvaluatorOptions &o = impl->options.common;
+SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant) {
+  const CpuEvaluatorOptions &o = options.common;
   Verdict verdict;
-  auto compiled = impl->compiler->compile(variant.text, verdict);
+  auto compiled = compiler->compile(variant.text, verdict);
   if (!compiled)
     return {false, {llvm::toString(compiled.takeError())}};
   std::vector<SanitizerJob> jobs, originals;
@@ -114,7 +114,7 @@ SanitizerReport GpuEvaluator::sanitize(const Variant &variant) {
     originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
-  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), impl->dir.path(),
-                      o.verify.cancel);
+  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(),
+                      stopping.flag(), options.sanitizerSeconds);
   return sanitizer.check(jobs, originals);
 }

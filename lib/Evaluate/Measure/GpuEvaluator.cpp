@@ -19,13 +19,13 @@ GpuEvaluator::~GpuEvaluator() = default;
 const Measurement &GpuEvaluator::baseline() const { return impl->baselineMeasurement; }
 
 std::vector<std::string> GpuEvaluator::originalFaults() const {
-  return impl->cpu ? impl->cpu->originalFaults() : std::vector<std::string>();
+  return impl->emulator() ? impl->cpu->originalFaults() : std::vector<std::string>();
 }
 
 std::vector<std::string> GpuEvaluator::notes() const {
   std::lock_guard lock(impl->mutex);
   std::vector<std::string> all(impl->remarks.begin(), impl->remarks.end());
-  if (impl->cpu)
+  if (impl->emulator())
     llvm::append_range(all, impl->cpu->notes());
   return all;
 }
@@ -43,38 +43,36 @@ llvm::Expected<std::unique_ptr<GpuEvaluator>> GpuEvaluator::create(GpuEvaluatorO
   if (!dir)
     return dir.takeError();
   std::unique_ptr<GpuEvaluator> evaluator(new GpuEvaluator);
-  evaluator->impl = std::make_unique<Impl>(std::move(*dir), pool);
-  evaluator->impl->options = std::move(options);
+  evaluator->impl = std::make_unique<Impl>(std::move(*dir), pool, std::move(options));
   if (llvm::Error e = evaluator->impl->start())
     return std::move(e);
   return evaluator;
 }
 
-llvm::Expected<std::vector<PrepareRequest>> GpuEvaluator::Impl::prepareRequests(const CompiledText &original) {
-  CpuEvaluatorOptions &o = options.common;
-  std::string shadow = dir.file("shadow.so");
-  if (llvm::Error e = emu::buildReplayModule(o.path, o.text, o.compile, o.toolchain, emu::ModeShadow, shadow)) {
-    note("results on the GPU are compared with a general tolerance: " + llvm::toString(std::move(e)));
-    shadow.clear();
-  }
-  VerifyOptions verify = o.verify;
-  verify.replayProgram = replayProgramOf(o.toolchain);
-  GpuCases cases(o.performance, verify, shadow, dir.path(), options.sampleSeconds);
-  std::vector<PrepareRequest> alternatives;
-  for (bool careful : {false, true}) {
-    PrepareRequest request;
-    request.cubin = original.cubin;
-    request.careful = careful;
-    request.cold = options.cold;
-    auto made = cases.ofAllLaunches(careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
-    if (!made)
-      return made.takeError();
-    request.cases = std::move(*made);
-    alternatives.push_back(std::move(request));
-  }
-  for (const std::string &text : cases.notes())
-    note(text);
-  return alternatives;
+llvm::Expected<PrepareRequest> GpuEvaluator::Impl::firstRequest(bool careful) {
+  VerifyOptions verify = options.common.verify;
+  verify.freshInputs = 0;
+  GpuCases cases(options.common.performance, verify, /*shadowModule=*/"", dir.path(), 0);
+  auto made = cases.ofAllLaunches(FreshIntegers::Keep);
+  if (!made)
+    return made.takeError();
+  PrepareRequest request;
+  request.cubin = originalText->cubin;
+  request.careful = careful;
+  request.cold = options.cold;
+  request.cases = std::move(*made);
+  return request;
+}
+
+llvm::Expected<PrepareReply> GpuEvaluator::Impl::setUp(const std::vector<WorkerPool::MakeRequest> &alternatives) {
+  std::vector<std::string> notes;
+  auto prepared = pool.setUp({options.common.performance.directory, options.common.verify.seed}, alternatives, notes,
+                             options.setUpSeconds);
+  if (prepared)
+    for (const auto *list : {&notes, &prepared->notes})
+      for (const std::string &text : *list)
+        note(text);
+  return prepared;
 }
 
 CandidateRequest GpuEvaluator::Impl::addOriginal(const PrepareReply &prepared, const CompiledText &original) {
@@ -115,39 +113,26 @@ llvm::Error GpuEvaluator::Impl::start() {
   StopWatch watch;
   CpuEvaluatorOptions &o = options.common;
   spec = o.gpu ? o.gpu : &GpuSpec::forArch(o.compile.arch);
-  auto made = TextCompiler::create(o.toolchain, o.path, o.compile, o.verify.cancel);
-  if (!made)
-    return made.takeError();
-  compiler = std::move(*made);
   o.warmL2 = !options.cold;
-  // What the emulator does takes no GPU and long.
-  auto emulated = std::async(std::launch::async, [copy = o] { return CpuEvaluator::create(copy); });
-  Verdict verdict;
-  auto original = compiler->compile(o.text, verdict);
-  auto alternatives = original ? prepareRequests(**original) : std::vector<PrepareRequest>();
-  auto evaluator = emulated.get();
-  if (evaluator)
-    cpu = std::move(*evaluator);
-  else
-    note(
-        "the emulator does not run this program, so nothing is predicted and variants are compared on the GPU alone: " +
-        llvm::toString(evaluator.takeError()));
-  if (!original)
-    return llvm::joinErrors(original.takeError(), alternatives.takeError());
-  if (!alternatives)
-    return alternatives.takeError();
-  originalText = *original;
+  compiler = std::move(options.compiler);
+  originalText = std::move(options.original);
+  if (!originalText) {
+    auto made = TextCompiler::create(o.toolchain, o.path, o.compile, o.verify.cancel);
+    if (!made)
+      return made.takeError();
+    compiler = std::move(*made);
+    Verdict verdict;
+    auto original = compiler->compile(o.text, verdict);
+    if (!original)
+      return original.takeError();
+    originalText = std::move(*original);
+  }
   watch.lap("cost.prepare");
-  LoadRequest load{o.performance.directory, o.verify.seed};
-  std::vector<std::string> setUpNotes;
-  auto prepared = pool.setUp(load, *alternatives, setUpNotes, options.setUpSeconds);
+  auto prepared = setUp({[&] { return firstRequest(/*careful=*/false); }, [&] { return firstRequest(true); }});
   if (!prepared)
     return prepared.takeError();
   watch.lap("cost.setup");
-  for (const auto *list : {&setUpNotes, &prepared->notes})
-    for (const std::string &text : *list)
-      note(text);
-  CandidateRequest identity = addOriginal(*prepared, **original);
+  CandidateRequest identity = addOriginal(*prepared, *originalText);
   Measurement &base = baselineMeasurement;
   if (!(base.time.seconds > 0)) {
     std::string why = "no captured launch can be replayed on the GPU";
@@ -158,18 +143,13 @@ llvm::Error GpuEvaluator::Impl::start() {
   }
   base.verdict = Verdict::Correct;
   base.time.predicted = false;
-  if (cpu) {
-    base.counters = cpu->baseline().counters;
-    base.counters["predicted_seconds"] = cpu->baseline().time.seconds;
-    base.counters["roofline"] *= cpu->baseline().time.seconds / base.time.seconds;
-    base.bottleneck = cpu->baseline().bottleneck;
-  }
   addProfile(identity, base);
   watch.lap("cost.profile");
   for (const auto &[step, seconds] : watch.steps)
     base.counters[step] = seconds;
   score(base, base, weights);
   best = base.time.seconds;
+  preparing = std::thread([this] { prepareThoroughly(); });
   return llvm::Error::success();
 }
 
@@ -248,7 +228,7 @@ bool GpuEvaluator::Impl::addTimes(const CandidateReply &reply, Measurement &m) {
 }
 
 void GpuEvaluator::Impl::addPrediction(const Variant &variant, const CompiledText &compiled, Measurement &m) {
-  if (!cpu)
+  if (!emulator())
     return;
   Measurement predicted = cpu->predict(variant, compiled);
   if (predicted.verdict != Verdict::Predicted)
@@ -261,7 +241,8 @@ void GpuEvaluator::Impl::addPrediction(const Variant &variant, const CompiledTex
   m.bottleneck = predicted.bottleneck;
 }
 
-Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch) {
+Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch,
+                                        WorkerPool::Clock::time_point beginBy) {
   Verdict verdict;
   auto compiled = compiler->compile(variant.text, verdict);
   if (!compiled)
@@ -275,15 +256,6 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
     return failed(Verdict::NotApplicable, "its conditions hold for no captured launch");
   Measurement m;
   m.verdict = Verdict::Correct;
-  // Races, bounds and odd sizes are seen in the emulator only.
-  if (cpu && !options.common.verification.empty()) {
-    cpu->verify(variant, m);
-    watch.lap("cost.emulator");
-    if (m.counters["verify.launches"] > 0)
-      m.counters["emulated"] = 1;
-    if (m.verdict != Verdict::Correct && m.verdict != Verdict::NotApplicable)
-      return failed(m.verdict, m.why);
-  }
   EvaluateRequest request;
   request.candidates = {*candidate};
   {
@@ -291,7 +263,7 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
     // Far from the best already: a rough figure will do.
     request.hopeless = best > 0 ? 0.5 * baselineMeasurement.time.seconds / best : 0;
   }
-  auto evaluated = pool.evaluate(request, allowedSeconds(), beginBy);
+  auto evaluated = evaluate(request, allowedSeconds(), beginBy);
   watch.lap("cost.gpu");
   if (!evaluated)
     return failed(Verdict::RuntimeError, llvm::toString(evaluated.takeError()));
@@ -313,13 +285,14 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
             (*compiled)->resourcesOf(rewrite.plan.steps.empty() ? rewrite.twin : rewrite.plan.steps[0].kernel))
       m.resources.add(*resources);
   m.resources.occupancy = occupancy;
+  m.provisional = true;
   bool leads;
   {
     std::lock_guard lock(mutex);
     leads = m.time.seconds < best;
     best = std::min(best, m.time.seconds);
   }
-  if (leads) { // worth a closer look
+  if (leads && isThorough) { // worth a closer look, but not before there is any gain
     addPrediction(variant, **compiled, m);
     addProfile(*candidate, m);
     watch.lap("cost.profile");
@@ -332,7 +305,15 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
       m.counters["roofline"] *= base.time.seconds / m.time.seconds;
     m.bottleneck = base.bottleneck;
   }
-  score(m, baselineMeasurement, weights);
+  // What the baseline has no figure for must not count.
+  if (!baselineMeasurement.counters.count("roofline")) {
+    auto roofline = m.counters.extract("roofline");
+    score(m, baselineMeasurement, weights);
+    if (roofline)
+      m.counters.insert(std::move(roofline));
+  } else {
+    score(m, baselineMeasurement, weights);
+  }
   return m;
 }
 
@@ -341,8 +322,11 @@ Measurement GpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
     return impl->baselineMeasurement;
   auto start = std::chrono::steady_clock::now();
   StopWatch watch;
+  bool predicts = fidelity == Fidelity::Model && impl->emulator();
   Measurement m =
-      fidelity == Fidelity::Model && impl->cpu ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant, watch);
+      predicts ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant, watch, impl->beginBy);
+  if (!predicts && m.correct())
+    impl->addUnsettled(variant, m);
   for (const auto &[step, seconds] : watch.steps)
     m.counters[step] = seconds;
   m.cost = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

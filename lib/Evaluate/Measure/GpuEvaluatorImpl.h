@@ -2,12 +2,17 @@
 #ifndef OPTIML_LIB_EVALUATE_MEASURE_GPUEVALUATORIMPL_H
 #define OPTIML_LIB_EVALUATE_MEASURE_GPUEVALUATORIMPL_H
 
+#include "Gate.h"
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
 #include "optiml/Gpu/Counters.h"
+#include "optiml/Support/Deadline.h"
 #include "optiml/Support/StopWatch.h"
 #include "optiml/Support/TempDir.h"
+#include <future>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <thread>
 
 namespace optiml {
 
@@ -18,7 +23,7 @@ struct GpuEvaluator::Impl {
   TempDir dir;
   std::unique_ptr<TextCompiler> compiler;
   std::shared_ptr<const CompiledText> originalText; ///< a worker that is started again loads it again
-  std::unique_ptr<CpuEvaluator> cpu;                ///< null: the emulator cannot run this program
+  std::unique_ptr<CpuEvaluator> cpu;                ///< null: the emulator cannot run this program. After isThorough
   Measurement baselineMeasurement;
   std::vector<double> weights;
   std::vector<double> launchSeconds; ///< of the original, by launch; 0: not timed
@@ -30,14 +35,54 @@ struct GpuEvaluator::Impl {
   std::atomic<unsigned> counter{0};
   std::atomic<std::chrono::steady_clock::time_point> beginBy = std::chrono::steady_clock::time_point::max();
 
-  Impl(TempDir dir, WorkerPool &pool) : pool(pool), dir(std::move(dir)) {}
+  // What goes on beside the search (Settling.cpp).
+  Gate workers;                        ///< closed while they are set up anew
+  std::atomic<bool> isThorough{false}; ///< variants are verified as they are measured
+  Deadline stopping;                   ///< also when the search is cancelled
+  std::thread preparing;
+  std::string broken; ///< why nothing can be verified. Once `preparing` has ended
+  struct Provisional {
+    Variant variant;
+    Measurement measurement;
+  };
+  std::map<std::string, Provisional> unsettled; ///< by the variant's key
+  std::map<std::string, Measurement> settled;   ///< looked at again
+  std::map<std::string, Measurement> objections; ///< not told yet
+  std::atomic<bool> closing{false}; ///< nothing more is measured
+  double fastestTold = std::numeric_limits<double>::infinity();
+  double bestVerified = 0;          ///< seconds; of the original at first
+  std::future<void> sanitizing;
+  std::optional<Variant> awaiting; ///< to be looked at next
+  std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
+  std::mutex sanitizerMutex;                        ///< of these, held while one is looked at
+
+  Impl(TempDir dir, WorkerPool &pool, GpuEvaluatorOptions options)
+      : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel) {}
+  ~Impl();
   llvm::Error start();
-  llvm::Expected<std::vector<gpu::PrepareRequest>> prepareRequests(const CompiledText &original);
+  /// For a start: captured inputs alone.
+  llvm::Expected<gpu::PrepareRequest> firstRequest(bool careful);
+  llvm::Expected<gpu::PrepareReply> setUp(const std::vector<WorkerPool::MakeRequest> &alternatives);
+  void prepareThoroughly();
+  /// Verifies the fastest of the provisional variants, and then those that are faster still.
+  void settleFastest();
+  void addUnsettled(const Variant &variant, const Measurement &m);
+  /// On everything that there is, once.
+  Measurement settle(const Variant &variant);
+  /// The emulator's evaluator, once it is there.
+  CpuEvaluator *emulator() const { return isThorough ? cpu.get() : nullptr; }
+  void tellGain(const Measurement &m);
+  /// A verified variant that may win: compute-sanitizer looks at it while the search goes on.
+  void sanitizeBeside(const Variant &variant);
+  SanitizerReport sanitize(const Variant &variant);
+  SanitizerReport runSanitizer(const Variant &variant);
+  llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
+                                                 WorkerPool::Clock::time_point beginBy);
   /// Sums the original's times; its launches that ran are a candidate.
   gpu::CandidateRequest addOriginal(const gpu::PrepareReply &prepared, const CompiledText &original);
   llvm::Expected<gpu::CandidateRequest> candidateOf(const Variant &variant, const CompiledText &compiled,
                                                     double &occupancy);
-  Measurement measure(const Variant &variant, StopWatch &watch);
+  Measurement measure(const Variant &variant, StopWatch &watch, WorkerPool::Clock::time_point beginBy);
   /// Fills times from a reply; false (and the verdict) when they cannot be.
   bool addTimes(const gpu::CandidateReply &reply, Measurement &m);
   gpu::CandidateRequest profiledPart(const gpu::CandidateRequest &candidate) const;

@@ -3,6 +3,7 @@
 #include "Verify/ReplayProcess.h"
 #include "optiml/Gpu/NsightCompute.h"
 #include "optiml/Support/Subprocess.h"
+#include <shared_mutex>
 
 using namespace optiml;
 using namespace optiml::gpu;
@@ -86,6 +87,7 @@ void GpuEvaluator::Impl::addProfile(const CandidateRequest &whole, Measurement &
       if (RawCounters raw; why.empty() && profileByNcu(candidate.cubin, launch, raw, why))
         all.push_back(std::move(raw));
   } else {
+    std::shared_lock inside(workers);
     auto reply = pool.profile({candidate}, 60 + allowedSeconds());
     why = reply ? reply->why : llvm::toString(reply.takeError());
     if (reply)

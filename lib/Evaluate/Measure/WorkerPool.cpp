@@ -153,7 +153,6 @@ Call WorkerPool::Impl::call(Slot &slot, const std::string &request, double secon
 llvm::Error WorkerPool::Impl::revive(Slot &slot) {
   if (slot.process)
     return llvm::Error::success();
-  ++restarts;
   DeviceInfo info;
   auto process = start(slot.device, info);
   if (!process) {
@@ -222,6 +221,7 @@ llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double se
       std::lock_guard lock(mutex);
       return makeError("no GPU worker can be used: {0}", lastFailure.empty() ? "cancelled" : lastFailure);
     }
+    restarts += !slot->process;
     if (llvm::Error e = revive(*slot)) {
       {
         std::lock_guard lock(mutex);
@@ -247,18 +247,25 @@ llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double se
   return false;
 }
 
-llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const std::vector<PrepareRequest> &alternatives,
+llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const std::vector<MakeRequest> &alternatives,
                                                std::vector<std::string> &notes, double seconds) {
   Impl &p = *impl;
-  p.load = encode(load);
   Clock::time_point begin = Clock::now();
   auto left = [&] {
     double spent = std::chrono::duration<double>(Clock::now() - begin).count();
     return std::clamp(seconds - spent, 1e-3, setUpSeconds);
   };
+  if (!p.load.empty()) // a worker loads once
+    for (auto &slot : p.slots)
+      slot->process.reset();
+  p.load.clear();
+  p.prepare.clear();
+  const std::string wanted = encode(load);
   auto told = [&](Slot &slot, LoadReply &reply) -> llvm::Error {
     std::string line, why;
-    if (p.call(slot, p.load, left(), line, why) != Call::Answered || !decode(line, reply, why))
+    if (llvm::Error e = p.revive(slot))
+      return e;
+    if (p.call(slot, wanted, left(), line, why) != Call::Answered || !decode(line, reply, why))
       return makeError("{0}", why);
     if (!reply.why.empty())
       return makeError("the workload cannot be replayed on the GPU: {0}", reply.why);
@@ -268,13 +275,17 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
   LoadReply loaded;
   if (llvm::Error e = told(first, loaded))
     return std::move(e);
+  p.load = wanted;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
   std::string line, why;
   PrepareReply prepared;
-  std::deque<PrepareRequest> untried(alternatives.begin(), alternatives.end());
+  std::deque<MakeRequest> untried(alternatives.begin(), alternatives.end());
   for (unsigned tries = 0; !untried.empty() && tries < mostSetUps; ++tries) {
-    PrepareRequest request = std::move(untried.front());
+    llvm::Expected<PrepareRequest> made = untried.front()();
     untried.pop_front();
+    if (!made)
+      return made.takeError();
+    PrepareRequest request = std::move(*made);
     p.prepare.clear();
     if (llvm::Error e = p.revive(first)) // loads again
       return std::move(e);
@@ -295,7 +306,7 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
         return c.launch == culprit.launch && (culprit.inputs.empty() || c.inputs == culprit.inputs);
       });
       if (!request.cases.empty())
-        untried.push_back(std::move(request));
+        untried.push_back([request = std::move(request)] { return request; });
     }
   }
   if (!why.empty())
@@ -303,11 +314,19 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
   std::vector<std::future<std::string>> others; // why it is not used
   for (size_t i = 1; i < p.slots.size(); ++i)
     others.push_back(std::async(std::launch::async, [&, i]() -> std::string {
+      // A worker that was there already has nothing loaded; one that starts is told both.
+      Slot &slot = *p.slots[i];
+      if (!slot.process) {
+        llvm::Error e = p.revive(slot);
+        return e ? llvm::toString(std::move(e)) : "";
+      }
       LoadReply reply;
       std::string line, why;
-      if (llvm::Error e = told(*p.slots[i], reply))
-        return llvm::toString(std::move(e));
-      return p.call(*p.slots[i], p.prepare, left(), line, why) == Call::Answered ? "" : why;
+      if (p.call(slot, wanted, left(), line, why) != Call::Answered || !decode(line, reply, why))
+        return why;
+      if (!reply.why.empty())
+        return reply.why;
+      return p.call(slot, p.prepare, left(), line, why) == Call::Answered ? "" : why;
     }));
   for (size_t i = 0; i < others.size(); ++i)
     if (std::string unused = others[i].get(); !unused.empty()) {

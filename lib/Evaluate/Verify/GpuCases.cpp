@@ -15,10 +15,12 @@ using namespace optiml;
 using gpu::BufferBound;
 using gpu::Compare;
 
-// A launch of no more threads than this is recomputed whole; otherwise so many of its blocks. Of either no more than
-// begin in a share of the time that there is.
-static constexpr uint64_t wholeThreads = 1 << 16;
-static constexpr unsigned sampledBlocks = 8;
+// A launch of no more threads than this, on no more data, is recomputed whole; otherwise so many of its blocks. Of
+// either no more than begin in a share of the time that there is.
+static constexpr uint64_t wholeThreads = 1 << 16, wholeBytes = 8 << 20;
+static constexpr unsigned sampledBlocks = 8, fewestSampled = 2;
+// ... of which so much of the data should be.
+static constexpr uint64_t sampledBytes = 8 << 20;
 static constexpr double beginShare = 0.25;
 // Cells of a buffer that are checked one by one; more would not tell more.
 static constexpr size_t mostCells = 1 << 18;
@@ -26,9 +28,14 @@ static constexpr size_t mostCells = 1 << 18;
 static constexpr uint64_t mostFreshBytes = uint64_t(512) << 20;
 
 static std::vector<uint32_t> sampleBlocks(const LaunchImage &launch) {
-  uint64_t blocks = blocksOf(launch.grid);
+  uint64_t blocks = blocksOf(launch.grid), bytes = 0;
   uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
-  return threads <= wholeThreads ? std::vector<uint32_t>() : spreadBlocks(blocks, sampledBlocks);
+  for (const BufferImage &buffer : launch.buffers)
+    bytes += buffer.bytes;
+  if (threads <= wholeThreads && bytes <= wholeBytes)
+    return {};
+  uint64_t affordable = sampledBytes / std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, blocks));
+  return spreadBlocks(blocks, unsigned(std::clamp<uint64_t>(affordable, fewestSampled, sampledBlocks)));
 }
 
 static Compare compareOf(const ElementType &type) {

@@ -4,6 +4,10 @@
 // on the GPU (on every captured launch), and timed against the original. What is measured stands beside what the
 // performance model predicts.
 //
+// The emulator, the results in double precision and the made-up inputs take long to prepare. Until they are ready,
+// variants are compared on the captured inputs with a general tolerance, and their measurements are provisional. Then
+// the fastest of these are looked at again.
+//
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_EVALUATE_MEASURE_GPUEVALUATOR_H
 #define OPTIML_EVALUATE_MEASURE_GPUEVALUATOR_H
@@ -28,6 +32,14 @@ struct GpuEvaluatorOptions {
   double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
   /// Hardware counters are read where that is expected to take no longer.
   double profileSeconds = std::numeric_limits<double>::infinity();
+  /// Limit of one of compute-sanitizer's tools on one launch, which runs 10 to 100 times slower under it.
+  double sanitizerSeconds = 60;
+  /// The original, where it is compiled already, and its compiler.
+  std::unique_ptr<TextCompiler> compiler;
+  std::shared_ptr<const CompiledText> original;
+  /// A variant is so many times as fast as the original, and faster than all before it, or the first that is verified.
+  /// From any thread.
+  std::function<void(double speedup, bool isVerified)> gained;
 };
 
 /// What the last race between the best variants found.
@@ -56,7 +68,12 @@ public:
   /// "cost.profile".
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
   void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
+  std::map<std::string, Measurement> withdrawn() override;
+  /// The variant's measurement once everything is ready to verify it, for which this waits.
+  Measurement confirm(const Variant &variant);
   const Measurement &baseline() const;
+  /// The share of the least possible time that the original reaches; 0: not known, or not yet.
+  double roofline() const;
   /// Races the candidates against the original again, longer, in random order.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates);
   /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any.

@@ -26,8 +26,11 @@ struct SanitizerJob {
 class Sanitizer {
 public:
   /// `program`: compute-sanitizer; empty or missing: nothing is looked for, with a note. `worker`: optiml-worker.
-  Sanitizer(std::string program, std::vector<std::string> worker, std::string folder, const std::atomic<bool> *cancel)
-      : program(std::move(program)), worker(std::move(worker)), folder(std::move(folder)), cancel(cancel) {}
+  /// `seconds`: limit of one tool on one launch.
+  Sanitizer(std::string program, std::vector<std::string> worker, std::string folder, const std::atomic<bool> *cancel,
+            double seconds)
+      : program(std::move(program)), worker(std::move(worker)), folder(std::move(folder)), cancel(cancel),
+        seconds(seconds) {}
   SanitizerReport check(const std::vector<SanitizerJob> &jobs, const std::vector<SanitizerJob> &originals);
 
 private:
@@ -37,6 +40,7 @@ private:
   std::vector<std::string> worker;
   std::string folder;
   const std::atomic<bool> *cancel;
+  double seconds;
   std::atomic<unsigned> counter{0};
 };
 

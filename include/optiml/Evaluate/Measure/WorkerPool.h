@@ -12,6 +12,7 @@
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,11 +38,12 @@ public:
   const gpu::DeviceInfo &device() const;
   unsigned size() const;
 
-  /// Loads the workload and prepares the original on every worker. `alternatives` are tried in order until one does not
+  /// Loads the workload and prepares the original on every worker; a second time on new workers, while nothing is
+  /// evaluated or profiled. `alternatives` are made and tried in order until one does not
   /// break the worker (integers that become other integers may be indices), for `seconds` in all. The error says why
   /// the last one failed.
-  llvm::Expected<gpu::PrepareReply> setUp(const gpu::LoadRequest &load,
-                                          const std::vector<gpu::PrepareRequest> &alternatives,
+  using MakeRequest = std::function<llvm::Expected<gpu::PrepareRequest>()>;
+  llvm::Expected<gpu::PrepareReply> setUp(const gpu::LoadRequest &load, const std::vector<MakeRequest> &alternatives,
                                           std::vector<std::string> &notes, double seconds);
 
   /// On whichever GPU is free. The reply's `why` is set when the worker died twice or did not answer in time

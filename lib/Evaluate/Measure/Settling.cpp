@@ -1,0 +1,225 @@
+//===- Settling.cpp - what a GPU search verifies beside itself ------------===//
+//
+// The workers are set up twice: at once with the captured inputs, and again when the emulator, the results in double
+// precision and the made-up inputs are ready. What was measured before that is provisional.
+//
+//===----------------------------------------------------------------------===//
+#include "GpuEvaluatorImpl.h"
+#include "Verify/GpuCases.h"
+#include "optiml/Emulator/ABI.h"
+#include "optiml/Emulator/Build.h"
+#include "optiml/Support/Error.h"
+#include <future>
+#include <shared_mutex>
+
+using namespace optiml;
+using namespace optiml::gpu;
+
+GpuEvaluator::Impl::~Impl() {
+  stopping.raise();
+  if (preparing.joinable())
+    preparing.join();
+  if (sanitizing.valid())
+    sanitizing.wait();
+}
+
+llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(const EvaluateRequest &request, double seconds,
+                                                                   WorkerPool::Clock::time_point beginBy) {
+  std::shared_lock inside(workers);
+  return pool.evaluate(request, seconds, beginBy);
+}
+
+void GpuEvaluator::Impl::prepareThoroughly() {
+  CpuEvaluatorOptions o = options.common;
+  o.verify.cancel = stopping.flag();
+  auto emulated = std::async(std::launch::async, [&o] { return CpuEvaluator::create(o); });
+  std::string shadow = dir.file("shadow.so");
+  if (llvm::Error e = emu::buildReplayModule(o.path, o.text, o.compile, o.toolchain, emu::ModeShadow, shadow)) {
+    note("results on the GPU are compared with a general tolerance: " + llvm::toString(std::move(e)));
+    shadow.clear();
+  }
+  VerifyOptions verify = o.verify;
+  verify.replayProgram = replayProgramOf(o.toolchain);
+  GpuCases cases(o.performance, verify, shadow, dir.path(), options.sampleSeconds);
+  auto make = [&](bool careful) -> llvm::Expected<PrepareRequest> {
+    PrepareRequest request;
+    request.cubin = originalText->cubin;
+    request.careful = careful;
+    request.cold = options.cold;
+    auto made = cases.ofAllLaunches(careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
+    if (!made)
+      return made.takeError();
+    request.cases = std::move(*made);
+    return request;
+  };
+  StopWatch watch;
+  llvm::Expected<PrepareRequest> first = make(/*careful=*/false);
+  watch.lap("cases");
+  auto evaluator = emulated.get();
+  watch.lap("emulator");
+  if (stopping.passed()) {
+    broken = "the search was stopped";
+    llvm::consumeError(first.takeError());
+    return llvm::consumeError(evaluator.takeError());
+  }
+  {
+    std::unique_lock alone(workers);
+    llvm::Expected<PrepareReply> prepared = first ? setUp({[&] { return std::move(first); }, [&] { return make(true); }})
+                                                  : llvm::Expected<PrepareReply>(first.takeError());
+    if (!prepared)
+      broken = llvm::toString(prepared.takeError());
+    else if (evaluator)
+      cpu = std::move(*evaluator);
+    else
+      note("the emulator does not run this program, so nothing is predicted and variants are compared on the GPU "
+           "alone: " +
+           llvm::toString(evaluator.takeError()));
+    if (!broken.empty()) {
+      llvm::consumeError(evaluator.takeError());
+      return;
+    }
+    isThorough = true;
+  }
+  watch.lap("workers");
+  std::string text = "ready to verify after";
+  for (const auto &[step, seconds] : watch.steps)
+    text += llvm::formatv(" {0} {1:f1} s", step, seconds).str();
+  note(text);
+  for (const std::string &text : cases.notes())
+    note(text);
+  settleFastest();
+}
+
+void GpuEvaluator::Impl::addUnsettled(const Variant &variant, const Measurement &m) {
+  std::lock_guard lock(mutex);
+  if (unsettled.try_emplace(variant.key(), Provisional{variant, m}).second && m.time.seconds < fastestTold) {
+    fastestTold = m.time.seconds;
+    tellGain(m);
+  }
+}
+
+Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
+  const std::string key = variant.key();
+  {
+    std::lock_guard lock(mutex);
+    if (auto known = settled.find(key); known != settled.end())
+      return known->second;
+  }
+  StopWatch watch;
+  Measurement m;
+  // Races, bounds and odd sizes are seen in the emulator only.
+  if (cpu && !options.common.verification.empty()) {
+    m.verdict = Verdict::Correct;
+    cpu->verify(variant, m);
+    if (m.verdict != Verdict::Correct && m.verdict != Verdict::NotApplicable) {
+      std::lock_guard lock(mutex);
+      if (!stopping.passed())
+        objections.try_emplace(key, m);
+      return settled.try_emplace(key, m).first->second;
+    }
+  }
+  std::map<std::string, double> emulated = std::move(m.counters);
+  watch.lap("cost.emulator");
+  m = measure(variant, watch, WorkerPool::Clock::time_point::max());
+  m.provisional = false;
+  for (const char *both : {"verify.launches", "verify.runs"})
+    m.counters[both] += emulated[both];
+  if (emulated["verify.launches"] > 0)
+    m.counters["emulated"] = 1;
+  m.counters.insert(emulated.begin(), emulated.end());
+  std::lock_guard lock(mutex);
+  if (!m.correct() && !stopping.passed())
+    objections.try_emplace(key, m);
+  return settled.try_emplace(key, m).first->second;
+}
+
+void GpuEvaluator::Impl::settleFastest() {
+  bestVerified = baselineMeasurement.time.seconds;
+  while (!stopping.passed() && !closing) {
+    const Provisional *fastest = nullptr;
+    {
+      std::lock_guard lock(mutex);
+      for (const auto &[key, p] : unsettled)
+        if (!settled.count(key) && p.measurement.guardrails.empty() &&
+            p.measurement.time.seconds < (fastest ? fastest->measurement.time.seconds : bestVerified))
+          fastest = &p;
+    }
+    if (!fastest) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      continue;
+    }
+    Measurement m = settle(fastest->variant);
+    if (!m.correct() || !m.guardrails.empty())
+      continue;
+    bestVerified = std::min(bestVerified, m.time.seconds);
+    tellGain(m);
+    sanitizeBeside(fastest->variant);
+  }
+}
+
+void GpuEvaluator::Impl::sanitizeBeside(const Variant &variant) {
+  std::lock_guard lock(mutex);
+  awaiting = variant;
+  if (sanitizing.valid() && sanitizing.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return; // it goes on with this one
+  sanitizing = std::async(std::launch::async, [this] {
+    while (!stopping.passed()) {
+      std::unique_lock lock(mutex);
+      std::optional<Variant> next = std::exchange(awaiting, std::nullopt);
+      if (!next)
+        return;
+      lock.unlock();
+      SanitizerReport report = sanitize(*next);
+      if (report.clean || stopping.passed())
+        continue;
+      Measurement m;
+      m.why = report.notes.front(); // a finding leaves a note
+      lock.lock();
+      objections.try_emplace(next->key(), std::move(m));
+    }
+  });
+}
+
+SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant) {
+  std::unique_lock lock(sanitizerMutex);
+  auto [known, isNew] = sanitized.try_emplace(variant.key());
+  if (isNew)
+    known->second = runSanitizer(variant);
+  return known->second;
+}
+
+SanitizerReport GpuEvaluator::sanitize(const Variant &variant) { return impl->sanitize(variant); }
+
+void GpuEvaluator::Impl::tellGain(const Measurement &m) {
+  double speedup = m.time.seconds > 0 ? baselineMeasurement.time.seconds / m.time.seconds : 0;
+  if (!options.gained || !(speedup > 1) || !m.guardrails.empty())
+    return;
+  options.gained(speedup, !m.provisional);
+}
+
+double GpuEvaluator::roofline() const {
+  if (!impl->emulator())
+    return 0;
+  const Measurement &predicted = impl->cpu->baseline();
+  auto share = predicted.counters.find("roofline");
+  return share == predicted.counters.end()
+             ? 0
+             : share->second * predicted.time.seconds / impl->baselineMeasurement.time.seconds;
+}
+
+std::map<std::string, Measurement> GpuEvaluator::withdrawn() {
+  std::lock_guard lock(impl->mutex);
+  return std::exchange(impl->objections, {});
+}
+
+Measurement GpuEvaluator::confirm(const Variant &variant) {
+  impl->closing = true;
+  if (impl->preparing.joinable())
+    impl->preparing.join();
+  if (impl->broken.empty())
+    return impl->settle(variant);
+  Measurement m;
+  m.verdict = Verdict::Untested;
+  m.why = "nothing could be verified: " + impl->broken;
+  return m;
+}
