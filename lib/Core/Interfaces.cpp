@@ -59,7 +59,7 @@ json optiml::toJson(const Measurement &m) {
                 {"reward", m.reward},
                 {"guardrails", m.guardrails},
                 {"why", m.why},
-          {"cost", m.cost}};
+                {"cost", m.cost}};
   if (m.provisional)
     value["provisional"] = true;
   return value;

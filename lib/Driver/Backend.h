@@ -35,7 +35,7 @@ struct SearchTask {
   OriginalBuilds *originals; ///< of the file as it is, for one comparison of whole programs at a time
   const Program *device;     ///< `text`, parsed
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now(); ///< what users wait since
-  bool replaced = false;     ///< `text` is not what the file holds: it stands in its place
+  bool replaced = false; ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// A share of the seconds that the search was given, for something beside it; infinity where there is no limit.
   double share(double part) const {
@@ -104,8 +104,8 @@ public:
 
 /// For that compute capability.
 std::unique_ptr<Backend> makeCpuBackend(unsigned arch);
-/// The error says why no GPU can be used. May change the options' architecture to the GPU's. `arguments`: of nvcc, which
-/// builds the program at once.
+/// The error says why no GPU can be used. May change the options' architecture to the GPU's. `arguments`: of nvcc,
+/// which builds the program at once.
 llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
                                                         const std::vector<std::string> &arguments,
                                                         const std::atomic<bool> *cancel);

@@ -36,7 +36,9 @@ public:
   Session(OwnFlags flags, std::vector<std::string> arguments, Toolchain toolchain)
       : flags(std::move(flags)), arguments(std::move(arguments)), toolchain(std::move(toolchain)),
         budget(this->flags.budget.seconds, &interrupted),
-        settled(this->flags.budget.seconds > 0 ? this->flags.budget.seconds + settleSeconds(this->flags.budget.seconds) : 0, &interrupted) {}
+        settled(this->flags.budget.seconds > 0 ? this->flags.budget.seconds + settleSeconds(this->flags.budget.seconds)
+                                               : 0,
+                &interrupted) {}
   int run();
 
 private:
@@ -55,8 +57,8 @@ private:
   std::unique_ptr<Backend> backend;
   std::unique_ptr<ModelSession> models; ///< null: none could be opened
   const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  const Deadline budget;                ///< of the search
-  const Deadline settled;               ///< of what follows it where variants are measured
+  const Deadline budget;  ///< of the search
+  const Deadline settled; ///< of what follows it where variants are measured
   std::string path, text;
   bool fromStore = false;
 };

@@ -164,6 +164,15 @@ void ConditionMarks::markSwitch(SwitchInst &choice, const CodePlace &place, cons
   }
 }
 
+std::vector<Instruction *> ConditionMarks::markedInstructions(bool isHost) const {
+  std::vector<Instruction *> all;
+  for (Function &f : module)
+    for (Instruction &inst : instructions(f))
+      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst) || extremumOf(inst) || (isHost && isDivision(inst)))
+        all.push_back(&inst);
+  return all;
+}
+
 void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
   std::optional<GpuWork> work;
   if (isHost)
@@ -186,11 +195,7 @@ void ConditionMarks::insert(const PlaceOf &placeOf, bool isHost) {
         Constant *zero = ConstantInt::get(Type::getInt64Ty(module.getContext()), 0);
         mark(*inst, *place, zero, zero, ConstantInt::getTrue(module.getContext()), {0, 0}, {}, does.str());
       }
-  std::vector<Instruction *> all;
-  for (Function &f : module)
-    for (Instruction &inst : instructions(f))
-      if (isa<CmpInst, BranchInst, SelectInst, SwitchInst>(inst) || extremumOf(inst) || (isHost && isDivision(inst)))
-        all.push_back(&inst);
+  const std::vector<Instruction *> all = markedInstructions(isHost);
   const std::map<const Instruction *, PHINode *> again = laterIterations(module);
   for (Instruction *inst : all) {
     std::optional<CodePlace> place = placeOf(*inst);

@@ -38,6 +38,7 @@ private:
   void mark(llvm::Instruction &before, const CodePlace &place, llvm::Value *left, llvm::Value *right,
             llvm::Value *outcome, std::pair<uint8_t, uint8_t> least, Leads leads, std::string work = "");
 
+  std::vector<llvm::Instruction *> markedInstructions(bool isHost) const;
   void markExtremum(llvm::CallInst &call, const CodePlace &place);
   /// Whether nothing is left over, and whether one more would leave nothing.
   void markDivision(llvm::BinaryOperator &division, const CodePlace &place);

@@ -17,8 +17,8 @@
 //
 // Results of sqrt and exp have at least the magnitude |v|. Twins travel through memory by optiml_shadow_store,
 // optiml_shadow_load and, with bits that are only moved, optiml_shadow_copy; through shuffles by optiml_shadow_give and
-// optiml_shadow_take. Through calls of functions that were not inlined and through returns they do not: there they start
-// afresh from the value.
+// optiml_shadow_take. Through calls of functions that were not inlined and through returns they do not: there they
+// start afresh from the value.
 //
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
@@ -317,12 +317,7 @@ private:
       for (unsigned i = 0; i < call.arg_size(); ++i)
         args.push_back(arg(i).value);
       Value *value = b.CreateIntrinsic(type, intrinsic->getIntrinsicID(), args);
-      switch (intrinsic->getIntrinsicID()) {
-      case Intrinsic::sqrt: return amplified(b, value, b.CreateFDiv(arg(0).magnitude, absolute(b, arg(0).value)));
-      case Intrinsic::exp:
-      case Intrinsic::exp2: return amplified(b, value, arg(0).magnitude);
-      default: return Twin{value, ownMagnitude(b, &call, value)};
-      }
+      return resultOf(b, call, Intrinsic::getBaseName(intrinsic->getIntrinsicID()).substr(strlen("llvm.")), value);
     }
     // A library function of floats: the one of doubles has the name without the f.
     StringRef name = callee->getName();
@@ -341,10 +336,17 @@ private:
       args.push_back(wide);
     }
     Value *value = b.CreateCall(dm.module.getOrInsertFunction(name, FunctionType::get(type, types, false)), args);
-    if (name == "sqrt")
-      return amplified(b, value, b.CreateFDiv(arg(0).magnitude, absolute(b, arg(0).value)));
+    return resultOf(b, call, name, value);
+  }
+
+  /// `value`: what the function of that name gives for the twins of the call's arguments.
+  Twin resultOf(IRBuilder<> &b, CallInst &call, StringRef name, Value *value) {
+    if (name == "sqrt") {
+      Twin x = get(b, call.getArgOperand(0));
+      return amplified(b, value, b.CreateFDiv(x.magnitude, absolute(b, x.value)));
+    }
     if (name == "exp" || name == "exp2" || name == "exp10" || name == "expm1")
-      return amplified(b, value, arg(0).magnitude);
+      return amplified(b, value, get(b, call.getArgOperand(0)).magnitude);
     return Twin{value, ownMagnitude(b, &call, value)};
   }
 

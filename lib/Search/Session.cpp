@@ -310,7 +310,7 @@ void Session::takeBack() {
     Node *node = graph.find(key);
     if (!node || node == root || node->failed)
       continue;
-    tellRefused(node->recipe, measurement.why);
+    tellRefused(node->recipe, std::string(verdictName(measurement.verdict)) + ": " + measurement.why);
     node->failed = node->exhausted = true;
     node->measured = std::move(measurement);
     node->best.reset();

@@ -24,8 +24,8 @@ struct TwinCell;
 
 enum class MemoryKind : uint8_t { Device, Managed, Host, Registered, Symbol, Heap };
 
-/// Bytes that fresh memory holds; with envOtherFill and envOtherMemory others. A large negative number as a float and as
-/// an integer, or a large positive one.
+/// Bytes that fresh memory holds; with envOtherFill and envOtherMemory others. A large negative number as a float and
+/// as an integer, or a large positive one.
 constexpr unsigned char poisonByte = 0xCC, otherByte = 0x7F;
 /// Of shared memory.
 unsigned char freshByte();

@@ -18,6 +18,7 @@ double FinalRace::fastest() const {
 }
 
 FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measurement>> &candidates) {
+  impl->finishPreparing();
   FinalRace result;
   EvaluateRequest request;
   std::vector<size_t> running;
@@ -46,7 +47,8 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   request.mostRounds = 101;
   request.precision = 0.005;
   request.seconds = 3;
-  auto evaluated = impl->evaluate(request, 3 * impl->allowedSeconds() * double(running.size()), WorkerPool::Clock::time_point::max());
+  auto evaluated = impl->evaluate(request, 3 * impl->allowedSeconds() * double(running.size()),
+                                  WorkerPool::Clock::time_point::max());
   if (!evaluated || evaluated->reply.candidates.size() != running.size() || !evaluated->reply.why.empty()) {
     result.notes.push_back("the final race failed: " +
                            (evaluated ? evaluated->reply.why : llvm::toString(evaluated.takeError())));
@@ -114,7 +116,7 @@ SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant) {
     originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
-  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(),
-                      stopping.flag(), options.sanitizerSeconds);
+  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), stopping.flag(),
+                      options.sanitizerSeconds);
   return sanitizer.check(jobs, originals);
 }

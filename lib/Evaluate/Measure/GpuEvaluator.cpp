@@ -323,8 +323,7 @@ Measurement GpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
   auto start = std::chrono::steady_clock::now();
   StopWatch watch;
   bool predicts = fidelity == Fidelity::Model && impl->emulator();
-  Measurement m =
-      predicts ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant, watch, impl->beginBy);
+  Measurement m = predicts ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant, watch, impl->beginBy);
   if (!predicts && m.correct())
     impl->addUnsettled(variant, m);
   for (const auto &[step, seconds] : watch.steps)

@@ -45,14 +45,14 @@ struct GpuEvaluator::Impl {
     Variant variant;
     Measurement measurement;
   };
-  std::map<std::string, Provisional> unsettled; ///< by the variant's key
-  std::map<std::string, Measurement> settled;   ///< looked at again
+  std::map<std::string, Provisional> unsettled;  ///< by the variant's key
+  std::map<std::string, Measurement> settled;    ///< looked at again
   std::map<std::string, Measurement> objections; ///< not told yet
-  std::atomic<bool> closing{false}; ///< nothing more is measured
+  std::atomic<bool> closing{false};              ///< nothing more is measured
   double fastestTold = std::numeric_limits<double>::infinity();
-  double bestVerified = 0;          ///< seconds; of the original at first
+  double bestVerified = 0; ///< seconds; of the original at first
   std::future<void> sanitizing;
-  std::optional<Variant> awaiting; ///< to be looked at next
+  std::optional<Variant> awaiting;                  ///< to be looked at next
   std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
   std::mutex sanitizerMutex;                        ///< of these, held while one is looked at
 
@@ -64,6 +64,8 @@ struct GpuEvaluator::Impl {
   llvm::Expected<gpu::PrepareRequest> firstRequest(bool careful);
   llvm::Expected<gpu::PrepareReply> setUp(const std::vector<WorkerPool::MakeRequest> &alternatives);
   void prepareThoroughly();
+  /// Nothing more is measured: waits until everything is ready.
+  void finishPreparing();
   /// Verifies the fastest of the provisional variants, and then those that are faster still.
   void settleFastest();
   void addUnsettled(const Variant &variant, const Measurement &m);

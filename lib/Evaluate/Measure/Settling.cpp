@@ -64,8 +64,9 @@ void GpuEvaluator::Impl::prepareThoroughly() {
   }
   {
     std::unique_lock alone(workers);
-    llvm::Expected<PrepareReply> prepared = first ? setUp({[&] { return std::move(first); }, [&] { return make(true); }})
-                                                  : llvm::Expected<PrepareReply>(first.takeError());
+    llvm::Expected<PrepareReply> prepared = first
+                                                ? setUp({[&] { return std::move(first); }, [&] { return make(true); }})
+                                                : llvm::Expected<PrepareReply>(first.takeError());
     if (!prepared)
       broken = llvm::toString(prepared.takeError());
     else if (evaluator)
@@ -212,10 +213,14 @@ std::map<std::string, Measurement> GpuEvaluator::withdrawn() {
   return std::exchange(impl->objections, {});
 }
 
+void GpuEvaluator::Impl::finishPreparing() {
+  closing = true;
+  if (preparing.joinable())
+    preparing.join();
+}
+
 Measurement GpuEvaluator::confirm(const Variant &variant) {
-  impl->closing = true;
-  if (impl->preparing.joinable())
-    impl->preparing.join();
+  impl->finishPreparing();
   if (impl->broken.empty())
     return impl->settle(variant);
   Measurement m;

@@ -50,6 +50,8 @@ struct WorkerPool::Impl {
   /// Makes sure that a prepared worker runs in the slot.
   llvm::Error revive(Slot &slot);
   Call call(Slot &slot, const std::string &request, double seconds, std::string &line, std::string &why);
+  /// Loads the workload and prepares the original on all workers but the first.
+  void prepareOthers(const std::string &loading, llvm::function_ref<double()> left, std::vector<std::string> &notes);
   /// `call` with a second try when the worker died. `read` takes the answer and says whether the worker can go on.
   /// False, and `why`: it failed twice, or (`timedOut`) gave no answer in time.
   llvm::Expected<bool> ask(const std::string &request, double seconds, Clock::time_point beginBy,
@@ -247,6 +249,32 @@ llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double se
   return false;
 }
 
+void WorkerPool::Impl::prepareOthers(const std::string &loading, llvm::function_ref<double()> left,
+                                     std::vector<std::string> &notes) {
+  std::vector<std::future<std::string>> others; // why it is not used
+  for (size_t i = 1; i < slots.size(); ++i)
+    others.push_back(std::async(std::launch::async, [&, i]() -> std::string {
+      // A worker that was there already has nothing loaded; one that starts is told both.
+      Slot &slot = *slots[i];
+      if (!slot.process) {
+        llvm::Error e = revive(slot);
+        return e ? llvm::toString(std::move(e)) : "";
+      }
+      LoadReply reply;
+      std::string line, why;
+      if (call(slot, loading, left(), line, why) != Call::Answered || !decode(line, reply, why))
+        return why;
+      if (!reply.why.empty())
+        return reply.why;
+      return call(slot, prepare, left(), line, why) == Call::Answered ? "" : why;
+    }));
+  for (size_t i = 0; i < others.size(); ++i)
+    if (std::string unused = others[i].get(); !unused.empty()) {
+      slots[i + 1]->failedStarts = mostFailedStarts;
+      notes.push_back("GPU " + std::to_string(slots[i + 1]->device) + " is not used: " + unused);
+    }
+}
+
 llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const std::vector<MakeRequest> &alternatives,
                                                std::vector<std::string> &notes, double seconds) {
   Impl &p = *impl;
@@ -311,28 +339,7 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
   }
   if (!why.empty())
     return makeError("the original cannot be run again on the GPU: {0}", why);
-  std::vector<std::future<std::string>> others; // why it is not used
-  for (size_t i = 1; i < p.slots.size(); ++i)
-    others.push_back(std::async(std::launch::async, [&, i]() -> std::string {
-      // A worker that was there already has nothing loaded; one that starts is told both.
-      Slot &slot = *p.slots[i];
-      if (!slot.process) {
-        llvm::Error e = p.revive(slot);
-        return e ? llvm::toString(std::move(e)) : "";
-      }
-      LoadReply reply;
-      std::string line, why;
-      if (p.call(slot, wanted, left(), line, why) != Call::Answered || !decode(line, reply, why))
-        return why;
-      if (!reply.why.empty())
-        return reply.why;
-      return p.call(slot, p.prepare, left(), line, why) == Call::Answered ? "" : why;
-    }));
-  for (size_t i = 0; i < others.size(); ++i)
-    if (std::string unused = others[i].get(); !unused.empty()) {
-      p.slots[i + 1]->failedStarts = mostFailedStarts;
-      notes.push_back("GPU " + std::to_string(p.slots[i + 1]->device) + " is not used: " + unused);
-    }
+  p.prepareOthers(wanted, left, notes);
   return prepared;
 }
 

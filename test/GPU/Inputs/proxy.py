@@ -2,6 +2,8 @@
 #
 #   OPTIML_WORKER="python3 proxy.py FOLDER --bad=bad.cubin 2=loops 3=kill"
 #
+# With --ready only requests count that come once the worker was prepared with made-up inputs, on which variants are
+# verified.
 # Of the evaluate requests with one candidate (counted from 1, also beyond a restart, in FOLDER/count) the second
 # launches kernel `loops` of bad.cubin instead of the variant's; on the third the real worker is killed and nothing is
 # answered. FOLDER/log.jsonl tells what was asked and answered. The kernels take what the original takes.
@@ -42,10 +44,13 @@ def sabotage(request, cubin, kernel):
 
 def main():
     folder, faults, bad, rest = sys.argv[1], {}, "", []
+    counts = True
     for word in sys.argv[2:]:
         fault = re.fullmatch(r"(\d+)=(\w+)", word)
         if fault:
             faults[int(fault.group(1))] = fault.group(2)
+        elif word == "--ready":
+            counts = False
         elif word.startswith("--bad="):
             bad = os.path.abspath(word[6:])
         else:
@@ -73,7 +78,9 @@ def main():
     forward(answer())
     for line in sys.stdin.buffer:
         request, entry = json.loads(line), None
-        if request["do"] == "evaluate" and len(request["candidates"]) == 1:
+        if request["do"] == "prepare":
+            counts = counts or any(case["inputs"] for case in request["cases"])
+        if counts and request["do"] == "evaluate" and len(request["candidates"]) == 1:
             number = count(folder)
             entry = {"number": number, "fault": faults.get(number, ""), "cubin": request["candidates"][0]["cubin"]}
             if entry["fault"] not in ("", "kill"):

@@ -1,6 +1,6 @@
 # Prints what the one trajectory of a store holds.
 #
-#   trajectory.py STORE failures    "verdict: reason" of every evaluation that failed
+#   trajectory.py STORE failures    "verdict: reason" of every evaluation that failed, at once or when it was verified
 #   trajectory.py STORE times       measured and predicted seconds of the winner, counters of the original
 import glob
 import json
@@ -18,9 +18,11 @@ def evaluations(rows):
 
 
 def failures(rows):
-    for row in evaluations(rows):
-        if row["verdict"] not in ("correct", "predicted"):
+    for row in rows:
+        if row["event"] == "evaluation" and row["verdict"] not in ("correct", "predicted"):
             print("%s: %s" % (row["verdict"], row["why"]))
+        if row["event"] == "refused":
+            print(row["why"])
 
 
 def times(rows):
