@@ -37,6 +37,8 @@ struct SearchTask {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now(); ///< what users wait since
   bool replaced = false; ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
+  /// The program is not run, neither before nor after: its launches were recorded.
+  bool isRecorded() const { return !flags.workloads.empty(); }
   /// A share of the seconds that the search was given, for something beside it; infinity where there is no limit.
   double share(double part) const {
     double all = flags.budget.seconds;
@@ -104,10 +106,10 @@ public:
 
 /// For that compute capability.
 std::unique_ptr<Backend> makeCpuBackend(unsigned arch);
-/// The error says why no GPU can be used. May change the options' architecture to the GPU's. `arguments`: of nvcc,
-/// which builds the program at once.
+/// The error says why no GPU can be used. May change the options' architecture to the GPU's. `building`: nvcc's
+/// arguments, with which the program is built at once; null: it is not run.
 llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
-                                                        const std::vector<std::string> &arguments,
+                                                        const std::vector<std::string> *building,
                                                         const std::atomic<bool> *cancel);
 
 /// How strictly, and with which limits, variants are compared.

@@ -106,6 +106,19 @@ bool setArguments(std::string_view value, OwnFlags &flags, std::string &error) {
   return splitCommandLine(value, flags.programArgs, error);
 }
 
+/// "FOLDER:FOLDER"
+bool setWorkloads(std::string_view value, std::vector<std::string> &folders, std::string &error) {
+  folders.clear();
+  for (std::string_view rest = value; error.empty(); rest.remove_prefix(folders.back().size() + 1)) {
+    folders.emplace_back(rest.substr(0, rest.find(':')));
+    if (folders.back().empty())
+      error = "want folders with a workload.json";
+    if (folders.back().size() == rest.size())
+      break;
+  }
+  return error.empty();
+}
+
 bool setKernel(std::string_view value, OwnFlags &flags, std::string &error) {
   flags.kernel = value;
   try {

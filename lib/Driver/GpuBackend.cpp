@@ -167,6 +167,13 @@ void GpuBackend::tellGain(double seconds, double speedup, bool isVerified) {
 
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   own.reset(); // of another text, and of another deadline
+  if (task.isRecorded()) {
+    if (llvm::Error e = recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(emulated))
+      return e;
+    captured = std::move(emulated.performance);
+    compileOriginal(task);
+    return llvm::Error::success();
+  }
   compileOriginal(task);
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&]() -> llvm::Expected<CapturedRuns> {
@@ -376,6 +383,8 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
 }
 
 llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) {
+  if (task.isRecorded())
+    return llvm::Error::success();
   auto built = buildGpuProgram(task, &emitted, "program-optimized");
   if (!built)
     return built.takeError();
@@ -441,9 +450,9 @@ static std::unique_ptr<EarlyBuild> buildEarly(const Toolchain &toolchain, const 
 }
 
 llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
-                                                                const std::vector<std::string> &arguments,
+                                                                const std::vector<std::string> *building,
                                                                 const std::atomic<bool> *cancel) {
-  std::unique_ptr<EarlyBuild> early = buildEarly(toolchain, arguments, cancel);
+  std::unique_ptr<EarlyBuild> early = building ? buildEarly(toolchain, *building, cancel) : nullptr;
   WorkerPoolOptions pool;
   pool.command = WorkerPool::workerCommand(toolchain.libDir + "/../bin");
   pool.cancel = cancel;

@@ -83,10 +83,22 @@ static SearchOutcome better(SearchOutcome apart, SearchOutcome overRows) {
   return winner;
 }
 
+/// What to do about a file that is no program.
+static std::string adviceOn(llvm::StringRef why) {
+  return why.contains("undefined") && why.contains("main")
+             ? "; where a program of other files calls it, record a run of that one (optiml-run --capture=FOLDER) and "
+               "search on --optiml-workload=FOLDER"
+             : "";
+}
+
 llvm::Expected<SearchOutcome> ProgramSearch::search() {
-  if (llvm::Error e = backend.observe(task))
-    return makeError("{0}: {1}", task.options.inputs.front(), llvm::toString(std::move(e)));
+  if (llvm::Error e = backend.observe(task)) {
+    const std::string why = llvm::toString(std::move(e));
+    return makeError("{0}: {1}{2}", task.options.inputs.front(), why, adviceOn(why));
+  }
   watch.lap("observe");
+  if (task.isRecorded())
+    return searchApart(limits, task.deadline);
   FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, limits.budget);
   fused = std::move(trials.plain);
   FuseTrial rows = std::move(trials.overRows);

@@ -36,6 +36,11 @@ SearchKey optiml::searchKeyOf(const OwnFlags &flags, const CompileOptions &optio
   std::string args;
   for (const std::string &a : flags.programArgs)
     args += a + '\0';
+  for (const std::string &folder : flags.workloads)
+    if (auto recorded = readFile(folder + "/workload.json"))
+      args += *recorded;
+    else
+      llvm::consumeError(recorded.takeError()); // which the search says
   context.workloadHash = contentHash(args);
   context.fpMode = flags.fp.str();
   context.backend =

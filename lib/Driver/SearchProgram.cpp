@@ -128,7 +128,7 @@ int Session::run() {
 llvm::Error Session::chooseBackend() {
   std::string why = "asked for";
   if (flags.backend != BackendChoice::Cpu) {
-    auto gpu = makeGpuBackend(toolchain, options, arguments, &interrupted);
+    auto gpu = makeGpuBackend(toolchain, options, flags.workloads.empty() ? &arguments : nullptr, &interrupted);
     if (gpu) {
       backend = std::move(*gpu);
       llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();

@@ -55,7 +55,7 @@ llvm::Error SearchRun::parseHost() {
 }
 
 llvm::Error SearchRun::findLoopsOfLaunches() {
-  if (!launchesAgain(backend.performance()))
+  if (task.isRecorded() || !launchesAgain(backend.performance()))
     return llvm::Error::success();
   if (llvm::Error e = parseHost())
     return e;

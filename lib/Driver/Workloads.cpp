@@ -6,9 +6,11 @@
 #include "optiml/Emulator/Run.h"
 #include "optiml/Support/Deadline.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <algorithm>
 #include <set>
 
@@ -233,6 +235,56 @@ llvm::Expected<CapturedRuns> optiml::captureOtherSizes(const CompileOptions &opt
     return program.takeError();
   CapturedRuns runs;
   addOtherSizes(*program, arguments, directory, seconds, total, "", runs);
+  return runs;
+}
+
+/// A folder that has the files of another one, and can have a workload.json of its own. Replays see no other folder, so
+/// that symbolic links would lead nowhere.
+static llvm::Error linkFiles(const std::string &from, const std::string &to) {
+  if (std::error_code e = llvm::sys::fs::create_directories(to))
+    return makeError("{0}: {1}", to, e.message());
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator at(from, error), end; at != end && !error; at.increment(error)) {
+    llvm::StringRef name = llvm::sys::path::filename(at->path());
+    if (name == "workload.json")
+      continue;
+    const std::string own = to + "/" + name.str();
+    if (!llvm::sys::fs::create_hard_link(at->path(), own))
+      continue;
+    if (std::error_code e = llvm::sys::fs::copy_file(at->path(), own)) // another file system
+      return makeError("{0}/{1}: {2}", to, name, e.message());
+  }
+  return error ? makeError("{0}: {1}", from, error.message()) : llvm::Error::success();
+}
+
+llvm::Expected<CapturedRuns> optiml::recordedRuns(const std::vector<std::string> &folders, const Program &program,
+                                                  const std::string &directory) {
+  CapturedRuns runs;
+  for (const std::string &folder : folders) {
+    llvm::SmallString<256> absolute(folder);
+    llvm::sys::fs::make_absolute(absolute);
+    Workload workload;
+    std::string error;
+    if (!Workload::read(absolute.str().str(), workload, error))
+      return makeError("--optiml-workload: {0}", error);
+    workload.directory = directory + "/recorded" + std::to_string(&folder - folders.data());
+    if (llvm::Error e = linkFiles(absolute.str().str(), workload.directory))
+      return std::move(e);
+    llvm::erase_if(workload.launches, [&](const LaunchImage &launch) {
+      return llvm::none_of(program.kernels(),
+                           [&](const KernelDecl &k) { return sameFunction(k.symbol, launch.kernel); });
+    });
+    if (workload.launches.empty())
+      return makeError("--optiml-workload: {0} holds no launch of a kernel of {1}", folder, program.path());
+    if (!workload.write(error))
+      return makeError("{0}", error);
+    if (llvm::Error e = nameElements(workload, program))
+      return std::move(e);
+    if (&folder == &folders.front())
+      runs.performance = std::move(workload);
+    else
+      runs.otherSizes.push_back(std::move(workload));
+  }
   return runs;
 }
 

@@ -40,6 +40,12 @@ llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, co
                                                const std::string &directory, double seconds, double total,
                                                const std::atomic<bool> *cancel);
 
+/// The launches that were recorded in `folders`, of kernels of `program`: those of the first, and the others as runs
+/// with other sizes. Nothing is written into these folders; what must be goes below `directory`. The error says which
+/// folder holds none.
+llvm::Expected<CapturedRuns> recordedRuns(const std::vector<std::string> &folders, const Program &program,
+                                          const std::string &directory);
+
 /// Removes the runs that are no other size: those that make every launch of the program's own run, for the program
 /// ignores its arguments.
 void dropOwnSize(const Workload &own, CapturedRuns &runs);

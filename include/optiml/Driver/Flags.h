@@ -36,6 +36,7 @@ struct OwnFlags {
   BackendChoice backend = BackendChoice::Auto;
   std::string args;                     ///< of the program's run, as one shell-like text
   std::vector<std::string> programArgs; ///< `args`, split
+  std::vector<std::string> workloads;   ///< folders of recorded launches; empty: the program is run
   std::string emit;                     ///< write the rewritten source here; empty: do not
   unsigned long long seed = 1;
   std::string store;   ///< folder of the store; empty: the default one
