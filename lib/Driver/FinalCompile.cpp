@@ -52,9 +52,21 @@ static std::string dependencyFile(const std::vector<std::string> &arguments, con
   return beside.str().str();
 }
 
+/// To the first rule of a makefile, whose lines end in backslashes but for the last one.
+static void addDependency(std::string &rules, const std::string &file) {
+  size_t end = 0;
+  do
+    end = rules.find('\n', end ? end + 1 : 0);
+  while (end != std::string::npos && end > 0 && rules[end - 1] == '\\');
+  std::string escaped;
+  for (char c : file)
+    escaped += c == ' ' ? std::string("\\ ") : std::string(1, c);
+  rules.insert(end == std::string::npos ? rules.size() : end, " \\\n    " + escaped);
+}
+
 llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                             const std::string &path, const std::string &text, std::string *output,
-                                            const std::atomic<bool> *cancel) {
+                                            const std::atomic<bool> *cancel, const std::string &dependsOn) {
   auto dir = TempDir::create("optiml-emit");
   if (!dir)
     return dir.takeError();
@@ -77,6 +89,8 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
       return content.takeError();
     for (size_t at = 0; (at = content->find(replacement, at)) != std::string::npos; at += path.size())
       content->replace(at, replacement.size(), path);
+    if (!dependsOn.empty())
+      addDependency(*content, dependsOn);
     if (llvm::Error e = writeFileAtomically(file, *content))
       return std::move(e);
   }

@@ -16,10 +16,10 @@ llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vecto
                                     std::string *output = nullptr, const std::atomic<bool> *cancel = nullptr);
 
 /// The same with `text` in place of the content of `path`: includes still resolve beside the user's file, objects get
-/// the names they would have got, and dependency files name the user's file.
+/// the names they would have got, and dependency files name the user's file, and `dependsOn` where that is not empty.
 llvm::Expected<int> compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                     const std::string &path, const std::string &text, std::string *output = nullptr,
-                                    const std::atomic<bool> *cancel = nullptr);
+                                    const std::atomic<bool> *cancel = nullptr, const std::string &dependsOn = "");
 
 } // namespace optiml
 

@@ -343,7 +343,8 @@ bool optiml::parseOwnFlags(const std::vector<std::string> &argv, const EnvLookup
   std::optional<std::string> search = env("OPTIML_SEARCH");
   if (search && !flags.search && !memoryCommand && !parseSearchVariable(*search, flags, error))
     return false;
-  if (!flags.search && !flags.help && !memoryCommand)
+  const bool applies = !flags.recipes.empty() || !env("OPTIML_RECIPES").value_or("").empty();
+  if (!flags.search && !flags.help && !memoryCommand && !applies)
     return true;
   for (const Row &row : rows) {
     if (wasGiven(row) || row.info.name == searchFlag)

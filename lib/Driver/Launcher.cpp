@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/Launcher.h"
 
+#include <cstdio>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,6 +59,24 @@ bool isCompilerName(const std::string &argument) {
   if (!name.starts_with("nvcc"))
     return false;
   return name.size() == 4 || name == "nvcc.exe" || name.find_first_not_of("-0123456789.", 4) == std::string::npos;
+}
+
+/// Whether the file names a source of the command line; one that cannot be read may, so that somebody says so. No more
+/// is looked at here.
+bool mayApply(const std::string &recipes, const std::vector<std::string> &arguments) {
+  std::string text;
+  if (FILE *file = fopen(recipes.c_str(), "r")) {
+    char part[1 << 16];
+    for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
+      text.append(part, n);
+    fclose(file);
+  } else {
+    return true;
+  }
+  for (const std::string &argument : arguments)
+    if (std::string name = fileName(argument); name.size() > 3 && text.find(name + "\"") != std::string::npos)
+      return true;
+  return false;
 }
 
 } // namespace
@@ -129,6 +148,17 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
       return false;
     decision.warning = error + "; compiling as nvcc would";
     error.clear();
+  }
+  if (!flags.search && !flags.recipes.empty() && mayApply(flags.recipes, nvccArgs)) {
+    decision.program = folder(context.self) + "/optiml-search";
+    if (isExecutable(decision.program)) {
+      decision.argv = {decision.program};
+      decision.argv.insert(decision.argv.end(), own.begin(), own.end());
+      if (launcherMode)
+        decision.env["OPTIML_NVCC"] = nvcc;
+      return true;
+    }
+    decision.warning = decision.program + " is missing, so no recipe is applied; reinstall OptiML";
   }
   decision.program = nvcc;
   decision.argv = {nvcc};

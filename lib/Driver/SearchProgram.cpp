@@ -6,6 +6,7 @@
 // --optiml-strict).
 //
 //===----------------------------------------------------------------------===//
+#include "ApplyRecipes.h"
 #include "FinalCompile.h"
 #include "GuardedCompile.h"
 #include "ProgramSearch.h"
@@ -244,6 +245,8 @@ int optiml::searchProgram(int argc, char **argv) {
     llvm::errs() << "optiml-clang: error: " << llvm::toString(toolchain.takeError()) << "\n";
     return 1;
   }
+  if (!flags.search && !flags.recipes.empty())
+    return applyRecipes(flags, rest, *toolchain);
   std::signal(SIGINT, onInterrupt);
   std::signal(SIGTERM, onInterrupt);
   return Session(std::move(flags), std::move(rest), std::move(*toolchain)).run();

@@ -1,6 +1,8 @@
 //===- SearchRun.cpp - one search of one text -----------------------------===//
 #include "SearchRun.h"
+#include "ApplyRecipes.h"
 #include "ProgramTrial.h"
+#include "RecipeFile.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -27,21 +29,15 @@ static bool launchesAgain(const Workload &workload) {
   return llvm::any_of(launches, [](const auto &kernel) { return kernel.second > 1; });
 }
 
-/// The variant, dispatched only where a launch has at least half as many threads as the smallest that was searched on:
-/// far below that a tiling that wins on large launches may lose.
-static Variant limitedToSizes(Variant variant, const Workload &performance) {
-  for (KernelRewrite &rewrite : variant.rewrites) {
-    uint64_t least = UINT64_MAX;
-    for (const LaunchImage &launch : performance.launches)
-      if (launch.kernel == rewrite.originalSymbol)
-        least = std::min(least, threadsOf(launch));
-    if (least >= 2 && least != UINT64_MAX)
-      rewrite.conditions.insert(
-          rewrite.conditions.begin(),
-          {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " + std::to_string(least / 2)),
-           "smaller launches were not looked at"});
+/// Of the launches that were searched on, by kernel.
+static std::map<std::string, uint64_t> leastThreads(const Workload &performance) {
+  std::map<std::string, uint64_t> least;
+  for (const LaunchImage &launch : performance.launches) {
+    auto [known, isNew] = least.try_emplace(launch.kernel, threadsOf(launch));
+    if (!isNew)
+      known->second = std::min(known->second, threadsOf(launch));
   }
-  return variant;
+  return least;
 }
 
 llvm::Error SearchRun::parseHost() {
@@ -180,7 +176,7 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   variant.path = device.path();
   variant.original = variant.text = task.text;
   if (result.improved)
-    variant = limitedToSizes(*result.best.variant, backend.performance());
+    variant = limitedTo(*result.best.variant, leastThreads(backend.performance()));
   LoopTrial replaced = tryLoops(task, backend, host.get(), std::move(loops), variant,
                                 fused.gain() * (result.improved ? result.best.speedup() : 1));
   addLoops(replaced, outcome.summary);
@@ -234,6 +230,9 @@ void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
                       result.unproven)
             .str();
   summary["replaced"] = outcome.improved;
+  if (outcome.improved && !task.flags.saveRecipes.empty())
+    if (llvm::Error e = saveRecipes(task, device, backend, result, leastThreads(backend.performance()), summary))
+      warn("not every recipe is saved", std::move(e));
   watch.lap("program");
   summary["phaseSeconds"] = nlohmann::json::object();
   for (const auto &[phase, seconds] : watch.steps)

@@ -33,6 +33,9 @@ extern const char *const searchVersion;
 llvm::Expected<std::unique_ptr<KernelSpace>> createSearchSpace(const SearchTask &task, const Program &device,
                                                                const Workload &launched);
 
+/// By symbol: what all launches of a kernel have in common, and the geometry of the heaviest one.
+std::map<std::string, LaunchHints> launchHints(const SearchTask &task, const Workload &launched);
+
 /// What searches of one file have in common.
 struct SearchMeans {
   Store *store = nullptr;         ///< may be null

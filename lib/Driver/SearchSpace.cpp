@@ -6,8 +6,7 @@
 
 using namespace optiml;
 
-/// By symbol: what all launches of a kernel have in common, and the geometry of the heaviest one.
-static std::map<std::string, LaunchHints> hintsOf(const SearchTask &task, const Workload &launched) {
+std::map<std::string, LaunchHints> optiml::launchHints(const SearchTask &task, const Workload &launched) {
   std::map<std::string, LaunchHints> hints;
   std::map<std::string, double> heaviest;
   for (const LaunchImage &launch : launched.launches) {
@@ -47,7 +46,7 @@ static std::map<std::string, LaunchHints> hintsOf(const SearchTask &task, const 
 
 llvm::Expected<std::unique_ptr<KernelSpace>> optiml::createSearchSpace(const SearchTask &task, const Program &device,
                                                                        const Workload &launched) {
-  const std::map<std::string, LaunchHints> hints = hintsOf(task, launched);
+  const std::map<std::string, LaunchHints> hints = launchHints(task, launched);
   const std::string &wanted = task.flags.kernel;
   std::regex filter(wanted.empty() ? ".*" : wanted, std::regex::extended); // checked when the flag was read
   auto space = KernelSpace::create(

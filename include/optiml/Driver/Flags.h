@@ -38,6 +38,9 @@ struct OwnFlags {
   std::vector<std::string> programArgs; ///< `args`, split
   std::vector<std::string> workloads;   ///< folders of recorded launches; empty: the program is run
   std::string emit;                     ///< write the rewritten source here; empty: do not
+  std::string recipes;                  ///< apply these; empty: none
+  std::string saveRecipes;              ///< write what was found here; empty: do not
+  bool strictRecipes = false;           ///< a recipe that does not apply is an error
   unsigned long long seed = 1;
   std::string store;   ///< folder of the store; empty: the default one
   bool strict = false; ///< a search that cannot run is an error

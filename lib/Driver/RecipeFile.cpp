@@ -1,0 +1,177 @@
+//===- RecipeFile.cpp - recipes that are kept beside the source -----------===//
+#include "RecipeFile.h"
+#include "optiml/Core/Hash.h"
+#include "optiml/Core/JsonFields.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
+#include "optiml/Frontend/CompileOptions.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include <cmath>
+#include <filesystem>
+
+using namespace optiml;
+using nlohmann::json;
+
+static constexpr const char *format = "optiml recipes";
+static constexpr unsigned version = 1;
+
+static json bytesToJson(const std::vector<std::string> &values) {
+  json all = json::array();
+  for (const std::string &bytes : values)
+    all.push_back(llvm::toHex(bytes, /*LowerCase=*/true));
+  return all;
+}
+
+/// In an order for people.
+static nlohmann::ordered_json recordOf(const KernelRecipe &r) {
+  return {{"file", r.file},
+          {"kernel", r.kernel},
+          {"symbol", r.symbol},
+          {"arch", r.arch},
+          {"fp", r.fp},
+          {"recipe", recipeText(r.recipe)},
+          {"grid", r.hints.grid},
+          {"block", r.hints.block},
+          {"arguments", bytesToJson(r.hints.arguments)},
+          {"heaviest", bytesToJson(r.hints.heaviest)},
+          {"leastThreads", r.leastThreads},
+          {"outcome", r.outcome},
+          {"flags", r.flags},
+          {"gpu", r.gpu},
+          {"speedup", std::round(1000 * r.speedup) / 1000},
+          {"measured", r.isMeasured},
+          {"version", r.version}};
+}
+
+static llvm::Expected<KernelRecipe> recipeOf(const json &value) {
+  KernelRecipe r;
+  JsonFields in(value, "a recipe");
+  in.text("file", r.file);
+  in.text("kernel", r.kernel);
+  in.text("symbol", r.symbol);
+  in.number("arch", r.arch);
+  in.text("fp", r.fp);
+  std::string recipe;
+  in.text("recipe", recipe);
+  auto extents = [&](const char *name, std::array<int64_t, 3> &into) {
+    const json &list = in.array(name);
+    for (size_t i = 0; i < 3; ++i)
+      if (list.size() != 3 || !list[i].is_number_integer())
+        in.fail(std::string("a recipe's '") + name + "' must hold three integers");
+      else
+        into[i] = list[i].get<int64_t>();
+  };
+  extents("grid", r.hints.grid);
+  extents("block", r.hints.block);
+  auto bytes = [&](const char *name, std::vector<std::string> &into) {
+    for (const json &entry : in.array(name)) {
+      std::string decoded;
+      if (!entry.is_string() || !llvm::tryGetFromHex(entry.get<std::string>(), decoded))
+        in.fail(std::string("a recipe's '") + name + "' must hold hexadecimal digits");
+      into.push_back(std::move(decoded));
+    }
+  };
+  bytes("arguments", r.hints.arguments);
+  bytes("heaviest", r.hints.heaviest);
+  in.number("leastThreads", r.leastThreads);
+  in.text("outcome", r.outcome);
+  in.text("flags", r.flags);
+  in.text("gpu", r.gpu);
+  in.number("speedup", r.speedup);
+  in.boolean("measured", r.isMeasured);
+  in.text("version", r.version);
+  if (llvm::Error e = in.take())
+    return std::move(e);
+  if (llvm::Error e = parseRecipe(recipe).moveInto(r.recipe))
+    return std::move(e);
+  return r;
+}
+
+llvm::Expected<RecipeFile> RecipeFile::read(const std::string &path) {
+  RecipeFile file;
+  file.path = path;
+  if (!llvm::sys::fs::exists(path))
+    return file;
+  auto text = readFile(path);
+  if (!text)
+    return text.takeError();
+  unsigned number = 0;
+  auto fail = [&](const std::string &why) { return makeError("{0}:{1}: {2}", path, number, why); };
+  for (llvm::StringRef rest = *text; !rest.empty();) {
+    auto [line, after] = rest.split('\n');
+    rest = after;
+    ++number;
+    if (line.trim().empty())
+      continue;
+    json value = json::parse(line.str(), nullptr, /*allow_exceptions=*/false);
+    if (number == 1) {
+      if (!value.is_object() || value.value("format", json()) != format)
+        return fail("this is no file of recipes: its first line is not {\"format\": \"optiml recipes\", …}");
+      if (value.value("version", json()) != version)
+        return fail("the file is of another version of OptiML; make it again");
+      continue;
+    }
+    auto recipe = recipeOf(value);
+    if (!recipe)
+      return fail(llvm::toString(recipe.takeError()));
+    file.recipes.push_back(std::move(*recipe));
+  }
+  return file;
+}
+
+static auto keyOf(const KernelRecipe &r) { return std::tie(r.file, r.symbol, r.arch, r.fp); }
+
+void RecipeFile::add(KernelRecipe recipe) {
+  llvm::erase_if(recipes, [&](const KernelRecipe &r) { return keyOf(r) == keyOf(recipe); });
+  recipes.push_back(std::move(recipe));
+}
+
+llvm::Error RecipeFile::write() const {
+  std::vector<KernelRecipe> sorted = recipes;
+  llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return keyOf(a) < keyOf(b); });
+  std::string text = json{{"format", format}, {"version", version}}.dump() + "\n";
+  for (const KernelRecipe &r : sorted)
+    text += recordOf(r).dump() + "\n";
+  return writeFileAtomically(path, text);
+}
+
+std::string RecipeFile::nameOf(const std::string &source) const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path folder = fs::weakly_canonical(fs::absolute(path, error), error).parent_path();
+  fs::path relative = fs::weakly_canonical(fs::absolute(source, error), error).lexically_relative(folder);
+  return relative.empty() ? source : relative.generic_string();
+}
+
+std::vector<const KernelRecipe *> RecipeFile::of(const std::string &source) const {
+  std::vector<const KernelRecipe *> found;
+  const std::string name = nameOf(source);
+  for (const KernelRecipe &r : recipes)
+    if (r.file == name)
+      found.push_back(&r);
+  return found;
+}
+
+std::string optiml::deviceFlags(const CompileOptions &options) {
+  static constexpr llvm::StringRef names[] = {"use_fast_math", "ftz", "prec-div", "prec-sqrt", "fmad", "maxrregcount"};
+  std::vector<std::string> found;
+  for (const std::string &flag : cubinFlags(options.nvccArgs)) {
+    llvm::StringRef name = llvm::StringRef(flag).ltrim('-').split('=').first;
+    if (llvm::is_contained(names, name))
+      found.push_back(llvm::StringRef(flag).ltrim('-').str());
+  }
+  llvm::sort(found);
+  return llvm::join(found, " ");
+}
+
+Variant optiml::limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads) {
+  for (KernelRewrite &rewrite : variant.rewrites)
+    if (auto least = leastThreads.find(rewrite.originalSymbol); least != leastThreads.end() && least->second >= 2)
+      rewrite.conditions.insert(rewrite.conditions.begin(),
+                                {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " +
+                                             std::to_string(least->second / 2)),
+                                 "smaller launches were not looked at"});
+  return variant;
+}

@@ -1,0 +1,62 @@
+//===- RecipeFile.h - recipes that are kept beside the source ---*- C++ -*-===//
+//
+// A text file for people and for version control: JSON lines, a header and then one record for each kernel, GPU
+// architecture and floating-point mode (docs/formats.md). A build applies what it holds, without a search.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_RECIPEFILE_H
+#define OPTIML_LIB_DRIVER_RECIPEFILE_H
+
+#include "optiml/Analysis/KernelState.h"
+#include "optiml/Core/Variant.h"
+#include "llvm/Support/Error.h"
+
+namespace optiml {
+
+struct CompileOptions;
+
+struct KernelRecipe {
+  std::string file;   ///< of the kernel, relative to the recipes file's folder
+  std::string symbol; ///< mangled
+  std::string kernel; ///< for people
+  unsigned arch = 0;  ///< compute capability × 10
+  std::string fp;     ///< FloatRule::str
+  Recipe recipe;
+  LaunchHints hints;         ///< of the launches that it was found on: grid, block, arguments
+  uint64_t leastThreads = 0; ///< smaller launches run the original
+  std::string outcome; ///< Variant::key of what the recipe made of the kernel, in which its source's layout is lost
+  std::string flags;   ///< deviceFlags
+  std::string gpu;     ///< for people, as what follows
+  double speedup = 0;  ///< of the program's kernels together
+  bool isMeasured = false;
+  std::string version; ///< of OptiML
+};
+
+class RecipeFile {
+public:
+  /// A file that does not exist is empty. The error names the line.
+  static llvm::Expected<RecipeFile> read(const std::string &path);
+  /// Takes the place of the record of the same file, kernel, architecture and mode.
+  void add(KernelRecipe recipe);
+  /// In an order that does not depend on when something was added. All at once, or not at all.
+  llvm::Error write() const;
+  /// Of the source at `source`.
+  std::vector<const KernelRecipe *> of(const std::string &source) const;
+  /// As a record names the source.
+  std::string nameOf(const std::string &source) const;
+
+private:
+  std::string path;
+  std::vector<KernelRecipe> recipes;
+};
+
+/// Flags of nvcc that change device code and not the source's meaning, in order.
+std::string deviceFlags(const CompileOptions &options);
+
+/// The variant, dispatched only where a launch has at least so many threads, by original symbol: far below the size
+/// that was searched on, a tiling that wins on large launches may lose.
+Variant limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads);
+
+} // namespace optiml
+
+#endif
