@@ -24,6 +24,7 @@ constexpr Command commands[] = {
     {"gen", "writes a first CUDA program for an operation, from options or plain words"},
     {"opt", "applies transforms to a file by hand, and shows where they apply"},
     {"run", "runs a CUDA program on the CPU emulator, with checkers"},
+    {"tune", "searches the recorded kernels of a project, and writes recipes for its builds"},
     {"verify", "tells whether a changed CUDA file computes the same as the original"},
 };
 

@@ -1,0 +1,281 @@
+//===- TuneCommand.cpp - searches a project's recorded kernels ------------===//
+//
+// Finds the sources of the recorded kernels by the project's compile_commands.json, and searches each of them on the
+// recording, one after the other, by optiml-clang -O-search -c. What is found goes into a file of recipes.
+//
+//===----------------------------------------------------------------------===//
+#include "optiml/Driver/TuneCommand.h"
+#include "Backend.h"
+#include "FinalCompile.h"
+#include "RecipeFile.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
+#include "optiml/Support/TempDir.h"
+#include "optiml/Support/Words.h"
+#include "optiml/Workload/Signature.h"
+#include "clang/Tooling/JSONCompilationDatabase.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace optiml;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("optiml-tune options");
+static cl::opt<std::string> buildFolder("p", cl::desc("folder of the project's compile_commands.json"),
+                                        cl::value_desc("build"), cl::Required, cl::cat(category));
+static cl::opt<std::string> recipesFile("recipes", cl::desc("file of recipes to write (optiml.recipes)"),
+                                        cl::value_desc("file"), cl::init("optiml.recipes"), cl::cat(category));
+static cl::opt<double> budget("seconds", cl::desc("of all searches together (600)"), cl::init(600), cl::cat(category));
+static cl::opt<unsigned> evaluations("evaluations", cl::desc("of one search at most; 0: no limit (200)"), cl::init(200),
+                                     cl::cat(category));
+static cl::opt<bool> rebuild("rebuild", cl::desc("remove the objects that must be made again"), cl::cat(category));
+static cl::list<std::string> recordings(cl::Positional, cl::OneOrMore, cl::desc("workload..."), cl::cat(category));
+
+namespace {
+
+struct Unit {
+  std::string folder, path, output;
+  std::vector<std::string> arguments; ///< of nvcc, without output and dependency files
+  std::set<std::string> kernels;      ///< symbols
+  double work = 0;                    ///< threads of their launches
+  std::string outcome;                ///< of its search, where it failed
+};
+
+class Tuning {
+public:
+  Tuning(std::string self, std::vector<std::string> ownFlags) : self(std::move(self)), ownFlags(std::move(ownFlags)) {}
+  llvm::Error run();
+
+private:
+  llvm::Error readRecordings();
+  llvm::Error findUnits(const Toolchain &toolchain);
+  llvm::Expected<Unit> unitOf(const clang::tooling::CompileCommand &command) const;
+  bool mayHoldKernels(const std::string &text) const;
+  void search(Unit &unit, double seconds) const;
+  void report(const RecipeFile &recipes) const;
+
+  std::string self;                                              ///< this program
+  std::vector<std::string> ownFlags;                             ///< of optiml-clang
+  std::vector<std::string> folders;                              ///< of the recordings, absolute
+  std::map<std::string, std::pair<std::string, double>> kernels; ///< by symbol: name and threads of all launches
+  std::map<std::string, unsigned> launches;
+  std::vector<Unit> units;
+};
+
+} // namespace
+
+static std::string absolutePath(llvm::StringRef folder, llvm::StringRef path) {
+  llvm::SmallString<256> result(path);
+  llvm::sys::path::make_absolute(folder, result);
+  llvm::sys::path::remove_dots(result, /*remove_dot_dot=*/true);
+  return result.str().str();
+}
+
+llvm::Error Tuning::readRecordings() {
+  for (const std::string &folder : recordings) {
+    llvm::SmallString<256> absolute(folder);
+    llvm::sys::fs::make_absolute(absolute);
+    folders.push_back(absolute.str().str());
+    Workload workload;
+    std::string error;
+    if (!Workload::read(folders.back(), workload, error))
+      return makeError("{0}", error);
+    for (const LaunchImage &launch : workload.launches) {
+      auto &[name, threads] = kernels[launch.kernel];
+      name = launch.name;
+      threads += launch.weight * double(threadsOf(launch));
+      launches[launch.kernel] += unsigned(launch.weight);
+    }
+  }
+  return llvm::Error::success();
+}
+
+/// Whether the text has the word of a recorded kernel: to be quick about files that do not matter.
+bool Tuning::mayHoldKernels(const std::string &text) const {
+  return llvm::any_of(kernels, [&](const auto &kernel) {
+    llvm::StringRef name = kernel.second.first;
+    name = name.split('(').first.split('<').first;
+    return text.find(unqualified(name.substr(name.rfind(' ') + 1)).str()) != std::string::npos;
+  });
+}
+
+llvm::Expected<Unit> Tuning::unitOf(const clang::tooling::CompileCommand &command) const {
+  static const std::set<llvm::StringRef> dropped = words("-MD -MMD -MP -MG");
+  static const std::set<llvm::StringRef> droppedWithValue =
+      words("-o --output-file -MF --dependency-output -MT -MQ --dependency-target-name");
+  Unit unit;
+  unit.folder = command.Directory;
+  unit.path = absolutePath(command.Directory, command.Filename);
+  const std::vector<std::string> &line = command.CommandLine;
+  size_t begin = 0; // behind launchers and the compiler
+  for (size_t i = 0; i < line.size() && !llvm::StringRef(line[i]).starts_with("-"); ++i)
+    if (llvm::StringRef name = llvm::sys::path::filename(line[i]);
+        name.starts_with("nvcc") || name.starts_with("optiml-clang") || i == 0)
+      begin = i + 1;
+  for (size_t i = begin; i < line.size(); ++i) {
+    llvm::StringRef flag = llvm::StringRef(line[i]).split('=').first;
+    if (droppedWithValue.count(flag)) {
+      const bool apart = flag.size() == line[i].size();
+      std::string value =
+          apart && i + 1 < line.size() ? line[i + 1] : line[i].substr(std::min(line[i].size(), flag.size() + 1));
+      if (flag == "-o" || flag == "--output-file")
+        unit.output = absolutePath(command.Directory, value);
+      i += apart;
+    } else if (!dropped.count(flag)) {
+      unit.arguments.push_back(line[i]);
+    }
+  }
+  return unit;
+}
+
+llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
+  std::string error, file = buildFolder + "/compile_commands.json";
+  auto database = clang::tooling::JSONCompilationDatabase::loadFromFile(
+      file, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+  if (!database)
+    return makeError("{0}: {1}; CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON", file,
+                     llvm::StringRef(error).trim());
+  std::set<std::string> taken;
+  for (const clang::tooling::CompileCommand &command : database->getAllCompileCommands()) {
+    auto unit = unitOf(command);
+    if (!unit)
+      return unit.takeError();
+    auto text = readFile(unit->path);
+    if (!text) {
+      llvm::errs() << "optiml-tune: warning: " << llvm::toString(text.takeError()) << "\n";
+      continue;
+    }
+    CompileOptions options = CompileOptions::parse(unit->arguments);
+    if (options.inputs.size() != 1 || !mayHoldKernels(*text))
+      continue;
+    if (std::error_code e = llvm::sys::fs::set_current_path(unit->folder)) // relative include folders
+      return makeError("{0}: {1}", unit->folder, e.message());
+    auto program = Program::parse(unit->path, *text, options, toolchain, View::Device);
+    if (!program) {
+      llvm::errs() << "optiml-tune: warning: " << unit->path << " is left out: " << llvm::toString(program.takeError())
+                   << "\n";
+      continue;
+    }
+    for (const KernelDecl &decl : (*program)->kernels())
+      for (const auto &[symbol, kernel] : kernels)
+        if (sameFunction(decl.symbol, symbol) && taken.insert(symbol).second) {
+          unit->kernels.insert(symbol);
+          unit->work += kernel.second;
+        }
+    if (!unit->kernels.empty())
+      units.push_back(std::move(*unit));
+  }
+  llvm::stable_sort(units, [](const Unit &a, const Unit &b) { return a.work > b.work; });
+  return llvm::Error::success();
+}
+
+void Tuning::search(Unit &unit, double seconds) const {
+  std::vector<std::string> argv = {llvm::sys::path::parent_path(self).str() + "/optiml-clang"};
+  std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
+  argv.push_back("-O-search=" + (evaluations ? std::to_string(evaluations) + "," : "") + limit);
+  argv.insert(argv.end(), ownFlags.begin(), ownFlags.end());
+  argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(folders, ":"),
+                           "--optiml-save-recipes=" + recipesFile});
+  argv.insert(argv.end(), unit.arguments.begin(), unit.arguments.end());
+  argv.insert(argv.end(), {"-o", "/dev/null"});
+  ProcessOptions options;
+  options.workingDirectory = unit.folder;
+  options.inheritOutput = true;
+  auto result = runProcess(argv, options);
+  if (!result)
+    unit.outcome = llvm::toString(result.takeError());
+  else if (!result->ok())
+    unit.outcome = "the search failed: " + result->describe();
+}
+
+void Tuning::report(const RecipeFile &recipes) const {
+  llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}\n", "kernel", "launches", "outcome");
+  std::set<std::string> left;
+  for (const auto &[symbol, kernel] : kernels)
+    left.insert(symbol);
+  std::vector<std::string> objects;
+  for (const Unit &unit : units) {
+    bool any = false;
+    for (const std::string &symbol : unit.kernels) {
+      std::string outcome = unit.outcome.empty() ? "the original stays" : unit.outcome;
+      for (const KernelRecipe *r : recipes.of(unit.path))
+        if (sameFunction(r->symbol, symbol)) {
+          outcome = llvm::formatv("{0:f2} times faster with this file's others, {1} {2}: {3}", r->speedup,
+                                  r->isMeasured ? "measured on" : "predicted for", r->gpu, recipeText(r->recipe));
+          any = true;
+        }
+      llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", kernels.at(symbol).first.substr(0, 32),
+                                    launches.at(symbol), recipes.nameOf(unit.path), outcome);
+      left.erase(symbol);
+    }
+    if (any && !unit.output.empty())
+      objects.push_back(unit.output);
+  }
+  for (const std::string &symbol : left)
+    llvm::outs() << llvm::formatv("{0,-32} {1,9}  no source of this build defines it\n",
+                                  kernels.at(symbol).first.substr(0, 32), launches.at(symbol));
+  for (const std::string &object : objects)
+    llvm::outs() << (rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object << "\n";
+}
+
+llvm::Error Tuning::run() {
+  auto toolchain = Toolchain::find(self.c_str());
+  if (!toolchain)
+    return toolchain.takeError();
+  llvm::SmallString<256> absolute(recipesFile);
+  llvm::sys::fs::make_absolute(absolute);
+  recipesFile = absolute.str().str();
+  if (auto before = RecipeFile::read(recipesFile); !before)
+    return before.takeError();
+  llvm::SmallString<256> folder(buildFolder);
+  llvm::sys::fs::make_absolute(folder);
+  buildFolder = folder.str().str();
+  if (llvm::Error e = readRecordings())
+    return e;
+  if (llvm::Error e = findUnits(*toolchain))
+    return e;
+  if (units.empty())
+    return makeError("no source in {0}/compile_commands.json defines a recorded kernel", buildFolder);
+  // By work, and none less than half of an even share.
+  double all = 0;
+  for (const Unit &unit : units)
+    all += unit.work;
+  for (size_t i = 0; i < units.size(); ++i) {
+    Unit &unit = units[i];
+    const double even = 1 / double(units.size()), share = 0.5 * even + 0.5 * (all > 0 ? unit.work / all : even);
+    llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}, {3:f0} s\n", i + 1, units.size(), unit.path,
+                                  share * budget);
+    search(unit, share * budget);
+  }
+  auto recipes = RecipeFile::read(recipesFile);
+  if (!recipes)
+    return recipes.takeError();
+  report(*recipes);
+  return llvm::Error::success();
+}
+
+int optiml::runTuneCommand(int argc, char **argv) {
+  std::vector<const char *> own = {argv[0]};
+  std::vector<std::string> passed;
+  for (int i = 1; i < argc; ++i)
+    if (llvm::StringRef(argv[i]).starts_with("--optiml-"))
+      passed.push_back(argv[i]);
+    else
+      own.push_back(argv[i]);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(int(own.size()), own.data(),
+                                   "optiml-tune: searches the recorded kernels of a project, and writes recipes\n\n"
+                                   "Flags of optiml-clang (--optiml-…) are passed to each search.\n"))
+    return 1;
+  const std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&runTuneCommand));
+  if (llvm::Error e = Tuning(self, std::move(passed)).run()) {
+    llvm::errs() << "optiml-tune: error: " << llvm::toString(std::move(e)) << "\n";
+    return 1;
+  }
+  return 0;
+}
