@@ -17,26 +17,34 @@
 #include "clang/Tooling/JSONCompilationDatabase.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace optiml;
-namespace cl = llvm::cl;
-
-static cl::OptionCategory category("optiml-tune options");
-static cl::opt<std::string> buildFolder("p", cl::desc("folder of the project's compile_commands.json"),
-                                        cl::value_desc("build"), cl::Required, cl::cat(category));
-static cl::opt<std::string> recipesFile("recipes", cl::desc("file of recipes to write (optiml.recipes)"),
-                                        cl::value_desc("file"), cl::init("optiml.recipes"), cl::cat(category));
-static cl::opt<double> budget("seconds", cl::desc("of all searches together (600)"), cl::init(600), cl::cat(category));
-static cl::opt<unsigned> evaluations("evaluations", cl::desc("of one search at most; 0: no limit (200)"), cl::init(200),
-                                     cl::cat(category));
-static cl::opt<bool> rebuild("rebuild", cl::desc("remove the objects that must be made again"), cl::cat(category));
-static cl::list<std::string> recordings(cl::Positional, cl::OneOrMore, cl::desc("workload..."), cl::cat(category));
-
 namespace {
+
+struct TuneOptions {
+  std::string buildFolder, recipesFile = "optiml.recipes";
+  double seconds = 600;
+  unsigned evaluations = 200;
+  bool rebuild = false;
+  std::vector<std::string> recordings;
+  std::vector<std::string> ownFlags; ///< of optiml-clang
+};
+
+constexpr const char *help = R"(usage: optiml tune -p BUILD [options] WORKLOAD...
+
+Searches the recorded kernels of a project, and writes recipes that its builds apply.
+
+  -p BUILD           folder of the project's compile_commands.json
+  --recipes=FILE     file of recipes to write (optiml.recipes)
+  --seconds=N        of all searches together (600)
+  --evaluations=N    of one search at most; 0: no limit (200)
+  --rebuild          remove the objects that must be made again
+  --optiml-...       is passed to each search (optiml-clang --optiml-help)
+  --help             this text
+)";
 
 struct Unit {
   std::string folder, path, output;
@@ -48,7 +56,7 @@ struct Unit {
 
 class Tuning {
 public:
-  Tuning(std::string self, std::vector<std::string> ownFlags) : self(std::move(self)), ownFlags(std::move(ownFlags)) {}
+  Tuning(std::string self, TuneOptions options) : self(std::move(self)), options(std::move(options)) {}
   llvm::Error run();
 
 private:
@@ -59,8 +67,8 @@ private:
   void search(Unit &unit, double seconds) const;
   void report(const RecipeFile &recipes) const;
 
-  std::string self;                                              ///< this program
-  std::vector<std::string> ownFlags;                             ///< of optiml-clang
+  std::string self; ///< this program
+  TuneOptions options;
   std::vector<std::string> folders;                              ///< of the recordings, absolute
   std::map<std::string, std::pair<std::string, double>> kernels; ///< by symbol: name and threads of all launches
   std::map<std::string, unsigned> launches;
@@ -77,7 +85,7 @@ static std::string absolutePath(llvm::StringRef folder, llvm::StringRef path) {
 }
 
 llvm::Error Tuning::readRecordings() {
-  for (const std::string &folder : recordings) {
+  for (const std::string &folder : options.recordings) {
     llvm::SmallString<256> absolute(folder);
     llvm::sys::fs::make_absolute(absolute);
     folders.push_back(absolute.str().str());
@@ -134,7 +142,7 @@ llvm::Expected<Unit> Tuning::unitOf(const clang::tooling::CompileCommand &comman
 }
 
 llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
-  std::string error, file = buildFolder + "/compile_commands.json";
+  std::string error, file = options.buildFolder + "/compile_commands.json";
   auto database = clang::tooling::JSONCompilationDatabase::loadFromFile(
       file, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
   if (!database)
@@ -150,12 +158,12 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       llvm::errs() << "optiml-tune: warning: " << llvm::toString(text.takeError()) << "\n";
       continue;
     }
-    CompileOptions options = CompileOptions::parse(unit->arguments);
-    if (options.inputs.size() != 1 || !mayHoldKernels(*text))
+    CompileOptions compile = CompileOptions::parse(unit->arguments);
+    if (compile.inputs.size() != 1 || !mayHoldKernels(*text))
       continue;
     if (std::error_code e = llvm::sys::fs::set_current_path(unit->folder)) // relative include folders
       return makeError("{0}: {1}", unit->folder, e.message());
-    auto program = Program::parse(unit->path, *text, options, toolchain, View::Device);
+    auto program = Program::parse(unit->path, *text, compile, toolchain, View::Device);
     if (!program) {
       llvm::errs() << "optiml-tune: warning: " << unit->path << " is left out: " << llvm::toString(program.takeError())
                    << "\n";
@@ -177,16 +185,16 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
 void Tuning::search(Unit &unit, double seconds) const {
   std::vector<std::string> argv = {llvm::sys::path::parent_path(self).str() + "/optiml-clang"};
   std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
-  argv.push_back("-O-search=" + (evaluations ? std::to_string(evaluations) + "," : "") + limit);
-  argv.insert(argv.end(), ownFlags.begin(), ownFlags.end());
+  argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
+  argv.insert(argv.end(), options.ownFlags.begin(), options.ownFlags.end());
   argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(folders, ":"),
-                           "--optiml-save-recipes=" + recipesFile});
+                           "--optiml-save-recipes=" + options.recipesFile});
   argv.insert(argv.end(), unit.arguments.begin(), unit.arguments.end());
   argv.insert(argv.end(), {"-o", "/dev/null"});
-  ProcessOptions options;
-  options.workingDirectory = unit.folder;
-  options.inheritOutput = true;
-  auto result = runProcess(argv, options);
+  ProcessOptions process;
+  process.workingDirectory = unit.folder;
+  process.inheritOutput = true;
+  auto result = runProcess(argv, process);
   if (!result)
     unit.outcome = llvm::toString(result.takeError());
   else if (!result->ok())
@@ -220,27 +228,27 @@ void Tuning::report(const RecipeFile &recipes) const {
     llvm::outs() << llvm::formatv("{0,-32} {1,9}  no source of this build defines it\n",
                                   kernels.at(symbol).first.substr(0, 32), launches.at(symbol));
   for (const std::string &object : objects)
-    llvm::outs() << (rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object << "\n";
+    llvm::outs() << (options.rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object
+                 << "\n";
 }
 
 llvm::Error Tuning::run() {
   auto toolchain = Toolchain::find(self.c_str());
   if (!toolchain)
     return toolchain.takeError();
-  llvm::SmallString<256> absolute(recipesFile);
-  llvm::sys::fs::make_absolute(absolute);
-  recipesFile = absolute.str().str();
-  if (auto before = RecipeFile::read(recipesFile); !before)
+  for (std::string *path : {&options.recipesFile, &options.buildFolder}) { // the folder changes with each source
+    llvm::SmallString<256> absolute(*path);
+    llvm::sys::fs::make_absolute(absolute);
+    *path = absolute.str().str();
+  }
+  if (auto before = RecipeFile::read(options.recipesFile); !before)
     return before.takeError();
-  llvm::SmallString<256> folder(buildFolder);
-  llvm::sys::fs::make_absolute(folder);
-  buildFolder = folder.str().str();
   if (llvm::Error e = readRecordings())
     return e;
   if (llvm::Error e = findUnits(*toolchain))
     return e;
   if (units.empty())
-    return makeError("no source in {0}/compile_commands.json defines a recorded kernel", buildFolder);
+    return makeError("no source in {0}/compile_commands.json defines a recorded kernel", options.buildFolder);
   // By work, and none less than half of an even share.
   double all = 0;
   for (const Unit &unit : units)
@@ -249,31 +257,63 @@ llvm::Error Tuning::run() {
     Unit &unit = units[i];
     const double even = 1 / double(units.size()), share = 0.5 * even + 0.5 * (all > 0 ? unit.work / all : even);
     llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}, {3:f0} s\n", i + 1, units.size(), unit.path,
-                                  share * budget);
-    search(unit, share * budget);
+                                  share * options.seconds);
+    search(unit, share * options.seconds);
   }
-  auto recipes = RecipeFile::read(recipesFile);
+  auto recipes = RecipeFile::read(options.recipesFile);
   if (!recipes)
     return recipes.takeError();
   report(*recipes);
   return llvm::Error::success();
 }
 
+/// False: `error` says what is wrong.
+static bool parse(llvm::ArrayRef<const char *> arguments, TuneOptions &options, bool &wantsHelp, std::string &error) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    llvm::StringRef argument = arguments[i];
+    auto [name, value] = argument.split('=');
+    if (argument == "--help") {
+      wantsHelp = true;
+    } else if (argument == "-p" && i + 1 < arguments.size()) {
+      options.buildFolder = arguments[++i];
+    } else if (name == "-p") {
+      options.buildFolder = value;
+    } else if (name == "--recipes" && !value.empty()) {
+      options.recipesFile = value;
+    } else if (name == "--seconds" && !value.getAsDouble(options.seconds) && options.seconds > 0) {
+    } else if (name == "--evaluations" && !value.getAsInteger(10, options.evaluations)) {
+    } else if (argument == "--rebuild") {
+      options.rebuild = true;
+    } else if (argument.starts_with("--optiml-")) {
+      options.ownFlags.push_back(argument.str());
+    } else if (argument.starts_with("-")) {
+      error = "unknown option or wrong value: '" + argument.str() + "'";
+    } else {
+      options.recordings.push_back(argument.str());
+    }
+  }
+  if (error.empty() && options.buildFolder.empty())
+    error = "name the folder of compile_commands.json with -p";
+  if (error.empty() && options.recordings.empty())
+    error = "name a workload, a folder that optiml-run --capture=FOLDER writes";
+  return error.empty();
+}
+
 int optiml::runTuneCommand(int argc, char **argv) {
-  std::vector<const char *> own = {argv[0]};
-  std::vector<std::string> passed;
-  for (int i = 1; i < argc; ++i)
-    if (llvm::StringRef(argv[i]).starts_with("--optiml-"))
-      passed.push_back(argv[i]);
-    else
-      own.push_back(argv[i]);
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(int(own.size()), own.data(),
-                                   "optiml-tune: searches the recorded kernels of a project, and writes recipes\n\n"
-                                   "Flags of optiml-clang (--optiml-…) are passed to each search.\n"))
+  TuneOptions options;
+  bool wantsHelp = false;
+  std::string error;
+  const bool good = parse(llvm::ArrayRef<const char *>(argv + 1, argv + argc), options, wantsHelp, error);
+  if (wantsHelp) {
+    llvm::outs() << help;
+    return 0;
+  }
+  if (!good) {
+    llvm::errs() << "optiml-tune: error: " << error << " (optiml tune --help)\n";
     return 1;
+  }
   const std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&runTuneCommand));
-  if (llvm::Error e = Tuning(self, std::move(passed)).run()) {
+  if (llvm::Error e = Tuning(self, std::move(options)).run()) {
     llvm::errs() << "optiml-tune: error: " << llvm::toString(std::move(e)) << "\n";
     return 1;
   }
