@@ -5,6 +5,10 @@ target_include_directories(OptiMLFlags INTERFACE "${CMAKE_SOURCE_DIR}/include" "
 target_compile_options(OptiMLFlags INTERFACE -Wall -Wextra -Wno-unused-parameter
   -Wno-missing-field-initializers -Wno-deprecated-declarations -fno-strict-aliasing
   $<$<CXX_COMPILER_ID:Clang>:-Werror=return-type>)
+if(OPTIML_FUZZ)
+  target_compile_options(OptiMLFlags INTERFACE -fsanitize=fuzzer-no-link,address)
+  target_link_options(OptiMLFlags INTERFACE -fsanitize=address)
+endif()
 if(OPTIML_ASAN)
   target_compile_options(OptiMLFlags INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
   target_link_options(OptiMLFlags INTERFACE -fsanitize=address,undefined)

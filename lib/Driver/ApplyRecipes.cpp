@@ -4,13 +4,37 @@
 #include "RecipeFile.h"
 #include "SearchRun.h"
 #include "optiml/Emit/Emit.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace optiml;
+
+std::string optiml::deviceFlags(const CompileOptions &options) {
+  static constexpr llvm::StringRef names[] = {"use_fast_math", "ftz", "prec-div", "prec-sqrt", "fmad", "maxrregcount"};
+  std::vector<std::string> found;
+  for (const std::string &flag : cubinFlags(options.nvccArgs)) {
+    llvm::StringRef name = llvm::StringRef(flag).ltrim('-').split('=').first;
+    if (llvm::is_contained(names, name))
+      found.push_back(llvm::StringRef(flag).ltrim('-').str());
+  }
+  llvm::sort(found);
+  return llvm::join(found, " ");
+}
+
+Variant optiml::limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads) {
+  for (KernelRewrite &rewrite : variant.rewrites)
+    if (auto least = leastThreads.find(rewrite.originalSymbol); least != leastThreads.end() && least->second >= 2)
+      rewrite.conditions.insert(rewrite.conditions.begin(),
+                                {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " +
+                                             std::to_string(least->second / 2)),
+                                 "smaller launches were not looked at"});
+  return variant;
+}
 
 static LaunchHints hintsOf(const KernelRecipe &r, const CompileOptions &options) {
   LaunchHints hints = r.hints;

@@ -1,9 +1,6 @@
 //===- RecipeFile.cpp - recipes that are kept beside the source -----------===//
 #include "RecipeFile.h"
-#include "optiml/Core/Hash.h"
 #include "optiml/Core/JsonFields.h"
-#include "optiml/Evaluate/Predict/Ptxas.h"
-#include "optiml/Frontend/CompileOptions.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -90,16 +87,20 @@ static llvm::Expected<KernelRecipe> recipeOf(const json &value) {
 }
 
 llvm::Expected<RecipeFile> RecipeFile::read(const std::string &path) {
-  RecipeFile file;
-  file.path = path;
   if (!llvm::sys::fs::exists(path))
-    return file;
+    return parse(path, "");
   auto text = readFile(path);
   if (!text)
     return text.takeError();
+  return parse(path, *text);
+}
+
+llvm::Expected<RecipeFile> RecipeFile::parse(const std::string &path, llvm::StringRef text) {
+  RecipeFile file;
+  file.path = path;
   unsigned number = 0;
   auto fail = [&](const std::string &why) { return makeError("{0}:{1}: {2}", path, number, why); };
-  for (llvm::StringRef rest = *text; !rest.empty();) {
+  for (llvm::StringRef rest = text; !rest.empty();) {
     auto [line, after] = rest.split('\n');
     rest = after;
     ++number;
@@ -152,26 +153,4 @@ std::vector<const KernelRecipe *> RecipeFile::of(const std::string &source) cons
     if (r.file == name)
       found.push_back(&r);
   return found;
-}
-
-std::string optiml::deviceFlags(const CompileOptions &options) {
-  static constexpr llvm::StringRef names[] = {"use_fast_math", "ftz", "prec-div", "prec-sqrt", "fmad", "maxrregcount"};
-  std::vector<std::string> found;
-  for (const std::string &flag : cubinFlags(options.nvccArgs)) {
-    llvm::StringRef name = llvm::StringRef(flag).ltrim('-').split('=').first;
-    if (llvm::is_contained(names, name))
-      found.push_back(llvm::StringRef(flag).ltrim('-').str());
-  }
-  llvm::sort(found);
-  return llvm::join(found, " ");
-}
-
-Variant optiml::limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads) {
-  for (KernelRewrite &rewrite : variant.rewrites)
-    if (auto least = leastThreads.find(rewrite.originalSymbol); least != leastThreads.end() && least->second >= 2)
-      rewrite.conditions.insert(rewrite.conditions.begin(),
-                                {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " +
-                                             std::to_string(least->second / 2)),
-                                 "smaller launches were not looked at"});
-  return variant;
 }

@@ -13,8 +13,6 @@
 
 namespace optiml {
 
-struct CompileOptions;
-
 struct KernelRecipe {
   std::string file;   ///< of the kernel, relative to the recipes file's folder
   std::string symbol; ///< mangled
@@ -36,6 +34,8 @@ class RecipeFile {
 public:
   /// A file that does not exist is empty. The error names the line.
   static llvm::Expected<RecipeFile> read(const std::string &path);
+  /// `text` is what stands in the file at `path`.
+  static llvm::Expected<RecipeFile> parse(const std::string &path, llvm::StringRef text);
   /// Takes the place of the record of the same file, kernel, architecture and mode.
   void add(KernelRecipe recipe);
   /// In an order that does not depend on when something was added. All at once, or not at all.
@@ -49,13 +49,6 @@ private:
   std::string path;
   std::vector<KernelRecipe> recipes;
 };
-
-/// Flags of nvcc that change device code and not the source's meaning, in order.
-std::string deviceFlags(const CompileOptions &options);
-
-/// The variant, dispatched only where a launch has at least so many threads, by original symbol: far below the size
-/// that was searched on, a tiling that wins on large launches may lose.
-Variant limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads);
 
 } // namespace optiml
 
