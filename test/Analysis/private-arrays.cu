@@ -8,7 +8,7 @@
 // RUN: %refused --passes='block-shape[shared]{x=64};stage-shared[shared/p:points]{tile=16}' %s 2>&1 | %check=SHARED
 // RUN: optiml-opt --emit --passes='block-shape[nearest]{x=64};stage-shared[nearest/p:points]{tile=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %verify=%t.cu %s -- 37 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 37 | %check=SAME
 // RUN: %verify=%t.cu %s -- 130 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 37 2>&1 | %check=RAN

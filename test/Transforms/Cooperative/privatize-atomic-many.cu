@@ -6,7 +6,7 @@
 // RUN: %refused --passes='block-shape[mixed]{x=128};privatize-atomic[mixed:sizes]{bins=64}' %s 2>&1 | %check=MIXED
 // RUN: optiml-opt --emit --passes='block-shape[gather]{x=128};privatize-atomic[gather:sums]{bins=64};privatize-atomic[gather:sizes]{bins=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %verify=%t.cu %s -- 700 3 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 700 3 | %check=SAME
 // RUN: %verify=%t.cu %s -- 300 30 | %check=SAME
 // SAME: the same results
 // RUN: %plan --passes='thread-per-iteration[energies]' %s | %check=ENERGIES

@@ -6,7 +6,7 @@
 // RUN: %refused --passes='distribute-loop[twice]{threads=64}' %s 2>&1 | %check=TWICE
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[moments]{threads=64};distribute-loop[scaled]{threads=32,rows=2}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %verify=%t.cu %s -- 5 300 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 5 300 | %check=SAME
 // RUN: %verify=%t.cu %s -- 5 3 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 5 300 2>&1 | %check=RAN

@@ -5,7 +5,7 @@
 // RUN: %refused --passes='split-reduction[gram]{x=3,y=7,parts=8}' %s 2>&1 | %check=SIZE
 // RUN: optiml-opt --emit --passes='split-reduction[gram]{x=16,y=4,parts=8}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %verify=%t.cu %s -- 301 21 | %check=SAME
+// RUN: optiml-run --coverage=off --verify=%t.cu %s -- 301 21 | %check=SAME
 // RUN: %verify=%t.cu %s -- 5 37 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 301 21 2>&1 | %check=RAN
