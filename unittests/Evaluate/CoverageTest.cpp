@@ -120,12 +120,16 @@ TEST(Coverage, HostCodeThatWorksWithTheGPUMustRun) {
 
 TEST(Coverage, AFileThatSaysSomethingElseIsAnError) {
   std::string path = testing::TempDir() + "coverage-" + std::to_string(getpid());
-  for (const char *text : {"kernel\tf", "condition\t1\t1\tf", "missed\tx", "what"}) {
+  for (const char *text : {"kernel\tf\n", "condition\t1\t1\tf\n", "missed\tx\n", "what\n"}) {
     ASSERT_FALSE(bool(writeFileAtomically(path, text)));
     llvm::Expected<ProgramCoverage> run = readCoverage(path);
     EXPECT_FALSE(bool(run)) << text;
     llvm::consumeError(run.takeError());
   }
+  // Half a line at the end is what a stopped program leaves.
+  ASSERT_FALSE(bool(writeFileAtomically(path, "condition\t1\t1\tf")));
+  llvm::Expected<ProgramCoverage> cut = readCoverage(path);
+  EXPECT_TRUE(bool(cut)) << llvm::toString(cut.takeError());
   std::filesystem::remove(path);
   llvm::Expected<ProgramCoverage> none = readCoverage(path);
   EXPECT_TRUE(bool(none)) << llvm::toString(none.takeError());

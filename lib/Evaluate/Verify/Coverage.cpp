@@ -139,7 +139,9 @@ llvm::Expected<ProgramCoverage> optiml::readCoverage(const std::string &path) {
   llvm::Expected<std::string> text = readFile(path);
   if (!text)
     return text.takeError();
-  for (llvm::StringRef line : llvm::split(*text, '\n'))
+  // A program that is stopped while it writes leaves half a line.
+  llvm::StringRef whole = llvm::StringRef(*text).take_front(text->rfind('\n') + 1);
+  for (llvm::StringRef line : llvm::split(whole, '\n'))
     if (!readLine(line, result))
       return makeError("{0}: '{1}' says nothing about coverage", path, line);
   return result;
