@@ -17,6 +17,12 @@ llvm::StringRef optiml::scopeOf(llvm::StringRef name) {
 
 llvm::StringRef optiml::unqualified(llvm::StringRef name) { return name.drop_front(scopeOf(name).size()); }
 
+std::string optiml::plainName(llvm::StringRef declaration) {
+  llvm::StringRef name = declaration.take_front(declaration.find('('));
+  name.consume_front("void ");
+  return unqualified(name).split('<').first.str();
+}
+
 std::string optiml::identifierOf(llvm::StringRef name) {
   std::string result;
   for (char c : unqualified(name))

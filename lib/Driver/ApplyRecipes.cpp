@@ -36,41 +36,55 @@ Variant optiml::limitedTo(Variant variant, const std::map<std::string, uint64_t>
   return variant;
 }
 
-static LaunchHints hintsOf(const KernelRecipe &r, const CompileOptions &options) {
-  LaunchHints hints = r.hints;
-  FloatRule rule;
-  std::string error;
-  if (!FloatRule::parse(r.fp, rule, error))
-    return hints;
-  hints.strictFloat = rule.isStrict();
-  hints.approximate = rule.isFast();
-  hints.tensorFloat = rule.allowsTensorCores();
-  hints.arch = options.leastArch;
-  hints.multiprocessors = GpuSpec::forArch(r.arch).sms;
-  return hints;
+/// The kernels of these records, with the launches that they were searched on.
+static llvm::Expected<std::unique_ptr<KernelSpace>> spaceOf(const Program &device, const CompileOptions &options,
+                                                            const FloatRule &floats,
+                                                            llvm::ArrayRef<const KernelRecipe *> records) {
+  std::map<std::string, LaunchHints> hints;
+  for (const KernelRecipe *r : records)
+    setRules(hints[r->symbol] = r->hints, floats, options);
+  return KernelSpace::create(
+      device, [&](const KernelDecl &decl) { return hints.count(decl.symbol); },
+      [&](const KernelDecl &decl) { return hints.at(decl.symbol); });
 }
 
-/// The kernels of these records, rewritten as they say. The error names the first action that does not apply.
-static llvm::Expected<std::shared_ptr<const Variant>> replay(const Program &device, const CompileOptions &options,
+/// Some of these kernels, rewritten as the records say. The error tells why one cannot be read, or names the first
+/// action that does not apply.
+static llvm::Expected<std::shared_ptr<const Variant>> replay(KernelSpace &space,
                                                              llvm::ArrayRef<const KernelRecipe *> records) {
-  auto of = [&](const KernelDecl &decl) -> const KernelRecipe * {
-    auto found = llvm::find_if(records, [&](const KernelRecipe *r) { return r->symbol == decl.symbol; });
-    return found == records.end() ? nullptr : *found;
-  };
-  auto space = KernelSpace::create(
-      device, [&](const KernelDecl &decl) { return of(decl) != nullptr; },
-      [&](const KernelDecl &decl) { return hintsOf(*of(decl), options); });
-  if (!space)
-    return space.takeError();
-  if (!(*space)->skipped().empty())
-    return makeError("{0}", (*space)->skipped().front().reason);
   Recipe all;
-  for (const KernelRecipe *r : records)
+  for (const KernelRecipe *r : records) {
+    for (const KernelSpace::Skipped &skipped : space.skipped())
+      if (skipped.kernel == r->kernel)
+        return makeError("{0}", skipped.reason);
     llvm::append_range(all, r->recipe);
-  auto state = (*space)->applyAll(all);
+  }
+  auto state = space.applyAll(all);
   if (!state)
     return state.takeError();
   return state->variant;
+}
+
+/// Without what it makes of the kernel.
+static KernelRecipe recordOf(const KernelRewrite &rewrite, const SearchTask &task, const Backend &backend,
+                             const Recipe &recipe, LaunchHints hints) {
+  KernelRecipe r;
+  r.symbol = rewrite.originalSymbol;
+  r.kernel = rewrite.original;
+  r.arch = task.options.arch;
+  r.fp = task.flags.fp.str();
+  llvm::copy_if(recipe, std::back_inserter(r.recipe),
+                [&](const Action &action) { return siteKernel(action.site) == rewrite.original; });
+  r.hints = std::move(hints);
+  r.hints.buffers.clear(); // addresses differ from run to run
+  for (size_t i = 0; i < std::min(r.hints.heaviest.size(), rewrite.originalParameters.size()); ++i)
+    if (rewrite.originalParameters[i].kind == Parameter::Kind::Pointer)
+      r.hints.heaviest[i].clear();
+  r.flags = deviceFlags(task.options);
+  r.gpu = backend.gpuName();
+  r.isMeasured = backend.measures();
+  r.version = searchVersion;
+  return r;
 }
 
 llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, const Backend &backend,
@@ -84,42 +98,37 @@ llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, c
   auto leaveOut = [&](const std::string &kernel, const std::string &why) {
     failures = llvm::joinErrors(std::move(failures), makeError("{0}: {1}", kernel, why));
   };
+  std::vector<std::pair<KernelRecipe, const KernelRewrite *>> records;
   for (const KernelRewrite &rewrite : result.best.variant->rewrites) {
-    KernelRecipe r;
-    r.file = file->nameOf(task.path);
-    r.symbol = rewrite.originalSymbol;
-    r.kernel = rewrite.original;
-    r.arch = task.options.arch;
-    r.fp = task.flags.fp.str();
-    llvm::copy_if(result.best.recipe, std::back_inserter(r.recipe),
-                  [&](const Action &action) { return siteKernel(action.site) == rewrite.original; });
-    r.hints = hints[rewrite.originalSymbol];
-    r.hints.buffers.clear(); // addresses differ from run to run
-    for (size_t i = 0; i < std::min(r.hints.heaviest.size(), rewrite.originalParameters.size()); ++i)
-      if (rewrite.originalParameters[i].kind == Parameter::Kind::Pointer)
-        r.hints.heaviest[i].clear();
-    if (auto least = leastThreads.find(r.symbol); least != leastThreads.end())
-      r.leastThreads = least->second;
-    r.flags = deviceFlags(task.options);
-    r.gpu = backend.gpuName();
-    r.speedup = summary.value("speedup", result.best.speedup());
-    r.isMeasured = backend.measures();
-    r.version = searchVersion;
     if (rewrite.testedOnly) {
-      leaveOut(r.kernel, "a language model wrote it, and recipes hold no text");
+      leaveOut(rewrite.original, "a language model wrote it, and recipes hold no text");
       continue;
     }
-    auto again = replay(device, task.options, &r);
+    KernelRecipe r = recordOf(rewrite, task, backend, result.best.recipe, hints[rewrite.originalSymbol]);
+    r.file = file->nameOf(task.path);
+    r.speedup = summary.value("speedup", result.best.speedup());
+    if (auto least = leastThreads.find(r.symbol); least != leastThreads.end())
+      r.leastThreads = least->second;
+    records.emplace_back(std::move(r), &rewrite);
+  }
+  std::vector<const KernelRecipe *> all;
+  for (const auto &[r, rewrite] : records)
+    all.push_back(&r);
+  auto space = spaceOf(device, task.options, task.flags.fp, all);
+  if (!space)
+    return llvm::joinErrors(std::move(failures), space.takeError());
+  for (auto &[r, rewrite] : records) {
+    auto again = replay(**space, &r);
     if (!again) {
       leaveOut(r.kernel, llvm::toString(again.takeError()));
       continue;
     }
-    if ((*again)->rewrites.size() != 1 || (*again)->rewrites[0].twinText != rewrite.twinText) {
+    if ((*again)->rewrites.size() != 1 || (*again)->rewrites[0].twinText != rewrite->twinText) {
       leaveOut(r.kernel, "its recipe rests on more than a record holds");
       continue;
     }
     r.outcome = (*again)->key();
-    file->add(std::move(r));
+    file->add(r);
   }
   return llvm::joinErrors(std::move(failures), file->write());
 }
@@ -133,10 +142,12 @@ public:
   int run();
 
 private:
-  int compileAsGiven() const;
-  /// The records of this source that apply. What does not is told; empty: nothing does.
-  llvm::Expected<std::vector<const KernelRecipe *>> applicable(const RecipeFile &file, const Program &device);
-  llvm::Expected<EmittedProgram> emit(llvm::ArrayRef<const KernelRecipe *> records, const Program &device) const;
+  /// The records of this source for its GPU and mode whose kernels are still there and compiled alike.
+  std::vector<const KernelRecipe *> wanted(const RecipeFile &file, const Program &device);
+  /// Those of them that still make what they made. What does not is told.
+  std::vector<const KernelRecipe *> applicable(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records);
+  llvm::Expected<EmittedProgram> emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records,
+                                      const std::string &source) const;
   void stale(const KernelRecipe &r, const std::string &why);
 
   const OwnFlags &flags;
@@ -149,63 +160,56 @@ private:
 
 } // namespace
 
-int Application::compileAsGiven() const {
-  auto code = compileOriginal(toolchain, arguments);
-  if (code)
-    return *code;
-  llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
-  return 1;
-}
-
 void Application::stale(const KernelRecipe &r, const std::string &why) {
   isStale = true;
   llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning") << ": " << options.inputs.front()
                << ": kernel " << r.kernel << " is compiled as it is: " << why << "\n";
 }
 
-llvm::Expected<std::vector<const KernelRecipe *>> Application::applicable(const RecipeFile &file,
-                                                                          const Program &device) {
+std::vector<const KernelRecipe *> Application::wanted(const RecipeFile &file, const Program &device) {
   std::vector<const KernelRecipe *> result;
+  const std::string now = deviceFlags(options);
   for (const KernelRecipe *r : file.of(device.path())) {
     if (r->arch != options.arch || r->fp != flags.fp.str())
       continue; // of another GPU, or another mode
-    if (!device.findKernel(r->symbol)) {
+    if (!device.findKernel(r->symbol))
       stale(*r, "it is no longer in this file");
-      continue;
-    }
-    if (r->flags != deviceFlags(options)) {
-      stale(*r, llvm::formatv("its recipe was found with the flags '{0}', and they are '{1}' now", r->flags,
-                              deviceFlags(options)));
-      continue;
-    }
-    auto variant = replay(device, options, r);
-    if (!variant) {
-      stale(*r, "its recipe no longer applies: " + llvm::toString(variant.takeError()));
-      continue;
-    }
-    if ((*variant)->key() != r->outcome) {
-      stale(*r, "it has changed since its recipe was found");
-      continue;
-    }
-    result.push_back(r);
+    else if (r->flags != now)
+      stale(*r, llvm::formatv("its recipe was found with the flags '{0}', and they are '{1}' now", r->flags, now));
+    else
+      result.push_back(r);
   }
   return result;
 }
 
-llvm::Expected<EmittedProgram> Application::emit(llvm::ArrayRef<const KernelRecipe *> records,
-                                                 const Program &device) const {
-  auto variant = replay(device, options, records);
+std::vector<const KernelRecipe *> Application::applicable(KernelSpace &space,
+                                                          llvm::ArrayRef<const KernelRecipe *> records) {
+  std::vector<const KernelRecipe *> result;
+  for (const KernelRecipe *r : records) {
+    auto variant = replay(space, r);
+    if (!variant)
+      stale(*r, "its recipe no longer applies: " + llvm::toString(variant.takeError()));
+    else if ((*variant)->key() != r->outcome)
+      stale(*r, "it has changed since its recipe was found");
+    else
+      result.push_back(r);
+  }
+  return result;
+}
+
+llvm::Expected<EmittedProgram> Application::emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records,
+                                                 const std::string &source) const {
+  auto variant = replay(space, records);
   if (!variant)
     return variant.takeError();
-  auto host = Program::parse(device.path(), text, options, toolchain, View::Host);
+  auto host = Program::parse(source, text, options, toolchain, View::Host);
   if (!host)
     return host.takeError();
   std::map<std::string, uint64_t> least;
   std::map<std::string, std::string> summaries;
   for (const KernelRecipe *r : records) {
     least[r->symbol] = r->leastThreads;
-    summaries[r->kernel] = llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", r->speedup,
-                                         r->isMeasured ? "measured on" : "predicted for", r->gpu);
+    summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu);
   }
   return emitProgram(limitedTo(**variant, least), **host, options.inputs.front(), summaries, {});
 }
@@ -214,7 +218,7 @@ int Application::run() {
   auto warn = [&](llvm::Error why) {
     llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning")
                  << ": no recipe is applied: " << llvm::toString(std::move(why)) << "\n";
-    return flags.strictRecipes ? 1 : compileAsGiven();
+    return flags.strictRecipes ? 1 : compileAsGiven(toolchain, arguments);
   };
   if (!llvm::sys::fs::exists(flags.recipes))
     return warn(makeError("there is no file '{0}'", flags.recipes));
@@ -222,25 +226,25 @@ int Application::run() {
   if (!file)
     return warn(file.takeError());
   if (!options.tooHard.empty() || options.inputs.size() != 1 || file->of(options.inputs.front()).empty())
-    return compileAsGiven();
+    return compileAsGiven(toolchain, arguments);
   const std::string &path = options.inputs.front();
   if (llvm::Error e = readFile(path).moveInto(text)) {
     llvm::consumeError(std::move(e));
-    return compileAsGiven(); // nvcc says what is wrong
+    return compileAsGiven(toolchain, arguments); // nvcc says what is wrong
   }
-  llvm::SmallString<256> absolute(path);
-  llvm::sys::fs::make_absolute(absolute);
-  auto device = Program::parse(absolute.str().str(), text, options, toolchain, View::Device);
+  auto device = Program::parse(absolutePath(path), text, options, toolchain, View::Device);
   if (!device)
     return warn(device.takeError());
-  auto records = applicable(*file, **device);
-  if (!records)
-    return warn(records.takeError());
+  std::vector<const KernelRecipe *> records = wanted(*file, **device);
+  auto space = spaceOf(**device, options, flags.fp, records);
+  if (!space)
+    return warn(space.takeError());
+  records = applicable(**space, records);
   if (isStale && flags.strictRecipes)
     return 1;
-  if (records->empty())
-    return compileAsGiven();
-  auto emitted = emit(*records, **device);
+  if (records.empty())
+    return compileAsGiven(toolchain, arguments);
+  auto emitted = emit(**space, records, (*device)->path());
   if (!emitted)
     return warn(emitted.takeError());
   for (const std::string &remark : emitted->remarks)

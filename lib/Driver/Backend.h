@@ -115,8 +115,6 @@ llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const Toolchain &toolcha
 /// How strictly, and with which limits, variants are compared.
 VerifyOptions verifyOptions(const SearchTask &task);
 
-uint64_t threadsOf(const LaunchImage &launch);
-
 } // namespace optiml
 
 #endif

@@ -8,13 +8,6 @@ using namespace optiml;
 
 Backend::~Backend() = default;
 
-uint64_t optiml::threadsOf(const LaunchImage &launch) {
-  uint64_t threads = 1;
-  for (unsigned i = 0; i < 3; ++i)
-    threads *= uint64_t(launch.grid[i]) * launch.block[i];
-  return threads;
-}
-
 VerifyOptions optiml::verifyOptions(const SearchTask &task) {
   VerifyOptions verify;
   verify.floats = task.flags.fp;

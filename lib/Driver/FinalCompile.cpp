@@ -3,12 +3,30 @@
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Support/Words.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace optiml;
+
+std::vector<std::string> optiml::withoutOutputs(const std::vector<std::string> &arguments) {
+  static const std::set<llvm::StringRef> alone =
+      words("-MD -MMD -MP --generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile");
+  static const std::set<llvm::StringRef> withValue =
+      words("-o --output-file -MF --dependency-output -MT -MQ --dependency-target-name -odir --output-directory");
+  std::vector<std::string> result;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    llvm::StringRef a = arguments[i];
+    if (withValue.count(a.split('=').first))
+      i += !a.contains('=');
+    else if (!alone.count(a))
+      result.push_back(a.str());
+  }
+  return result;
+}
 
 static llvm::Expected<int> runNvcc(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                    std::string *output, const std::atomic<bool> *cancel) {
@@ -30,6 +48,14 @@ static llvm::Expected<int> runNvcc(const Toolchain &toolchain, const std::vector
 llvm::Expected<int> optiml::compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                             std::string *output, const std::atomic<bool> *cancel) {
   return runNvcc(toolchain, arguments, output, cancel);
+}
+
+int optiml::compileAsGiven(const Toolchain &toolchain, const std::vector<std::string> &arguments) {
+  auto code = compileOriginal(toolchain, arguments);
+  if (code)
+    return *code;
+  llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
+  return 1;
 }
 
 /// The dependency file named by -MF, or by -MD/-MMD beside the output; empty when none is written.
@@ -76,10 +102,8 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
   std::vector<std::string> args;
   for (const std::string &argument : arguments)
     args.push_back(argument == path ? replacement : argument);
-  llvm::SmallString<256> folder(path);
-  llvm::sys::fs::make_absolute(folder);
-  llvm::sys::path::remove_filename(folder);
-  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder.str().str()});
+  const std::string folder = llvm::sys::path::parent_path(absolutePath(path)).str();
+  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder});
   auto code = runNvcc(toolchain, args, output, cancel);
   if (!code || *code != 0)
     return code;

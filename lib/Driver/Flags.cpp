@@ -109,12 +109,11 @@ bool setArguments(std::string_view value, OwnFlags &flags, std::string &error) {
 /// "FOLDER:FOLDER"
 bool setWorkloads(std::string_view value, std::vector<std::string> &folders, std::string &error) {
   folders.clear();
-  for (std::string_view rest = value; error.empty(); rest.remove_prefix(folders.back().size() + 1)) {
-    folders.emplace_back(rest.substr(0, rest.find(':')));
+  for (size_t begin = 0, end; begin <= value.size(); begin = end + 1) {
+    end = std::min(value.find(':', begin), value.size());
+    folders.emplace_back(value.substr(begin, end - begin));
     if (folders.back().empty())
       error = "want folders with a workload.json";
-    if (folders.back().size() == rest.size())
-      break;
   }
   return error.empty();
 }

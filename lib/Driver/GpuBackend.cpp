@@ -70,7 +70,7 @@ public:
   llvm::Error observe(const SearchTask &task) override;
   llvm::Expected<Evaluator *> evaluator(const SearchTask &task) override;
   std::optional<double> timeShare(const std::string &symbol) const override;
-  double roofline() const override { return own ? own->roofline() : 0; }
+  double roofline() const override { return own ? rooflineOf(own->baseline()) : 0; }
   void configure(SearchSettings &settings) const override;
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;

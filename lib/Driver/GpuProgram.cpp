@@ -15,21 +15,13 @@ using namespace optiml;
 
 std::vector<std::string> optiml::executableArguments(const std::vector<std::string> &arguments,
                                                      const std::string &executable) {
-  static const std::set<llvm::StringRef> dropped =
-      words("-c --compile -dw --device-w -MD -MMD -MP "
-            "--generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile");
-  static const std::set<llvm::StringRef> droppedWithValue =
-      words("-o --output-file -MF --dependency-output -MT -MQ --dependency-target-name -odir --output-directory");
+  static const std::set<llvm::StringRef> dropped = words("-c --compile -dw --device-w");
   std::vector<std::string> result;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    llvm::StringRef a = arguments[i];
+  for (const std::string &a : withoutOutputs(arguments))
     if (a == "-dc" || a == "--device-c")
       result.push_back("-rdc=true");
-    else if (droppedWithValue.count(a.split('=').first))
-      i += !a.contains('=');
     else if (!dropped.count(a))
-      result.push_back(a.str());
-  }
+      result.push_back(a);
   result.insert(result.end(), {"-o", executable});
   return result;
 }

@@ -119,46 +119,42 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
     decision.output = ownFlagsHelp();
     return true;
   }
-  if (flags.isMemoryCommand()) { // needs no nvcc
-    decision.program = folder(context.self) + "/optiml-search";
-    decision.argv = {decision.program};
+  const std::string search = folder(context.self) + "/optiml-search";
+  /// Goes on there with the same arguments, where it is installed.
+  auto becomeSearch = [&] {
+    if (!isExecutable(search))
+      return false;
+    decision.program = search;
+    decision.argv = {search};
     decision.argv.insert(decision.argv.end(), own.begin(), own.end());
-    if (isExecutable(decision.program))
+    return true;
+  };
+  if (flags.isMemoryCommand()) { // needs no nvcc
+    if (becomeSearch())
       return true;
-    error = decision.program + " is missing; reinstall OptiML";
+    error = search + " is missing; reinstall OptiML";
     return false;
   }
-  bool launcherMode = !nvcc.empty();
+  const bool launcherMode = !nvcc.empty();
   if (nvcc.empty())
     nvcc = findNvcc(context, error);
   if (nvcc.empty())
     return false;
 
+  const bool applies = !flags.search && !flags.recipes.empty() && mayApply(flags.recipes, nvccArgs);
+  if ((flags.search || applies) && becomeSearch()) {
+    if (launcherMode)
+      decision.env["OPTIML_NVCC"] = nvcc;
+    return true;
+  }
   if (flags.search) {
-    decision.program = folder(context.self) + "/optiml-search";
-    if (isExecutable(decision.program)) {
-      decision.argv = {decision.program};
-      decision.argv.insert(decision.argv.end(), own.begin(), own.end());
-      if (launcherMode)
-        decision.env["OPTIML_NVCC"] = nvcc;
-      return true;
-    }
-    error = decision.program + " is missing, so nothing can be searched; reinstall OptiML";
+    error = search + " is missing, so nothing can be searched; reinstall OptiML";
     if (flags.strict)
       return false;
     decision.warning = error + "; compiling as nvcc would";
     error.clear();
-  }
-  if (!flags.search && !flags.recipes.empty() && mayApply(flags.recipes, nvccArgs)) {
-    decision.program = folder(context.self) + "/optiml-search";
-    if (isExecutable(decision.program)) {
-      decision.argv = {decision.program};
-      decision.argv.insert(decision.argv.end(), own.begin(), own.end());
-      if (launcherMode)
-        decision.env["OPTIML_NVCC"] = nvcc;
-      return true;
-    }
-    decision.warning = decision.program + " is missing, so no recipe is applied; reinstall OptiML";
+  } else if (applies) {
+    decision.warning = search + " is missing, so no recipe is applied; reinstall OptiML";
   }
   decision.program = nvcc;
   decision.argv = {nvcc};

@@ -47,7 +47,6 @@ private:
   std::unique_ptr<Store> openStore() const;
   llvm::Error chooseBackend();
   llvm::Error openModels();
-  int compileAsGiven();
   int fallBack(const std::string &why);
   int finish(const SearchOutcome &outcome);
 
@@ -64,14 +63,6 @@ private:
   bool fromStore = false;
 };
 
-int Session::compileAsGiven() {
-  auto code = compileOriginal(toolchain, arguments);
-  if (code)
-    return *code;
-  llvm::errs() << "optiml-clang: error: " << llvm::toString(code.takeError()) << "\n";
-  return 1;
-}
-
 int Session::fallBack(const std::string &why) {
   llvm::StringRef reason = llvm::StringRef(why).trim();
   if (flags.strict) {
@@ -79,7 +70,7 @@ int Session::fallBack(const std::string &why) {
     return 1;
   }
   llvm::errs() << "optiml-clang: warning: no search, compiled as nvcc would: " << reason << "\n";
-  return compileAsGiven();
+  return compileAsGiven(toolchain, arguments);
 }
 
 llvm::Error Session::openModels() {
@@ -165,9 +156,7 @@ llvm::Expected<SearchOutcome> Session::search() {
   if (!content)
     return content.takeError();
   text = std::move(*content);
-  llvm::SmallString<256> absolute(path);
-  llvm::sys::fs::make_absolute(absolute);
-  auto device = Program::parse(absolute.str().str(), text, options, toolchain, View::Device);
+  auto device = Program::parse(absolutePath(path), text, options, toolchain, View::Device);
   if (!device)
     return device.takeError();
   if ((*device)->kernels().empty())
@@ -216,7 +205,7 @@ int Session::finish(const SearchOutcome &outcome) {
     }
   printSummary(outcome, flags, path, fromStore);
   if (!outcome.improved)
-    return compileAsGiven();
+    return compileAsGiven(toolchain, arguments);
   auto code = compileReplaced(toolchain, arguments, path, outcome.emitted);
   if (code && *code == 0)
     return 0;

@@ -2,7 +2,6 @@
 #include "SearchRun.h"
 #include "ApplyRecipes.h"
 #include "ProgramTrial.h"
-#include "RecipeFile.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -188,10 +187,8 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
     return e;
   std::map<std::string, std::string> summaries;
   for (const KernelRewrite &rewrite : variant.rewrites)
-    summaries[rewrite.original] =
-        llvm::formatv("program's kernels {0:f2} times faster, {1} {2}{3}", result.best.speedup(),
-                      backend.measures() ? "measured on" : "predicted for", backend.gpuName(),
-                      rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
+    summaries[rewrite.original] = gainText(result.best.speedup(), backend.measures(), backend.gpuName()) +
+                                  (rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
   auto emitted = emitProgram(variant, *host, path(), summaries, replaced.rewrites);
   if (!emitted)
     return emitted.takeError();

@@ -6,6 +6,14 @@
 
 using namespace optiml;
 
+void optiml::setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions &options) {
+  hints.strictFloat = floats.isStrict();
+  hints.approximate = floats.isFast();
+  hints.tensorFloat = floats.allowsTensorCores();
+  hints.arch = options.leastArch;
+  hints.multiprocessors = GpuSpec::forArch(options.arch).sms;
+}
+
 std::map<std::string, LaunchHints> optiml::launchHints(const SearchTask &task, const Workload &launched) {
   std::map<std::string, LaunchHints> hints;
   std::map<std::string, double> heaviest;
@@ -35,11 +43,7 @@ std::map<std::string, LaunchHints> optiml::launchHints(const SearchTask &task, c
       h.grid[i] = launch.grid[i];
       h.block[i] = launch.block[i];
     }
-    h.strictFloat = task.flags.fp.isStrict();
-    h.approximate = task.flags.fp.isFast();
-    h.tensorFloat = task.flags.fp.allowsTensorCores();
-    h.arch = task.options.leastArch;
-    h.multiprocessors = GpuSpec::forArch(task.options.arch).sms;
+    setRules(h, task.flags.fp, task.options);
   }
   return hints;
 }

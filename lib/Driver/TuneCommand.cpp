@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/TuneCommand.h"
-#include "Backend.h"
 #include "FinalCompile.h"
 #include "RecipeFile.h"
 #include "optiml/Core/KernelName.h"
+#include "optiml/Frontend/Program.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
-#include "optiml/Support/Words.h"
 #include "optiml/Workload/Signature.h"
+#include "optiml/Workload/Workload.h"
 #include "clang/Tooling/JSONCompilationDatabase.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -22,6 +22,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace optiml;
+
 namespace {
 
 struct TuneOptions {
@@ -46,9 +47,15 @@ Searches the recorded kernels of a project, and writes recipes that its builds a
   --help             this text
 )";
 
+struct RecordedKernel {
+  std::string name;
+  uint64_t launches = 0; ///< in all recordings
+  double threads = 0;    ///< of these
+};
+
 struct Unit {
   std::string folder, path, output;
-  std::vector<std::string> arguments; ///< of nvcc, without output and dependency files
+  std::vector<std::string> arguments; ///< of nvcc, withoutOutputs
   std::set<std::string> kernels;      ///< symbols
   double work = 0;                    ///< threads of their launches
   std::string outcome;                ///< of its search, where it failed
@@ -62,22 +69,20 @@ public:
 private:
   llvm::Error readRecordings();
   llvm::Error findUnits(const Toolchain &toolchain);
-  llvm::Expected<Unit> unitOf(const clang::tooling::CompileCommand &command) const;
   bool mayHoldKernels(const std::string &text) const;
   void search(Unit &unit, double seconds) const;
   void report(const RecipeFile &recipes) const;
 
   std::string self; ///< this program
   TuneOptions options;
-  std::vector<std::string> folders;                              ///< of the recordings, absolute
-  std::map<std::string, std::pair<std::string, double>> kernels; ///< by symbol: name and threads of all launches
-  std::map<std::string, unsigned> launches;
+  std::map<std::string, RecordedKernel> kernels; ///< by symbol
   std::vector<Unit> units;
 };
 
 } // namespace
 
-static std::string absolutePath(llvm::StringRef folder, llvm::StringRef path) {
+/// `path` as seen from `folder`.
+static std::string pathFrom(llvm::StringRef folder, llvm::StringRef path) {
   llvm::SmallString<256> result(path);
   llvm::sys::path::make_absolute(folder, result);
   llvm::sys::path::remove_dots(result, /*remove_dot_dot=*/true);
@@ -86,18 +91,15 @@ static std::string absolutePath(llvm::StringRef folder, llvm::StringRef path) {
 
 llvm::Error Tuning::readRecordings() {
   for (const std::string &folder : options.recordings) {
-    llvm::SmallString<256> absolute(folder);
-    llvm::sys::fs::make_absolute(absolute);
-    folders.push_back(absolute.str().str());
     Workload workload;
     std::string error;
-    if (!Workload::read(folders.back(), workload, error))
+    if (!Workload::read(folder, workload, error))
       return makeError("{0}", error);
     for (const LaunchImage &launch : workload.launches) {
-      auto &[name, threads] = kernels[launch.kernel];
-      name = launch.name;
-      threads += launch.weight * double(threadsOf(launch));
-      launches[launch.kernel] += unsigned(launch.weight);
+      RecordedKernel &kernel = kernels[launch.kernel];
+      kernel.name = launch.name;
+      kernel.launches += uint64_t(launch.weight);
+      kernel.threads += launch.weight * double(threadsOf(launch));
     }
   }
   return llvm::Error::success();
@@ -105,39 +107,24 @@ llvm::Error Tuning::readRecordings() {
 
 /// Whether the text has the word of a recorded kernel: to be quick about files that do not matter.
 bool Tuning::mayHoldKernels(const std::string &text) const {
-  return llvm::any_of(kernels, [&](const auto &kernel) {
-    llvm::StringRef name = kernel.second.first;
-    name = name.split('(').first.split('<').first;
-    return text.find(unqualified(name.substr(name.rfind(' ') + 1)).str()) != std::string::npos;
-  });
+  return llvm::any_of(
+      kernels, [&](const auto &kernel) { return text.find(plainName(demangled(kernel.first))) != std::string::npos; });
 }
 
-llvm::Expected<Unit> Tuning::unitOf(const clang::tooling::CompileCommand &command) const {
-  static const std::set<llvm::StringRef> dropped = words("-MD -MMD -MP -MG");
-  static const std::set<llvm::StringRef> droppedWithValue =
-      words("-o --output-file -MF --dependency-output -MT -MQ --dependency-target-name");
-  Unit unit;
-  unit.folder = command.Directory;
-  unit.path = absolutePath(command.Directory, command.Filename);
+static Unit unitOf(const clang::tooling::CompileCommand &command) {
   const std::vector<std::string> &line = command.CommandLine;
   size_t begin = 0; // behind launchers and the compiler
   for (size_t i = 0; i < line.size() && !llvm::StringRef(line[i]).starts_with("-"); ++i)
     if (llvm::StringRef name = llvm::sys::path::filename(line[i]);
         name.starts_with("nvcc") || name.starts_with("optiml-clang") || i == 0)
       begin = i + 1;
-  for (size_t i = begin; i < line.size(); ++i) {
-    llvm::StringRef flag = llvm::StringRef(line[i]).split('=').first;
-    if (droppedWithValue.count(flag)) {
-      const bool apart = flag.size() == line[i].size();
-      std::string value =
-          apart && i + 1 < line.size() ? line[i + 1] : line[i].substr(std::min(line[i].size(), flag.size() + 1));
-      if (flag == "-o" || flag == "--output-file")
-        unit.output = absolutePath(command.Directory, value);
-      i += apart;
-    } else if (!dropped.count(flag)) {
-      unit.arguments.push_back(line[i]);
-    }
-  }
+  const std::vector<std::string> arguments(line.begin() + long(begin), line.end());
+  Unit unit;
+  unit.folder = command.Directory;
+  unit.path = pathFrom(command.Directory, command.Filename);
+  if (std::string output = CompileOptions::parse(arguments).output; !output.empty())
+    unit.output = pathFrom(command.Directory, output);
+  unit.arguments = withoutOutputs(arguments);
   return unit;
 }
 
@@ -150,33 +137,31 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
                      llvm::StringRef(error).trim());
   std::set<std::string> taken;
   for (const clang::tooling::CompileCommand &command : database->getAllCompileCommands()) {
-    auto unit = unitOf(command);
-    if (!unit)
-      return unit.takeError();
-    auto text = readFile(unit->path);
+    Unit unit = unitOf(command);
+    auto text = readFile(unit.path);
     if (!text) {
       llvm::errs() << "optiml-tune: warning: " << llvm::toString(text.takeError()) << "\n";
       continue;
     }
-    CompileOptions compile = CompileOptions::parse(unit->arguments);
+    CompileOptions compile = CompileOptions::parse(unit.arguments);
     if (compile.inputs.size() != 1 || !mayHoldKernels(*text))
       continue;
-    if (std::error_code e = llvm::sys::fs::set_current_path(unit->folder)) // relative include folders
-      return makeError("{0}: {1}", unit->folder, e.message());
-    auto program = Program::parse(unit->path, *text, compile, toolchain, View::Device);
+    if (std::error_code e = llvm::sys::fs::set_current_path(unit.folder)) // relative include folders
+      return makeError("{0}: {1}", unit.folder, e.message());
+    auto program = Program::parse(unit.path, *text, compile, toolchain, View::Device);
     if (!program) {
-      llvm::errs() << "optiml-tune: warning: " << unit->path << " is left out: " << llvm::toString(program.takeError())
+      llvm::errs() << "optiml-tune: warning: " << unit.path << " is left out: " << llvm::toString(program.takeError())
                    << "\n";
       continue;
     }
     for (const KernelDecl &decl : (*program)->kernels())
       for (const auto &[symbol, kernel] : kernels)
         if (sameFunction(decl.symbol, symbol) && taken.insert(symbol).second) {
-          unit->kernels.insert(symbol);
-          unit->work += kernel.second;
+          unit.kernels.insert(symbol);
+          unit.work += kernel.threads;
         }
-    if (!unit->kernels.empty())
-      units.push_back(std::move(*unit));
+    if (!unit.kernels.empty())
+      units.push_back(std::move(unit));
   }
   llvm::stable_sort(units, [](const Unit &a, const Unit &b) { return a.work > b.work; });
   return llvm::Error::success();
@@ -187,7 +172,7 @@ void Tuning::search(Unit &unit, double seconds) const {
   std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
   argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
   argv.insert(argv.end(), options.ownFlags.begin(), options.ownFlags.end());
-  argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(folders, ":"),
+  argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(options.recordings, ":"),
                            "--optiml-save-recipes=" + options.recipesFile});
   argv.insert(argv.end(), unit.arguments.begin(), unit.arguments.end());
   argv.insert(argv.end(), {"-o", "/dev/null"});
@@ -217,8 +202,8 @@ void Tuning::report(const RecipeFile &recipes) const {
                                   r->isMeasured ? "measured on" : "predicted for", r->gpu, recipeText(r->recipe));
           any = true;
         }
-      llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", kernels.at(symbol).first.substr(0, 32),
-                                    launches.at(symbol), recipes.nameOf(unit.path), outcome);
+      llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", kernels.at(symbol).name.substr(0, 32),
+                                    kernels.at(symbol).launches, recipes.nameOf(unit.path), outcome);
       left.erase(symbol);
     }
     if (any && !unit.output.empty())
@@ -226,7 +211,7 @@ void Tuning::report(const RecipeFile &recipes) const {
   }
   for (const std::string &symbol : left)
     llvm::outs() << llvm::formatv("{0,-32} {1,9}  no source of this build defines it\n",
-                                  kernels.at(symbol).first.substr(0, 32), launches.at(symbol));
+                                  kernels.at(symbol).name.substr(0, 32), kernels.at(symbol).launches);
   for (const std::string &object : objects)
     llvm::outs() << (options.rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object
                  << "\n";
@@ -236,11 +221,11 @@ llvm::Error Tuning::run() {
   auto toolchain = Toolchain::find(self.c_str());
   if (!toolchain)
     return toolchain.takeError();
-  for (std::string *path : {&options.recipesFile, &options.buildFolder}) { // the folder changes with each source
-    llvm::SmallString<256> absolute(*path);
-    llvm::sys::fs::make_absolute(absolute);
-    *path = absolute.str().str();
-  }
+  // The folder changes with each source.
+  options.recipesFile = absolutePath(options.recipesFile);
+  options.buildFolder = absolutePath(options.buildFolder);
+  for (std::string &folder : options.recordings)
+    folder = absolutePath(folder);
   if (auto before = RecipeFile::read(options.recipesFile); !before)
     return before.takeError();
   if (llvm::Error e = readRecordings())

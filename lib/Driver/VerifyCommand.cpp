@@ -51,9 +51,7 @@ llvm::Error badFlag(llvm::StringRef flag, llvm::StringRef value, llvm::StringRef
 /// Whether `flag` is one of optiml-verify's own.
 llvm::Expected<bool> parseFlag(llvm::StringRef flag, llvm::StringRef value, Options &result) {
   VerifyRequest &request = result.request;
-  auto number = [&](double &to) -> llvm::Error {
-    return value.getAsDouble(to) || !(to > 0) ? badFlag(flag, value, "a positive number") : llvm::Error::success();
-  };
+  auto number = [&](double &to) { return positiveNumber(flag, value).moveInto(to); };
   if (flag == "--help" || flag == "-h") {
     result.showHelp = true;
   } else if (flag == "--first") {

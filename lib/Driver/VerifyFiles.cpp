@@ -31,9 +31,16 @@ void optiml::printNotes(llvm::raw_ostream &out, const VerifyReport &report, llvm
     out << label << "note: " << note << "\n";
 }
 
+llvm::Expected<double> optiml::positiveNumber(llvm::StringRef flag, llvm::StringRef value) {
+  double number = 0;
+  if (value.getAsDouble(number) || !(number > 0))
+    return makeError("{0}={1}: expected a positive number", flag, value);
+  return number;
+}
+
 /// Functions of the file that a harness can call, or an Error that says why there are none.
-static llvm::Expected<std::vector<Callable>> callablesOf(const VerifyRequest &request, const Program &program) {
-  std::vector<Callable> all = findCallables(program);
+static llvm::Expected<std::vector<Callable>> callablesOf(const VerifyRequest &request, const FileFunctions &functions) {
+  std::vector<Callable> all = functions.callables();
   if (!request.function.empty()) {
     llvm::erase_if(all, [&](const Callable &c) { return c.name != request.function; });
     if (all.empty())
@@ -64,7 +71,7 @@ static void nameBuffers(std::string &text, const Callable &callable) {
 
 static VerifyOutcome verifyFunction(const Toolchain &toolchain, OriginalBuilds &originals, const VerifyRequest &request,
                                     const Callable &callable, const std::string &text, const std::string &changed,
-                                    const Program *changedProgram) {
+                                    const FileFunctions *changedFunctions) {
   VerifyOutcome outcome;
   outcome.function = callable.name;
   if (std::string obstacle = callable.obstacle(); !obstacle.empty()) {
@@ -77,8 +84,8 @@ static VerifyOutcome verifyFunction(const Toolchain &toolchain, OriginalBuilds &
       return e;
     CompareOptions options = request.compare;
     options.appended = harnessText(callable, outcome.call);
-    if (changedProgram) {
-      options.reached = reachableFrom(*changedProgram, callable.name);
+    if (changedFunctions) {
+      options.reached = changedFunctions->reachableFrom(callable.name);
       options.reached.insert("main");
     }
     if (options.arguments.empty())
@@ -113,8 +120,12 @@ llvm::Expected<std::vector<VerifyOutcome>> optiml::verifyFiles(const Toolchain &
     if (llvm::Error error =
             Program::parse(request.original, *original, request.compile, toolchain, View::Host).moveInto(program))
       return std::move(error);
+  std::optional<FileFunctions> functions;
+  if (program)
+    functions.emplace(*program);
+  const bool hasMain = functions && functions->haveMain();
   std::vector<VerifyOutcome> outcomes;
-  if (!program || (definesMain(*program) && request.function.empty())) {
+  if (!functions || (hasMain && request.function.empty())) {
     VerifyOutcome &outcome = outcomes.emplace_back();
     if (llvm::Error error =
             comparePrograms(originals, toolchain, request.original, *changed, request.compile, request.compare)
@@ -122,17 +133,20 @@ llvm::Expected<std::vector<VerifyOutcome>> optiml::verifyFiles(const Toolchain &
       outcome.error = llvm::toString(std::move(error));
     return outcomes;
   }
-  if (definesMain(*program))
+  if (hasMain)
     return makeError("{0}: it has a main(), which calls what it calls; --function is for files without one",
                      request.original);
-  llvm::Expected<std::vector<Callable>> callables = callablesOf(request, *program);
+  llvm::Expected<std::vector<Callable>> callables = callablesOf(request, *functions);
   if (!callables)
     return callables.takeError();
   std::unique_ptr<Program> changedProgram; // null where it has errors, which its build tells
   llvm::consumeError(
       Program::parse(request.original, *changed, request.compile, toolchain, View::Host).moveInto(changedProgram));
+  std::optional<FileFunctions> changedFunctions;
+  if (changedProgram)
+    changedFunctions.emplace(*changedProgram);
   for (const Callable &callable : *callables)
-    outcomes.push_back(
-        verifyFunction(toolchain, originals, request, callable, *original, *changed, changedProgram.get()));
+    outcomes.push_back(verifyFunction(toolchain, originals, request, callable, *original, *changed,
+                                      changedFunctions ? &*changedFunctions : nullptr));
   return outcomes;
 }

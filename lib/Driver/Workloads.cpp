@@ -261,14 +261,13 @@ llvm::Expected<CapturedRuns> optiml::recordedRuns(const std::vector<std::string>
                                                   const std::string &directory) {
   CapturedRuns runs;
   for (const std::string &folder : folders) {
-    llvm::SmallString<256> absolute(folder);
-    llvm::sys::fs::make_absolute(absolute);
+    const std::string from = absolutePath(folder);
     Workload workload;
     std::string error;
-    if (!Workload::read(absolute.str().str(), workload, error))
+    if (!Workload::read(from, workload, error))
       return makeError("--optiml-workload: {0}", error);
     workload.directory = directory + "/recorded" + std::to_string(&folder - folders.data());
-    if (llvm::Error e = linkFiles(absolute.str().str(), workload.directory))
+    if (llvm::Error e = linkFiles(from, workload.directory))
       return std::move(e);
     llvm::erase_if(workload.launches, [&](const LaunchImage &launch) {
       return llvm::none_of(program.kernels(),
@@ -291,8 +290,7 @@ llvm::Expected<CapturedRuns> optiml::recordedRuns(const std::vector<std::string>
 bool optiml::isSmall(const Workload &workload) {
   uint64_t bytes = 0;
   for (const LaunchImage &launch : workload.launches)
-    for (const BufferImage &buffer : launch.buffers)
-      bytes += buffer.bytes;
+    bytes += bytesOf(launch);
   return capturedThreads(workload) <= smallThreads && bytes <= smallBytes;
 }
 

@@ -354,6 +354,13 @@ private:
     return unsigned(f.getDataLayout().getTypeStoreSize(type->getScalarType()).getFixedValue());
   }
 
+  /// What the runtime has left there.
+  Twin inSlot(IRBuilder<> &b) {
+    Value *magnitude = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), slot, 8);
+    Value *value = b.CreateLoad(b.getDoubleTy(), slot);
+    return {value, b.CreateLoad(b.getDoubleTy(), magnitude)};
+  }
+
   static bool isShuffle(const CallInst &call) {
     const Function *callee = call.getCalledFunction();
     return callee && callee->getName() == "optiml_shuffle";
@@ -372,8 +379,7 @@ private:
     if (!call || !isShuffle(*call) || !cast.getType()->isFloatTy())
       return std::nullopt;
     dm.call(b, "optiml_shadow_take", {from, slot});
-    Value *value = b.CreateLoad(b.getDoubleTy(), slot);
-    return Twin{value, b.CreateLoad(b.getDoubleTy(), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), slot, 8))};
+    return inSlot(b);
   }
 
   /// The lane hands its twin over with its bits.
@@ -406,14 +412,13 @@ private:
     for (unsigned i = 0; i < (vector ? vector->getNumElements() : 1); ++i) {
       Value *place = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), load.getPointerOperand(), uint64_t(bytes) * i);
       dm.call(b, "optiml_shadow_load", {place, b.getInt32(bytes), slot});
-      Value *value = b.CreateLoad(b.getDoubleTy(), slot);
-      Value *magnitude = b.CreateLoad(b.getDoubleTy(), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), slot, 8));
+      Twin own = inSlot(b);
       if (!vector)
-        return Twin{value, magnitude};
+        return own;
       if (!result.value)
         result = {PoisonValue::get(doubles(type)), PoisonValue::get(doubles(type))};
-      result.value = b.CreateInsertElement(result.value, value, uint64_t(i));
-      result.magnitude = b.CreateInsertElement(result.magnitude, magnitude, uint64_t(i));
+      result.value = b.CreateInsertElement(result.value, own.value, uint64_t(i));
+      result.magnitude = b.CreateInsertElement(result.magnitude, own.magnitude, uint64_t(i));
     }
     return result;
   }
@@ -430,15 +435,13 @@ private:
     Value *bytes = ConstantInt::get(Type::getInt32Ty(f.getContext()), scalarBytes(atomic.getType()));
     IRBuilder<> before(&atomic);
     dm.call(before, "optiml_shadow_atomic_begin", {place, bytes, slot});
-    Value *value = before.CreateLoad(before.getDoubleTy(), slot);
-    Value *magnitude =
-        before.CreateLoad(before.getDoubleTy(), before.CreateConstInBoundsGEP1_64(before.getInt8Ty(), slot, 8));
+    Twin old = inSlot(before);
     Twin added = get(before, atomic.getValOperand());
     IRBuilder<> after(atomic.getNextNode());
     after.SetCurrentDebugLocation(atomic.getDebugLoc());
-    Value *sum = adds ? after.CreateFAdd(value, added.value) : after.CreateFSub(value, added.value);
-    dm.call(after, "optiml_shadow_atomic_end", {place, bytes, sum, after.CreateFAdd(magnitude, added.magnitude)});
-    return Twin{value, magnitude};
+    Value *sum = adds ? after.CreateFAdd(old.value, added.value) : after.CreateFSub(old.value, added.value);
+    dm.call(after, "optiml_shadow_atomic_end", {place, bytes, sum, after.CreateFAdd(old.magnitude, added.magnitude)});
+    return old;
   }
 
   void storeTwin(StoreInst &store) {

@@ -91,6 +91,12 @@ std::string optiml::userCacheFolder() {
   return "";
 }
 
+std::string optiml::absolutePath(llvm::StringRef path) {
+  llvm::SmallString<256> absolute(path);
+  llvm::sys::fs::make_absolute(absolute);
+  return absolute.str().str();
+}
+
 llvm::Expected<std::string> optiml::readFile(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)

@@ -150,6 +150,20 @@ static LaunchImage readLaunch(const Field &f, const std::string &directory) {
   return l;
 }
 
+uint64_t optiml::threadsOf(const LaunchImage &launch) {
+  uint64_t threads = 1;
+  for (unsigned i = 0; i < 3; ++i)
+    threads *= uint64_t(launch.grid[i]) * launch.block[i];
+  return threads;
+}
+
+uint64_t optiml::bytesOf(const LaunchImage &launch) {
+  uint64_t bytes = 0;
+  for (const BufferImage &buffer : launch.buffers)
+    bytes += buffer.bytes;
+  return bytes;
+}
+
 bool Workload::read(const std::string &directory, Workload &into, std::string &error) {
   into = Workload();
   into.directory = directory;

@@ -284,16 +284,15 @@ int main(int argc, char **argv) {
   auto text = readFile(inputAndFlags[0]);
   if (!text)
     return fail(text.takeError());
-  llvm::SmallString<256> path(inputAndFlags[0]);
-  llvm::sys::fs::make_absolute(path);
-  auto program = Program::parse(path.str().str(), *text, options, *toolchain, View::Device);
+  const std::string path = absolutePath(inputAndFlags[0]);
+  auto program = Program::parse(path, *text, options, *toolchain, View::Device);
   if (!program)
     return fail(program.takeError());
   if (fuseLaunches) {
     auto fused = textWithFusions(**program, options, *toolchain);
     if (!fused)
       return fail(fused.takeError());
-    program = Program::parse(path.str().str(), *fused, options, *toolchain, View::Device);
+    program = Program::parse(path, *fused, options, *toolchain, View::Device);
     if (!program)
       return fail(program.takeError());
   }
@@ -313,11 +312,10 @@ int main(int argc, char **argv) {
     auto table = std::make_shared<KernelTexts>();
     if (llvm::Error e = table->addAll(nlohmann::json::parse(*content, nullptr, /*allow_exceptions=*/false)))
       return fail(makeError("{0}: {1}", texts, llvm::toString(std::move(e))));
-    (*space)->acceptTexts({table,
-                           [&](const std::string &whole) {
-                             return Program::parse(path.str().str(), whole, options, *toolchain, View::Device);
-                           },
-                           textAssembly});
+    (*space)->acceptTexts(
+        {table,
+         [&](const std::string &whole) { return Program::parse(path, whole, options, *toolchain, View::Device); },
+         textAssembly});
   }
   auto recipe = parseRecipe(passes);
   if (!recipe)

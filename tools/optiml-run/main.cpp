@@ -63,13 +63,6 @@ struct Invocation {
   std::optional<double> coverageSeconds; ///< the same
 };
 
-llvm::Expected<double> positive(llvm::StringRef flag, llvm::StringRef text) {
-  double value = 0;
-  if (text.getAsDouble(value) || !(value > 0))
-    return makeError("{0}={1}: expected a positive number", flag, text);
-  return value;
-}
-
 llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation &result) {
   if (flag == "--check") {
     if (value == "bounds")
@@ -96,7 +89,7 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
     result.everyPath = value != "off";
     if (!result.everyPath || value == "on")
       return llvm::Error::success();
-    llvm::Expected<double> seconds = positive(flag, value);
+    llvm::Expected<double> seconds = positiveNumber(flag, value);
     if (!seconds)
       return seconds.takeError();
     result.coverageSeconds = *seconds;
@@ -105,7 +98,7 @@ llvm::Error parseOwnFlag(llvm::StringRef flag, llvm::StringRef value, Invocation
       return makeError("--capture= needs a folder");
     result.run.captureDir = value.str();
   } else {
-    llvm::Expected<double> number = positive(flag, value);
+    llvm::Expected<double> number = positiveNumber(flag, value);
     if (!number)
       return number.takeError();
     if (flag == "--time")

@@ -11,6 +11,8 @@ namespace optiml {
 llvm::StringRef scopeOf(llvm::StringRef name);
 /// "ns::scale<a::b>" -> "scale<a::b>": how a function is called beside its definition.
 llvm::StringRef unqualified(llvm::StringRef name);
+/// "void ns::scale<a::b>(int)" -> "scale".
+std::string plainName(llvm::StringRef declaration);
 /// "ns::scale<a::b>" -> "scale_a_b".
 std::string identifierOf(llvm::StringRef name);
 

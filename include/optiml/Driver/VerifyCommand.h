@@ -44,6 +44,9 @@ int exitCodeOf(const std::vector<VerifyOutcome> &outcomes);
 /// What the report says beside its verdict, a line each, behind `label`.
 void printNotes(llvm::raw_ostream &out, const VerifyReport &report, llvm::StringRef label = "");
 
+/// The value of a flag such as --time=SECONDS, or an Error that names it.
+llvm::Expected<double> positiveNumber(llvm::StringRef flag, llvm::StringRef value);
+
 /// The program optiml-verify.
 int runVerifyCommand(int argc, char **argv);
 

@@ -34,6 +34,8 @@ unsigned removeAbandonedTempDirs();
 /// Where the XDG specification has a program's caches: $XDG_CACHE_HOME/optiml, else ~/.cache/optiml; empty where
 /// neither variable is an absolute path.
 std::string userCacheFolder();
+/// Of a path that may be relative to the current folder.
+std::string absolutePath(llvm::StringRef path);
 /// The whole file, or an error that names it.
 llvm::Expected<std::string> readFile(const std::string &path);
 /// Writes by way of a temporary file in the same folder and a rename, so that a reader never sees half a file and a

@@ -48,6 +48,11 @@ struct LaunchImage {
   uint64_t sequence = 0;            ///< its number among the program's launches
 };
 
+/// Of all its blocks.
+uint64_t threadsOf(const LaunchImage &launch);
+/// Of all its buffers.
+uint64_t bytesOf(const LaunchImage &launch);
+
 struct Workload {
   std::string directory;
   std::vector<std::string> programArguments;

@@ -181,51 +181,53 @@ std::string Callable::obstacle() const {
   return "";
 }
 
-bool optiml::definesMain(const Program &program) {
-  Collector collector(program.ast());
-  collector.TraverseAST(program.ast());
-  return collector.hasMain;
-}
+struct FileFunctions::Impl {
+  ASTContext &ast;
+  Collector found;
+  explicit Impl(ASTContext &ast) : ast(ast), found(ast) {
+    found.TraverseAST(ast);
+    // A function launches what those that it calls launch.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto &[fn, body] : found.functions)
+        for (auto &[other, otherBody] : found.functions)
+          if (body.calls.count(other->getCanonicalDecl()) && otherBody.launches && !body.launches)
+            body.launches = changed = true;
+    }
+  }
+};
 
-std::vector<Callable> optiml::findCallables(const Program &program) {
-  ASTContext &ast = program.ast();
-  Collector collector(ast);
-  collector.TraverseAST(ast);
+FileFunctions::FileFunctions(const Program &program) : impl(std::make_unique<Impl>(program.ast())) {}
+FileFunctions::~FileFunctions() = default;
+
+bool FileFunctions::haveMain() const { return impl->found.hasMain; }
+
+std::vector<Callable> FileFunctions::callables() const {
   auto isHost = [](const FunctionDecl *fn) {
     return !fn->hasAttr<CUDAGlobalAttr>() && (!fn->hasAttr<CUDADeviceAttr>() || fn->hasAttr<CUDAHostAttr>());
   };
-  // A function launches what those that it calls launch.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto &[fn, body] : collector.functions)
-      for (auto &[other, otherBody] : collector.functions)
-        if (body.calls.count(other->getCanonicalDecl()) && otherBody.launches && !body.launches)
-          body.launches = changed = true;
-  }
   std::set<const FunctionDecl *> used;
-  for (auto &[fn, body] : collector.functions)
+  for (const auto &[fn, body] : impl->found.functions)
     if (isHost(fn) && body.launches) {
       used.insert(body.calls.begin(), body.calls.end());
       used.insert(body.kernels.begin(), body.kernels.end());
     }
   std::vector<Callable> hosts, kernels;
-  for (auto &[fn, body] : collector.functions) {
+  for (const auto &[fn, body] : impl->found.functions) {
     const bool isKernel = fn->hasAttr<CUDAGlobalAttr>();
     if (fn->isTemplateInstantiation() || fn->isMain() || isa<CXXMethodDecl>(fn) || used.count(fn->getCanonicalDecl()) ||
         (!isKernel && !(isHost(fn) && body.launches)))
       continue;
-    (isKernel ? kernels : hosts).push_back(describe(*fn, body, ast));
+    (isKernel ? kernels : hosts).push_back(describe(*fn, body, impl->ast));
   }
   hosts.insert(hosts.end(), kernels.begin(), kernels.end());
   return hosts;
 }
 
-std::set<std::string> optiml::reachableFrom(const Program &program, llvm::StringRef function) {
-  Collector collector(program.ast());
-  collector.TraverseAST(program.ast());
+std::set<std::string> FileFunctions::reachableFrom(llvm::StringRef function) const {
   std::vector<const FunctionDecl *> waiting;
   std::map<const FunctionDecl *, const Body *> bodies;
-  for (auto &[fn, body] : collector.functions) {
+  for (const auto &[fn, body] : impl->found.functions) {
     bodies[fn->getCanonicalDecl()] = &body;
     if (fn->getQualifiedNameAsString() == function)
       waiting.push_back(fn->getCanonicalDecl());

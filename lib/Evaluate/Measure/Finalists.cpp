@@ -93,8 +93,7 @@ SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant) {
     for (const Workload *w : workloads)
       for (unsigned i = 0; i < w->launches.size(); ++i) {
         const LaunchImage &launch = w->launches[i];
-        uint64_t threads = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2] * launch.block[0] *
-                           launch.block[1] * launch.block[2];
+        const uint64_t threads = threadsOf(launch);
         if (launch.kernel != rewrite.originalSymbol || threads >= least)
           continue;
         auto plan = concretePlan(rewrite, launch);

@@ -49,11 +49,8 @@ llvm::Expected<std::unique_ptr<GpuEvaluator>> GpuEvaluator::create(GpuEvaluatorO
   return evaluator;
 }
 
-llvm::Expected<PrepareRequest> GpuEvaluator::Impl::firstRequest(bool careful) {
-  VerifyOptions verify = options.common.verify;
-  verify.freshInputs = 0;
-  GpuCases cases(options.common.performance, verify, /*shadowModule=*/"", dir.path(), 0);
-  auto made = cases.ofAllLaunches(FreshIntegers::Keep);
+llvm::Expected<PrepareRequest> GpuEvaluator::Impl::requestOf(GpuCases &cases, bool careful, FreshIntegers integers) {
+  auto made = cases.ofAllLaunches(integers);
   if (!made)
     return made.takeError();
   PrepareRequest request;
@@ -62,6 +59,13 @@ llvm::Expected<PrepareRequest> GpuEvaluator::Impl::firstRequest(bool careful) {
   request.cold = options.cold;
   request.cases = std::move(*made);
   return request;
+}
+
+llvm::Expected<PrepareRequest> GpuEvaluator::Impl::firstRequest(bool careful) {
+  VerifyOptions verify = options.common.verify;
+  verify.freshInputs = 0;
+  GpuCases cases(options.common.performance, verify, /*shadowModule=*/"", dir.path(), 0);
+  return requestOf(cases, careful, FreshIntegers::Keep);
 }
 
 llvm::Expected<PrepareReply> GpuEvaluator::Impl::setUp(const std::vector<WorkerPool::MakeRequest> &alternatives) {
@@ -306,14 +310,12 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
     m.bottleneck = base.bottleneck;
   }
   // What the baseline has no figure for must not count.
-  if (!baselineMeasurement.counters.count("roofline")) {
-    auto roofline = m.counters.extract("roofline");
-    score(m, baselineMeasurement, weights);
-    if (roofline)
-      m.counters.insert(std::move(roofline));
-  } else {
-    score(m, baselineMeasurement, weights);
-  }
+  std::map<std::string, double>::node_type roofline;
+  if (!baselineMeasurement.counters.count("roofline"))
+    roofline = m.counters.extract("roofline");
+  score(m, baselineMeasurement, weights);
+  if (roofline)
+    m.counters.insert(std::move(roofline));
   return m;
 }
 

@@ -3,6 +3,7 @@
 #define OPTIML_LIB_EVALUATE_MEASURE_GPUEVALUATORIMPL_H
 
 #include "Gate.h"
+#include "Verify/GpuCases.h"
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
 #include "optiml/Gpu/Counters.h"
 #include "optiml/Support/Deadline.h"
@@ -37,7 +38,7 @@ struct GpuEvaluator::Impl {
 
   // What goes on beside the search (Settling.cpp).
   Gate workers;                        ///< closed while they are set up anew
-  std::atomic<bool> isThorough{false}; ///< variants are verified as they are measured
+  std::atomic<bool> isThorough{false}; ///< everything that verifying needs is there
   Deadline stopping;                   ///< also when the search is cancelled
   std::thread preparing;
   std::string broken; ///< why nothing can be verified. Once `preparing` has ended
@@ -50,7 +51,6 @@ struct GpuEvaluator::Impl {
   std::map<std::string, Measurement> objections; ///< not told yet
   std::atomic<bool> closing{false};              ///< nothing more is measured
   double fastestTold = std::numeric_limits<double>::infinity();
-  double bestVerified = 0; ///< seconds; of the original at first
   std::future<void> sanitizing;
   std::optional<Variant> awaiting;                  ///< to be looked at next
   std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
@@ -60,6 +60,7 @@ struct GpuEvaluator::Impl {
       : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel) {}
   ~Impl();
   llvm::Error start();
+  llvm::Expected<gpu::PrepareRequest> requestOf(GpuCases &cases, bool careful, FreshIntegers integers);
   /// For a start: captured inputs alone.
   llvm::Expected<gpu::PrepareRequest> firstRequest(bool careful);
   llvm::Expected<gpu::PrepareReply> setUp(const std::vector<WorkerPool::MakeRequest> &alternatives);

@@ -41,16 +41,8 @@ void GpuEvaluator::Impl::prepareThoroughly() {
   VerifyOptions verify = o.verify;
   verify.replayProgram = replayProgramOf(o.toolchain);
   GpuCases cases(o.performance, verify, shadow, dir.path(), options.sampleSeconds);
-  auto make = [&](bool careful) -> llvm::Expected<PrepareRequest> {
-    PrepareRequest request;
-    request.cubin = originalText->cubin;
-    request.careful = careful;
-    request.cold = options.cold;
-    auto made = cases.ofAllLaunches(careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
-    if (!made)
-      return made.takeError();
-    request.cases = std::move(*made);
-    return request;
+  auto make = [&](bool careful) {
+    return requestOf(cases, careful, careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
   };
   StopWatch watch;
   llvm::Expected<PrepareRequest> first = make(/*careful=*/false);
@@ -106,28 +98,22 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
     if (auto known = settled.find(key); known != settled.end())
       return known->second;
   }
-  StopWatch watch;
   Measurement m;
+  m.verdict = Verdict::Correct;
   // Races, bounds and odd sizes are seen in the emulator only.
-  if (cpu && !options.common.verification.empty()) {
-    m.verdict = Verdict::Correct;
+  if (cpu && !options.common.verification.empty())
     cpu->verify(variant, m);
-    if (m.verdict != Verdict::Correct && m.verdict != Verdict::NotApplicable) {
-      std::lock_guard lock(mutex);
-      if (!stopping.passed())
-        objections.try_emplace(key, m);
-      return settled.try_emplace(key, m).first->second;
-    }
+  if (m.correct() || m.verdict == Verdict::NotApplicable) {
+    std::map<std::string, double> emulated = std::move(m.counters);
+    StopWatch watch;
+    m = measure(variant, watch, WorkerPool::Clock::time_point::max());
+    m.provisional = false;
+    for (const char *both : {"verify.launches", "verify.runs"})
+      m.counters[both] += emulated[both];
+    if (emulated["verify.launches"] > 0)
+      m.counters["emulated"] = 1;
+    m.counters.insert(emulated.begin(), emulated.end());
   }
-  std::map<std::string, double> emulated = std::move(m.counters);
-  watch.lap("cost.emulator");
-  m = measure(variant, watch, WorkerPool::Clock::time_point::max());
-  m.provisional = false;
-  for (const char *both : {"verify.launches", "verify.runs"})
-    m.counters[both] += emulated[both];
-  if (emulated["verify.launches"] > 0)
-    m.counters["emulated"] = 1;
-  m.counters.insert(emulated.begin(), emulated.end());
   std::lock_guard lock(mutex);
   if (!m.correct() && !stopping.passed())
     objections.try_emplace(key, m);
@@ -135,7 +121,7 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
 }
 
 void GpuEvaluator::Impl::settleFastest() {
-  bestVerified = baselineMeasurement.time.seconds;
+  double bestVerified = baselineMeasurement.time.seconds;
   while (!stopping.passed() && !closing) {
     const Provisional *fastest = nullptr;
     {
@@ -196,16 +182,6 @@ void GpuEvaluator::Impl::tellGain(const Measurement &m) {
   if (!options.gained || !(speedup > 1) || !m.guardrails.empty())
     return;
   options.gained(speedup, !m.provisional);
-}
-
-double GpuEvaluator::roofline() const {
-  if (!impl->emulator())
-    return 0;
-  const Measurement &predicted = impl->cpu->baseline();
-  auto share = predicted.counters.find("roofline");
-  return share == predicted.counters.end()
-             ? 0
-             : share->second * predicted.time.seconds / impl->baselineMeasurement.time.seconds;
 }
 
 std::map<std::string, Measurement> GpuEvaluator::withdrawn() {

@@ -50,6 +50,8 @@ struct WorkerPool::Impl {
   /// Makes sure that a prepared worker runs in the slot.
   llvm::Error revive(Slot &slot);
   Call call(Slot &slot, const std::string &request, double seconds, std::string &line, std::string &why);
+  /// Tells a worker that has loaded nothing what to load.
+  llvm::Error tellLoad(Slot &slot, const std::string &loading, double seconds, LoadReply &reply);
   /// Loads the workload and prepares the original on all workers but the first.
   void prepareOthers(const std::string &loading, llvm::function_ref<double()> left, std::vector<std::string> &notes);
   /// `call` with a second try when the worker died. `read` takes the answer and says whether the worker can go on.
@@ -249,6 +251,15 @@ llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double se
   return false;
 }
 
+llvm::Error WorkerPool::Impl::tellLoad(Slot &slot, const std::string &loading, double seconds, LoadReply &reply) {
+  std::string line, why;
+  if (call(slot, loading, seconds, line, why) != Call::Answered || !decode(line, reply, why))
+    return makeError("{0}", why);
+  if (!reply.why.empty())
+    return makeError("the workload cannot be replayed on the GPU: {0}", reply.why);
+  return llvm::Error::success();
+}
+
 void WorkerPool::Impl::prepareOthers(const std::string &loading, llvm::function_ref<double()> left,
                                      std::vector<std::string> &notes) {
   std::vector<std::future<std::string>> others; // why it is not used
@@ -261,11 +272,9 @@ void WorkerPool::Impl::prepareOthers(const std::string &loading, llvm::function_
         return e ? llvm::toString(std::move(e)) : "";
       }
       LoadReply reply;
+      if (llvm::Error e = tellLoad(slot, loading, left(), reply))
+        return llvm::toString(std::move(e));
       std::string line, why;
-      if (call(slot, loading, left(), line, why) != Call::Answered || !decode(line, reply, why))
-        return why;
-      if (!reply.why.empty())
-        return reply.why;
       return call(slot, prepare, left(), line, why) == Call::Answered ? "" : why;
     }));
   for (size_t i = 0; i < others.size(); ++i)
@@ -289,19 +298,11 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
   p.load.clear();
   p.prepare.clear();
   const std::string wanted = encode(load);
-  auto told = [&](Slot &slot, LoadReply &reply) -> llvm::Error {
-    std::string line, why;
-    if (llvm::Error e = p.revive(slot))
-      return e;
-    if (p.call(slot, wanted, left(), line, why) != Call::Answered || !decode(line, reply, why))
-      return makeError("{0}", why);
-    if (!reply.why.empty())
-      return makeError("the workload cannot be replayed on the GPU: {0}", reply.why);
-    return llvm::Error::success();
-  };
   Slot &first = *p.slots.front();
   LoadReply loaded;
-  if (llvm::Error e = told(first, loaded))
+  if (llvm::Error e = p.revive(first))
+    return std::move(e);
+  if (llvm::Error e = p.tellLoad(first, wanted, left(), loaded))
     return std::move(e);
   p.load = wanted;
   notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());

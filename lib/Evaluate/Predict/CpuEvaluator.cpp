@@ -97,8 +97,7 @@ static constexpr double idleShare = 0.5;
 
 llvm::Expected<LaunchPrediction> CpuEvaluator::Impl::predict(const CompiledText &c, const std::string &module,
                                                              unsigned launch, const ConcretePlan &plan) {
-  const std::vector<BufferImage> &buffers = options.performance.launches[launch].buffers;
-  double bufferBytes = llvm::sum_of(llvm::map_range(buffers, [](const BufferImage &b) { return b.bytes; }), 0.0);
+  const double bufferBytes = double(bytesOf(options.performance.launches[launch]));
   auto shapeOf = [&](const emu::ReplayStep &step) {
     return LaunchShape{step.grid, step.block, step.sharedBytes, bufferBytes, options.warmL2};
   };

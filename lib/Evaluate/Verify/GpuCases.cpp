@@ -28,11 +28,8 @@ static constexpr size_t mostCells = 1 << 18;
 static constexpr uint64_t mostFreshBytes = uint64_t(512) << 20;
 
 static std::vector<uint32_t> sampleBlocks(const LaunchImage &launch) {
-  uint64_t blocks = blocksOf(launch.grid), bytes = 0;
-  uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
-  for (const BufferImage &buffer : launch.buffers)
-    bytes += buffer.bytes;
-  if (threads <= wholeThreads && bytes <= wholeBytes)
+  const uint64_t blocks = blocksOf(launch.grid), bytes = bytesOf(launch);
+  if (threadsOf(launch) <= wholeThreads && bytes <= wholeBytes)
     return {};
   uint64_t affordable = sampledBytes / std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, blocks));
   return spreadBlocks(blocks, unsigned(std::clamp<uint64_t>(affordable, fewestSampled, sampledBlocks)));
@@ -128,11 +125,10 @@ void GpuCases::boundByTwins(unsigned index, bool isFresh, const std::string &fil
   if (isSummed(index, bound.buffer)) {
     // All blocks add to these cells. Their terms are like those of the sample, and sums of n terms in two orders
     // differ by about sqrt(n) roundings (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
-    uint64_t threads = blocks * launch.block[0] * launch.block[1] * launch.block[2];
     for (const ShadowRecord &cell : r.cells)
       if (cell.bytes == size && std::isfinite(cell.magnitude))
         bound.typical = std::max(bound.typical, cell.magnitude * double(blocks) / double(begun));
-    double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threads);
+    double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threadsOf(launch));
     // Of very many terms of one sign, those below half a unit in the last place of the sum are lost when they are
     // added one by one: half of 2^25 equal ones. Variants that add partial sums lose less than the original.
     bound.relative = std::max({bound.relative, 8 * unit * std::sqrt(n), unit / 64 * n});
@@ -194,8 +190,7 @@ bool GpuCases::getsFreshInputs(unsigned index) const {
   uint64_t bytes = 0;
   bool first = true;
   for (unsigned i = 0; i <= index; ++i) {
-    for (const BufferImage &buffer : workload.launches[i].buffers)
-      bytes += buffer.bytes;
+    bytes += bytesOf(workload.launches[i]);
     first &= i == index || workload.launches[i].kernel != workload.launches[index].kernel;
   }
   return first || bytes <= mostFreshBytes;

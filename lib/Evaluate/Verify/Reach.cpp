@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "Comparison.h"
 #include "Sizes.h"
+#include "optiml/Core/KernelName.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
+#include "optiml/Workload/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
 
@@ -21,7 +23,8 @@ void Comparison::leaveOutUnchanged() {
         it != coveredByOriginal.kernels().end() && it->second == hash)
       covered.ignore(symbol);
   for (const std::string &symbol : covered.idleKernels())
-    if (!mayBeLaunched(changedText, symbol) || (!options.reached.empty() && !options.reached.count(plainName(symbol))))
+    if (!mayBeLaunched(changedText, symbol) ||
+        (!options.reached.empty() && !options.reached.count(plainName(demangled(symbol)))))
       covered.ignore(symbol);
   if (!options.reached.empty())
     covered.ignoreSitesOutside(options.reached);

@@ -106,14 +106,8 @@ std::vector<int64_t> optiml::unitsOf(llvm::StringRef text) {
   return units;
 }
 
-std::string optiml::plainName(const std::string &symbol) {
-  std::string name = demangled(symbol);
-  name = name.substr(0, name.find('('));
-  return unqualified(name.starts_with("void ") ? llvm::StringRef(name).drop_front(5) : name).split('<').first.str();
-}
-
 bool optiml::mayBeLaunched(llvm::StringRef text, const std::string &symbol) {
-  const std::string plain = plainName(symbol);
+  const std::string plain = plainName(demangled(symbol));
   unsigned mentions = 0;
   for (size_t at = text.find(plain); at != llvm::StringRef::npos; at = text.find(plain, at + 1)) {
     auto isWord = [&](size_t i) { return i < text.size() && (llvm::isAlnum(text[i]) || text[i] == '_'); };

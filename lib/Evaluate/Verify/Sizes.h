@@ -27,9 +27,6 @@ std::vector<std::string> roundedSizes(std::vector<std::string> arguments, int64_
 /// In what a text may count elements: a warp, and the numbers that stand in it.
 std::vector<int64_t> unitsOf(llvm::StringRef text);
 
-/// A kernel's name, without namespaces, parameters and template arguments.
-std::string plainName(const std::string &symbol);
-
 /// Whether the text names the kernel of this symbol more often than a definition does.
 bool mayBeLaunched(llvm::StringRef text, const std::string &symbol);
 

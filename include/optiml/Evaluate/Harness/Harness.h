@@ -14,7 +14,9 @@
 #include "optiml/Frontend/Program.h"
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,15 +46,23 @@ struct Callable {
   std::vector<const CallableParameter *> of(CallableParameter::Kind kind) const;
 };
 
-/// The functions of the main file that launch kernels and that no other of them calls, and the kernels that none of
-/// them launches. Templates are left out.
-std::vector<Callable> findCallables(const Program &program);
-/// Whether the main file defines main().
-bool definesMain(const Program &program);
+/// What stands in the main file of a program, which must live as long.
+class FileFunctions {
+public:
+  explicit FileFunctions(const Program &program);
+  ~FileFunctions();
+  bool haveMain() const;
+  /// The functions that launch kernels and that no other of them calls, and the kernels that none of them launches.
+  /// Templates are left out.
+  std::vector<Callable> callables() const;
+  /// Unqualified names of the functions and kernels that a call of this one (qualified) may come to, with its own;
+  /// empty where there is no such function.
+  std::set<std::string> reachableFrom(llvm::StringRef function) const;
 
-/// Unqualified names of the functions and kernels of the main file that a call of this one (qualified) may come to,
-/// with its own; empty where there is no such function.
-std::set<std::string> reachableFrom(const Program &program, llvm::StringRef function);
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
 
 /// How a function is called. Expressions are C++ over the names of its integer parameters.
 struct CallSpec {

@@ -61,19 +61,16 @@ public:
   ~GpuEvaluator() override;
 
   /// Counters of a measured variant beside the hardware's (Counters.h): "speedup.low", "speedup.high" (95 % interval of
-  /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs"
-  /// (emulator and GPU together).
-  /// Where the time went, also of one that failed: "cost.compile", "cost.emulator", "cost.gpu" (waiting for it
-  /// included) and "cost.profile" (of a new best), in seconds. Of the baseline: "cost.prepare", "cost.setup",
-  /// "cost.profile".
+  /// the speed-up), "rounds", "predicted_seconds" (where the model could tell), "verify.launches", "verify.runs" (with
+  /// the emulator's once it is verified).
+  /// Where the time went, also of one that failed: "cost.compile", "cost.gpu" (waiting for it included) and
+  /// "cost.profile" (of a new best), in seconds. Of the baseline: "cost.prepare", "cost.setup", "cost.profile".
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
   void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
   std::map<std::string, Measurement> withdrawn() override;
   /// The variant's measurement once everything is ready to verify it, for which this waits.
   Measurement confirm(const Variant &variant);
   const Measurement &baseline() const;
-  /// The share of the least possible time that the original reaches; 0: not known, or not yet.
-  double roofline() const;
   /// Races the candidates against the original again, longer, in random order.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates);
   /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any.
