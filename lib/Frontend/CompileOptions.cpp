@@ -280,8 +280,11 @@ std::vector<std::string> CompileOptions::clangArgs(const Toolchain &toolchain, V
   if (view == View::Device)
     args.push_back("-nocudalib"); // __nv_* functions stay declarations; what we need of them, the emulator defines
   args.insert(args.end(), frontendFlags.begin(), frontendFlags.end());
+  // nvcc takes these two for warnings at most.
+  args.insert(args.end(), {"-Wno-register", "-Wno-c++11-narrowing"});
   // nvcc adds this folder of its own accord, Clang does not.
-  args.push_back("-isystem");
-  args.push_back(toolchain.cudaPath + "/include/cccl");
+  args.insert(args.end(), {"-isystem", toolchain.cudaPath + "/include/cccl"});
+  if (!toolchain.openmpHeaders.empty())
+    args.insert(args.end(), {"-idirafter", toolchain.openmpHeaders});
   return args;
 }

@@ -66,6 +66,17 @@ static llvm::Expected<std::string> findCuda(const std::string &nvcc) {
   return makeError("no include/cuda_runtime.h beside {0}; set CUDA_PATH to the CUDA toolkit's folder", nvcc);
 }
 
+/// Of GCC; Clang has the header only where its OpenMP library is installed, and then in its own folder.
+static std::string findOpenmpHeaders(const std::string &hostCxx) {
+  llvm::Expected<ProcessResult> result = runProcess({hostCxx, "-print-file-name=include"});
+  if (!result) {
+    llvm::consumeError(result.takeError());
+    return "";
+  }
+  std::string folder = llvm::StringRef(result->out).trim().str();
+  return fs::exists(folder + "/omp.h") ? folder : "";
+}
+
 llvm::Expected<Toolchain> Toolchain::find(const char *argv0) {
   static int anchor;
   std::string program = fs::getMainExecutable(argv0, &anchor);
@@ -98,6 +109,8 @@ llvm::Expected<Toolchain> Toolchain::find(const char *argv0) {
   if (result.hostCxx.empty())
     return makeError("no C++ compiler to link with (c++, g++, clang++-22); install one with: apt-get install g++");
 
+  if (!fs::exists(result.resourceDir + "/include/omp.h"))
+    result.openmpHeaders = findOpenmpHeaders(result.hostCxx);
   result.libDir = join(prefix, "lib");
   return result;
 }

@@ -30,3 +30,11 @@ OPTIML_MINMAX(unsigned long long, unsigned long long, long long)
 OPTIML_MINMAX(float, float, float) OPTIML_MINMAX(double, double, double)
 OPTIML_MINMAX(double, float, double) OPTIML_MINMAX(double, double, float)
 #undef OPTIML_MINMAX
+// crt/common_functions.h includes these for nvcc.
+#include <string.h>
+#include <time.h>
+// In nvcc's headers these names mean the host's functions, too, in the global namespace.
+using std::isfinite;
+using std::isinf;
+using std::isnan;
+using std::signbit;

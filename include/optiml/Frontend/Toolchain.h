@@ -12,6 +12,8 @@ struct Toolchain {
   std::string cudaPath;    ///< the folder with include/cuda_runtime.h that belongs to it
   std::string resourceDir; ///< Clang's headers: $OPTIML_RESOURCE_DIR, beside the program (lib/clang/22), LLVM's own
   std::string hostCxx;     ///< links emulated programs: $OPTIML_HOST_CXX, c++, g++, clang++-22
+  /// The host compiler's folder with omp.h, which Clang's own headers lack; empty when it has none.
+  std::string openmpHeaders;
   std::string libDir;      ///< the folder that holds liboptiml-cudart.a: ../lib beside the program
   /// `argv0` locates the program. The error names what is missing and the command that installs it.
   static llvm::Expected<Toolchain> find(const char *argv0);
