@@ -263,8 +263,9 @@ static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel 
   std::vector<std::pair<Poly, Poly>> result;
   for (const std::string &atom : index.atoms()) {
     auto stride = isParameter(model, atom) ? std::nullopt : index.coefficient(atom);
+    auto all = [&](auto sign) { return llvm::all_of(stride->terms, [&](const auto &term) { return sign(term.second); }); };
     if (!stride || stride->terms.size() < 2 || !onlyLaunchConstants(model, *stride) ||
-        std::all_of(stride->terms.begin(), stride->terms.end(), [](const auto &term) { return term.second > 0; }))
+        all([](int64_t c) { return c > 0; }) || all([](int64_t c) { return c < 0; }))
       continue;
     index = index - *stride * Poly::atom(atom);
     auto known = std::find_if(result.begin(), result.end(), [&](const auto &d) { return d.first == *stride; });

@@ -95,8 +95,18 @@ public:
   virtual void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) = 0;
   /// The kernels' time in a run of the whole rewritten program, beside the original's; predicted without a GPU.
   virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) = 0;
-  /// Whether the whole rewritten program behaves like the original; the error says how it does not.
-  virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) = 0;
+  /// Whether the whole rewritten program behaves like the original; the error says how it does not. `executable`: the
+  /// program, where buildProgram() has built it, or empty.
+  virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
+                                   nlohmann::json &summary) = 0;
+  /// Where programs are run: builds the emitted text as an executable of that name in the task's folder.
+  virtual llvm::Expected<std::string> buildProgram(const SearchTask &, const std::string & /*emitted*/,
+                                                   const std::string & /*name*/, const std::atomic<bool> * /*cancel*/) {
+    return std::string();
+  }
+  /// Where variants are verified beside the search: calls this with each that is faster than those before it, from any
+  /// thread, until it is called with null.
+  virtual void whenVerified(std::function<void(const Variant &)>) {}
   /// Seconds of the search's time that are kept back for what follows the search: timeProgram(), and `compared`:
   /// comparing whole programs on the emulator.
   virtual double concludingSeconds(bool compared) const = 0;

@@ -117,7 +117,7 @@ public:
     return ProgramTimes{*original, *after};
   }
 
-  llvm::Error checkProgram(const SearchTask &, const std::string &, nlohmann::json &) override {
+  llvm::Error checkProgram(const SearchTask &, const std::string &, const std::string &, nlohmann::json &) override {
     return llvm::Error::success(); // there is nothing here that it could run on
   }
 

@@ -6,6 +6,7 @@
 #include "optiml/Evaluate/Measure/Sanitizer.h"
 #include "optiml/Gpu/Driver.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/StopWatch.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
@@ -33,7 +34,13 @@ static constexpr double traceSeconds = 8, sampleSeconds = 8;
 // Each of these, and the original's profile, takes at most so much of the search's time.
 static constexpr double preparingShare = 0.1;
 // compute-sanitizer on one launch.
-static constexpr double sanitizerShare = 0.2, leastSanitizerSeconds = 5, mostSanitizerSeconds = 60;
+static constexpr double sanitizerShare = 0.1, leastSanitizerSeconds = 4, mostSanitizerSeconds = 60;
+// The final race: so much of the time that is left for settling, and its limits.
+static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
+static constexpr size_t mostRacers = 4;
+static constexpr size_t shownCandidates = 5; // in the trajectory
+// All of settling: what is kept for it, and what it may take where time is no limit.
+static constexpr double settlingSeconds = 2.5, mostSettlingSeconds = 120;
 // A whole program that is so much faster in its first run need not run again.
 static constexpr double clearGain = 1.1;
 
@@ -74,7 +81,16 @@ public:
   void configure(SearchSettings &settings) const override;
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;
-  llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) override;
+  llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
+                           nlohmann::json &summary) override;
+  llvm::Expected<std::string> buildProgram(const SearchTask &task, const std::string &emitted, const std::string &name,
+                                           const std::atomic<bool> *cancel) override {
+    return buildGpuProgram(task, &emitted, name, cancel);
+  }
+  void whenVerified(std::function<void(const Variant &)> call) override {
+    std::lock_guard lock(mutex);
+    verified = std::move(call);
+  }
   double concludingSeconds(bool) const override;
   std::vector<std::string> notes() const override;
   std::vector<std::string> originalFaults() const override {
@@ -83,21 +99,25 @@ public:
 
 private:
   std::vector<std::string> worthSearching(const SearchTask &task) const;
-  bool isClean(const Candidate &candidate);
+  bool isClean(const Candidate &candidate, std::chrono::steady_clock::time_point by);
+  /// Seconds for building the rewritten program and running it beside the original.
+  double checkingSeconds() const { return 2.5 + 2.5 * run.seconds; }
+  std::vector<Candidate> finalists(const SearchResult &result) const;
   void compileOriginal(const SearchTask &task);
   /// Tells of the first gain that was measured, and of the first that was verified.
-  void tellGain(double seconds, double speedup, bool isVerified);
+  void tellGain(double seconds, const Variant &variant, double speedup, bool isVerified);
 
   std::unique_ptr<WorkerPool> pool;
   const GpuSpec &gpu;
   std::unique_ptr<EarlyBuild> early;
-  std::string executable; ///< the original
+  std::string original; ///< its executable
   GpuRun run;             ///< of the original
   GpuRun searched;        ///< of the program whose kernels are searched
   Workload captured;
   CapturedRuns emulated; ///< runs with other sizes, on the emulator
   std::vector<std::string> remarks;
   std::mutex mutex;              ///< of what follows
+  std::function<void(const Variant &)> verified;
   bool told[2] = {false, false}; ///< a measured gain, a verified one
   struct Compiled {
     std::unique_ptr<TextCompiler> compiler;
@@ -156,8 +176,10 @@ void GpuBackend::compileOriginal(const SearchTask &task) {
   compiled = std::async(std::launch::async, compile);
 }
 
-void GpuBackend::tellGain(double seconds, double speedup, bool isVerified) {
+void GpuBackend::tellGain(double seconds, const Variant &variant, double speedup, bool isVerified) {
   std::lock_guard lock(mutex);
+  if (isVerified && verified)
+    verified(variant);
   if (std::exchange(told[isVerified], true))
     return;
   llvm::errs() << llvm::formatv("{0}optiml-clang: after {1:f1} s a variant is {2:f2} times as fast, {3}\n",
@@ -193,7 +215,7 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
       return timed.takeError();
     searched = std::move(*timed);
     if (!task.replaced) {
-      executable = *built;
+      original = *built;
       run = searched;
     }
     if (searched.kernels.empty())
@@ -253,15 +275,16 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
   common.verify.comparedElsewhere = true;
-  options.gained = [this, began = task.began](double speedup, bool isVerified) {
-    tellGain(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), speedup, isVerified);
+  options.gained = [this, began = task.began](const Variant &variant, double speedup, bool isVerified) {
+    tellGain(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), variant, speedup,
+             isVerified);
   };
   if (compiled.valid()) {
-    auto original = compiled.get();
-    if (!original)
-      return original.takeError();
-    options.compiler = std::move(original->compiler);
-    options.original = std::move(original->text);
+    auto compiledOriginal = compiled.get();
+    if (!compiledOriginal)
+      return compiledOriginal.takeError();
+    options.compiler = std::move(compiledOriginal->compiler);
+    options.original = std::move(compiledOriginal->text);
   }
   options.cold = task.flags.coldCache;
   options.profiler = task.flags.profiler == "none"  ? Profiler::None
@@ -274,25 +297,35 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   return own.get();
 }
 
-/// The final race, compute-sanitizer where it has not ended yet, and the whole program: built, and run twice beside the
-/// original.
-double GpuBackend::concludingSeconds(bool) const {
-  constexpr double raceSeconds = 1, sanitizerSeconds = 4, buildSeconds = 3;
-  return raceSeconds + sanitizerSeconds + buildSeconds + 4 * run.seconds;
-}
+/// What is verified when the search ends, the final race, compute-sanitizer where it has not ended yet, and the whole
+/// program: built, and run beside the original.
+double GpuBackend::concludingSeconds(bool) const { return settlingSeconds + checkingSeconds(); }
 
 void GpuBackend::configure(SearchSettings &settings) const {
   settings.screen = 0;       // measuring costs no more than predicting
   settings.verifyWithin = 0; // and tells more
   settings.batch = 16;       // compilers at work while the GPU measures
   settings.margin = 1;       // settle() decides
+  settings.top = 64;         // among those that are verified
 }
 
 /// What compute-sanitizer says of a candidate.
-bool GpuBackend::isClean(const Candidate &candidate) {
-  SanitizerReport report = own->sanitize(*candidate.variant);
+bool GpuBackend::isClean(const Candidate &candidate, std::chrono::steady_clock::time_point by) {
+  SanitizerReport report = own->sanitize(*candidate.variant, by);
   llvm::append_range(remarks, report.notes);
   return report.clean;
+}
+
+/// The fastest that are verified; where none is, the fastest.
+std::vector<Candidate> GpuBackend::finalists(const SearchResult &result) const {
+  std::vector<Candidate> all = result.top, best;
+  if (llvm::none_of(all, [&](const Candidate &c) { return c.key == result.best.key; }))
+    all.insert(all.begin(), result.best);
+  llvm::copy_if(all, std::back_inserter(best), [&](const Candidate &c) { return own->isVerified(*c.variant); });
+  if (best.empty())
+    best = all;
+  best.resize(std::min(best.size(), mostRacers));
+  return best;
 }
 
 void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
@@ -306,13 +339,24 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   summary["programKernels"] = kernels;
   if (!result.improved)
     return;
-  std::vector<Candidate> best = result.top;
-  if (std::none_of(best.begin(), best.end(), [&](const Candidate &c) { return c.key == result.best.key; }))
-    best.insert(best.begin(), result.best);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point now = Clock::now();
+  double left = mostSettlingSeconds;
+  if (double all = task.flags.budget.seconds; all > 0)
+    left = std::clamp(all - std::chrono::duration<double>(now - task.began).count() - checkingSeconds(),
+                      settlingSeconds, mostSettlingSeconds);
+  const Clock::time_point end = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(left));
+  StopWatch watch;
+  double raceSeconds = std::clamp(raceShare * left, leastRaceSeconds, mostRaceSeconds);
+  own->close(end - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(raceSeconds)));
+  watch.lap("verify");
+  const std::vector<Candidate> best = finalists(result);
+  result.top.resize(std::min(result.top.size(), shownCandidates));
   std::vector<std::pair<const Variant *, Measurement>> entries;
   for (const Candidate &candidate : best)
     entries.push_back({candidate.variant.get(), candidate.measurement});
-  FinalRace race = own->race(entries);
+  FinalRace race = own->race(entries, raceSeconds);
+  watch.lap("race");
   llvm::append_range(result.notes, race.notes);
   result.best = result.baseline;
   result.improved = false;
@@ -339,8 +383,11 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
           llvm::formatv("'{0}' was measured, but is not verified: {1}", recipeText(candidate.recipe), closer.why));
       continue;
     }
-    if (!isClean(candidate))
+    if (!isClean(candidate, std::max(end, Clock::now() + std::chrono::seconds(2))))
       continue;
+    watch.lap("sanitize");
+    for (const auto &[step, seconds] : watch.steps)
+      summary["settleSeconds"][step] = seconds;
     result.best = candidate;
     result.best.measurement = runner.measurement;
     result.best.measurement.provisional = false;
@@ -374,7 +421,7 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
     times.after = i ? std::min(times.after, rewritten->kernelSeconds) : rewritten->kernelSeconds;
     if (rewritten->seconds > slowRunSeconds)
       break;
-    auto again = timeGpuProgram(task, executable);
+    auto again = timeGpuProgram(task, original);
     if (!again)
       return again.takeError();
     times.before = std::min(times.before, again->kernelSeconds);
@@ -382,10 +429,12 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
   return times;
 }
 
-llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &emitted, nlohmann::json &summary) {
+llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
+                                     nlohmann::json &summary) {
   if (task.isRecorded())
     return llvm::Error::success();
-  auto built = buildGpuProgram(task, &emitted, "program-optimized");
+  auto built = executable.empty() ? buildGpuProgram(task, &emitted, "program-optimized")
+                                  : llvm::Expected<std::string>(executable);
   if (!built)
     return built.takeError();
   // Runs of both in turn; a program's first launch of a kernel also loads it, so the shortest run counts.
@@ -395,7 +444,7 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
     auto rewritten = timeGpuProgram(task, *built);
     if (!rewritten)
       return makeError("the rewritten program cannot be run: {0}", llvm::toString(rewritten.takeError()));
-    auto again = timeGpuProgram(task, executable);
+    auto again = timeGpuProgram(task, original);
     if (!again)
       return again.takeError();
     before = std::min(before, again->kernelSeconds);

@@ -46,12 +46,14 @@ llvm::Expected<std::string> optiml::buildOriginalProgram(const Toolchain &toolch
 }
 
 llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, const std::string *text,
-                                                    const std::string &name) {
+                                                    const std::string &name, const std::atomic<bool> *cancel) {
   std::string executable = task.folder + "/" + name, output;
+  if (!cancel)
+    cancel = task.cancel();
   if (!text)
-    return buildOriginalProgram(task.toolchain, task.arguments, executable, task.cancel());
+    return buildOriginalProgram(task.toolchain, task.arguments, executable, cancel);
   auto code = compileReplaced(task.toolchain, executableArguments(task.arguments, executable),
-                              task.options.inputs.front(), *text, &output, task.cancel());
+                              task.options.inputs.front(), *text, &output, cancel);
   return builtBy(std::move(code), executable, output);
 }
 

@@ -18,8 +18,9 @@ std::vector<std::string> executableArguments(const std::vector<std::string> &arg
 /// Builds the user's text as it is.
 llvm::Expected<std::string> buildOriginalProgram(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                                  const std::string &executable, const std::atomic<bool> *cancel);
-/// An executable below the task's folder, of the user's text or of `text` in its place.
-llvm::Expected<std::string> buildGpuProgram(const SearchTask &task, const std::string *text, const std::string &name);
+/// An executable below the task's folder, of the user's text or of `text` in its place. `cancel`: null for the task's.
+llvm::Expected<std::string> buildGpuProgram(const SearchTask &task, const std::string *text, const std::string &name,
+                                            const std::atomic<bool> *cancel = nullptr);
 
 struct KernelTime {
   std::string symbol, name;

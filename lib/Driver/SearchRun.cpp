@@ -14,7 +14,7 @@
 using namespace optiml;
 
 // Of the time that is left, at most so much for what comes after the search.
-static constexpr double concludingShare = 0.4;
+static constexpr double concludingShare = 0.35;
 
 static void warn(const std::string &what, llvm::Error why) {
   llvm::errs() << "optiml-clang: warning: " << what << ": " << llvm::toString(std::move(why)) << "\n";
@@ -39,7 +39,10 @@ static std::map<std::string, uint64_t> leastThreads(const Workload &performance)
   return least;
 }
 
+SearchRun::~SearchRun() { backend.whenVerified(nullptr); }
+
 llvm::Error SearchRun::parseHost() {
+  std::lock_guard lock(hostMutex);
   if (host)
     return llvm::Error::success();
   auto parsed = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
@@ -137,6 +140,18 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   return runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
 }
 
+void SearchRun::buildBeside() {
+  if (!backend.measures() || task.isRecorded() || fused.device || !loops.rewrites.empty())
+    return;
+  auto make = [this, count = 0](const Variant &variant, const std::atomic<bool> *cancel) mutable {
+    auto emitted = emitWith(limited(variant), 0, {});
+    return emitted ? backend.buildProgram(task, emitted->text, "program-" + std::to_string(++count), cancel)
+                   : llvm::Expected<std::string>(emitted.takeError());
+  };
+  programs = std::make_unique<BuildBeside>(make);
+  backend.whenVerified([this](const Variant &variant) { programs->want(variant); });
+}
+
 llvm::Expected<SearchOutcome> SearchRun::run() {
   if (llvm::Error e = findLoopsOfLaunches())
     return std::move(e);
@@ -149,6 +164,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   watch.lap("baseline");
   if (double share = backend.roofline(); limits.toBeat > 0 && share > 0 && fused.gain() / share <= limits.toBeat)
     return notApplicable("at their roofline the program's kernels would be {0:f2} times as fast", fused.gain() / share);
+  buildBeside();
   auto result = search(**space, **evaluator);
   if (!result)
     return result.takeError();
@@ -157,6 +173,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   SearchOutcome outcome;
   nlohmann::json settled = nlohmann::json::object();
   backend.settle(task, *result, settled);
+  backend.whenVerified(nullptr);
   watch.lap("settle");
   outcome.summary = summaryOf(*result, backend);
   outcome.summary.update(settled);
@@ -170,12 +187,28 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   return outcome;
 }
 
+Variant SearchRun::limited(const Variant &variant) const {
+  return limitedTo(variant, leastThreads(backend.performance()));
+}
+
+llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, double gain,
+                                                   const std::vector<LoopRewrite> &replaced) {
+  if (llvm::Error e = parseHost())
+    return std::move(e);
+  std::map<std::string, std::string> summaries;
+  for (const KernelRewrite &rewrite : variant.rewrites)
+    if (gain > 0)
+      summaries[rewrite.original] = gainText(gain, backend.measures(), backend.gpuName()) +
+                                    (rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
+  return emitProgram(variant, *host, path(), summaries, replaced);
+}
+
 llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) {
   Variant variant;
   variant.path = device.path();
   variant.original = variant.text = task.text;
   if (result.improved)
-    variant = limitedTo(*result.best.variant, leastThreads(backend.performance()));
+    variant = limited(*result.best.variant);
   LoopTrial replaced = tryLoops(task, backend, host.get(), std::move(loops), variant,
                                 fused.gain() * (result.improved ? result.best.speedup() : 1));
   addLoops(replaced, outcome.summary);
@@ -183,22 +216,18 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   watch.lap("loops");
   if (!result.improved && replaced.rewrites.empty() && !fused.device)
     return llvm::Error::success();
-  if (llvm::Error e = parseHost())
-    return e;
-  std::map<std::string, std::string> summaries;
-  for (const KernelRewrite &rewrite : variant.rewrites)
-    summaries[rewrite.original] = gainText(result.best.speedup(), backend.measures(), backend.gpuName()) +
-                                  (rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
-  auto emitted = emitProgram(variant, *host, path(), summaries, replaced.rewrites);
+  auto emitted = emitWith(variant, result.best.speedup(), replaced.rewrites);
   if (!emitted)
     return emitted.takeError();
   for (const std::string &remark : emitted->remarks)
     llvm::errs() << remark << "\n";
-  check(*emitted, !replaced.rewrites.empty(), outcome);
+  std::string built = result.improved && programs ? programs->take(result.best.variant->key()) : "";
+  check(*emitted, !replaced.rewrites.empty(), built, outcome);
   return llvm::Error::success();
 }
 
-void SearchRun::check(const EmittedProgram &emitted, bool withLoops, SearchOutcome &outcome) {
+void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::string &built,
+                      SearchOutcome &outcome) {
   nlohmann::json &summary = outcome.summary;
   auto keep = [&](const std::string &why) { summary["kept"] = why; };
   if (!emitted.dispatched && !fused.device)
@@ -213,7 +242,7 @@ void SearchRun::check(const EmittedProgram &emitted, bool withLoops, SearchOutco
       return keep(
           llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after));
   }
-  if (llvm::Error e = backend.checkProgram(task, emitted.text, summary))
+  if (llvm::Error e = backend.checkProgram(task, emitted.text, built, summary))
     return keep(llvm::toString(std::move(e)));
   outcome.improved = true;
   outcome.emitted = emitted.text;

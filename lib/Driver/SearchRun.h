@@ -7,6 +7,7 @@
 #define OPTIML_LIB_DRIVER_SEARCHRUN_H
 
 #include "Backend.h"
+#include "BuildBeside.h"
 #include "ProposerChain.h"
 #include "SearchSummary.h"
 #include "optiml/ActionSpace/KernelSpace.h"
@@ -59,6 +60,7 @@ public:
             const SearchMeans &means, const SearchLimits &limits, StopWatch &watch)
       : task(task), backend(backend), device(device), fused(fused), key(std::move(key)), means(means), limits(limits),
         watch(watch) {}
+  ~SearchRun();
   /// An error says why there can be no search.
   llvm::Expected<SearchOutcome> run();
 
@@ -70,7 +72,13 @@ private:
   llvm::Expected<SearchResult> search(KernelSpace &space, Evaluator &evaluator);
   llvm::Error emit(const SearchResult &result, SearchOutcome &outcome);
   /// Gives up what is not worth new code, or does not behave like the original.
-  void check(const EmittedProgram &emitted, bool withLoops, SearchOutcome &outcome);
+  /// `built`: the executable, or empty.
+  void check(const EmittedProgram &emitted, bool withLoops, const std::string &built, SearchOutcome &outcome);
+  /// Programs with verified variants are built while the search goes on.
+  void buildBeside();
+  /// The text with the variant, whose kernels' heads tell `gain` where it is not 0.
+  llvm::Expected<EmittedProgram> emitWith(const Variant &variant, double gain, const std::vector<LoopRewrite> &loops);
+  Variant limited(const Variant &variant) const;
   void conclude(const SearchResult &result, SearchOutcome &outcome);
   const std::string &path() const { return task.options.inputs.front(); }
 
@@ -85,8 +93,10 @@ private:
 
   FoundLoops loops;              ///< that can be replaced
   std::unique_ptr<Program> host; ///< of the same text; null until it is needed
+  std::mutex hostMutex;
   ProposerChain proposers;
   std::unique_ptr<Trajectory> trajectory;
+  std::unique_ptr<BuildBeside> programs;
 };
 
 } // namespace optiml

@@ -38,3 +38,10 @@ using std::isfinite;
 using std::isinf;
 using std::isnan;
 using std::signbit;
+// cuda_runtime.h includes these; what they declare is there already.
+#define __SM_20_ATOMIC_FUNCTIONS_H__
+#define __SM_20_INTRINSICS_H__
+#define __SM_32_ATOMIC_FUNCTIONS_H__
+#define __SM_35_ATOMIC_FUNCTIONS_H__
+#define __SM_60_ATOMIC_FUNCTIONS_H__
+#define __SM_61_INTRINSICS_H__

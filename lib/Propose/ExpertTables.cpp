@@ -66,6 +66,9 @@ static void addPreparation(OpeningLine &line) {
     first.push_back(readStep("unflatten-index"));
   // A stride that is 1 says which elements are neighbours, before anything asks.
   first.push_back(readStep("specialize-scalar everywhere only value=1"));
+  // So do a block's threads that share a row: the work of one thread is shared out anew.
+  if (needs({"distribute-loop", "split-reduction"}))
+    first.push_back(readStep("thread-per-block"));
   // Threads that take turns come first to have one iteration each, where that is possible, and loops of few threads to
   // be axes of the grid. Axes have a site for swapping only where they lie across the arrays' rows, and all else is
   // better after it.

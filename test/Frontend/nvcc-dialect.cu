@@ -14,6 +14,12 @@
 #include <cassert>
 #include <string>
 #include <cuda_runtime_api.h>
+#include <sm_20_atomic_functions.h>
+#include <sm_20_intrinsics.h>
+#include <sm_32_atomic_functions.h>
+#include <sm_35_atomic_functions.h>
+#include <sm_60_atomic_functions.h>
+#include <sm_61_intrinsics.h>
 #include <sm_35_intrinsics.h>
 #include <sm_30_intrinsics.h>
 #include <cuda_device_runtime_api.h>

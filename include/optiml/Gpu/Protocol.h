@@ -109,7 +109,7 @@ struct EvaluateRequest {
   unsigned fewestRounds = 2; ///< even when time is up
   unsigned leastRounds = 5, mostRounds = 50;
   double precision = 0.01; ///< stop when the interval of the ratio is this narrow, relatively
-  double seconds = 0.15;   ///< of timing, for each launch
+  double seconds = 0.15;   ///< of timing, for each launch, with restoring and comparing
   double hopeless = 0;     ///< stop early when a launch runs at less than this speed-up; 0: never
 };
 struct LaunchTiming {

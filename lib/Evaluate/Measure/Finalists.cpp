@@ -6,6 +6,7 @@
 #include "GpuEvaluatorImpl.h"
 #include "Verify/ConcretePlan.h"
 #include "optiml/Evaluate/Reward.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 using namespace optiml::gpu;
@@ -17,8 +18,7 @@ double FinalRace::fastest() const {
   return most;
 }
 
-FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measurement>> &candidates) {
-  impl->finishPreparing();
+FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measurement>> &candidates, double seconds) {
   FinalRace result;
   EvaluateRequest request;
   std::vector<size_t> running;
@@ -46,7 +46,10 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   request.leastRounds = 21;
   request.mostRounds = 101;
   request.precision = 0.005;
-  request.seconds = 3;
+  request.seconds = seconds / double(std::max<ptrdiff_t>(1, llvm::count_if(impl->launchSeconds, [](double s) {
+                                                            return s > 0;
+                                                          })));
+  request.verify = !llvm::all_of(candidates, [&](const auto &c) { return isVerified(*c.first); });
   auto evaluated = impl->evaluate(request, 3 * impl->allowedSeconds() * double(running.size()),
                                   WorkerPool::Clock::time_point::max());
   if (!evaluated || evaluated->reply.candidates.size() != running.size() || !evaluated->reply.why.empty()) {

@@ -14,6 +14,9 @@
 using namespace optiml;
 using namespace optiml::gpu;
 
+// A new best variant is profiled when it takes this part of the time of the last one that was.
+static constexpr double worthProfiling = 0.9;
+
 GpuEvaluator::GpuEvaluator() = default;
 GpuEvaluator::~GpuEvaluator() = default;
 const Measurement &GpuEvaluator::baseline() const { return impl->baselineMeasurement; }
@@ -153,7 +156,12 @@ llvm::Error GpuEvaluator::Impl::start() {
     base.counters[step] = seconds;
   score(base, base, weights);
   best = base.time.seconds;
-  preparing = std::thread([this] { prepareThoroughly(); });
+  preparing = std::thread([this] {
+    prepareThoroughly();
+    std::lock_guard lock(mutex);
+    hasEnded = true;
+    ended.notify_all();
+  });
   return llvm::Error::success();
 }
 
@@ -293,10 +301,13 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
   bool leads;
   {
     std::lock_guard lock(mutex);
-    leads = m.time.seconds < best;
+    // Worth a closer look, for which the others wait: not before there is any gain, nor for a small step.
+    leads = isThorough && m.time.seconds < best && m.time.seconds < worthProfiling * profiled;
     best = std::min(best, m.time.seconds);
+    if (leads)
+      profiled = m.time.seconds;
   }
-  if (leads && isThorough) { // worth a closer look, but not before there is any gain
+  if (leads) {
     addPrediction(variant, **compiled, m);
     addProfile(*candidate, m);
     watch.lap("cost.profile");

@@ -31,6 +31,7 @@ struct GpuEvaluator::Impl {
   std::vector<uint64_t> writtenBytes;
   std::set<std::string> remarks;
   double best = 0; ///< seconds of the fastest correct variant so far
+  double profiled = std::numeric_limits<double>::infinity(); ///< of the last one that was profiled
   bool profiles = true;
   std::mutex mutex;
   std::atomic<unsigned> counter{0};
@@ -40,6 +41,7 @@ struct GpuEvaluator::Impl {
   Gate workers;                        ///< closed while they are set up anew
   std::atomic<bool> isThorough{false}; ///< everything that verifying needs is there
   Deadline stopping;                   ///< also when the search is cancelled
+  Deadline enough;                     ///< nothing more is verified
   std::thread preparing;
   std::string broken; ///< why nothing can be verified. Once `preparing` has ended
   struct Provisional {
@@ -50,14 +52,18 @@ struct GpuEvaluator::Impl {
   std::map<std::string, Measurement> settled;    ///< looked at again
   std::map<std::string, Measurement> objections; ///< not told yet
   std::atomic<bool> closing{false};              ///< nothing more is measured
+  std::atomic<std::chrono::steady_clock::time_point> closeBy = std::chrono::steady_clock::time_point::max();
+  bool hasEnded = false;                         ///< what `preparing` does
+  std::condition_variable ended;
   double fastestTold = std::numeric_limits<double>::infinity();
   std::future<void> sanitizing;
   std::optional<Variant> awaiting;                  ///< to be looked at next
   std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
-  std::mutex sanitizerMutex;                        ///< of these, held while one is looked at
+  std::timed_mutex sanitizerMutex;                  ///< of these, held while one is looked at
 
   Impl(TempDir dir, WorkerPool &pool, GpuEvaluatorOptions options)
-      : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel) {}
+      : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel),
+        enough(0, stopping.flag()) {}
   ~Impl();
   llvm::Error start();
   llvm::Expected<gpu::PrepareRequest> requestOf(GpuCases &cases, bool careful, FreshIntegers integers);
@@ -65,8 +71,8 @@ struct GpuEvaluator::Impl {
   llvm::Expected<gpu::PrepareRequest> firstRequest(bool careful);
   llvm::Expected<gpu::PrepareReply> setUp(const std::vector<WorkerPool::MakeRequest> &alternatives);
   void prepareThoroughly();
-  /// Nothing more is measured: waits until everything is ready.
-  void finishPreparing();
+  /// A variant that is faster than the original stood every check. With `mutex` held.
+  bool hasVerified() const;
   /// Verifies the fastest of the provisional variants, and then those that are faster still.
   void settleFastest();
   void addUnsettled(const Variant &variant, const Measurement &m);
@@ -74,10 +80,10 @@ struct GpuEvaluator::Impl {
   Measurement settle(const Variant &variant);
   /// The emulator's evaluator, once it is there.
   CpuEvaluator *emulator() const { return isThorough ? cpu.get() : nullptr; }
-  void tellGain(const Measurement &m);
+  void tellGain(const Variant &variant, const Measurement &m);
   /// A verified variant that may win: compute-sanitizer looks at it while the search goes on.
   void sanitizeBeside(const Variant &variant);
-  SanitizerReport sanitize(const Variant &variant);
+  SanitizerReport sanitize(const Variant &variant, std::chrono::steady_clock::time_point by);
   SanitizerReport runSanitizer(const Variant &variant);
   llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
                                                  WorkerPool::Clock::time_point beginBy);

@@ -19,7 +19,7 @@ std::string Sanitizer::run(const std::string &tool, const SanitizerJob &job, std
   argv.insert(argv.end(), worker.begin(), worker.end());
   argv.insert(argv.end(), {"--replay", path});
   ProcessOptions options;
-  options.limits.seconds = seconds + 10;
+  options.limits.seconds = seconds;
   options.limits.outputBytes = 1 << 20;
   options.cancel = cancel;
   auto result = runProcess(argv, options);

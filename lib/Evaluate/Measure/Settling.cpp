@@ -9,11 +9,15 @@
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
 #include <future>
 #include <shared_mutex>
 
 using namespace optiml;
 using namespace optiml::gpu;
+
+// Once the search has ended, what is faster by less than this is not worth the time that verifying takes.
+static constexpr double worthVerifying = 0.97;
 
 GpuEvaluator::Impl::~Impl() {
   stopping.raise();
@@ -31,7 +35,7 @@ llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(const Evaluat
 
 void GpuEvaluator::Impl::prepareThoroughly() {
   CpuEvaluatorOptions o = options.common;
-  o.verify.cancel = stopping.flag();
+  o.verify.cancel = enough.flag();
   auto emulated = std::async(std::launch::async, [&o] { return CpuEvaluator::create(o); });
   std::string shadow = dir.file("shadow.so");
   if (llvm::Error e = emu::buildReplayModule(o.path, o.text, o.compile, o.toolchain, emu::ModeShadow, shadow)) {
@@ -87,7 +91,7 @@ void GpuEvaluator::Impl::addUnsettled(const Variant &variant, const Measurement 
   std::lock_guard lock(mutex);
   if (unsettled.try_emplace(variant.key(), Provisional{variant, m}).second && m.time.seconds < fastestTold) {
     fastestTold = m.time.seconds;
-    tellGain(m);
+    tellGain(variant, m);
   }
 }
 
@@ -99,10 +103,19 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
       return known->second;
   }
   Measurement m;
+  auto noTime = [&m] {
+    m.verdict = Verdict::Untested;
+    m.why = "no time was left to verify it";
+    return m;
+  };
+  if (enough.passed())
+    return noTime();
   m.verdict = Verdict::Correct;
   // Races, bounds and odd sizes are seen in the emulator only.
   if (cpu && !options.common.verification.empty())
     cpu->verify(variant, m);
+  if (enough.passed()) // it was stopped
+    return noTime();
   if (m.correct() || m.verdict == Verdict::NotApplicable) {
     std::map<std::string, double> emulated = std::move(m.counters);
     StopWatch watch;
@@ -122,15 +135,19 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
 
 void GpuEvaluator::Impl::settleFastest() {
   double bestVerified = baselineMeasurement.time.seconds;
-  while (!stopping.passed() && !closing) {
+  while (!enough.passed()) {
+    const bool isLast = closing; // before looking: what is added later is not measured any more
+    const double limit = isLast ? worthVerifying * bestVerified : bestVerified;
     const Provisional *fastest = nullptr;
     {
       std::lock_guard lock(mutex);
       for (const auto &[key, p] : unsettled)
         if (!settled.count(key) && p.measurement.guardrails.empty() &&
-            p.measurement.time.seconds < (fastest ? fastest->measurement.time.seconds : bestVerified))
+            p.measurement.time.seconds < (fastest ? fastest->measurement.time.seconds : limit))
           fastest = &p;
     }
+    if (!fastest && isLast)
+      return;
     if (!fastest) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       continue;
@@ -139,8 +156,10 @@ void GpuEvaluator::Impl::settleFastest() {
     if (!m.correct() || !m.guardrails.empty())
       continue;
     bestVerified = std::min(bestVerified, m.time.seconds);
-    tellGain(m);
+    tellGain(fastest->variant, m);
     sanitizeBeside(fastest->variant);
+    if (std::chrono::steady_clock::now() > closeBy.load())
+      return;
   }
 }
 
@@ -156,7 +175,7 @@ void GpuEvaluator::Impl::sanitizeBeside(const Variant &variant) {
       if (!next)
         return;
       lock.unlock();
-      SanitizerReport report = sanitize(*next);
+      SanitizerReport report = sanitize(*next, std::chrono::steady_clock::time_point::max());
       if (report.clean || stopping.passed())
         continue;
       Measurement m;
@@ -167,21 +186,27 @@ void GpuEvaluator::Impl::sanitizeBeside(const Variant &variant) {
   });
 }
 
-SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant) {
-  std::unique_lock lock(sanitizerMutex);
+SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, std::chrono::steady_clock::time_point by) {
+  std::unique_lock lock(sanitizerMutex, std::defer_lock);
+  if (by == std::chrono::steady_clock::time_point::max())
+    lock.lock();
+  else if (!lock.try_lock_until(by))
+    return {true, {"compute-sanitizer was still busy with a slower variant, and did not look at the winner"}};
   auto [known, isNew] = sanitized.try_emplace(variant.key());
   if (isNew)
     known->second = runSanitizer(variant);
   return known->second;
 }
 
-SanitizerReport GpuEvaluator::sanitize(const Variant &variant) { return impl->sanitize(variant); }
+SanitizerReport GpuEvaluator::sanitize(const Variant &variant, std::chrono::steady_clock::time_point by) {
+  return impl->sanitize(variant, by);
+}
 
-void GpuEvaluator::Impl::tellGain(const Measurement &m) {
+void GpuEvaluator::Impl::tellGain(const Variant &variant, const Measurement &m) {
   double speedup = m.time.seconds > 0 ? baselineMeasurement.time.seconds / m.time.seconds : 0;
   if (!options.gained || !(speedup > 1) || !m.guardrails.empty())
     return;
-  options.gained(speedup, !m.provisional);
+  options.gained(variant, speedup, !m.provisional);
 }
 
 std::map<std::string, Measurement> GpuEvaluator::withdrawn() {
@@ -189,14 +214,34 @@ std::map<std::string, Measurement> GpuEvaluator::withdrawn() {
   return std::exchange(impl->objections, {});
 }
 
-void GpuEvaluator::Impl::finishPreparing() {
-  closing = true;
-  if (preparing.joinable())
-    preparing.join();
+bool GpuEvaluator::Impl::hasVerified() const {
+  return llvm::any_of(settled, [&](const auto &known) {
+    const Measurement &m = known.second;
+    return m.correct() && m.guardrails.empty() && m.time.seconds < baselineMeasurement.time.seconds;
+  });
+}
+
+void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
+  impl->closeBy = by;
+  impl->closing = true;
+  if (!impl->preparing.joinable())
+    return;
+  {
+    std::unique_lock lock(impl->mutex);
+    impl->ended.wait_until(lock, by, [this] { return impl->hasEnded; });
+    if (impl->hasVerified())
+      impl->enough.raise();
+  }
+  impl->preparing.join();
+}
+
+bool GpuEvaluator::isVerified(const Variant &variant) const {
+  std::lock_guard lock(impl->mutex);
+  auto known = impl->settled.find(variant.key());
+  return known != impl->settled.end() && known->second.correct();
 }
 
 Measurement GpuEvaluator::confirm(const Variant &variant) {
-  impl->finishPreparing();
   if (impl->broken.empty())
     return impl->settle(variant);
   Measurement m;

@@ -1,5 +1,6 @@
 //===- Compile.cpp - variants through nvcc --------------------------------===//
 #include "optiml/Evaluate/Predict/Compile.h"
+#include "optiml/Core/Hash.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Support/Error.h"
 #include "llvm/Demangle/Demangle.h"
@@ -53,6 +54,22 @@ llvm::Expected<std::unique_ptr<TextCompiler>> TextCompiler::create(const Toolcha
 
 llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compile(const std::string &text,
                                                                           Verdict &verdict) const {
+  const std::string key = contentHash(text);
+  {
+    std::lock_guard lock(mutex);
+    if (auto known = done.find(key); known != done.end())
+      return known->second;
+  }
+  auto compiled = compileAnew(text, verdict);
+  if (compiled) {
+    std::lock_guard lock(mutex);
+    done.try_emplace(key, *compiled);
+  }
+  return compiled;
+}
+
+llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(const std::string &text,
+                                                                              Verdict &verdict) const {
   auto compiled = std::make_shared<CompiledText>();
   compiled->directory = dir.file("t" + std::to_string(counter++));
   verdict = Verdict::CompileError;

@@ -135,12 +135,25 @@ public:
       return notApplicable("its bound may change while it runs");
 
     auto trips = loop->tripCount();
+    if (!trips)
+      trips = tripsOfEach(*loop, model, state.pinnedBlock()[0]);
     if (llvm::Error e = unroll(*kernel, *loop, factor, trips && *trips % factor == 0))
       return std::move(e);
     return result;
   }
 
 private:
+  /// The iterations of every thread of a block of `threads`, where they take turns and each has as many: from
+  /// `threadIdx.x + c` on, in steps of no fewer than there are threads.
+  static std::optional<int64_t> tripsOfEach(const CountedLoop &loop, const KernelModel &model, int64_t threads) {
+    auto first = (model.poly(loop.lower) - Poly::atom("threadIdx.x")).constant();
+    auto end = constantValue(loop.upper);
+    if (!first || !end || !threads || threads > loop.step || *first < 0 || *end <= *first ||
+        (*end - *first) % loop.step != 0)
+      return std::nullopt;
+    return (*end - *first) / loop.step;
+  }
+
   /// for (; k + (F-1)*step < upper; k += F*step) { for (u < F) body(k + u*step) }  for (; k < upper; k += step) body(k)
   /// `exact`: no iterations remain.
   static llvm::Error unroll(Kernel &kernel, const CountedLoop &loop, int64_t factor, bool exact) {
@@ -165,7 +178,7 @@ private:
       return notApplicable("a construct that is kept verbatim uses a variable of the loop");
     StmtRef counter = std::exchange(main->init, nullptr);
     counter->type.isConst = false;
-    main->expr = roomFor(loop, v, factor * loop.step);
+    main->expr = roomFor(loop, v, (factor - 1) * loop.step + 1); // the last of them is below the bound
     rest->init = nullptr;
     rest->unroll = 1;
     // The counter now stands in a block, where its name must be its own.

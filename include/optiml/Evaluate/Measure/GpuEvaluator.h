@@ -32,14 +32,14 @@ struct GpuEvaluatorOptions {
   double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
   /// Hardware counters are read where that is expected to take no longer.
   double profileSeconds = std::numeric_limits<double>::infinity();
-  /// Limit of one of compute-sanitizer's tools on one launch, which runs 10 to 100 times slower under it.
+  /// Limit of compute-sanitizer's tools, which run side by side, on one launch: it is 10 to 100 times slower under them.
   double sanitizerSeconds = 60;
   /// The original, where it is compiled already, and its compiler.
   std::unique_ptr<TextCompiler> compiler;
   std::shared_ptr<const CompiledText> original;
   /// A variant is so many times as fast as the original, and faster than all before it, or the first that is verified.
   /// From any thread.
-  std::function<void(double speedup, bool isVerified)> gained;
+  std::function<void(const Variant &variant, double speedup, bool isVerified)> gained;
 };
 
 /// What the last race between the best variants found.
@@ -68,13 +68,19 @@ public:
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
   void beginNothingAfter(std::chrono::steady_clock::time_point time) override;
   std::map<std::string, Measurement> withdrawn() override;
-  /// The variant's measurement once everything is ready to verify it, for which this waits.
+  /// The search has ended. Waits while variants that may win are verified: until then, or, as long as none stood every
+  /// check, until one does.
+  void close(std::chrono::steady_clock::time_point by);
+  /// It stood every check.
+  bool isVerified(const Variant &variant) const;
+  /// After close(): the measurement of a variant that stands every check. "Untested" when close() ran out of time.
   Measurement confirm(const Variant &variant);
   const Measurement &baseline() const;
-  /// Races the candidates against the original again, longer, in random order.
-  FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates);
-  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any.
-  SanitizerReport sanitize(const Variant &variant);
+  /// After close(): races the candidates against the original again, longer, in random order, for so many seconds.
+  FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates, double seconds);
+  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any. Until `by` it may wait
+  /// for a look at another variant to end.
+  SanitizerReport sanitize(const Variant &variant, std::chrono::steady_clock::time_point by);
   std::vector<std::string> originalFaults() const;
   std::vector<std::string> notes() const;
 

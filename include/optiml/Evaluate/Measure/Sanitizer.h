@@ -26,7 +26,7 @@ struct SanitizerJob {
 class Sanitizer {
 public:
   /// `program`: compute-sanitizer; empty or missing: nothing is looked for, with a note. `worker`: optiml-worker.
-  /// `seconds`: limit of one tool on one launch.
+  /// `seconds`: limit of one tool on one launch, its start included.
   Sanitizer(std::string program, std::vector<std::string> worker, std::string folder, const std::atomic<bool> *cancel,
             double seconds)
       : program(std::move(program)), worker(std::move(worker)), folder(std::move(folder)), cancel(cancel),

@@ -8,7 +8,9 @@
 #include "optiml/Frontend/Toolchain.h"
 #include "optiml/Support/TempDir.h"
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 
 namespace optiml {
 
@@ -33,15 +35,18 @@ public:
   static llvm::Expected<std::unique_ptr<TextCompiler>> create(const Toolchain &toolchain, const std::string &path,
                                                               const CompileOptions &options,
                                                               const std::atomic<bool> *cancel);
-  /// On an Error, `verdict` says which kind: nvcc refuses the text, or took too long.
+  /// The same text is compiled once. On an Error, `verdict` says which kind: nvcc refuses the text, or took too long.
   llvm::Expected<std::shared_ptr<const CompiledText>> compile(const std::string &text, Verdict &verdict) const;
 
 private:
   explicit TextCompiler(TempDir dir) : dir(std::move(dir)) {}
+  llvm::Expected<std::shared_ptr<const CompiledText>> compileAnew(const std::string &text, Verdict &verdict) const;
   TempDir dir;
   CubinRequest request; ///< what all texts have in common
   std::string fileName;
   mutable std::atomic<unsigned> counter{0};
+  mutable std::mutex mutex;
+  mutable std::map<std::string, std::shared_ptr<const CompiledText>> done; ///< by the text's hash
 };
 
 } // namespace optiml

@@ -1,0 +1,53 @@
+//===- BuildBeside.h - programs built during the search ---------*- C++ -*-===//
+//
+// When a search ends, the program with its winner is built and run beside the original. What is likely to win is built
+// before, so that this need not wait for nvcc.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_BUILDBESIDE_H
+#define OPTIML_LIB_DRIVER_BUILDBESIDE_H
+
+#include "optiml/Core/Variant.h"
+#include "optiml/Support/Deadline.h"
+#include "llvm/Support/Error.h"
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace optiml {
+
+class BuildBeside {
+public:
+  /// Writes the program with the variant and builds it: the executable's path. Raising `cancel` stops nvcc. Calls do not
+  /// overlap, but come from a thread of their own.
+  using Make = std::function<llvm::Expected<std::string>(const Variant &variant, const std::atomic<bool> *cancel)>;
+
+  explicit BuildBeside(Make make) : make(std::move(make)), stop(0, nullptr) {}
+  ~BuildBeside();
+  BuildBeside(const BuildBeside &) = delete;
+  BuildBeside &operator=(const BuildBeside &) = delete;
+
+  /// Builds this one next; one that has not begun is forgotten. From any thread.
+  void want(const Variant &variant);
+  /// The executable with the variant of that key, for which this waits; empty where it is not wanted, or could not be
+  /// built. Nothing is built any more.
+  std::string take(const std::string &key);
+
+private:
+  void buildAll();
+
+  Make make;
+  Deadline stop;
+  std::mutex mutex; ///< of what follows
+  std::optional<Variant> next;
+  std::string current; ///< the key of what is being built
+  std::map<std::string, std::string> built;
+  bool isRunning = false;
+  std::future<void> running;
+};
+
+} // namespace optiml
+
+#endif

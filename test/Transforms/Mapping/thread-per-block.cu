@@ -1,0 +1,321 @@
+// thread-per-block: what a block's threads do together becomes the work of one thread, which others share out anew.
+// RUN: optiml-opt --kernels-only --print-plan --block=64x1x1 --passes='thread-per-block[rows]' %s | %check=ROWS
+// RUN: optiml-opt --kernels-only --print-plan --block=64x1x1 --passes='thread-per-block[sums<float>]' %s | %check=SUMS
+// RUN: optiml-opt --kernels-only --print-plan --block=64x1x1 --passes='thread-per-block[scale]' %s | %check=SCALE
+// RUN: optiml-opt --emit --block=64x1x1 --passes='thread-per-block[rows];distribute-loop[rows]{threads=32,rows=4};unroll[rows/j]{factor=4};thread-per-block[sums<float>];distribute-loop[sums<float>]{threads=32,rows=2};unroll[sums<float>/thread]{factor=2};thread-per-block[scale];loop-to-grid[scale/k];block-shape[scale]{x=128};vectorize-access[scale]{width=4};thread-per-block[norm];split-reduction[norm]' %s > %t.cu
+// RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
+// RUN: env OPTIML_TRACE=1 optiml-run --check=verify %t.cu 2>&1 | %check=RAN
+// RAN-COUNT-4: 1 optimized, 0 original launches
+// RUN: optiml-run %t.cu > %t.out && optiml-run %s | diff - %t.out
+// REQUIRES: optiml-run
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[shuffled]' %s 2>&1 | %check=SHUFFLED
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[uniformShuffle]' %s 2>&1 | %check=UNIFORMSHUFFLE
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[lanes]' %s 2>&1 | %check=LANES
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[parts]' %s 2>&1 | %check=PARTS
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[biased]' %s 2>&1 | %check=BIASED
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[mixed]' %s 2>&1 | %check=MIXED
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[shifted]' %s 2>&1 | %check=SHIFTED
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[leaves]' %s 2>&1 | %check=LEAVES
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[neighbours]' %s 2>&1 | %check=NEIGHBOURS
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[firstPart]' %s 2>&1 | %check=FIRSTPART
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[counts]' %s 2>&1 | %check=COUNTS
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[again]' %s 2>&1 | %check=AGAIN
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[ordered]' %s 2>&1 | %check=ORDERED
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[voted]' %s 2>&1 | %check=VOTED
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[lastBlock]' %s 2>&1 | %check=LASTBLOCK
+#include <cstdio>
+#include <vector>
+
+// A row a block, as often written.
+__global__ void rows(const float *a, float *out, int n) {
+  __shared__ float part[64], mean;
+  const float *row = a + (size_t)blockIdx.x * n;
+  float s = 0;
+  for (int j = threadIdx.x; j < n; j += blockDim.x)
+    s += row[j];
+  part[threadIdx.x] = s;
+  __syncthreads();
+  for (int h = blockDim.x / 2; h > 0; h >>= 1) {
+    if (threadIdx.x < h)
+      part[threadIdx.x] += part[threadIdx.x + h];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0)
+    mean = part[0] / n;
+  __syncthreads();
+  for (int j = threadIdx.x; j < n; j += blockDim.x)
+    out[(size_t)blockIdx.x * n + j] = row[j] - mean;
+}
+// ROWS: plan rows: {{.*}}<<<(grid.x, grid.y, grid.z), (min(1, block.x), min(1, block.y), min(1, block.z)), shared>>>
+// ROWS-NEXT: when block.x == 64
+// ROWS-NOT: grid
+// ROWS: float s = 0;
+// ROWS-NEXT: for (int j = 0; j < n; ++j) {
+// ROWS-NEXT: s += a[(size_t)(blockIdx.x * blockDim.x + threadIdx.x) * n + j];
+// ROWS-NEXT: }
+// ROWS-NEXT: {{.*}}part_of_block = s;
+// ROWS-NEXT: {{.*}}mean = part_of_block / n;
+// ROWS-NEXT: for (int j = 0; j < n; ++j) {
+// ROWS-NEXT: out[(size_t)(blockIdx.x * blockDim.x + threadIdx.x) * n + j] = {{.*}} - mean;
+
+// An element a thread, of a type that is a parameter.
+template <typename T> __global__ void sums(const T *in, T *out, unsigned n) {
+  extern __shared__ T data[];
+  unsigned tid = threadIdx.x, i = blockIdx.x * blockDim.x + tid;
+  data[tid] = 0;
+  if (i < n)
+    data[tid] = in[i];
+  __syncthreads();
+  for (unsigned s = 1; s < blockDim.x; s *= 2) {
+    if (tid % (2 * s) == 0)
+      data[tid] += data[tid + s];
+    __syncthreads();
+  }
+  if (!tid)
+    out[blockIdx.x] = data[0];
+}
+// SUMS: float data_of_block = 0.0f;
+// SUMS-NEXT: for (int thread = 0; thread < 64; ++thread) {
+// SUMS: if ({{.*}} < n) {
+// SUMS: data_of_block += data_of_thread;
+// SUMS: out[blockIdx.x * blockDim.x + threadIdx.x] = data_of_block;
+
+// One block for everything.
+__global__ void scale(float *x, float f, int n) {
+  int k = threadIdx.x;
+  while (k < n) {
+    x[k] *= f;
+    k += blockDim.x;
+  }
+}
+// SCALE: when grid.x * grid.y * grid.z == 1  (the kernel is written for one block)
+// SCALE: for (int k = 0; k < n; ++k) {
+// SCALE-NEXT: x[k] *= f;
+
+__global__ void norm(const float *x, float *out, int n) {
+  __shared__ float a[64];
+  float most = x[0];
+  for (int i = threadIdx.x; i < n; i += 64)
+    most = fmaxf(most, x[i]);
+  a[threadIdx.x] = most;
+  __syncthreads();
+  for (int h = 32; h; h /= 2) {
+    if (threadIdx.x < h)
+      a[threadIdx.x] = fmaxf(a[threadIdx.x], a[threadIdx.x + h]);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0)
+    *out = a[0];
+}
+
+int main() {
+  const int rowCount = 12, n = 192, all = rowCount * n;
+  std::vector<float> h(all);
+  for (int i = 0; i < all; ++i)
+    h[i] = (i * 7 % 64) * 0.25f;
+  float *x, *y, *s, *t;
+  cudaMalloc(&x, all * 4);
+  cudaMalloc(&y, all * 4);
+  cudaMalloc(&s, 40 * 4);
+  cudaMalloc(&t, 4);
+  cudaMemcpy(x, h.data(), all * 4, cudaMemcpyHostToDevice);
+  rows<<<rowCount, 64>>>(x, y, n);
+  sums<float><<<all / 64, 64, 64 * 4>>>(x, s, all - 5);
+  scale<<<1, 64>>>(y, 2, all);
+  norm<<<1, 64>>>(y, t, all);
+  float most, sum[36];
+  cudaMemcpy(h.data(), y, all * 4, cudaMemcpyDeviceToHost);
+  cudaMemcpy(sum, s, sizeof(sum), cudaMemcpyDeviceToHost);
+  cudaMemcpy(&most, t, 4, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < all; i += 97)
+    printf("%g ", h[i]);
+  for (float v : sum)
+    printf("%g ", v);
+  printf("%g\n", most);
+}
+
+// Refused.
+// A warp's part by shuffles.
+__global__ void shuffled(const float *x, float *out, int n) {
+  float s = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  for (int o = 16; o > 0; o /= 2)
+    s += __shfl_down_sync(0xffffffff, s, o);
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = s;
+}
+// SHUFFLED: understood
+__global__ void uniformShuffle(const float *x, float *out, int n) {
+  float s = x[0];
+  s += __shfl_down_sync(0xffffffff, s, 1);
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    out[i] = s;
+}
+// UNIFORMSHUFFLE: understood
+__global__ void lanes(const float *x, float *out, int n) {
+  unsigned m = __activemask();
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    out[i] = m;
+}
+// LANES: understood
+// Every thread's own part is stored.
+__global__ void parts(const float *x, float *out, int n) {
+  float s = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  out[threadIdx.x] = s;
+}
+// PARTS: uses 's', of which every thread has a part
+// The sum starts at something.
+__global__ void biased(const float *x, float *out, int n, float bias) {
+  __shared__ float a[64];
+  float s = bias;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  a[threadIdx.x] = s;
+  __syncthreads();
+  for (int h = 32; h > 0; h /= 2) {
+    if (threadIdx.x < h)
+      a[threadIdx.x] += a[threadIdx.x + h];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = a[0];
+}
+// BIASED: 's' does not start with what changes nothing
+// Sums of maxima.
+__global__ void mixed(const float *x, float *out, int n) {
+  __shared__ float a[64];
+  float m = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    m = fmaxf(m, x[i]);
+  a[threadIdx.x] = m;
+  __syncthreads();
+  for (int h = 32; h > 0; h /= 2) {
+    if (threadIdx.x < h)
+      a[threadIdx.x] += a[threadIdx.x + h];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = a[0];
+}
+// MIXED: 'm' is folded in another way than the block does
+// What a thread has loaded it uses after others have stored.
+__global__ void shifted(float *x) {
+  float v = x[(threadIdx.x + 1) % 64];
+  __syncthreads();
+  x[threadIdx.x] = v;
+}
+// SHIFTED: differs between the threads of a block
+__global__ void leaves(const float *x, float *out, int n) {
+  if (threadIdx.x >= n)
+    return;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    out[i] = x[i];
+}
+// LEAVES: differs between the threads of a block
+__global__ void neighbours(const float *x, float *out) {
+  __shared__ float a[64];
+  a[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = a[63 - threadIdx.x];
+}
+// NEIGHBOURS: shared memory is used for more than folds
+// The first thread's own sum.
+__global__ void firstPart(const float *x, float *out, int n) {
+  float s = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = s;
+}
+// FIRSTPART: uses 's', of which every thread has a part
+__global__ void counts(const int *x, int *out, int n) {
+  int c = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    if (x[i] > 0)
+      c++;
+  }
+  if (c > 3)
+    atomicAdd(out, 1);
+}
+// COUNTS: uses 'c', of which every thread has a part
+// The next part begins with a whole.
+__global__ void again(const float *x, float *out, int n) {
+  __shared__ float a[64];
+  float s = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  a[threadIdx.x] = s;
+  __syncthreads();
+  for (int h = 32; h > 0; h /= 2) {
+    if (threadIdx.x < h)
+      a[threadIdx.x] += a[threadIdx.x + h];
+    __syncthreads();
+  }
+  s = a[0];
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  __syncthreads();
+  a[threadIdx.x] = s;
+  __syncthreads();
+  for (int h = 32; h > 0; h /= 2) {
+    if (threadIdx.x < h)
+      a[threadIdx.x] += a[threadIdx.x + h];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = a[0];
+}
+// AGAIN: 's' does not start with what changes nothing
+__global__ void ordered(const float *x, float *out, int n) {
+  float last = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    out[i] = x[i] - last;
+    last = x[i];
+  }
+}
+// ORDERED: what the loop computes in 'last' is no sum, product or extreme alone
+__global__ void voted(const float *x, float *out, int n) {
+  int any = __syncthreads_or(x[0] > 0);
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    out[i] = any;
+}
+// VOTED: understood
+__device__ unsigned tickets;
+__global__ void lastBlock(const float *x, float *out, int n) {
+  __shared__ bool last;
+  __shared__ float a[64];
+  float s = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    s += x[i];
+  a[threadIdx.x] = s;
+  __syncthreads();
+  for (int h = 32; h > 0; h /= 2) {
+    if (threadIdx.x < h)
+      a[threadIdx.x] += a[threadIdx.x + h];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    out[blockIdx.x] = a[0];
+    __threadfence();
+    last = atomicAdd(&tickets, 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (last) {
+    float t = 0;
+    for (int i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+      t += out[i];
+    a[threadIdx.x] = t;
+    __syncthreads();
+    for (int h = 32; h > 0; h /= 2) {
+      if (threadIdx.x < h)
+        a[threadIdx.x] += a[threadIdx.x + h];
+      __syncthreads();
+    }
+    if (threadIdx.x == 0)
+      out[0] = a[0];
+  }
+}
+// LASTBLOCK: understood
