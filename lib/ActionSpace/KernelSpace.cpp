@@ -183,12 +183,18 @@ void KernelSpace::finish(TreeVariant &variant) {
   variant.text += variant.original.substr(at);
 }
 
-SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant) const {
+SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant, const LegalActions *before,
+                                   const std::string &changed) const {
   SearchState state;
-  for (const auto &[name, kernel] : variant->kernels)
+  for (const auto &[name, kernel] : variant->kernels) {
+    if (before && name != changed) {
+      state.legal.shareFrom(*before, name);
+      continue;
+    }
+    auto own = std::make_shared<const KernelState>(kernel);
     for (const Transform *transform : kernel.tree ? allTransforms() : std::vector<const Transform *>())
-      for (ActionTemplate &site : transform->sites(kernel))
-        state.legal.push_back(std::move(site));
+      state.legal.defer(name, transform->name().str(), [own, transform] { return transform->sites(*own); });
+  }
   state.key = variant->key();
   state.variant = std::move(variant);
   return state;
@@ -247,7 +253,7 @@ llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const A
   std::erase_if(variant->rewrites, [&](const KernelRewrite &r) { return r.original == *kernel; });
   variant->rewrites.push_back(next->rewrite);
   finish(*variant);
-  return makeState(variant);
+  return makeState(variant, &state.legal, *kernel);
 }
 
 llvm::Expected<SearchState> KernelSpace::applyAll(const Recipe &recipe) {

@@ -34,7 +34,8 @@ static constexpr double traceSeconds = 8, sampleSeconds = 8;
 // Each of these, and the original's profile, takes at most so much of the search's time.
 static constexpr double preparingShare = 0.1;
 // compute-sanitizer on one launch.
-static constexpr double sanitizerShare = 0.1, leastSanitizerSeconds = 4, mostSanitizerSeconds = 60;
+static constexpr double sanitizerShare = 0.25, leastSanitizerSeconds = 6, mostSanitizerSeconds = 60;
+static constexpr std::chrono::seconds lastSanitizerTime(2); // at the end, however late that is
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
 static constexpr size_t mostRacers = 4;
@@ -305,6 +306,7 @@ void GpuBackend::configure(SearchSettings &settings) const {
   settings.screen = 0;       // measuring costs no more than predicting
   settings.verifyWithin = 0; // and tells more
   settings.batch = 16;       // compilers at work while the GPU measures
+  settings.firstTogether = 8;
   settings.margin = 1;       // settle() decides
   settings.top = 64;         // among those that are verified
 }
@@ -383,7 +385,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
           llvm::formatv("'{0}' was measured, but is not verified: {1}", recipeText(candidate.recipe), closer.why));
       continue;
     }
-    if (!isClean(candidate, std::max(end, Clock::now() + std::chrono::seconds(2))))
+    if (!isClean(candidate, std::max(end, Clock::now() + lastSanitizerTime)))
       continue;
     watch.lap("sanitize");
     for (const auto &[step, seconds] : watch.steps)

@@ -13,8 +13,8 @@ using llvm::StringRef;
 static SearchState prepared(KernelSpace &space, SearchState state) {
   for (StringRef transform : preparations) {
     std::set<std::string> done;
-    for (const ActionTemplate &action : std::vector<ActionTemplate>(state.legal)) {
-      if (action.transform != transform || action.values.empty() || !done.insert(siteKernel(action.site).str()).second)
+    for (const ActionTemplate &action : std::vector<ActionTemplate>(state.legal.of(transform.str()))) {
+      if (action.values.empty() || !done.insert(siteKernel(action.site).str()).second)
         continue;
       if (auto next = space.apply(state, {action.transform, action.site, action.values.front()}))
         state = std::move(*next);

@@ -239,7 +239,7 @@ void LanguageModelPolicy::askRound(const SearchState &state) {
   for (Question &q : questions) {
     const auto &[strategist, weight, request, future] = q;
     auto reply = q.reply.get();
-    llvm::Expected<ActionAnswer> answer = reply ? readActions(reply->text, state.legal) : reply.takeError();
+    llvm::Expected<ActionAnswer> answer = reply ? readActions(reply->text, state.legal.all()) : reply.takeError();
     if (!answer) {
       droppedLast[strategist->name] = {"the whole answer"};
       failed(request.purpose, answer.takeError());

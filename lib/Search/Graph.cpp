@@ -52,7 +52,12 @@ static void normalizePriors(Node &node) {
     double even = 1.0 / node.sites.size();
     edge.prior = sum > 0 ? (1 - evenShare) * edge.prior / sum + evenShare * even : even;
   }
-  stableSort(node.sites, [](const SiteEdge &a, const SiteEdge &b) { return a.prior > b.prior; });
+  node.sites.sort([](const SiteEdge &a, const SiteEdge &b) { return a.prior > b.prior; });
+}
+
+static std::list<SiteEdge>::iterator siteOf(Node &node, const std::string &transform, const std::string &site) {
+  return std::find_if(node.sites.begin(), node.sites.end(),
+                      [&](const SiteEdge &edge) { return edge.transform == transform && edge.site == site; });
 }
 
 void Graph::expand(Node &node, const std::vector<Proposal> &proposals) {
@@ -60,12 +65,16 @@ void Graph::expand(Node &node, const std::vector<Proposal> &proposals) {
     return;
   node.expanded = true;
   for (const ActionTemplate &legal : node.state.legal) {
-    SiteEdge edge;
+    if (legal.values.empty())
+      continue;
+    // A line of play may have gone through it already.
+    auto known = siteOf(node, legal.transform, legal.site);
+    SiteEdge &edge = known == node.sites.end() ? node.sites.emplace_back() : *known;
     edge.transform = legal.transform;
     edge.site = legal.site;
+    edge.prior = 0;
+    edge.screened = false;
     addProposals(edge, legal, proposals);
-    if (!edge.values.empty())
-      node.sites.push_back(std::move(edge));
   }
   normalizePriors(node);
 }
@@ -110,9 +119,7 @@ ValueEdge *Graph::find(Node &node, const Action &action, SiteEdge **site) {
 ValueEdge *Graph::findOrAdd(Node &node, const Action &action, SiteEdge *&site) {
   if (ValueEdge *known = find(node, action, &site))
     return known;
-  auto at = std::find_if(node.sites.begin(), node.sites.end(), [&](const SiteEdge &edge) {
-    return edge.transform == action.transform && edge.site == action.site;
-  });
+  auto at = siteOf(node, action.transform, action.site);
   if (at == node.sites.end()) {
     SiteEdge &edge = node.sites.emplace_front();
     edge.transform = action.transform;

@@ -5,6 +5,7 @@
 #include "optiml/Core/Interfaces.h"
 #include <algorithm>
 #include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -45,12 +46,12 @@ struct Node {
   Recipe recipe; ///< the first that led here
   std::optional<Measurement> measured, modelled;
   bool failed = false;    ///< measured or modelled, and not usable: nothing is built on it
-  bool expanded = false;  ///< sites are filled in
+  bool expanded = false;  ///< all sites are filled in
   bool exhausted = false; ///< nothing below is left to try
   bool pending = false;   ///< to be evaluated in this batch
   unsigned visits = 0;
   std::optional<double> best; ///< best reward here or below
-  std::deque<SiteEdge> sites; ///< by falling prior; adding one keeps the addresses of the others
+  std::list<SiteEdge> sites; ///< by falling prior; their addresses are stable
 
   /// Verified, and no guardrail is broken.
   bool isConfirmed() const { return measured && !failed && measured->correct() && measured->guardrails.empty(); }
@@ -71,10 +72,10 @@ public:
   /// Fills in node.sites from the legal actions and the proposals. Every legal action gets a share of the prior, so
   /// that a proposer that is wrong delays a search and does not blind it.
   static void expand(Node &node, const std::vector<Proposal> &proposals);
-  /// Weighs the sites of an expanded node anew; what was tried stays known. Invalidates pointers to its sites.
+  /// Weighs the sites of an expanded node anew; what was tried stays known.
   static void setPriors(Node &node, const std::vector<Proposal> &proposals);
 
-  /// The edge of `action` at an expanded node, or null when it is not legal there.
+  /// The edge of `action`, or null when the node does not list it.
   static ValueEdge *find(Node &node, const Action &action, SiteEdge **site = nullptr);
   /// The edge of `action`, made where the node does not list it: before the others, with an even share of the prior.
   static ValueEdge *findOrAdd(Node &node, const Action &action, SiteEdge *&site);

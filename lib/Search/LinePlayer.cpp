@@ -70,9 +70,9 @@ std::optional<Action> LinePlayer::resolve(const OpeningStep &wanted, const Searc
     llvm::consumeError(glob.takeError());
     return std::nullopt;
   }
-  for (const ActionTemplate &legal : at.legal) {
+  for (const ActionTemplate &legal : at.legal.of(wanted.transform)) {
     StringRef owner = siteKernel(legal.site);
-    if (legal.transform != wanted.transform || owner != kernel || doneSites.count(legal.site) ||
+    if (owner != kernel || doneSites.count(legal.site) ||
         !glob->match(StringRef(legal.site).drop_front(owner.size())) ||
         !(anyShape || sameShape(wanted.siteGlob, StringRef(legal.site).drop_front(owner.size()))))
       continue;

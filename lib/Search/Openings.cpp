@@ -10,10 +10,8 @@ using namespace optiml::search;
 
 /// Of the time, what walking the lines may take before one of them is evaluated.
 static constexpr double walkingShare = 0.1;
-/// Evaluated together: one at first, as every answer tells something of the others.
+/// Evaluated together, where it begins with one: every answer tells something of the others.
 static constexpr size_t mostTogether = 4;
-/// The same where nothing is predicted first: compilers and the GPU work side by side.
-static constexpr size_t measuredTogether = 8;
 /// Of the lines that promised too little, played beside each batch of the search: what was seen elsewhere may mislead.
 static constexpr size_t leftTogether = 1;
 
@@ -176,9 +174,8 @@ bool Openings::evaluatePromising(size_t most) {
 }
 
 void Openings::playRanked() {
-  const bool measures = session.settings.verifyWithin <= 0;
-  const size_t most = measures ? session.settings.batch : mostTogether;
-  for (size_t together = measures ? measuredTogether : 1; !waiting.empty() && !session.stopReason();
+  const size_t most = std::max<size_t>(mostTogether, 2 * session.settings.firstTogether);
+  for (size_t together = session.settings.firstTogether; !waiting.empty() && !session.stopReason();
        together = std::min(2 * together, most)) {
     if (!evaluatePromising(together))
       break;

@@ -52,15 +52,17 @@ SearchState RecordedSpace::stateOf(const Node &node) const {
   variant->recipe = node.recipe;
   state.variant = variant;
   state.key = node.key;
+  std::vector<ActionTemplate> legal;
   for (const Action &action : node.actions) {
-    auto known = std::find_if(state.legal.begin(), state.legal.end(), [&](const ActionTemplate &t) {
+    auto known = std::find_if(legal.begin(), legal.end(), [&](const ActionTemplate &t) {
       return t.transform == action.transform && t.site == action.site;
     });
-    if (known == state.legal.end())
-      state.legal.push_back({action.transform, action.site, {action.params}});
+    if (known == legal.end())
+      legal.push_back({action.transform, action.site, {action.params}});
     else
       known->values.push_back(action.params);
   }
+  state.legal = std::move(legal);
   return state;
 }
 

@@ -216,9 +216,10 @@ Path Session::enter(const Walk &walk, Node *&end) {
   Path path;
   end = walk.from;
   for (const auto &[action, state] : walk.steps) {
-    expand(*end);
+    if (!end->expanded && !end->state.legal.offers(action))
+      break;
     SiteEdge *site = nullptr;
-    ValueEdge *value = Graph::find(*end, action, &site);
+    ValueEdge *value = end->expanded ? Graph::find(*end, action, &site) : Graph::findOrAdd(*end, action, site);
     if (!value)
       break;
     Recipe recipe = end->recipe;

@@ -53,7 +53,9 @@ public:
   bool empty() const { return kernels.empty(); }
 
 private:
-  SearchState makeState(std::shared_ptr<TreeVariant> variant) const;
+  /// `before`: what was legal before the kernel `changed` became another one; null where all are new.
+  SearchState makeState(std::shared_ptr<TreeVariant> variant, const LegalActions *before = nullptr,
+                        const std::string &changed = "") const;
   static void finish(TreeVariant &variant);
   void requireRoom(KernelState &state) const;
   llvm::Expected<KernelState> replaceKernelBody(const KernelState &state, const Action &action) const;

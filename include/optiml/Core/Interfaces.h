@@ -7,6 +7,7 @@
 #define OPTIML_CORE_INTERFACES_H
 
 #include "optiml/Core/Action.h"
+#include "optiml/Core/LegalActions.h"
 #include "optiml/Core/Variant.h"
 #include "llvm/Support/Error.h"
 #include <chrono>
@@ -72,17 +73,11 @@ struct Measurement {
 nlohmann::json toJson(const Measurement &measurement);
 llvm::Expected<Measurement> measurementFromJson(const nlohmann::json &value);
 
-/// A place where a transform applies and the parameter values that are feasible there, best guess first.
-struct ActionTemplate {
-  std::string transform, site;
-  std::vector<Params> values; ///< joint values, not a cross product
-};
-
 /// A node of the search: a variant, reached by a recipe.
 struct SearchState {
   std::shared_ptr<const Variant> variant;
   std::string key;                          ///< Variant::key
-  std::vector<ActionTemplate> legal;        ///< every legal action from here
+  LegalActions legal;                       ///< every legal action from here
   const Measurement *measurement = nullptr; ///< of this state, or null when it was never evaluated
 };
 

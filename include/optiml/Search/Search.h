@@ -42,6 +42,7 @@ struct SearchSettings {
   uint64_t seed = 1;
   unsigned jobs = 1;          ///< threads that apply and evaluate
   unsigned batch = 8;         ///< evaluations issued together; part of what makes a run repeatable
+  unsigned firstTogether = 1; ///< opening lines that are evaluated at once, before the first answer
   unsigned screen = 4;        ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
   double verifyWithin = 0;    ///< verify what is predicted to take at most this times the best so far; 0: everything
   unsigned beamWidth = 4;     ///< variants that a beam search goes on from at every depth

@@ -78,7 +78,7 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   return result;
 }
 
-SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant) {
+SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant, double seconds) {
   const CpuEvaluatorOptions &o = options.common;
   Verdict verdict;
   auto compiled = compiler->compile(variant.text, verdict);
@@ -119,6 +119,6 @@ SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant) {
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
   Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), stopping.flag(),
-                      options.sanitizerSeconds);
+                      seconds);
   return sanitizer.check(jobs, originals);
 }

@@ -84,7 +84,7 @@ struct GpuEvaluator::Impl {
   /// A verified variant that may win: compute-sanitizer looks at it while the search goes on.
   void sanitizeBeside(const Variant &variant);
   SanitizerReport sanitize(const Variant &variant, std::chrono::steady_clock::time_point by);
-  SanitizerReport runSanitizer(const Variant &variant);
+  SanitizerReport runSanitizer(const Variant &variant, double seconds);
   llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
                                                  WorkerPool::Clock::time_point beginBy);
   /// Sums the original's times; its launches that ran are a candidate.

@@ -78,8 +78,7 @@ public:
   const Measurement &baseline() const;
   /// After close(): races the candidates against the original again, longer, in random order, for so many seconds.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates, double seconds);
-  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any. Until `by` it may wait
-  /// for a look at another variant to end.
+  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any; it ends by then.
   SanitizerReport sanitize(const Variant &variant, std::chrono::steady_clock::time_point by);
   std::vector<std::string> originalFaults() const;
   std::vector<std::string> notes() const;
