@@ -183,6 +183,16 @@ void KernelSpace::finish(TreeVariant &variant) {
   variant.text += variant.original.substr(at);
 }
 
+/// It launches blocks of one thread, whatever the original launch has.
+static bool hasSingleThreads(const KernelRewrite &rewrite) {
+  auto large = [](const std::string &name) {
+    return name.starts_with("block.") ? std::optional<int64_t>(64) : std::nullopt;
+  };
+  return llvm::any_of(rewrite.plan.steps, [&](const LaunchStep &step) {
+    return llvm::all_of(step.block, [&](const IntExpr &extent) { return extent.evaluate(large) == 1; });
+  });
+}
+
 SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant, const LegalActions *before,
                                    const std::string &changed) const {
   SearchState state;
@@ -195,6 +205,7 @@ SearchState KernelSpace::makeState(std::shared_ptr<TreeVariant> variant, const L
     for (const Transform *transform : kernel.tree ? allTransforms() : std::vector<const Transform *>())
       state.legal.defer(name, transform->name().str(), [own, transform] { return transform->sites(*own); });
   }
+  state.isSketch = llvm::any_of(variant->rewrites, hasSingleThreads);
   state.key = variant->key();
   state.variant = std::move(variant);
   return state;

@@ -263,7 +263,9 @@ static std::vector<std::pair<Poly, Poly>> takeCompoundStrides(const KernelModel 
   std::vector<std::pair<Poly, Poly>> result;
   for (const std::string &atom : index.atoms()) {
     auto stride = isParameter(model, atom) ? std::nullopt : index.coefficient(atom);
-    auto all = [&](auto sign) { return llvm::all_of(stride->terms, [&](const auto &term) { return sign(term.second); }); };
+    auto all = [&](auto sign) {
+      return llvm::all_of(stride->terms, [&](const auto &term) { return sign(term.second); });
+    };
     if (!stride || stride->terms.size() < 2 || !onlyLaunchConstants(model, *stride) ||
         all([](int64_t c) { return c > 0; }) || all([](int64_t c) { return c < 0; }))
       continue;

@@ -20,8 +20,8 @@ namespace optiml {
 
 class BuildBeside {
 public:
-  /// Writes the program with the variant and builds it: the executable's path. Raising `cancel` stops nvcc. Calls do not
-  /// overlap, but come from a thread of their own.
+  /// Writes the program with the variant and builds it: the executable's path. Raising `cancel` stops nvcc. Calls do
+  /// not overlap, but come from a thread of their own.
   using Make = std::function<llvm::Expected<std::string>(const Variant &variant, const std::atomic<bool> *cancel)>;
 
   explicit BuildBeside(Make make) : make(std::move(make)), stop(0, nullptr) {}

@@ -1,5 +1,6 @@
 //===- GpuBackend.cpp - measuring on a GPU --------------------------------===//
 #include "Backend.h"
+#include "EarlyBuild.h"
 #include "GpuProgram.h"
 #include "Workloads.h"
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
@@ -7,7 +8,6 @@
 #include "optiml/Gpu/Driver.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/StopWatch.h"
-#include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -46,20 +46,6 @@ static constexpr double settlingSeconds = 2.5, mostSettlingSeconds = 120;
 static constexpr double clearGain = 1.1;
 
 namespace {
-
-/// The user's program, built while a worker starts and the file is parsed.
-struct EarlyBuild {
-  TempDir dir;
-  Deadline stop; ///< raised when nobody wants it
-  std::future<llvm::Expected<std::string>> executable;
-  EarlyBuild(TempDir dir, const std::atomic<bool> *cancel) : dir(std::move(dir)), stop(0, cancel) {}
-  ~EarlyBuild() {
-    stop.raise();
-    if (executable.valid())
-      if (auto built = executable.get(); !built)
-        llvm::consumeError(built.takeError());
-  }
-};
 
 class GpuBackend : public Backend {
 public:
@@ -112,12 +98,12 @@ private:
   const GpuSpec &gpu;
   std::unique_ptr<EarlyBuild> early;
   std::string original; ///< its executable
-  GpuRun run;             ///< of the original
-  GpuRun searched;        ///< of the program whose kernels are searched
+  GpuRun run;           ///< of the original
+  GpuRun searched;      ///< of the program whose kernels are searched
   Workload captured;
   CapturedRuns emulated; ///< runs with other sizes, on the emulator
   std::vector<std::string> remarks;
-  std::mutex mutex;              ///< of what follows
+  std::mutex mutex; ///< of what follows
   std::function<void(const Variant &)> verified;
   bool told[2] = {false, false}; ///< a measured gain, a verified one
   struct Compiled {
@@ -307,8 +293,8 @@ void GpuBackend::configure(SearchSettings &settings) const {
   settings.verifyWithin = 0; // and tells more
   settings.batch = 16;       // compilers at work while the GPU measures
   settings.firstTogether = 8;
-  settings.margin = 1;       // settle() decides
-  settings.top = 64;         // among those that are verified
+  settings.margin = 1; // settle() decides
+  settings.top = 64;   // among those that are verified
 }
 
 /// What compute-sanitizer says of a candidate.
@@ -482,28 +468,10 @@ std::vector<std::string> GpuBackend::notes() const {
   return all;
 }
 
-/// Null where this machine has no driver, or none is needed on it.
-static std::unique_ptr<EarlyBuild> buildEarly(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                              const std::atomic<bool> *cancel) {
-  std::string missing;
-  if (const char *remote = getenv("OPTIML_WORKER"); (remote && *remote) || !gpu::Driver::get(missing))
-    return nullptr;
-  auto dir = TempDir::create("optiml-program");
-  if (!dir) {
-    llvm::consumeError(dir.takeError()); // it is built later, with a message
-    return nullptr;
-  }
-  auto early = std::make_unique<EarlyBuild>(std::move(*dir), cancel);
-  early->executable = std::async(std::launch::async, [&toolchain, arguments, build = early.get()] {
-    return buildOriginalProgram(toolchain, arguments, build->dir.file("program-gpu"), build->stop.flag());
-  });
-  return early;
-}
-
 llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
                                                                 const std::vector<std::string> *building,
                                                                 const std::atomic<bool> *cancel) {
-  std::unique_ptr<EarlyBuild> early = building ? buildEarly(toolchain, *building, cancel) : nullptr;
+  std::unique_ptr<EarlyBuild> early = building ? EarlyBuild::start(toolchain, *building, cancel) : nullptr;
   WorkerPoolOptions pool;
   pool.command = WorkerPool::workerCommand(toolchain.libDir + "/../bin");
   pool.cancel = cancel;

@@ -226,8 +226,7 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   return llvm::Error::success();
 }
 
-void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::string &built,
-                      SearchOutcome &outcome) {
+void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::string &built, SearchOutcome &outcome) {
   nlohmann::json &summary = outcome.summary;
   auto keep = [&](const std::string &why) { summary["kept"] = why; };
   if (!emitted.dispatched && !fused.device)

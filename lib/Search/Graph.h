@@ -51,7 +51,7 @@ struct Node {
   bool pending = false;   ///< to be evaluated in this batch
   unsigned visits = 0;
   std::optional<double> best; ///< best reward here or below
-  std::list<SiteEdge> sites; ///< by falling prior; their addresses are stable
+  std::list<SiteEdge> sites;  ///< by falling prior; their addresses are stable
 
   /// Verified, and no guardrail is broken.
   bool isConfirmed() const { return measured && !failed && measured->correct() && measured->guardrails.empty(); }

@@ -12,6 +12,9 @@
 using namespace optiml;
 using namespace optiml::search;
 
+/// What is only a step on the way is walked on from.
+static constexpr unsigned stepsFromSketch = 2;
+
 namespace {
 
 /// What one selection asks for.
@@ -259,6 +262,8 @@ void Mcts::walkItems(std::vector<Item> &items) {
   std::vector<Walk> walks;
   std::vector<Item *> walkers;
   for (Item &item : items) {
+    if (item.leaf && item.leaf->state.isSketch)
+      item.extraSteps = std::max(item.extraSteps, stepsFromSketch);
     if (!item.leaf || item.leaf->failed || !item.extraSteps)
       continue;
     auto state = std::make_shared<std::tuple<std::mt19937_64, unsigned, unsigned>>(item.walkSeed, item.extraSteps, 3);

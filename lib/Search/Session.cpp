@@ -340,7 +340,18 @@ void Session::model(const std::vector<Node *> &nodes, double until) {
       [&](Node &node, Measurement measurement, bool) { foldModel(node, std::move(measurement)); }, until);
 }
 
+void Session::standIn(Node &node) {
+  static constexpr double hopeless = 1000;
+  node.measured = *root->measured;
+  node.measured->verdict = Verdict::Predicted; // it can be no winner
+  node.measured->time.seconds *= hopeless;
+  node.state.measurement = &*node.measured;
+}
+
 void Session::evaluate(const std::vector<Node *> &nodes) {
+  for (Node *node : nodes)
+    if (node->state.isSketch && !node->failed && !node->measured)
+      standIn(*node);
   std::vector<Node *> todo = distinct(nodes, [](const Node &n) { return !n.failed && !n.measured; });
   if (settings.evaluations)
     todo.resize(allowance(unsigned(todo.size())));

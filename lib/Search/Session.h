@@ -68,6 +68,8 @@ public:
   /// Predicts those of which nothing is known.
   /// Begins none but the first when so many seconds of the search are over.
   void model(const std::vector<Node *> &nodes, double until = HUGE_VAL);
+  /// Of a sketch, instead of an evaluation.
+  void standIn(Node &node);
   /// Evaluates those that were not evaluated before: verifies what is worth it. They count against the budget.
   void evaluate(const std::vector<Node *> &nodes);
   /// Counts a visit on every edge of the path and raises the best rewards along it.

@@ -79,6 +79,7 @@ struct SearchState {
   std::string key;                          ///< Variant::key
   LegalActions legal;                       ///< every legal action from here
   const Measurement *measurement = nullptr; ///< of this state, or null when it was never evaluated
+  bool isSketch = false; ///< only a step on the way: it leaves blocks with one thread, and is not worth an evaluation
 };
 
 struct Proposal {

@@ -14,7 +14,7 @@ struct Toolchain {
   std::string hostCxx;     ///< links emulated programs: $OPTIML_HOST_CXX, c++, g++, clang++-22
   /// The host compiler's folder with omp.h, which Clang's own headers lack; empty when it has none.
   std::string openmpHeaders;
-  std::string libDir;      ///< the folder that holds liboptiml-cudart.a: ../lib beside the program
+  std::string libDir; ///< the folder that holds liboptiml-cudart.a: ../lib beside the program
   /// `argv0` locates the program. The error names what is missing and the command that installs it.
   static llvm::Expected<Toolchain> find(const char *argv0);
 };

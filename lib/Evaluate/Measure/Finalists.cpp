@@ -46,9 +46,8 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   request.leastRounds = 21;
   request.mostRounds = 101;
   request.precision = 0.005;
-  request.seconds = seconds / double(std::max<ptrdiff_t>(1, llvm::count_if(impl->launchSeconds, [](double s) {
-                                                            return s > 0;
-                                                          })));
+  request.seconds =
+      seconds / double(std::max<ptrdiff_t>(1, llvm::count_if(impl->launchSeconds, [](double s) { return s > 0; })));
   request.verify = !llvm::all_of(candidates, [&](const auto &c) { return isVerified(*c.first); });
   auto evaluated = impl->evaluate(request, 3 * impl->allowedSeconds() * double(running.size()),
                                   WorkerPool::Clock::time_point::max());

@@ -30,7 +30,7 @@ struct GpuEvaluator::Impl {
   std::vector<double> launchSeconds; ///< of the original, by launch; 0: not timed
   std::vector<uint64_t> writtenBytes;
   std::set<std::string> remarks;
-  double best = 0; ///< seconds of the fastest correct variant so far
+  double best = 0;                                           ///< seconds of the fastest correct variant so far
   double profiled = std::numeric_limits<double>::infinity(); ///< of the last one that was profiled
   bool profiles = true;
   std::mutex mutex;
@@ -53,7 +53,7 @@ struct GpuEvaluator::Impl {
   std::map<std::string, Measurement> objections; ///< not told yet
   std::atomic<bool> closing{false};              ///< nothing more is measured
   std::atomic<std::chrono::steady_clock::time_point> closeBy = std::chrono::steady_clock::time_point::max();
-  bool hasEnded = false;                         ///< what `preparing` does
+  bool hasEnded = false; ///< what `preparing` does
   std::condition_variable ended;
   double fastestTold = std::numeric_limits<double>::infinity();
   std::future<void> sanitizing;

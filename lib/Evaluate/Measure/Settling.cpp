@@ -194,9 +194,9 @@ SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, std::chrono
     return {true, {"compute-sanitizer was still busy with a slower variant, and did not look at the winner"}};
   auto [known, isNew] = sanitized.try_emplace(variant.key());
   if (isNew)
-    known->second = runSanitizer(
-        variant, std::min(options.sanitizerSeconds,
-                          std::chrono::duration<double>(by - std::chrono::steady_clock::now()).count()));
+    known->second =
+        runSanitizer(variant, std::min(options.sanitizerSeconds,
+                                       std::chrono::duration<double>(by - std::chrono::steady_clock::now()).count()));
   return known->second;
 }
 

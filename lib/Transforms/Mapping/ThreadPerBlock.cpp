@@ -26,9 +26,9 @@
 // first element is used afterwards. All else is alike in all threads, or done by the first alone. The block shape is a
 // condition.
 //
-// Refuses: other uses of shared memory than folds and single variables; shuffles, atomics with a use of the old value,
-// and whatever else lets threads of a warp meet; variables that differ between threads and are used after a barrier;
-// threads that leave early; floating-point sums under `--optiml-fp=strict`.
+// Refuses: other uses of shared memory than folds and single variables; variables that differ between threads and are
+// used after a barrier; threads that leave early. It also refuses shuffles, and whatever else lets the threads of a
+// warp meet, and floating-point sums under `--optiml-fp=strict`.
 //
 //===----------------------------------------------------------------------===//
 #include "../Cooperative/SharedScan.h"
@@ -398,7 +398,7 @@ private:
   std::map<std::string, ExprRef> totals;    ///< by array: what its first element is after a fold
   std::map<std::string, Reduction> partial; ///< variables of which every thread has a part
   std::set<std::string> alikeVariables;     ///< that were shared
-  bool found = false; ///< something for which the threads work together
+  bool found = false;                       ///< something for which the threads work together
 };
 
 /// Puts locals that depend on the thread in where they are used, where they keep their value.
@@ -477,9 +477,8 @@ public:
     });
     if (!hasPlace)
       result.require("grid.x * grid.y * grid.z == 1", "the kernel is written for one block");
-    rewriteExprs(*kernel->body, [&](const ExprRef &e) {
-      return isBuiltin(e, "blockIdx.x") ? axisBuiltin("globalIdx", 0) : nullptr;
-    });
+    rewriteExprs(*kernel->body,
+                 [&](const ExprRef &e) { return isBuiltin(e, "blockIdx.x") ? axisBuiltin("globalIdx", 0) : nullptr; });
     lowerGlobalIndex(*kernel);
     normalize(*kernel);
     kernel->maxThreads = 0;

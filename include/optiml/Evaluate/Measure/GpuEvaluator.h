@@ -32,7 +32,8 @@ struct GpuEvaluatorOptions {
   double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
   /// Hardware counters are read where that is expected to take no longer.
   double profileSeconds = std::numeric_limits<double>::infinity();
-  /// Limit of compute-sanitizer's tools, which run side by side, on one launch: it is 10 to 100 times slower under them.
+  /// Limit of compute-sanitizer's tools, which run side by side, on one launch: it is 10 to 100 times slower under
+  /// them.
   double sanitizerSeconds = 60;
   /// The original, where it is compiled already, and its compiler.
   std::unique_ptr<TextCompiler> compiler;
