@@ -56,7 +56,7 @@ static constexpr size_t mostTrials = 6;
 // share larger.
 static constexpr double leastSaved = 0.002;
 // Of the search's time that is left, at most so much for each way of fusing launches.
-static constexpr double timeShare = 0.3;
+static constexpr double timeShare = 0.15;
 
 namespace {
 

@@ -33,15 +33,14 @@ static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 static constexpr double traceSeconds = 8, sampleSeconds = 8;
 // Each of these, and the original's profile, takes at most so much of the search's time.
 static constexpr double preparingShare = 0.1;
-// compute-sanitizer on one launch.
-static constexpr double sanitizerShare = 0.25, leastSanitizerSeconds = 6, mostSanitizerSeconds = 60;
-static constexpr std::chrono::seconds lastSanitizerTime(2); // at the end, however late that is
+// compute-sanitizer on one launch: of the time that is left, and its limits.
+static constexpr double sanitizerShare = 0.5, leastSanitizerSeconds = 3, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
 static constexpr size_t mostRacers = 4;
 static constexpr size_t shownCandidates = 5; // in the trajectory
 // All of settling: what is kept for it, and what it may take where time is no limit.
-static constexpr double settlingSeconds = 2.5, mostSettlingSeconds = 120;
+static constexpr double settlingSeconds = 4, mostSettlingSeconds = 120;
 // A whole program that is so much faster in its first run need not run again.
 static constexpr double clearGain = 1.1;
 
@@ -86,7 +85,7 @@ public:
 
 private:
   std::vector<std::string> worthSearching(const SearchTask &task) const;
-  bool isClean(const Candidate &candidate, std::chrono::steady_clock::time_point by);
+  bool isClean(const Candidate &candidate, double seconds);
   /// Seconds for building the rewritten program and running it beside the original.
   double checkingSeconds() const { return 2.5 + 2.5 * run.seconds; }
   std::vector<Candidate> finalists(const SearchResult &result) const;
@@ -257,7 +256,6 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   options.setUpSeconds = task.deadline->remaining();
   options.sampleSeconds = std::min(sampleSeconds, task.share(preparingShare));
   options.profileSeconds = task.share(preparingShare);
-  options.sanitizerSeconds = std::clamp(task.share(sanitizerShare), leastSanitizerSeconds, mostSanitizerSeconds);
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
@@ -284,7 +282,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   return own.get();
 }
 
-/// What is verified when the search ends, the final race, compute-sanitizer where it has not ended yet, and the whole
+/// What is verified when the search ends, the final race, compute-sanitizer, and the whole
 /// program: built, and run beside the original.
 double GpuBackend::concludingSeconds(bool) const { return settlingSeconds + checkingSeconds(); }
 
@@ -298,8 +296,8 @@ void GpuBackend::configure(SearchSettings &settings) const {
 }
 
 /// What compute-sanitizer says of a candidate.
-bool GpuBackend::isClean(const Candidate &candidate, std::chrono::steady_clock::time_point by) {
-  SanitizerReport report = own->sanitize(*candidate.variant, by);
+bool GpuBackend::isClean(const Candidate &candidate, double seconds) {
+  SanitizerReport report = own->sanitize(*candidate.variant, seconds);
   llvm::append_range(remarks, report.notes);
   return report.clean;
 }
@@ -371,7 +369,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
           llvm::formatv("'{0}' was measured, but is not verified: {1}", recipeText(candidate.recipe), closer.why));
       continue;
     }
-    if (!isClean(candidate, std::max(end, Clock::now() + lastSanitizerTime)))
+    if (!isClean(candidate, std::clamp(sanitizerShare * left, leastSanitizerSeconds, mostSanitizerSeconds)))
       continue;
     watch.lap("sanitize");
     for (const auto &[step, seconds] : watch.steps)

@@ -77,10 +77,10 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   return result;
 }
 
-SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant, double seconds) {
-  const CpuEvaluatorOptions &o = options.common;
+SanitizerReport GpuEvaluator::sanitize(const Variant &variant, double seconds) {
+  const CpuEvaluatorOptions &o = impl->options.common;
   Verdict verdict;
-  auto compiled = compiler->compile(variant.text, verdict);
+  auto compiled = impl->compiler->compile(variant.text, verdict);
   if (!compiled)
     return {false, {llvm::toString(compiled.takeError())}};
   std::vector<SanitizerJob> jobs, originals;
@@ -117,7 +117,7 @@ SanitizerReport GpuEvaluator::Impl::runSanitizer(const Variant &variant, double 
     originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
-  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), stopping.flag(),
-                      seconds);
+  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), impl->dir.path(),
+                      impl->stopping.flag(), seconds);
   return sanitizer.check(jobs, originals);
 }

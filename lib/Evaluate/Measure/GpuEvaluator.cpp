@@ -14,6 +14,8 @@
 using namespace optiml;
 using namespace optiml::gpu;
 
+// A ratio may be so much larger than that of the original's time alone and the variant's: clocks vary.
+static constexpr double mostFlattered = 1.1;
 // A new best variant is profiled when it takes this part of the time of the last one that was.
 static constexpr double worthProfiling = 0.9;
 
@@ -212,10 +214,13 @@ bool GpuEvaluator::Impl::addTimes(const CandidateReply &reply, Measurement &m) {
       m = failed(Verdict::RuntimeError, "the GPU worker's times make no sense");
       return false;
     }
-    // The ratio is of runs side by side; the original's own time is the same for all variants.
-    m.time.perLaunch[t.launch] = launchSeconds[t.launch] / t.ratio;
-    slowest[t.launch] = launchSeconds[t.launch] / t.low;
-    fastest[t.launch] = launchSeconds[t.launch] / t.high;
+    // The ratio is of runs side by side; the original's own time is the same for all variants. Where something else
+    // uses the GPU, long runs are interrupted and short ones are not: then the ratio flatters the variant.
+    const double alone = t.seconds > 0 ? launchSeconds[t.launch] / t.seconds : t.ratio,
+                 calm = t.ratio > mostFlattered * alone ? alone / t.ratio : 1;
+    m.time.perLaunch[t.launch] = launchSeconds[t.launch] / (calm * t.ratio);
+    slowest[t.launch] = launchSeconds[t.launch] / (calm * t.low);
+    fastest[t.launch] = launchSeconds[t.launch] / (calm * t.high);
     rounds = std::max(rounds, double(t.rounds));
     double floor = double(writtenBytes[t.launch]) / std::max(spec->l2BytesPerSecond, spec->dramBytesPerSecond);
     if (m.time.perLaunch[t.launch] < floor) {

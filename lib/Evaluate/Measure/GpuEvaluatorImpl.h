@@ -56,10 +56,6 @@ struct GpuEvaluator::Impl {
   bool hasEnded = false; ///< what `preparing` does
   std::condition_variable ended;
   double fastestTold = std::numeric_limits<double>::infinity();
-  std::future<void> sanitizing;
-  std::optional<Variant> awaiting;                  ///< to be looked at next
-  std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
-  std::timed_mutex sanitizerMutex;                  ///< of these, held while one is looked at
 
   Impl(TempDir dir, WorkerPool &pool, GpuEvaluatorOptions options)
       : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel),
@@ -81,10 +77,6 @@ struct GpuEvaluator::Impl {
   /// The emulator's evaluator, once it is there.
   CpuEvaluator *emulator() const { return isThorough ? cpu.get() : nullptr; }
   void tellGain(const Variant &variant, const Measurement &m);
-  /// A verified variant that may win: compute-sanitizer looks at it while the search goes on.
-  void sanitizeBeside(const Variant &variant);
-  SanitizerReport sanitize(const Variant &variant, std::chrono::steady_clock::time_point by);
-  SanitizerReport runSanitizer(const Variant &variant, double seconds);
   llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
                                                  WorkerPool::Clock::time_point beginBy);
   /// Sums the original's times; its launches that ran are a candidate.

@@ -23,8 +23,6 @@ GpuEvaluator::Impl::~Impl() {
   stopping.raise();
   if (preparing.joinable())
     preparing.join();
-  if (sanitizing.valid())
-    sanitizing.wait();
 }
 
 llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(const EvaluateRequest &request, double seconds,
@@ -157,51 +155,9 @@ void GpuEvaluator::Impl::settleFastest() {
       continue;
     bestVerified = std::min(bestVerified, m.time.seconds);
     tellGain(fastest->variant, m);
-    sanitizeBeside(fastest->variant);
     if (std::chrono::steady_clock::now() > closeBy.load())
       return;
   }
-}
-
-void GpuEvaluator::Impl::sanitizeBeside(const Variant &variant) {
-  std::lock_guard lock(mutex);
-  awaiting = variant;
-  if (sanitizing.valid() && sanitizing.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-    return; // it goes on with this one
-  sanitizing = std::async(std::launch::async, [this] {
-    while (!stopping.passed()) {
-      std::unique_lock lock(mutex);
-      std::optional<Variant> next = std::exchange(awaiting, std::nullopt);
-      if (!next)
-        return;
-      lock.unlock();
-      SanitizerReport report = sanitize(*next, std::chrono::steady_clock::time_point::max());
-      if (report.clean || stopping.passed())
-        continue;
-      Measurement m;
-      m.why = report.notes.front(); // a finding leaves a note
-      lock.lock();
-      objections.try_emplace(next->key(), std::move(m));
-    }
-  });
-}
-
-SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, std::chrono::steady_clock::time_point by) {
-  std::unique_lock lock(sanitizerMutex, std::defer_lock);
-  if (by == std::chrono::steady_clock::time_point::max())
-    lock.lock();
-  else if (!lock.try_lock_until(by))
-    return {true, {"compute-sanitizer was still busy with a slower variant, and did not look at the winner"}};
-  auto [known, isNew] = sanitized.try_emplace(variant.key());
-  if (isNew)
-    known->second =
-        runSanitizer(variant, std::min(options.sanitizerSeconds,
-                                       std::chrono::duration<double>(by - std::chrono::steady_clock::now()).count()));
-  return known->second;
-}
-
-SanitizerReport GpuEvaluator::sanitize(const Variant &variant, std::chrono::steady_clock::time_point by) {
-  return impl->sanitize(variant, by);
 }
 
 void GpuEvaluator::Impl::tellGain(const Variant &variant, const Measurement &m) {

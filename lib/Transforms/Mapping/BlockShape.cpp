@@ -76,8 +76,7 @@ public:
       return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
     KernelState result = state;
     auto kernel = state.tree->clone();
-    const bool mayBeItsOwn = shape == state.hints.block || !state.hints.block[0];
-    if (mayBeItsOwn && !onlyGlobal(state)) {
+    if (shape == state.hints.block && !onlyGlobal(state)) {
       // The launch's own shape: nothing moves, the extents become constants.
       result.requireBlock(shape, "the kernel is written for this block shape");
       for (unsigned axis = 0; axis < 3; ++axis) {

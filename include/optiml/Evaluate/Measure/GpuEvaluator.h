@@ -32,9 +32,6 @@ struct GpuEvaluatorOptions {
   double sampleSeconds = 8; ///< limit of recomputing some blocks of one launch in double precision
   /// Hardware counters are read where that is expected to take no longer.
   double profileSeconds = std::numeric_limits<double>::infinity();
-  /// Limit of compute-sanitizer's tools, which run side by side, on one launch: it is 10 to 100 times slower under
-  /// them.
-  double sanitizerSeconds = 60;
   /// The original, where it is compiled already, and its compiler.
   std::unique_ptr<TextCompiler> compiler;
   std::shared_ptr<const CompiledText> original;
@@ -79,8 +76,10 @@ public:
   const Measurement &baseline() const;
   /// After close(): races the candidates against the original again, longer, in random order, for so many seconds.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates, double seconds);
-  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any; it ends by then.
-  SanitizerReport sanitize(const Variant &variant, std::chrono::steady_clock::time_point by);
+  /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any. `seconds`: limit of
+  /// its tools, which run side by side, on one launch: it is 10 to 100 times slower under them. Nothing is timed
+  /// meanwhile.
+  SanitizerReport sanitize(const Variant &variant, double seconds);
   std::vector<std::string> originalFaults() const;
   std::vector<std::string> notes() const;
 
