@@ -37,6 +37,7 @@ Openings::~Openings() = default;
 
 void Openings::play() {
   session.root->state.measurement = &*session.root->measured;
+  session.expand(*session.root); // language models are asked before all else
   unsigned rank = 0;
   for (const OpeningLine &line : session.book().openingBook(session.root->state)) {
     for (size_t k = 0; k < kernels.size(); ++k) {

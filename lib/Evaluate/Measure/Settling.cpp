@@ -186,8 +186,8 @@ void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
     return;
   {
     std::unique_lock lock(impl->mutex);
-    impl->ended.wait_until(lock, by, [this] { return impl->hasEnded; });
-    if (impl->hasVerified())
+    bool inTime = impl->ended.wait_until(lock, by, [this] { return impl->hasEnded; });
+    if (!inTime && impl->hasVerified())
       impl->enough.raise();
   }
   impl->preparing.join();

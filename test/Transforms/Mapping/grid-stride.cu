@@ -33,7 +33,7 @@ __global__ void scale(float *x, float f, int n) {
 // SCALE-NEXT: }
 // SCALE-NEXT: }
 // UNROLL: int i = blockIdx.x * 256 + threadIdx.x;
-// UNROLL: for (; i < n && n - i >= 270336; i += 270336) {
+// UNROLL: for (; i < n && n - i >= 202753; i += 270336) {
 // UNROLL: x[i + u * 67584] *= f;
 // UNROLL: for (; i < n; i += 67584) {
 
