@@ -20,14 +20,22 @@ void Combination::add(size_t kernel, Node *end) {
 
 void Combination::playIfBetter() {
   if (secondsTogether() < worthACombination * played)
-    play(best);
+    play(best, /*canWait=*/session.settings.firstTogether > 1);
+}
+
+void Combination::evaluateWaiting() {
+  if (std::optional<Waiting> last = take()) {
+    session.evaluate({last->end});
+    session.backUp(last->path, last->end);
+  }
 }
 
 void Combination::finish() {
+  evaluateWaiting();
   if (secondsTogether() < played)
-    play(best);
+    play(best, /*canWait=*/false);
   if (!end || !end->isConfirmed())
-    play(proven);
+    play(proven, /*canWait=*/false);
 }
 
 double Combination::secondsTogether() const {
@@ -37,7 +45,7 @@ double Combination::secondsTogether() const {
   return seconds;
 }
 
-void Combination::play(const std::vector<Node *> &lines) {
+void Combination::play(const std::vector<Node *> &lines, bool canWait) {
   Recipe together;
   unsigned parts = 0;
   for (const Node *node : lines)
@@ -53,7 +61,9 @@ void Combination::play(const std::vector<Node *> &lines) {
   session.walkAll(walks);
   if (walks[0].steps.empty())
     return;
+  evaluateWaiting();
   Path path = session.enter(walks[0], end);
-  session.evaluate({end});
-  session.backUp(path, end);
+  waiting = Waiting{end, std::move(path)};
+  if (!canWait)
+    evaluateWaiting();
 }

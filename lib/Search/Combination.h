@@ -20,19 +20,27 @@ public:
   /// The end of a line on `kernel` was evaluated.
   void add(size_t kernel, Node *end);
   void playIfBetter();
+  /// What is to be evaluated with the next batch, where several lines are evaluated at once.
+  struct Waiting {
+    Node *end;
+    Path path;
+  };
+  std::optional<Waiting> take() { return std::exchange(waiting, std::nullopt); }
   /// What is best in the end; where it is wrong, what is proven to be right one by one.
   void finish();
 
 private:
   double secondsOf(const Node *node) const { return (node ? node : session.root)->measured->time.seconds; }
   double secondsTogether() const;
-  void play(const std::vector<Node *> &lines);
+  void play(const std::vector<Node *> &lines, bool canWait);
+  void evaluateWaiting();
 
   Session &session;
   std::vector<Node *> best, proven; ///< by kernel; null: the original
   std::vector<bool> tried;
   Recipe recipe; ///< the last one played, and where it led
   Node *end = nullptr;
+  std::optional<Waiting> waiting;
   double played = HUGE_VAL;
 };
 

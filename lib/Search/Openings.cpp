@@ -64,7 +64,12 @@ void Openings::evaluate(std::vector<Waiting> batch) {
   std::vector<Node *> nodes;
   for (const Waiting &line : batch)
     nodes.push_back(line.end);
+  std::optional<Combination::Waiting> together = combination.take();
+  if (together)
+    nodes.push_back(together->end);
   session.evaluate(nodes);
+  if (together)
+    session.backUp(together->path, together->end);
   for (const Waiting &line : batch) {
     session.backUp(line.path, line.end);
     combination.add(line.kernel, line.end);
