@@ -207,6 +207,8 @@ public:
       site.end = sm.getFileOffset(Lexer::getLocForEndOfToken(sm.getSpellingLoc(end), 0, sm, ast.getLangOpts()));
       site.callee = sourceText(call->getCallee()->getSourceRange());
       const CallExpr *config = call->getConfig();
+      if (config->getNumArgs() > 1)
+        site.block = extentsOf(config->getArg(1));
       for (const Expr *arg : config->arguments())
         if (!isa<CXXDefaultArgExpr>(arg))
           site.config.push_back(sourceText(arg->getSourceRange()));
@@ -241,6 +243,33 @@ private:
     llvm::raw_string_ostream os(name);
     mangler->mangleName(mangled, os);
     return name;
+  }
+  /// What an integer is, or began with; 0: not known.
+  int64_t valueOf(const Expr *e) {
+    e = e->IgnoreParenImpCasts();
+    if (e->isValueDependent())
+      return 0;
+    Expr::EvalResult result;
+    if (e->EvaluateAsInt(result, ast))
+      return result.Val.getInt().getExtValue();
+    const auto *ref = dyn_cast<DeclRefExpr>(e);
+    const auto *variable = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
+    return variable && variable->getInit() && variable->getType()->isIntegerType() ? valueOf(variable->getInit()) : 0;
+  }
+  /// The same of a dim3.
+  std::array<int64_t, 3> extentsOf(const Expr *e) {
+    e = e->IgnoreUnlessSpelledInSource();
+    if (const auto *ref = dyn_cast<DeclRefExpr>(e); ref && ref->getType()->isRecordType()) {
+      const auto *variable = dyn_cast<VarDecl>(ref->getDecl());
+      return variable && variable->getInit() ? extentsOf(variable->getInit()) : std::array<int64_t, 3>{0, 0, 0};
+    }
+    std::array<int64_t, 3> result = {1, 1, 1};
+    const auto *made = dyn_cast<CXXConstructExpr>(e);
+    for (unsigned i = 0; i < 3; ++i)
+      if (const Expr *extent = !made ? (i ? nullptr : e) : i < made->getNumArgs() ? made->getArg(i) : nullptr)
+        if (!isa<CXXDefaultArgExpr>(extent))
+          result[i] = valueOf(extent);
+    return llvm::is_contained(result, 0) ? std::array<int64_t, 3>{0, 0, 0} : result;
   }
   /// The token stands in the main file, by itself or within macro arguments; no macro makes it.
   bool isWritten(SourceLocation loc) {

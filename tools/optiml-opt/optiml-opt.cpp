@@ -300,7 +300,14 @@ int main(int argc, char **argv) {
   if (!hints)
     return fail(hints.takeError());
   auto space = KernelSpace::create(
-      **program, [](const KernelDecl &) { return true; }, [&](const KernelDecl &) { return *hints; });
+      **program, [](const KernelDecl &) { return true; },
+      [&](const KernelDecl &kernel) {
+        LaunchHints own = *hints;
+        for (const LaunchSite &site : (*program)->launches())
+          if (listSites && blockHint.empty() && !own.block[0] && site.symbol == kernel.symbol)
+            own.block = site.block;
+        return own;
+      });
   if (!space)
     return fail(space.takeError());
   for (const KernelSpace::Skipped &skipped : (*space)->skipped())

@@ -4,6 +4,7 @@
 
 #include "optiml/Frontend/CompileOptions.h"
 #include "llvm/Support/Error.h"
+#include <array>
 #include <memory>
 #include <set>
 #include <string>
@@ -52,14 +53,15 @@ struct LaunchSite {
   std::string kernel; ///< KernelDecl::name
   std::string symbol; ///< KernelDecl::symbol; empty when it depends on template parameters
   unsigned line = 0;
-  unsigned begin = 0, end = 0;        ///< byte range of the whole call expression; 0,0 when it stands in a macro
-  std::string callee;                 ///< text before <<<
-  std::vector<std::string> config;    ///< grid, block[, shared[, stream]] as written
-  std::vector<std::string> arguments; ///< as written
-  unsigned topLevelBegin = 0;         ///< byte offset where the enclosing declaration at namespace scope starts
-  unsigned outermostBegin = 0;        ///< ... and the one at global scope, which may be the namespace
-  bool inTemplate = false;            ///< in a function template or its instantiation
-  bool inMacro = false;               ///< made by a macro, not just an argument of one
+  unsigned begin = 0, end = 0;              ///< byte range of the whole call expression; 0,0 when it stands in a macro
+  std::string callee;                       ///< text before <<<
+  std::vector<std::string> config;          ///< grid, block[, shared[, stream]] as written
+  std::array<int64_t, 3> block = {0, 0, 0}; ///< its threads, where constants or variables that begin with them tell
+  std::vector<std::string> arguments;       ///< as written
+  unsigned topLevelBegin = 0;               ///< byte offset where the enclosing declaration at namespace scope starts
+  unsigned outermostBegin = 0;              ///< ... and the one at global scope, which may be the namespace
+  bool inTemplate = false;                  ///< in a function template or its instantiation
+  bool inMacro = false;                     ///< made by a macro, not just an argument of one
 };
 
 class Program {
