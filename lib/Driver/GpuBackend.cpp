@@ -214,6 +214,7 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (!workload)
       return workload.takeError();
     captured = std::move(*workload);
+    dropRepeats(captured);
     weighAll(captured, searched.kernels);
     for (const std::string &text : captured.leftOut)
       remarks.push_back("not captured: " + text);

@@ -181,3 +181,27 @@ bool Workload::read(const std::string &directory, Workload &into, std::string &e
   };
   return readDocument(directory + "/workload.json", formatName, read, error);
 }
+
+/// `b` finds what `a` found, or what `a` left, and leaves the same: it writes once more what was written.
+static bool doesTheSame(const LaunchImage &a, const LaunchImage &b) {
+  auto sameArgument = [](const ArgumentImage &x, const ArgumentImage &y) { return x.bytes == y.bytes; };
+  auto sameBuffer = [](const BufferImage &x, const BufferImage &y) {
+    return x.address == y.address && x.bytes == y.bytes && x.symbol == y.symbol && x.initial == y.initial &&
+           x.after == y.after && (x.before == y.before || y.before == y.after);
+  };
+  return a.kernel == b.kernel && a.grid == b.grid && a.block == b.block && a.sharedBytes == b.sharedBytes &&
+         std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(), sameArgument) &&
+         std::equal(a.buffers.begin(), a.buffers.end(), b.buffers.begin(), b.buffers.end(), sameBuffer);
+}
+
+void optiml::dropRepeats(Workload &workload) {
+  std::vector<LaunchImage> kept;
+  for (LaunchImage &launch : workload.launches) {
+    auto first = std::find_if(kept.begin(), kept.end(), [&](const LaunchImage &k) { return doesTheSame(k, launch); });
+    if (first == kept.end())
+      kept.push_back(std::move(launch));
+    else
+      first->weight += launch.weight;
+  }
+  workload.launches = std::move(kept);
+}

@@ -142,3 +142,31 @@ TEST(Blob, NamesDependOnContentAndLength) {
   EXPECT_FALSE(validBlobName(".."));
   EXPECT_FALSE(validBlobName("a/b"));
 }
+
+TEST(Workload, LaunchesThatFindTheSameAreOne) {
+  Workload workload;
+  auto add = [&](const std::string &kernel, const std::string &before, const std::string &after) {
+    LaunchImage launch;
+    launch.kernel = kernel;
+    launch.weight = 3;
+    launch.sequence = workload.launches.size();
+    launch.arguments.push_back({std::string("\x10\0\0\0\0\0\0\0", 8), true, 0, 0});
+    BufferImage buffer;
+    buffer.address = 16;
+    buffer.bytes = 4;
+    buffer.before = before;
+    buffer.after = after;
+    launch.buffers.push_back(buffer);
+    workload.launches.push_back(launch);
+  };
+  add("k", "zeros", "ones");
+  add("m", "zeros", "ones");
+  add("k", "zeros", "ones");
+  add("k", "ones", "twos"); // in place: it goes on
+  add("k", "ones", "ones"); // what was written before is written again
+  dropRepeats(workload);
+  ASSERT_EQ(workload.launches.size(), 3u);
+  EXPECT_EQ(workload.launches[0].weight, 9);
+  EXPECT_EQ(workload.launches[1].kernel, "m");
+  EXPECT_EQ(workload.launches[2].sequence, 3u);
+}

@@ -66,6 +66,10 @@ struct Workload {
   bool write(std::string &error) const;
 };
 
+/// Of launches that do the same with the same contents, the first stands for all: repetitions, as a benchmark makes
+/// them.
+void dropRepeats(Workload &workload);
+
 } // namespace optiml
 
 #endif
