@@ -47,6 +47,8 @@ bool isThread(const ExprRef &e) { return isBuiltin(e, "threadIdx.x"); }
 bool dependsOnThread(const ExprRef &e) { return anyNode(e, isThread); }
 bool dependsOnThread(Stmt &s) { return anyExpr(s, isThread); }
 
+bool isImpureCall(const ExprRef &e) { return e->kind == ExprKind::Call && !e->pure; }
+
 /// "threadIdx.x == 0", "!threadIdx.x".
 bool asksForFirst(ExprRef e) {
   auto withoutCasts = [](ExprRef x) {
@@ -148,10 +150,10 @@ private:
     const bool isAlike = hasHead ? !headDepends(*s) : !dependsOnThread(*s);
     if (!isAlike)
       return byEachThread(s, out);
-    if (s->kind == StmtKind::Opaque && s->mayBarrier)
-      return notApplicable("line {0} is not understood", s->line);
     if (hasHead || s->kind == StmtKind::Block)
       return inside(s, out);
+    if (anyExpr(*s, isImpureCall)) // an update that every thread makes is made as often
+      return byEachThread(s, out);
     if (llvm::Error e = requireWhole(*s))
       return e;
     if (isAssignStmt(*s) && s->expr->text == "=" && s->expr->args[0]->kind == ExprKind::Var)
@@ -251,6 +253,8 @@ private:
     head.body.clear();
     if (llvm::Error e = requireWhole(head))
       return e;
+    if (anyExpr(head, isImpureCall))
+      return notApplicable("line {0}: a condition that each thread asks has effects", s->line);
     if (isLoop(*s) && llvm::any_of(before, [&](const auto &p) { return mentionsName(*s, p.first); }))
       return notApplicable("line {0}: partial results cross the iterations of a loop", s->line);
     StmtRef copy = made(head);
@@ -450,6 +454,9 @@ public:
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);
+    if (holdsKind(*kernel->body, {StmtKind::Opaque}) ||
+        anyExpr(*kernel->body, [](const ExprRef &e) { return e->kind == ExprKind::Opaque; }))
+      return notApplicable("the kernel contains a construct that is kept verbatim");
     for (const Param &p : kernel->params)
       if (p.type.pointee && p.type.pointee->isVolatile)
         return notApplicable("the kernel reads volatile memory, which may differ between threads");

@@ -8,6 +8,8 @@
 // RAN-COUNT-4: 1 optimized, 0 original launches
 // RUN: optiml-run %t.cu > %t.out && optiml-run %s | diff - %t.out
 // REQUIRES: optiml-run
+// RUN: optiml-opt --kernels-only --block=64x1x1 --passes='thread-per-block[updates]' %s | %check=UPDATES
+// RUN: %refused --block=64x1x1 --passes='thread-per-block[draws]' %s 2>&1 | %check=DRAWS
 // RUN: %refused --block=64x1x1 --passes='thread-per-block[shuffled]' %s 2>&1 | %check=SHUFFLED
 // RUN: %refused --block=64x1x1 --passes='thread-per-block[uniformShuffle]' %s 2>&1 | %check=UNIFORMSHUFFLE
 // RUN: %refused --block=64x1x1 --passes='thread-per-block[lanes]' %s 2>&1 | %check=LANES
@@ -134,7 +136,25 @@ int main() {
   printf("%g\n", most);
 }
 
+// An update that does not look at the thread is made by every thread.
+__global__ void updates(int *count, float *x, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    x[i] = 0;
+  atomicAdd(&count[blockIdx.x], 2);
+}
+// UPDATES: for (int i = 0; i < n; ++i) {
+// UPDATES: for (int thread = 0; thread < 64; ++thread) {
+// UPDATES-NEXT: atomicAdd(
+
 // Refused.
+__global__ void draws(int *count, float *x, int n) {
+  while (atomicAdd(count, 1) < n)
+    x[0] = 1;
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    x[i] = 0;
+}
+// DRAWS: a condition that each thread asks has effects
+
 // A warp's part by shuffles.
 __global__ void shuffled(const float *x, float *out, int n) {
   float s = 0;
