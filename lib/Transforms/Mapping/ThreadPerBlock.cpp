@@ -45,7 +45,6 @@ namespace {
 
 bool isThread(const ExprRef &e) { return isBuiltin(e, "threadIdx.x"); }
 bool dependsOnThread(const ExprRef &e) { return anyNode(e, isThread); }
-bool dependsOnThread(Stmt &s) { return anyExpr(s, isThread); }
 
 bool isImpureCall(const ExprRef &e) { return e->kind == ExprKind::Call && !e->pure; }
 
@@ -143,11 +142,11 @@ private:
       return sharedDeclaration(*s, out);
     if (s->kind == StmtKind::If && asksForFirst(s->expr) && s->body.size() == 1)
       return byFirst(*s, out);
-    if (s->kind == StmtKind::For && dependsOnThread(*s) && !hasBarrier(*s))
+    if (s->kind == StmtKind::For && anyExpr(*s, isThread) && !hasBarrier(*s))
       if (auto loop = asCountedLoop(*s); loop && dependsOnThread(loop->lower))
         return sharedLoop(s, *loop, out);
     const bool hasHead = s->kind == StmtKind::If || isLoop(*s);
-    const bool isAlike = hasHead ? !headDepends(*s) : !dependsOnThread(*s);
+    const bool isAlike = hasHead ? !headDepends(*s) : !anyExpr(*s, isThread);
     if (!isAlike)
       return byEachThread(s, out);
     if (hasHead || s->kind == StmtKind::Block)
@@ -300,8 +299,8 @@ private:
     Poly lower = model.poly(loop.lower);
     auto factor = lower.coefficient("threadIdx.x");
     auto stride = factor ? factor->constant() : std::nullopt;
-    StmtRef copy = made(*s);
     found = true;
+    StmtRef copy = made(*s);
     if (stride && *stride > 0 && loop.step == *stride * threads) {
       ExprRef first = substitute(copy->init->expr, {{"threadIdx.x", intLit(0, Type::makeUnsigned())}});
       if (constantValue(first) == std::optional<int64_t>(0))
@@ -405,37 +404,6 @@ private:
   bool found = false;                       ///< something for which the threads work together
 };
 
-/// Puts locals that depend on the thread in where they are used, where they keep their value.
-void inlineThreadLocals(Kernel &kernel) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    KernelModel model(kernel, {0, 0, 0});
-    auto keepsItsValue = [&](const ExprRef &e) {
-      return onlyComputes(e) && !anyNode(e, [&](const ExprRef &n) {
-               if (!isLoad(n))
-                 return false;
-               ExprRef root = subscriptRoot(n);
-               return root->kind != ExprKind::Var || !model.param(root->text) || model.writesArray(root->text);
-             });
-    };
-    const Stmt *chosen = nullptr;
-    walk(*kernel.body, [&](Stmt &s) {
-      if (!chosen && s.kind == StmtKind::Decl && s.expr && !s.isShared && s.dims.empty() && dependsOnThread(s.expr) &&
-          model.singleAssignment(s.text) == &s && keepsItsValue(s.expr))
-        chosen = &s;
-    });
-    if (!chosen)
-      return;
-    const std::string name = chosen->text;
-    ExprRef value = castTo(chosen->type.withConst(false), chosen->expr);
-    forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
-      changed |= std::erase_if(list, [&](const StmtRef &s) { return s.get() == chosen; }) > 0;
-    });
-    if (changed)
-      rewriteExprs(*kernel.body, [&](const ExprRef &e) { return isVar(e, name) ? value : nullptr; });
-  }
-}
-
 class ThreadPerBlock : public Transform {
 public:
   llvm::StringRef name() const override { return "thread-per-block"; }
@@ -477,7 +445,7 @@ public:
       if (llvm::Error e = Serializer(*kernel, model, shape[0], state.hints.strictFloat).run())
         return std::move(e);
     }
-    if (dependsOnThread(*kernel->body) || threadsWorkTogether(*kernel))
+    if (anyExpr(*kernel->body, isThread) || threadsWorkTogether(*kernel))
       return notApplicable("its threads work together in other ways");
     bool hasPlace = anyExpr(*kernel->body, [](const ExprRef &e) {
       return e->kind == ExprKind::Builtin && e->text.starts_with("blockIdx.");
