@@ -63,3 +63,15 @@ void optiml::removeContinues(Stmt &s) {
       llvm::consumeError(removeJumps(*loop.body[0], StmtKind::Continue));
   });
 }
+
+bool optiml::leavesEarly(const Stmt &s, bool isNested) {
+  if (s.kind == StmtKind::Return || (s.kind == StmtKind::Break && !isNested))
+    return true;
+  return llvm::any_of(s.body, [&](const StmtRef &child) { return leavesEarly(*child, isNested || isLoop(s)); });
+}
+
+bool optiml::jumpsOut(const Stmt &s, bool breaks) {
+  if (s.kind == StmtKind::Return || (breaks && (s.kind == StmtKind::Break || s.kind == StmtKind::Continue)))
+    return true;
+  return llvm::any_of(s.body, [&](const StmtRef &child) { return jumpsOut(*child, breaks && !isLoop(s)); });
+}

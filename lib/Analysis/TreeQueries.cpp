@@ -107,3 +107,29 @@ void optiml::forEachList(Stmt &root, const std::function<void(std::vector<StmtRe
   for (StmtRef &child : root.body)
     forEachList(*child, f);
 }
+
+bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
+  std::map<std::string, const Stmt *> locals;
+  walk(*kernel.body, [&](Stmt &s) {
+    if (s.kind == StmtKind::Decl && !s.isShared)
+      locals[s.text] = &s;
+  });
+  std::map<std::string, int> openly;
+  bool shares = false;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (isUnary(e, "&")) {
+      const Expr *root = e->args[0].get();
+      while ((root->kind == ExprKind::Member || root->kind == ExprKind::Subscript) &&
+             (!root->args[0]->type.isPointer() || root->args[0]->kind == ExprKind::Subscript))
+        root = root->args[0].get();
+      shares |= root->kind == ExprKind::Var && locals.count(root->text);
+    }
+    if (e->kind == ExprKind::Subscript && e->args[0]->kind == ExprKind::Var)
+      --openly[e->args[0]->text];
+    if (e->kind == ExprKind::Var)
+      ++openly[e->text];
+  });
+  return shares || llvm::any_of(locals, [&](const auto &local) {
+           return !local.second->dims.empty() && openly[local.first] != 0;
+         });
+}

@@ -24,7 +24,8 @@ public:
   /// not overlap, but come from a thread of their own.
   using Make = std::function<llvm::Expected<std::string>(const Variant &variant, const std::atomic<bool> *cancel)>;
 
-  explicit BuildBeside(Make make) : make(std::move(make)), stop(0, nullptr) {}
+  /// `cancel` may be null.
+  BuildBeside(Make make, const std::atomic<bool> *cancel) : make(std::move(make)), stop(0, cancel) {}
   ~BuildBeside();
   BuildBeside(const BuildBeside &) = delete;
   BuildBeside &operator=(const BuildBeside &) = delete;

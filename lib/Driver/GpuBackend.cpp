@@ -88,7 +88,7 @@ private:
   bool isClean(const Candidate &candidate, double seconds);
   /// Seconds for building the rewritten program and running it beside the original.
   double checkingSeconds() const { return 2.5 + 2.5 * run.seconds; }
-  std::vector<Candidate> finalists(const SearchResult &result) const;
+  std::vector<Candidate> finalists(std::vector<Candidate> all, const Candidate &best) const;
   void compileOriginal(const SearchTask &task);
   /// Tells of the first gain that was measured, and of the first that was verified.
   void tellGain(double seconds, const Variant &variant, double speedup, bool isVerified);
@@ -149,12 +149,14 @@ static void weighAll(Workload &workload, const std::vector<KernelTime> &kernels)
 }
 
 void GpuBackend::compileOriginal(const SearchTask &task) {
-  auto compile = [&task]() -> llvm::Expected<Compiled> {
-    auto compiler = TextCompiler::create(task.toolchain, task.path, task.options, task.cancel());
+  // The task may be gone when it ends.
+  auto compile = [&toolchain = task.toolchain, &options = task.options, path = task.path, source = task.text,
+                  cancel = task.cancel()]() -> llvm::Expected<Compiled> {
+    auto compiler = TextCompiler::create(toolchain, path, options, cancel);
     if (!compiler)
       return compiler.takeError();
     Verdict verdict;
-    auto text = (*compiler)->compile(task.text, verdict);
+    auto text = (*compiler)->compile(source, verdict);
     if (!text)
       return text.takeError();
     return Compiled{std::move(*compiler), std::move(*text)};
@@ -304,15 +306,15 @@ bool GpuBackend::isClean(const Candidate &candidate, double seconds) {
 }
 
 /// The fastest that are verified; where none is, the fastest.
-std::vector<Candidate> GpuBackend::finalists(const SearchResult &result) const {
-  std::vector<Candidate> all = result.top, best;
-  if (llvm::none_of(all, [&](const Candidate &c) { return c.key == result.best.key; }))
-    all.insert(all.begin(), result.best);
-  llvm::copy_if(all, std::back_inserter(best), [&](const Candidate &c) { return own->isVerified(*c.variant); });
-  if (best.empty())
-    best = all;
-  best.resize(std::min(best.size(), mostRacers));
-  return best;
+std::vector<Candidate> GpuBackend::finalists(std::vector<Candidate> all, const Candidate &best) const {
+  if (llvm::none_of(all, [&](const Candidate &c) { return c.key == best.key; }))
+    all.insert(all.begin(), best);
+  std::vector<Candidate> chosen;
+  llvm::copy_if(all, std::back_inserter(chosen), [&](const Candidate &c) { return own->isVerified(*c.variant); });
+  if (chosen.empty())
+    chosen = std::move(all);
+  chosen.resize(std::min(chosen.size(), mostRacers));
+  return chosen;
 }
 
 void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
@@ -324,8 +326,10 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   for (const KernelTime &k : run.kernels)
     kernels.push_back({{"kernel", k.name}, {"launches", k.launches}, {"seconds", k.seconds}});
   summary["programKernels"] = kernels;
+  std::vector<Candidate> all = result.top;
+  result.top.resize(std::min(result.top.size(), shownCandidates));
   if (!result.improved)
-    return;
+    return own->abandon();
   using Clock = std::chrono::steady_clock;
   const Clock::time_point now = Clock::now();
   double left = mostSettlingSeconds;
@@ -337,8 +341,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   double raceSeconds = std::clamp(raceShare * left, leastRaceSeconds, mostRaceSeconds);
   own->close(end - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(raceSeconds)));
   watch.lap("verify");
-  const std::vector<Candidate> best = finalists(result);
-  result.top.resize(std::min(result.top.size(), shownCandidates));
+  const std::vector<Candidate> best = finalists(std::move(all), result.best);
   std::vector<std::pair<const Variant *, Measurement>> entries;
   for (const Candidate &candidate : best)
     entries.push_back({candidate.variant.get(), candidate.measurement});

@@ -148,7 +148,7 @@ void SearchRun::buildBeside() {
     return emitted ? backend.buildProgram(task, emitted->text, "program-" + std::to_string(++count), cancel)
                    : llvm::Expected<std::string>(emitted.takeError());
   };
-  programs = std::make_unique<BuildBeside>(make);
+  programs = std::make_unique<BuildBeside>(make, task.cancel());
   backend.whenVerified([this](const Variant &variant) { programs->want(variant); });
 }
 
@@ -204,6 +204,9 @@ llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, doubl
 }
 
 llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) {
+  // From here on nobody else reads or parses the program.
+  const std::string built = result.improved && programs ? programs->take(result.best.variant->key()) : "";
+  programs.reset();
   Variant variant;
   variant.path = device.path();
   variant.original = variant.text = task.text;
@@ -221,7 +224,6 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
     return emitted.takeError();
   for (const std::string &remark : emitted->remarks)
     llvm::errs() << remark << "\n";
-  std::string built = result.improved && programs ? programs->take(result.best.variant->key()) : "";
   check(*emitted, !replaced.rewrites.empty(), built, outcome);
   return llvm::Error::success();
 }

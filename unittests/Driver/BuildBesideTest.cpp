@@ -20,7 +20,7 @@ std::string nameOf(const Variant &variant) { return variant.rewrites[0].twinText
 
 TEST(BuildBeside, TheLastOneIsThere) {
   BuildBeside programs(
-      [](const Variant &v, const std::atomic<bool> *) { return llvm::Expected<std::string>(nameOf(v)); });
+      [](const Variant &v, const std::atomic<bool> *) { return llvm::Expected<std::string>(nameOf(v)); }, nullptr);
   programs.want(variantOf("a"));
   programs.want(variantOf("b"));
   EXPECT_EQ(programs.take(variantOf("b").key()), "void b() {}");
@@ -29,20 +29,24 @@ TEST(BuildBeside, TheLastOneIsThere) {
 }
 
 TEST(BuildBeside, WhatNobodyWantedOrNobodyCanBuildIsNot) {
-  BuildBeside programs([](const Variant &, const std::atomic<bool> *) -> llvm::Expected<std::string> {
-    return makeError("nvcc does not like it");
-  });
+  BuildBeside programs(
+      [](const Variant &, const std::atomic<bool> *) -> llvm::Expected<std::string> {
+        return makeError("nvcc does not like it");
+      },
+      nullptr);
   programs.want(variantOf("a"));
   EXPECT_EQ(programs.take(variantOf("b").key()), "");
   EXPECT_EQ(programs.take(variantOf("a").key()), "");
 }
 
 TEST(BuildBeside, TakingAnotherStopsTheCompiler) {
-  BuildBeside programs([](const Variant &v, const std::atomic<bool> *cancel) -> llvm::Expected<std::string> {
-    while (!*cancel)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return makeError("stopped");
-  });
+  BuildBeside programs(
+      [](const Variant &v, const std::atomic<bool> *cancel) -> llvm::Expected<std::string> {
+        while (!*cancel)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return makeError("stopped");
+      },
+      nullptr);
   programs.want(variantOf("slow"));
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(programs.take(variantOf("other").key()), "");

@@ -14,6 +14,11 @@ llvm::Error removeReturns(Stmt &body);
 /// The same for `continue`, in every loop under `s`. What ends no branch stays.
 void removeContinues(Stmt &s);
 
+/// A break or return in `s`, a loop's body, leaves the loop.
+bool leavesEarly(const Stmt &s, bool isNested = false);
+/// A return, break or continue in `s` leads out of it. `breaks`: those of the last two kinds count.
+bool jumpsOut(const Stmt &s, bool breaks = true);
+
 } // namespace optiml
 
 #endif

@@ -10,6 +10,9 @@ namespace optiml {
 /// The kernel has shared memory, or something in it may synchronize.
 bool threadsWorkTogether(const Kernel &kernel);
 
+/// The address of a local variable is taken, or a local array is used as a pointer.
+bool usesAddressesOfLocals(const Kernel &kernel);
+
 /// Of the kernel's static shared memory.
 int64_t sharedBytes(const Kernel &kernel);
 

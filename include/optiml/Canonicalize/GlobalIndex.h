@@ -24,9 +24,10 @@ ExprRef withoutPointerSum(const ExprRef &e);
 /// is no pointer for each copy of a thread.
 void inlinePointerLocals(Kernel &kernel);
 
-/// Puts locals that depend on threadIdx.x in where they are used, where they keep their value: what they load, the
-/// kernel does not write.
-void inlineThreadLocals(Kernel &kernel);
+/// Puts locals that depend on threadIdx.x in where they are used, where they keep their value. Returned are the
+/// parameters that they load from: the kernel does not write through these, but maybe through others that lead to the
+/// same memory.
+std::set<std::string> inlineThreadLocals(Kernel &kernel);
 
 /// Along an axis that the kernel uses by its block index alone (blocks being one thread thick), or by its thread index
 /// alone (in one block), that is the global index: writes it so, and records the condition.

@@ -193,6 +193,14 @@ void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
   impl->preparing.join();
 }
 
+void GpuEvaluator::abandon() {
+  impl->closing = true;
+  impl->stopping.raise();
+  impl->enough.raise();
+  if (impl->preparing.joinable())
+    impl->preparing.join();
+}
+
 bool GpuEvaluator::isVerified(const Variant &variant) const {
   std::lock_guard lock(impl->mutex);
   auto known = impl->settled.find(variant.key());

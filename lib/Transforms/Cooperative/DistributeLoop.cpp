@@ -42,6 +42,7 @@
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/SymbolicIteration.h"
 #include "optiml/Analysis/TreeQueries.h"
@@ -256,13 +257,6 @@ private:
       return false;
     const Param *p = model.param(access.root->text);
     return p ? p->type.isPointer() : !model.declaration(access.root->text);
-  }
-
-  /// Break or return that leaves `s` itself.
-  static bool leavesEarly(Stmt &s, bool nested = false) {
-    if (s.kind == StmtKind::Return || (s.kind == StmtKind::Break && !nested))
-      return true;
-    return llvm::any_of(s.body, [&](const StmtRef &child) { return leavesEarly(*child, nested || isLoop(s)); });
   }
 
   /// That every iteration writes other elements than the others access.

@@ -34,6 +34,7 @@
 #include "../Cooperative/SharedScan.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/SharedPlaces.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
@@ -42,16 +43,14 @@
 using namespace optiml;
 
 namespace {
-
 bool isThread(const ExprRef &e) { return isBuiltin(e, "threadIdx.x"); }
-bool dependsOnThread(const ExprRef &e) { return anyNode(e, isThread); }
 
 bool isImpureCall(const ExprRef &e) { return e->kind == ExprKind::Call && !e->pure; }
 
 /// "threadIdx.x == 0", "!threadIdx.x".
 bool asksForFirst(ExprRef e) {
   auto withoutCasts = [](ExprRef x) {
-    while (x->kind == ExprKind::Cast && (x->type.isInt() || x->type.cls == Type::Class::Bool))
+    while (x->kind == ExprKind::Cast && ((x->type.isInt() && x->type.bytes >= 4) || x->type.cls == Type::Class::Bool))
       x = x->args[0];
     return x;
   };
@@ -94,6 +93,8 @@ private:
       for (const SharedTree &tree : region.trees) {
         if (strictFloat && tree.type.isFloat())
           return notApplicable("the order in which '{0}' is folded may not change (--optiml-fp=strict)", tree.array);
+        if (tree.fold.kind == Fold::Kind::Compare && tree.type.isFloat())
+          return notApplicable("which elements of '{0}' a NaN hides may not change", tree.array);
         std::set<const Stmt *> own;
         if (findOwnStores(model, ThreadValues(model, threads), threads, *region.list, region.first, tree.array, own) !=
             0)
@@ -108,7 +109,7 @@ private:
     for (const auto &[array, total] : totals)
       for (const Access &access : model.accesses())
         if (access.array == array && !within.count(access.stmt) && !stores.count(access.stmt) &&
-            !(access.node->kind == ExprKind::Subscript && constantValue(access.node->args[1]) == 0))
+            (access.atomic || access.node->kind != ExprKind::Subscript || constantValue(access.node->args[1]) != 0))
           return notApplicable("another element of '{0}' than the first is used (line {1})", array, access.stmt->line);
     return llvm::Error::success();
   }
@@ -139,11 +140,11 @@ private:
       return llvm::Error::success();
     }
     if (s->kind == StmtKind::Decl && s->isShared)
-      return sharedDeclaration(*s, out);
+      return sharedDeclaration(*s, &from == kernel.body.get(), out);
     if (s->kind == StmtKind::If && asksForFirst(s->expr) && s->body.size() == 1)
       return byFirst(*s, out);
     if (s->kind == StmtKind::For && anyExpr(*s, isThread) && !hasBarrier(*s))
-      if (auto loop = asCountedLoop(*s); loop && dependsOnThread(loop->lower))
+      if (auto loop = asCountedLoop(*s); loop && anyNode(loop->lower, isThread))
         return sharedLoop(s, *loop, out);
     const bool hasHead = s->kind == StmtKind::If || isLoop(*s);
     const bool isAlike = hasHead ? !headDepends(*s) : !anyExpr(*s, isThread);
@@ -163,23 +164,20 @@ private:
 
   /// What decides how often the statement runs differs between threads.
   static bool headDepends(const Stmt &s) {
-    return (s.expr && dependsOnThread(s.expr)) || (s.step && dependsOnThread(s.step)) ||
-           (s.init && s.init->expr && dependsOnThread(s.init->expr));
+    return (s.expr && anyNode(s.expr, isThread)) || (s.step && anyNode(s.step, isThread)) ||
+           (s.init && s.init->expr && anyNode(s.init->expr, isThread));
   }
 
   /// A copy that uses the folds' outcomes in place of first elements.
   StmtRef made(const Stmt &s) const {
     StmtRef copy = clone(std::make_shared<Stmt>(s));
-    useTotals(*copy);
-    return copy;
-  }
-  void useTotals(Stmt &s) const {
-    rewriteExprs(s, [&](const ExprRef &e) -> ExprRef {
+    rewriteExprs(*copy, [&](const ExprRef &e) -> ExprRef {
       if (e->kind != ExprKind::Subscript || e->args[0]->kind != ExprKind::Var || constantValue(e->args[1]) != 0)
         return nullptr;
       auto total = totals.find(e->args[0]->text);
       return total == totals.end() ? nullptr : total->second;
     });
+    return copy;
   }
 
   /// Partial sums are not used for what needs whole ones.
@@ -193,12 +191,14 @@ private:
     return llvm::Error::success();
   }
 
-  llvm::Error sharedDeclaration(const Stmt &s, Statements &out) {
+  llvm::Error sharedDeclaration(const Stmt &s, bool isOutermost, Statements &out) {
     if (auto total = totals.find(s.text); total != totals.end()) {
       out.push_back(declStmt(total->second->text, total->second->type.withConst(false), nullptr));
       return llvm::Error::success();
     }
-    if (!s.dims.empty() || s.isExtern || s.type.isVolatile)
+    bool isUpdated = llvm::any_of(model.accesses(), [&](const Access &a) { return a.atomic && a.array == s.text; }) ||
+                     anyExpr(*kernel.body, [&](const ExprRef &e) { return isUnary(e, "&") && mentions(e, s.text); });
+    if (!s.dims.empty() || s.isExtern || s.type.isVolatile || !isOutermost || isUpdated)
       return notApplicable("shared memory is used for more than folds ('{0}', line {1})", s.text, s.line);
     StmtRef local = clone(std::make_shared<Stmt>(s));
     local->isShared = false;
@@ -213,17 +213,17 @@ private:
     walkExprs(s, [&](const ExprRef &e) {
       if (!mayChange(e))
         return;
+      // Down to what holds it, be it an array or a structure, but not through pointers.
       const Expr *target = e->args[0].get();
-      while (target->kind == ExprKind::Member && !target->args[0]->type.isPointer())
+      auto isWithin = [&](const Expr &base) {
+        const Stmt *d = base.kind == ExprKind::Var ? model.declaration(base.text) : nullptr;
+        return !base.type.isPointer() || llvm::StringRef(base.type.text).ends_with("]") || (d && !d->dims.empty());
+      };
+      while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && isWithin(*target->args[0]))
         target = target->args[0].get();
-      if (target->kind == ExprKind::Var && !own.count(target->text) && !model.param(target->text))
+      const Stmt *declared = target->kind == ExprKind::Var ? model.declaration(target->text) : nullptr;
+      if (declared && !own.count(target->text) && !(declared->isShared && !declared->dims.empty()))
         changed.insert(target->text);
-      if (target->kind == ExprKind::Subscript) {
-        ExprRef root = subscriptRoot(e->args[0]);
-        const Stmt *d = root->kind == ExprKind::Var ? model.declaration(root->text) : nullptr;
-        if (d && !d->dims.empty() && !d->isShared && !own.count(root->text))
-          changed.insert(root->text);
-      }
     });
     return changed;
   }
@@ -232,6 +232,8 @@ private:
   llvm::Error byFirst(Stmt &s, Statements &out) {
     if (hasBarrier(*s.body[0]))
       return notApplicable("line {0}: threads wait for each other within a condition", s.line);
+    if (jumpsOut(*s.body[0]))
+      return notApplicable("line {0}: the first thread goes another way than the others", s.line);
     for (const std::string &name : changedBy(*s.body[0]))
       if (!alikeVariables.count(name))
         return notApplicable("line {0}: the first thread changes its own '{1}'", s.line, name);
@@ -264,8 +266,9 @@ private:
       copy->body.push_back(block(std::move(*statements)));
       const std::set<std::string> own = namesDeclaredIn(*s);
       std::erase_if(partial, [&](const auto &p) { return own.count(p.first) != 0; });
-      if (!std::equal(partial.begin(), partial.end(), before.begin(), before.end(),
-                      [](const auto &a, const auto &b) { return a.first == b.first; }))
+      if (!std::equal(partial.begin(), partial.end(), before.begin(), before.end(), [](const auto &a, const auto &b) {
+            return a.first == b.first && a.second.fold == b.second.fold;
+          }))
         return notApplicable("line {0}: partial results leave a condition or a loop", s->line);
     }
     if (s->kind == StmtKind::Block) {
@@ -277,6 +280,8 @@ private:
   }
   /// for (i = threadIdx.x; i < n; i += threads): all iterations by one thread.
   llvm::Error sharedLoop(const StmtRef &s, const CountedLoop &loop, Statements &out) {
+    if (leavesEarly(*s->body[0]))
+      return notApplicable("line {0}: a thread may leave the loop early", s->line);
     auto reductions = findReductions(*s, strictFloat);
     if (!reductions)
       return reductions.takeError();
@@ -291,6 +296,9 @@ private:
         return notApplicable("line {0}: '{1}' does not start with what changes nothing", s->line, r.variable);
       partial[r.variable] = r;
     }
+    for (const std::string &name : changedBy(*s))
+      if (!folded.count(name))
+        return notApplicable("line {0}: each thread has its own '{1}'", s->line, name);
     for (const auto &[name, reduction] : partial)
       if (!folded.count(name) && mentionsName(*s, name))
         return notApplicable("line {0} uses '{1}', of which every thread has a part", s->line, name);
@@ -299,6 +307,9 @@ private:
     Poly lower = model.poly(loop.lower);
     auto factor = lower.coefficient("threadIdx.x");
     auto stride = factor ? factor->constant() : std::nullopt;
+    if (stride && llvm::any_of((lower - *factor * Poly::atom("threadIdx.x")).atoms(),
+                               [&](const std::string &atom) { return (model.variesAtom(atom) & AnyThread) != 0; }))
+      stride.reset(); // it starts somewhere else in each thread
     found = true;
     StmtRef copy = made(*s);
     if (stride && *stride > 0 && loop.step == *stride * threads) {
@@ -312,6 +323,10 @@ private:
     }
     out.push_back(overThreads({copy}));
     return llvm::Error::success();
+  }
+
+  static bool sameValues(const Type &a, const Type &b) {
+    return a.cls == b.cls && a.bytes == b.bytes && a.isSigned == b.isSigned;
   }
 
   /// The last statement before that mentions the variable begins it with what changes nothing.
@@ -342,13 +357,13 @@ private:
     ExprRef total = totals.at(tree.array);
     if (all.size() == 1 && isAssignStmt(*all[0]) && all[0]->expr->args[1]->kind == ExprKind::Var)
       if (auto part = partial.find(all[0]->expr->args[1]->text); part != partial.end()) {
-        if (!(part->second.fold == tree.fold))
+        if (!(part->second.fold == tree.fold) || !sameValues(part->second.type, tree.type))
           return notApplicable("line {0}: '{1}' is folded in another way than the block does", all[0]->line,
                                part->first);
         out.push_back(exprStmt(assign("=", total, all[0]->expr->args[1])));
         return llvm::Error::success();
       }
-    if (!tree.fold.identity(tree.type))
+    if (tree.fold.isIdempotent())
       return notApplicable("the fold of '{0}' begins with nothing that could be written down", tree.array);
     ExprRef value = var(freshName(taken, tree.array + "_of_thread"), tree.type.withConst(false));
     Statements body = {declStmt(value->text, value->type, nullptr)};
@@ -372,7 +387,7 @@ private:
 
   /// What every thread does for itself, by one thread for all of them.
   llvm::Error byEachThread(const StmtRef &s, Statements &out) {
-    if (hasBarrier(*s) || s->kind == StmtKind::Decl || s->kind == StmtKind::Opaque || holdsKind(*s, {StmtKind::Return}))
+    if (hasBarrier(*s) || s->kind == StmtKind::Decl || s->kind == StmtKind::Opaque || jumpsOut(*s))
       return notApplicable("line {0} differs between the threads of a block", s->line);
     if (std::set<std::string> changed = changedBy(*s); !changed.empty())
       return notApplicable("line {0}: each thread has its own '{1}'", s->line, *changed.begin());
@@ -436,7 +451,9 @@ public:
       return e->text == "threadIdx.y" || e->text == "threadIdx.z" ? intLit(0, e->type) : nullptr;
     });
     inlinePointerLocals(*kernel);
-    inlineThreadLocals(*kernel);
+    if (usesAddressesOfLocals(*kernel))
+      return notApplicable("a pointer may lead to what each thread has for itself");
+    std::set<std::string> loaded = inlineThreadLocals(*kernel);
     result.requireBlock(shape, "the kernel is written for this block shape");
     {
       KernelModel model(*kernel, {shape[0], 1, 1});
@@ -465,6 +482,15 @@ public:
     }
     result.originalExtents = result.extents;
     result.tree = result.original = kernel;
+    // What was loaded before a barrier is loaded after it now.
+    KernelModel model(*kernel, {0, 0, 0});
+    for (const Access &access : model.accesses())
+      for (const std::string &array : access.write &&access.space == Space::Global ? loaded : std::set<std::string>()) {
+        if (!model.param(access.array))
+          return notApplicable("what line {0} writes may be what a thread has loaded", access.stmt->line);
+        if (llvm::Error e = requireDisjoint(result, model, array, access.array))
+          return std::move(e);
+      }
     return result;
   }
 };

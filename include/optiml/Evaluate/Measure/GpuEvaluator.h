@@ -69,6 +69,8 @@ public:
   /// The search has ended. Waits while variants that may win are verified: until then, or, as long as none stood every
   /// check, until one does.
   void close(std::chrono::steady_clock::time_point by);
+  /// The search has ended without a gain: nothing more is verified, and the GPU is free.
+  void abandon();
   /// It stood every check.
   bool isVerified(const Variant &variant) const;
   /// After close(): the measurement of a variant that stands every check. "Untested" when close() ran out of time.
