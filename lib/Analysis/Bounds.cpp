@@ -1,5 +1,6 @@
 //===- Bounds.cpp - ranges of indices, and arrays that do not overlap -----===//
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -392,10 +393,7 @@ std::set<std::string> optiml::changedParameters(const Kernel &kernel) {
   walkExprs(*kernel.body, [&](const ExprRef &e) {
     if (!mayChange(e))
       return;
-    const Expr *target = e->args[0].get();
-    auto within = [](const Type &base) { return !base.isPointer() || llvm::StringRef(base.text).ends_with("]"); };
-    while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && within(target->args[0]->type))
-      target = target->args[0].get();
+    const Expr *target = objectOf(e->args[0]);
     for (const Param &param : kernel.params)
       if (target->kind == ExprKind::Var && target->text == param.name)
         result.insert(param.name);

@@ -108,6 +108,14 @@ void optiml::forEachList(Stmt &root, const std::function<void(std::vector<StmtRe
     forEachList(*child, f);
 }
 
+const Expr *optiml::objectOf(const ExprRef &place) {
+  auto isWithin = [](const Type &base) { return !base.isPointer() || llvm::StringRef(base.text).ends_with("]"); };
+  const Expr *object = place.get();
+  while ((object->kind == ExprKind::Member || object->kind == ExprKind::Subscript) && isWithin(object->args[0]->type))
+    object = object->args[0].get();
+  return object;
+}
+
 bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
   std::map<std::string, const Stmt *> locals;
   walk(*kernel.body, [&](Stmt &s) {

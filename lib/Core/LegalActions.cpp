@@ -29,13 +29,6 @@ struct LegalActions::Shared {
   std::map<std::string, std::vector<ActionTemplate>> ofTransforms;
 };
 
-LegalActions::LegalActions() = default;
-LegalActions::~LegalActions() = default;
-LegalActions::LegalActions(const LegalActions &) = default;
-LegalActions::LegalActions(LegalActions &&) noexcept = default;
-LegalActions &LegalActions::operator=(const LegalActions &) = default;
-LegalActions &LegalActions::operator=(LegalActions &&) noexcept = default;
-
 LegalActions::LegalActions(std::vector<ActionTemplate> actions) {
   for (ActionTemplate &action : actions)
     push_back(std::move(action));
@@ -44,7 +37,9 @@ LegalActions::LegalActions(std::vector<ActionTemplate> actions) {
 LegalActions::Shared &LegalActions::own() {
   // What was found stays with those that have it; a list that is built up is nobody else's yet.
   auto mine = std::make_shared<Shared>();
-  if (shared)
+  if (shared && shared.use_count() == 1)
+    mine->parts = std::move(shared->parts);
+  else if (shared)
     mine->parts = shared->parts;
   shared = std::move(mine);
   return *shared;

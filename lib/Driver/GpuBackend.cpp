@@ -5,7 +5,6 @@
 #include "Workloads.h"
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
 #include "optiml/Evaluate/Measure/Sanitizer.h"
-#include "optiml/Gpu/Driver.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/StopWatch.h"
 #include "optiml/Workload/Signature.h"

@@ -76,6 +76,26 @@ static void guardSingleThread(KernelState &state, Kernel &kernel) {
   kernel.body = block({ifStmt(lessThan(axisBuiltin("globalIdx", 0), intLit(1)), kernel.body)});
 }
 
+llvm::Error optiml::requireSameMemory(const Kernel &kernel) {
+  for (const Param &p : kernel.params)
+    if (p.type.pointee && p.type.pointee->isVolatile)
+      return notApplicable("the kernel reads volatile memory, which may differ between threads");
+  return llvm::Error::success();
+}
+
+llvm::Error optiml::requireDisjointFromWritten(KernelState &state, const KernelModel &model,
+                                               const std::set<std::string> &arrays) {
+  std::set<std::string> written;
+  for (const Access &access : model.accesses())
+    if (access.write && access.space == Space::Global)
+      written.insert(access.array);
+  for (const std::string &array : arrays)
+    for (const std::string &target : written)
+      if (llvm::Error e = requireDisjoint(state, model, array, target))
+        return e;
+  return llvm::Error::success();
+}
+
 bool optiml::accessesNeighbours(const Access &access, const std::string &index) {
   if (access.space != Space::Global || access.subscripts.empty())
     return false;

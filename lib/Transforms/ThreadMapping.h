@@ -24,6 +24,13 @@ llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<in
 llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads,
                                                    bool batches = false);
 
+/// Records that none of `arrays` overlaps what the kernel writes to global memory (Bounds.h, requireDisjoint).
+llvm::Error requireDisjointFromWritten(KernelState &state, const KernelModel &model,
+                                       const std::set<std::string> &arrays);
+
+/// What a thread reads, another would read, too: NotApplicable where memory is volatile.
+llvm::Error requireSameMemory(const Kernel &kernel);
+
 /// Neighbours along `index` (a loop's variable, globalIdx.a) access neighbouring elements, or records of a few numbers.
 bool accessesNeighbours(const Access &access, const std::string &index);
 

@@ -303,9 +303,10 @@ int main(int argc, char **argv) {
       **program, [](const KernelDecl &) { return true; },
       [&](const KernelDecl &kernel) {
         LaunchHints own = *hints;
-        for (const LaunchSite &site : (*program)->launches())
-          if (listSites && blockHint.empty() && !own.block[0] && site.symbol == kernel.symbol)
-            own.block = site.block;
+        auto tells = [&](const LaunchSite &site) { return site.block[0] && site.symbol == kernel.symbol; };
+        if (listSites && blockHint.empty())
+          if (auto site = llvm::find_if((*program)->launches(), tells); site != (*program)->launches().end())
+            own.block = site->block;
         return own;
       });
   if (!space)

@@ -10,6 +10,9 @@ namespace optiml {
 /// The kernel has shared memory, or something in it may synchronize.
 bool threadsWorkTogether(const Kernel &kernel);
 
+/// What holds the place: down through members and elements, but not through pointers.
+const Expr *objectOf(const ExprRef &place);
+
 /// The address of a local variable is taken, or a local array is used as a pointer.
 bool usesAddressesOfLocals(const Kernel &kernel);
 

@@ -28,14 +28,9 @@ class LegalActions {
 public:
   using Find = std::function<std::vector<ActionTemplate>()>;
 
-  LegalActions();
+  LegalActions() = default;
   LegalActions(std::vector<ActionTemplate> actions);
   LegalActions(std::initializer_list<ActionTemplate> actions) : LegalActions(std::vector<ActionTemplate>(actions)) {}
-  ~LegalActions();
-  LegalActions(const LegalActions &);
-  LegalActions(LegalActions &&) noexcept;
-  LegalActions &operator=(const LegalActions &);
-  LegalActions &operator=(LegalActions &&) noexcept;
 
   /// The actions of a transform on a kernel follow, once `find` is called.
   void defer(std::string kernel, std::string transform, Find find);

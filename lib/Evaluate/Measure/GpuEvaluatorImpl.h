@@ -51,7 +51,7 @@ struct GpuEvaluator::Impl {
   std::map<std::string, Provisional> unsettled;  ///< by the variant's key
   std::map<std::string, Measurement> settled;    ///< looked at again
   std::map<std::string, Measurement> objections; ///< not told yet
-  std::atomic<bool> closing{false};              ///< nothing more is measured
+  /// When settling is to end, once nothing more is measured: max() while the search goes on.
   std::atomic<std::chrono::steady_clock::time_point> closeBy = std::chrono::steady_clock::time_point::max();
   bool hasEnded = false; ///< what `preparing` does
   std::condition_variable ended;
@@ -67,6 +67,7 @@ struct GpuEvaluator::Impl {
   llvm::Expected<gpu::PrepareRequest> firstRequest(bool careful);
   llvm::Expected<gpu::PrepareReply> setUp(const std::vector<WorkerPool::MakeRequest> &alternatives);
   void prepareThoroughly();
+  void stopPreparing();
   /// A variant that is faster than the original stood every check. With `mutex` held.
   bool hasVerified() const;
   /// Verifies the fastest of the provisional variants, and then those that are faster still.

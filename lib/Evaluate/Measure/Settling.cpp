@@ -19,8 +19,11 @@ using namespace optiml::gpu;
 // Once the search has ended, what is faster by less than this is not worth the time that verifying takes.
 static constexpr double worthVerifying = 0.97;
 
-GpuEvaluator::Impl::~Impl() {
+GpuEvaluator::Impl::~Impl() { stopPreparing(); }
+
+void GpuEvaluator::Impl::stopPreparing() {
   stopping.raise();
+  enough.raise();
   if (preparing.joinable())
     preparing.join();
 }
@@ -134,7 +137,8 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
 void GpuEvaluator::Impl::settleFastest() {
   double bestVerified = baselineMeasurement.time.seconds;
   while (!enough.passed()) {
-    const bool isLast = closing; // before looking: what is added later is not measured any more
+    // Before looking: what is added later is not measured any more.
+    const bool isLast = closeBy.load() != std::chrono::steady_clock::time_point::max();
     const double limit = isLast ? worthVerifying * bestVerified : bestVerified;
     const Provisional *fastest = nullptr;
     {
@@ -181,7 +185,6 @@ bool GpuEvaluator::Impl::hasVerified() const {
 
 void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
   impl->closeBy = by;
-  impl->closing = true;
   if (!impl->preparing.joinable())
     return;
   {
@@ -193,13 +196,7 @@ void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
   impl->preparing.join();
 }
 
-void GpuEvaluator::abandon() {
-  impl->closing = true;
-  impl->stopping.raise();
-  impl->enough.raise();
-  if (impl->preparing.joinable())
-    impl->preparing.join();
-}
+void GpuEvaluator::abandon() { impl->stopPreparing(); }
 
 bool GpuEvaluator::isVerified(const Variant &variant) const {
   std::lock_guard lock(impl->mutex);

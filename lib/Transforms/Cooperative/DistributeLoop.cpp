@@ -662,9 +662,8 @@ public:
       return notApplicable("the number of entries must be a power of two from 2 to {0}", mostSorted);
     if (rows > 1 && threads > 32)
       return notApplicable("only groups within warps can share a block");
-    for (const Param &p : state.tree->params)
-      if (p.type.pointee && p.type.pointee->isVolatile)
-        return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    if (llvm::Error e = requireSameMemory(*state.tree))
+      return std::move(e);
     KernelState result = state;
     auto made = remappable(result, 1, threads * rows, /*batches=*/true);
     if (!made)

@@ -508,9 +508,8 @@ public:
       return notApplicable("a block of {0} threads is no row of whole warps", threads);
     if (parts < 2 || parts > 4096)
       return notApplicable("the number of parts must be 2 to 4096");
-    for (const Param &p : state.tree->params)
-      if (p.type.pointee && p.type.pointee->isVolatile)
-        return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    if (llvm::Error e = requireSameMemory(*state.tree))
+      return std::move(e);
     KernelState result = state;
     auto made = remappable(result, y ? 2 : 1, threads);
     if (!made)

@@ -32,6 +32,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Cooperative/SharedScan.h"
+#include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Jumps.h"
@@ -213,14 +214,7 @@ private:
     walkExprs(s, [&](const ExprRef &e) {
       if (!mayChange(e))
         return;
-      // Down to what holds it, be it an array or a structure, but not through pointers.
-      const Expr *target = e->args[0].get();
-      auto isWithin = [&](const Expr &base) {
-        const Stmt *d = base.kind == ExprKind::Var ? model.declaration(base.text) : nullptr;
-        return !base.type.isPointer() || llvm::StringRef(base.type.text).ends_with("]") || (d && !d->dims.empty());
-      };
-      while ((target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) && isWithin(*target->args[0]))
-        target = target->args[0].get();
+      const Expr *target = objectOf(e->args[0]);
       const Stmt *declared = target->kind == ExprKind::Var ? model.declaration(target->text) : nullptr;
       if (declared && !own.count(target->text) && !(declared->isShared && !declared->dims.empty()))
         changed.insert(target->text);
@@ -278,6 +272,7 @@ private:
     out.push_back(copy);
     return llvm::Error::success();
   }
+
   /// for (i = threadIdx.x; i < n; i += threads): all iterations by one thread.
   llvm::Error sharedLoop(const StmtRef &s, const CountedLoop &loop, Statements &out) {
     if (leavesEarly(*s->body[0]))
@@ -440,9 +435,8 @@ public:
     if (holdsKind(*kernel->body, {StmtKind::Opaque}) ||
         anyExpr(*kernel->body, [](const ExprRef &e) { return e->kind == ExprKind::Opaque; }))
       return notApplicable("the kernel contains a construct that is kept verbatim");
-    for (const Param &p : kernel->params)
-      if (p.type.pointee && p.type.pointee->isVolatile)
-        return notApplicable("the kernel reads volatile memory, which may differ between threads");
+    if (llvm::Error e = requireSameMemory(*kernel))
+      return std::move(e);
     rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
       if (e->kind != ExprKind::Builtin)
         return nullptr;
@@ -484,13 +478,8 @@ public:
     result.tree = result.original = kernel;
     // What was loaded before a barrier is loaded after it now.
     KernelModel model(*kernel, {0, 0, 0});
-    for (const Access &access : model.accesses())
-      for (const std::string &array : access.write &&access.space == Space::Global ? loaded : std::set<std::string>()) {
-        if (!model.param(access.array))
-          return notApplicable("what line {0} writes may be what a thread has loaded", access.stmt->line);
-        if (llvm::Error e = requireDisjoint(result, model, array, access.array))
-          return std::move(e);
-      }
+    if (llvm::Error e = requireDisjointFromWritten(result, model, loaded))
+      return std::move(e);
     return result;
   }
 };

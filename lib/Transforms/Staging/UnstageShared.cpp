@@ -184,14 +184,8 @@ static llvm::Expected<KernelState> unstaged(KernelState result) {
   // What the arrays' ranges are is plain from here on only.
   result.tree = result.original = kernel;
   KernelModel model(*kernel);
-  std::set<std::string> written;
-  for (const Access &access : model.accesses())
-    if (access.write && access.space == Space::Global)
-      written.insert(access.array);
-  for (const std::string &source : sources)
-    for (const std::string &target : written)
-      if (llvm::Error e = requireDisjoint(result, model, source, target))
-        return std::move(e);
+  if (llvm::Error e = requireDisjointFromWritten(result, model, sources))
+    return std::move(e);
   return result;
 }
 
