@@ -144,6 +144,16 @@ bool isKnownGood(const MemoryAccess &access, const DataLayout &layout) {
   return offset.getZExtValue() + access.size <= layout.getTypeAllocSize(global->getValueType()).getFixedValue();
 }
 
+/// Tells of an access beside a variable of `size` bytes, at `at`.
+void callOutsideLocal(DeviceModule &dm, Instruction *at, const MemoryAccess &access, Value *offset, uint64_t size) {
+  IRBuilder<> b(at);
+  b.SetCurrentDebugLocation(access.inst->getDebugLoc());
+  if (!dm.is(ModeVerify))
+    storeThread(dm, b);
+  dm.call(b, "optiml_outside_local",
+          {offset, b.getInt64(size), b.getInt32(dm.addSite(access.inst, access.size, access.kind, access.alignment))});
+}
+
 /// Accesses to a thread's own variables by an index that is not known: optimization would hide those beside them.
 void checkLocals(DeviceModule &dm, Function &f) {
   const DataLayout &layout = f.getDataLayout();
@@ -160,13 +170,7 @@ void checkLocals(DeviceModule &dm, Function &f) {
     Value *bad = b.CreateICmpUGT(offset, b.getInt64(size->getFixedValue() - access.size));
     Instruction *then = SplitBlockAndInsertIfThen(bad, access.inst->getIterator(), false,
                                                   MDBuilder(b.getContext()).createUnlikelyBranchWeights());
-    IRBuilder<> slow(then);
-    slow.SetCurrentDebugLocation(access.inst->getDebugLoc());
-    if (!dm.is(ModeVerify))
-      storeThread(dm, slow);
-    dm.call(slow, "optiml_outside_local",
-            {offset, slow.getInt64(size->getFixedValue()),
-             slow.getInt32(dm.addSite(access.inst, access.size, access.kind, access.alignment))});
+    callOutsideLocal(dm, then, access, offset, size->getFixedValue());
   }
 }
 
@@ -177,6 +181,19 @@ void optiml::emu::storeThread(DeviceModule &dm, IRBuilder<> &b) {
   for (unsigned d = 0; d < 3; ++d)
     b.CreateStore(f.getArg(1 + d), dm.fieldAddress(b, f.getArg(0), Field::Tid, d));
   b.CreateStore(b.CreateAnd(dm.linearThread(b), 31), dm.fieldAddress(b, f.getArg(0), Field::Lane));
+}
+
+void optiml::emu::checkConstantLocals(DeviceModule &dm) {
+  for (Function &f : dm.module)
+    for (const MemoryAccess &access : memoryAccesses(f, /*withStack=*/true)) {
+      const DataLayout &layout = f.getDataLayout();
+      APInt offset(64, 0);
+      auto *variable = dyn_cast<AllocaInst>(
+          access.pointer->stripAndAccumulateConstantOffsets(layout, offset, /*AllowNonInbounds=*/true));
+      std::optional<TypeSize> size = variable ? variable->getAllocationSize(layout) : std::nullopt;
+      if (!access.bytes && size && (offset + access.size).ugt(size->getFixedValue()))
+        callOutsideLocal(dm, access.inst, access, ConstantInt::get(f.getContext(), offset), size->getFixedValue());
+    }
 }
 
 void optiml::emu::instrumentAccesses(DeviceModule &dm) {

@@ -149,6 +149,8 @@ llvm::Error retargetModule(DeviceModule &dm);
 void lowerAtomics(DeviceModule &dm);
 /// Inlines device functions and promotes locals, so that what is left in memory is memory.
 void inlineDeviceFunctions(DeviceModule &dm);
+/// Accesses beside a thread's own variables at places that are known before anything runs. Promotion drops them.
+void checkConstantLocals(DeviceModule &dm);
 /// NVVM intrinsics, inline PTX, printf & co. become runtime calls or plain instructions.
 void lowerIntrinsics(DeviceModule &dm);
 /// Places shared variables; decides what may run as a loop; puts yields into loops that poll memory.

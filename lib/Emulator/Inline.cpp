@@ -19,6 +19,7 @@
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Mem2Reg.h"
 
 using namespace llvm;
 using namespace optiml::emu;
@@ -115,14 +116,21 @@ void optiml::emu::inlineDeviceFunctions(DeviceModule &dm) {
   ModulePassManager passes;
   passes.addPass(GlobalDCEPass());
   passes.addPass(AlwaysInlinerPass(/*InsertLifetime=*/true));
+  passes.addPass(createModuleToFunctionPassAdaptor(PromotePass()));
+  passes.run(dm.module, analyses.modules);
+  if (dm.mode & (ModeBounds | ModeVerify))
+    checkConstantLocals(dm);
+
   FunctionPassManager locals;
   locals.addPass(SROAPass(SROAOptions::ModifyCFG));
   locals.addPass(SimplifyCFGPass(SimplifyCFGOptions().convertSwitchRangeToICmp(false)));
   locals.addPass(SROAPass(SROAOptions::ModifyCFG));
   locals.addPass(EarlyCSEPass()); // equal addresses become one value, which needs one check
-  passes.addPass(createModuleToFunctionPassAdaptor(std::move(locals)));
-  passes.addPass(GlobalDCEPass());
-  passes.run(dm.module, analyses.modules);
+  ModulePassManager rest;
+  rest.addPass(createModuleToFunctionPassAdaptor(std::move(locals)));
+  rest.addPass(GlobalDCEPass());
+  PassAnalyses fresh(builder); // instructions were added
+  rest.run(dm.module, fresh.modules);
 
   for (Function &f : dm.module)
     for (Instruction &inst : instructions(f)) {

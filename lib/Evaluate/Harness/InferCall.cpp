@@ -46,10 +46,10 @@ std::vector<Sizes> trialSizes(size_t parameters, bool even) {
 
 /// The sizes that a user would begin with: a multiple of what tiles and vectors want.
 Sizes usualSizes(size_t parameters) {
-  static constexpr int64_t few[] = {160, 128, 96}, many[] = {32, 16, 24, 8, 12, 4, 3, 2};
+  static constexpr int64_t few[] = {160, 128}, three[] = {96, 64, 32}, many[] = {32, 16, 24, 8, 12, 4, 3, 2};
   Sizes sizes;
   for (size_t i = 0; i < parameters; ++i)
-    sizes.push_back(parameters <= 3 ? few[i] : many[i % std::size(many)]);
+    sizes.push_back(parameters <= 2 ? few[i] : parameters == 3 ? three[i] : many[i % std::size(many)]);
   return sizes;
 }
 
