@@ -10,7 +10,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <set>
 
 using namespace optiml;
 
@@ -114,7 +116,7 @@ llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, c
   std::vector<const KernelRecipe *> all;
   for (const auto &[r, rewrite] : records)
     all.push_back(&r);
-  auto space = spaceOf(device, task.options, task.flags.fp, all);
+  auto space = spaceOf(device, task.options.only(task.options.arch), task.flags.fp, all);
   if (!space)
     return llvm::joinErrors(std::move(failures), space.takeError());
   for (auto &[r, rewrite] : records) {
@@ -135,6 +137,38 @@ llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, c
 
 namespace {
 
+/// One source of the command line.
+class SourceRecipes {
+public:
+  SourceRecipes(const OwnFlags &flags, const CompileOptions &options, const Toolchain &toolchain,
+                const RecipeFile &file, const std::string &path)
+      : flags(flags), options(options), toolchain(toolchain), file(file), path(path) {}
+  /// The rewritten text; nothing where no recipe applies. What no longer does is told.
+  llvm::Expected<std::optional<std::string>> run();
+  bool isStale() const { return stale; }
+
+private:
+  /// Applies the records of one architecture to `text`.
+  llvm::Error apply(unsigned arch);
+  bool isIn(unsigned arch) const;
+  /// The records of this architecture and mode whose kernels are still there and compiled alike.
+  std::vector<const KernelRecipe *> wanted(unsigned arch, const Program &device);
+  /// Those of them that still make what they made.
+  std::vector<const KernelRecipe *> applicable(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records);
+  llvm::Error emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records, const CompileOptions &only);
+  void tell(const KernelRecipe &r, const std::string &why);
+
+  const OwnFlags &flags;
+  const CompileOptions &options;
+  const Toolchain &toolchain;
+  const RecipeFile &file;
+  const std::string &path; ///< as on the command line
+  std::string original, text;
+  std::set<std::string> remarks;
+  bool stale = false;
+};
+
+/// The command line.
 class Application {
 public:
   Application(const OwnFlags &flags, const std::vector<std::string> &arguments, const Toolchain &toolchain)
@@ -142,67 +176,69 @@ public:
   int run();
 
 private:
-  /// The records of this source for its GPU and mode whose kernels are still there and compiled alike.
-  std::vector<const KernelRecipe *> wanted(const RecipeFile &file, const Program &device);
-  /// Those of them that still make what they made. What does not is told.
-  std::vector<const KernelRecipe *> applicable(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records);
-  llvm::Expected<EmittedProgram> emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records,
-                                      const std::string &source) const;
-  void stale(const KernelRecipe &r, const std::string &why);
+  /// Tells that no recipe is applied; 1 where that is an error.
+  int failed(const std::string &why) const;
+  int asGiven(llvm::Error why) const;
+  /// The sources that the file names and that can be replaced.
+  std::vector<std::string> sources(const RecipeFile &file) const;
 
   const OwnFlags &flags;
   const std::vector<std::string> &arguments;
   const Toolchain &toolchain;
   const CompileOptions options;
-  std::string text;
-  bool isStale = false;
 };
 
 } // namespace
 
-void Application::stale(const KernelRecipe &r, const std::string &why) {
-  isStale = true;
-  llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning") << ": " << options.inputs.front()
-               << ": kernel " << r.kernel << " is compiled as it is: " << why << "\n";
+void SourceRecipes::tell(const KernelRecipe &r, const std::string &why) {
+  stale = true;
+  llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning") << ": " << path << ": kernel "
+               << r.kernel << " is compiled as it is: " << why << "\n";
 }
 
-std::vector<const KernelRecipe *> Application::wanted(const RecipeFile &file, const Program &device) {
+/// Whether the object may hold code for it.
+bool SourceRecipes::isIn(unsigned arch) const {
+  return options.everyArch || options.nativeArch ||
+         (options.archs.empty() ? arch == options.arch : llvm::is_contained(options.archs, arch));
+}
+
+std::vector<const KernelRecipe *> SourceRecipes::wanted(unsigned arch, const Program &device) {
   std::vector<const KernelRecipe *> result;
   const std::string now = deviceFlags(options);
   for (const KernelRecipe *r : file.of(device.path())) {
-    if (r->arch != options.arch || r->fp != flags.fp.str())
-      continue; // of another GPU, or another mode
+    if (r->arch != arch || r->fp != flags.fp.str())
+      continue;
     if (!device.findKernel(r->symbol))
-      stale(*r, "it is no longer in this file");
+      tell(*r, "it is no longer in this file");
     else if (r->flags != now)
-      stale(*r, llvm::formatv("its recipe was found with the flags '{0}', and they are '{1}' now", r->flags, now));
+      tell(*r, llvm::formatv("its recipe was found with the flags '{0}', and they are '{1}' now", r->flags, now));
     else
       result.push_back(r);
   }
   return result;
 }
 
-std::vector<const KernelRecipe *> Application::applicable(KernelSpace &space,
-                                                          llvm::ArrayRef<const KernelRecipe *> records) {
+std::vector<const KernelRecipe *> SourceRecipes::applicable(KernelSpace &space,
+                                                            llvm::ArrayRef<const KernelRecipe *> records) {
   std::vector<const KernelRecipe *> result;
   for (const KernelRecipe *r : records) {
     auto variant = replay(space, r);
     if (!variant)
-      stale(*r, "its recipe no longer applies: " + llvm::toString(variant.takeError()));
+      tell(*r, "its recipe no longer applies: " + llvm::toString(variant.takeError()));
     else if ((*variant)->key() != r->outcome)
-      stale(*r, "it has changed since its recipe was found");
+      tell(*r, "it has changed since its recipe was found");
     else
       result.push_back(r);
   }
   return result;
 }
 
-llvm::Expected<EmittedProgram> Application::emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records,
-                                                 const std::string &source) const {
+llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records,
+                                const CompileOptions &only) {
   auto variant = replay(space, records);
   if (!variant)
     return variant.takeError();
-  auto host = Program::parse(source, text, options, toolchain, View::Host);
+  auto host = Program::parse(absolutePath(path), text, only, toolchain, View::Host);
   if (!host)
     return host.takeError();
   std::map<std::string, uint64_t> least;
@@ -211,51 +247,130 @@ llvm::Expected<EmittedProgram> Application::emit(KernelSpace &space, llvm::Array
     least[r->symbol] = r->leastThreads;
     summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu);
   }
-  return emitProgram(limitedTo(**variant, least), **host, options.inputs.front(), summaries, {});
+  Variant limited = limitedTo(**variant, least);
+  if (!options.archs.empty() || options.everyArch || options.nativeArch)
+    for (KernelRewrite &rewrite : limited.rewrites)
+      rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
+  auto emitted = emitProgram(limited, **host, path, summaries, {});
+  if (!emitted)
+    return emitted.takeError();
+  for (const std::string &remark : emitted->remarks)
+    if (remarks.insert(remark).second)
+      llvm::errs() << remark << "\n";
+  if (emitted->dispatched)
+    text = std::move(emitted->text);
+  return llvm::Error::success();
+}
+
+llvm::Error SourceRecipes::apply(unsigned arch) {
+  const CompileOptions only = options.only(arch);
+  auto device = Program::parse(absolutePath(path), original, only, toolchain, View::Device);
+  if (!device)
+    return device.takeError();
+  std::vector<const KernelRecipe *> records = wanted(arch, **device);
+  auto space = spaceOf(**device, only, flags.fp, records);
+  if (!space)
+    return space.takeError();
+  records = applicable(**space, records);
+  if (records.empty())
+    return llvm::Error::success();
+  if (text == original)
+    return emit(**space, records, only);
+  // What another architecture has in place of its launches falls back to launches of the original: these are replaced.
+  auto again = Program::parse(absolutePath(path), text, only, toolchain, View::Device);
+  if (!again)
+    return again.takeError();
+  auto further = spaceOf(**again, only, flags.fp, records);
+  if (!further)
+    return further.takeError();
+  return emit(**further, records, only);
+}
+
+llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
+  if (llvm::Error e = readFile(path).moveInto(original)) {
+    llvm::consumeError(std::move(e));
+    return std::nullopt; // nvcc says what is wrong
+  }
+  text = original;
+  std::set<unsigned> archs;
+  for (const KernelRecipe *r : file.of(absolutePath(path)))
+    if (isIn(r->arch))
+      archs.insert(r->arch);
+  for (unsigned arch : archs)
+    if (llvm::Error e = apply(arch))
+      return std::move(e);
+  if (text == original)
+    return std::nullopt;
+  return text;
+}
+
+int Application::failed(const std::string &why) const {
+  llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning") << ": no recipe is applied: " << why
+               << "\n";
+  return flags.strictRecipes;
+}
+
+int Application::asGiven(llvm::Error why) const {
+  const int code = failed(llvm::toString(std::move(why)));
+  return code ? code : compileAsGiven(toolchain, arguments);
+}
+
+std::vector<std::string> Application::sources(const RecipeFile &file) const {
+  std::vector<std::string> result;
+  std::string folder;
+  for (const std::string &input : options.inputs) {
+    if (file.of(input).empty() || !llvm::is_contained(arguments, input)) // named in a file of options
+      continue;
+    std::string own = llvm::sys::path::parent_path(absolutePath(input)).str();
+    if (result.empty())
+      folder = own;
+    if (own == folder)
+      result.push_back(input);
+    else
+      llvm::errs() << "optiml-clang: warning: " << input << " is compiled as it is: it lies in another folder than "
+                   << result.front() << "; compile them one by one\n";
+  }
+  return result;
 }
 
 int Application::run() {
-  auto warn = [&](llvm::Error why) {
-    llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning")
-                 << ": no recipe is applied: " << llvm::toString(std::move(why)) << "\n";
-    return flags.strictRecipes ? 1 : compileAsGiven(toolchain, arguments);
-  };
   if (!llvm::sys::fs::exists(flags.recipes))
-    return warn(makeError("there is no file '{0}'", flags.recipes));
+    return asGiven(makeError("there is no file '{0}'", flags.recipes));
   auto file = RecipeFile::read(flags.recipes);
   if (!file)
-    return warn(file.takeError());
-  if (!options.tooHard.empty() || options.inputs.size() != 1 || file->of(options.inputs.front()).empty())
+    return asGiven(file.takeError());
+  if (!options.tooHard.empty() || options.deviceDebug)
     return compileAsGiven(toolchain, arguments);
-  const std::string &path = options.inputs.front();
-  if (llvm::Error e = readFile(path).moveInto(text)) {
-    llvm::consumeError(std::move(e));
-    return compileAsGiven(toolchain, arguments); // nvcc says what is wrong
+  std::vector<Replacement> replacements;
+  bool isStale = false;
+  for (const std::string &path : sources(*file)) {
+    SourceRecipes source(flags, options, toolchain, *file, path);
+    auto text = source.run();
+    if (!text)
+      return asGiven(text.takeError());
+    isStale |= source.isStale();
+    if (*text)
+      replacements.push_back({path, std::move(**text)});
   }
-  auto device = Program::parse(absolutePath(path), text, options, toolchain, View::Device);
-  if (!device)
-    return warn(device.takeError());
-  std::vector<const KernelRecipe *> records = wanted(*file, **device);
-  auto space = spaceOf(**device, options, flags.fp, records);
-  if (!space)
-    return warn(space.takeError());
-  records = applicable(**space, records);
   if (isStale && flags.strictRecipes)
     return 1;
-  if (records.empty())
+  if (replacements.empty())
     return compileAsGiven(toolchain, arguments);
-  auto emitted = emit(**space, records, (*device)->path());
-  if (!emitted)
-    return warn(emitted.takeError());
-  for (const std::string &remark : emitted->remarks)
-    llvm::errs() << remark << "\n";
   if (!flags.emit.empty())
-    if (llvm::Error e = writeFileAtomically(flags.emit, withoutLineDirectives(emitted->text)))
-      return warn(std::move(e));
-  auto code = compileReplaced(toolchain, arguments, path, emitted->text, nullptr, nullptr, flags.recipes);
-  if (code && *code == 0)
+    if (llvm::Error e = writeFileAtomically(flags.emit, withoutLineDirectives(replacements.front().text)))
+      return asGiven(std::move(e));
+  NvccOutput output;
+  auto code = compileReplaced(toolchain, arguments, replacements, &output, nullptr, flags.recipes);
+  if (!code)
+    return asGiven(code.takeError());
+  if (*code == 0) {
+    llvm::outs() << output.out;
+    llvm::errs() << output.err;
     return 0;
-  return warn(code ? makeError("nvcc did not accept the rewritten program") : code.takeError());
+  }
+  // Perhaps it does not accept the user's either: then its messages are about that.
+  int own = compileAsGiven(toolchain, arguments);
+  return own ? own : failed("nvcc did not accept the rewritten program");
 }
 
 int optiml::applyRecipes(const OwnFlags &flags, const std::vector<std::string> &arguments, const Toolchain &toolchain) {

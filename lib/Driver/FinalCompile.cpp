@@ -4,11 +4,14 @@
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Support/Words.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <map>
+#include <set>
 
 using namespace optiml;
 
@@ -29,24 +32,24 @@ std::vector<std::string> optiml::withoutOutputs(const std::vector<std::string> &
 }
 
 static llvm::Expected<int> runNvcc(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                   std::string *output, const std::atomic<bool> *cancel) {
+                                   NvccOutput *output, const std::atomic<bool> *cancel) {
   std::vector<std::string> argv = {toolchain.nvcc};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   ProcessOptions options;
   options.cancel = cancel;
-  options.inheritOutput = !output;
+  options.inheritInput = options.inheritOutput = !output;
   auto result = runProcess(argv, options);
   if (!result)
     return result.takeError();
   if (result->cancelled)
     return makeError("nvcc was stopped for lack of time");
   if (output)
-    *output = result->out + result->err;
+    *output = {std::move(result->out), std::move(result->err)};
   return result->signal ? 128 + result->signal : result->exitCode;
 }
 
 llvm::Expected<int> optiml::compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                            std::string *output, const std::atomic<bool> *cancel) {
+                                            NvccOutput *output, const std::atomic<bool> *cancel) {
   return runNvcc(toolchain, arguments, output, cancel);
 }
 
@@ -58,22 +61,35 @@ int optiml::compileAsGiven(const Toolchain &toolchain, const std::vector<std::st
   return 1;
 }
 
+/// The value of the last of these flags, given as "-flag value" or "-flag=value".
+static std::string valueOf(const std::vector<std::string> &arguments, llvm::StringRef names) {
+  const std::set<llvm::StringRef> wanted = words(names);
+  std::string value;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    auto [name, given] = llvm::StringRef(arguments[i]).split('=');
+    if (!wanted.count(name))
+      continue;
+    if (name.size() < arguments[i].size())
+      value = given.str();
+    else if (i + 1 < arguments.size())
+      value = arguments[i + 1];
+  }
+  return value;
+}
+
 /// The dependency file named by -MF, or by -MD/-MMD beside the output; empty when none is written.
 static std::string dependencyFile(const std::vector<std::string> &arguments, const std::string &path) {
-  std::string named, output;
-  bool wanted = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    llvm::StringRef a = arguments[i];
-    if ((a == "-MF" || a == "--dependency-output") && i + 1 < arguments.size())
-      named = arguments[i + 1];
-    if (a == "-o" && i + 1 < arguments.size())
-      output = arguments[i + 1];
-    wanted |= a == "-MD" || a == "-MMD" || a == "--generate-dependencies-with-compile" ||
-              a == "--generate-nonsystem-dependencies-with-compile";
-  }
-  if (!named.empty() || !wanted)
+  static const std::set<llvm::StringRef> asking =
+      words("-MD -MMD --generate-dependencies-with-compile --generate-nonsystem-dependencies-with-compile");
+  const std::string named = valueOf(arguments, "-MF --dependency-output");
+  if (!named.empty() || llvm::none_of(arguments, [&](const std::string &a) { return asking.count(a) != 0; }))
     return named;
-  llvm::SmallString<128> beside(output.empty() ? llvm::sys::path::filename(path).str() : output);
+  const std::string output = valueOf(arguments, "-o --output-file");
+  llvm::SmallString<128> beside(output);
+  if (output.empty()) {
+    beside = valueOf(arguments, "-odir --output-directory");
+    llvm::sys::path::append(beside, llvm::sys::path::filename(path));
+  }
   llvm::sys::path::replace_extension(beside, "d");
   return beside.str().str();
 }
@@ -90,33 +106,45 @@ static void addDependency(std::string &rules, const std::string &file) {
   rules.insert(end == std::string::npos ? rules.size() : end, " \\\n    " + escaped);
 }
 
+/// After a compilation of `replacement` in place of `path`.
+static llvm::Error nameTheUsersFile(const std::string &dependencies, const std::string &replacement,
+                                    const std::string &path, const std::string &dependsOn) {
+  auto content = readFile(dependencies);
+  if (!content)
+    return content.takeError();
+  for (size_t at = 0; (at = content->find(replacement, at)) != std::string::npos; at += path.size())
+    content->replace(at, replacement.size(), path);
+  if (!dependsOn.empty())
+    addDependency(*content, dependsOn);
+  return writeFileAtomically(dependencies, *content);
+}
+
 llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                            const std::string &path, const std::string &text, std::string *output,
+                                            const std::vector<Replacement> &sources, NvccOutput *output,
                                             const std::atomic<bool> *cancel, const std::string &dependsOn) {
   auto dir = TempDir::create("optiml-emit");
   if (!dir)
     return dir.takeError();
-  std::string replacement = dir->file(llvm::sys::path::filename(path).str());
-  if (llvm::Error e = writeFileAtomically(replacement, text))
-    return std::move(e);
+  std::map<std::string, std::string> replacements; // by path
+  for (const Replacement &source : sources) {
+    std::string file = dir->file(llvm::sys::path::filename(source.path).str());
+    if (llvm::Error e = writeFileAtomically(file, source.text))
+      return std::move(e);
+    replacements[source.path] = std::move(file);
+  }
   std::vector<std::string> args;
-  for (const std::string &argument : arguments)
-    args.push_back(argument == path ? replacement : argument);
-  const std::string folder = llvm::sys::path::parent_path(absolutePath(path)).str();
+  for (const std::string &argument : arguments) {
+    auto found = replacements.find(argument);
+    args.push_back(found == replacements.end() ? argument : found->second);
+  }
+  const std::string folder = llvm::sys::path::parent_path(absolutePath(sources.front().path)).str();
   args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder});
   auto code = runNvcc(toolchain, args, output, cancel);
   if (!code || *code != 0)
     return code;
-  if (std::string file = dependencyFile(arguments, path); !file.empty() && llvm::sys::fs::exists(file)) {
-    auto content = readFile(file);
-    if (!content)
-      return content.takeError();
-    for (size_t at = 0; (at = content->find(replacement, at)) != std::string::npos; at += path.size())
-      content->replace(at, replacement.size(), path);
-    if (!dependsOn.empty())
-      addDependency(*content, dependsOn);
-    if (llvm::Error e = writeFileAtomically(file, *content))
-      return std::move(e);
-  }
+  for (const auto &[path, replacement] : replacements)
+    if (std::string file = dependencyFile(arguments, path); !file.empty() && llvm::sys::fs::exists(file))
+      if (llvm::Error e = nameTheUsersFile(file, replacement, path, dependsOn))
+        return std::move(e);
   return code;
 }

@@ -13,19 +13,29 @@ namespace optiml {
 /// nvcc's arguments without those that say where its output and dependency files go.
 std::vector<std::string> withoutOutputs(const std::vector<std::string> &arguments);
 
+/// What nvcc prints.
+struct NvccOutput {
+  std::string out, err;
+};
+
 /// Runs nvcc with the user's own command line. Its output is passed through, or goes into `output`. Returns its exit
 /// code. Raising `cancel` stops it, which is an error.
 llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                    std::string *output = nullptr, const std::atomic<bool> *cancel = nullptr);
+                                    NvccOutput *output = nullptr, const std::atomic<bool> *cancel = nullptr);
 
 /// The same as the end of this program: an error goes to standard error, and counts as exit code 1.
 int compileAsGiven(const Toolchain &toolchain, const std::vector<std::string> &arguments);
 
-/// As compileOriginal, with `text` in place of the content of `path`: includes still resolve beside the user's file,
-/// objects get the names they would have got, and dependency files name the user's file, and `dependsOn` where that is
-/// not empty.
+/// A source of the command line, and what stands in place of its content.
+struct Replacement {
+  std::string path, text;
+};
+
+/// As compileOriginal, with other texts in place of sources, which lie in one folder: includes still resolve beside the
+/// user's files, objects get the names they would have got, and dependency files name the user's files, and `dependsOn`
+/// where that is not empty.
 llvm::Expected<int> compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                    const std::string &path, const std::string &text, std::string *output = nullptr,
+                                    const std::vector<Replacement> &sources, NvccOutput *output = nullptr,
                                     const std::atomic<bool> *cancel = nullptr, const std::string &dependsOn = "");
 
 } // namespace optiml

@@ -156,11 +156,21 @@ const Row *findRow(std::string_view name) {
 
 /// nvcc options whose value is the next argument: that value is never one of ours.
 bool takesNextArgument(std::string_view argument) {
-  static constexpr std::string_view options[] = {
-#define NVCC_VALUE_FLAG(name) name,
-#include "NvccValueFlags.def"
+  enum { Flag, Value, Joined };
+  struct Shape {
+    std::string_view name;
+    int shape;
   };
-  return std::find(std::begin(options), std::end(options), argument) != std::end(options);
+  static constexpr Shape options[] = {
+#define NVCC_FLAG(name, shape, meaning) {name, shape},
+#include "optiml/Support/NvccFlags.def"
+  };
+  if (argument.size() < 2 || argument[0] != '-')
+    return false;
+  const std::string_view name = argument.substr(argument[1] == '-' ? 2 : 1);
+  auto option = std::lower_bound(std::begin(options), std::end(options), name,
+                                 [](const Shape &a, std::string_view n) { return a.name < n; });
+  return option != std::end(options) && option->name == name && option->shape != Flag;
 }
 
 /// Levenshtein's distance.

@@ -27,12 +27,12 @@ std::vector<std::string> optiml::executableArguments(const std::vector<std::stri
 }
 
 static llvm::Expected<std::string> builtBy(llvm::Expected<int> code, const std::string &executable,
-                                           const std::string &output) {
+                                           const NvccOutput &output) {
   if (!code)
     return code.takeError();
   if (*code)
     return makeError("nvcc makes no program of this file alone, so its kernels cannot be observed: {0}",
-                     llvm::StringRef(output).trim().take_front(1500));
+                     llvm::StringRef(output.err + output.out).trim().take_front(1500));
   return executable;
 }
 
@@ -40,20 +40,21 @@ llvm::Expected<std::string> optiml::buildOriginalProgram(const Toolchain &toolch
                                                          const std::vector<std::string> &arguments,
                                                          const std::string &executable,
                                                          const std::atomic<bool> *cancel) {
-  std::string output;
+  NvccOutput output;
   auto code = compileOriginal(toolchain, executableArguments(arguments, executable), &output, cancel);
   return builtBy(std::move(code), executable, output);
 }
 
 llvm::Expected<std::string> optiml::buildGpuProgram(const SearchTask &task, const std::string *text,
                                                     const std::string &name, const std::atomic<bool> *cancel) {
-  std::string executable = task.folder + "/" + name, output;
+  std::string executable = task.folder + "/" + name;
+  NvccOutput output;
   if (!cancel)
     cancel = task.cancel();
   if (!text)
     return buildOriginalProgram(task.toolchain, task.arguments, executable, cancel);
   auto code = compileReplaced(task.toolchain, executableArguments(task.arguments, executable),
-                              task.options.inputs.front(), *text, &output, cancel);
+                              {{task.options.inputs.front(), *text}}, &output, cancel);
   return builtBy(std::move(code), executable, output);
 }
 

@@ -92,6 +92,8 @@ int Session::run() {
   }
   if (!options.tooHard.empty())
     return fallBack(options.tooHard);
+  if (options.deviceDebug)
+    return fallBack("-G asks for device code to debug");
   if (options.inputs.size() != 1)
     return fallBack(options.inputs.empty()
                         ? "there is no CUDA source on the command line"
@@ -206,7 +208,7 @@ int Session::finish(const SearchOutcome &outcome) {
   printSummary(outcome, flags, path, fromStore);
   if (!outcome.improved)
     return compileAsGiven(toolchain, arguments);
-  auto code = compileReplaced(toolchain, arguments, path, outcome.emitted);
+  auto code = compileReplaced(toolchain, arguments, {{path, outcome.emitted}});
   if (code && *code == 0)
     return 0;
   return fallBack(code ? "nvcc did not accept the rewritten program" : llvm::toString(code.takeError()));

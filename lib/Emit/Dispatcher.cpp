@@ -104,6 +104,9 @@ std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::stri
   text += "  static " + helper + " " + path + "(\"" + rewrite.original + "\");\n";
   std::string most = rewrite.originalMaxThreads < 1024 ? ", " + std::to_string(rewrite.originalMaxThreads) : "";
   text += "  if (" + path + ".enabled(" + names["grid"] + ", " + names["block"] + most + ")\n" + tests;
+  if (rewrite.arch && !rewrite.plan.steps.empty())
+    text += "      && " + path + ".compiledFor((const void *)" + rewrite.plan.steps[0].kernel + ", " +
+            std::to_string(rewrite.arch) + ") // found on this architecture\n";
   if (followsAttributes)
     for (const LaunchStep &step : rewrite.plan.steps)
       text += "      && " + helper + "::follow(" + step.kernel + ", " + nameThere(rewrite) + ", " + names["shared"] +

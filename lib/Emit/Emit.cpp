@@ -143,12 +143,18 @@ unsigned Emitter::afterIncludes() const {
 
 std::string Emitter::support() const {
   std::string vector = loops.empty() ? "" : "#include <vector>\n";
+  const bool hasArch = llvm::any_of(variant.rewrites, [](const KernelRewrite &r) { return r.arch != 0; });
   if (variant.original.find(supportMark) != std::string::npos)
     return vector;
   return "\n" + supportMark.str() +
-         filledText("support.txt", {{"HELPER", helper},
-                                    {"VECTOR", vector},
-                                    {"FOLLOW", setsKernelAttributes(host) ? filledText("follow.txt", {}) : ""}});
+         filledText(
+             "support.txt",
+             {{"HELPER", helper},
+              {"VECTOR", vector},
+              {"FOLLOW", setsKernelAttributes(host) ? filledText("follow.txt", {}) : ""},
+              {"ENABLED", loops.empty() && fusions.empty() ? "" : "  bool enabled() const { return allowed; }\n"},
+              {"COMPILED", hasArch ? filledText("compiled.txt", {}) : ""},
+              {"KNOWN", hasArch ? "  signed char compiled[64] = {};\n" : ""}});
 }
 
 /// What follows is the user's own text from `offset` on, as compilers and __LINE__ shall call it.
@@ -371,7 +377,7 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
   auto summary = summaries.find(rewrite.original);
   edits.push_back({rewrite.insertAt, rewrite.insertAt,
                    "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
-                       rewrite.twinText + "\n" +
+                       (rewrite.arch ? compiledFor(rewrite.arch, rewrite.twinText) : rewrite.twinText) + "\n" +
                        shielded(dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second,
                                                setsKernelAttributes(host)))});
 }

@@ -38,6 +38,9 @@ std::string dispatcherSignature(const KernelRewrite &rewrite, const std::string 
 std::string dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
                            const std::string &summary, bool followsAttributes);
 
+/// The text, in which the bodies of kernels are empty but in code for this compute capability × 10.
+std::string compiledFor(unsigned arch, llvm::StringRef text);
+
 /// A rewrite and the name of its dispatcher.
 using Dispatcher = std::pair<const KernelRewrite *, std::string>;
 /// What a launch within a template calls, with the instantiation it names: choose(kernel<T>)(grid, block, shared,

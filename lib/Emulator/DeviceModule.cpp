@@ -30,6 +30,16 @@ Value *DeviceModule::fieldAddress(IRBuilder<> &b, Value *context, Field field, u
   return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), context, fieldOffset(field) + 4 * dimension);
 }
 
+unsigned DeviceModule::archOf(const Module &module) {
+  unsigned arch = 0;
+  for (const Function &f : module) {
+    StringRef cpu = f.getFnAttribute("target-cpu").getValueAsString();
+    if (cpu.consume_front("sm_") && !cpu.consumeInteger(10, arch))
+      break;
+  }
+  return arch;
+}
+
 Value *DeviceModule::load(IRBuilder<> &b, Field field, unsigned dimension) {
   Function &f = *b.GetInsertBlock()->getParent();
   bool pointer = field == Field::Shared || field == Field::SiteCache || field == Field::BlockCounts;

@@ -87,7 +87,7 @@ public:
   static constexpr unsigned hiddenParams = 4;
 
   DeviceModule(llvm::Module &module, uint32_t mode, const Toolchain &toolchain)
-      : module(module), mode(mode), systemFolders(toolchain) {}
+      : module(module), mode(mode), systemFolders(toolchain), arch(archOf(module)) {}
 
   llvm::Module &module;
   uint32_t mode;
@@ -97,8 +97,7 @@ public:
   std::vector<BlockDesc> blocks;
   std::map<llvm::Function *, std::vector<InlineCheck>> checks; ///< ModeBounds
   SystemFolders systemFolders; ///< places in headers below these are reported where they were inlined
-  std::map<std::string, std::pair<std::string, bool>>
-      variableSymbols; ///< __device__ and __constant__: IR name -> (mangled symbol, isConstant)
+  std::map<std::string, std::pair<std::string, VariableKind>> variableSymbols; ///< by IR name: mangled symbol
 
   std::vector<CodePlace> codePlaces; ///< ModeCoverage, before inlining
   std::vector<Code> code;            ///< after it
@@ -106,6 +105,8 @@ public:
   std::map<std::string, uint64_t> functionHashes, kernelHashes;
   std::set<std::string> testNaN; ///< functions: KernelDesc::testsNaN
   llvm::GlobalVariable *covered = nullptr, *reachable = nullptr;
+
+  unsigned arch; ///< compute capability × 10, by Clang's attributes
 
   bool is(ModuleMode bit) const { return mode & bit; }
 
@@ -132,6 +133,8 @@ public:
   llvm::Value *sharedAddress(llvm::IRBuilder<> &b, unsigned index);
 
 private:
+  static unsigned archOf(const llvm::Module &module);
+
   std::map<std::string, llvm::Constant *> strings;
   std::map<std::tuple<std::string, std::string, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>, unsigned> siteIndex;
 };

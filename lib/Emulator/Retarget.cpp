@@ -127,9 +127,11 @@ private:
 
   void moveVariable(GlobalVariable &g) {
     std::string symbol = g.getName().str();
-    bool isConstantSpace = g.getAddressSpace() == 4;
     // The host may write what it can name, so that its initial value is not to be relied on.
     bool constant = g.isConstant() && !g.isExternallyInitialized();
+    const VariableKind kind = constant && g.hasLocalLinkage() ? VariableFixed
+                              : g.getAddressSpace() == 4      ? VariableConstant
+                                                              : VariableDevice;
     Constant *initializer = g.hasInitializer() ? g.getInitializer() : nullptr;
     auto *fresh = new GlobalVariable(module, g.getValueType(), constant, GlobalValue::InternalLinkage,
                                      initializer ? initializer : Constant::getNullValue(g.getValueType()), "", nullptr,
@@ -141,7 +143,7 @@ private:
       replaceGlobal(g, *fresh);
     std::string name = "optiml.var." + symbol;
     fresh->setName(name);
-    dm.variableSymbols[fresh->getName().str()] = {symbol, isConstantSpace};
+    dm.variableSymbols[fresh->getName().str()] = {symbol, kind};
     if (g.isExternallyInitialized())
       registered.push_back(fresh);
     g.eraseFromParent();

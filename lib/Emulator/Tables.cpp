@@ -62,7 +62,7 @@ public:
     Constant *desc =
         record({i32(abiVersion), i32(dm.mode), i32(kernels.size()), i32(variables.size()), i32(sites.size()),
                 i32(blocks.size()), i32(code.size()), array(kernels), array(variables), array(sites), array(blocks),
-                array(code), dm.covered ? dm.covered : none, dm.reachable ? dm.reachable : none});
+                array(code), dm.covered ? dm.covered : none, dm.reachable ? dm.reachable : none, i32(dm.arch)});
     auto *table = new GlobalVariable(module, desc->getType(), true,
                                      registerAtStart ? GlobalValue::InternalLinkage : GlobalValue::ExternalLinkage,
                                      desc, "optiml_module");

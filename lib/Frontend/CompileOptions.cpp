@@ -78,7 +78,7 @@ public:
         tooHard("unknown flag " + unknown);
     if (!haveStandard)
       options.frontendFlags.push_back("-std=c++17");
-    if (everyArch)
+    if (options.everyArch)
       options.leastArch = 0;
     if (options.inputs.empty())
       tooHard("no CUDA source among the inputs");
@@ -89,7 +89,7 @@ private:
   std::deque<std::string> args;
   std::string language;
   std::vector<std::string> unknownFlags;
-  bool forwardUnknown = false, haveStandard = false, haveArch = false, everyArch = false;
+  bool forwardUnknown = false, haveStandard = false;
   unsigned optionFiles = 0;
 
   void tooHard(const std::string &why) {
@@ -160,7 +160,9 @@ private:
         options.libraries.push_back("-L" + folder);
       return;
     case Meaning::Output: options.output = value; return;
-    case Meaning::CompileOnly: options.compileOnly = true; return;
+    case Meaning::CompileOnly:
+    case Meaning::MakesLibrary: options.compileOnly = true; return;
+    case Meaning::DeviceDebug: options.deviceDebug = true; return;
     case Meaning::Relocatable: // -rdc=true, or -dc, which also only compiles
       options.relocatable = row.shape == NvccFlag::Shape::Flag || value == "true";
       options.compileOnly |= row.shape == NvccFlag::Shape::Flag;
@@ -224,7 +226,7 @@ private:
       return;
     }
     if (name == "all" || name == "all-major") {
-      everyArch = true;
+      options.everyArch = true;
       return;
     }
     llvm::StringRef digits = name;
@@ -233,10 +235,12 @@ private:
     unsigned number = 0;
     if (digits.consumeInteger(10, number) || number < 30)
       return tooHard("unknown architecture " + name.str());
-    options.leastArch = haveArch ? std::min(options.leastArch, number) : number;
-    if (haveArch)
+    const bool isFirst = options.archs.empty();
+    options.leastArch = isFirst ? number : std::min(options.leastArch, number);
+    if (!llvm::is_contained(options.archs, number))
+      options.archs.push_back(number);
+    if (!isFirst)
       return;
-    haveArch = true;
     options.arch = number;
     options.archName = architectureName(number, digits == "a");
   }
@@ -267,6 +271,17 @@ void CompileOptions::runOn(unsigned capability) {
     return;
   arch = capability;
   archName = architectureName(capability, false);
+}
+
+CompileOptions CompileOptions::only(unsigned capability) const {
+  CompileOptions result = *this;
+  if (arch != capability) {
+    result.arch = capability;
+    result.archName = architectureName(capability, false);
+  }
+  result.archs = {capability};
+  result.leastArch = capability;
+  return result;
 }
 
 std::vector<std::string> CompileOptions::clangArgs(const Toolchain &toolchain, View view) const {

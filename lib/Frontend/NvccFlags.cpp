@@ -7,7 +7,7 @@ using namespace optiml;
 
 static const NvccFlag table[] = {
 #define NVCC_FLAG(name, shape, meaning) {name, NvccFlag::Shape::shape, NvccFlag::Meaning::meaning},
-#include "NvccFlags.def"
+#include "optiml/Support/NvccFlags.def"
 };
 
 const NvccFlag *optiml::findNvccFlag(llvm::StringRef name) {

@@ -110,7 +110,8 @@ static void setLimit(int resource, uint64_t value) {
                                    const PreparedSandbox *sandbox, int inFd, int outFd, int errFd, int statusFd) {
   setsid(); // a process group of its own, too
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  dup2(inFd, 0);
+  if (!options.inheritInput)
+    dup2(inFd, 0);
   if (!options.inheritOutput) {
     dup2(outFd, 1);
     dup2(errFd, 2);

@@ -41,6 +41,27 @@ TEST(CompileOptions, ArchitectureInEverySpelling) {
   EXPECT_NE(parse({"-arch=gfx90", "a.cu"}).tooHard, "");
 }
 
+TEST(CompileOptions, AllArchitecturesOfTheObject) {
+  CompileOptions both =
+      parse({"-gencode", "arch=compute_90,code=sm_90", "-gencode=arch=compute_80,code=sm_80", "a.cu"});
+  EXPECT_EQ(both.archs, (std::vector<unsigned>{90, 80}));
+  EXPECT_EQ(both.leastArch, 80u);
+  EXPECT_EQ(both.only(80).archName, "sm_80");
+  EXPECT_EQ(both.only(90).leastArch, 90u);
+  EXPECT_EQ(parse({"-arch=sm_90a", "a.cu"}).only(90).archName, "sm_90a");
+  EXPECT_TRUE(parse({"a.cu"}).archs.empty());
+  EXPECT_TRUE(parse({"-arch=all-major", "a.cu"}).everyArch);
+}
+
+TEST(CompileOptions, LibrariesAreCompiledOnly) {
+  for (const char *flag : {"-shared", "--lib", "-c"}) {
+    CompileOptions o = parse({flag, "-v", "-odir", "out", "-Xcudafe", "--display_error_number", "a.cu"});
+    EXPECT_EQ(o.tooHard, "") << flag;
+    EXPECT_TRUE(o.compileOnly) << flag;
+  }
+  EXPECT_TRUE(parse({"-G", "-c", "a.cu"}).deviceDebug);
+}
+
 TEST(CompileOptions, OutputLibrariesAndHostFlags) {
   CompileOptions o = parse({"-O3", "-lineinfo", "-Xcompiler", "-Wall,-DHOST", "-o", "app", "a.cu", "b.cpp", "c.o",
                             "-lm", "-L/x", "--use_fast_math", "-Xptxas=-v"});

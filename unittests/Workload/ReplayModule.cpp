@@ -108,7 +108,7 @@ const KernelDesc kernels[] = {
     {"_Z4twinPKfPfii", "twin", twin, nullptr, 0, 4, params, 0, nullptr, 4, 0, 0, 0},
     {"column", "column", column, nullptr, 4096 + 64, 0, params, 1, tile, 4, 0, 0, 0},
 };
-const GlobalVarDesc variables[] = {{"factor", &factor, 4, 0}};
+const GlobalVarDesc variables[] = {{"factor", &factor, 4, VariableDevice}};
 
 } // namespace
 

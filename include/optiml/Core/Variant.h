@@ -47,6 +47,7 @@ struct KernelRewrite {
   std::map<std::string, MemberPlace> members; ///< of the original's parameters, as "p.n"
   LaunchPlan plan;
   std::vector<Condition> conditions; ///< all must hold
+  unsigned arch = 0;                 ///< runs only where the code is this compute capability × 10's own; 0: everywhere
   /// Its text came from outside (KernelText.h): nothing proves it. It is verified more thoroughly, runs only in a
   /// sandbox until then, and its conditions leave only the sizes that were exercised.
   bool testedOnly = false;

@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 10;
+constexpr uint32_t abiVersion = 11;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -104,11 +104,17 @@ struct KernelDesc {
   uint32_t testsNaN; ///< ModeCoverage: it, or what it calls, asks whether a number is NaN
 };
 
+enum VariableKind : uint32_t {
+  VariableDevice,
+  VariableConstant, ///< __constant__
+  VariableFixed,    ///< a constant of the file's own, such as a string; its name says nothing outside
+};
+
 struct GlobalVarDesc {
   const char *symbol; ///< mangled, as passed to __cudaRegisterVar
   void *address;
   uint64_t size;
-  uint32_t isConstant; ///< __constant__
+  VariableKind kind;
 };
 
 /// ModeCoverage: a basic block of the user's code, in one kernel.
@@ -153,6 +159,7 @@ struct ModuleDesc {
   const CodeDesc *code;
   const uint8_t *covered;   ///< one a CodeDesc: whether it ran
   const uint8_t *reachable; ///< one a CodeDesc: zero where the compiler has shown that it never runs
+  uint32_t arch;            ///< compute capability × 10 that the code was compiled for
 };
 
 /// One slot a site: an access of SiteDesc::size bytes at p is known good when p - lo <= span (unsigned).

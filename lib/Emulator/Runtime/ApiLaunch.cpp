@@ -252,7 +252,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *into, const void *function
   into->sharedSizeBytes = own;
   into->maxThreadsPerBlock = kernel->desc->maxThreads ? int(kernel->desc->maxThreads) : Device::maxThreadsPerBlock;
   into->numRegs = assumedRegisters;
-  into->ptxVersion = into->binaryVersion = 90;
+  into->ptxVersion = into->binaryVersion = int(kernel->module->arch);
   into->maxDynamicSharedSizeBytes = kernel->maxDynamicShared       ? kernel->maxDynamicShared
                                     : own < Device::sharedPerBlock ? Device::sharedPerBlock - int(own)
                                                                    : 0;

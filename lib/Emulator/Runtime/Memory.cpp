@@ -175,11 +175,12 @@ Allocation *Memory::addRegistered(void *host, uint64_t bytes, unsigned flags) {
   return insert(std::move(a));
 }
 
-Allocation *Memory::addSymbol(void *address, uint64_t bytes, const std::string &symbol, bool constant) {
+Allocation *Memory::addSymbol(void *address, uint64_t bytes, const std::string &symbol, VariableKind variable) {
   std::lock_guard lock(mutex);
   auto a = makeAllocation(reinterpret_cast<uint64_t>(address), bytes, MemoryKind::Symbol, /*origin=*/"");
   a->symbol = symbol;
-  a->constant = constant;
+  a->constant = variable == VariableConstant;
+  a->fixed = variable == VariableFixed;
   a->initial.assign(static_cast<const char *>(address), bytes);
   return insert(std::move(a));
 }

@@ -8,6 +8,7 @@
 #ifndef OPTIML_LIB_EMULATOR_RUNTIME_MEMORY_H
 #define OPTIML_LIB_EMULATOR_RUNTIME_MEMORY_H
 
+#include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/CopyRecord.h"
 #include <atomic>
 #include <cstdint>
@@ -36,6 +37,7 @@ struct Allocation {
   uint64_t address = 0, bytes = 0;
   MemoryKind kind = MemoryKind::Device;
   bool constant = false; ///< __constant__
+  bool fixed = false;    ///< VariableFixed
   std::atomic<bool> freed{false};
   unsigned number = 0;                             ///< counts allocations of the program, from 1
   const char *origin = "";                         ///< the call that made it, e.g. "cudaMalloc"
@@ -68,7 +70,7 @@ public:
   /// Makes [address, address + bytes) an allocation again (replay). On failure returns null and says why.
   Allocation *restore(uint64_t address, uint64_t bytes, MemoryKind kind, std::string &error);
   Allocation *addRegistered(void *host, uint64_t bytes, unsigned flags);
-  Allocation *addSymbol(void *address, uint64_t bytes, const std::string &symbol, bool constant);
+  Allocation *addSymbol(void *address, uint64_t bytes, const std::string &symbol, VariableKind kind);
 
   /// The live allocation that contains the address, or null.
   Allocation *find(uint64_t address);

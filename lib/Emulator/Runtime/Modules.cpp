@@ -71,8 +71,11 @@ void Modules::add(const ModuleDesc *module) {
   }
   for (uint32_t i = 0; i < module->numVars; ++i) {
     const GlobalVarDesc &v = module->vars[i];
-    if (v.size)
-      variables[v.symbol] = Memory::get().addSymbol(v.address, v.size, v.symbol, v.isConstant);
+    if (!v.size)
+      continue;
+    Allocation *a = Memory::get().addSymbol(v.address, v.size, v.symbol, v.kind);
+    if (v.kind != VariableFixed)
+      variables[v.symbol] = a;
   }
   ImageSearch search{reinterpret_cast<uint64_t>(module), &images};
   dl_iterate_phdr(collectReadOnly, &search);
@@ -133,7 +136,7 @@ std::vector<Allocation *> Modules::variablesOf(const ModuleDesc *module) {
   std::vector<Allocation *> result;
   for (uint32_t i = 0; i < module->numVars; ++i) {
     auto it = variables.find(module->vars[i].symbol);
-    if (it != variables.end())
+    if (it != variables.end() && module->vars[i].kind != VariableFixed)
       result.push_back(it->second);
   }
   return result;

@@ -3,6 +3,7 @@
 #include "Modules.h"
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 
 using namespace optiml::emu;
@@ -48,7 +49,8 @@ std::vector<Allocation *> optiml::emu::reachableBuffers(const Launch &l) {
     queue.pop_back();
     pointersIn(reinterpret_cast<const char *>(a->address), a->bytes, found, queue);
   }
-  std::vector<Allocation *> result(found.begin(), found.end());
+  std::vector<Allocation *> result;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(result), [](Allocation *a) { return !a->fixed; });
   std::sort(result.begin(), result.end(), [](Allocation *a, Allocation *b) { return a->address < b->address; });
   return result;
 }
