@@ -13,13 +13,6 @@ llvm::Error saveRecipes(const SearchTask &task, const Program &device, const Bac
                         const SearchResult &result, const std::map<std::string, uint64_t> &leastThreads,
                         const nlohmann::json &summary);
 
-/// Flags of nvcc that change device code and not the source's meaning, in order.
-std::string deviceFlags(const CompileOptions &options);
-
-/// The variant, dispatched only where a launch has at least so many threads, by original symbol: far below the size
-/// that was searched on, a tiling that wins on large launches may lose.
-Variant limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads);
-
 /// optiml-clang without a search: applies what the file of recipes holds for the source, and compiles with nvcc. No GPU
 /// is used, nothing is run, and no store is opened. Returns the process's exit code.
 int applyRecipes(const OwnFlags &flags, const std::vector<std::string> &arguments, const Toolchain &toolchain);

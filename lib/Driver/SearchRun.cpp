@@ -2,6 +2,7 @@
 #include "SearchRun.h"
 #include "ApplyRecipes.h"
 #include "ProgramTrial.h"
+#include "SourceRecipes.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"

@@ -33,9 +33,6 @@ extern const char *const searchVersion;
 /// cannot be read in notes on standard error; an error when none is left.
 llvm::Expected<std::unique_ptr<KernelSpace>> createSearchSpace(const SearchTask &task, const Program &device,
                                                                const Workload &launched);
-
-/// Sets what does not depend on the launches.
-void setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions &options);
 /// By symbol: what all launches of a kernel have in common, and the geometry of the heaviest one.
 std::map<std::string, LaunchHints> launchHints(const SearchTask &task, const Workload &launched);
 

@@ -1,18 +1,11 @@
 //===- SearchSpace.cpp - what a search may rewrite ------------------------===//
 #include "SearchRun.h"
+#include "SourceRecipes.h"
 #include "optiml/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 #include <regex>
 
 using namespace optiml;
-
-void optiml::setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions &options) {
-  hints.strictFloat = floats.isStrict();
-  hints.approximate = floats.isFast();
-  hints.tensorFloat = floats.allowsTensorCores();
-  hints.arch = options.leastArch;
-  hints.multiprocessors = GpuSpec::forArch(options.arch).sms;
-}
 
 std::map<std::string, LaunchHints> optiml::launchHints(const SearchTask &task, const Workload &launched) {
   std::map<std::string, LaunchHints> hints;

@@ -78,11 +78,6 @@ void optiml::addFusions(const FuseTrial &fused, nlohmann::json &summary) {
   addVerified(fused.verified, summary);
 }
 
-std::string optiml::gainText(double speedup, bool isMeasured, const std::string &gpu) {
-  return llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", speedup,
-                       isMeasured ? "measured on" : "predicted for", gpu);
-}
-
 void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path,
                           bool fromStore) {
   const nlohmann::json &s = outcome.summary;

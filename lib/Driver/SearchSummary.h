@@ -30,9 +30,6 @@ void addLoops(const LoopTrial &loops, nlohmann::json &summary);
 /// ... and what fused launches do, which the search began with.
 void addFusions(const FuseTrial &fused, nlohmann::json &summary);
 
-/// What stands above a new kernel: "program's kernels 3.20 times faster, measured on NVIDIA H200".
-std::string gainText(double speedup, bool isMeasured, const std::string &gpu);
-
 /// For people, on standard error. `path` is the source.
 void printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore);
 

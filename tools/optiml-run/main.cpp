@@ -6,6 +6,7 @@
 // output through and ends with its exit code. With --verify, compares two versions of a program.
 //
 //===----------------------------------------------------------------------===//
+#include "optiml/Driver/Recipes.h"
 #include "optiml/Driver/VerifyCommand.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
@@ -240,7 +241,11 @@ llvm::Expected<int> runOnEmulator(const char *argv0, Invocation &invocation) {
   if (invocation.buildOnly && compile.output.empty())
     return makeError("--no-run needs -o FILE");
   std::string program = compile.output.empty() ? scratch->file("program") : compile.output;
-  if (llvm::Error error = buildProgram(compile, {}, *toolchain, invocation.mode, program))
+  auto texts = textsByRecipes(compile, *toolchain,
+                              [](const std::string &line) { llvm::errs() << "optiml-run: warning: " << line << "\n"; });
+  if (!texts)
+    return makeError("OPTIML_RECIPES: {0}", llvm::toString(texts.takeError()));
+  if (llvm::Error error = buildProgram(compile, *texts, *toolchain, invocation.mode, program))
     return std::move(error);
   if (invocation.buildOnly)
     return 0;

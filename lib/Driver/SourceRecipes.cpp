@@ -1,0 +1,218 @@
+//===- SourceRecipes.cpp - recipes, applied to a source -------------------===//
+#include "SourceRecipes.h"
+#include "optiml/Driver/Flags.h"
+#include "optiml/Driver/Recipes.h"
+#include "optiml/Emit/Emit.h"
+#include "optiml/Evaluate/Predict/GpuSpec.h"
+#include "optiml/Evaluate/Predict/Ptxas.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Support/TempDir.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace optiml;
+
+std::string optiml::deviceFlags(const CompileOptions &options) {
+  static constexpr llvm::StringRef names[] = {"use_fast_math", "ftz", "prec-div", "prec-sqrt", "fmad", "maxrregcount"};
+  std::vector<std::string> found;
+  for (const std::string &flag : cubinFlags(options.nvccArgs)) {
+    llvm::StringRef name = llvm::StringRef(flag).ltrim('-').split('=').first;
+    if (llvm::is_contained(names, name))
+      found.push_back(llvm::StringRef(flag).ltrim('-').str());
+  }
+  llvm::sort(found);
+  return llvm::join(found, " ");
+}
+
+Variant optiml::limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads) {
+  for (KernelRewrite &rewrite : variant.rewrites)
+    if (auto least = leastThreads.find(rewrite.originalSymbol); least != leastThreads.end() && least->second >= 2)
+      rewrite.conditions.insert(rewrite.conditions.begin(),
+                                {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " +
+                                             std::to_string(least->second / 2)),
+                                 "smaller launches were not looked at"});
+  return variant;
+}
+
+llvm::Expected<std::unique_ptr<KernelSpace>> optiml::spaceOf(const Program &device, const CompileOptions &options,
+                                                             const FloatRule &floats,
+                                                             llvm::ArrayRef<const KernelRecipe *> records) {
+  std::map<std::string, LaunchHints> hints;
+  for (const KernelRecipe *r : records)
+    setRules(hints[r->symbol] = r->hints, floats, options);
+  return KernelSpace::create(
+      device, [&](const KernelDecl &decl) { return hints.count(decl.symbol); },
+      [&](const KernelDecl &decl) { return hints.at(decl.symbol); });
+}
+
+llvm::Expected<std::shared_ptr<const Variant>> optiml::replay(KernelSpace &space,
+                                                              llvm::ArrayRef<const KernelRecipe *> records) {
+  Recipe all;
+  for (const KernelRecipe *r : records) {
+    for (const KernelSpace::Skipped &skipped : space.skipped())
+      if (skipped.kernel == r->kernel)
+        return makeError("{0}", skipped.reason);
+    llvm::append_range(all, r->recipe);
+  }
+  auto state = space.applyAll(all);
+  if (!state)
+    return state.takeError();
+  return state->variant;
+}
+
+void optiml::setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions &options) {
+  hints.strictFloat = floats.isStrict();
+  hints.approximate = floats.isFast();
+  hints.tensorFloat = floats.allowsTensorCores();
+  hints.arch = options.leastArch;
+  hints.multiprocessors = GpuSpec::forArch(options.arch).sms;
+}
+
+std::string optiml::gainText(double speedup, bool isMeasured, const std::string &gpu) {
+  return llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", speedup,
+                       isMeasured ? "measured on" : "predicted for", gpu);
+}
+
+void SourceRecipes::tell(const KernelRecipe &r, const std::string &why) {
+  complaints.push_back(path + ": kernel " + r.kernel + " is compiled as it is: " + why);
+}
+
+/// Whether the object may hold code for it.
+bool SourceRecipes::isIn(unsigned arch) const {
+  return options.everyArch || options.nativeArch ||
+         (options.archs.empty() ? arch == options.arch : llvm::is_contained(options.archs, arch));
+}
+
+std::vector<const KernelRecipe *> SourceRecipes::wanted(unsigned arch, const Program &device) {
+  std::vector<const KernelRecipe *> result;
+  const std::string now = deviceFlags(options);
+  for (const KernelRecipe *r : file.of(device.path())) {
+    if (r->arch != arch || r->fp != floats.str())
+      continue;
+    if (!device.findKernel(r->symbol))
+      tell(*r, "it is no longer in this file");
+    else if (r->flags != now)
+      tell(*r, llvm::formatv("its recipe was found with the flags '{0}', and they are '{1}' now", r->flags, now));
+    else
+      result.push_back(r);
+  }
+  return result;
+}
+
+std::vector<const KernelRecipe *> SourceRecipes::applicable(KernelSpace &space,
+                                                            llvm::ArrayRef<const KernelRecipe *> records) {
+  std::vector<const KernelRecipe *> result;
+  for (const KernelRecipe *r : records) {
+    auto variant = replay(space, r);
+    if (!variant)
+      tell(*r, "its recipe no longer applies: " + llvm::toString(variant.takeError()));
+    else if ((*variant)->key() != r->outcome)
+      tell(*r, "it has changed since its recipe was found");
+    else
+      result.push_back(r);
+  }
+  return result;
+}
+
+llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records,
+                                const CompileOptions &only) {
+  auto variant = replay(space, records);
+  if (!variant)
+    return variant.takeError();
+  auto host = Program::parse(absolutePath(path), text, only, toolchain, View::Host);
+  if (!host)
+    return host.takeError();
+  std::map<std::string, uint64_t> least;
+  std::map<std::string, std::string> summaries;
+  for (const KernelRecipe *r : records) {
+    least[r->symbol] = r->leastThreads;
+    summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu);
+  }
+  Variant limited = limitedTo(**variant, least);
+  if (!options.archs.empty() || options.everyArch || options.nativeArch)
+    for (KernelRewrite &rewrite : limited.rewrites)
+      rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
+  auto emitted = emitProgram(limited, **host, path, summaries, {});
+  if (!emitted)
+    return emitted.takeError();
+  for (const std::string &remark : emitted->remarks)
+    if (!llvm::is_contained(told, remark))
+      told.push_back(remark);
+  if (emitted->dispatched)
+    text = std::move(emitted->text);
+  return llvm::Error::success();
+}
+
+llvm::Error SourceRecipes::apply(unsigned arch) {
+  const CompileOptions only = options.only(arch);
+  auto device = Program::parse(absolutePath(path), original, only, toolchain, View::Device);
+  if (!device)
+    return device.takeError();
+  std::vector<const KernelRecipe *> records = wanted(arch, **device);
+  auto space = spaceOf(**device, only, floats, records);
+  if (!space)
+    return space.takeError();
+  records = applicable(**space, records);
+  if (records.empty())
+    return llvm::Error::success();
+  if (text == original)
+    return emit(**space, records, only);
+  // What another architecture has in place of its launches falls back to launches of the original: these are replaced.
+  auto again = Program::parse(absolutePath(path), text, only, toolchain, View::Device);
+  if (!again)
+    return again.takeError();
+  auto further = spaceOf(**again, only, floats, records);
+  if (!further)
+    return further.takeError();
+  return emit(**further, records, only);
+}
+
+llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
+  if (llvm::Error e = readFile(path).moveInto(original)) {
+    llvm::consumeError(std::move(e));
+    return std::nullopt; // nvcc says what is wrong
+  }
+  text = original;
+  std::set<unsigned> archs;
+  for (const KernelRecipe *r : file.of(absolutePath(path)))
+    if (isIn(r->arch))
+      archs.insert(r->arch);
+  for (unsigned arch : archs)
+    if (llvm::Error e = apply(arch))
+      return std::move(e);
+  if (text == original)
+    return std::nullopt;
+  return text;
+}
+
+llvm::Expected<std::map<std::string, std::string>>
+optiml::textsByRecipes(const CompileOptions &options, const Toolchain &toolchain,
+                       llvm::function_ref<void(const std::string &)> warn) {
+  std::map<std::string, std::string> texts;
+  OwnFlags flags;
+  std::vector<std::string> none;
+  std::string wrong;
+  if (!getenv("OPTIML_RECIPES"))
+    return texts;
+  if (!parseOwnFlags({}, processEnvironment(), flags, none, wrong))
+    return makeError("{0}", wrong);
+  if (flags.recipes.empty())
+    return texts;
+  auto file = RecipeFile::read(flags.recipes);
+  if (!file)
+    return file.takeError();
+  for (const std::string &path : options.inputs) {
+    if (file->of(path).empty())
+      continue;
+    SourceRecipes source(*file, options, toolchain, flags.fp, path);
+    auto text = source.run();
+    if (!text)
+      return text.takeError();
+    for (const std::vector<std::string> *lines : {&source.stale(), &source.remarks()})
+      for (const std::string &line : *lines)
+        warn(line);
+    if (*text)
+      texts[path] = std::move(**text);
+  }
+  return texts;
+}

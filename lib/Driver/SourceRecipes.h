@@ -1,0 +1,73 @@
+//===- SourceRecipes.h - recipes, applied to a source -----------*- C++ -*-===//
+#ifndef OPTIML_LIB_DRIVER_SOURCERECIPES_H
+#define OPTIML_LIB_DRIVER_SOURCERECIPES_H
+
+#include "RecipeFile.h"
+#include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/Frontend/Program.h"
+#include "optiml/Support/FloatRule.h"
+#include <memory>
+#include <optional>
+#include <set>
+
+namespace optiml {
+
+/// Flags of nvcc that change device code and not the source's meaning, in order.
+std::string deviceFlags(const CompileOptions &options);
+
+/// What transforms may do.
+void setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions &options);
+
+/// What stands above a new kernel: "program's kernels 3.20 times faster, measured on NVIDIA H200".
+std::string gainText(double speedup, bool isMeasured, const std::string &gpu);
+
+/// The variant, dispatched only where a launch has at least so many threads, by original symbol: far below the size
+/// that was searched on, a tiling that wins on large launches may lose.
+Variant limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads);
+
+/// The kernels of these records, with the launches that they were searched on.
+llvm::Expected<std::unique_ptr<KernelSpace>> spaceOf(const Program &device, const CompileOptions &options,
+                                                     const FloatRule &floats,
+                                                     llvm::ArrayRef<const KernelRecipe *> records);
+
+/// Some of these kernels, rewritten as the records say. The error tells why one cannot be read, or names the first
+/// action that does not apply.
+llvm::Expected<std::shared_ptr<const Variant>> replay(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records);
+
+/// Applies what a file of recipes holds for one source. No GPU is used, and nothing is run.
+class SourceRecipes {
+public:
+  /// `path` is the source's, as on the command line that `options` come from.
+  SourceRecipes(const RecipeFile &file, const CompileOptions &options, const Toolchain &toolchain,
+                const FloatRule &floats, const std::string &path)
+      : file(file), options(options), toolchain(toolchain), floats(floats), path(path) {}
+  /// The rewritten text; nothing where no recipe applies.
+  llvm::Expected<std::optional<std::string>> run();
+  /// Why kernels that the file names are compiled as they are: "file: kernel k is compiled as it is: …".
+  const std::vector<std::string> &stale() const { return complaints; }
+  /// Launches that keep the original: "file:line: …".
+  const std::vector<std::string> &remarks() const { return told; }
+
+private:
+  /// Applies the records of one architecture to `text`.
+  llvm::Error apply(unsigned arch);
+  bool isIn(unsigned arch) const;
+  /// The records of this architecture and mode whose kernels are still there and compiled alike.
+  std::vector<const KernelRecipe *> wanted(unsigned arch, const Program &device);
+  /// Those of them that still make what they made.
+  std::vector<const KernelRecipe *> applicable(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records);
+  llvm::Error emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records, const CompileOptions &only);
+  void tell(const KernelRecipe &r, const std::string &why);
+
+  const RecipeFile &file;
+  const CompileOptions &options;
+  const Toolchain &toolchain;
+  const FloatRule floats;
+  const std::string path;
+  std::string original, text;
+  std::vector<std::string> complaints, told;
+};
+
+} // namespace optiml
+
+#endif
