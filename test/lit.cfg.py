@@ -2,6 +2,7 @@
 #
 #   %examples  the folder examples/         %utils   the folder utils/
 #   %benchmarks  the folder benchmarks/kernels/      %verify   optiml-run --verify, in less time
+#   %build     the folder of this build
 #   %nvcc      the CUDA compiler            %python  the Python interpreter
 #   %cuda      the CUDA toolkit's folder    %capture the library that captures launches on a GPU
 #
@@ -43,6 +44,7 @@ for name in ("CUDA_PATH", "CCACHE_DIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSA
 
 config.substitutions.append(("%examples", os.path.join(config.optiml_source_dir, "examples")))
 config.substitutions.append(("%benchmarks", os.path.join(config.optiml_source_dir, "benchmarks", "kernels")))
+config.substitutions.append(("%build", os.path.dirname(config.optiml_tools_dir)))
 config.substitutions.append(("%utils", os.path.join(config.optiml_source_dir, "utils")))
 config.substitutions.append(("%nvcc", config.nvcc))
 config.substitutions.append(("%python", config.python))

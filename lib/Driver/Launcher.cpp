@@ -105,11 +105,13 @@ std::string optiml::findNvcc(const LauncherContext &context, std::string &error)
 bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherContext &context,
                           LaunchDecision &decision, std::string &error) {
   std::vector<std::string> own = args, nvccArgs;
-  std::string nvcc;
-  if (!args.empty() && isCompilerName(args[0])) {
-    nvcc = resolve(args[0], context);
+  std::string nvcc, before; // before: what shall start nvcc, such as ccache
+  if (args.size() > 1 && !args[0].starts_with("-") && !isCompilerName(args[0]) && isCompilerName(args[1]))
+    before = resolve(args[0], context);
+  if (const size_t at = before.empty() ? 0 : 1; at < args.size() && isCompilerName(args[at])) {
+    nvcc = resolve(args[at], context);
     if (!nvcc.empty())
-      own.erase(own.begin());
+      own.erase(own.begin(), own.begin() + long(at) + 1);
   }
 
   OwnFlags flags;
@@ -156,8 +158,10 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
   } else if (applies) {
     decision.warning = search + " is missing, so no recipe is applied; reinstall OptiML";
   }
-  decision.program = nvcc;
-  decision.argv = {nvcc};
+  decision.program = before.empty() ? nvcc : before;
+  decision.argv = {decision.program};
+  if (!before.empty())
+    decision.argv.push_back(nvcc);
   decision.argv.insert(decision.argv.end(), nvccArgs.begin(), nvccArgs.end());
   return true;
 }

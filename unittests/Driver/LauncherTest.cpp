@@ -114,6 +114,17 @@ TEST_F(Launcher, AsACompilerLauncherTakesTheNamedCompiler) {
   EXPECT_EQ(decision.env.at("OPTIML_NVCC"), named);
 }
 
+TEST_F(Launcher, WhatStartsTheCompilerGoesOnToStartIt) {
+  std::string named = program("cuda/bin/nvcc"), cache = program("bin/ccache");
+  ASSERT_TRUE(decide({cache, named, "-c", "x.cu"})) << error;
+  EXPECT_EQ(decision.program, cache);
+  EXPECT_EQ(decision.argv, (Words{cache, named, "-c", "x.cu"}));
+  std::string search = program("own/optiml-search");
+  ASSERT_TRUE(decide({cache, named, "-O-search", "-c", "x.cu"}));
+  EXPECT_EQ(decision.argv, (Words{search, "-O-search", "-c", "x.cu"}));
+  EXPECT_EQ(decision.env.at("OPTIML_NVCC"), named);
+}
+
 TEST_F(Launcher, AFileNamedLikeTheCompilerIsAnInput) {
   std::string nvcc = program("usual/nvcc");
   program("nvcc.cu");
