@@ -15,7 +15,8 @@ using namespace optiml;
 
 std::vector<std::string> optiml::executableArguments(const std::vector<std::string> &arguments,
                                                      const std::string &executable) {
-  static const std::set<llvm::StringRef> dropped = words("-c --compile -dw --device-w");
+  static const std::set<llvm::StringRef> dropped =
+      words("-c --compile -dw --device-w -shared --shared -lib --lib -nodlink --no-device-link");
   std::vector<std::string> result;
   for (const std::string &a : withoutOutputs(arguments))
     if (a == "-dc" || a == "--device-c")

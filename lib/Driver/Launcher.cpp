@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/Launcher.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -105,13 +106,22 @@ std::string optiml::findNvcc(const LauncherContext &context, std::string &error)
 bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherContext &context,
                           LaunchDecision &decision, std::string &error) {
   std::vector<std::string> own = args, nvccArgs;
-  std::string nvcc, before; // before: what shall start nvcc, such as ccache
-  if (args.size() > 1 && !args[0].starts_with("-") && !isCompilerName(args[0]) && isCompilerName(args[1]))
-    before = resolve(args[0], context);
-  if (const size_t at = before.empty() ? 0 : 1; at < args.size() && isCompilerName(args[at])) {
-    nvcc = resolve(args[at], context);
-    if (!nvcc.empty())
-      own.erase(own.begin(), own.begin() + long(at) + 1);
+  std::string nvcc;
+  std::vector<std::string> before; // the command that shall start nvcc, such as ccache
+  const auto named = std::find_if(args.begin(), args.end(), isCompilerName);
+  const bool isFirst = named == args.begin();
+  if (const std::string starter =
+          named == args.end() || isFirst || args[0].starts_with("-") ? std::string() : resolve(args[0], context);
+      !starter.empty()) {
+    before.assign(args.begin(), named);
+    before[0] = starter;
+  }
+  if (named != args.end() && (isFirst || !before.empty())) {
+    nvcc = resolve(*named, context);
+    if (nvcc.empty())
+      before.clear();
+    else
+      own.erase(own.begin(), own.begin() + (named - args.begin()) + 1);
   }
 
   OwnFlags flags;
@@ -158,10 +168,9 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
   } else if (applies) {
     decision.warning = search + " is missing, so no recipe is applied; reinstall OptiML";
   }
-  decision.program = before.empty() ? nvcc : before;
-  decision.argv = {decision.program};
-  if (!before.empty())
-    decision.argv.push_back(nvcc);
+  decision.argv = before;
+  decision.argv.push_back(nvcc);
+  decision.program = decision.argv[0];
   decision.argv.insert(decision.argv.end(), nvccArgs.begin(), nvccArgs.end());
   return true;
 }

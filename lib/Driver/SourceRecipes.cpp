@@ -178,8 +178,12 @@ llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
     if (isIn(r->arch))
       archs.insert(r->arch);
   for (unsigned arch : archs)
-    if (llvm::Error e = apply(arch))
-      return std::move(e);
+    if (llvm::Error e = apply(arch)) {
+      if (text == original)
+        return std::move(e);
+      complaints.push_back(path + ": recipes for compute capability " + std::to_string(arch) +
+                           " are left out: " + llvm::toString(std::move(e)));
+    }
   if (text == original)
     return std::nullopt;
   return text;

@@ -14,7 +14,8 @@ static size_t nextPlace(llvm::StringRef text, size_t at) {
     return end == llvm::StringRef::npos ? text.size() : end + 2;
   }
   const char quote = text[at];
-  if (quote != '"' && quote != '\'')
+  const bool inNumber = quote == '\'' && at > 0 && llvm::isHexDigit(text[at - 1]); // 1'000, not u'x'
+  if ((quote != '"' && quote != '\'') || inNumber)
     return at + 1;
   for (++at; at < text.size() && text[at] != quote; ++at)
     at += text[at] == '\\';
@@ -51,6 +52,8 @@ std::string optiml::compiledFor(unsigned arch, llvm::StringRef text) {
       continue;
     }
     const size_t last = endOfBody(text, at);
+    if (last == text.size())
+      return text.str(); // not understood; it is right for every architecture all the same
     result += text.slice(copied, at + 1).str() + begin + text.slice(at + 1, last).str() + end;
     at = copied = last;
     inKernel = false;

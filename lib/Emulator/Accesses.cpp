@@ -191,7 +191,8 @@ void optiml::emu::checkConstantLocals(DeviceModule &dm) {
       auto *variable = dyn_cast<AllocaInst>(
           access.pointer->stripAndAccumulateConstantOffsets(layout, offset, /*AllowNonInbounds=*/true));
       std::optional<TypeSize> size = variable ? variable->getAllocationSize(layout) : std::nullopt;
-      if (!access.bytes && size && (offset + access.size).ugt(size->getFixedValue()))
+      if (!access.bytes && size &&
+          (offset.ugt(size->getFixedValue()) || (offset + access.size).ugt(size->getFixedValue())))
         callOutsideLocal(dm, access.inst, access, ConstantInt::get(f.getContext(), offset), size->getFixedValue());
     }
 }

@@ -73,6 +73,9 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   if (mode & ModeConditions)
     conditions.emit(/*isHost=*/false);
   lowerIntrinsics(dm);
+  if (mode & ModeCoverage)
+    for (Kernel &kernel : dm.kernels)
+      kernel.dataDecides = dataDecidesCourse(*kernel.body);
   layOutShared(dm);
   analyzeWaiting(dm);
   if (mode & ModeTrace) {

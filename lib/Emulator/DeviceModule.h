@@ -55,6 +55,7 @@ struct Kernel {
   std::vector<std::pair<unsigned, uint64_t>> shared; ///< (index into DeviceModule::sharedVariables, offset)
   bool mayWait = false;                              ///< cannot run as a loop over the block's threads
   bool usesWarpOps = false;
+  bool dataDecides = true; ///< dataDecidesCourse
   unsigned granule = 16;
 };
 
@@ -156,6 +157,8 @@ void inlineDeviceFunctions(DeviceModule &dm);
 void checkConstantLocals(DeviceModule &dm);
 /// NVVM intrinsics, inline PTX, printf & co. become runtime calls or plain instructions.
 void lowerIntrinsics(DeviceModule &dm);
+/// Whether what the kernel touches, or what of it runs, may depend on the content of memory.
+bool dataDecidesCourse(const llvm::Function &kernel);
 /// Places shared variables; decides what may run as a loop; puts yields into loops that poll memory.
 void layOutShared(DeviceModule &dm);
 void analyzeWaiting(DeviceModule &dm);

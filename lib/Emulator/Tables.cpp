@@ -111,7 +111,7 @@ private:
     return record({dm.string(kernel.symbol), dm.string(readableName(kernel.symbol)), thread, block,
                    i32(kernel.staticShared), i32(params.size()), array(params), i32(shared.size()), array(shared),
                    i32(kernel.granule), i32(kernel.usesWarpOps), i32(kernel.maxThreads), i32(kernel.minBlocks),
-                   i64(dm.kernelHashes[kernel.symbol]), i32(dm.testNaN.count(kernel.symbol))});
+                   i64(dm.kernelHashes[kernel.symbol]), i32(dm.testNaN.count(kernel.symbol)), i32(kernel.dataDecides)});
   }
 
   Function *entryFunction(const Twine &name) {

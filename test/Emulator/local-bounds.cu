@@ -2,14 +2,16 @@
 // RUN: not optiml-run %s 2>&1 -- 5 | FileCheck %s
 // RUN: not optiml-run --check=verify %s 2>&1 -- 5 | FileCheck %s
 // RUN: not optiml-run -DPLACE=20 %s 2>&1 -- 4 | FileCheck %s --check-prefix=KNOWN
+// RUN: not optiml-run -DPLACE=-1 %s 2>&1 -- 4 | FileCheck %s --check-prefix=BEFORE
 // RUN: not optiml-run -DPLACE=20 --check=verify %s 2>&1 -- 4 | FileCheck %s --check-prefix=KNOWN
 // RUN: optiml-run %s -- 4 | FileCheck %s --check-prefix=GOOD
 // CHECK: error: out-of-bounds store of 4 bytes
-// CHECK: source: {{.*}}local-bounds.cu:[[# @LINE + 19]]
+// CHECK: source: {{.*}}local-bounds.cu:[[# @LINE + 20]]
 // CHECK: thread: (0, 0, 0) of block (0, 0, 0)
 // CHECK: it is at offset 80 of a variable of the thread's own, which has 80 bytes
 // KNOWN: error: out-of-bounds store of 4 bytes
 // KNOWN: it is at offset 80 of a variable of the thread's own, which has 80 bytes
+// BEFORE: error: out-of-bounds store of 4 bytes
 // GOOD: 70
 
 #include <cstdio>

@@ -119,6 +119,8 @@ TEST_F(Launcher, WhatStartsTheCompilerGoesOnToStartIt) {
   ASSERT_TRUE(decide({cache, named, "-c", "x.cu"})) << error;
   EXPECT_EQ(decision.program, cache);
   EXPECT_EQ(decision.argv, (Words{cache, named, "-c", "x.cu"}));
+  ASSERT_TRUE(decide({cache, "-E", "env", "A=1", named, "-c", "x.cu"})) << error;
+  EXPECT_EQ(decision.argv, (Words{cache, "-E", "env", "A=1", named, "-c", "x.cu"}));
   std::string search = program("own/optiml-search");
   ASSERT_TRUE(decide({cache, named, "-O-search", "-c", "x.cu"}));
   EXPECT_EQ(decision.argv, (Words{search, "-O-search", "-c", "x.cu"}));

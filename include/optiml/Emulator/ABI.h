@@ -100,8 +100,9 @@ struct KernelDesc {
   uint32_t granule;               ///< smallest access in bytes (1, 2, 4, 8, 16): the unit of race shadow
   uint32_t usesWarpOps;           ///< reaches a warp intrinsic
   uint32_t maxThreads, minBlocks; ///< __launch_bounds__, 0 when absent
-  uint64_t hash;     ///< ModeCoverage: of its code and that of what it calls, without names of places; else 0
-  uint32_t testsNaN; ///< ModeCoverage: it, or what it calls, asks whether a number is NaN
+  uint64_t hash;        ///< ModeCoverage: of its code and that of what it calls, without names of places; else 0
+  uint32_t testsNaN;    ///< ModeCoverage: it, or what it calls, asks whether a number is NaN
+  uint32_t dataDecides; ///< ModeCoverage: what it touches, or what of it runs, may depend on the content of memory
 };
 
 enum VariableKind : uint32_t {

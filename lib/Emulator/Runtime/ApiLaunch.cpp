@@ -159,7 +159,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     l.args = parameters.pointers();
     l.workspace = cooperative ? gridWorkspace() : 0;
     l.orderSeed = settings().orderSeed;
-    noteRun(*kernel->module, *kernel->desc);
+    noteRun(l);
     freshBefore(l, settings().workers);
     copyLogBefore(l);
     captureBefore(l);

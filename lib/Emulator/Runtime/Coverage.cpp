@@ -1,7 +1,7 @@
 //===- Coverage.cpp - which code ran ----------------------------------------===//
 //
 // The file that a program writes at its end has lines of words with tabs between them. For each kernel of its modules:
-//   kernel SYMBOL RAN(0|1) KernelDesc::hash KernelDesc::testsNaN
+//   kernel SYMBOL RAN(0|1) KernelDesc::hash KernelDesc::testsNaN KernelDesc::dataDecides
 //   function CodeDesc::functionHash, or KernelDesc::hash
 //   ran NUMBER:PLACE,...
 // with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
@@ -16,11 +16,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Coverage.h"
+#include "Scheduler.h"
 #include "Settings.h"
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -46,6 +48,7 @@ struct Conditions {
 struct Runs {
   std::mutex mutex;
   std::map<const ModuleDesc *, std::set<std::string>> kernels; ///< that ran
+  uint64_t launches = 0xcbf29ce484222325;                      ///< hash of how, one after the other
   std::vector<Conditions> conditions;
   std::map<std::pair<const KernelDesc *, unsigned>, ConditionRecord> grids; ///< "gridDim.x > 1", by axis
 };
@@ -105,8 +108,8 @@ void writeCoverage() {
   for (const auto &[module, kernels] : runs().kernels) {
     for (uint32_t i = 0; i < module->numKernels; ++i) {
       const KernelDesc &k = module->kernels[i];
-      fprintf(file, "kernel\t%s\t%d\t%llu\t%u\n", k.symbol, int(kernels.count(k.symbol)), (unsigned long long)k.hash,
-              k.testsNaN);
+      fprintf(file, "kernel\t%s\t%d\t%llu\t%u\t%u\n", k.symbol, int(kernels.count(k.symbol)),
+              (unsigned long long)k.hash, k.testsNaN, k.dataDecides);
       fprintf(file, "function\t%llu\n", (unsigned long long)k.hash);
     }
     for (const MissedCode &m : missedCode(*module, kernels))
@@ -123,6 +126,7 @@ void writeCoverage() {
       if (functions.insert(module->code[i].functionHash).second)
         fprintf(file, "function\t%llu\n", (unsigned long long)module->code[i].functionHash);
   }
+  fprintf(file, "launches\t%llu\n", (unsigned long long)runs().launches);
   writeConditions(file);
   writeGrids(file);
   fclose(file);
@@ -154,12 +158,22 @@ void optiml::emu::noteGrid(const ModuleDesc &module, const KernelDesc &kernel, c
     note(runs().grids[{&kernel, axis}], grid[axis] - 1, grid[axis], 1, grid[axis] > 1);
 }
 
-void optiml::emu::noteRun(const ModuleDesc &module, const KernelDesc &kernel) {
-  if (settings().coverageFile.empty() || !module.numCode)
+void optiml::emu::noteRun(const Launch &launch) {
+  if (settings().coverageFile.empty() || !launch.module->numCode)
     return;
   writeCoverageAtExit();
   std::lock_guard lock(runs().mutex);
-  runs().kernels[&module].insert(kernel.symbol);
+  runs().kernels[launch.module].insert(launch.kernel->symbol);
+  auto add = [](const void *bytes, size_t size) { // FNV-1a
+    for (size_t i = 0; i < size; ++i)
+      runs().launches = (runs().launches ^ static_cast<const unsigned char *>(bytes)[i]) * 0x100000001b3;
+  };
+  add(launch.kernel->symbol, strlen(launch.kernel->symbol));
+  add(launch.grid.data(), sizeof launch.grid);
+  add(launch.block.data(), sizeof launch.block);
+  add(&launch.dynamicShared, sizeof launch.dynamicShared);
+  for (uint32_t i = 0; i < launch.kernel->numParams; ++i)
+    add(launch.args[i], launch.kernel->params[i].size);
 }
 
 extern "C" {

@@ -9,6 +9,7 @@
 #include <string>
 
 namespace optiml::emu {
+struct Launch;
 
 /// Of these kernels, by symbol.
 std::vector<MissedCode> missedCode(const ModuleDesc &module, const std::set<std::string> &kernels);
@@ -18,8 +19,8 @@ void writeCoverageAtExit();
 
 /// Notes with which grid the kernel is launched, in the same file (ModeConditions).
 void noteGrid(const ModuleDesc &module, const KernelDesc &kernel, const std::array<uint32_t, 3> &grid);
-/// Notes that the kernel has run, for the file that envCoverage names.
-void noteRun(const ModuleDesc &module, const KernelDesc &kernel);
+/// Notes that the kernel runs, and how it is launched, for the file that envCoverage names.
+void noteRun(const Launch &launch);
 
 } // namespace optiml::emu
 

@@ -227,15 +227,7 @@ llvm::Expected<bool> Comparison::judge(const ProgramInput &input, ProgramOutcome
   return judgeOutput(input, original.process, changed.process);
 }
 
-llvm::Expected<ProgramOutcome> Comparison::runTheChanged(ProgramInput input, unsigned order) {
-  input.otherFill = order % 2;
-  const uint64_t seed = order || input.fresh ? options.verify.seed + order : 0;
-  if (!input.quick) {
-    llvm::Expected<ProgramOutcome> outcome = runner.run(changedProgram, input, seed);
-    if (!outcome || input.given || !outcome->process.timedOut)
-      return outcome;
-  }
-  // A size that nobody asked for may be too large for the search for races.
+llvm::Expected<ProgramOutcome> Comparison::runWithoutRaces(const ProgramInput &input, uint64_t seed) {
   if (quickProgram.empty()) {
     quickProgram = runner.file("quick");
     if (llvm::Error e = emu::buildProgram(compile, {{path, changedText}}, toolchain,
@@ -243,6 +235,24 @@ llvm::Expected<ProgramOutcome> Comparison::runTheChanged(ProgramInput input, uns
       return std::move(e);
   }
   return runner.run(quickProgram, input, seed);
+}
+
+llvm::Expected<ProgramOutcome> Comparison::runTheChanged(ProgramInput input, unsigned order) {
+  input.otherFill = order % 2;
+  const uint64_t seed = order || input.fresh ? options.verify.seed + order : 0;
+  if (auto known = raceFree.find(input.arguments); input.fresh && !input.quick && known != raceFree.end()) {
+    llvm::Expected<ProgramOutcome> outcome = runWithoutRaces(input, seed);
+    if (!outcome || (outcome->coverage.launches == known->second && !outcome->coverage.dataDecides))
+      return outcome;
+    raceFree.erase(known); // data decides what the host does
+  }
+  if (!input.quick) {
+    llvm::Expected<ProgramOutcome> outcome = runner.run(changedProgram, input, seed);
+    if (!outcome || input.given || !outcome->process.timedOut)
+      return outcome;
+  }
+  // A size that nobody asked for may be too large for the search for races.
+  return runWithoutRaces(input, seed);
 }
 
 llvm::Expected<bool> Comparison::compareOn(const ProgramInput &input, std::string &skipped) {
@@ -293,6 +303,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
   constexpr double isLong = 0.5; // seconds
   bool once = input.fresh || (!input.given && original->process.seconds > isLong);
   unsigned orders = once ? 1 : std::max(1u, options.verify.orders);
+  bool clean = true; // not even two stores of the same value, which with other data are none
   for (unsigned order = 0; order < orders; ++order) {
     if (order) {
       llvm::Expected<ProgramOutcome> again = runChanged(order);
@@ -314,6 +325,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
     llvm::Expected<bool> good = judge(input, *original, *changed, skipped);
     if (!good || !*good || !skipped.empty())
       return good;
+    clean &= changed->faults.empty();
     covered.add(changed->coverage);
     coveredByOriginal.add(original->coverage);
     if (input.given) {
@@ -322,6 +334,10 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
       constants = original->coverage.constants;
     }
   }
+  constexpr double worthAnother = 0.1; // seconds: a program without the search for races has to be built
+  if (clean && changed->program == changedProgram && !input.fresh && input.shift.empty() &&
+      !changed->coverage.dataDecides && changed->process.seconds > worthAnother)
+    raceFree[input.arguments] = changed->coverage.launches;
   ++report.launches;
   compared.insert(input.arguments);
   return true;

@@ -30,6 +30,7 @@ private:
   llvm::Expected<bool> compareOn(const ProgramInput &input, std::string &skipped);
   llvm::Expected<bool> compareOnce(const ProgramInput &input, std::string &skipped);
   llvm::Expected<ProgramOutcome> runTheChanged(ProgramInput input, unsigned order);
+  llvm::Expected<ProgramOutcome> runWithoutRaces(const ProgramInput &input, uint64_t seed);
   llvm::Expected<bool> judge(const ProgramInput &input, ProgramOutcome &original, const ProgramOutcome &changed,
                              std::string &skipped);
   llvm::Expected<bool> judgeEnd(const ProgramInput &input, const ProgramOutcome &original,
@@ -103,7 +104,9 @@ private:
   ProgramRunner runner;
   std::string shadowProgram, changedProgram;
   std::string shadowOfChanged; ///< with double-precision twins; empty: not built yet
-  std::string quickProgram;    ///< the changed one, without the search for races; empty: not built yet
+  /// Searched for races, where data does not decide what the changed kernels touch: ProgramCoverage::launches.
+  std::map<Arguments, uint64_t> raceFree;
+  std::string quickProgram; ///< the changed one, without the search for races; empty: not built yet
   int originalExit = 0;
   bool usesStreams = false; ///< the changed one
   Coverage covered;         ///< of the changed program, in comparisons

@@ -52,24 +52,33 @@ private:
 };
 } // namespace
 
+/// What follows "kernel".
+static void readKernel(Line &line, ProgramCoverage &into) {
+  std::string symbol = line.text();
+  bool ran;
+  line.flag(ran);
+  line.number(into.kernels[symbol]);
+  if (ran)
+    into.ran.insert(symbol);
+  bool testsNaN, dataDecides;
+  line.flag(testsNaN);
+  line.flag(dataDecides);
+  into.testsNaN |= ran && testsNaN;
+  into.dataDecides |= ran && dataDecides;
+}
+
 static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
   Line line(text);
   std::string what = line.text();
   if (what == "kernel") {
-    std::string symbol = line.text();
-    bool ran;
-    line.flag(ran);
-    line.number(into.kernels[symbol]);
-    if (ran)
-      into.ran.insert(symbol);
-    bool testsNaN;
-    line.flag(testsNaN);
-    into.testsNaN |= ran && testsNaN;
+    readKernel(line, into);
   } else if (what == "ran") {
     std::string list = line.text();
     for (llvm::StringRef part : llvm::split(list, ','))
       if (uint32_t code; !part.consumeInteger(10, code) && part.consume_front(":"))
         part.getAsInteger(10, into.covered[code]);
+  } else if (what == "launches") {
+    line.number(into.launches);
   } else if (what == "function") {
     uint64_t hash = 0;
     line.number(hash);

@@ -49,6 +49,8 @@ struct ProgramCoverage {
   std::map<std::string, uint64_t> kernels; ///< by symbol, with a hash of their code
   std::set<std::string> ran;               ///< of these
   bool testsNaN = false;                   ///< one that ran asks whether a number is NaN
+  bool dataDecides = false;                ///< what one that ran touches may depend on the content of memory
+  uint64_t launches = 0;                   ///< hash of all launches: kernels, geometry, arguments
   std::set<uint64_t> functions;            ///< hashes of the code of functions, the host's too
   std::map<uint32_t, uint64_t> covered;    ///< code that ran, with its place
   std::vector<emu::MissedCode> missed;
