@@ -109,15 +109,12 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
   std::string nvcc;
   std::vector<std::string> before; // the command that shall start nvcc, such as ccache
   const auto named = std::find_if(args.begin(), args.end(), isCompilerName);
-  const bool isFirst = named == args.begin();
-  if (const std::string starter =
-          named == args.end() || isFirst || args[0].starts_with("-") ? std::string() : resolve(args[0], context);
-      !starter.empty()) {
+  if (named != args.end() && !args[0].starts_with("-")) {
     before.assign(args.begin(), named);
-    before[0] = starter;
-  }
-  if (named != args.end() && (isFirst || !before.empty())) {
-    nvcc = resolve(*named, context);
+    if (!before.empty())
+      before[0] = resolve(before[0], context);
+    if (before.empty() || !before[0].empty())
+      nvcc = resolve(*named, context);
     if (nvcc.empty())
       before.clear();
     else

@@ -143,9 +143,9 @@ unsigned Emitter::afterIncludes() const {
 
 std::string Emitter::support() const {
   std::string vector = loops.empty() ? "" : "#include <vector>\n";
-  const bool hasArch = llvm::any_of(variant.rewrites, [](const KernelRewrite &r) { return r.arch != 0; });
   if (variant.original.find(supportMark) != std::string::npos)
     return vector;
+  const bool hasArch = llvm::any_of(variant.rewrites, [](const KernelRewrite &r) { return r.arch != 0; });
   return "\n" + supportMark.str() +
          filledText(
              "support.txt",

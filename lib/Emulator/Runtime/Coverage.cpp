@@ -6,6 +6,8 @@
 //   ran NUMBER:PLACE,...
 // with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
 //   missed NUMBER KERNEL FUNCTION FILE LINE CONSTANTS functionHash place
+// a hash of all launches, in their order:
+//   launches HASH
 // for the integers that main() is written with:
 //   constants VALUE,...
 // and for each condition, each kernel's "gridDim > 1" by axis, and each function of the host:
