@@ -17,10 +17,19 @@ llvm::StringRef optiml::scopeOf(llvm::StringRef name) {
 
 llvm::StringRef optiml::unqualified(llvm::StringRef name) { return name.drop_front(scopeOf(name).size()); }
 
+llvm::StringRef optiml::titleOf(llvm::StringRef declaration) {
+  declaration.consume_front("void ");
+  int depth = 0;
+  for (size_t i = 0; i < declaration.size(); ++i) {
+    depth += declaration[i] == '<' ? 1 : declaration[i] == '>' ? -1 : 0;
+    if (depth == 0 && declaration[i] == '(' && !declaration.drop_front(i).starts_with("(anonymous namespace)"))
+      return declaration.take_front(i);
+  }
+  return declaration;
+}
+
 std::string optiml::plainName(llvm::StringRef declaration) {
-  llvm::StringRef name = declaration.take_front(declaration.find('('));
-  name.consume_front("void ");
-  return unqualified(name).split('<').first.str();
+  return unqualified(titleOf(declaration)).split('<').first.str();
 }
 
 std::string optiml::identifierOf(llvm::StringRef name) {

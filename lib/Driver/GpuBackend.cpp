@@ -118,20 +118,20 @@ std::vector<std::string> GpuBackend::worthSearching(const SearchTask &task) cons
   std::vector<std::string> symbols;
   bool asked = !task.flags.kernel.empty();
   std::regex filter(asked ? task.flags.kernel : ".*", std::regex::extended); // checked when the flag was read
-  for (const KernelTime &k : searched.kernels)
-    if (asked ? std::regex_search(k.name, filter) : k.seconds >= leastShare * searched.kernelSeconds)
+  for (const KernelTime &k : searched.times.kernels)
+    if (asked ? std::regex_search(k.name, filter) : k.seconds >= leastShare * searched.times.kernelSeconds)
       symbols.push_back(k.symbol);
   return symbols;
 }
 
 std::optional<double> GpuBackend::timeShare(const std::string &symbol) const {
-  if (!(searched.kernelSeconds > 0))
+  if (!(searched.times.kernelSeconds > 0))
     return std::nullopt;
   double seconds = 0;
-  for (const KernelTime &k : searched.kernels)
+  for (const KernelTime &k : searched.times.kernels)
     if (sameFunction(k.symbol, symbol))
       seconds += k.seconds;
-  return seconds / searched.kernelSeconds;
+  return seconds / searched.times.kernelSeconds;
 }
 
 /// Launches that were not captured count as those of their kernel that were.
@@ -180,6 +180,9 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (llvm::Error e = recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(emulated))
       return e;
     captured = std::move(emulated.performance);
+    if (const std::string file = task.flags.workloads.front() + "/times.json"; llvm::sys::fs::exists(file))
+      if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
+        return e;
     compileOriginal(task);
     return llvm::Error::success();
   }
@@ -205,18 +208,18 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
       original = *built;
       run = searched;
     }
-    if (searched.kernels.empty())
+    if (searched.times.kernels.empty())
       return makeError("the program launches no kernel on the GPU (it ended with exit code {0})", searched.exitCode);
     std::vector<std::string> symbols = worthSearching(task);
     if (symbols.empty())
-      return makeError("none of the program's {0} kernels has a match of --optiml-kernel={1}", searched.kernels.size(),
-                       task.flags.kernel);
+      return makeError("none of the program's {0} kernels has a match of --optiml-kernel={1}",
+                       searched.times.kernels.size(), task.flags.kernel);
     auto workload = captureGpuProgram(task, *built, symbols, task.folder + "/gpu");
     if (!workload)
       return workload.takeError();
     captured = std::move(*workload);
     dropRepeats(captured);
-    weighAll(captured, searched.kernels);
+    weighAll(captured, searched.times.kernels);
     for (const std::string &text : captured.leftOut)
       remarks.push_back("not captured: " + text);
     if (captured.launches.empty())
@@ -322,7 +325,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   summary["gpuAnswers"] = pool->answers();
   summary["workerRestarts"] = pool->restarts();
   nlohmann::json kernels = nlohmann::json::array();
-  for (const KernelTime &k : run.kernels)
+  for (const KernelTime &k : run.times.kernels)
     kernels.push_back({{"kernel", k.name}, {"launches", k.launches}, {"seconds", k.seconds}});
   summary["programKernels"] = kernels;
   std::vector<Candidate> all = result.top;
@@ -399,7 +402,7 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
   auto built = buildGpuProgram(task, &emitted, "program-launches");
   if (!built)
     return built.takeError();
-  ProgramTimes times{run.kernelSeconds, 0};
+  ProgramTimes times{run.times.kernelSeconds, 0};
   for (unsigned i = 0; i < 2; ++i) { // by turns, and the shorter run of each: as in checkProgram
     auto rewritten = timeGpuProgram(task, *built);
     if (!rewritten)
@@ -407,13 +410,13 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
     if (rewritten->exitCode != run.exitCode)
       return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode,
                        run.exitCode);
-    times.after = i ? std::min(times.after, rewritten->kernelSeconds) : rewritten->kernelSeconds;
+    times.after = i ? std::min(times.after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
     if (rewritten->seconds > slowRunSeconds)
       break;
     auto again = timeGpuProgram(task, original);
     if (!again)
       return again.takeError();
-    times.before = std::min(times.before, again->kernelSeconds);
+    times.before = std::min(times.before, again->times.kernelSeconds);
   }
   return times;
 }
@@ -427,7 +430,7 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
   if (!built)
     return built.takeError();
   // Runs of both in turn; a program's first launch of a kernel also loads it, so the shortest run counts.
-  double before = run.kernelSeconds, after = 0, spent = 0;
+  double before = run.times.kernelSeconds, after = 0, spent = 0;
   std::vector<GpuRun> originals = {run}, changed;
   for (unsigned i = 0; i < programRuns; ++i) {
     auto rewritten = timeGpuProgram(task, *built);
@@ -436,8 +439,8 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
     auto again = timeGpuProgram(task, original);
     if (!again)
       return again.takeError();
-    before = std::min(before, again->kernelSeconds);
-    after = i ? std::min(after, rewritten->kernelSeconds) : rewritten->kernelSeconds;
+    before = std::min(before, again->times.kernelSeconds);
+    after = i ? std::min(after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
     originals.push_back(std::move(*again));
     changed.push_back(std::move(*rewritten));
     spent += originals.back().seconds + changed.back().seconds;

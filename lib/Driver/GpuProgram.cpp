@@ -1,11 +1,11 @@
 //===- GpuProgram.cpp - the user's program on a GPU -----------------------===//
 #include "GpuProgram.h"
 #include "FinalCompile.h"
-#include "optiml/Core/JsonFields.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Support/Words.h"
+#include "optiml/Workload/Recorder.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
 #include <set>
@@ -98,7 +98,7 @@ static llvm::StringRef lastWords(const ProcessResult &result) {
 
 llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable) {
   std::string file = executable + ".times.json";
-  auto result = runInjected(task, executable, {{"OPTIML_KERNEL_TIMES", file}});
+  auto result = runInjected(task, executable, {{"OPTIML_KERNEL_TIMES", patternOfPath(file)}});
   if (!result)
     return result.takeError();
   GpuRun run;
@@ -106,29 +106,9 @@ llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std:
   run.seconds = result->seconds;
   run.out = result->out;
   run.err = result->err;
-  auto text = readFile(file);
-  if (!text)
+  if (llvm::Error e = KernelTimes::read(file).moveInto(run.times))
     return makeError("the program {0} and its kernels could not be observed: {1}{2}", result->describe(),
-                     llvm::toString(text.takeError()),
-                     lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
-  nlohmann::json value = nlohmann::json::parse(*text, nullptr, false);
-  JsonFields in(value, "the list of kernel times");
-  in.number("kernelSeconds", run.kernelSeconds);
-  in.number("copySeconds", run.copySeconds);
-  for (const nlohmann::json &entry : in.array("kernels")) {
-    KernelTime k;
-    JsonFields kernel(entry, "a kernel's time");
-    kernel.text("symbol", k.symbol);
-    kernel.text("name", k.name);
-    kernel.number("launches", k.launches);
-    kernel.number("seconds", k.seconds);
-    if (llvm::Error e = kernel.take())
-      return std::move(e);
-    run.kernels.push_back(std::move(k));
-  }
-  if (llvm::Error e = in.take())
-    return std::move(e);
-  std::sort(run.kernels.begin(), run.kernels.end(), [](auto &a, auto &b) { return a.seconds > b.seconds; });
+                     llvm::toString(std::move(e)), lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
   return run;
 }
 
@@ -144,7 +124,8 @@ llvm::Expected<Workload> optiml::captureGpuProgram(const SearchTask &task, const
     }
   }
   pattern += ")$";
-  auto result = runInjected(task, executable, {{"OPTIML_CAPTURE_DIR", folder}, {"OPTIML_CAPTURE_KERNELS", pattern}});
+  auto result = runInjected(task, executable,
+                            {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)}, {"OPTIML_CAPTURE_KERNELS", pattern}});
   if (!result)
     return result.takeError();
   Workload workload;

@@ -8,6 +8,7 @@
 #define OPTIML_LIB_DRIVER_GPUPROGRAM_H
 
 #include "Backend.h"
+#include "KernelTimes.h"
 #include "optiml/Workload/Workload.h"
 
 namespace optiml {
@@ -22,18 +23,11 @@ llvm::Expected<std::string> buildOriginalProgram(const Toolchain &toolchain, con
 llvm::Expected<std::string> buildGpuProgram(const SearchTask &task, const std::string *text, const std::string &name,
                                             const std::atomic<bool> *cancel = nullptr);
 
-struct KernelTime {
-  std::string symbol, name;
-  uint64_t launches = 0;
-  double seconds = 0;
-};
-
 /// One run of a program.
 struct GpuRun {
   int exitCode = 0;
   std::string out, err;
-  std::vector<KernelTime> kernels; ///< the longest first
-  double kernelSeconds = 0, copySeconds = 0;
+  KernelTimes times;
   double seconds = 0; ///< wall time
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/TuneCommand.h"
 #include "FinalCompile.h"
+#include "KernelTimes.h"
 #include "RecipeFile.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Frontend/Program.h"
@@ -50,14 +51,14 @@ Searches the recorded kernels of a project, and writes recipes that its builds a
 struct RecordedKernel {
   std::string name;
   uint64_t launches = 0; ///< in all recordings
-  double threads = 0;    ///< of these
+  double work = 0;       ///< of these: seconds on the GPU where they were timed, else threads
 };
 
 struct Unit {
   std::string folder, path, output;
   std::vector<std::string> arguments; ///< of nvcc, withoutOutputs
   std::set<std::string> kernels;      ///< symbols
-  double work = 0;                    ///< threads of their launches
+  double work = 0;                    ///< of their launches
   std::string outcome;                ///< of its search, where it failed
 };
 
@@ -68,6 +69,7 @@ public:
 
 private:
   llvm::Error readRecordings();
+  double secondsOf(llvm::StringRef symbol) const;
   llvm::Error findUnits(const Toolchain &toolchain);
   bool mayHoldKernels(const std::string &text) const;
   void search(Unit &unit, double seconds) const;
@@ -76,6 +78,7 @@ private:
   std::string self; ///< this program
   TuneOptions options;
   std::map<std::string, RecordedKernel> kernels; ///< by symbol
+  KernelTimes times;                             ///< of all recordings that were timed
   std::vector<Unit> units;
 };
 
@@ -99,10 +102,27 @@ llvm::Error Tuning::readRecordings() {
       RecordedKernel &kernel = kernels[launch.kernel];
       kernel.name = launch.name;
       kernel.launches += uint64_t(launch.weight);
-      kernel.threads += launch.weight * double(threadsOf(launch));
+      kernel.work += launch.weight * double(threadsOf(launch));
+    }
+    if (const std::string file = folder + "/times.json"; llvm::sys::fs::exists(file)) {
+      auto own = KernelTimes::read(file);
+      if (!own)
+        return own.takeError();
+      times.add(*own);
     }
   }
+  if (!times.kernels.empty())
+    for (auto &[symbol, kernel] : kernels)
+      kernel.work = secondsOf(symbol);
   return llvm::Error::success();
+}
+
+double Tuning::secondsOf(llvm::StringRef symbol) const {
+  double seconds = 0;
+  for (const KernelTime &k : times.kernels)
+    if (sameFunction(k.symbol, symbol.str()))
+      seconds += k.seconds;
+  return seconds;
 }
 
 /// Whether the text has the word of a recorded kernel: to be quick about files that do not matter.
@@ -158,7 +178,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       for (const auto &[symbol, kernel] : kernels)
         if (sameFunction(decl.symbol, symbol) && taken.insert(symbol).second) {
           unit.kernels.insert(symbol);
-          unit.work += kernel.threads;
+          unit.work += kernel.work;
         }
     if (!unit.kernels.empty())
       units.push_back(std::move(unit));
@@ -202,7 +222,7 @@ void Tuning::report(const RecipeFile &recipes) const {
                                   r->isMeasured ? "measured on" : "predicted for", r->gpu, recipeText(r->recipe));
           any = true;
         }
-      llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", kernels.at(symbol).name.substr(0, 32),
+      llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", titleOf(kernels.at(symbol).name).take_front(32),
                                     kernels.at(symbol).launches, recipes.nameOf(unit.path), outcome);
       left.erase(symbol);
     }
@@ -211,7 +231,7 @@ void Tuning::report(const RecipeFile &recipes) const {
   }
   for (const std::string &symbol : left)
     llvm::outs() << llvm::formatv("{0,-32} {1,9}  no source of this build defines it\n",
-                                  kernels.at(symbol).name.substr(0, 32), kernels.at(symbol).launches);
+                                  titleOf(kernels.at(symbol).name).take_front(32), kernels.at(symbol).launches);
   for (const std::string &object : objects)
     llvm::outs() << (options.rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object
                  << "\n";
@@ -280,7 +300,7 @@ static bool parse(llvm::ArrayRef<const char *> arguments, TuneOptions &options, 
   if (error.empty() && options.buildFolder.empty())
     error = "name the folder of compile_commands.json with -p";
   if (error.empty() && options.recordings.empty())
-    error = "name a workload, a folder that optiml-run --capture=FOLDER writes";
+    error = "name a workload, a folder that optiml record -o FOLDER writes";
   return error.empty();
 }
 

@@ -2,6 +2,7 @@
 #include "optiml/Emulator/Run.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
+#include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/RuntimeSettings.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -55,7 +56,7 @@ llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executa
       return folder.takeError();
     if (std::error_code code = llvm::sys::fs::create_directories(*folder))
       return makeError("{0}: {1}", *folder, code.message());
-    process.env[envCapture] = *folder;
+    process.env[envCapture] = patternOfPath(*folder);
   }
   if (!options.faultFile.empty()) {
     if (llvm::Error error = absolute(options.faultFile).moveInto(process.env[envFaultFile]))

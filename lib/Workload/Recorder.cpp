@@ -1,6 +1,7 @@
 //===- Recorder.cpp - which launches become a workload --------------------===//
 #include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/Blob.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -27,6 +28,42 @@ uint64_t optiml::environmentNumber(const char *name, uint64_t fallback) {
     return fallback;
   }
   return value;
+}
+
+CaptureLimits optiml::environmentLimits(CaptureLimits limits) {
+  limits.perClass = unsigned(environmentNumber(emu::envCapturePerClass, limits.perClass));
+  limits.maxBytes = environmentNumber(emu::envCaptureMaxBytes, limits.maxBytes);
+  limits.maxLaunches = unsigned(environmentNumber(emu::envCaptureMaxLaunches, limits.maxLaunches));
+  limits.skip = environmentNumber(emu::envCaptureSkip, limits.skip);
+  return limits;
+}
+
+static std::string rank() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char *value = getenv(name); value && *value && strspn(value, "0123456789") == strlen(value))
+      return value;
+  return "0";
+}
+
+std::string optiml::pathOfProcess(const std::string &pattern) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char kind = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[++i] : 0;
+    if (kind == 0) {
+      path += pattern[i];
+    } else if (kind == 'h') {
+      char host[256] = "";
+      gethostname(host, sizeof host - 1);
+      path += host;
+    } else if (kind == 'r') {
+      path += rank();
+    } else if (kind == 'p') {
+      path += std::to_string(getpid());
+    } else {
+      path += kind == '%' ? "%" : std::string("%") + kind;
+    }
+  }
+  return path;
 }
 
 /// Sizes of integers matter, not their values: 1000 and 1023 are one class, 1000 and 2000 are not.
@@ -98,6 +135,8 @@ bool Recorder::wanted(const LaunchClass &c) const {
 bool Recorder::begin(LaunchImage launch) {
   current = std::move(launch);
   current.sequence = workload.totalLaunches++;
+  if (seen[current.kernel]++ < limits.skip)
+    return false;
   LaunchClass &c = classes[current.launchClass];
   ++c.count;
   if (!wanted(c))

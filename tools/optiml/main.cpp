@@ -23,6 +23,7 @@ constexpr Command commands[] = {
     {"clang", "stands in place of nvcc; -O-search looks for a faster program"},
     {"gen", "writes a first CUDA program for an operation, from options or plain words"},
     {"opt", "applies transforms to a file by hand, and shows where they apply"},
+    {"record", "runs a command, and records the kernel launches of all its processes"},
     {"run", "runs a CUDA program on the CPU emulator, with checkers"},
     {"tune", "searches the recorded kernels of a project, and writes recipes for its builds"},
     {"verify", "tells whether a changed CUDA file computes the same as the original"},

@@ -1,6 +1,7 @@
 //===- RecorderTest.cpp - which launches become a workload ----------------===//
 #include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/Blob.h"
+#include "optiml/Workload/Merge.h"
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -200,4 +201,63 @@ TEST(EnvironmentNumber, HasSuffixes) {
   EXPECT_EQ(of(""), 7u);
   EXPECT_EQ(of("-1"), 7u);
   EXPECT_EQ(of("12X"), 7u);
+}
+
+TEST_F(RecorderTest, SkipsTheFirstOfEachKernel) {
+  open({2, 1 << 20, 100, 1 << 20, 2});
+  for (int i = 0; i < 4; ++i)
+    launch(char(i), char(100 + i));
+  launch(1, 2, "other");
+  EXPECT_EQ(keptNumbers(), (std::vector<uint64_t>{2, 3}));
+}
+
+TEST(PathOfProcess, NamesHostRankAndProcess) {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    unsetenv(name);
+  const std::string pid = std::to_string(getpid());
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  EXPECT_EQ(pathOfProcess("a/%h.%r.%p"), "a/" + std::string(host) + ".0." + pid);
+  setenv("PMI_RANK", "3", 1);
+  EXPECT_EQ(pathOfProcess("%r"), "3");
+  unsetenv("PMI_RANK");
+  EXPECT_EQ(pathOfProcess(patternOfPath("100%p/%/x%")), "100%p/%/x%");
+  EXPECT_EQ(pathOfProcess("%q%"), "%q%");
+}
+
+// Two processes with the same class: two launches are kept of it, and stand for all; the second one's other kernel too.
+TEST_F(RecorderTest, WorkloadsOfProcessesBecomeOne) {
+  open({2, 1 << 20, 100});
+  launch('a', 'b');
+  ASSERT_TRUE(recorder.write());
+  Recorder second;
+  const std::string other = dir + "/second", merged = dir + "/merged";
+  ASSERT_TRUE(second.open(other, {2, 1 << 20, 100}));
+  for (auto [kernel, before] : {std::pair{"k", 'a'}, {"k", 'c'}, {"k", 'd'}, {"other", 'e'}}) {
+    if (!second.begin(launchOf(kernel)))
+      continue;
+    const std::string data(size, before);
+    BufferImage b;
+    b.address = address;
+    b.bytes = size;
+    ASSERT_TRUE(second.addBuffer(b, data.data()) && second.setAfter(0, data.data()));
+    second.commit();
+  }
+  second.note("graphs");
+  ASSERT_TRUE(second.write());
+  fs::create_directory(merged);
+  std::string error;
+  ASSERT_TRUE(mergeWorkloads({recorder.kept().empty() ? "" : dir + "/a/b", other}, merged, 2, error)) << error;
+  Workload w;
+  ASSERT_TRUE(Workload::read(merged, w, error)) << error; // with all blobs
+  EXPECT_EQ(w.totalLaunches, 5u);
+  EXPECT_EQ(w.leftOut, (std::vector<std::string>{"graphs"}));
+  ASSERT_EQ(w.launches.size(), 3u);
+  EXPECT_DOUBLE_EQ(w.launches[0].weight, 2) << "four launches of the class";
+  EXPECT_DOUBLE_EQ(w.launches[1].weight, 2);
+  EXPECT_EQ(w.launches[1].sequence, 1u);
+  EXPECT_EQ(w.launches[2].kernel, "other");
+  EXPECT_DOUBLE_EQ(w.launches[2].weight, 1);
+  EXPECT_FALSE(mergeWorkloads({dir + "/none"}, merged, 2, error));
+  EXPECT_NE(error.find("none"), std::string::npos) << error;
 }

@@ -13,6 +13,8 @@ llvm::StringRef scopeOf(llvm::StringRef name);
 llvm::StringRef unqualified(llvm::StringRef name);
 /// "void ns::scale<a::b>(int)" -> "scale".
 std::string plainName(llvm::StringRef declaration);
+/// "void ns::scale<a::b>(int)" -> "ns::scale<a::b>": what a table says.
+llvm::StringRef titleOf(llvm::StringRef declaration);
 /// "ns::scale<a::b>" -> "scale_a_b".
 std::string identifierOf(llvm::StringRef name);
 

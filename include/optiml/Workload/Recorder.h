@@ -30,11 +30,26 @@ struct CaptureLimits {
   uint64_t maxBytes = uint64_t(1) << 30; ///< of all contents
   unsigned maxLaunches = 256;
   uint64_t moreBytes = uint64_t(1) << 30; ///< of all contents, where the launch's kernel has one already
+  uint64_t skip = 0;                      ///< of each kernel, so many launches are only counted
 };
 
 /// The value of an environment variable: a whole decimal number with an optional K, M or G. A bad one is reported on
 /// stderr and ignored.
 uint64_t environmentNumber(const char *name, uint64_t fallback);
+
+/// As the environment has it (OPTIML_CAPTURE_PER_CLASS and the like, RuntimeSettings.h).
+CaptureLimits environmentLimits(CaptureLimits otherwise);
+
+/// The path, in which "%h" is this host's name, "%r" the process's rank under MPI or Slurm (0 elsewhere), "%p" its
+/// number, and "%%" a "%": each process of a program writes something of its own.
+std::string pathOfProcess(const std::string &pattern);
+/// The pattern that is this path for every process.
+inline std::string patternOfPath(const std::string &path) {
+  std::string pattern;
+  for (char c : path)
+    pattern += c == '%' ? "%%" : std::string(1, c);
+  return pattern;
+}
 
 /// The launch class (LaunchImage::launchClass) from kernel, geometry and arguments. `bufferBytes` holds for each
 /// argument the size of the allocation it points into, 0 for none.
@@ -94,6 +109,7 @@ private:
   CaptureLimits limits;
   Workload workload;
   std::map<std::string, LaunchClass> classes;
+  std::map<std::string, uint64_t> seen; ///< launches, by kernel
   std::map<std::string, unsigned> uses; ///< of blobs
   std::map<std::string, uint64_t> sizes;
   std::set<std::string> noted;

@@ -67,7 +67,7 @@ constexpr const char *envAlterCopy = "OPTIML_EMU_ALTER_COPY";
 /// ... to all ones, which is NaN, instead of to another number. Any value.
 constexpr const char *envAlterToNaN = "OPTIML_EMU_ALTER_TO_NAN";
 
-/// Folder that gets a workload (Workload.h) of the program's launches.
+/// Folder that gets a workload (Workload.h) of the program's launches; a pattern for pathOfProcess (Recorder.h).
 constexpr const char *envCapture = "OPTIML_CAPTURE";
 /// Launches kept of each launch class; default 2. 0 keeps every launch.
 constexpr const char *envCapturePerClass = "OPTIML_CAPTURE_PER_CLASS";
@@ -75,6 +75,8 @@ constexpr const char *envCapturePerClass = "OPTIML_CAPTURE_PER_CLASS";
 constexpr const char *envCaptureMaxBytes = "OPTIML_CAPTURE_MAX_BYTES";
 /// Launches kept in all; default 256.
 constexpr const char *envCaptureMaxLaunches = "OPTIML_CAPTURE_MAX_LAUNCHES";
+/// Of each kernel, so many launches are only counted before any is kept. Default 0.
+constexpr const char *envCaptureSkip = "OPTIML_CAPTURE_SKIP";
 
 } // namespace optiml::emu
 

@@ -37,7 +37,7 @@ Capture::Capture() {
   const Settings &s = settings();
   if (s.captureDir.empty())
     return;
-  on = recorder.open(s.captureDir, {s.capturePerClass, s.captureMaxBytes, s.captureMaxLaunches});
+  on = recorder.open(s.captureDir, s.captureLimits);
   if (on)
     atexit(finishCapture);
 }

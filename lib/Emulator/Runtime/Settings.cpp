@@ -1,6 +1,5 @@
 //===- Settings.cpp - the environment's settings, read once ---------------===//
 #include "Settings.h"
-#include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/RuntimeSettings.h"
 #include <cstdlib>
 #include <cstring>
@@ -53,10 +52,8 @@ Settings &optiml::emu::settings() {
     s->skipKernel = text(envSkipKernel);
     s->alterCopy = environmentNumber(envAlterCopy, ~0ull);
     s->alterToNaN = *text(envAlterToNaN);
-    s->captureDir = text(envCapture);
-    s->capturePerClass = unsigned(environmentNumber(envCapturePerClass, 2));
-    s->captureMaxBytes = environmentNumber(envCaptureMaxBytes, uint64_t(1) << 30);
-    s->captureMaxLaunches = unsigned(environmentNumber(envCaptureMaxLaunches, 256));
+    s->captureDir = pathOfProcess(text(envCapture));
+    s->captureLimits = environmentLimits(s->captureLimits);
     return s;
   }();
   return *s;

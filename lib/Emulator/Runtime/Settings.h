@@ -2,6 +2,7 @@
 #ifndef OPTIML_LIB_EMULATOR_RUNTIME_SETTINGS_H
 #define OPTIML_LIB_EMULATOR_RUNTIME_SETTINGS_H
 
+#include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/Signature.h"
 #include <cstdint>
 #include <map>
@@ -32,9 +33,7 @@ struct Settings {
   uint64_t alterCopy = ~0ull;                 ///< byte among those copied to the host; all ones: none
   bool alterToNaN = false;
   std::string captureDir;
-  unsigned capturePerClass = 2;
-  uint64_t captureMaxBytes = uint64_t(1) << 30;
-  unsigned captureMaxLaunches = 256;
+  CaptureLimits captureLimits;
 };
 /// Mutable: a replay sets what its job says before anything runs.
 Settings &settings();

@@ -1,7 +1,6 @@
 //===- Capture.cpp - the callbacks of a captured program ------------------===//
 #include "Capture.h"
 #include "Launches.h"
-#include "optiml/Workload/RuntimeSettings.h"
 #include <cstdio>
 #include <cstdlib>
 #include <unistd.h>
@@ -61,7 +60,7 @@ CUstream streamOf(CUstream stream, bool perThread) { return stream || !perThread
 void launchCall(const CUpti_CallbackData &d, LaunchCall call, bool perThread) {
   call.stream = streamOf(call.stream, perThread);
   if (call.function && launches->before(call, d.symbolName))
-    recordedCall = d.correlationId ? d.correlationId : 1;
+    isRecorded(recordedCall = d.correlationId ? d.correlationId : 1);
 }
 
 template <typename Params> void allocated(const CUpti_CallbackData &d) {
@@ -200,6 +199,7 @@ void onResource(CUpti_CallbackId id, const CUpti_ResourceData &d) {
       launches->modules.unloaded(module->moduleId);
     return;
   case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+    beforeContextEnds();
     launches->allocations.removeOwned(d.context);
     launches->modules.invalidate();
     return;
@@ -234,12 +234,11 @@ void finish() {
 
 bool optiml::gpu::startCapture(const Driver &driver, const Cupti &cupti, const char *directory) {
   CaptureLimits limits;
-  limits.perClass = unsigned(environmentNumber(emu::envCapturePerClass, 2));
-  limits.maxBytes = environmentNumber(emu::envCaptureMaxBytes, uint64_t(8) << 30);
-  limits.maxLaunches = unsigned(environmentNumber(emu::envCaptureMaxLaunches, 64));
+  limits.maxBytes = uint64_t(8) << 30;
+  limits.maxLaunches = 64;
   process = getpid();
   launches = new Launches(driver);
-  if (!launches->open(directory, limits, getenv(envCaptureKernels)))
+  if (!launches->open(pathOfProcess(directory), environmentLimits(limits), getenv(envCaptureKernels)))
     return false;
   CUpti_SubscriberHandle subscriber = nullptr;
   if (!succeeded(cupti, cupti.cuptiSubscribe(&subscriber, callback, nullptr), "CUPTI does not start"))

@@ -7,16 +7,22 @@
 
 namespace optiml::gpu {
 
-/// A folder: the program's launches become a workload there (docs/formats.md). OPTIML_CAPTURE_PER_CLASS,
-/// OPTIML_CAPTURE_MAX_LAUNCHES (64) and OPTIML_CAPTURE_MAX_BYTES (8G) are as for the emulator.
+/// A folder, by a pattern for pathOfProcess: the program's launches become a workload there (docs/formats.md).
+/// OPTIML_CAPTURE_PER_CLASS, OPTIML_CAPTURE_MAX_LAUNCHES (64), OPTIML_CAPTURE_MAX_BYTES (8G) and OPTIML_CAPTURE_SKIP
+/// are as for the emulator.
 constexpr const char *envCaptureDir = "OPTIML_CAPTURE_DIR";
 /// A POSIX extended regular expression; kernels whose mangled or demangled name it does not match are only counted.
 constexpr const char *envCaptureKernels = "OPTIML_CAPTURE_KERNELS";
-/// A file: gets the GPU time of each kernel when the program exits.
+/// A file, by such a pattern: gets the GPU time of each kernel when the program exits. While launches are captured,
+/// too, those that are not count for all of their kernel, and copies are not timed.
 constexpr const char *envKernelTimes = "OPTIML_KERNEL_TIMES";
 
 bool startCapture(const Driver &driver, const Cupti &cupti, const char *directory);
-bool startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file);
+/// `alone`: without a capture, which has the only subscriber that CUPTI allows.
+bool startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file, bool alone);
+/// What a capture tells the times beside it: a launch is being recorded, a context is about to end.
+void isRecorded(uint32_t correlation);
+void beforeContextEnds();
 
 /// Prints a CUPTI error; true when there is none.
 bool succeeded(const Cupti &cupti, CUptiResult result, const char *what);

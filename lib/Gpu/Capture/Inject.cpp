@@ -32,12 +32,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     fprintf(stderr, "optiml: error: cannot observe this program: %s\n", why.c_str());
     return 1;
   }
-  if (captures && measures)
-    fprintf(stderr, "optiml: warning: %s is ignored, because %s is set: capturing changes the times\n", envKernelTimes,
-            envCaptureDir);
   if (captures)
     startCapture(*driver, *cupti, directory);
-  else
-    startKernelTimes(*driver, *cupti, times);
+  if (measures)
+    startKernelTimes(*driver, *cupti, times, !captures);
   return 1;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
 #include "Fields.h"
+#include "optiml/Workload/Recorder.h"
 #include "optiml/Workload/Signature.h"
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -36,6 +38,13 @@ namespace {
 
 struct KernelTime {
   uint64_t launches = 0, nanoseconds = 0;
+  uint64_t recorded = 0, recordedNanoseconds = 0; ///< the part of launches that are being recorded
+  /// As long as the recorded ones would have taken without that, too.
+  double seconds() const {
+    const uint64_t others = launches - recorded;
+    return 1e-9 * (others ? double(nanoseconds - recordedNanoseconds) * double(launches) / double(others)
+                          : double(nanoseconds));
+  }
 };
 
 struct Times {
@@ -46,6 +55,7 @@ struct Times {
   std::mutex mutex; ///< of what follows; CUPTI's own thread brings the records
   std::map<std::string, KernelTime> kernels;
   uint64_t copyNanoseconds = 0, dropped = 0;
+  std::set<uint32_t> recorded; ///< correlation numbers of launches
 };
 Times *times = nullptr; ///< used until the process ends
 
@@ -67,10 +77,15 @@ void count(const CUpti_Activity *record) {
   switch (record->kind) {
   case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
   case CUPTI_ACTIVITY_KIND_KERNEL: {
-    const char *name = reinterpret_cast<const KernelRecord *>(record)->name;
-    KernelTime &t = times->kernels[name ? name : ""];
+    const auto *kernel = reinterpret_cast<const KernelRecord *>(record);
+    KernelTime &t = times->kernels[kernel->name ? kernel->name : ""];
+    const uint64_t took = lasted<KernelRecord>(record);
     ++t.launches;
-    t.nanoseconds += lasted<KernelRecord>(record);
+    t.nanoseconds += took;
+    if (times->recorded.erase(kernel->correlationId)) {
+      ++t.recorded;
+      t.recordedNanoseconds += took;
+    }
     return;
   }
   case CUPTI_ACTIVITY_KIND_MEMCPY: times->copyNanoseconds += lasted<CopyRecord>(record); return;
@@ -97,24 +112,20 @@ void CUPTIAPI bufferCompleted(CUcontext context, uint32_t stream, uint8_t *buffe
 bool writeTimes(std::string &error) {
   std::lock_guard lock(times->mutex);
   std::vector<std::pair<std::string, KernelTime>> sorted(times->kernels.begin(), times->kernels.end());
-  std::sort(sorted.begin(), sorted.end(), [](auto &a, auto &b) {
-    return a.second.nanoseconds != b.second.nanoseconds ? a.second.nanoseconds > b.second.nanoseconds
-                                                        : a.first < b.first;
-  });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](auto &a, auto &b) { return a.second.seconds() > b.second.seconds(); });
   json kernels = json::array();
-  uint64_t total = 0;
+  double total = 0;
   for (auto &[symbol, t] : sorted) {
-    total += t.nanoseconds;
-    kernels.push_back({{"symbol", symbol},
-                       {"name", demangled(symbol)},
-                       {"launches", t.launches},
-                       {"seconds", double(t.nanoseconds) * 1e-9}});
+    total += t.seconds();
+    kernels.push_back(
+        {{"symbol", symbol}, {"name", demangled(symbol)}, {"launches", t.launches}, {"seconds", t.seconds()}});
   }
   // A program may start others, which inherit the environment: one without kernels leaves their file alone.
   if (kernels.empty() && access(times->file.c_str(), F_OK) == 0)
     return true;
   return writeJson({{"kernels", kernels},
-                    {"kernelSeconds", double(total) * 1e-9},
+                    {"kernelSeconds", total},
                     {"copySeconds", double(times->copyNanoseconds) * 1e-9},
                     {"dropped", times->dropped}},
                    times->file, error);
@@ -144,23 +155,50 @@ void finish() {
     fprintf(stderr, "optiml: error: %s\n", error.c_str());
 }
 
-/// Records are lost with their context.
 void CUPTIAPI contextEnds(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *data) {
-  if (!data || Quiet::here() || getpid() != times->process ||
-      static_cast<const CUpti_CallbackData *>(data)->callbackSite != CUPTI_API_ENTER)
+  if (data && static_cast<const CUpti_CallbackData *>(data)->callbackSite == CUPTI_API_ENTER)
+    beforeContextEnds();
+}
+
+bool watchContexts(const Cupti &cupti) {
+  CUpti_SubscriberHandle subscriber = nullptr;
+  if (!succeeded(cupti, cupti.cuptiSubscribe(&subscriber, contextEnds, nullptr), "CUPTI does not tell of resets"))
+    return false;
+  succeeded(cupti,
+            cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                                      CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020),
+            "CUPTI does not tell of resets");
+  for (CUpti_driver_api_trace_cbid id :
+       {CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
+        CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2})
+    succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
+              "CUPTI does not tell of resets");
+  return true;
+}
+
+} // namespace
+
+void optiml::gpu::beforeContextEnds() {
+  if (!times || Quiet::here() || getpid() != times->process)
     return;
   Quiet quiet;
   waitForGpu();
   times->cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
-} // namespace
+void optiml::gpu::isRecorded(uint32_t correlation) {
+  if (!times)
+    return;
+  std::lock_guard lock(times->mutex);
+  times->recorded.insert(correlation);
+}
 
-bool optiml::gpu::startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file) {
+bool optiml::gpu::startKernelTimes(const Driver &driver, const Cupti &cupti, const char *file, bool alone) {
   times = new Times;
   times->driver = &driver;
   times->cupti = &cupti;
-  times->file = file;
+  times->file = pathOfProcess(file);
   times->process = getpid();
   if (!succeeded(cupti, cupti.cuptiActivityRegisterCallbacks(bufferRequested, bufferCompleted),
                  "CUPTI does not record activities"))
@@ -168,20 +206,11 @@ bool optiml::gpu::startKernelTimes(const Driver &driver, const Cupti &cupti, con
   if (!succeeded(cupti, cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL),
                  "CUPTI does not record kernels"))
     return false;
-  for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET})
-    succeeded(cupti, cupti.cuptiActivityEnable(kind), "CUPTI does not record copies");
-  CUpti_SubscriberHandle subscriber = nullptr;
-  if (succeeded(cupti, cupti.cuptiSubscribe(&subscriber, contextEnds, nullptr), "CUPTI does not tell of resets")) {
-    succeeded(cupti,
-              cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
-                                        CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020),
-              "CUPTI does not tell of resets");
-    for (CUpti_driver_api_trace_cbid id :
-         {CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxReset_v2,
-          CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease, CUPTI_DRIVER_TRACE_CBID_cuDevicePrimaryCtxRelease_v2,
-          CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2})
-      succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
-                "CUPTI does not tell of resets");
+  if (alone) {
+    for (CUpti_ActivityKind kind :
+         {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET})
+      succeeded(cupti, cupti.cuptiActivityEnable(kind), "CUPTI does not record copies");
+    watchContexts(cupti);
   }
   atexit(finish);
   return true;
