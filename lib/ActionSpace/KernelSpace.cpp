@@ -30,9 +30,10 @@ static unsigned insertionPoint(const Program &program, const KernelDecl &kernel)
   if (goesBesideOriginal(kernel))
     return kernel.endOffset;
   unsigned point = 0;
-  for (const LaunchSite &site : program.launches())
-    if (site.symbol == kernel.symbol && (point == 0 || site.topLevelBegin < point))
-      point = site.topLevelBegin;
+  for (const std::vector<LaunchSite> *sites : {&program.launches(), &program.addressLaunches()})
+    for (const LaunchSite &site : *sites)
+      if (site.symbol == kernel.symbol && (point == 0 || site.topLevelBegin < point))
+        point = site.topLevelBegin;
   return point ? point : unsigned(program.text().size());
 }
 

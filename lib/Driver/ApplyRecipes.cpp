@@ -120,7 +120,7 @@ std::vector<std::string> Application::sources(const RecipeFile &file) const {
   std::vector<std::string> result;
   std::string folder;
   for (const std::string &input : options.inputs) {
-    if (file.of(input).empty() || !llvm::is_contained(arguments, input)) // named in a file of options
+    if (!file.concerns(input) || !llvm::is_contained(arguments, input)) // named in a file of options
       continue;
     std::string own = llvm::sys::path::parent_path(absolutePath(input)).str();
     if (result.empty())

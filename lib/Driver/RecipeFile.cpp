@@ -23,23 +23,28 @@ static json bytesToJson(const std::vector<std::string> &values) {
 
 /// In an order for people.
 static nlohmann::ordered_json recordOf(const KernelRecipe &r) {
-  return {{"file", r.file},
-          {"kernel", r.kernel},
-          {"symbol", r.symbol},
-          {"arch", r.arch},
-          {"fp", r.fp},
-          {"recipe", recipeText(r.recipe)},
-          {"grid", r.hints.grid},
-          {"block", r.hints.block},
-          {"arguments", bytesToJson(r.hints.arguments)},
-          {"heaviest", bytesToJson(r.hints.heaviest)},
-          {"leastThreads", r.leastThreads},
-          {"outcome", r.outcome},
-          {"flags", r.flags},
-          {"gpu", r.gpu},
-          {"speedup", std::round(1000 * r.speedup) / 1000},
-          {"measured", r.isMeasured},
-          {"version", r.version}};
+  nlohmann::ordered_json record = {{"file", r.file},
+                                   {"kernel", r.kernel},
+                                   {"symbol", r.symbol},
+                                   {"arch", r.arch},
+                                   {"fp", r.fp},
+                                   {"recipe", recipeText(r.recipe)},
+                                   {"grid", r.hints.grid},
+                                   {"block", r.hints.block},
+                                   {"arguments", bytesToJson(r.hints.arguments)},
+                                   {"heaviest", bytesToJson(r.hints.heaviest)},
+                                   {"leastThreads", r.leastThreads},
+                                   {"outcome", r.outcome},
+                                   {"flags", r.flags},
+                                   {"gpu", r.gpu},
+                                   {"speedup", std::round(1000 * r.speedup) / 1000},
+                                   {"measured", r.isMeasured},
+                                   {"version", r.version}};
+  if (!r.instantiatedIn.empty())
+    record["instantiatedIn"] = r.instantiatedIn;
+  if (!r.launchedIn.empty())
+    record["launchedIn"] = r.launchedIn;
+  return record;
 }
 
 static llvm::Expected<KernelRecipe> recipeOf(const json &value) {
@@ -79,6 +84,9 @@ static llvm::Expected<KernelRecipe> recipeOf(const json &value) {
   in.number("speedup", r.speedup);
   in.boolean("measured", r.isMeasured);
   in.text("version", r.version);
+  for (auto [name, into] : {std::pair("instantiatedIn", &r.instantiatedIn), {"launchedIn", &r.launchedIn}})
+    if (value.contains(name))
+      in.texts(name, *into);
   if (llvm::Error e = in.take())
     return std::move(e);
   if (llvm::Error e = parseRecipe(recipe).moveInto(r.recipe))
@@ -125,6 +133,11 @@ llvm::Expected<RecipeFile> RecipeFile::parse(const std::string &path, llvm::Stri
 static auto keyOf(const KernelRecipe &r) { return std::tie(r.file, r.symbol, r.arch, r.fp); }
 
 void RecipeFile::add(KernelRecipe recipe) {
+  for (const KernelRecipe &r : recipes) // what is known of a kernel's files outlives its recipes
+    if (r.file == recipe.file && r.symbol == recipe.symbol) {
+      recipe.instantiatedIn = r.instantiatedIn;
+      recipe.launchedIn = r.launchedIn;
+    }
   llvm::erase_if(recipes, [&](const KernelRecipe &r) { return keyOf(r) == keyOf(recipe); });
   recipes.push_back(std::move(recipe));
 }
@@ -150,7 +163,16 @@ std::vector<const KernelRecipe *> RecipeFile::of(const std::string &source) cons
   std::vector<const KernelRecipe *> found;
   const std::string name = nameOf(source);
   for (const KernelRecipe &r : recipes)
-    if (r.file == name)
+    if (r.file == name || llvm::is_contained(r.instantiatedIn, name))
       found.push_back(&r);
+  return found;
+}
+
+std::set<std::string> RecipeFile::launchedBy(const std::string &source) const {
+  std::set<std::string> found;
+  const std::string name = nameOf(source);
+  for (const KernelRecipe &r : recipes)
+    if (llvm::is_contained(r.launchedIn, name))
+      found.insert(r.symbol);
   return found;
 }

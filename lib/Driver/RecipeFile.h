@@ -10,6 +10,7 @@
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Core/Variant.h"
 #include "llvm/Support/Error.h"
+#include <set>
 
 namespace optiml {
 
@@ -28,6 +29,9 @@ struct KernelRecipe {
   double speedup = 0;  ///< of the program's kernels together
   bool isMeasured = false;
   std::string version; ///< of OptiML
+  /// Other files, named as `file` is: those that instantiate the kernel, a template, too, and those that launch a
+  /// kernel which they do not define.
+  std::vector<std::string> instantiatedIn, launchedIn;
 };
 
 class RecipeFile {
@@ -40,8 +44,14 @@ public:
   void add(KernelRecipe recipe);
   /// In an order that does not depend on when something was added. All at once, or not at all.
   llvm::Error write() const;
-  /// Of the source at `source`.
+  /// Of kernels that the source at `source` defines.
   std::vector<const KernelRecipe *> of(const std::string &source) const;
+  /// Symbols of kernels that it launches and others define.
+  std::set<std::string> launchedBy(const std::string &source) const;
+  /// Whether it is compiled in another way than without this file.
+  bool concerns(const std::string &source) const { return !of(source).empty() || !launchedBy(source).empty(); }
+  /// For those who fill in what a search of one file cannot know.
+  std::vector<KernelRecipe> &all() { return recipes; }
   /// As a record names the source.
   std::string nameOf(const std::string &source) const;
 

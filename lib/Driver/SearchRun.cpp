@@ -201,7 +201,14 @@ llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, doubl
     if (gain > 0)
       summaries[rewrite.original] = gainText(gain, backend.measures(), backend.gpuName()) +
                                     (rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
-  return emitProgram(variant, *host, path(), summaries, replaced);
+  // The launches that were recorded may be another file's.
+  std::set<std::string> launchedElsewhere;
+  if (task.isRecorded())
+    for (const KernelRewrite &rewrite : variant.rewrites)
+      if (const KernelDecl *kernel = device.findKernel(rewrite.originalSymbol);
+          kernel && !kernel->isTemplate && kernel->decl->isExternallyVisible())
+        launchedElsewhere.insert(rewrite.originalSymbol);
+  return emitProgram(variant, *host, path(), summaries, replaced, launchedElsewhere);
 }
 
 llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) {
@@ -232,7 +239,7 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
 void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::string &built, SearchOutcome &outcome) {
   nlohmann::json &summary = outcome.summary;
   auto keep = [&](const std::string &why) { summary["kept"] = why; };
-  if (!emitted.dispatched && !fused.device)
+  if (!emitted.dispatched && !emitted.entries && !fused.device)
     return keep("a faster variant was found, but no launch can be redirected to it");
   if (fused.device && !withLoops) {
     auto times =

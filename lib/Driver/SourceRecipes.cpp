@@ -2,7 +2,6 @@
 #include "SourceRecipes.h"
 #include "optiml/Driver/Flags.h"
 #include "optiml/Driver/Recipes.h"
-#include "optiml/Emit/Emit.h"
 #include "optiml/Evaluate/Predict/GpuSpec.h"
 #include "optiml/Evaluate/Predict/Ptxas.h"
 #include "optiml/Support/Error.h"
@@ -124,7 +123,10 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
     return host.takeError();
   std::map<std::string, uint64_t> least;
   std::map<std::string, std::string> summaries;
+  std::set<std::string> launchedElsewhere;
   for (const KernelRecipe *r : records) {
+    if (!r->launchedIn.empty())
+      launchedElsewhere.insert(r->symbol);
     least[r->symbol] = r->leastThreads;
     summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu);
   }
@@ -132,15 +134,25 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
   if (!options.archs.empty() || options.everyArch || options.nativeArch)
     for (KernelRewrite &rewrite : limited.rewrites)
       rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
-  auto emitted = emitProgram(limited, **host, path, summaries, {});
+  return take(emitProgram(limited, **host, path, summaries, {}, launchedElsewhere));
+}
+
+llvm::Error SourceRecipes::take(llvm::Expected<EmittedProgram> emitted) {
   if (!emitted)
     return emitted.takeError();
   for (const std::string &remark : emitted->remarks)
     if (!llvm::is_contained(told, remark))
       told.push_back(remark);
-  if (emitted->dispatched)
+  if (emitted->dispatched || emitted->entries)
     text = std::move(emitted->text);
   return llvm::Error::success();
+}
+
+llvm::Error SourceRecipes::redirect(const std::set<std::string> &symbols) {
+  auto host = Program::parse(absolutePath(path), text, options, toolchain, View::Host);
+  if (!host)
+    return host.takeError();
+  return take(emitFarLaunches(**host, path, symbols));
 }
 
 llvm::Error SourceRecipes::apply(unsigned arch) {
@@ -184,6 +196,13 @@ llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
       complaints.push_back(path + ": recipes for compute capability " + std::to_string(arch) +
                            " are left out: " + llvm::toString(std::move(e)));
     }
+  if (std::set<std::string> symbols = file.launchedBy(absolutePath(path)); !symbols.empty())
+    if (llvm::Error e = redirect(symbols)) {
+      if (text == original)
+        return std::move(e);
+      complaints.push_back(path +
+                           ": launches of other files' kernels are left as they are: " + llvm::toString(std::move(e)));
+    }
   if (text == original)
     return std::nullopt;
   return text;
@@ -206,7 +225,7 @@ optiml::textsByRecipes(const CompileOptions &options, const Toolchain &toolchain
   if (!file)
     return file.takeError();
   for (const std::string &path : options.inputs) {
-    if (file->of(path).empty())
+    if (!file->concerns(path))
       continue;
     SourceRecipes source(*file, options, toolchain, flags.fp, path);
     auto text = source.run();

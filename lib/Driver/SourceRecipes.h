@@ -4,6 +4,7 @@
 
 #include "RecipeFile.h"
 #include "optiml/ActionSpace/KernelSpace.h"
+#include "optiml/Emit/Emit.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Support/FloatRule.h"
 #include <memory>
@@ -57,6 +58,8 @@ private:
   /// Those of them that still make what they made.
   std::vector<const KernelRecipe *> applicable(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records);
   llvm::Error emit(KernelSpace &space, llvm::ArrayRef<const KernelRecipe *> records, const CompileOptions &only);
+  llvm::Error redirect(const std::set<std::string> &symbols);
+  llvm::Error take(llvm::Expected<EmittedProgram> emitted);
   void tell(const KernelRecipe &r, const std::string &why);
 
   const RecipeFile &file;

@@ -57,7 +57,9 @@ struct RecordedKernel {
 struct Unit {
   std::string folder, path, output;
   std::vector<std::string> arguments; ///< of nvcc, withoutOutputs
-  std::set<std::string> kernels;      ///< symbols
+  std::set<std::string> kernels;      ///< symbols of those that are searched with it
+  std::set<std::string> instantiates; ///< ... of templates that are searched with another one
+  std::set<std::string> launches;     ///< ... that others define
   double work = 0;                    ///< of their launches
   std::string outcome;                ///< of its search, where it failed
 };
@@ -72,7 +74,10 @@ private:
   double secondsOf(llvm::StringRef symbol) const;
   llvm::Error findUnits(const Toolchain &toolchain);
   bool mayHoldKernels(const std::string &text) const;
+  llvm::Error addLaunches(Unit &unit, const Program &device, const std::string &text, const CompileOptions &compile,
+                          const Toolchain &toolchain) const;
   void search(Unit &unit, double seconds) const;
+  llvm::Error nameOtherFiles() const;
   void report(const RecipeFile &recipes) const;
 
   std::string self; ///< this program
@@ -176,15 +181,67 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
     }
     for (const KernelDecl &decl : (*program)->kernels())
       for (const auto &[symbol, kernel] : kernels)
-        if (sameFunction(decl.symbol, symbol) && taken.insert(symbol).second) {
-          unit.kernels.insert(symbol);
-          unit.work += kernel.work;
+        if (sameFunction(decl.symbol, symbol)) {
+          if (taken.insert(symbol).second) {
+            unit.kernels.insert(symbol);
+            unit.work += kernel.work;
+          } else if (decl.isTemplate) {
+            unit.instantiates.insert(symbol);
+          }
         }
-    if (!unit.kernels.empty())
+    if (llvm::Error e = addLaunches(unit, **program, *text, compile, toolchain))
+      llvm::errs() << "optiml-tune: warning: " << unit.path << " keeps its launches: " << llvm::toString(std::move(e))
+                   << "\n";
+    if (!unit.kernels.empty() || !unit.instantiates.empty() || !unit.launches.empty())
       units.push_back(std::move(unit));
   }
-  llvm::stable_sort(units, [](const Unit &a, const Unit &b) { return a.work > b.work; });
+  llvm::stable_sort(units, [](const Unit &a, const Unit &b) {
+    return std::pair(!a.kernels.empty(), a.work) > std::pair(!b.kernels.empty(), b.work);
+  });
   return llvm::Error::success();
+}
+
+/// Launches of kernels that the source does not define.
+llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const std::string &text,
+                                const CompileOptions &compile, const Toolchain &toolchain) const {
+  if (text.find("<<<") == std::string::npos && text.find("cudaLaunchKernel") == std::string::npos)
+    return llvm::Error::success();
+  auto host = Program::parse(unit.path, text, compile, toolchain, View::Host);
+  if (!host)
+    return host.takeError();
+  for (const std::vector<LaunchSite> *sites : {&(*host)->launches(), &(*host)->addressLaunches()})
+    for (const LaunchSite &site : *sites)
+      if (kernels.count(site.symbol) && !device.findKernel(site.symbol))
+        unit.launches.insert(site.symbol);
+  return llvm::Error::success();
+}
+
+/// Completes the file of recipes by what a search of one source does not know.
+llvm::Error Tuning::nameOtherFiles() const {
+  auto recipes = RecipeFile::read(options.recipesFile);
+  if (!recipes)
+    return recipes.takeError();
+  bool any = false;
+  for (KernelRecipe &r : recipes->all()) {
+    auto concerns = [&](const std::set<std::string> &symbols) {
+      return llvm::any_of(symbols, [&](const std::string &symbol) { return sameFunction(r.symbol, symbol); });
+    };
+    if (llvm::none_of(units,
+                      [&](const Unit &unit) { return recipes->nameOf(unit.path) == r.file && concerns(unit.kernels); }))
+      continue;
+    any = true;
+    r.instantiatedIn.clear();
+    r.launchedIn.clear();
+    for (const Unit &unit : units) {
+      if (concerns(unit.instantiates))
+        r.instantiatedIn.push_back(recipes->nameOf(unit.path));
+      if (concerns(unit.launches))
+        r.launchedIn.push_back(recipes->nameOf(unit.path));
+    }
+    llvm::sort(r.instantiatedIn);
+    llvm::sort(r.launchedIn);
+  }
+  return any ? recipes->write() : llvm::Error::success();
 }
 
 void Tuning::search(Unit &unit, double seconds) const {
@@ -211,27 +268,31 @@ void Tuning::report(const RecipeFile &recipes) const {
   std::set<std::string> left;
   for (const auto &[symbol, kernel] : kernels)
     left.insert(symbol);
-  std::vector<std::string> objects;
+  std::set<std::string> changed; // symbols
   for (const Unit &unit : units) {
-    bool any = false;
     for (const std::string &symbol : unit.kernels) {
       std::string outcome = unit.outcome.empty() ? "the original stays" : unit.outcome;
       for (const KernelRecipe *r : recipes.of(unit.path))
         if (sameFunction(r->symbol, symbol)) {
           outcome = llvm::formatv("{0:f2} times faster with this file's others, {1} {2}: {3}", r->speedup,
                                   r->isMeasured ? "measured on" : "predicted for", r->gpu, recipeText(r->recipe));
-          any = true;
+          changed.insert(symbol);
         }
       llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", titleOf(kernels.at(symbol).name).take_front(32),
                                     kernels.at(symbol).launches, recipes.nameOf(unit.path), outcome);
       left.erase(symbol);
     }
-    if (any && !unit.output.empty())
-      objects.push_back(unit.output);
   }
   for (const std::string &symbol : left)
     llvm::outs() << llvm::formatv("{0,-32} {1,9}  no source of this build defines it\n",
                                   titleOf(kernels.at(symbol).name).take_front(32), kernels.at(symbol).launches);
+  auto hasChanged = [&](const std::string &symbol) { return changed.count(symbol); };
+  std::set<std::string> objects;
+  for (const Unit &unit : units)
+    if (!unit.output.empty() &&
+        (llvm::any_of(unit.kernels, hasChanged) || llvm::any_of(unit.instantiates, hasChanged) ||
+         llvm::any_of(unit.launches, hasChanged)))
+      objects.insert(unit.output);
   for (const std::string &object : objects)
     llvm::outs() << (options.rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object
                  << "\n";
@@ -252,18 +313,21 @@ llvm::Error Tuning::run() {
     return e;
   if (llvm::Error e = findUnits(*toolchain))
     return e;
-  if (units.empty())
+  const auto searched = size_t(llvm::count_if(units, [](const Unit &unit) { return !unit.kernels.empty(); }));
+  if (!searched) // they come first
     return makeError("no source in {0}/compile_commands.json defines a recorded kernel", options.buildFolder);
   // By work, and none less than half of an even share.
   double all = 0;
   for (const Unit &unit : units)
     all += unit.work;
-  for (size_t i = 0; i < units.size(); ++i) {
+  for (size_t i = 0; i < searched; ++i) {
     Unit &unit = units[i];
-    const double even = 1 / double(units.size()), share = 0.5 * even + 0.5 * (all > 0 ? unit.work / all : even);
-    llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}, {3:f0} s\n", i + 1, units.size(), unit.path,
+    const double even = 1 / double(searched), share = 0.5 * even + 0.5 * (all > 0 ? unit.work / all : even);
+    llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}, {3:f0} s\n", i + 1, searched, unit.path,
                                   share * options.seconds);
     search(unit, share * options.seconds);
+    if (llvm::Error e = nameOtherFiles())
+      return e;
   }
   auto recipes = RecipeFile::read(options.recipesFile);
   if (!recipes)

@@ -1,7 +1,5 @@
 //===- Emit.cpp - the optimized program as CUDA source --------------------===//
-#include "optiml/Emit/Emit.h"
-#include "Texts.h"
-#include "optiml/Core/KernelName.h"
+#include "Emitter.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,11 +9,6 @@
 using namespace optiml;
 
 namespace {
-/// Text to insert or to put in place of a range of the original.
-struct Edit {
-  unsigned begin, end;
-  std::string text;
-};
 
 constexpr llvm::StringLiteral lineMark = " // OptiML";
 constexpr llvm::StringLiteral supportMark =
@@ -27,60 +20,6 @@ std::string supportClassIn(llvm::StringRef text) {
   return rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; }).str();
 }
 
-class Emitter {
-public:
-  Emitter(const Variant &variant, const Program &host, const std::string &fileName,
-          const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops,
-          llvm::ArrayRef<Fusion> fusions = {})
-      : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops), fusions(fusions) {}
-  llvm::Expected<EmittedProgram> run();
-
-private:
-  /// Launches of a template kernel within templates: its rewritten instantiations and the places.
-  struct Family {
-    std::vector<Dispatcher> dispatchers;
-    std::map<unsigned, const LaunchSite *> sites;
-  };
-
-  const Variant &variant;
-  const Program &host;
-  const std::string &fileName;
-  const std::map<std::string, std::string> &summaries;
-  const std::vector<LoopRewrite> &loops;
-  llvm::ArrayRef<Fusion> fusions;
-  std::vector<Edit> edits;
-  EmittedProgram result;
-  std::string helper;                             ///< the class that counts paths
-  std::map<std::string, std::string> dispatchers; ///< names, by the kernel's symbol
-  std::map<std::string, Family> families;         ///< by the kernel's template
-
-  std::string freshIdentifier(const std::string &wish) const {
-    std::string name = wish;
-    for (unsigned i = 2; variant.original.find(name) != std::string::npos; ++i)
-      name = wish + std::to_string(i);
-    return name;
-  }
-  unsigned symbolsAt(const LaunchSite &site) const {
-    std::set<std::string> symbols;
-    for (const LaunchSite &other : host.launches())
-      if (other.begin == site.begin && !other.symbol.empty())
-        symbols.insert(other.symbol);
-    return unsigned(symbols.size());
-  }
-  std::string shielded(const std::string &text) const;
-  std::string deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const;
-  std::string support() const;
-  std::string lineDirective(unsigned offset) const;
-  unsigned afterIncludes() const;
-  std::string recipeOf(const KernelRewrite &rewrite) const;
-  bool inLoop(const LaunchSite &site) const;
-  std::string whyKept(const LaunchSite &site, const KernelRewrite &rewrite) const;
-  void emitRewrite(const KernelRewrite &rewrite);
-  void emitFamily(const std::string &kernel, const Family &family);
-  void emitLoops(const LoopRewrite &rewrite);
-  llvm::Error assemble();
-  void emitFusion(const Fusion &fusion);
-};
 } // namespace
 
 /// The text, in which no macro of the user's replaces a name.
@@ -104,11 +43,6 @@ std::string Emitter::shielded(const std::string &text) const {
     after += "#pragma pop_macro(\"" + name + "\")\n";
   }
   return before + text + after;
-}
-
-/// What a call puts before the name of something that stands beside the twin.
-static std::string qualifierOf(const KernelRewrite &rewrite, const LaunchSite &site) {
-  return rewrite.besideOriginal ? scopeOf(site.callee).str() : "";
 }
 
 /// Where the support class goes: after the last #include of the file's head, outside of conditional sections.
@@ -151,7 +85,7 @@ std::string Emitter::support() const {
              "support.txt",
              {{"HELPER", helper},
               {"VECTOR", vector},
-              {"FOLLOW", setsKernelAttributes(host) ? filledText("follow.txt", {}) : ""},
+              {"FOLLOW", mayFollow() ? filledText("follow.txt", {}) : ""},
               {"ENABLED", loops.empty() && fusions.empty() ? "" : "  bool enabled() const { return allowed; }\n"},
               {"COMPILED", hasArch ? filledText("compiled.txt", {}) : ""},
               {"KNOWN", hasArch ? "  signed char compiled[64] = {};\n" : ""}});
@@ -332,12 +266,19 @@ std::string Emitter::whyKept(const LaunchSite &site, const KernelRewrite &rewrit
   return "";
 }
 
+/// The new kernel. Of one that other files may define as well, they may hold the same.
+static std::string twinText(const KernelRewrite &rewrite) {
+  std::string text = rewrite.arch ? compiledFor(rewrite.arch, rewrite.twinText) : rewrite.twinText;
+  const bool isShared = !rewrite.besideOriginal || llvm::StringRef(rewrite.original).ends_with(">");
+  return isShared ? "namespace {\n" + text + "\n} // namespace" : text;
+}
+
 /// The twin and its dispatcher, and the calls of the dispatcher in place of launches.
 void Emitter::emitRewrite(const KernelRewrite &rewrite) {
   std::string name = freshIdentifier(rewrite.twin + "_launch");
-  unsigned firstSite = unsigned(variant.original.size()), sites = 0;
+  unsigned sites = 0;
+  std::vector<const LaunchSite *> calls;
   std::set<unsigned> replaced; // each instantiation of a function has the launches at the same places
-  std::set<std::string> kept;
   for (const LaunchSite &site : host.launches()) {
     if (site.symbol != rewrite.originalSymbol && !(site.symbol.empty() && site.kernel == rewrite.original))
       continue;
@@ -348,9 +289,7 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
     if (replaced.count(site.begin))
       continue;
     if (std::string why = whyKept(site, rewrite); !why.empty()) {
-      if (kept.insert(std::to_string(site.line) + ":" + std::to_string(site.begin) + why).second)
-        result.remarks.push_back(llvm::formatv("{0}:{1}: this launch of {2} keeps the original kernel: {3}",
-                                               variant.path, site.line, rewrite.original, why));
+      keeps(site, rewrite.original, why);
       continue;
     }
     replaced.insert(site.begin);
@@ -365,21 +304,32 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
       continue;
     }
     edits.push_back({site.begin, site.end, qualifierOf(rewrite, site) + name + "(" + launchArguments(site) + ")"});
-    bool qualified = rewrite.original.find("::") != std::string::npos;
-    firstSite = std::min(firstSite, qualified ? site.topLevelBegin : site.outermostBegin);
+    calls.push_back(&site);
   }
-  if (!sites)
+  const std::string entry = emitEntry(rewrite, name);
+  if (!sites && entry.empty())
     return;
   result.dispatched += sites;
   dispatchers[rewrite.originalSymbol] = name;
-  if (firstSite < rewrite.insertAt)
-    edits.push_back({firstSite, firstSite, shielded(dispatcherSignature(rewrite, name) + ";\n\n")});
+  declareBefore(calls, rewrite, dispatcherSignature(rewrite, name));
+  tellTaken(rewrite.originalSymbol, rewrite.original);
   auto summary = summaries.find(rewrite.original);
-  edits.push_back({rewrite.insertAt, rewrite.insertAt,
-                   "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" +
-                       (rewrite.arch ? compiledFor(rewrite.arch, rewrite.twinText) : rewrite.twinText) + "\n" +
-                       shielded(dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second,
-                                               setsKernelAttributes(host)))});
+  edits.push_back(
+      {rewrite.insertAt, rewrite.insertAt,
+       "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" + twinText(rewrite) + "\n" +
+           shielded(
+               dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second, mayFollow()) +
+               entry)});
+}
+
+void Emitter::tell(std::string remark) {
+  if (!llvm::is_contained(result.remarks, remark))
+    result.remarks.push_back(std::move(remark));
+}
+
+void Emitter::keeps(const LaunchSite &site, const std::string &kernel, const std::string &why) {
+  tell(llvm::formatv("{0}:{1}: this launch of {2} keeps the original kernel: {3}", variant.path, site.line, kernel,
+                     why));
 }
 
 /// What chooses among the instantiations of a kernel, and its calls.
@@ -432,10 +382,12 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     emitFusion(fusion);
   for (const auto &[kernel, family] : families)
     emitFamily(kernel, family);
-  if (result.dispatched) {
+  if (result.dispatched || result.entries) {
     unsigned head = afterIncludes();
-    edits.push_back({head, head, shielded(support())});
+    edits.insert(edits.begin(), {head, head, shielded(support())}); // before all that stands at the same place
   }
+  if (!far.empty())
+    emitFarLaunches();
   if (llvm::Error e = assemble())
     return std::move(e);
   return std::move(result);
@@ -453,14 +405,25 @@ std::string Emitter::recipeOf(const KernelRewrite &rewrite) const {
 llvm::Expected<EmittedProgram> optiml::emitProgram(const Variant &variant, const Program &host,
                                                    const std::string &fileName,
                                                    const std::map<std::string, std::string> &summaries,
-                                                   const std::vector<LoopRewrite> &loops) {
-  return Emitter(variant, host, fileName, summaries, loops).run();
+                                                   const std::vector<LoopRewrite> &loops,
+                                                   const std::set<std::string> &launchedElsewhere) {
+  return Emitter(variant, host, fileName, summaries, loops, {}, launchedElsewhere).run();
+}
+
+/// Of the file as it is.
+static Variant originalOf(const Program &host) {
+  Variant variant;
+  variant.path = host.path();
+  variant.original = variant.text = host.text();
+  return variant;
 }
 
 llvm::Expected<EmittedProgram> optiml::emitFusions(const Program &host, const std::string &fileName,
                                                    llvm::ArrayRef<Fusion> fusions) {
-  Variant variant;
-  variant.path = host.path();
-  variant.original = variant.text = host.text();
-  return Emitter(variant, host, fileName, {}, {}, fusions).run();
+  return Emitter(originalOf(host), host, fileName, {}, {}, fusions).run();
+}
+
+llvm::Expected<EmittedProgram> optiml::emitFarLaunches(const Program &host, const std::string &fileName,
+                                                       const std::set<std::string> &symbols) {
+  return Emitter(originalOf(host), host, fileName, {}, {}, {}, {}, symbols).run();
 }

@@ -6,6 +6,7 @@
 #include "optiml/Core/Variant.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,19 @@ std::string dispatcherSignature(const KernelRewrite &rewrite, const std::string 
 /// the program may set attributes of the original, which its twin then gets too.
 std::string dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
                            const std::string &summary, bool followsAttributes);
+
+// An entry is a host function with the parameters of cudaLaunchKernel. It calls a dispatcher.
+
+/// "static cudaError_t name(…)", without a body; `exported`: other files can call it.
+std::string entrySignature(const std::string &name, bool exported);
+/// The whole function; empty where a parameter cannot be read from its address.
+std::string entryText(const KernelRewrite &rewrite, const std::string &name, const std::string &dispatcher,
+                      bool exported);
+/// The name of the entry that other files call.
+std::string entryName(const std::string &symbol);
+/// What a file needs that calls the entries of other files: their declarations, and the function template `name`, which
+/// takes an entry, a kernel and its configuration, and gives an object to call with the kernel's arguments.
+std::string farLaunchSupport(const std::string &name, const std::set<std::string> &symbols);
 
 /// The text, in which the bodies of kernels are empty but in code for this compute capability × 10.
 std::string compiledFor(unsigned arch, llvm::StringRef text);

@@ -116,9 +116,10 @@ namespace {
 class Collector : public RecursiveASTVisitor<Collector> {
 public:
   Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches,
+            std::vector<LaunchSite> &addressLaunches, std::vector<std::pair<std::string, unsigned>> &taken,
             std::vector<DeviceVariable> &variables)
       : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches),
-        variables(variables) {}
+        addressLaunches(addressLaunches), taken(taken), variables(variables) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
 
@@ -188,23 +189,11 @@ public:
   }
 
   bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) {
-    LaunchSite site;
-    SourceLocation begin = call->getBeginLoc(), end = call->getEndLoc();
-    site.line = sm.getPresumedLoc(sm.getExpansionLoc(begin)).getLine();
-    site.inMacro = !isWritten(begin) || !isWritten(end);
-    site.inTemplate = inTemplate;
-    if (const FunctionDecl *callee = call->getDirectCallee()) {
-      const FunctionDecl *definition = nullptr;
-      callee->hasBody(definition);
-      site.kernel = kernelName(definition ? definition : callee);
-      if (!callee->isDependentContext())
-        site.symbol = symbolOf(callee);
-    }
-    if (!sm.isInMainFile(sm.getExpansionLoc(begin)))
+    understood.insert(kernelIn(call->getCallee()));
+    LaunchSite site = siteOf(call, call->getDirectCallee());
+    if (!sm.isInMainFile(sm.getExpansionLoc(call->getBeginLoc())))
       return true;
     if (!site.inMacro) {
-      site.begin = sm.getFileOffset(sm.getSpellingLoc(begin));
-      site.end = sm.getFileOffset(Lexer::getLocForEndOfToken(sm.getSpellingLoc(end), 0, sm, ast.getLangOpts()));
       site.callee = sourceText(call->getCallee()->getSourceRange());
       const CallExpr *config = call->getConfig();
       if (config->getNumArgs() > 1)
@@ -215,18 +204,109 @@ public:
       for (const Expr *arg : call->arguments())
         if (!isa<CXXDefaultArgExpr>(arg))
           site.arguments.push_back(sourceText(arg->getSourceRange()));
-      auto unknown = [](const std::string &part) { return part.empty(); };
-      site.inMacro = site.callee.empty() || llvm::any_of(site.config, unknown) || llvm::any_of(site.arguments, unknown);
+      finish(site, call->getDirectCallee());
+    }
+    launches.push_back(std::move(site));
+    return true;
+  }
+
+  bool VisitCallExpr(CallExpr *call) {
+    const FunctionDecl *callee = call->getDirectCallee();
+    const IdentifierInfo *name = callee ? callee->getIdentifier() : nullptr;
+    if (!name || !sm.isInMainFile(sm.getExpansionLoc(call->getBeginLoc())))
+      return true;
+    if (asksAboutKernels(name->getName()))
+      for (const Expr *argument : call->arguments())
+        understood.insert(kernelIn(argument));
+    const DeclRefExpr *ref =
+        name->getName() == "cudaLaunchKernel" && call->getNumArgs() >= 4 ? kernelIn(call->getArg(0)) : nullptr;
+    if (!ref)
+      return true;
+    understood.insert(ref);
+    const auto *kernel = cast<FunctionDecl>(ref->getDecl());
+    LaunchSite site = siteOf(call, kernel);
+    if (!site.inMacro) {
+      site.callee = sourceText(ref->getSourceRange());
+      for (unsigned i : {1u, 2u, 4u, 5u})
+        if (i < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(i)))
+          site.config.push_back(sourceText(call->getArg(i)->getSourceRange()));
+      site.arguments.push_back(sourceText(call->getArg(3)->getSourceRange()));
+      finish(site, kernel);
+    }
+    addressLaunches.push_back(std::move(site));
+    return true;
+  }
+
+  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+    const auto *kernel = dyn_cast<FunctionDecl>(ref->getDecl());
+    if (kernel && kernel->hasAttr<CUDAGlobalAttr>() && !kernel->isDependentContext() && !understood.count(ref) &&
+        sm.isInMainFile(sm.getExpansionLoc(ref->getBeginLoc())))
+      taken.emplace_back(symbolOf(kernel), sm.getPresumedLoc(sm.getExpansionLoc(ref->getBeginLoc())).getLine());
+    return true;
+  }
+
+private:
+  static bool asksAboutKernels(StringRef function) {
+    return function.starts_with("cudaFunc") || function.starts_with("cudaOccupancy") ||
+           function == "cudaGetFuncBySymbol";
+  }
+  /// The kernel that the expression is the address of.
+  static const DeclRefExpr *kernelIn(const Expr *address) {
+    address = address->IgnoreParenCasts();
+    if (const auto *of = dyn_cast<UnaryOperator>(address); of && of->getOpcode() == UO_AddrOf)
+      address = of->getSubExpr()->IgnoreParenCasts();
+    const auto *ref = dyn_cast<DeclRefExpr>(address);
+    return ref && isa<FunctionDecl>(ref->getDecl()) && ref->getDecl()->hasAttr<CUDAGlobalAttr>() ? ref : nullptr;
+  }
+  /// Where the call stands, and what it launches.
+  LaunchSite siteOf(const CallExpr *call, const FunctionDecl *kernel) {
+    LaunchSite site;
+    SourceLocation begin = call->getBeginLoc(), end = call->getEndLoc();
+    site.line = sm.getPresumedLoc(sm.getExpansionLoc(begin)).getLine();
+    site.inMacro = !isWritten(begin) || !isWritten(end);
+    site.inTemplate = inTemplate;
+    if (kernel) {
+      const FunctionDecl *definition = nullptr;
+      kernel->hasBody(definition);
+      site.kernel = kernelName(definition ? definition : kernel);
+      site.parameters = kernel->getNumParams();
+      if (!kernel->isDependentContext())
+        site.symbol = symbolOf(kernel);
+    }
+    if (!site.inMacro) {
+      site.begin = sm.getFileOffset(sm.getSpellingLoc(begin));
+      site.end = sm.getFileOffset(Lexer::getLocForEndOfToken(sm.getSpellingLoc(end), 0, sm, ast.getLangOpts()));
     }
     if (topLevel)
       site.topLevelBegin = sm.getFileOffset(sm.getExpansionLoc(topLevel->getBeginLoc()));
     if (outermost)
       site.outermostBegin = sm.getFileOffset(sm.getExpansionLoc(outermost->getBeginLoc()));
-    launches.push_back(std::move(site));
-    return true;
+    return site;
   }
-
-private:
+  /// Once the texts of its parts are known.
+  void finish(LaunchSite &site, const FunctionDecl *kernel) {
+    auto unknown = [](const std::string &part) { return part.empty(); };
+    site.inMacro = site.callee.empty() || llvm::any_of(site.config, unknown) || llvm::any_of(site.arguments, unknown);
+    site.namesOne = kernel && isNamedAlone(*kernel, site.callee);
+  }
+  /// No other function or template has the name; of a template all arguments are given.
+  static bool isNamedAlone(const FunctionDecl &kernel, StringRef callee) {
+    std::set<const Decl *> named;
+    for (const NamedDecl *decl : kernel.getDeclContext()->getRedeclContext()->lookup(kernel.getDeclName()))
+      named.insert(decl->getUnderlyingDecl()->getCanonicalDecl());
+    if (named.size() != 1)
+      return false;
+    const FunctionTemplateDecl *of = kernel.getPrimaryTemplate();
+    if (!of)
+      return true;
+    int depth = 0;
+    unsigned given = 0;
+    for (char c : callee) {
+      given += (c == '<' && depth == 0) || (c == ',' && depth == 1);
+      depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
+    }
+    return callee.rtrim().ends_with(">") && given == of->getTemplateParameters()->size();
+  }
   std::string kernelName(const FunctionDecl *fn) {
     std::string name;
     llvm::raw_string_ostream os(name);
@@ -288,7 +368,9 @@ private:
   SourceManager &sm;
   std::unique_ptr<MangleContext> mangler;
   std::vector<KernelDecl> &kernels;
-  std::vector<LaunchSite> &launches;
+  std::vector<LaunchSite> &launches, &addressLaunches;
+  std::vector<std::pair<std::string, unsigned>> &taken;
+  std::set<const DeclRefExpr *> understood; ///< uses of kernels' addresses
   std::vector<DeviceVariable> &variables;
   /// A number, a built-in type, or a class with a name that is defined before `place`.
   bool isKnownAt(const TemplateArgument &argument, SourceLocation place) const {
@@ -339,7 +421,7 @@ static void addMacros(StringRef text, std::set<std::string> &names) {
 void Program::collect() {
   ASTContext &context = ast();
   SourceManager &sm = context.getSourceManager();
-  Collector collector(context, kernelDecls, launchSites, deviceVariables);
+  Collector collector(context, kernelDecls, launchSites, addressLaunchSites, addressesTaken, deviceVariables);
   for (Decl *decl : context.getTranslationUnitDecl()->noload_decls()) // those of precompiled headers are CUDA's
     if (!sm.isInSystemHeader(decl->getLocation()))
       collector.TraverseTopLevel(decl);

@@ -12,6 +12,7 @@
 
 #include "optiml/Core/LaunchRewrites.h"
 #include "optiml/Frontend/LaunchLoops.h"
+#include <set>
 
 namespace optiml {
 
@@ -38,14 +39,22 @@ struct Fusion {
 struct EmittedProgram {
   std::string text;                 ///< with #line directives, so that messages and __LINE__ name the user's lines
   unsigned dispatched = 0;          ///< launch sites that call a dispatcher
+  unsigned entries = 0;             ///< kernels whose dispatcher other files can call
   std::vector<std::string> remarks; ///< "file:line: …": sites that keep the original, and why
 };
 
 /// `host` is a host view of the original text, `fileName` what the user calls it. `summaries` gives a comment line for
-/// each rewritten kernel.
+/// each rewritten kernel. Other files launch the kernels with the symbols `launchedElsewhere`, and find their
+/// dispatchers (emitFarLaunches).
 llvm::Expected<EmittedProgram> emitProgram(const Variant &variant, const Program &host, const std::string &fileName,
                                            const std::map<std::string, std::string> &summaries,
-                                           const std::vector<LoopRewrite> &loops = {});
+                                           const std::vector<LoopRewrite> &loops = {},
+                                           const std::set<std::string> &launchedElsewhere = {});
+
+/// The user's file, in which launches of kernels with these symbols, which other files define, call what emitProgram
+/// has put beside the kernel. Where that file was not compiled by OptiML, they launch the kernel.
+llvm::Expected<EmittedProgram> emitFarLaunches(const Program &host, const std::string &fileName,
+                                               const std::set<std::string> &symbols);
 
 /// The user's file with the fused kernels, which are launched where their parts' launches are alike. It can be emitted
 /// again with rewrites of the fused kernels.

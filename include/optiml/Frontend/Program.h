@@ -48,7 +48,7 @@ struct KernelDecl {
   const clang::FunctionDecl *decl = nullptr;
 };
 
-/// One kernel<<<…>>>(…) in the main file.
+/// One kernel<<<…>>>(…) in the main file, or one cudaLaunchKernel(kernel, …).
 struct LaunchSite {
   std::string kernel; ///< KernelDecl::name
   std::string symbol; ///< KernelDecl::symbol; empty when it depends on template parameters
@@ -57,7 +57,9 @@ struct LaunchSite {
   std::string callee;                       ///< text before <<<
   std::vector<std::string> config;          ///< grid, block[, shared[, stream]] as written
   std::array<int64_t, 3> block = {0, 0, 0}; ///< its threads, where constants or variables that begin with them tell
-  std::vector<std::string> arguments;       ///< as written
+  std::vector<std::string> arguments;       ///< as written; of cudaLaunchKernel the array of their addresses
+  unsigned parameters = 0;                  ///< that the kernel has
+  bool namesOne = false;                    ///< `callee` as an address can mean this kernel only
   unsigned topLevelBegin = 0;               ///< byte offset where the enclosing declaration at namespace scope starts
   unsigned outermostBegin = 0;              ///< ... and the one at global scope, which may be the namespace
   bool inTemplate = false;                  ///< in a function template or its instantiation
@@ -76,6 +78,10 @@ public:
   const std::string &text() const { return fileText; }
   const std::vector<KernelDecl> &kernels() const { return kernelDecls; }
   const std::vector<LaunchSite> &launches() const { return launchSites; }
+  /// Calls of cudaLaunchKernel with a kernel's name.
+  const std::vector<LaunchSite> &addressLaunches() const { return addressLaunchSites; }
+  /// Other uses of a kernel's address in the main file, but by CUDA's questions about it: symbols and lines.
+  const std::vector<std::pair<std::string, unsigned>> &takenAddresses() const { return addressesTaken; }
   const std::vector<DeviceVariable> &variables() const { return deviceVariables; }
   /// The user's headers that it includes, directly or not; the system's and CUDA's are left out.
   const std::vector<std::string> &headers() const { return userHeaders; }
@@ -93,7 +99,8 @@ private:
   std::string filePath, fileText;
   std::unique_ptr<clang::ASTUnit> unit;
   std::vector<KernelDecl> kernelDecls;
-  std::vector<LaunchSite> launchSites;
+  std::vector<LaunchSite> launchSites, addressLaunchSites;
+  std::vector<std::pair<std::string, unsigned>> addressesTaken;
   std::vector<DeviceVariable> deviceVariables;
   std::vector<std::string> userHeaders;
   std::set<std::string> macroNames;

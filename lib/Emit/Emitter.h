@@ -1,0 +1,91 @@
+//===- Emitter.h - one program text being written ---------------*- C++ -*-===//
+#ifndef OPTIML_LIB_EMIT_EMITTER_H
+#define OPTIML_LIB_EMIT_EMITTER_H
+
+#include "Texts.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Emit/Emit.h"
+
+namespace optiml {
+
+/// Text to insert or to put in place of a range of the original.
+struct Edit {
+  unsigned begin, end;
+  std::string text;
+};
+
+class Emitter {
+public:
+  Emitter(const Variant &variant, const Program &host, const std::string &fileName,
+          const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops,
+          llvm::ArrayRef<Fusion> fusions = {}, const std::set<std::string> &launchedElsewhere = {},
+          const std::set<std::string> &far = {})
+      : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops), fusions(fusions),
+        launchedElsewhere(launchedElsewhere), far(far) {}
+  llvm::Expected<EmittedProgram> run();
+
+private:
+  /// Launches of a template kernel within templates: its rewritten instantiations and the places.
+  struct Family {
+    std::vector<Dispatcher> dispatchers;
+    std::map<unsigned, const LaunchSite *> sites;
+  };
+
+  const Variant &variant;
+  const Program &host;
+  const std::string &fileName;
+  const std::map<std::string, std::string> &summaries;
+  const std::vector<LoopRewrite> &loops;
+  llvm::ArrayRef<Fusion> fusions;
+  const std::set<std::string> &launchedElsewhere, &far; ///< symbols
+  std::vector<Edit> edits;
+  EmittedProgram result;
+  std::string helper;                             ///< the class that counts paths
+  std::map<std::string, std::string> dispatchers; ///< names, by the kernel's symbol
+  std::map<std::string, Family> families;         ///< by the kernel's template
+
+  std::string freshIdentifier(const std::string &wish) const {
+    std::string name = wish;
+    for (unsigned i = 2; variant.original.find(name) != std::string::npos; ++i)
+      name = wish + std::to_string(i);
+    return name;
+  }
+  unsigned symbolsAt(const LaunchSite &site) const {
+    std::set<std::string> symbols;
+    for (const LaunchSite &other : host.launches())
+      if (other.begin == site.begin && !other.symbol.empty())
+        symbols.insert(other.symbol);
+    return unsigned(symbols.size());
+  }
+  std::string shielded(const std::string &text) const;
+  std::string deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const;
+  std::string support() const;
+  std::string lineDirective(unsigned offset) const;
+  /// Whether somebody may set attributes of the originals.
+  bool mayFollow() const { return setsKernelAttributes(host) || !launchedElsewhere.empty(); }
+  unsigned afterIncludes() const;
+  std::string recipeOf(const KernelRewrite &rewrite) const;
+  bool inLoop(const LaunchSite &site) const;
+  std::string whyKept(const LaunchSite &site, const KernelRewrite &rewrite) const;
+  void emitRewrite(const KernelRewrite &rewrite);
+  void declareBefore(llvm::ArrayRef<const LaunchSite *> calls, const KernelRewrite &rewrite,
+                     const std::string &signature);
+  std::string emitEntry(const KernelRewrite &rewrite, const std::string &dispatcher);
+  void emitFarLaunches();
+  void tell(std::string remark); ///< once
+  void keeps(const LaunchSite &site, const std::string &kernel, const std::string &why);
+  void tellTaken(const std::string &symbol, const std::string &kernel);
+  void emitFamily(const std::string &kernel, const Family &family);
+  void emitLoops(const LoopRewrite &rewrite);
+  llvm::Error assemble();
+  void emitFusion(const Fusion &fusion);
+};
+
+/// What a call puts before the name of something that stands beside the twin.
+inline std::string qualifierOf(const KernelRewrite &rewrite, const LaunchSite &site) {
+  return rewrite.besideOriginal ? scopeOf(site.callee).str() : "";
+}
+
+} // namespace optiml
+
+#endif
