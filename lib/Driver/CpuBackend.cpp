@@ -17,7 +17,7 @@ VerifyOptions optiml::verifyOptions(const SearchTask &task) {
 }
 
 // Of the time that is left: at most so much for a run of the program, and for all its runs with other sizes.
-static constexpr double ownShare = 0.5, otherShare = 0.15;
+static constexpr double ownShare = 0.5, otherShare = 0.15, mostDerivedSeconds = 20;
 
 namespace {
 
@@ -43,8 +43,11 @@ public:
 
   llvm::Error observe(const SearchTask &task) override {
     this->own.reset(); // of another text, and of another deadline
-    if (task.isRecorded())
-      return recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(runs);
+    if (task.isRecorded()) {
+      if (llvm::Error e = recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(runs))
+        return e;
+      return addDerivedSizes(task, std::min(mostDerivedSeconds, otherShare * task.deadline->remaining()), runs);
+    }
     // The search needs time too.
     double own = std::min(task.flags.time, ownShare * task.deadline->remaining());
     double others = task.device->readsArguments() ? otherShare * task.deadline->remaining() : 0;

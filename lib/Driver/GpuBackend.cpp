@@ -184,6 +184,10 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
       if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
         return e;
     compileOriginal(task);
+    emulated.performance = captured;
+    if (llvm::Error e = addDerivedSizes(task, std::min(otherSizesSeconds, task.share(preparingShare)), emulated))
+      remarks.push_back("no other sizes are checked on the emulator: " + llvm::toString(std::move(e)));
+    emulated.performance = Workload();
     return llvm::Error::success();
   }
   compileOriginal(task);

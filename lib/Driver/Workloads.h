@@ -11,6 +11,8 @@
 
 namespace optiml {
 
+struct SearchTask;
+
 struct CapturedRuns {
   Workload performance;               ///< the program's own run
   double seconds = 0;                 ///< that it took
@@ -45,6 +47,10 @@ llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, co
 /// folder holds none.
 llvm::Expected<CapturedRuns> recordedRuns(const std::vector<std::string> &folders, const Program &program,
                                           const std::string &directory);
+
+/// Adds a run with launches of other sizes, made of the recorded ones (DerivedSizes.h), within so many seconds. The
+/// error says why that could not be tried.
+llvm::Error addDerivedSizes(const SearchTask &task, double seconds, CapturedRuns &runs);
 
 /// Removes the runs that are no other size: those that make every launch of the program's own run, for the program
 /// ignores its arguments.

@@ -10,7 +10,7 @@ namespace optiml::emu {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayScratch, bytes, zeroed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayStep, kernel, grid, block, sharedBytes, arguments)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayJob, module, workload, launch, scratch, steps, outputDir, orderSeed, workers,
-                                   seconds, beginSeconds, storedOnly, onlyBlocks, l1Bytes)
+                                   seconds, beginSeconds, storedOnly, onlyBlocks, tellsTouched, l1Bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SiteTrace, site, line, accessBytes, kind, shared, local, warpAccesses, lanes,
                                    sectors, lines128, l1Cycles, bankConflicts, lines, linesByBlock, atomicBlocks,
                                    l1Misses)
@@ -20,7 +20,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchTrace, tracedBlocks, totalBlocks, warps
                                    uniqueSectors, storeSectors, footprintBytes, sites, basicBlocks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayFault, kind, message, file, line, kernel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MissedCode, code, kernel, function, file, line, constants, functionHash)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayResult, ok, faults, seconds, begun, traces, missed, ran)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayResult, ok, faults, seconds, begun, traces, missed, ran, touched)
 } // namespace optiml::emu
 
 static constexpr const char *jobFormat = "optiml-replay-job", *resultFormat = "optiml-replay-result";
@@ -70,6 +70,7 @@ bool optiml::emu::readJob(const std::string &path, ReplayJob &job, std::string &
     job.storedOnly = root.at("storedOnly").boolean();
     for (const Field &b : root.at("onlyBlocks").elements(1 << 20))
       job.onlyBlocks.push_back(uint32_t(b.integer(0, UINT32_MAX)));
+    job.tellsTouched = root.at("tellsTouched").boolean();
     job.l1Bytes = root.at("l1Bytes").integer(128, 1 << 30);
   };
   return readDocument(path, jobFormat, read, error);
@@ -157,6 +158,8 @@ bool optiml::emu::readResult(const std::string &path, ReplayResult &result, std:
                                m.at("function").text(), m.at("file").text(),
                                uint32_t(m.at("line").integer(0, UINT32_MAX)), m.at("constants").text(),
                                m.at("functionHash").integer(0, UINT64_MAX)});
+    for (const Field &b : root.at("touched").elements(65536))
+      result.touched.push_back(b.integer(0, UINT64_MAX));
     for (const Field &t : root.at("traces").elements(65536))
       result.traces.push_back(readTrace(t));
   };

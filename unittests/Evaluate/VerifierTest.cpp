@@ -1,6 +1,7 @@
 //===- VerifierTest.cpp - variants against the original -------------------===//
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Emulator/ABI.h"
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Blob.h"
@@ -64,20 +65,17 @@ protected:
     variant.rewrites = {r};
   }
 
-  void makeVerifier() {
-    auto build = [](const std::string &text,
-                    const std::vector<std::pair<uint32_t, std::string>> &outputs) -> llvm::Error {
-      if (text == "does not compile")
-        return makeError("expected ';'");
-      for (auto &[mode, out] : outputs)
-        if (std::error_code ec = llvm::sys::fs::copy_file(std::string(MODULE_DIR) + "/verify-module-" + text + "-" +
-                                                              std::to_string(mode & ~emu::ModeCoverage) + ".so",
-                                                          out))
-          return makeError("no module for {0}: {1}", text, ec.message());
-      return llvm::Error::success();
-    };
-    verifier = llvm::cantFail(Verifier::create(build, "0", {w}, options));
+  static llvm::Error build(const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
+    if (text == "does not compile")
+      return makeError("expected ';'");
+    for (auto &[mode, out] : outputs)
+      if (std::error_code ec = llvm::sys::fs::copy_file(std::string(MODULE_DIR) + "/verify-module-" + text + "-" +
+                                                            std::to_string(mode & ~emu::ModeCoverage) + ".so",
+                                                        out))
+        return makeError("no module for {0}: {1}", text, ec.message());
+    return llvm::Error::success();
   }
+  void makeVerifier() { verifier = llvm::cantFail(Verifier::create(build, "0", {w}, options)); }
 
   BufferImage buffer(uint64_t address, const std::vector<float> &v) {
     std::string name = blobName(v.data(), v.size() * 4), error;
@@ -184,4 +182,77 @@ TEST_F(Verified, LeavesOutWhatTakesTooLong) {
   EXPECT_EQ(r.unaffordable, 1u);
   EXPECT_EQ(r.launches, 0u);
   EXPECT_NE(r.why.find("takes longer than"), std::string::npos) << r.why;
+}
+
+// A variant that is right where its blocks cover the recorded size exactly, and wrong elsewhere.
+TEST_F(Verified, DerivedSizesShowWhatARecordingHides) {
+  const std::vector<SizedKernel> kernels = {{"_Z6gatherPKfPfii", "_Z6gatherPKfPfii", {{2, 0, 4, true}}}};
+  auto derived = llvm::cantFail(deriveSizes(w, kernels, build, "0", options, dir.path() + "/derived", 60));
+  ASSERT_EQ(derived.launches.size(), 3u);
+  int n = 0;
+  for (auto [launch, size] : {std::pair(0, 41), {1, 32}, {2, 1}}) {
+    memcpy(&n, derived.launches[launch].arguments[2].bytes.data(), 4);
+    EXPECT_EQ(n, size);
+    EXPECT_EQ(derived.launches[launch].grid[0], size > 32 ? 2u : 1u);
+    EXPECT_EQ(derived.launches[launch].buffers[1].bytes, uint64_t(4 * size)) << "what the original writes";
+  }
+  ASSERT_EQ(verify("3").verdict, Verdict::Correct);
+  verifier = llvm::cantFail(Verifier::create(build, "0", {w, derived}, options));
+  VerifyReport r = verify("3");
+  ASSERT_EQ(r.verdict, Verdict::RuntimeError);
+  EXPECT_EQ(r.faults.at(0).kind, "out-of-bounds");
+  EXPECT_EQ(verify("0").verdict, Verdict::Correct);
+}
+
+// Where the original shows a fault there is nothing to compare with.
+TEST_F(Verified, SizesThatTheOriginalDoesNotTakeAreLeftOut) {
+  const std::vector<SizedKernel> kernels = {{"_Z6gatherPKfPfii", "twin", {{2, 0, 4, true}}}};
+  auto derived = llvm::cantFail(deriveSizes(w, kernels, build, "4", options, dir.path() + "/derived", 60));
+  EXPECT_EQ(derived.launches.size(), 1u) << "one element is without the race";
+}
+
+namespace {
+
+LaunchImage launchWith(std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block, std::vector<int> values) {
+  LaunchImage l;
+  l.grid = grid;
+  l.block = block;
+  for (int v : values)
+    l.arguments.push_back({bytesOf(&v, 4), false, -1, 0});
+  return l;
+}
+
+/// The values and the grid of each launch that is made of one with these.
+std::vector<std::vector<int>> derivedFrom(const LaunchImage &launch) {
+  std::vector<ArgumentInteger> integers;
+  for (unsigned i = 0; i < launch.arguments.size(); ++i)
+    integers.push_back({i, 0, 4, true});
+  std::vector<std::vector<int>> result;
+  for (const LaunchImage &other : launchesWithOtherSizes(launch, integers)) {
+    std::vector<int> row;
+    for (const ArgumentImage &argument : other.arguments) {
+      int v;
+      memcpy(&v, argument.bytes.data(), 4);
+      row.push_back(v);
+    }
+    row.insert(row.end(), other.grid.begin(), other.grid.end());
+    result.push_back(row);
+  }
+  return result;
+}
+
+} // namespace
+
+TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
+  using Rows = std::vector<std::vector<int>>;
+  // Rows and columns; a width; equal ones; a seed below zero.
+  EXPECT_EQ(derivedFrom(launchWith({4, 24, 1}, {128, 16, 1}, {512, 384, 3, 512, -7})),
+            (Rows{{43, 37, 3, 43, -7, 1, 3, 1}, {64, 32, 3, 64, -7, 1, 2, 1}, {2, 1, 3, 2, -7, 1, 1, 1}}));
+  // The product of two, and what lies beside one.
+  EXPECT_EQ(derivedFrom(launchWith({118, 1, 1}, {256, 1, 1}, {300, 100, 30000, 101, 200})),
+            (Rows{{43, 37, 1591, 38, 74, 7, 1, 1}, {64, 32, 2048, 33, 64, 8, 1, 1}, {2, 1, 2, 2, 2, 1, 1, 1}}));
+  // A block for each row; the block's extent is no size.
+  EXPECT_EQ(derivedFrom(launchWith({1000, 1, 1}, {256, 1, 1}, {1000, 256})),
+            (Rows{{557, 256, 557, 1, 1}, {256, 256, 256, 1, 1}, {1, 256, 1, 1, 1}}));
+  EXPECT_EQ(derivedFrom(launchWith({4, 1, 1}, {128, 1, 1}, {5, 7})), Rows{});
 }

@@ -45,6 +45,7 @@ struct ReplayJob {
   double beginSeconds = 0;          ///< no further block of a step begins after this long (0: all do)
   bool storedOnly = false;          ///< ModeShadow: write no buffer that no floating-point number was stored to
   std::vector<uint32_t> onlyBlocks; ///< linear ids of the blocks to run; empty: all
+  bool tellsTouched = false;        ///< ModeBounds: fill in ReplayResult::touched
   uint64_t l1Bytes = 192 << 10;     ///< ModeTrace: the L1 cache that the traced blocks share
 };
 
@@ -121,6 +122,7 @@ struct ReplayResult {
   std::vector<LaunchTrace> traces; ///< one a step, ModeTrace
   std::vector<MissedCode> missed;  ///< ModeCoverage: of the kernels that ran
   std::vector<std::string> ran;    ///< ModeCoverage: these, mangled
+  std::vector<uint64_t> touched;   ///< of each buffer: bytes up to the last one that was accessed
 };
 
 bool writeJob(const ReplayJob &job, const std::string &path, std::string &error);

@@ -14,7 +14,7 @@ void optiml_check(ThreadContext *context, const void *address, uint32_t site) {
   Fiber &f = fiberOf(context);
   const SiteDesc &s = f.block->launch->module->sites[site];
   Region r = checkedRegion(f, reinterpret_cast<uint64_t>(address), s.size, s.kind, site, s.alignment);
-  if (r.allocation && !settings().touchedFile.empty()) {
+  if (r.allocation && settings().notesTouched) {
     const uint64_t end = reinterpret_cast<uint64_t>(address) + s.size - r.lo;
     noteTouched(*r.allocation, end);
     r.bytes = std::max<uint64_t>(end, s.size); // an access behind it comes here again

@@ -244,13 +244,14 @@ void optiml::emu::noteTouched(Allocation &allocation, uint64_t end) {
   uint64_t before = allocation.touched;
   while (before < end && !allocation.touched.compare_exchange_weak(before, end))
     ;
-  static const bool writes
-      [[maybe_unused]] = [] { return !atexit([] { Memory::get().writeTouched(settings().touchedFile); }); }();
+  static const bool writes [[maybe_unused]] = [] {
+    return !settings().touchedFile.empty() && !atexit([] { Memory::get().writeTouched(settings().touchedFile); });
+  }();
 }
 
 void optiml::emu::noteTouched(const void *address, uint64_t bytes) {
   const auto begin = reinterpret_cast<uint64_t>(address);
-  if (settings().touchedFile.empty())
+  if (!settings().notesTouched)
     return;
   if (Allocation *a = Memory::get().find(begin))
     noteTouched(*a, begin + bytes - a->address);

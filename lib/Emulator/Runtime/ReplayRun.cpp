@@ -106,7 +106,7 @@ bool Replay::rebuildBuffer(unsigned index) {
     return true;
   const std::string &blob = input == job.inputs.end() ? b.before : input->second;
   // Some blocks touch few pages.
-  auto load = job.onlyBlocks.empty() || !b.symbol.empty() ? readBlob : mapBlob;
+  auto load = (job.onlyBlocks.empty() && !job.tellsTouched) || !b.symbol.empty() ? readBlob : mapBlob;
   return load(workload.directory, blob, reinterpret_cast<void *>(a->address), b.bytes, error) || fail(error);
 }
 
@@ -279,6 +279,9 @@ ReplayResult Replay::run() {
         result.missed.push_back(std::move(m));
     result.ran.assign(kernels.begin(), kernels.end());
   }
+  if (job.tellsTouched)
+    for (const Allocation *a : buffers)
+      result.touched.push_back(a ? a->touched.load() : 0);
   std::lock_guard lock(collector.mutex);
   for (const Fault &f : collector.faults)
     result.faults.push_back(convert(f));
@@ -290,6 +293,7 @@ ReplayResult Replay::run() {
 
 ReplayResult optiml::emu::runReplay(const ReplayJob &job, const std::string &resultPath) {
   partialPath = resultPath;
+  settings().notesTouched = job.tellsTouched;
   settings().memoryBytes = UINT64_MAX / 2; // limits on memory are imposed from outside
   installCrashHandler();
   replayCrashed = [](const Fault &f) { endEarly(convert(f)); };

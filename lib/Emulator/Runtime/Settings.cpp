@@ -38,6 +38,7 @@ Settings &optiml::emu::settings() {
     s->otherFill = *text(envOtherFill);
     s->otherMemory = *text(envOtherMemory);
     s->touchedFile = text(envTouched);
+    s->notesTouched = !s->touchedFile.empty();
     s->freshSeed = environmentNumber(envFresh, 0);
     s->freshIntegers = freshIntegersNamed(text(envFreshIntegers)).value_or(FreshIntegers::Random);
     s->freshHost = floatRangeNamed(text(envFreshHost));

@@ -21,6 +21,7 @@ struct Settings {
   std::string copyLog;
   std::string coverageFile;
   std::string touchedFile;
+  bool notesTouched = false; ///< Allocation::touched is kept
   bool otherFill = false, otherMemory = false;
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;

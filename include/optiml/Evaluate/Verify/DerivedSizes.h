@@ -1,0 +1,47 @@
+//===- DerivedSizes.h - smaller launches from recorded ones -----*- C++ -*-===//
+//
+// A recording holds the sizes that one run had. Of its launches others are made, with smaller and odd sizes, on which a
+// variant can be compared as a program with arguments is at odd ones.
+//
+// Integers among the arguments become smaller, those that were equal alike. One that was the product of two others, or
+// lay beside one (n + 1, n / 2), stays that. The grid follows where it was an integer over the block's extent. Buffers
+// keep what they hold, up to the last byte that the original uses at the new sizes. So nothing has to be known of what
+// an integer means: the original runs under the checkers first, and a launch on which it shows any fault is no test.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_EVALUATE_VERIFY_DERIVEDSIZES_H
+#define OPTIML_EVALUATE_VERIFY_DERIVEDSIZES_H
+
+#include "optiml/Evaluate/Verify/Verifier.h"
+
+namespace optiml {
+
+/// An integer in a kernel's arguments: a parameter, or a member of one.
+struct ArgumentInteger {
+  unsigned argument = 0;
+  uint64_t offset = 0; ///< bytes, in it
+  unsigned bytes = 4;  ///< 1, 2, 4 or 8
+  bool isSigned = true;
+};
+
+/// A kernel whose launches others are made of.
+struct SizedKernel {
+  std::string recorded; ///< its symbol in the workload
+  std::string symbol;   ///< ... and in the text
+  std::vector<ArgumentInteger> integers;
+};
+
+/// Other values for a launch's integers and grid; exposed for tests. Each is smaller in some integer and larger in
+/// none.
+std::vector<LaunchImage> launchesWithOtherSizes(const LaunchImage &launch,
+                                                const std::vector<ArgumentInteger> &integers);
+
+/// A workload in the folder `directory`, which is created, with launches of these kernels that are made of `recorded`.
+/// `build` makes modules of `text`, the original. It takes `seconds` at most. No launch: none could be made.
+llvm::Expected<Workload> deriveSizes(const Workload &recorded, const std::vector<SizedKernel> &kernels,
+                                     const ModuleBuilder &build, const std::string &text, const VerifyOptions &options,
+                                     const std::string &directory, double seconds);
+
+} // namespace optiml
+
+#endif

@@ -1,0 +1,80 @@
+//===- RecordedSizes.cpp - other sizes for recorded launches --------------===//
+#include "Backend.h"
+#include "Workloads.h"
+#include "optiml/Emulator/Build.h"
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Workload/Signature.h"
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/Decl.h"
+#include "clang/AST/RecordLayout.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace optiml;
+
+/// The integers in a value of this type, which lies at `offset` in an argument.
+static void addIntegers(const clang::ASTContext &ast, clang::QualType type, unsigned argument, uint64_t offset,
+                        std::vector<ArgumentInteger> &into) {
+  type = type.getCanonicalType();
+  if (type->isIntegerType() && !type->isBooleanType() && !type->isEnumeralType()) {
+    const uint64_t bytes = uint64_t(ast.getTypeSizeInChars(type).getQuantity());
+    if (bytes <= 8)
+      into.push_back({argument, offset, unsigned(bytes), type->isSignedIntegerType()});
+    return;
+  }
+  if (const auto *array = ast.getAsConstantArrayType(type)) {
+    const uint64_t each = uint64_t(ast.getTypeSizeInChars(array->getElementType()).getQuantity());
+    for (uint64_t i = 0; i < std::min<uint64_t>(array->getZExtSize(), 16); ++i)
+      addIntegers(ast, array->getElementType(), argument, offset + i * each, into);
+    return;
+  }
+  const clang::RecordDecl *record = type->getAsRecordDecl();
+  if (!record || record->isUnion() || record->isInvalidDecl() || !record->isCompleteDefinition())
+    return;
+  const clang::ASTRecordLayout &layout = ast.getASTRecordLayout(record);
+  if (const auto *derived = llvm::dyn_cast<clang::CXXRecordDecl>(record))
+    for (const clang::CXXBaseSpecifier &base : derived->bases())
+      if (const auto *of = base.getType()->getAsCXXRecordDecl(); of && !base.isVirtual())
+        addIntegers(ast, base.getType(), argument, offset + uint64_t(layout.getBaseClassOffset(of).getQuantity()),
+                    into);
+  for (const clang::FieldDecl *field : record->fields())
+    if (!field->isBitField())
+      addIntegers(ast, field->getType(), argument, offset + layout.getFieldOffset(field->getFieldIndex()) / 8, into);
+}
+
+static std::vector<SizedKernel> sizedKernels(const Program &program, const Workload &recorded) {
+  std::vector<SizedKernel> result;
+  for (const LaunchImage &launch : recorded.launches) {
+    auto kernel =
+        llvm::find_if(program.kernels(), [&](const KernelDecl &k) { return sameFunction(k.symbol, launch.kernel); });
+    if (kernel == program.kernels().end() || kernel->decl->getNumParams() != launch.arguments.size() ||
+        llvm::any_of(result, [&](const SizedKernel &k) { return k.recorded == launch.kernel; }))
+      continue;
+    SizedKernel sized{launch.kernel, kernel->symbol, {}};
+    for (unsigned i = 0; i < launch.arguments.size(); ++i)
+      addIntegers(program.ast(), kernel->decl->getParamDecl(i)->getType(), i, 0, sized.integers);
+    llvm::erase_if(sized.integers, [&](const ArgumentInteger &integer) {
+      return integer.offset + integer.bytes > launch.arguments[integer.argument].bytes.size();
+    });
+    if (!sized.integers.empty())
+      result.push_back(std::move(sized));
+  }
+  return result;
+}
+
+llvm::Error optiml::addDerivedSizes(const SearchTask &task, double seconds, CapturedRuns &runs) {
+  const std::vector<SizedKernel> kernels = sizedKernels(*task.device, runs.performance);
+  if (kernels.empty())
+    return llvm::Error::success();
+  auto build = [&](const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
+    return emu::buildReplayModules(task.path, text, task.options, task.toolchain, outputs);
+  };
+  VerifyOptions options = verifyOptions(task);
+  options.replayProgram = replayProgramOf(task.toolchain);
+  auto derived = deriveSizes(runs.performance, kernels, build, task.text, options, task.folder + "/derived", seconds);
+  if (!derived)
+    return derived.takeError();
+  if (!derived->launches.empty())
+    runs.otherSizes.push_back(std::move(*derived));
+  return llvm::Error::success();
+}

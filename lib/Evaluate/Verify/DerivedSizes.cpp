@@ -1,0 +1,314 @@
+//===- DerivedSizes.cpp - smaller launches from recorded ones -------------===//
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
+#include "ReplayProcess.h"
+#include "optiml/Emulator/ABI.h"
+#include "optiml/Support/Deadline.h"
+#include "optiml/Support/Error.h"
+#include "optiml/Workload/Blob.h"
+#include "optiml/Workload/Recorder.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Process.h"
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+using namespace optiml;
+namespace fs = llvm::sys::fs;
+
+static int64_t valueOf(const LaunchImage &launch, const ArgumentInteger &integer) {
+  const std::string &bytes = launch.arguments[integer.argument].bytes;
+  uint64_t value = 0;
+  memcpy(&value, bytes.data() + integer.offset, integer.bytes);
+  return integer.isSigned ? llvm::SignExtend64(value, 8 * integer.bytes) : int64_t(value);
+}
+
+static void setValue(LaunchImage &launch, const ArgumentInteger &integer, int64_t value) {
+  memcpy(launch.arguments[integer.argument].bytes.data() + integer.offset, &value, integer.bytes);
+}
+
+namespace {
+
+/// Smaller values of integers that count something hardly say so: a filter's width, a number of channels.
+constexpr int64_t leastSize = 8;
+
+/// How integers of a launch become smaller, by their values.
+class SmallerValues {
+public:
+  /// `kept`: values that are no sizes, as far as one can tell.
+  SmallerValues(std::vector<int64_t> all, const std::vector<int64_t> &kept) {
+    llvm::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    llvm::erase_if(all, [&](int64_t v) { return v < leastSize || llvm::is_contained(kept, v); });
+    values = std::move(all);
+    for (int64_t v : values) // from the smallest on
+      if (!isDerived(v))
+        bases.push_back(v);
+  }
+  size_t count() const { return bases.size(); }
+  int64_t base(size_t i) const { return bases[i]; }
+  /// What each value becomes when the bases become `now`.
+  std::map<int64_t, int64_t> with(const std::vector<int64_t> &now) const {
+    std::map<int64_t, int64_t> result;
+    for (size_t i = 0; i < bases.size(); ++i)
+      result[bases[i]] = now[i];
+    for (int64_t v : values)
+      if (!result.count(v))
+        result[v] = derived(v, result);
+    return result;
+  }
+
+private:
+  bool isDerived(int64_t v) const {
+    std::map<int64_t, int64_t> same;
+    for (int64_t b : values)
+      if (b < v)
+        same[b] = b;
+    return derived(v, same) != 0;
+  }
+  /// As a product of two smaller ones, or as what lies beside one; 0: it is neither.
+  static int64_t derived(int64_t v, const std::map<int64_t, int64_t> &smaller) {
+    for (auto [a, newA] : smaller)
+      for (auto [b, newB] : smaller)
+        if (a * b == v && a <= b && b < v)
+          return newA * newB;
+    for (auto [a, newA] : smaller)
+      if (a < v) {
+        if (v - a <= 2)
+          return newA + (v - a);
+        if (v == 2 * a || v == 2 * a + 1)
+          return 2 * newA + (v - 2 * a);
+      }
+    return 0;
+  }
+  std::vector<int64_t> values, bases;
+};
+
+} // namespace
+
+/// What the extent of a grid along one axis becomes.
+static uint32_t gridFor(uint32_t extent, uint32_t block, const std::map<int64_t, int64_t> &values) {
+  int64_t result = 0;
+  auto consider = [&](int64_t before, int64_t now) {
+    if (int64_t(llvm::divideCeil(uint64_t(before), block)) == extent)
+      result = std::max(result, int64_t(llvm::divideCeil(uint64_t(now), block)));
+    else if (before == extent)
+      result = std::max(result, now);
+  };
+  for (auto [before, now] : values)
+    consider(before, now);
+  if (!result)
+    for (auto [a, newA] : values)
+      for (auto [b, newB] : values)
+        if (a <= b && b <= INT32_MAX)
+          consider(a * b, newA * newB);
+  return result > 0 ? uint32_t(std::min<int64_t>(result, extent)) : extent;
+}
+
+std::vector<LaunchImage> optiml::launchesWithOtherSizes(const LaunchImage &launch,
+                                                        const std::vector<ArgumentInteger> &integers) {
+  // Odd ones beside what tiles take; whole tiles; and hardly anything.
+  // They rise, so that what was no smaller than another one, as the distance of rows, stays so.
+  static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96, 128, 160, 192},
+                           few[] = {1, 2, 3, 5};
+  std::vector<int64_t> all, kept;
+  for (const ArgumentInteger &integer : integers)
+    all.push_back(valueOf(launch, integer));
+  for (uint32_t extent : launch.block)
+    if (extent > 1)
+      kept.push_back(extent);
+  const SmallerValues smaller(all, kept);
+  std::vector<LaunchImage> result;
+  if (!smaller.count())
+    return result;
+  for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(odd), llvm::ArrayRef(whole), llvm::ArrayRef(few)}) {
+    std::vector<int64_t> now;
+    for (size_t i = 0; i < smaller.count(); ++i) {
+      int64_t size = sizes[i % sizes.size()];
+      if (smaller.count() == 1 && size >= leastSize) // a length: more than one block
+        size = size % 2 ? size * 15 + 2 : size * 8;
+      if (size >= smaller.base(i) && smaller.base(i) > sizes[0]) // something between
+        size = size % 2 ? smaller.base(i) * 5 / 8 | 1 : smaller.base(i) / 2 / sizes[0] * sizes[0];
+      now.push_back(std::clamp<int64_t>(size, 1, smaller.base(i)));
+    }
+    const std::map<int64_t, int64_t> values = smaller.with(now);
+    LaunchImage other = launch;
+    for (const ArgumentInteger &integer : integers)
+      if (auto it = values.find(valueOf(launch, integer)); it != values.end())
+        setValue(other, integer, it->second);
+    for (unsigned axis = 0; axis < 3; ++axis)
+      other.grid[axis] = gridFor(launch.grid[axis], launch.block[axis], values);
+    auto isSame = [&](const LaunchImage &known) {
+      return known.grid == other.grid &&
+             llvm::equal(known.arguments, other.arguments, [](auto &a, auto &b) { return a.bytes == b.bytes; });
+    };
+    if (!isSame(launch) && llvm::none_of(result, isSame))
+      result.push_back(std::move(other));
+  }
+  return result;
+}
+
+namespace {
+
+class Deriving {
+public:
+  Deriving(const Workload &recorded, const VerifyOptions &options, const std::string &directory, double seconds)
+      : recorded(recorded), options(options), deadline(seconds, options.cancel), probe(directory + "/probe"),
+        bounds(directory + "/bounds.so"), verify(directory + "/verify.so") {
+    derived.directory = directory;
+  }
+  llvm::Error build(const ModuleBuilder &builder, const std::string &text);
+  /// Adds the launch where the original runs it well.
+  llvm::Error add(const LaunchImage &launch, const SizedKernel &kernel);
+  bool isOver() const { return deadline.passed(); }
+  Workload finish();
+
+private:
+  /// Nothing: the original shows a fault, or takes too long.
+  llvm::Expected<std::optional<emu::ReplayResult>> run(emu::ReplayJob job);
+  /// How many bytes of its buffers the original uses.
+  llvm::Expected<std::optional<std::vector<uint64_t>>> touched(LaunchImage launch, const SizedKernel &kernel);
+  llvm::Error cut(BufferImage &buffer, uint64_t bytes);
+
+  const Workload &recorded;
+  const VerifyOptions &options;
+  const Deadline deadline;
+  const std::string probe, bounds, verify;
+  Workload derived;
+};
+
+} // namespace
+
+// Of one launch: what takes longer is no smaller test.
+static constexpr double launchSeconds = 4;
+
+llvm::Error Deriving::build(const ModuleBuilder &builder, const std::string &text) {
+  if (std::error_code e = fs::create_directories(probe))
+    return makeError("{0}: {1}", probe, e.message());
+  return builder(text, {{emu::ModeBounds, bounds}, {emu::ModeVerify, verify}});
+}
+
+llvm::Expected<std::optional<emu::ReplayResult>> Deriving::run(emu::ReplayJob job) {
+  job.seconds = std::min(launchSeconds, deadline.remaining());
+  auto ended = runReplay(options, job, probe, job.seconds + 5);
+  if (!ended)
+    return ended.takeError();
+  emu::ReplayResult result;
+  std::string error;
+  if (!ended->ok() || !emu::readResult(probe + "/result.json", result, error) || !result.ok || !result.faults.empty())
+    return std::nullopt;
+  return result;
+}
+
+llvm::Expected<std::optional<std::vector<uint64_t>>> Deriving::touched(LaunchImage launch, const SizedKernel &kernel) {
+  // Files that take no room stand for the buffers; the recorded ones are given as inputs, and read where they are used.
+  emu::ReplayJob job = replayJob(bounds, probe, 0, identityPlan(launch, kernel.symbol));
+  for (unsigned i = 0; i < launch.buffers.size(); ++i) {
+    BufferImage &buffer = launch.buffers[i];
+    if (!buffer.initial)
+      job.inputs[i] = recorded.directory + "/" + buffer.before;
+    buffer.before = buffer.after = "empty" + std::to_string(buffer.bytes) + ".bin";
+    std::error_code error;
+    const std::string file = probe + "/" + buffer.before;
+    if (int fd = -1; !fs::exists(file) && !(error = fs::openFileForWrite(file, fd))) {
+      error = fs::resize_file(fd, buffer.bytes);
+      llvm::sys::Process::SafelyCloseFileDescriptor(fd);
+    }
+    if (error)
+      return makeError("{0}: {1}", file, error.message());
+  }
+  Workload workload;
+  workload.directory = probe;
+  workload.launches = {std::move(launch)};
+  std::string error;
+  if (!workload.write(error))
+    return makeError("{0}", error);
+  job.tellsTouched = true;
+  auto result = run(std::move(job));
+  if (!result)
+    return result.takeError();
+  if (!*result)
+    return std::nullopt;
+  return std::move((*result)->touched);
+}
+
+/// Its first bytes, as another file.
+llvm::Error Deriving::cut(BufferImage &buffer, uint64_t bytes) {
+  std::ifstream in(recorded.directory + "/" + buffer.before, std::ios::binary);
+  std::string content(bytes, 0), error;
+  if (!in.read(content.data(), std::streamsize(bytes)))
+    return makeError("{0}/{1}: cannot be read", recorded.directory, buffer.before);
+  buffer.bytes = bytes;
+  buffer.before = buffer.after = blobName(content.data(), bytes);
+  return writeBlob(derived.directory, buffer.before, content.data(), bytes, error) ? llvm::Error::success()
+                                                                                   : makeError("{0}", error);
+}
+
+llvm::Error Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) {
+  auto used = touched(launch, kernel);
+  if (!used)
+    return used.takeError();
+  if (!*used || (*used)->size() != launch.buffers.size())
+    return llvm::Error::success();
+  LaunchImage smaller = launch;
+  for (const ArgumentImage &argument : launch.arguments) // what nobody reads may be pointed to
+    if (argument.buffer >= 0) {
+      uint64_t &bytes = (**used)[size_t(argument.buffer)];
+      bytes = std::max(bytes, argument.offset + 1);
+    }
+  std::vector<uint64_t> bufferBytes;
+  for (size_t i = 0; i < smaller.buffers.size(); ++i) {
+    BufferImage &buffer = smaller.buffers[i];
+    const uint64_t bytes = std::clamp<uint64_t>((**used)[i], 1, buffer.bytes);
+    if (llvm::Error e = cut(buffer, buffer.symbol.empty() ? bytes : buffer.bytes))
+      return e;
+  }
+  for (const ArgumentImage &argument : smaller.arguments)
+    bufferBytes.push_back(argument.buffer >= 0 ? smaller.buffers[size_t(argument.buffer)].bytes : 0);
+  smaller.launchClass = launchClassOf(smaller, bufferBytes);
+  smaller.weight = 1;
+  smaller.sequence = derived.launches.size();
+  derived.launches.push_back(std::move(smaller));
+  std::string error;
+  if (!derived.write(error))
+    return makeError("{0}", error);
+  const auto last = unsigned(derived.launches.size() - 1);
+  auto result = run(replayJob(verify, derived.directory, last, identityPlan(derived.launches.back(), kernel.symbol)));
+  if (!result)
+    return result.takeError();
+  if (!*result)
+    derived.launches.pop_back();
+  return llvm::Error::success();
+}
+
+Workload Deriving::finish() {
+  for (const std::string &path : {bounds, verify})
+    fs::remove(path);
+  fs::remove_directories(probe);
+  derived.totalLaunches = derived.launches.size();
+  return std::move(derived);
+}
+
+llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std::vector<SizedKernel> &kernels,
+                                             const ModuleBuilder &build, const std::string &text,
+                                             const VerifyOptions &options, const std::string &directory,
+                                             double seconds) {
+  Deriving deriving(recorded, options, directory, seconds);
+  if (llvm::Error e = deriving.build(build, text))
+    return std::move(e);
+  for (const SizedKernel &kernel : kernels) {
+    auto launch = llvm::find_if(recorded.launches, [&](const LaunchImage &l) { return l.kernel == kernel.recorded; });
+    if (launch == recorded.launches.end())
+      continue;
+    for (const LaunchImage &other : launchesWithOtherSizes(*launch, kernel.integers))
+      if (llvm::Error e = deriving.isOver() ? llvm::Error::success() : deriving.add(other, kernel))
+        return std::move(e);
+  }
+  Workload derived = deriving.finish();
+  std::string error;
+  if (!derived.write(error))
+    return makeError("{0}", error);
+  return derived;
+}
