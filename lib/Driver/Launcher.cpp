@@ -124,6 +124,7 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
   OwnFlags flags;
   if (!parseOwnFlags(own, context.env, flags, nvccArgs, error))
     return false;
+  decision.nvccArguments = nvccArgs;
   if (flags.help) {
     decision.output = ownFlagsHelp();
     return true;

@@ -9,6 +9,7 @@
 #include "KernelTimes.h"
 #include "RecipeFile.h"
 #include "optiml/Core/KernelName.h"
+#include "optiml/Driver/CompileLog.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
@@ -39,7 +40,8 @@ constexpr const char *help = R"(usage: optiml tune -p BUILD [options] WORKLOAD..
 
 Searches the recorded kernels of a project, and writes recipes that its builds apply.
 
-  -p BUILD           folder of the project's compile_commands.json
+  -p BUILD           folder of the project's compile_commands.json, or the one
+                     that OPTIML_COMPILE_LOG named when it was built
   --recipes=FILE     file of recipes to write (optiml.recipes)
   --seconds=N        of all searches together (600)
   --evaluations=N    of one search at most; 0: no limit (200)
@@ -149,19 +151,50 @@ static Unit unitOf(const clang::tooling::CompileCommand &command) {
   unit.path = pathFrom(command.Directory, command.Filename);
   if (std::string output = CompileOptions::parse(arguments).output; !output.empty())
     unit.output = pathFrom(command.Directory, output);
-  unit.arguments = withoutOutputs(arguments);
+  // Of a line that compiles several sources, or links too, what makes an object of this one.
+  const std::vector<std::string> inputs = CompileOptions::parse(arguments).inputs;
+  for (const std::string &argument : withoutOutputs(arguments))
+    if (argument == command.Filename || !llvm::is_contained(inputs, argument))
+      unit.arguments.push_back(argument);
+  if (!CompileOptions::parse(unit.arguments).compileOnly)
+    unit.arguments.push_back("-c");
   return unit;
 }
 
+/// Of compile_commands.json, or of what optiml-clang has logged.
+static llvm::Expected<std::vector<clang::tooling::CompileCommand>> commandsOf(const std::string &folder) {
+  const std::string whole = folder + "/compile_commands.json";
+  std::vector<std::string> files;
+  std::error_code listing;
+  if (llvm::sys::fs::exists(whole))
+    files.push_back(whole);
+  else
+    for (llvm::sys::fs::directory_iterator at(folder, listing), end; at != end && !listing; at.increment(listing))
+      if (llvm::StringRef(at->path()).ends_with(compileLogEnd))
+        files.push_back(at->path());
+  if (files.empty())
+    return makeError("{0}: there is no such file; CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON. For other "
+                     "builds, let {1}=FOLDER name a folder while optiml-clang stands for nvcc, and give that",
+                     whole, envCompileLog);
+  llvm::sort(files);
+  std::vector<clang::tooling::CompileCommand> commands;
+  for (const std::string &file : files) {
+    std::string error;
+    auto database = clang::tooling::JSONCompilationDatabase::loadFromFile(
+        file, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
+    if (!database)
+      return makeError("{0}: {1}", file, llvm::StringRef(error).trim());
+    llvm::append_range(commands, database->getAllCompileCommands());
+  }
+  return commands;
+}
+
 llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
-  std::string error, file = options.buildFolder + "/compile_commands.json";
-  auto database = clang::tooling::JSONCompilationDatabase::loadFromFile(
-      file, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
-  if (!database)
-    return makeError("{0}: {1}; CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON", file,
-                     llvm::StringRef(error).trim());
+  auto commands = commandsOf(options.buildFolder);
+  if (!commands)
+    return commands.takeError();
   std::set<std::string> taken;
-  for (const clang::tooling::CompileCommand &command : database->getAllCompileCommands()) {
+  for (const clang::tooling::CompileCommand &command : *commands) {
     Unit unit = unitOf(command);
     auto text = readFile(unit.path);
     if (!text) {
@@ -245,6 +278,11 @@ llvm::Error Tuning::nameOtherFiles() const {
 }
 
 void Tuning::search(Unit &unit, double seconds) const {
+  auto scratch = TempDir::create("optiml-tune");
+  if (!scratch) {
+    unit.outcome = llvm::toString(scratch.takeError());
+    return;
+  }
   std::vector<std::string> argv = {llvm::sys::path::parent_path(self).str() + "/optiml-clang"};
   std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
   argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
@@ -252,10 +290,11 @@ void Tuning::search(Unit &unit, double seconds) const {
   argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(options.recordings, ":"),
                            "--optiml-save-recipes=" + options.recipesFile});
   argv.insert(argv.end(), unit.arguments.begin(), unit.arguments.end());
-  argv.insert(argv.end(), {"-o", "/dev/null"});
+  argv.insert(argv.end(), {"-o", scratch->file("output")});
   ProcessOptions process;
   process.workingDirectory = unit.folder;
   process.inheritOutput = true;
+  process.env[envCompileLog] = ""; // a search is no part of the build
   auto result = runProcess(argv, process);
   if (!result)
     unit.outcome = llvm::toString(result.takeError());
@@ -315,7 +354,7 @@ llvm::Error Tuning::run() {
     return e;
   const auto searched = size_t(llvm::count_if(units, [](const Unit &unit) { return !unit.kernels.empty(); }));
   if (!searched) // they come first
-    return makeError("no source in {0}/compile_commands.json defines a recorded kernel", options.buildFolder);
+    return makeError("no source of the build in {0} defines a recorded kernel", options.buildFolder);
   // By work, and none less than half of an even share.
   double all = 0;
   for (const Unit &unit : units)

@@ -4,6 +4,7 @@
 // own.
 //
 //===----------------------------------------------------------------------===//
+#include "optiml/Driver/CompileLog.h"
 #include "optiml/Driver/Launcher.h"
 
 #include <cerrno>
@@ -37,6 +38,10 @@ int main(int argc, char **argv) {
   }
   if (!decision.warning.empty())
     std::fprintf(stderr, "optiml-clang: warning: %s\n", decision.warning.c_str());
+  if (const char *folder = getenv(envCompileLog);
+      folder && *folder && !logCompile(folder, decision.nvccArguments, error))
+    std::fprintf(stderr, "optiml-clang: warning: %s: the compilation is not logged: %s\n", envCompileLog,
+                 error.c_str());
   for (const auto &[name, value] : decision.env)
     setenv(name.c_str(), value.c_str(), 1);
 

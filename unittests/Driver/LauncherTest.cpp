@@ -1,5 +1,6 @@
 //===- LauncherTest.cpp - nvcc or the search ------------------------------===//
 #include "optiml/Driver/Launcher.h"
+#include "optiml/Driver/CompileLog.h"
 #include "gtest/gtest.h"
 
 #include <cstdlib>
@@ -140,3 +141,30 @@ TEST_F(Launcher, HelpNeedsNoNvcc) {
 }
 
 } // namespace
+
+TEST_F(Launcher, CompilationsOfCudaSourcesAreLogged) {
+  const fs::path log = root / "log";
+  std::string error;
+  auto written = [&] {
+    std::vector<std::string> texts;
+    for (const fs::directory_entry &entry : fs::directory_iterator(log)) {
+      EXPECT_TRUE(entry.path().string().ends_with(compileLogEnd)) << entry.path();
+      std::ifstream in(entry.path());
+      texts.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    }
+    return texts;
+  };
+  for (int i = 0; i < 2; ++i) // the same one takes the same place
+    ASSERT_TRUE(logCompile(log, {"-DNAME=\"a b\"", "-c", "k.cu", "-o", "k.o"}, error)) << error;
+  ASSERT_EQ(written().size(), 1u);
+  EXPECT_EQ(written()[0], "[{\"directory\": \"" + fs::current_path().string() +
+                              "\", \"file\": \"k.cu\", \"arguments\": [\"nvcc\", \"-DNAME=\\\"a b\\\"\", "
+                              "\"-c\", \"k.cu\", \"-o\", \"k.o\"]}]\n");
+  ASSERT_TRUE(logCompile(log, {"a.o", "-o", "app"}, error));
+  ASSERT_TRUE(logCompile(log, {"host.cpp", "-c"}, error));
+  ASSERT_EQ(written().size(), 1u) << "no CUDA source";
+  ASSERT_TRUE(logCompile(log, {"-x", "cu", "host.cpp", "k.cu", "-o", "app"}, error));
+  ASSERT_EQ(written().size(), 2u);
+  EXPECT_FALSE(logCompile("/proc/none", {"k.cu"}, error));
+  EXPECT_NE(error.find("/proc/none"), std::string::npos);
+}

@@ -21,6 +21,7 @@ struct LaunchDecision {
   std::string program;                    ///< the file to exec
   std::vector<std::string> argv;          ///< argv[0] included
   std::map<std::string, std::string> env; ///< set before the exec
+  std::vector<std::string> nvccArguments; ///< those of the compilation that it stands for
 };
 
 struct LauncherContext {
