@@ -90,6 +90,9 @@ public:
   /// The share of the least possible time that the original of evaluator() reaches; 0: not known.
   virtual double roofline() const = 0;
   virtual void configure(SearchSettings &settings) const = 0;
+  /// When the flag is raised, the search has ended, and what is still under way for it may stop. Null: none is going
+  /// on.
+  virtual void searchUntil(const std::atomic<bool> * /*ended*/) {}
   /// A last look at what the search found: may replace the best, or give the place back to the original. Adds to the
   /// summary what it learnt.
   virtual void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) = 0;

@@ -96,9 +96,11 @@ static llvm::StringRef lastWords(const ProcessResult &result) {
   return (text.empty() ? llvm::StringRef(result.out).trim() : text).take_back(600);
 }
 
-llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable) {
+static llvm::Expected<GpuRun> observe(const SearchTask &task, const std::string &executable,
+                                      std::map<std::string, std::string> env) {
   std::string file = executable + ".times.json";
-  auto result = runInjected(task, executable, {{"OPTIML_KERNEL_TIMES", patternOfPath(file)}});
+  env["OPTIML_KERNEL_TIMES"] = patternOfPath(file);
+  auto result = runInjected(task, executable, env);
   if (!result)
     return result.takeError();
   GpuRun run;
@@ -112,8 +114,11 @@ llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std:
   return run;
 }
 
-llvm::Expected<Workload> optiml::captureGpuProgram(const SearchTask &task, const std::string &executable,
-                                                   const std::vector<std::string> &symbols, const std::string &folder) {
+llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable) {
+  return observe(task, executable, {});
+}
+
+std::string optiml::expressionFor(const std::vector<std::string> &symbols) {
   std::string pattern;
   for (const std::string &symbol : symbols) {
     pattern += pattern.empty() ? "^(" : "|";
@@ -123,17 +128,34 @@ llvm::Expected<Workload> optiml::captureGpuProgram(const SearchTask &task, const
       pattern += c;
     }
   }
-  pattern += ")$";
-  auto result = runInjected(task, executable,
-                            {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)}, {"OPTIML_CAPTURE_KERNELS", pattern}});
-  if (!result)
-    return result.takeError();
-  Workload workload;
+  return pattern + ")$";
+}
+
+llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const std::string &executable,
+                                                 const std::string &kernels, const std::string &folder,
+                                                 Workload &workload) {
+  auto run =
+      observe(task, executable, {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)}, {"OPTIML_CAPTURE_KERNELS", kernels}});
+  if (!run)
+    return run.takeError();
   std::string error;
   if (!Workload::read(folder, workload, error))
-    return makeError("the launches of the program could not be captured: {0}{1}", error,
-                     lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
-  return workload;
+    return makeError(
+        "the launches of the program could not be captured: {0}{1}", error,
+        llvm::StringRef(run->err).trim().empty() ? "" : "; " + llvm::StringRef(run->err).trim().take_back(600).str());
+  return run;
+}
+
+void optiml::weighAll(Workload &workload, const std::vector<KernelTime> &kernels) {
+  for (const KernelTime &kernel : kernels) {
+    double weight = 0;
+    for (const LaunchImage &launch : workload.launches)
+      if (launch.kernel == kernel.symbol)
+        weight += launch.weight;
+    for (LaunchImage &launch : workload.launches)
+      if (launch.kernel == kernel.symbol && weight < double(kernel.launches))
+        launch.weight *= double(kernel.launches) / weight;
+  }
 }
 
 static bool isNumber(const std::string &word) {

@@ -29,14 +29,24 @@ struct GpuRun {
   std::string out, err;
   KernelTimes times;
   double seconds = 0; ///< wall time
+  /// Whether the time of its heaviest kernel is that of launches which were not captured.
+  bool isUndisturbed() const {
+    return !times.kernels.empty() && times.kernels.front().recorded < times.kernels.front().launches;
+  }
 };
 
 /// Runs it and measures its kernels. The error says that it could not be run, or ran too long.
 llvm::Expected<GpuRun> timeGpuProgram(const SearchTask &task, const std::string &executable);
 
-/// Runs it and captures the launches of the kernels with these mangled names into `folder`.
-llvm::Expected<Workload> captureGpuProgram(const SearchTask &task, const std::string &executable,
-                                           const std::vector<std::string> &symbols, const std::string &folder);
+/// The same, and captures the launches of kernels whose name the POSIX extended regular expression matches (empty: of
+/// all) into `folder`. The run takes so much longer; its kernels' times are of launches that are not captured.
+llvm::Expected<GpuRun> captureGpuProgram(const SearchTask &task, const std::string &executable,
+                                         const std::string &kernels, const std::string &folder, Workload &workload);
+/// The expression for kernels with these mangled names.
+std::string expressionFor(const std::vector<std::string> &symbols);
+
+/// Launches that were not captured count as those of their kernel that were.
+void weighAll(Workload &workload, const std::vector<KernelTime> &kernels);
 
 /// In which words the outputs of two programs differ; words that already differ between two runs of the original do not
 /// count, and numbers that differ are told apart (they may be times). Empty: none.

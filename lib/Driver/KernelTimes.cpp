@@ -26,6 +26,7 @@ llvm::Expected<KernelTimes> KernelTimes::read(const std::string &path) {
     kernel.text("symbol", k.symbol);
     kernel.text("name", k.name);
     kernel.number("launches", k.launches);
+    kernel.number("recorded", k.recorded, /*required=*/false);
     kernel.number("seconds", k.seconds);
     if (llvm::Error e = kernel.take())
       return std::move(e);
@@ -40,7 +41,11 @@ llvm::Expected<KernelTimes> KernelTimes::read(const std::string &path) {
 llvm::Error KernelTimes::write(const std::string &path) const {
   json all = json::array();
   for (const KernelTime &k : kernels)
-    all.push_back({{"symbol", k.symbol}, {"name", k.name}, {"launches", k.launches}, {"seconds", k.seconds}});
+    all.push_back({{"symbol", k.symbol},
+                   {"name", k.name},
+                   {"launches", k.launches},
+                   {"recorded", k.recorded},
+                   {"seconds", k.seconds}});
   return writeFileAtomically(
       path, json{{"kernels", all}, {"kernelSeconds", kernelSeconds}, {"copySeconds", copySeconds}}.dump(1) + "\n");
 }
@@ -53,6 +58,7 @@ void KernelTimes::add(const KernelTimes &other) {
       continue;
     }
     own->launches += k.launches;
+    own->recorded += k.recorded;
     own->seconds += k.seconds;
   }
   kernelSeconds += other.kernelSeconds;

@@ -12,7 +12,8 @@ namespace optiml {
 struct KernelTime {
   std::string symbol, name;
   uint64_t launches = 0;
-  double seconds = 0; ///< of all, on the GPU
+  uint64_t recorded = 0; ///< of these; they do not count for the time where there are others
+  double seconds = 0;    ///< of all, on the GPU
 };
 
 /// As the capture library writes them (docs/formats.md).

@@ -91,12 +91,24 @@ static std::string adviceOn(llvm::StringRef why) {
              : "";
 }
 
+/// Says so where less than half of the budget is left for evaluations, as the program itself takes long.
+void ProgramSearch::tellSmallBudget() const {
+  const double budget = task.flags.budget.seconds,
+               spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - task.began).count(),
+               others = spent + backend.concludingSeconds(false);
+  if (backend.measures() && budget > 0 && others > 0.5 * budget)
+    llvm::errs() << llvm::formatv("optiml-clang: remark: observing the program took {0:f1} s, and what follows the "
+                                  "search takes about {1:f1} s; -O-search={2:f0}s would leave half of the time to it\n",
+                                  spent, others - spent, 2 * others);
+}
+
 llvm::Expected<SearchOutcome> ProgramSearch::search() {
   if (llvm::Error e = backend.observe(task)) {
     const std::string why = llvm::toString(std::move(e));
     return makeError("{0}: {1}{2}", task.options.inputs.front(), why, adviceOn(why));
   }
   watch.lap("observe");
+  tellSmallBudget();
   if (task.isRecorded())
     return searchApart(limits, task.deadline);
   FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, limits.budget);

@@ -22,6 +22,7 @@ public:
 
 private:
   llvm::Expected<SearchOutcome> search();
+  void tellSmallBudget() const;
   llvm::Expected<SearchOutcome> searchFused(const FuseTrial &fused, const std::string &name, const SearchLimits &within,
                                             const Deadline *deadline);
   llvm::Expected<SearchOutcome> searchApart(const SearchLimits &within, const Deadline *deadline);

@@ -138,7 +138,11 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
     memory = std::make_unique<StoredEvaluations>(*means.store, key.context, [&](const std::string &why) {
       say("warning: the search goes on without its store: " + why);
     });
-  return runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
+  const Deadline end(settings.seconds, &means.interrupted);
+  backend.searchUntil(end.flag());
+  auto result = runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
+  backend.searchUntil(nullptr);
+  return result;
 }
 
 void SearchRun::buildBeside() {

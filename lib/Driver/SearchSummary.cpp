@@ -135,10 +135,11 @@ void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, c
     for (const auto &fault : s["originalFaults"])
       os << "  warning:    the original itself is faulty, and its results are compared only where they are stable: "
          << fault.get<std::string>() << "\n";
-  if (flags.verbose && s.contains("phaseSeconds")) {
+  if ((flags.verbose || flags.budget.seconds > 0) && !fromStore && s.contains("phaseSeconds")) {
     os << "  time:      ";
     for (const auto &[phase, seconds] : s["phaseSeconds"].items())
-      os << llvm::formatv(" {0} {1:f1} s", phase, seconds.get<double>());
+      if (seconds.get<double>() >= 0.05)
+        os << llvm::formatv(" {0} {1:f1} s", phase, seconds.get<double>());
     os << "\n";
   }
   if (flags.verbose && s.contains("notes"))

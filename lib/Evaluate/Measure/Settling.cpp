@@ -198,6 +198,8 @@ void GpuEvaluator::close(std::chrono::steady_clock::time_point by) {
 
 void GpuEvaluator::abandon() { impl->stopPreparing(); }
 
+void GpuEvaluator::compileUntil(const std::atomic<bool> *ended) { impl->compiler->stopWith(ended); }
+
 bool GpuEvaluator::isVerified(const Variant &variant) const {
   std::lock_guard lock(impl->mutex);
   auto known = impl->settled.find(variant.key());

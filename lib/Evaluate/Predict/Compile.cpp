@@ -76,6 +76,8 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(co
   if (std::error_code code = llvm::sys::fs::create_directory(compiled->directory))
     return makeError("cannot create '{0}': {1}", compiled->directory, code.message());
   CubinRequest own = request;
+  if (const std::atomic<bool> *flag = stop)
+    own.cancel = flag;
   own.source = compiled->directory + "/" + fileName;
   own.cubin = compiled->cubin = compiled->directory + "/out.cubin";
   if (llvm::Error e = writeFileAtomically(own.source, text))

@@ -200,6 +200,8 @@ llvm::Expected<std::vector<gpu::CaseRequest>> GpuCases::casesOf(unsigned index, 
   const LaunchImage &launch = workload.launches[index];
   std::vector<gpu::CaseRequest> result;
   for (unsigned input = 0; input <= (getsFreshInputs(index) ? options.freshInputs : 0); ++input) {
+    if (options.cancel && *options.cancel)
+      return makeError("it was stopped");
     gpu::CaseRequest c;
     c.launch = index;
     c.name = (input ? "random input " + std::to_string(input) + " of launch " : std::string("captured launch ")) +

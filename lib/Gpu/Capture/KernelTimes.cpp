@@ -118,8 +118,11 @@ bool writeTimes(std::string &error) {
   double total = 0;
   for (auto &[symbol, t] : sorted) {
     total += t.seconds();
-    kernels.push_back(
-        {{"symbol", symbol}, {"name", demangled(symbol)}, {"launches", t.launches}, {"seconds", t.seconds()}});
+    kernels.push_back({{"symbol", symbol},
+                       {"name", demangled(symbol)},
+                       {"launches", t.launches},
+                       {"recorded", t.recorded},
+                       {"seconds", t.seconds()}});
   }
   // A program may start others, which inherit the environment: one without kernels leaves their file alone.
   if (kernels.empty() && access(times->file.c_str(), F_OK) == 0)

@@ -71,6 +71,8 @@ public:
   void close(std::chrono::steady_clock::time_point by);
   /// The search has ended without a gain: nothing more is verified, and the GPU is free.
   void abandon();
+  /// Compilations end when the flag is raised; null: they take the time that they need.
+  void compileUntil(const std::atomic<bool> *ended);
   /// It stood every check.
   bool isVerified(const Variant &variant) const;
   /// After close(): the measurement of a variant that stands every check. "Untested" when close() ran out of time.

@@ -38,12 +38,16 @@ public:
   /// The same text is compiled once. On an Error, `verdict` says which kind: nvcc refuses the text, or took too long.
   llvm::Expected<std::shared_ptr<const CompiledText>> compile(const std::string &text, Verdict &verdict) const;
 
+  /// Until it is called again, compilations end when this flag is raised too; null: only with that of create().
+  void stopWith(const std::atomic<bool> *flag) { stop = flag; }
+
 private:
   explicit TextCompiler(TempDir dir) : dir(std::move(dir)) {}
   llvm::Expected<std::shared_ptr<const CompiledText>> compileAnew(const std::string &text, Verdict &verdict) const;
   TempDir dir;
   CubinRequest request; ///< what all texts have in common
   std::string fileName;
+  std::atomic<const std::atomic<bool> *> stop{nullptr};
   mutable std::atomic<unsigned> counter{0};
   mutable std::mutex mutex;
   mutable std::map<std::string, std::shared_ptr<const CompiledText>> done; ///< by the text's hash
