@@ -11,6 +11,7 @@
 #
 # The site configuration is that of a build (lit.site.cfg.py.in) or of a bundle (utils/gpu-check).
 import os
+import shutil
 import subprocess
 
 import lit.formats
@@ -66,6 +67,10 @@ config.substitutions.append(("%check=", "FileCheck %s --check-prefix="))
 if os.path.isdir(config.optiml_tools_dir):
     for tool in os.listdir(config.optiml_tools_dir):
         config.available_features.add(tool)
+
+if shutil.which("ccache"):
+    config.available_features.add("ccache")
+
 
 def verifies():
     """Whether this build's optiml-run has --verify."""

@@ -94,6 +94,8 @@ private:
   /// Tells that no recipe is applied; 1 where that is an error.
   int failed(const std::string &why) const;
   int asGiven(llvm::Error why) const;
+  /// nvcc's preprocessed text behind a mark that depends on the recipes, and names their file as what it was made of.
+  int preprocess(const RecipeFile &file) const;
   /// The sources that the file names and that can be replaced.
   std::vector<std::string> sources(const RecipeFile &file) const;
 
@@ -134,12 +136,36 @@ std::vector<std::string> Application::sources(const RecipeFile &file) const {
   return result;
 }
 
+int Application::preprocess(const RecipeFile &file) const {
+  NvccOutput output;
+  auto code = compileOriginal(toolchain, arguments, &output);
+  if (!code)
+    return asGiven(code.takeError());
+  std::string mark;
+  for (const std::string &input : options.inputs)
+    mark += "# 1 \"" + absolutePath(flags.recipes) + "\"\n/* OptiML: recipes " + file.fingerprintOf(input) +
+            ", version " + searchVersion + " */\n";
+  llvm::errs() << output.err;
+  if (*code || options.output.empty()) {
+    llvm::outs() << (*code ? "" : mark) << output.out;
+    return *code;
+  }
+  auto text = readFile(options.output);
+  if (!text)
+    return asGiven(text.takeError());
+  if (llvm::Error e = writeFileAtomically(options.output, mark + *text))
+    return asGiven(std::move(e));
+  return 0;
+}
+
 int Application::run() {
   if (!llvm::sys::fs::exists(flags.recipes))
     return asGiven(makeError("there is no file '{0}'", flags.recipes));
   auto file = RecipeFile::read(flags.recipes);
   if (!file)
     return asGiven(file.takeError());
+  if (llvm::is_contained(arguments, "-E") || llvm::is_contained(arguments, "--preprocess"))
+    return preprocess(*file);
   if (!options.tooHard.empty() || options.deviceDebug)
     return compileAsGiven(toolchain, arguments);
   std::vector<Replacement> replacements;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +81,17 @@ bool mayApply(const std::string &recipes, const std::vector<std::string> &argume
   return false;
 }
 
+/// What ccache adds for compilers that it takes for Clang, as it does by this program's name. nvcc knows no such flag.
+bool isColorFlag(const std::string &argument) {
+  return argument == "-fcolor-diagnostics" || argument == "-fno-color-diagnostics" ||
+         argument.starts_with("-fdiagnostics-color");
+}
+
+bool onlyPreprocesses(const std::vector<std::string> &arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const std::string &a) { return a == "-E" || a == "--preprocess"; });
+}
+
 } // namespace
 
 std::string optiml::findNvcc(const LauncherContext &context, std::string &error) {
@@ -105,7 +117,8 @@ std::string optiml::findNvcc(const LauncherContext &context, std::string &error)
 
 bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherContext &context,
                           LaunchDecision &decision, std::string &error) {
-  std::vector<std::string> own = args, nvccArgs;
+  std::vector<std::string> own, nvccArgs;
+  std::remove_copy_if(args.begin(), args.end(), std::back_inserter(own), isColorFlag);
   std::string nvcc;
   std::vector<std::string> before; // the command that shall start nvcc, such as ccache
   const auto named = std::find_if(args.begin(), args.end(), isCompilerName);
@@ -151,7 +164,10 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
   if (nvcc.empty())
     return false;
 
-  const bool applies = !flags.search && !flags.recipes.empty() && mayApply(flags.recipes, nvccArgs);
+  // Preprocessed text tells which recipes apply, for those who cache by it: also that there is none yet.
+  const bool applies =
+      !flags.search && !flags.recipes.empty() &&
+      (onlyPreprocesses(nvccArgs) ? access(flags.recipes.c_str(), R_OK) == 0 : mayApply(flags.recipes, nvccArgs));
   if ((flags.search || applies) && becomeSearch()) {
     if (launcherMode)
       decision.env["OPTIML_NVCC"] = nvcc;

@@ -1,5 +1,6 @@
 //===- RecipeFile.cpp - recipes that are kept beside the source -----------===//
 #include "RecipeFile.h"
+#include "optiml/Core/Hash.h"
 #include "optiml/Core/JsonFields.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
@@ -175,4 +176,13 @@ std::set<std::string> RecipeFile::launchedBy(const std::string &source) const {
     if (llvm::is_contained(r.launchedIn, name))
       found.insert(r.symbol);
   return found;
+}
+
+std::string RecipeFile::fingerprintOf(const std::string &source) const {
+  std::string all;
+  for (const KernelRecipe *r : of(source))
+    all += recordOf(*r).dump() + "\n";
+  for (const std::string &symbol : launchedBy(source))
+    all += symbol + "\n";
+  return contentHash(all);
 }

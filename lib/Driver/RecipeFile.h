@@ -50,6 +50,8 @@ public:
   std::set<std::string> launchedBy(const std::string &source) const;
   /// Whether it is compiled in another way than without this file.
   bool concerns(const std::string &source) const { return !of(source).empty() || !launchedBy(source).empty(); }
+  /// A hash of all that these hold.
+  std::string fingerprintOf(const std::string &source) const;
   /// For those who fill in what a search of one file cannot know.
   std::vector<KernelRecipe> &all() { return recipes; }
   /// As a record names the source.

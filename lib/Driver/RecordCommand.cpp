@@ -139,6 +139,9 @@ static std::string bytesText(uint64_t bytes) {
                           : llvm::formatv("{0:f0} {1}", value, unit[i]).str();
 }
 
+// Kernels that take less of the time, and of which nothing is kept, are told of together.
+static constexpr double leastShare = 0.01;
+
 llvm::Error Recording::report() const {
   Workload workload;
   std::string error;
@@ -166,14 +169,27 @@ llvm::Error Recording::report() const {
     row->bytes += bytesOf(launch);
     bytes += bytesOf(launch);
   }
+  auto share = [&](double seconds) {
+    return times.kernelSeconds > 0 ? llvm::formatv("{0:f1} %", 100 * seconds / times.kernelSeconds).str() : "-";
+  };
   llvm::errs() << llvm::formatv("{0,-44} {1,9} {2,7} {3,5} {4,9} {5,7}\n", "kernel", "launches", "classes", "kept",
                                 "bytes", "share");
-  for (const Row &row : rows)
+  size_t others = 0;
+  double otherSeconds = 0;
+  for (const Row &row : rows) {
+    const bool matters = row.kept || !(row.seconds < leastShare * times.kernelSeconds);
+    if (!matters) {
+      ++others;
+      otherSeconds += row.seconds;
+      continue;
+    }
     llvm::errs() << llvm::formatv("{0,-44} {1,9} {2,7} {3,5} {4,9} {5,7}\n", titleOf(row.name).take_front(44),
                                   row.launches, row.classes.size(), row.kept, bytesText(row.bytes),
-                                  row.isTimed && times.kernelSeconds > 0
-                                      ? llvm::formatv("{0:f1} %", 100 * row.seconds / times.kernelSeconds).str()
-                                      : "-");
+                                  row.isTimed ? share(row.seconds) : "-");
+  }
+  if (others)
+    llvm::errs() << llvm::formatv("{0} other kernels, each below {1:f0} % of the time{2,43}\n", others,
+                                  100 * leastShare, share(otherSeconds));
   for (const std::string &message : workload.leftOut)
     llvm::errs() << "left out: " << message << "\n";
   llvm::errs() << llvm::formatv("optiml-record: {0}: {1} of {2} launches, {3} of buffers, from {4} process{5}; ",
