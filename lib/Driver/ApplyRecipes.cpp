@@ -190,6 +190,7 @@ int Application::run() {
   if (!flags.emit.empty())
     if (llvm::Error e = writeFileAtomically(flags.emit, withoutLineDirectives(replacements.front().text)))
       return asGiven(std::move(e));
+  removeAbandonedTempDirs();
   NvccOutput output;
   auto code = compileReplaced(toolchain, arguments, replacements, &output, nullptr, flags.recipes);
   if (!code)

@@ -32,11 +32,14 @@ std::vector<std::string> optiml::withoutOutputs(const std::vector<std::string> &
 }
 
 static llvm::Expected<int> runNvcc(const Toolchain &toolchain, const std::vector<std::string> &arguments,
-                                   NvccOutput *output, const std::atomic<bool> *cancel) {
+                                   NvccOutput *output, const std::atomic<bool> *cancel,
+                                   const std::string &scratch = "") {
   std::vector<std::string> argv = {toolchain.nvcc};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   ProcessOptions options;
   options.cancel = cancel;
+  if (!scratch.empty()) // what it leaves there when it is killed goes with the folder
+    options.env["TMPDIR"] = scratch;
   options.inheritInput = options.inheritOutput = !output;
   auto result = runProcess(argv, options);
   if (!result)
@@ -119,6 +122,58 @@ static llvm::Error nameTheUsersFile(const std::string &dependencies, const std::
   return writeFileAtomically(dependencies, *content);
 }
 
+namespace {
+
+/// Where nvcc writes in place of the user's output, which gets it as a whole or not at all.
+class OutputElsewhere {
+public:
+  /// Changes `args`, nvcc's, unless they name no file that can be replaced.
+  OutputElsewhere(const std::string &folder, std::vector<std::string> &args);
+  /// The output is complete.
+  llvm::Error put() const;
+
+private:
+  std::string output, elsewhere;
+};
+
+} // namespace
+
+OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::string> &args) {
+  output = valueOf(args, "-o --output-file");
+  if (output.empty() || (llvm::sys::fs::exists(output) && !llvm::sys::fs::is_regular_file(output))) {
+    output.clear();
+    return;
+  }
+  elsewhere = folder + "/" + llvm::sys::path::filename(output).str();
+  // Dependency files name the output, and are named by it, unless that is said.
+  const std::string dependencies = dependencyFile(args, output);
+  if (!dependencies.empty() && valueOf(args, "-MF --dependency-output").empty())
+    args.insert(args.end(), {"-MF", dependencies});
+  if (!dependencies.empty() && valueOf(args, "-MT -MQ --dependency-target-name").empty())
+    args.insert(args.end(), {"-MT", output});
+  for (size_t i = 0; i < args.size(); ++i) {
+    const llvm::StringRef a = args[i];
+    if (a == "-o" || a == "--output-file")
+      args[++i] = elsewhere;
+    else if (a.starts_with("-o=") || a.starts_with("--output-file="))
+      args[i] = a.split('=').first.str() + "=" + elsewhere;
+  }
+}
+
+llvm::Error OutputElsewhere::put() const {
+  if (output.empty())
+    return llvm::Error::success();
+  auto content = readFile(elsewhere);
+  if (!content)
+    return content.takeError();
+  if (llvm::Error e = writeFileAtomically(output, *content))
+    return e;
+  if (auto permissions = llvm::sys::fs::getPermissions(elsewhere))
+    if (std::error_code e = llvm::sys::fs::setPermissions(output, *permissions))
+      return makeError("{0}: {1}", output, e.message());
+  return llvm::Error::success();
+}
+
 llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const std::vector<std::string> &arguments,
                                             const std::vector<Replacement> &sources, NvccOutput *output,
                                             const std::atomic<bool> *cancel, const std::string &dependsOn) {
@@ -139,9 +194,14 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
   }
   const std::string folder = llvm::sys::path::parent_path(absolutePath(sources.front().path)).str();
   args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder});
-  auto code = runNvcc(toolchain, args, output, cancel);
+  if (std::error_code e = llvm::sys::fs::create_directory(dir->file("output")))
+    return makeError("{0}: {1}", dir->file("output"), e.message());
+  const OutputElsewhere elsewhere(dir->file("output"), args);
+  auto code = runNvcc(toolchain, args, output, cancel, dir->path());
   if (!code || *code != 0)
     return code;
+  if (llvm::Error e = elsewhere.put())
+    return std::move(e);
   for (const auto &[path, replacement] : replacements)
     if (std::string file = dependencyFile(arguments, path); !file.empty() && llvm::sys::fs::exists(file))
       if (llvm::Error e = nameTheUsersFile(file, replacement, path, dependsOn))
