@@ -52,8 +52,9 @@ Searches the recorded kernels of a project, and writes recipes that its builds a
 
 struct RecordedKernel {
   std::string name;
-  uint64_t launches = 0; ///< in all recordings
-  double work = 0;       ///< of these: seconds on the GPU where they were timed, else threads
+  uint64_t launches = 0;                      ///< in all recordings
+  double work = 0;                            ///< of these: seconds on the GPU where they were timed, else threads
+  bool isDefined = false, isLaunched = false; ///< in sources of this build, so that a launch can be redirected
 };
 
 struct Unit {
@@ -75,9 +76,10 @@ private:
   llvm::Error readRecordings();
   double secondsOf(llvm::StringRef symbol) const;
   llvm::Error findUnits(const Toolchain &toolchain);
-  bool mayHoldKernels(const std::string &text) const;
+  bool mayHoldKernels(const std::string &path, const std::string &text, const CompileOptions &compile,
+                      std::set<std::string> &seen) const;
   llvm::Error addLaunches(Unit &unit, const Program &device, const std::string &text, const CompileOptions &compile,
-                          const Toolchain &toolchain) const;
+                          const Toolchain &toolchain);
   void search(Unit &unit, double seconds) const;
   llvm::Error nameOtherFiles() const;
   void report(const RecipeFile &recipes) const;
@@ -132,10 +134,50 @@ double Tuning::secondsOf(llvm::StringRef symbol) const {
   return seconds;
 }
 
-/// Whether the text has the word of a recorded kernel: to be quick about files that do not matter.
-bool Tuning::mayHoldKernels(const std::string &text) const {
-  return llvm::any_of(
-      kernels, [&](const auto &kernel) { return text.find(plainName(demangled(kernel.first))) != std::string::npos; });
+/// The folders that quoted includes are looked for in, after the file's own.
+static std::vector<std::string> includeFolders(const CompileOptions &compile) {
+  std::vector<std::string> folders;
+  for (size_t i = 0; i < compile.frontendFlags.size(); ++i) {
+    llvm::StringRef flag = compile.frontendFlags[i];
+    if (!flag.consume_front("-I") && !flag.consume_front("-iquote"))
+      continue;
+    if (flag.empty() && i + 1 < compile.frontendFlags.size())
+      flag = compile.frontendFlags[i + 1];
+    folders.push_back(flag.str());
+  }
+  return folders;
+}
+
+/// Whether the text, or a header of the user's, has the name of a recorded kernel: to be quick about files that do not
+/// matter. `seen`: headers.
+bool Tuning::mayHoldKernels(const std::string &path, const std::string &text, const CompileOptions &compile,
+                            std::set<std::string> &seen) const {
+  if (llvm::any_of(kernels, [&](const auto &kernel) {
+        return text.find(plainName(demangled(kernel.first))) != std::string::npos;
+      }))
+    return true;
+  std::vector<std::string> folders = includeFolders(compile);
+  folders.insert(folders.begin(), llvm::sys::path::parent_path(path).str());
+  for (llvm::StringRef rest = text; !rest.empty();) {
+    auto [line, after] = rest.split('\n');
+    rest = after;
+    line = line.ltrim();
+    if (!line.consume_front("#") || !(line = line.ltrim()).consume_front("include"))
+      continue;
+    const std::string name = line.split('"').second.split('"').first.str();
+    for (const std::string &folder : folders) {
+      const std::string file = folder + "/" + name;
+      if (name.empty() || !llvm::sys::fs::is_regular_file(file) || !seen.insert(file).second)
+        continue;
+      auto header = readFile(file);
+      if (!header)
+        llvm::consumeError(header.takeError());
+      else if (mayHoldKernels(file, *header, compile, seen))
+        return true;
+      break;
+    }
+  }
+  return false;
 }
 
 static Unit unitOf(const clang::tooling::CompileCommand &command) {
@@ -195,6 +237,10 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
     return commands.takeError();
   std::set<std::string> taken;
   for (const clang::tooling::CompileCommand &command : *commands) {
+    if (std::error_code e = llvm::sys::fs::set_current_path(command.Directory)) { // files of options, include folders
+      llvm::errs() << "optiml-tune: warning: " << command.Directory << ": " << e.message() << "\n";
+      continue;
+    }
     Unit unit = unitOf(command);
     auto text = readFile(unit.path);
     if (!text) {
@@ -202,10 +248,9 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       continue;
     }
     CompileOptions compile = CompileOptions::parse(unit.arguments);
-    if (compile.inputs.size() != 1 || !mayHoldKernels(*text))
+    std::set<std::string> headers;
+    if (compile.inputs.size() != 1 || !mayHoldKernels(unit.path, *text, compile, headers))
       continue;
-    if (std::error_code e = llvm::sys::fs::set_current_path(unit.folder)) // relative include folders
-      return makeError("{0}: {1}", unit.folder, e.message());
     auto program = Program::parse(unit.path, *text, compile, toolchain, View::Device);
     if (!program) {
       llvm::errs() << "optiml-tune: warning: " << unit.path << " is left out: " << llvm::toString(program.takeError())
@@ -213,8 +258,9 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       continue;
     }
     for (const KernelDecl &decl : (*program)->kernels())
-      for (const auto &[symbol, kernel] : kernels)
+      for (auto &[symbol, kernel] : kernels)
         if (sameFunction(decl.symbol, symbol)) {
+          kernel.isDefined = true;
           if (taken.insert(symbol).second) {
             unit.kernels.insert(symbol);
             unit.work += kernel.work;
@@ -228,15 +274,21 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
     if (!unit.kernels.empty() || !unit.instantiates.empty() || !unit.launches.empty())
       units.push_back(std::move(unit));
   }
+  for (Unit &unit : units)
+    std::erase_if(unit.kernels, [&](const std::string &symbol) {
+      if (!kernels.at(symbol).isLaunched)
+        unit.work -= kernels.at(symbol).work;
+      return !kernels.at(symbol).isLaunched;
+    });
   llvm::stable_sort(units, [](const Unit &a, const Unit &b) {
     return std::pair(!a.kernels.empty(), a.work) > std::pair(!b.kernels.empty(), b.work);
   });
   return llvm::Error::success();
 }
 
-/// Launches of kernels that the source does not define.
+/// Launches of recorded kernels: those of kernels that the source does not define become the unit's.
 llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const std::string &text,
-                                const CompileOptions &compile, const Toolchain &toolchain) const {
+                                const CompileOptions &compile, const Toolchain &toolchain) {
   if (text.find("<<<") == std::string::npos && text.find("cudaLaunchKernel") == std::string::npos)
     return llvm::Error::success();
   auto host = Program::parse(unit.path, text, compile, toolchain, View::Host);
@@ -244,8 +296,16 @@ llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const std::st
     return host.takeError();
   for (const std::vector<LaunchSite> *sites : {&(*host)->launches(), &(*host)->addressLaunches()})
     for (const LaunchSite &site : *sites)
-      if (kernels.count(site.symbol) && !device.findKernel(site.symbol))
-        unit.launches.insert(site.symbol);
+      for (auto &[symbol, kernel] : kernels) {
+        // In a template the launch tells no more than the template's name.
+        const bool isThis = site.symbol.empty() ? plainName(site.kernel) == plainName(demangled(symbol))
+                                                : sameFunction(site.symbol, symbol);
+        if (!isThis)
+          continue;
+        kernel.isLaunched = true;
+        if (!site.symbol.empty() && !device.findKernel(site.symbol))
+          unit.launches.insert(symbol);
+      }
   return llvm::Error::success();
 }
 
@@ -277,6 +337,18 @@ llvm::Error Tuning::nameOtherFiles() const {
   return any ? recipes->write() : llvm::Error::success();
 }
 
+/// For kernels with these symbols, by their names.
+static std::string expressionFor(const std::set<std::string> &symbols) {
+  std::string expression;
+  for (const std::string &symbol : symbols) {
+    expression += expression.empty() ? "^(" : "|";
+    const std::string name = demangled(symbol);
+    for (char c : titleOf(name))
+      expression += (llvm::StringRef("()[]{}*+?.|^$\\").contains(c) ? "\\" : "") + std::string(1, c);
+  }
+  return expression + ")$";
+}
+
 void Tuning::search(Unit &unit, double seconds) const {
   auto scratch = TempDir::create("optiml-tune");
   if (!scratch) {
@@ -286,6 +358,7 @@ void Tuning::search(Unit &unit, double seconds) const {
   std::vector<std::string> argv = {llvm::sys::path::parent_path(self).str() + "/optiml-clang"};
   std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
   argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
+  argv.push_back("--optiml-kernel=" + expressionFor(unit.kernels));
   argv.insert(argv.end(), options.ownFlags.begin(), options.ownFlags.end());
   argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(options.recordings, ":"),
                            "--optiml-save-recipes=" + options.recipesFile});
@@ -300,6 +373,12 @@ void Tuning::search(Unit &unit, double seconds) const {
     unit.outcome = llvm::toString(result.takeError());
   else if (!result->ok())
     unit.outcome = "the search failed: " + result->describe();
+}
+
+/// Why a recorded kernel is not searched.
+static std::string whyLeft(const RecordedKernel &kernel) {
+  return kernel.isDefined ? "no source of this build launches it where that can be redirected; a header may"
+                          : "no source of this build defines it";
 }
 
 void Tuning::report(const RecipeFile &recipes) const {
@@ -323,8 +402,8 @@ void Tuning::report(const RecipeFile &recipes) const {
     }
   }
   for (const std::string &symbol : left)
-    llvm::outs() << llvm::formatv("{0,-32} {1,9}  no source of this build defines it\n",
-                                  titleOf(kernels.at(symbol).name).take_front(32), kernels.at(symbol).launches);
+    llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}\n", titleOf(kernels.at(symbol).name).take_front(32),
+                                  kernels.at(symbol).launches, whyLeft(kernels.at(symbol)));
   auto hasChanged = [&](const std::string &symbol) { return changed.count(symbol); };
   std::set<std::string> objects;
   for (const Unit &unit : units)
@@ -354,7 +433,10 @@ llvm::Error Tuning::run() {
     return e;
   const auto searched = size_t(llvm::count_if(units, [](const Unit &unit) { return !unit.kernels.empty(); }));
   if (!searched) // they come first
-    return makeError("no source of the build in {0} defines a recorded kernel", options.buildFolder);
+    return makeError("there is nothing to search: {0}{1}",
+                     kernels.empty() ? "no kernel is recorded"
+                                     : kernels.begin()->second.name + ": " + whyLeft(kernels.begin()->second),
+                     kernels.size() > 1 ? llvm::formatv(", and {0} others", kernels.size() - 1).str() : "");
   // By work, and none less than half of an even share.
   double all = 0;
   for (const Unit &unit : units)

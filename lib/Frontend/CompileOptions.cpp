@@ -216,6 +216,7 @@ private:
     }
     if (++optionFiles > 64)
       return tooHard("options files that include each other");
+    llvm::append_range(options.nvccArgs, words);
     args.insert(args.begin(), words.begin(), words.end());
   }
 
