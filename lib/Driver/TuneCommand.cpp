@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "optiml/Driver/TuneCommand.h"
+#include "BuildCommands.h"
 #include "FinalCompile.h"
 #include "KernelTimes.h"
 #include "RecipeFile.h"
@@ -16,7 +17,6 @@
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Signature.h"
 #include "optiml/Workload/Workload.h"
-#include "clang/Tooling/JSONCompilationDatabase.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -76,8 +76,6 @@ private:
   llvm::Error readRecordings();
   double secondsOf(llvm::StringRef symbol) const;
   llvm::Error findUnits(const Toolchain &toolchain);
-  bool mayHoldKernels(const std::string &path, const std::string &text, const CompileOptions &compile,
-                      std::set<std::string> &seen) const;
   llvm::Error addLaunches(Unit &unit, const Program &device, const std::string &text, const CompileOptions &compile,
                           const Toolchain &toolchain);
   void search(Unit &unit, double seconds) const;
@@ -134,52 +132,6 @@ double Tuning::secondsOf(llvm::StringRef symbol) const {
   return seconds;
 }
 
-/// The folders that quoted includes are looked for in, after the file's own.
-static std::vector<std::string> includeFolders(const CompileOptions &compile) {
-  std::vector<std::string> folders;
-  for (size_t i = 0; i < compile.frontendFlags.size(); ++i) {
-    llvm::StringRef flag = compile.frontendFlags[i];
-    if (!flag.consume_front("-I") && !flag.consume_front("-iquote"))
-      continue;
-    if (flag.empty() && i + 1 < compile.frontendFlags.size())
-      flag = compile.frontendFlags[i + 1];
-    folders.push_back(flag.str());
-  }
-  return folders;
-}
-
-/// Whether the text, or a header of the user's, has the name of a recorded kernel: to be quick about files that do not
-/// matter. `seen`: headers.
-bool Tuning::mayHoldKernels(const std::string &path, const std::string &text, const CompileOptions &compile,
-                            std::set<std::string> &seen) const {
-  if (llvm::any_of(kernels, [&](const auto &kernel) {
-        return text.find(plainName(demangled(kernel.first))) != std::string::npos;
-      }))
-    return true;
-  std::vector<std::string> folders = includeFolders(compile);
-  folders.insert(folders.begin(), llvm::sys::path::parent_path(path).str());
-  for (llvm::StringRef rest = text; !rest.empty();) {
-    auto [line, after] = rest.split('\n');
-    rest = after;
-    line = line.ltrim();
-    if (!line.consume_front("#") || !(line = line.ltrim()).consume_front("include"))
-      continue;
-    const std::string name = line.split('"').second.split('"').first.str();
-    for (const std::string &folder : folders) {
-      const std::string file = folder + "/" + name;
-      if (name.empty() || !llvm::sys::fs::is_regular_file(file) || !seen.insert(file).second)
-        continue;
-      auto header = readFile(file);
-      if (!header)
-        llvm::consumeError(header.takeError());
-      else if (mayHoldKernels(file, *header, compile, seen))
-        return true;
-      break;
-    }
-  }
-  return false;
-}
-
 static Unit unitOf(const clang::tooling::CompileCommand &command) {
   const std::vector<std::string> &line = command.CommandLine;
   size_t begin = 0; // behind launchers and the compiler
@@ -203,39 +155,13 @@ static Unit unitOf(const clang::tooling::CompileCommand &command) {
   return unit;
 }
 
-/// Of compile_commands.json, or of what optiml-clang has logged.
-static llvm::Expected<std::vector<clang::tooling::CompileCommand>> commandsOf(const std::string &folder) {
-  const std::string whole = folder + "/compile_commands.json";
-  std::vector<std::string> files;
-  std::error_code listing;
-  if (llvm::sys::fs::exists(whole))
-    files.push_back(whole);
-  else
-    for (llvm::sys::fs::directory_iterator at(folder, listing), end; at != end && !listing; at.increment(listing))
-      if (llvm::StringRef(at->path()).ends_with(compileLogEnd))
-        files.push_back(at->path());
-  if (files.empty())
-    return makeError("{0}: there is no such file; CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON. For other "
-                     "builds, let {1}=FOLDER name a folder while optiml-clang stands for nvcc, and give that",
-                     whole, envCompileLog);
-  llvm::sort(files);
-  std::vector<clang::tooling::CompileCommand> commands;
-  for (const std::string &file : files) {
-    std::string error;
-    auto database = clang::tooling::JSONCompilationDatabase::loadFromFile(
-        file, error, clang::tooling::JSONCommandLineSyntax::AutoDetect);
-    if (!database)
-      return makeError("{0}: {1}", file, llvm::StringRef(error).trim());
-    llvm::append_range(commands, database->getAllCompileCommands());
-  }
-  return commands;
-}
-
 llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
   auto commands = commandsOf(options.buildFolder);
   if (!commands)
     return commands.takeError();
-  std::set<std::string> taken;
+  std::set<std::string> taken, names;
+  for (const auto &[symbol, kernel] : kernels)
+    names.insert(plainName(demangled(symbol)));
   for (const clang::tooling::CompileCommand &command : *commands) {
     if (std::error_code e = llvm::sys::fs::set_current_path(command.Directory)) { // files of options, include folders
       llvm::errs() << "optiml-tune: warning: " << command.Directory << ": " << e.message() << "\n";
@@ -248,8 +174,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       continue;
     }
     CompileOptions compile = CompileOptions::parse(unit.arguments);
-    std::set<std::string> headers;
-    if (compile.inputs.size() != 1 || !mayHoldKernels(unit.path, *text, compile, headers))
+    if (compile.inputs.size() != 1 || !mentions(unit.path, *text, compile, names))
       continue;
     auto program = Program::parse(unit.path, *text, compile, toolchain, View::Device);
     if (!program) {

@@ -17,7 +17,7 @@ namespace optiml {
 enum class View { Host, Device };
 
 struct CompileOptions {
-  std::vector<std::string> nvccArgs;      ///< the whole command line, without OptiML's own flags, and what its files of options hold
+  std::vector<std::string> nvccArgs;      ///< the whole command line, and what its files of options hold
   std::vector<std::string> inputs;        ///< CUDA sources (.cu, or any after -x cu), in order
   std::vector<std::string> hostInputs;    ///< C and C++ sources
   std::vector<std::string> linkInputs;    ///< objects, archives and whatever else goes to the linker
