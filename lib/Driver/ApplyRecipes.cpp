@@ -3,6 +3,7 @@
 #include "FinalCompile.h"
 #include "SearchRun.h"
 #include "SourceRecipes.h"
+#include "optiml/Driver/Launcher.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
@@ -137,6 +138,8 @@ std::vector<std::string> Application::sources(const RecipeFile &file) const {
 }
 
 int Application::preprocess(const RecipeFile &file) const {
+  if (!options.output.empty() && !canBeReplaced(options.output))
+    return compileAsGiven(toolchain, arguments);
   NvccOutput output;
   auto code = compileOriginal(toolchain, arguments, &output);
   if (!code)
@@ -164,7 +167,7 @@ int Application::run() {
   auto file = RecipeFile::read(flags.recipes);
   if (!file)
     return asGiven(file.takeError());
-  if (llvm::is_contained(arguments, "-E") || llvm::is_contained(arguments, "--preprocess"))
+  if (onlyPreprocesses(arguments))
     return preprocess(*file);
   if (!options.tooHard.empty() || options.deviceDebug)
     return compileAsGiven(toolchain, arguments);

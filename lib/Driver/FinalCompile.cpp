@@ -138,9 +138,34 @@ private:
 
 } // namespace
 
+bool optiml::canBeReplaced(const std::string &path) {
+  llvm::sys::fs::file_status status;
+  llvm::sys::fs::status(path, status, /*follow=*/false);
+  return status.type() == llvm::sys::fs::file_type::regular_file ||
+         status.type() == llvm::sys::fs::file_type::file_not_found;
+}
+
+/// Whether the host compiler writes other files beside the output, or keeps its path in it; or whether flags that
+/// cannot be seen here may ask for dependency files there.
+static bool needsItsPlace(const std::vector<std::string> &arguments) {
+  static constexpr llvm::StringRef flags[] = {"coverage",   "fprofile", "gsplit-dwarf", "fstack-usage",
+                                              "save-temps", "fdump-",   "-MD",          "-MMD"};
+  const bool namesDependencies = !valueOf(arguments, "-MF --dependency-output").empty();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const llvm::StringRef a = arguments[i];
+    const bool isForHost = (i > 0 && arguments[i - 1] == "-Xcompiler") || a.starts_with("-Xcompiler=") ||
+                           a.starts_with("--compiler-options=") || (i > 0 && arguments[i - 1] == "--compiler-options");
+    if (isForHost && llvm::any_of(flags, [&](llvm::StringRef flag) { return a.contains(flag); }))
+      return true;
+    if ((a.starts_with("--options-file") || a.starts_with("-optf")) && !namesDependencies)
+      return true;
+  }
+  return getenv("NVCC_APPEND_FLAGS") || getenv("NVCC_PREPEND_FLAGS");
+}
+
 OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::string> &args) {
   output = valueOf(args, "-o --output-file");
-  if (output.empty() || (llvm::sys::fs::exists(output) && !llvm::sys::fs::is_regular_file(output))) {
+  if (output.empty() || !canBeReplaced(output) || needsItsPlace(args)) {
     output.clear();
     return;
   }

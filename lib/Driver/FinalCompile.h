@@ -26,6 +26,9 @@ llvm::Expected<int> compileOriginal(const Toolchain &toolchain, const std::vecto
 /// The same as the end of this program: an error goes to standard error, and counts as exit code 1.
 int compileAsGiven(const Toolchain &toolchain, const std::vector<std::string> &arguments);
 
+/// Whether another file may take the place of this one: it is a regular file and no link, or is not there.
+bool canBeReplaced(const std::string &path);
+
 /// A source of the command line, and what stands in place of its content.
 struct Replacement {
   std::string path, text;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,18 +80,32 @@ bool mayApply(const std::string &recipes, const std::vector<std::string> &argume
   return false;
 }
 
-/// What ccache adds for compilers that it takes for Clang, as it does by this program's name. nvcc knows no such flag.
-bool isColorFlag(const std::string &argument) {
-  return argument == "-fcolor-diagnostics" || argument == "-fno-color-diagnostics" ||
-         argument.starts_with("-fdiagnostics-color");
+/// Whether the argument after this one is its value, and for another program.
+bool passesOn(const std::string &argument) {
+  return argument.starts_with("-X") || argument == "--compiler-options" || argument == "--linker-options" ||
+         argument == "--archive-options" || argument == "--ptxas-options" || argument == "--nvlink-options";
 }
 
-bool onlyPreprocesses(const std::vector<std::string> &arguments) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const std::string &a) { return a == "-E" || a == "--preprocess"; });
+/// Without the flag that ccache adds for compilers that it takes for Clang, as it does by this program's name.
+std::vector<std::string> withoutColorFlag(const std::vector<std::string> &arguments) {
+  std::vector<std::string> result;
+  const bool forwards = std::any_of(arguments.begin(), arguments.end(), [](const std::string &a) {
+    return a.find("forward-unknown") != std::string::npos;
+  });
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (forwards || arguments[i] != "-fcolor-diagnostics" || (i > 0 && passesOn(arguments[i - 1])))
+      result.push_back(arguments[i]);
+  return result;
 }
 
 } // namespace
+
+bool optiml::onlyPreprocesses(const std::vector<std::string> &arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if ((arguments[i] == "-E" || arguments[i] == "--preprocess") && !(i > 0 && passesOn(arguments[i - 1])))
+      return true;
+  return false;
+}
 
 std::string optiml::findNvcc(const LauncherContext &context, std::string &error) {
   if (std::optional<std::string> named = context.env("OPTIML_NVCC"); named && !named->empty()) {
@@ -117,8 +130,7 @@ std::string optiml::findNvcc(const LauncherContext &context, std::string &error)
 
 bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherContext &context,
                           LaunchDecision &decision, std::string &error) {
-  std::vector<std::string> own, nvccArgs;
-  std::remove_copy_if(args.begin(), args.end(), std::back_inserter(own), isColorFlag);
+  std::vector<std::string> own = withoutColorFlag(args), nvccArgs;
   std::string nvcc;
   std::vector<std::string> before; // the command that shall start nvcc, such as ccache
   const auto named = std::find_if(args.begin(), args.end(), isCompilerName);
@@ -164,7 +176,7 @@ bool optiml::decideLaunch(const std::vector<std::string> &args, const LauncherCo
   if (nvcc.empty())
     return false;
 
-  // Preprocessed text tells which recipes apply, for those who cache by it: also that there is none yet.
+  // Preprocessed text tells which recipes apply, for those who cache by it.
   const bool applies =
       !flags.search && !flags.recipes.empty() &&
       (onlyPreprocesses(nvccArgs) ? access(flags.recipes.c_str(), R_OK) == 0 : mayApply(flags.recipes, nvccArgs));

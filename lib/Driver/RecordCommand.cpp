@@ -204,9 +204,12 @@ llvm::Error Recording::report() const {
 }
 
 llvm::Expected<int> Recording::run() {
-  options.output = absolutePath(options.output);
+  options.output = llvm::StringRef(absolutePath(options.output)).rtrim('/').str();
   if (fs::exists(options.output) && !fs::exists(options.output + "/" + workloadFile))
     return makeError("'{0}' is there and is no recording; name another folder with -o", options.output);
+  if (const std::string old = options.output + ".old"; fs::exists(old) && !fs::exists(old + "/" + workloadFile))
+    return makeError("'{0}' is there and is no recording, so '{1}' cannot become it; name another folder with -o", old,
+                     options.output);
   llvm::SmallString<256> folder;
   if (std::error_code e = fs::createUniqueDirectory(options.output + ".part", folder))
     return makeError("{0}: {1}", options.output, e.message());
@@ -239,8 +242,10 @@ llvm::Expected<int> Recording::run() {
     if (!fs::exists(part + "/" + workloadFile)) // a process that was killed before its first launch
       continue;
     std::string error;
-    if (!Workload::read(part, workload, error))
-      return makeError("{0}", error);
+    if (!Workload::read(part, workload, error)) { // of a process that was killed while it wrote
+      llvm::errs() << "optiml-record: warning: the part of one process is left out: " << error << "\n";
+      continue;
+    }
     processes += workload.totalLaunches > 0;
     folders.push_back(part);
   }

@@ -59,12 +59,18 @@ struct RecordedKernel {
 
 struct Unit {
   std::string folder, path, output;
-  std::vector<std::string> arguments; ///< of nvcc, withoutOutputs
-  std::set<std::string> kernels;      ///< symbols of those that are searched with it
-  std::set<std::string> instantiates; ///< ... of templates that are searched with another one
-  std::set<std::string> launches;     ///< ... that others define
-  double work = 0;                    ///< of their launches
-  std::string outcome;                ///< of its search, where it failed
+  std::vector<std::string> arguments;         ///< of nvcc, withoutOutputs
+  std::map<std::string, std::string> kernels; ///< names that Clang gives those that are searched with it, by symbol
+  std::set<std::string> instantiates;         ///< ... of templates that are searched with another one
+  std::set<std::string> launches;             ///< ... that others define
+  double work = 0;                            ///< of their launches
+  std::string outcome;                        ///< of its search, where it failed
+  std::set<std::string> symbols() const {
+    std::set<std::string> result;
+    for (const auto &[symbol, name] : kernels)
+      result.insert(symbol);
+    return result;
+  }
 };
 
 class Tuning {
@@ -143,8 +149,8 @@ static Unit unitOf(const clang::tooling::CompileCommand &command) {
   Unit unit;
   unit.folder = command.Directory;
   unit.path = pathFrom(command.Directory, command.Filename);
-  if (std::string output = CompileOptions::parse(arguments).output; !output.empty())
-    unit.output = pathFrom(command.Directory, output);
+  const std::string output = CompileOptions::parse(arguments).output;
+  unit.output = pathFrom(command.Directory, output.empty() ? (llvm::sys::path::stem(unit.path) + ".o").str() : output);
   // Of a line that compiles several sources, or links too, what makes an object of this one.
   const std::vector<std::string> inputs = CompileOptions::parse(arguments).inputs;
   for (const std::string &argument : withoutOutputs(arguments))
@@ -174,7 +180,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       continue;
     }
     CompileOptions compile = CompileOptions::parse(unit.arguments);
-    if (compile.inputs.size() != 1 || !mentions(unit.path, *text, compile, names))
+    if (compile.inputs.size() != 1 || !compile.tooHard.empty() || !mentions(unit.path, *text, compile, names))
       continue;
     auto program = Program::parse(unit.path, *text, compile, toolchain, View::Device);
     if (!program) {
@@ -187,7 +193,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
         if (sameFunction(decl.symbol, symbol)) {
           kernel.isDefined = true;
           if (taken.insert(symbol).second) {
-            unit.kernels.insert(symbol);
+            unit.kernels[symbol] = decl.name;
             unit.work += kernel.work;
           } else if (decl.isTemplate) {
             unit.instantiates.insert(symbol);
@@ -200,10 +206,11 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       units.push_back(std::move(unit));
   }
   for (Unit &unit : units)
-    std::erase_if(unit.kernels, [&](const std::string &symbol) {
-      if (!kernels.at(symbol).isLaunched)
-        unit.work -= kernels.at(symbol).work;
-      return !kernels.at(symbol).isLaunched;
+    std::erase_if(unit.kernels, [&](const auto &own) {
+      const RecordedKernel &kernel = kernels.at(own.first);
+      if (!kernel.isLaunched)
+        unit.work -= kernel.work;
+      return !kernel.isLaunched;
     });
   llvm::stable_sort(units, [](const Unit &a, const Unit &b) {
     return std::pair(!a.kernels.empty(), a.work) > std::pair(!b.kernels.empty(), b.work);
@@ -244,8 +251,8 @@ llvm::Error Tuning::nameOtherFiles() const {
     auto concerns = [&](const std::set<std::string> &symbols) {
       return llvm::any_of(symbols, [&](const std::string &symbol) { return sameFunction(r.symbol, symbol); });
     };
-    if (llvm::none_of(units,
-                      [&](const Unit &unit) { return recipes->nameOf(unit.path) == r.file && concerns(unit.kernels); }))
+    if (llvm::none_of(
+            units, [&](const Unit &unit) { return recipes->nameOf(unit.path) == r.file && concerns(unit.symbols()); }))
       continue;
     any = true;
     r.instantiatedIn.clear();
@@ -262,13 +269,11 @@ llvm::Error Tuning::nameOtherFiles() const {
   return any ? recipes->write() : llvm::Error::success();
 }
 
-/// For kernels with these symbols, by their names.
-static std::string expressionFor(const std::set<std::string> &symbols) {
+static std::string expressionFor(const std::map<std::string, std::string> &kernels) {
   std::string expression;
-  for (const std::string &symbol : symbols) {
+  for (const auto &[symbol, name] : kernels) {
     expression += expression.empty() ? "^(" : "|";
-    const std::string name = demangled(symbol);
-    for (char c : titleOf(name))
+    for (char c : name)
       expression += (llvm::StringRef("()[]{}*+?.|^$\\").contains(c) ? "\\" : "") + std::string(1, c);
   }
   return expression + ")$";
@@ -313,7 +318,7 @@ void Tuning::report(const RecipeFile &recipes) const {
     left.insert(symbol);
   std::set<std::string> changed; // symbols
   for (const Unit &unit : units) {
-    for (const std::string &symbol : unit.kernels) {
+    for (const auto &[symbol, name] : unit.kernels) {
       std::string outcome = unit.outcome.empty() ? "the original stays" : unit.outcome;
       for (const KernelRecipe *r : recipes.of(unit.path))
         if (sameFunction(r->symbol, symbol)) {
@@ -333,7 +338,7 @@ void Tuning::report(const RecipeFile &recipes) const {
   std::set<std::string> objects;
   for (const Unit &unit : units)
     if (!unit.output.empty() &&
-        (llvm::any_of(unit.kernels, hasChanged) || llvm::any_of(unit.instantiates, hasChanged) ||
+        (llvm::any_of(unit.symbols(), hasChanged) || llvm::any_of(unit.instantiates, hasChanged) ||
          llvm::any_of(unit.launches, hasChanged)))
       objects.insert(unit.output);
   for (const std::string &object : objects)

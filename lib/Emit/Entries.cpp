@@ -48,7 +48,10 @@ std::string optiml::entryText(const KernelRewrite &rewrite, const std::string &n
          std::string(exported ? "what launches of " + rewrite.original + " in other files call.\n"
                               : "launches " + rewrite.original + " by its address.\n") +
          entrySignature(name, exported) +
-         " {\n  if (cudaPeekAtLastError() != cudaSuccess) // an error before this launch is not its own\n"
+         " {\n  // An error before this launch is not its own.\n"
+         "  if (launch_kernel != (const void *)static_cast<void (*)(" +
+         declarations(rewrite.originalParameters) + ")>(" + nameThere(rewrite) +
+         ") || cudaPeekAtLastError() != cudaSuccess)\n"
          "    return cudaLaunchKernel(launch_kernel, launch_grid, launch_block, launch_arguments, launch_shared, "
          "launch_stream);\n  " +
          dispatcher + "(launch_grid, launch_block, launch_shared, launch_stream" + values +
@@ -114,11 +117,11 @@ std::string Emitter::emitEntry(const KernelRewrite &rewrite, const std::string &
   for (const LaunchSite &site : host.addressLaunches()) {
     if (site.symbol != rewrite.originalSymbol || replaced.count(site.begin))
       continue;
-    if (std::string why = site.inMacro   ? "it is written by a macro"
-                          : text.empty() ? "a parameter is an array"
-                          : site.inTemplate && llvm::StringRef(rewrite.original).ends_with(">")
-                              ? "it stands in a template"
-                              : "";
+    if (std::string why = site.inMacro      ? "it is written by a macro"
+                          : text.empty()    ? "a parameter is an array"
+                          : !site.namesOne  ? "its name alone does not tell which kernel it is"
+                          : site.inTemplate ? "it stands in a template"
+                                            : "";
         !why.empty()) {
       keeps(site, rewrite.original, why);
       continue;
@@ -135,6 +138,15 @@ std::string Emitter::emitEntry(const KernelRewrite &rewrite, const std::string &
   result.dispatched += unsigned(replaced.size());
   result.entries += exported && !text.empty();
   return text;
+}
+
+/// Why a launch of another file's kernel has to stay; empty: it need not.
+static std::string whyFarKept(const LaunchSite &site) {
+  if (site.inMacro)
+    return "it is written by a macro";
+  if (!site.namesOne)
+    return "its name alone does not tell which kernel it is";
+  return site.inTemplate ? "it stands in a template" : ""; // each instantiation may launch another kernel
 }
 
 /// Launches of kernels that other files define.
@@ -154,12 +166,10 @@ void Emitter::emitFarLaunches() {
   for (const LaunchSite &site : host.launches()) {
     if (!isFar(site))
       continue;
-    if (site.inMacro)
-      keeps(site, site.kernel, "it is written by a macro");
+    if (std::string why = whyFarKept(site); !why.empty())
+      keeps(site, site.kernel, why);
     else if (site.arguments.size() != site.parameters)
       keeps(site, site.kernel, "it relies on default arguments");
-    else if (!site.namesOne)
-      keeps(site, site.kernel, "its name alone does not tell which kernel it is");
     else
       replace(site, site.callee + ", " + site.config[0] + ", " + site.config[1] + ", " +
                         (site.config.size() > 2 ? site.config[2] : "0") + ", " +
@@ -169,8 +179,8 @@ void Emitter::emitFarLaunches() {
   for (const LaunchSite &site : host.addressLaunches()) {
     if (!isFar(site))
       continue;
-    if (site.inMacro)
-      keeps(site, site.kernel, "it is written by a macro");
+    if (std::string why = whyFarKept(site); !why.empty())
+      keeps(site, site.kernel, why);
     else
       replace(site, "(const void *)" + site.callee + ", " + addressArguments(site) + ")");
   }

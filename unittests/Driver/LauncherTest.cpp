@@ -168,3 +168,21 @@ TEST_F(Launcher, CompilationsOfCudaSourcesAreLogged) {
   EXPECT_FALSE(logCompile("/proc/none", {"k.cu"}, error));
   EXPECT_NE(error.find("/proc/none"), std::string::npos);
 }
+
+TEST_F(Launcher, TheColourFlagOfCcacheIsDroppedWhereItIsNvccs) {
+  env["PATH"] = fs::path(program("bin/nvcc")).parent_path().string();
+  ASSERT_TRUE(decide({"-fcolor-diagnostics", "-c", "x.cu"})) << error;
+  EXPECT_EQ(decision.argv, (Words{path("bin/nvcc"), "-c", "x.cu"}));
+  decision = LaunchDecision();
+  ASSERT_TRUE(decide({"-Xcompiler", "-fcolor-diagnostics", "-c", "x.cu"})) << error;
+  EXPECT_EQ(decision.argv, (Words{path("bin/nvcc"), "-Xcompiler", "-fcolor-diagnostics", "-c", "x.cu"}));
+  decision = LaunchDecision();
+  ASSERT_TRUE(decide({"--forward-unknown-to-host-compiler", "-fcolor-diagnostics", "x.cu"})) << error;
+  EXPECT_EQ(decision.argv.size(), 4u);
+}
+
+TEST(OnlyPreprocesses, IsAFlagAndNoValue) {
+  EXPECT_TRUE(onlyPreprocesses({"-E", "x.cu"}));
+  EXPECT_TRUE(onlyPreprocesses({"x.cu", "--preprocess"}));
+  EXPECT_FALSE(onlyPreprocesses({"x.o", "-Xlinker", "-E", "-o", "app"}));
+}

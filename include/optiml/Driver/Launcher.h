@@ -34,6 +34,9 @@ struct LauncherContext {
 /// itself under another name. Empty on failure, with `error` saying what to do.
 std::string findNvcc(const LauncherContext &context, std::string &error);
 
+/// Whether nvcc does no more than that with these arguments.
+bool onlyPreprocesses(const std::vector<std::string> &arguments);
+
 /// `args` are those after the program's name. A first argument that names nvcc (`optiml-clang /usr/bin/nvcc -c x.cu`,
 /// as a compiler launcher is called) is the nvcc to use. On failure returns false and sets `error`.
 bool decideLaunch(const std::vector<std::string> &args, const LauncherContext &context, LaunchDecision &decision,
