@@ -51,13 +51,13 @@ static std::vector<std::string> includeFolders(const CompileOptions &compile) {
   return folders;
 }
 
-/// `seen`: headers.
-static bool mentions(const std::string &path, const std::string &text, const CompileOptions &compile,
+/// `given`: folders of the command line. `seen`: headers.
+static bool mentions(const std::string &path, const std::string &text, const std::vector<std::string> &given,
                      const std::set<std::string> &names, std::set<std::string> &seen) {
   if (llvm::any_of(names, [&](const std::string &name) { return text.find(name) != std::string::npos; }))
     return true;
-  std::vector<std::string> folders = includeFolders(compile);
-  folders.insert(folders.begin(), llvm::sys::path::parent_path(path).str());
+  std::vector<std::string> folders = {llvm::sys::path::parent_path(path).str()};
+  llvm::append_range(folders, given);
   for (llvm::StringRef rest = text; !rest.empty();) {
     auto [line, after] = rest.split('\n');
     rest = after;
@@ -72,7 +72,7 @@ static bool mentions(const std::string &path, const std::string &text, const Com
       auto header = readFile(file);
       if (!header)
         llvm::consumeError(header.takeError());
-      else if (mentions(file, *header, compile, names, seen))
+      else if (mentions(file, *header, given, names, seen))
         return true;
       break;
     }
@@ -83,5 +83,5 @@ static bool mentions(const std::string &path, const std::string &text, const Com
 bool optiml::mentions(const std::string &path, const std::string &text, const CompileOptions &compile,
                       const std::set<std::string> &names) {
   std::set<std::string> seen;
-  return ::mentions(path, text, compile, names, seen);
+  return ::mentions(path, text, includeFolders(compile), names, seen);
 }

@@ -1,6 +1,6 @@
 //===- CompileLog.cpp - the compilations of a build -----------------------===//
 #include "optiml/Driver/CompileLog.h"
-#include <algorithm>
+#include "optiml/Driver/Launcher.h"
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -50,13 +50,10 @@ bool optiml::logCompile(const std::string &folder, const std::vector<std::string
     error = path + ": " + std::strerror(errno);
     return false;
   };
-  static const char *const noObject[] = {
-      "-E", "--preprocess", "-M", "--generate-dependencies", "-MM", "--generate-nonsystem-dependencies"};
-  std::vector<std::string> sources = sourcesAmong(arguments);
-  for (const char *flag : noObject)
-    if (std::find(arguments.begin(), arguments.end(), flag) != arguments.end())
-      return true;
-  if (sources.empty())
+  const bool makesObject = !onlyPreprocesses(arguments) && !hasFlag(arguments, {"-M", "--generate-dependencies", "-MM",
+                                                                                "--generate-nonsystem-dependencies"});
+  const std::vector<std::string> sources = sourcesAmong(arguments);
+  if (!makesObject || sources.empty())
     return true;
   if (!getcwd(here, sizeof here))
     return fail("the current folder");

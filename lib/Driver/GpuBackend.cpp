@@ -173,15 +173,13 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
   if (task.isRecorded()) {
     if (llvm::Error e = recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(emulated))
       return e;
-    captured = std::move(emulated.performance);
     if (const std::string file = task.flags.workloads.front() + "/times.json"; llvm::sys::fs::exists(file))
       if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
         return e;
     compileOriginal(task);
-    emulated.performance = captured;
     if (llvm::Error e = addDerivedSizes(task, std::min(otherSizesSeconds, task.share(preparingShare)), emulated))
       remarks.push_back("no other sizes are checked on the emulator: " + llvm::toString(std::move(e)));
-    emulated.performance = Workload();
+    captured = std::exchange(emulated.performance, {});
     return llvm::Error::success();
   }
   compileOriginal(task);

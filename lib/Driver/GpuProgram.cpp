@@ -7,6 +7,7 @@
 #include "optiml/Support/Words.h"
 #include "optiml/Workload/Recorder.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Regex.h"
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -118,17 +119,11 @@ llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std:
   return observe(task, executable, {});
 }
 
-std::string optiml::expressionFor(const std::vector<std::string> &symbols) {
-  std::string pattern;
-  for (const std::string &symbol : symbols) {
-    pattern += pattern.empty() ? "^(" : "|";
-    for (char c : symbol) { // mangled names hold no more than letters, digits, '_', '$' and '.'
-      if (c == '$' || c == '.')
-        pattern += '\\';
-      pattern += c;
-    }
-  }
-  return pattern + ")$";
+std::string optiml::expressionFor(llvm::ArrayRef<std::string> names) {
+  std::string expression;
+  for (const std::string &name : names)
+    expression += (expression.empty() ? "^(" : "|") + llvm::Regex::escape(name);
+  return expression + ")$";
 }
 
 llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const std::string &executable,

@@ -42,8 +42,8 @@ llvm::Expected<GpuRun> timeGpuProgram(const SearchTask &task, const std::string 
 /// all) into `folder`. The run takes so much longer; its kernels' times are of launches that are not captured.
 llvm::Expected<GpuRun> captureGpuProgram(const SearchTask &task, const std::string &executable,
                                          const std::string &kernels, const std::string &folder, Workload &workload);
-/// The expression for kernels with these mangled names.
-std::string expressionFor(const std::vector<std::string> &symbols);
+/// The POSIX extended regular expression for kernels with these names, mangled or not.
+std::string expressionFor(llvm::ArrayRef<std::string> names);
 
 /// Launches that were not captured count as those of their kernel that were.
 void weighAll(Workload &workload, const std::vector<KernelTime> &kernels);

@@ -100,11 +100,15 @@ std::vector<std::string> withoutColorFlag(const std::vector<std::string> &argume
 
 } // namespace
 
-bool optiml::onlyPreprocesses(const std::vector<std::string> &arguments) {
+bool optiml::hasFlag(const std::vector<std::string> &arguments, std::initializer_list<const char *> names) {
   for (size_t i = 0; i < arguments.size(); ++i)
-    if ((arguments[i] == "-E" || arguments[i] == "--preprocess") && !(i > 0 && passesOn(arguments[i - 1])))
+    if (std::find(names.begin(), names.end(), arguments[i]) != names.end() && !(i > 0 && passesOn(arguments[i - 1])))
       return true;
   return false;
+}
+
+bool optiml::onlyPreprocesses(const std::vector<std::string> &arguments) {
+  return hasFlag(arguments, {"-E", "--preprocess"});
 }
 
 std::string optiml::findNvcc(const LauncherContext &context, std::string &error) {

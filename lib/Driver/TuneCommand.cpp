@@ -7,6 +7,7 @@
 #include "optiml/Driver/TuneCommand.h"
 #include "BuildCommands.h"
 #include "FinalCompile.h"
+#include "GpuProgram.h"
 #include "KernelTimes.h"
 #include "RecipeFile.h"
 #include "optiml/Core/KernelName.h"
@@ -149,14 +150,14 @@ static Unit unitOf(const clang::tooling::CompileCommand &command) {
   Unit unit;
   unit.folder = command.Directory;
   unit.path = pathFrom(command.Directory, command.Filename);
-  const std::string output = CompileOptions::parse(arguments).output;
-  unit.output = pathFrom(command.Directory, output.empty() ? (llvm::sys::path::stem(unit.path) + ".o").str() : output);
+  const CompileOptions whole = CompileOptions::parse(arguments);
+  unit.output = pathFrom(command.Directory,
+                         whole.output.empty() ? (llvm::sys::path::stem(unit.path) + ".o").str() : whole.output);
   // Of a line that compiles several sources, or links too, what makes an object of this one.
-  const std::vector<std::string> inputs = CompileOptions::parse(arguments).inputs;
   for (const std::string &argument : withoutOutputs(arguments))
-    if (argument == command.Filename || !llvm::is_contained(inputs, argument))
+    if (argument == command.Filename || !llvm::is_contained(whole.inputs, argument))
       unit.arguments.push_back(argument);
-  if (!CompileOptions::parse(unit.arguments).compileOnly)
+  if (!whole.compileOnly)
     unit.arguments.push_back("-c");
   return unit;
 }
@@ -269,16 +270,6 @@ llvm::Error Tuning::nameOtherFiles() const {
   return any ? recipes->write() : llvm::Error::success();
 }
 
-static std::string expressionFor(const std::map<std::string, std::string> &kernels) {
-  std::string expression;
-  for (const auto &[symbol, name] : kernels) {
-    expression += expression.empty() ? "^(" : "|";
-    for (char c : name)
-      expression += (llvm::StringRef("()[]{}*+?.|^$\\").contains(c) ? "\\" : "") + std::string(1, c);
-  }
-  return expression + ")$";
-}
-
 void Tuning::search(Unit &unit, double seconds) const {
   auto scratch = TempDir::create("optiml-tune");
   if (!scratch) {
@@ -288,7 +279,7 @@ void Tuning::search(Unit &unit, double seconds) const {
   std::vector<std::string> argv = {llvm::sys::path::parent_path(self).str() + "/optiml-clang"};
   std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
   argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
-  argv.push_back("--optiml-kernel=" + expressionFor(unit.kernels));
+  argv.push_back("--optiml-kernel=" + expressionFor(llvm::to_vector(llvm::make_second_range(unit.kernels))));
   argv.insert(argv.end(), options.ownFlags.begin(), options.ownFlags.end());
   argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(options.recordings, ":"),
                            "--optiml-save-recipes=" + options.recipesFile});

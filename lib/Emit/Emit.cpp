@@ -85,7 +85,7 @@ std::string Emitter::support() const {
              "support.txt",
              {{"HELPER", helper},
               {"VECTOR", vector},
-              {"FOLLOW", mayFollow() ? filledText("follow.txt", {}) : ""},
+              {"FOLLOW", mayFollow ? filledText("follow.txt", {}) : ""},
               {"ENABLED", loops.empty() && fusions.empty() ? "" : "  bool enabled() const { return allowed; }\n"},
               {"COMPILED", hasArch ? filledText("compiled.txt", {}) : ""},
               {"KNOWN", hasArch ? "  signed char compiled[64] = {};\n" : ""}});
@@ -156,8 +156,7 @@ std::string Emitter::deducing(const KernelRewrite &rewrite, const std::string &n
 
 /// What a dispatcher is called with in place of a launch: its configuration, and its arguments.
 static std::string launchArguments(const LaunchSite &site) {
-  std::string text = site.config[0] + ", " + site.config[1] + ", " + (site.config.size() > 2 ? site.config[2] : "0") +
-                     ", " + (site.config.size() > 3 ? site.config[3] : "0");
+  std::string text = site.configAt(0) + ", " + site.configAt(1) + ", " + site.configAt(2) + ", " + site.configAt(3);
   for (const std::string &argument : site.arguments)
     text += ", " + argument;
   return text;
@@ -318,7 +317,7 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
       {rewrite.insertAt, rewrite.insertAt,
        "\n\n// OptiML: " + rewrite.original + ", rewritten by " + recipeOf(rewrite) + "\n" + twinText(rewrite) + "\n" +
            shielded(
-               dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second, mayFollow()) +
+               dispatcherText(rewrite, name, helper, summary == summaries.end() ? "" : summary->second, mayFollow) +
                entry)});
 }
 

@@ -21,7 +21,8 @@ public:
           llvm::ArrayRef<Fusion> fusions = {}, const std::set<std::string> &launchedElsewhere = {},
           const std::set<std::string> &far = {})
       : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops), fusions(fusions),
-        launchedElsewhere(launchedElsewhere), far(far) {}
+        launchedElsewhere(launchedElsewhere), far(far),
+        mayFollow(setsKernelAttributes(host) || !launchedElsewhere.empty()) {}
   llvm::Expected<EmittedProgram> run();
 
 private:
@@ -38,6 +39,7 @@ private:
   const std::vector<LoopRewrite> &loops;
   llvm::ArrayRef<Fusion> fusions;
   const std::set<std::string> &launchedElsewhere, &far; ///< symbols
+  const bool mayFollow;                                 ///< somebody may set attributes of the originals
   std::vector<Edit> edits;
   EmittedProgram result;
   std::string helper;                             ///< the class that counts paths
@@ -61,8 +63,6 @@ private:
   std::string deducing(const KernelRewrite &rewrite, const std::string &name, const std::string &chooser) const;
   std::string support() const;
   std::string lineDirective(unsigned offset) const;
-  /// Whether somebody may set attributes of the originals.
-  bool mayFollow() const { return setsKernelAttributes(host) || !launchedElsewhere.empty(); }
   unsigned afterIncludes() const;
   std::string recipeOf(const KernelRewrite &rewrite) const;
   bool inLoop(const LaunchSite &site) const;

@@ -100,8 +100,17 @@ void Emitter::tellTaken(const std::string &symbol, const std::string &kernel) {
 
 /// What is called with the operands of cudaLaunchKernel.
 static std::string addressArguments(const LaunchSite &site) {
-  return site.config[0] + ", " + site.config[1] + ", " + site.arguments[0] + ", " +
-         (site.config.size() > 2 ? site.config[2] : "0") + ", " + (site.config.size() > 3 ? site.config[3] : "0");
+  return site.configAt(0) + ", " + site.configAt(1) + ", " + site.arguments[0] + ", " + site.configAt(2) + ", " +
+         site.configAt(3);
+}
+
+/// Why a launch cannot go through an entry; empty: it can.
+static std::string whyNoEntry(const LaunchSite &site) {
+  if (site.inMacro)
+    return "it is written by a macro";
+  if (!site.namesOne)
+    return "its name alone does not tell which kernel it is";
+  return site.inTemplate ? "it stands in a template" : ""; // each instantiation may launch another kernel
 }
 
 /// Launches by the kernel's address, and the function that they and other files call; empty where there are none.
@@ -117,12 +126,10 @@ std::string Emitter::emitEntry(const KernelRewrite &rewrite, const std::string &
   for (const LaunchSite &site : host.addressLaunches()) {
     if (site.symbol != rewrite.originalSymbol || replaced.count(site.begin))
       continue;
-    if (std::string why = site.inMacro      ? "it is written by a macro"
-                          : text.empty()    ? "a parameter is an array"
-                          : !site.namesOne  ? "its name alone does not tell which kernel it is"
-                          : site.inTemplate ? "it stands in a template"
-                                            : "";
-        !why.empty()) {
+    std::string why = whyNoEntry(site);
+    if (why.empty() && text.empty())
+      why = "a parameter is an array";
+    if (!why.empty()) {
       keeps(site, rewrite.original, why);
       continue;
     }
@@ -138,15 +145,6 @@ std::string Emitter::emitEntry(const KernelRewrite &rewrite, const std::string &
   result.dispatched += unsigned(replaced.size());
   result.entries += exported && !text.empty();
   return text;
-}
-
-/// Why a launch of another file's kernel has to stay; empty: it need not.
-static std::string whyFarKept(const LaunchSite &site) {
-  if (site.inMacro)
-    return "it is written by a macro";
-  if (!site.namesOne)
-    return "its name alone does not tell which kernel it is";
-  return site.inTemplate ? "it stands in a template" : ""; // each instantiation may launch another kernel
 }
 
 /// Launches of kernels that other files define.
@@ -166,20 +164,18 @@ void Emitter::emitFarLaunches() {
   for (const LaunchSite &site : host.launches()) {
     if (!isFar(site))
       continue;
-    if (std::string why = whyFarKept(site); !why.empty())
+    if (std::string why = whyNoEntry(site); !why.empty())
       keeps(site, site.kernel, why);
     else if (site.arguments.size() != site.parameters)
       keeps(site, site.kernel, "it relies on default arguments");
     else
-      replace(site, site.callee + ", " + site.config[0] + ", " + site.config[1] + ", " +
-                        (site.config.size() > 2 ? site.config[2] : "0") + ", " +
-                        (site.config.size() > 3 ? site.config[3] : "0") + ")(" + llvm::join(site.arguments, ", ") +
-                        ")");
+      replace(site, site.callee + ", " + site.configAt(0) + ", " + site.configAt(1) + ", " + site.configAt(2) + ", " +
+                        site.configAt(3) + ")(" + llvm::join(site.arguments, ", ") + ")");
   }
   for (const LaunchSite &site : host.addressLaunches()) {
     if (!isFar(site))
       continue;
-    if (std::string why = whyFarKept(site); !why.empty())
+    if (std::string why = whyNoEntry(site); !why.empty())
       keeps(site, site.kernel, why);
     else
       replace(site, "(const void *)" + site.callee + ", " + addressArguments(site) + ")");

@@ -189,7 +189,8 @@ public:
   }
 
   bool VisitCUDAKernelCallExpr(CUDAKernelCallExpr *call) {
-    understood.insert(kernelIn(call->getCallee()));
+    const DeclRefExpr *named = kernelIn(call->getCallee());
+    understood.insert(named);
     LaunchSite site = siteOf(call, call->getDirectCallee());
     if (!sm.isInMainFile(sm.getExpansionLoc(call->getBeginLoc())))
       return true;
@@ -204,7 +205,7 @@ public:
       for (const Expr *arg : call->arguments())
         if (!isa<CXXDefaultArgExpr>(arg))
           site.arguments.push_back(sourceText(arg->getSourceRange()));
-      finish(site, call->getDirectCallee());
+      finish(site, named);
     }
     launches.push_back(std::move(site));
     return true;
@@ -231,7 +232,7 @@ public:
         if (i < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(i)))
           site.config.push_back(sourceText(call->getArg(i)->getSourceRange()));
       site.arguments.push_back(sourceText(call->getArg(3)->getSourceRange()));
-      finish(site, kernel);
+      finish(site, ref);
     }
     addressLaunches.push_back(std::move(site));
     return true;
@@ -284,28 +285,21 @@ private:
     return site;
   }
   /// Once the texts of its parts are known.
-  void finish(LaunchSite &site, const FunctionDecl *kernel) {
+  void finish(LaunchSite &site, const DeclRefExpr *ref) {
     auto unknown = [](const std::string &part) { return part.empty(); };
     site.inMacro = site.callee.empty() || llvm::any_of(site.config, unknown) || llvm::any_of(site.arguments, unknown);
-    site.namesOne = kernel && isNamedAlone(*kernel, site.callee);
+    site.namesOne = ref && isNamedAlone(*ref);
   }
   /// No other function or template has the name; of a template all arguments are given.
-  static bool isNamedAlone(const FunctionDecl &kernel, StringRef callee) {
+  static bool isNamedAlone(const DeclRefExpr &ref) {
+    const auto *kernel = cast<FunctionDecl>(ref.getDecl());
     std::set<const Decl *> named;
-    for (const NamedDecl *decl : kernel.getDeclContext()->getRedeclContext()->lookup(kernel.getDeclName()))
+    for (const NamedDecl *decl : kernel->getDeclContext()->getRedeclContext()->lookup(kernel->getDeclName()))
       named.insert(decl->getUnderlyingDecl()->getCanonicalDecl());
     if (named.size() != 1)
       return false;
-    const FunctionTemplateDecl *of = kernel.getPrimaryTemplate();
-    if (!of)
-      return true;
-    int depth = 0;
-    unsigned given = 0;
-    for (char c : callee) {
-      given += (c == '<' && depth == 0) || (c == ',' && depth == 1);
-      depth += c == '<' || c == '(' ? 1 : c == '>' || c == ')' ? -1 : 0;
-    }
-    return callee.rtrim().ends_with(">") && given == of->getTemplateParameters()->size();
+    const FunctionTemplateDecl *of = kernel->getPrimaryTemplate();
+    return !of || ref.getNumTemplateArgs() == of->getTemplateParameters()->size();
   }
   std::string kernelName(const FunctionDecl *fn) {
     std::string name;

@@ -34,6 +34,8 @@ struct LauncherContext {
 /// itself under another name. Empty on failure, with `error` saying what to do.
 std::string findNvcc(const LauncherContext &context, std::string &error);
 
+/// Whether one of these flags is among nvcc's arguments, and is not what another one passes on to another program.
+bool hasFlag(const std::vector<std::string> &arguments, std::initializer_list<const char *> names);
 /// Whether nvcc does no more than that with these arguments.
 bool onlyPreprocesses(const std::vector<std::string> &arguments);
 

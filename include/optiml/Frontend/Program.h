@@ -64,6 +64,8 @@ struct LaunchSite {
   unsigned outermostBegin = 0;              ///< ... and the one at global scope, which may be the namespace
   bool inTemplate = false;                  ///< in a function template or its instantiation
   bool inMacro = false;                     ///< made by a macro, not just an argument of one
+  /// Grid, block, shared bytes or stream: 0 where it is not written.
+  std::string configAt(size_t i) const { return i < config.size() ? config[i] : "0"; }
 };
 
 class Program {
