@@ -78,6 +78,9 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
       kernel.dataDecides = dataDecidesCourse(*kernel.body);
   layOutShared(dm);
   analyzeWaiting(dm);
+  if (mode & ModeShadow)
+    instrumentShadow(dm);
+  lowerBrainFloats(module);
   if (mode & ModeTrace) {
     // What is still called is recursive. Its first parameter, the context, must be there for the instrumentation, also
     // where nothing uses it yet: nobody changes the signature of what others may see.
@@ -91,8 +94,6 @@ llvm::Error compileDevice(llvm::Module &module, const Toolchain &toolchain, uint
   }
   if (mode & (ModeBounds | ModeVerify | ModeShadow))
     dropUnrollHints(module);
-  if (mode & ModeShadow)
-    instrumentShadow(dm);
   if (mode & (ModeBounds | ModeVerify))
     instrumentAccesses(dm);
   emitTables(dm, registerAtStart);

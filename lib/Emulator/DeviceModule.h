@@ -166,6 +166,8 @@ void analyzeWaiting(DeviceModule &dm);
 void instrumentAccesses(DeviceModule &dm);
 void instrumentTrace(DeviceModule &dm);
 void instrumentShadow(DeviceModule &dm);
+/// Conversions from float to bfloat16 become integer operations. To be called once twins are in.
+void lowerBrainFloats(llvm::Module &module);
 /// ModeCoverage: hashes the code as it is at first; numbers the user's before inlining; counts it after; and once the
 /// module is optimized, notes what is left of it.
 void hashCode(DeviceModule &dm);

@@ -59,14 +59,8 @@ Value *PtxLowering::toType(Value *v, PtxType t) {
 Value *PtxLowering::fromFloat(Value *v, PtxType t) {
   if (!v || t.kind != 'h')
     return v;
-  // Round to nearest even on the upper half.
-  Type *vectorOf32 = t.lanes == 2 ? static_cast<Type *>(FixedVectorType::get(b.getInt32Ty(), 2)) : b.getInt32Ty();
-  Type *vectorOf16 = t.lanes == 2 ? static_cast<Type *>(FixedVectorType::get(b.getInt16Ty(), 2)) : b.getInt16Ty();
-  Value *raw = b.CreateBitCast(v, vectorOf32);
-  Value *odd = b.CreateAnd(b.CreateLShr(raw, 16), ConstantInt::get(vectorOf32, 1));
-  Value *rounded = b.CreateLShr(b.CreateAdd(raw, b.CreateAdd(odd, ConstantInt::get(vectorOf32, 0x7fff))), 16);
-  Value *nan = b.CreateFCmpUNO(v, v);
-  return b.CreateTrunc(b.CreateSelect(nan, ConstantInt::get(vectorOf32, 0x7fff), rounded), vectorOf16);
+  auto lanes = [&](Type *type) { return t.lanes == 2 ? static_cast<Type *>(FixedVectorType::get(type, 2)) : type; };
+  return b.CreateBitCast(b.CreateFPTrunc(v, lanes(b.getBFloatTy())), lanes(b.getInt16Ty()));
 }
 
 Value *PtxLowering::typed(unsigned operand, PtxType t) {

@@ -47,7 +47,7 @@ constexpr double hopeless = 0x1p106;
 
 bool isNumber(const Type *type) {
   const Type *scalar = type->getScalarType();
-  return (scalar->isFloatTy() || scalar->isDoubleTy() || scalar->isHalfTy()) &&
+  return (scalar->isFloatTy() || scalar->isDoubleTy() || scalar->is16bitFPTy()) &&
          (!type->isVectorTy() || isa<FixedVectorType>(type));
 }
 
@@ -173,6 +173,9 @@ private:
     if (auto *store = dyn_cast<StoreInst>(&inst)) {
       if (isNumber(store->getValueOperand()->getType()))
         storeTwin(*store);
+      else if (store->getValueOperand()->getType()->isIntOrIntVectorTy() &&
+               store16s(*store, *store->getValueOperand(), 0))
+        return;
       else if (auto *load = dyn_cast<LoadInst>(store->getValueOperand()))
         copyTwins(*store, load->getPointerOperand(), store->getPointerOperand(),
                   f.getDataLayout().getTypeStoreSize(load->getType()));
@@ -406,8 +409,8 @@ private:
   std::optional<Twin> loadTwin(IRBuilder<> &b, LoadInst &load, Type *type) {
     unsigned bytes = scalarBytes(type);
     auto *vector = dyn_cast<FixedVectorType>(type);
-    if (type->getScalarType()->isHalfTy())
-      return std::nullopt;
+    if (type->getScalarType()->is16bitFPTy())
+      return std::nullopt; // nothing but the bits is known: they are exact
     Twin result;
     for (unsigned i = 0; i < (vector ? vector->getNumElements() : 1); ++i) {
       Value *place = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), load.getPointerOperand(), uint64_t(bytes) * i);
@@ -426,7 +429,7 @@ private:
   /// Sums by atomics are sums too: the element's twin takes in what is added. Its old twin is the result.
   std::optional<Twin> atomicTwin(AtomicRMWInst &atomic) {
     bool adds = atomic.getOperation() == AtomicRMWInst::FAdd, subtracts = atomic.getOperation() == AtomicRMWInst::FSub;
-    if ((!adds && !subtracts) || atomic.getType()->isVectorTy() || atomic.getType()->isHalfTy())
+    if ((!adds && !subtracts) || atomic.getType()->isVectorTy() || atomic.getType()->is16bitFPTy())
       return std::nullopt;
     if (isa<Constant>(atomic.getValOperand())) // adding zero is how programs wait for others: it may switch threads
       if (cast<Constant>(atomic.getValOperand())->isNullValue())
@@ -444,17 +447,44 @@ private:
     return old;
   }
 
+  /// Numbers of 16 bits are stored as integers, alone or two and more in one. Notes those that `v`, a part of what is
+  /// stored, is made of; `at`: its first bit. False where there is none.
+  bool store16s(StoreInst &store, Value &v, unsigned at) {
+    auto *inst = dyn_cast<Instruction>(&v);
+    if (auto found = bits.find(&v); found != bits.end() && at % 16 == 0) {
+      storeTwin(store, *found->second, at / 8);
+      return true;
+    }
+    if (!inst)
+      return false;
+    auto part = [&](unsigned i, unsigned by) { return store16s(store, *inst->getOperand(i), at + by); };
+    switch (inst->getOpcode()) {
+    case Instruction::ZExt:
+    case Instruction::BitCast: return part(0, 0);
+    case Instruction::Shl:
+      if (auto *by = dyn_cast<ConstantInt>(inst->getOperand(1)))
+        return part(0, unsigned(by->getLimitedValue(64)));
+      return false;
+    case Instruction::Or: return part(0, 0) | part(1, 0);
+    default: return false;
+    }
+  }
+
   void storeTwin(StoreInst &store) {
-    Value *stored = store.getValueOperand();
-    if (!twins.count(stored) || stored->getType()->getScalarType()->isHalfTy())
-      return; // nothing but the bits is known: a load finds them without a twin
+    if (twins.count(store.getValueOperand()))
+      storeTwin(store, *store.getValueOperand(), 0);
+  }
+
+  /// `stored`, a number that has a twin, lies `offset` bytes into what is stored.
+  void storeTwin(StoreInst &store, Value &stored, unsigned offset) {
     IRBuilder<> b(store.getNextNode());
     b.SetCurrentDebugLocation(store.getDebugLoc());
-    Twin twin = twins[stored];
-    unsigned bytes = scalarBytes(stored->getType());
-    auto *vector = dyn_cast<FixedVectorType>(stored->getType());
+    Twin twin = twins[&stored];
+    unsigned bytes = scalarBytes(stored.getType());
+    auto *vector = dyn_cast<FixedVectorType>(stored.getType());
     for (unsigned i = 0; i < (vector ? vector->getNumElements() : 1); ++i) {
-      Value *place = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), store.getPointerOperand(), uint64_t(bytes) * i);
+      Value *place =
+          b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), store.getPointerOperand(), offset + uint64_t(bytes) * i);
       Value *value = vector ? b.CreateExtractElement(twin.value, uint64_t(i)) : twin.value;
       Value *magnitude = vector ? b.CreateExtractElement(twin.magnitude, uint64_t(i)) : twin.magnitude;
       dm.call(b, "optiml_shadow_store", {place, b.getInt32(bytes), value, magnitude});

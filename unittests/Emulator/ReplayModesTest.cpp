@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <map>
 
 using namespace optiml;
 using namespace optiml::emu;
@@ -208,6 +209,35 @@ TEST_F(ReplayModes, MagnitudeOfADoubleTellsThatFloatsWentIntoIt) {
   EXPECT_GT(shadows[0].magnitude, 0x1p20);
   EXPECT_EQ(output<double>(".bin")[1], shadows[1].value);
   EXPECT_LT(shadows[1].magnitude, 2);
+}
+
+// However they are rounded and packed. What was computed is known up to the store; a load finds the rounded number.
+TEST_F(ReplayModes, NumbersOf16BitsHaveTwins) {
+  const double third = double(1.0f / 3.0f); // x[2]
+  std::string body = "if (blockIdx.x == 0) {"
+                     "  auto *h = reinterpret_cast<__half *>(out);"
+                     "  auto *b = reinterpret_cast<__nv_bfloat16 *>(out);"
+                     "  h[0] = __float2half(x[2]);"
+                     "  b[1] = __nv_bfloat16(x[2]);"
+                     "  reinterpret_cast<__half2 *>(out)[1] = __floats2half2_rn(1, x[2]);"
+                     "  __nv_bfloat162 pair(b[1], b[1]);"
+                     "  pair.y = __float2bfloat16(x[2] + 1);"
+                     "  __shared__ __nv_bfloat162 kept;"
+                     "  kept = pair;"
+                     "  reinterpret_cast<__nv_bfloat162 *>(out)[2] = kept; }";
+  ASSERT_TRUE(
+      replay(ModeShadow, "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" + replaced("out[blockIdx.x] = s[0];", body))
+          .ok);
+  std::map<uint64_t, double> values;
+  for (const Record &r : output<Record>(".shadow")) {
+    EXPECT_EQ(r.bytes, 2u);
+    values[r.offset / 2] = r.value;
+  }
+  EXPECT_EQ(values[0], third);
+  EXPECT_EQ(values[1], third);
+  EXPECT_EQ(values[3], third);
+  EXPECT_EQ(values[5], third + 1);
+  EXPECT_FALSE(values.count(4) && values[4] == third) << "it was loaded";
 }
 
 TEST_F(ReplayModes, TraceCountsWarpAccesses) {

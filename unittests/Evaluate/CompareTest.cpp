@@ -113,6 +113,26 @@ TEST(Compare, NumbersOf16BitsMayDifferByTwoUnitsInTheLastPlace) {
   EXPECT_TRUE(compareBuffer(r, halves({1 + 0x1p-10f, 512, 0.0001f}), {}));
 }
 
+// What cancels has few digits right, also where the result is rounded to 16 bits.
+TEST(Compare, NumbersOf16BitsHaveTheToleranceOfWhatWasRounded) {
+  auto bits = [](float v) { return bytesOf<uint16_t>({bitsOf16(v, Format16::Half)}); };
+  BufferReference r;
+  r.element = {ElementKind::Half, 2, false};
+  r.bytes = bits(0.80f);
+  ShadowRecord c{0, 2, 0, 0.81, 1e5};
+  r.setCells({reinterpret_cast<const char *>(&c), sizeof c});
+  EXPECT_FALSE(compareBuffer(r, bits(0.87f), {})) << "8 roundings of a float of that magnitude";
+  EXPECT_TRUE(compareBuffer(r, bits(1.0f), {}));
+  EXPECT_TRUE(compareBuffer(r, bits(NAN), {}));
+  c = {0, 2, 0, 0.81, 0.81};
+  r.setCells({reinterpret_cast<const char *>(&c), sizeof c});
+  EXPECT_TRUE(compareBuffer(r, bits(0.84f), {}));
+  r.synthetic = true;
+  EXPECT_TRUE(compareBuffer(r, bits(0.84f), {})) << "it has a digit right";
+  r.element = {ElementKind::Integer, 2, true};
+  EXPECT_TRUE(compareBuffer(r, bits(0.801f), {})) << "of the format nothing is known";
+}
+
 TEST(Compare, SumsOfAtomicAdditionsMayDifferBySqrtOfTheirNumber) {
   BufferReference r;
   r.element = {ElementKind::Float, 4, false};

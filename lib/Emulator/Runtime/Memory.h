@@ -48,8 +48,13 @@ struct Allocation {
   CopyRecord::Element element = CopyRecord::Other; ///< by that kernel's signature
   bool fromHost = false;                           ///< written by the host since the last kernel
   RaceCell *races = nullptr;                       ///< ModeVerify, reserved at first use
-  TwinCell *twins = nullptr;                       ///< ModeShadow, reserved at first use
-  std::atomic<uint64_t> touched{0};                ///< bytes up to the last one that was used (Settings::touchedFile)
+  /// ModeShadow, each reserved at first use: a cell for every two bytes, for numbers of 16 bits, and for every four.
+  TwinCell *twins2 = nullptr, *twins4 = nullptr;
+  std::atomic<uint64_t> touched{0}; ///< bytes up to the last one that was used (Settings::touchedFile)
+  /// The cells for numbers of `size` bytes, and how many bytes lie between two of them.
+  TwinCell *&twinsOf(uint32_t size) { return size == 2 ? twins2 : twins4; }
+  const TwinCell *twinsOf(uint32_t size) const { return size == 2 ? twins2 : twins4; }
+  static uint32_t twinUnit(uint32_t size) { return size == 2 ? 2 : 4; }
   uint64_t end() const { return address + bytes; }
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }
   /// "the 4096-byte allocation from cudaMalloc #3", "variable 'table' (64 bytes)".

@@ -240,7 +240,7 @@ bool Replay::writeOutputs() {
   std::string error;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Allocation *a = buffers[i];
-    if (!a || (job.storedOnly && !a->twins))
+    if (!a || (job.storedOnly && !a->twins2 && !a->twins4))
       continue;
     std::string name = "b" + std::to_string(i);
     std::string path = job.outputDir + "/" + name;

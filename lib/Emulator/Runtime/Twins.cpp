@@ -1,6 +1,5 @@
 //===- Twins.cpp - double-precision twins of floats in memory -------------===//
 #include "Twins.h"
-#include "optiml/Workload/Float16.h"
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -31,24 +30,26 @@ static uint64_t bitsAt(uint64_t address, uint32_t bytes) {
 
 static std::mutex reserveMutex;
 
-static void reserveTwins(Allocation &a) {
+static void reserveTwins(Allocation &a, uint32_t bytes) {
   std::lock_guard lock(reserveMutex);
-  if (!a.twins)
-    a.twins = static_cast<TwinCell *>(reserveZeroed((a.bytes + 3) / 4 * sizeof(TwinCell)));
+  TwinCell *&twins = a.twinsOf(bytes);
+  if (!twins)
+    twins = static_cast<TwinCell *>(reserveZeroed((a.bytes / Allocation::twinUnit(bytes) + 1) * sizeof(TwinCell)));
 }
 
-/// The cell of an address, or null (only when not `create`).
-static TwinCell *cellAt(Block &b, uint64_t address, bool create) {
+/// The cell of a number of `bytes` bytes at an address, or null (only when not `create`).
+static TwinCell *cellAt(Block &b, uint64_t address, uint32_t bytes, bool create) {
   TwinTable &t = *b.twins;
   Allocation *a = t.last && t.last->contains(address, 1) ? t.last : Memory::findIn(*b.launch->memory, address);
   if (a) {
     t.last = a;
-    if (!a->twins) {
+    if (!a->twinsOf(bytes)) {
       if (!create)
         return nullptr;
-      reserveTwins(*a);
+      reserveTwins(*a, bytes);
     }
-    return a->twins ? &a->twins[(address - a->address) / 4] : nullptr;
+    TwinCell *twins = a->twinsOf(bytes);
+    return twins ? &twins[(address - a->address) / Allocation::twinUnit(bytes)] : nullptr;
   }
   if (create)
     return &t.cells[address];
@@ -58,38 +59,36 @@ static TwinCell *cellAt(Block &b, uint64_t address, bool create) {
 
 void optiml::emu::forEachTwin(const Allocation &a, uint64_t begin, uint64_t bytes,
                               const std::function<void(uint64_t, const TwinCell &)> &visit) {
-  if (!a.twins)
-    return;
   uint64_t end = begin + bytes;
-  for (uint64_t i = (begin + 3) / 4; i * 4 + 4 <= end; ++i) {
-    const TwinCell &c = a.twins[i];
-    if (c.bytes && i * 4 + c.bytes <= end && bitsAt(a.address + i * 4, c.bytes) == c.bits)
-      visit(i * 4, c);
+  for (uint32_t smallest : {2u, 4u}) {
+    const TwinCell *twins = a.twinsOf(smallest);
+    for (uint64_t at = (begin + smallest - 1) / smallest * smallest; twins && at + smallest <= end; at += smallest) {
+      const TwinCell &c = twins[at / smallest];
+      if (c.bytes && at + c.bytes <= end && bitsAt(a.address + at, c.bytes) == c.bits)
+        visit(at, c);
+    }
   }
 }
 
 void optiml::emu::copyTwins(Allocation &to, uint64_t toOffset, const Allocation &from, uint64_t fromOffset,
                             uint64_t bytes) {
-  if (!from.twins || toOffset % 4 != fromOffset % 4)
+  if (toOffset % 4 != fromOffset % 4)
     return;
   std::vector<std::pair<uint64_t, TwinCell>> cells; // the ranges may overlap
   forEachTwin(from, fromOffset, bytes,
               [&](uint64_t offset, const TwinCell &c) { cells.emplace_back(offset - fromOffset, c); });
-  if (cells.empty())
-    return;
-  reserveTwins(to);
-  for (const auto &[offset, cell] : cells)
-    if (to.twins)
-      to.twins[(toOffset + offset) / 4] = cell;
+  for (const auto &[offset, cell] : cells) {
+    if (!to.twinsOf(cell.bytes))
+      reserveTwins(to, cell.bytes);
+    if (TwinCell *twins = to.twinsOf(cell.bytes))
+      twins[(toOffset + offset) / Allocation::twinUnit(cell.bytes)] = cell;
+  }
 }
 
 static double asDouble(uint64_t bits, uint32_t bytes) {
   if (bytes == 8)
     return std::bit_cast<double>(bits);
-  if (bytes == 4)
-    return std::bit_cast<float>(uint32_t(bits));
-  // IEEE half; bfloat16 values never reach here with a twin of their own.
-  return double(optiml::valueOf16(uint16_t(bits), optiml::Format16::Half));
+  return std::bit_cast<float>(uint32_t(bits));
 }
 
 extern "C" {
@@ -97,16 +96,16 @@ extern "C" {
 // Called after the store: the cell keeps the bits that memory holds now.
 void optiml_shadow_store(ThreadContext *context, const void *address, uint32_t bytes, double value, double magnitude) {
   uint64_t a = reinterpret_cast<uint64_t>(address);
-  if (a % 4 != 0 || bytes > 8)
+  if (a % Allocation::twinUnit(bytes) != 0 || bytes > 8)
     return;
-  if (TwinCell *c = cellAt(*fiberOf(context).block, a, true))
+  if (TwinCell *c = cellAt(*fiberOf(context).block, a, bytes, true))
     *c = {bitsAt(a, bytes), value, magnitude, bytes, 0};
 }
 
 void optiml_shadow_load(ThreadContext *context, const void *address, uint32_t bytes, Shadow *result) {
   uint64_t a = reinterpret_cast<uint64_t>(address);
   uint64_t bits = bitsAt(a, bytes);
-  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, false) : nullptr;
+  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, bytes, false) : nullptr;
   if (c && c->bytes == bytes && c->bits == bits) {
     *result = {c->value, c->magnitude};
     return;
@@ -117,17 +116,20 @@ void optiml_shadow_load(ThreadContext *context, const void *address, uint32_t by
 
 void optiml_shadow_copy(ThreadContext *context, const void *to, const void *from, uint64_t bytes) {
   uint64_t target = reinterpret_cast<uint64_t>(to), source = reinterpret_cast<uint64_t>(from);
-  if (target % 4 != 0 || source % 4 != 0)
-    return;
   Block &b = *fiberOf(context).block;
-  for (uint64_t i = 0; i + 4 <= bytes; i += 4) {
-    const TwinCell *c = cellAt(b, source + i, false);
-    if (!c || !c->bytes || i + c->bytes > bytes || c->bits != bitsAt(target + i, c->bytes))
-      continue;
-    TwinCell copied = *c; // the table may move when it grows
-    copied.additions = 0;
-    if (TwinCell *mine = cellAt(b, target + i, true))
-      *mine = copied;
+  for (uint32_t smallest : {2u, 4u}) {
+    if (target % smallest != 0 || source % smallest != 0)
+      return;
+    for (uint64_t i = 0; i + smallest <= bytes; i += smallest) {
+      const TwinCell *c = cellAt(b, source + i, smallest, false);
+      if (!c || Allocation::twinUnit(c->bytes) != smallest || i + c->bytes > bytes ||
+          c->bits != bitsAt(target + i, c->bytes))
+        continue;
+      TwinCell copied = *c; // the table may move when it grows
+      copied.additions = 0;
+      if (TwinCell *mine = cellAt(b, target + i, c->bytes, true))
+        *mine = copied;
+    }
   }
 }
 
@@ -151,7 +153,7 @@ void optiml_shadow_atomic_begin(ThreadContext *context, const void *address, uin
   atomicMutex(address).lock();
   optiml_shadow_load(context, address, bytes, result);
   uint64_t a = reinterpret_cast<uint64_t>(address);
-  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, false) : nullptr;
+  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, bytes, false) : nullptr;
   if (c && (c->bytes != bytes || c->bits != bitsAt(a, bytes))) // something else was stored since
     c->additions = 0;
 }
@@ -159,7 +161,7 @@ void optiml_shadow_atomic_begin(ThreadContext *context, const void *address, uin
 void optiml_shadow_atomic_end(ThreadContext *context, const void *address, uint32_t bytes, double value,
                               double magnitude) {
   uint64_t a = reinterpret_cast<uint64_t>(address);
-  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, true) : nullptr;
+  TwinCell *c = a % 4 == 0 ? cellAt(*fiberOf(context).block, a, bytes, true) : nullptr;
   uint32_t additions = c ? c->additions + 1 : 0;
   optiml_shadow_store(context, address, bytes, value, magnitude);
   if (c)

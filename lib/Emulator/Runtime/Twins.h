@@ -1,7 +1,8 @@
 //===- Twins.h - double-precision twins of floats in memory -----*- C++ -*-===//
 //
 // ModeShadow. A cell remembers the bits that were stored together with their twin; it is valid while memory still holds
-// those bits. Global memory has a cell for every four bytes; shared and thread-local memory a table per block.
+// those bits. Global memory has a cell for every four bytes, and one for every two where numbers of 16 bits are stored;
+// shared and thread-local memory a table per block.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_EMULATOR_RUNTIME_TWINS_H
@@ -15,7 +16,7 @@ namespace optiml::emu {
 struct TwinCell {
   uint64_t bits;
   double value, magnitude;
-  uint32_t bytes;     ///< 0: none
+  uint32_t bytes;     ///< of the number, 2, 4, or 8; 0: none
   uint32_t additions; ///< atomic ones since it was last stored, one after the other
 };
 

@@ -35,7 +35,8 @@ void BufferReference::setCells(StringRef file) {
   cells.resize(file.size() / sizeof(ShadowRecord));
   memcpy(cells.data(), file.data(), cells.size() * sizeof(ShadowRecord));
   std::erase_if(cells, [&](const ShadowRecord &c) {
-    return (c.bytes != 4 && c.bytes != 8) || c.bytes > bytes.size() || c.offset > bytes.size() - c.bytes;
+    return (c.bytes != 2 && c.bytes != 4 && c.bytes != 8) || c.bytes > bytes.size() ||
+           c.offset > bytes.size() - c.bytes;
   });
   std::sort(cells.begin(), cells.end(), [](auto &a, auto &b) { return a.offset < b.offset; });
   uint64_t end = 0; // a cell that overlaps the one before is stale
@@ -48,21 +49,33 @@ void BufferReference::setCells(StringRef file) {
   setErrors({this});
 }
 
-/// The original's error in the cell, relative to its magnitude. Nothing where there is no such thing.
-static std::optional<double> ownError(const BufferReference &r, const ShadowRecord &c) {
-  double own = cellValue(r.bytes, c.offset, c.bytes);
-  if (!std::isfinite(own) || !std::isfinite(c.value) || !std::isfinite(c.magnitude) || !(c.magnitude > 0))
-    return std::nullopt;
-  return std::fabs(own - c.value) / c.magnitude;
+/// The original's result.
+static double ownValue(const BufferReference &r, const ShadowRecord &c) {
+  if (c.bytes == 2)
+    return r.element.isFloat16() ? valueOf16(word16(r.bytes, c.offset), r.element.format16()) : NAN;
+  return cellValue(r.bytes, c.offset, c.bytes);
 }
 
-static bool isJump(double error, uint32_t bytes) { return error > (bytes == 4 ? mostOwnError4 : mostOwnError8); }
+/// The unit in the last place of 16-bit numbers in the binade of 1.
+static double unit16(const BufferReference &r) { return r.element.format16() == Format16::Half ? 0x1p-10 : 0x1p-7; }
+
+/// The original's error in the cell, relative to its magnitude; in 16 bits, what is left of it beyond the last
+/// rounding. Nothing where there is no such thing.
+static std::optional<double> ownError(const BufferReference &r, const ShadowRecord &c) {
+  double own = ownValue(r, c);
+  if (!std::isfinite(own) || !std::isfinite(c.value) || !std::isfinite(c.magnitude) || !(c.magnitude > 0))
+    return std::nullopt;
+  double rounding = c.bytes == 2 ? 0.5 * unit16(r) * std::fabs(own) : 0;
+  return std::max(0.0, std::fabs(own - c.value) - rounding) / c.magnitude;
+}
+
+static bool isJump(double error, uint32_t bytes) { return error > (bytes == 8 ? mostOwnError8 : mostOwnError4); }
 
 void optiml::setErrors(llvm::ArrayRef<BufferReference *> buffers) {
   std::vector<double> errors[2];
   for (const BufferReference *r : buffers)
     for (const ShadowRecord &c : r->cells)
-      if (std::optional<double> error = ownError(*r, c); error && !isJump(*error, c.bytes))
+      if (std::optional<double> error = ownError(*r, c); error && !isJump(*error, c.bytes) && c.bytes != 2)
         errors[c.bytes == 8].push_back(*error);
   double median[2] = {0, 0};
   for (bool isDouble : {false, true})
@@ -108,8 +121,7 @@ bool BufferReference::setSampledCells(StringRef file, StringRef input, StringRef
                      !differBesideCells(input, sampleRun);
   std::vector<double> magnitudes, ratios;
   for (const ShadowRecord &c : cells)
-    if (double own = std::fabs(cellValue(bytes, c.offset, c.bytes));
-        onlyNumbers && std::isfinite(c.magnitude) && std::isfinite(own)) {
+    if (double own = std::fabs(ownValue(*this, c)); onlyNumbers && std::isfinite(c.magnitude) && std::isfinite(own)) {
       magnitudes.push_back(c.magnitude);
       if (own > 0)
         ratios.push_back(std::max(1.0, c.magnitude / own));
@@ -195,24 +207,26 @@ static constexpr double worstOfTypical = 16;
 
 double optiml::relativeTolerance(const BufferReference &r, uint32_t bytes, const FloatRule &rule) {
   double least = rule.isFast() ? rule.error
-                 : bytes == 4  ? fewRoundings4 * double(FLT_EPSILON)
-                               : fewRoundings8 * DBL_EPSILON;
-  return std::max(worstOfTypical * (bytes == 4 ? r.error4 : r.error8), least);
+                 : bytes == 8  ? fewRoundings8 * DBL_EPSILON
+                               : fewRoundings4 * double(FLT_EPSILON);
+  return std::max(worstOfTypical * (bytes == 8 ? r.error8 : r.error4), least);
 }
 
 // Atomic additions come in any order, and sums of n terms in two orders differ by about sqrt(n) roundings (Higham,
 // Accuracy and Stability of Numerical Algorithms, 4.2), however lucky the original's order was.
 double optiml::relativeTolerance(const BufferReference &r, const ShadowRecord &c, const FloatRule &rule) {
-  double eps = c.bytes == 4 ? double(FLT_EPSILON) : DBL_EPSILON;
+  double eps = c.bytes == 8 ? DBL_EPSILON : double(FLT_EPSILON);
   std::optional<double> own = ownError(r, c);
   double ofCell = own && !isJump(*own, c.bytes) ? 4 * *own : 0;
   return r.slack * std::max({relativeTolerance(r, c.bytes, rule), ofCell, std::sqrt(double(c.additions)) * eps});
 }
 
 bool optiml::isUndefined(const BufferReference &r, const ShadowRecord &c) {
-  if (!r.synthetic || !std::isfinite(cellValue(r.bytes, c.offset, c.bytes)))
+  if (!r.synthetic || !std::isfinite(ownValue(r, c)))
     return false;
   std::optional<double> own = ownError(r, c);
+  if (own && c.bytes == 2) // sums of 16 bits are this far away by rounding alone
+    return false;
   return own ? isJump(*own, c.bytes) : !std::isfinite(c.value) || !std::isfinite(c.magnitude);
 }
 
@@ -268,9 +282,11 @@ static uint64_t firstWrong(const BufferReference &r, StringRef actual, uint64_t 
 static bool withinTolerance(const ShadowRecord &c, double own, double v, const BufferReference &r,
                             const FloatRule &rule, double &tolerance, double *error) {
   double relative = relativeTolerance(r, c, rule);
-  double smallest = c.bytes == 4 ? double(FLT_MIN) : DBL_MIN; // results this small have no relative accuracy
+  double smallest = c.bytes == 8 ? DBL_MIN : double(FLT_MIN); // results this small have no relative accuracy
   double magnitude = std::isfinite(c.magnitude) ? std::max(c.magnitude, std::fabs(own)) : std::fabs(own);
   tolerance = relative * magnitude + smallest;
+  if (c.bytes == 2)
+    tolerance += 2 * unit16(r) * std::max(std::fabs(own), std::fabs(v));
   double distance = std::min(std::fabs(v - c.value), std::fabs(v - own));
   if (!(distance <= tolerance)) // NaN fails
     return false;
@@ -293,13 +309,19 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
   uint64_t position = 0;
   if (!rule.isStrict())
     for (const ShadowRecord &c : r.cells) {
+      if (c.bytes == 2 && !r.element.isFloat16())
+        continue; // which of the two formats it has is not known
       uint64_t bad = firstWrong(r, actual, position, c.offset, rule);
       if (bad < c.offset)
         return exactDifference(r, actual, bad);
       position = c.offset + c.bytes;
       if (memcmp(r.bytes.data() + c.offset, actual.data() + c.offset, c.bytes) == 0)
         continue;
-      double own = cellValue(r.bytes, c.offset, c.bytes), v = cellValue(actual, c.offset, c.bytes), tolerance = 0;
+      if (c.bytes == 2 && firstWrong(r, actual, c.offset, position, rule) == position)
+        continue;
+      double own = ownValue(r, c), tolerance = 0;
+      double v = c.bytes == 2 ? valueOf16(word16(actual, c.offset), r.element.format16())
+                              : cellValue(actual, c.offset, c.bytes);
       bool good =
           std::isnan(own)   ? std::isnan(v) || r.synthetic || r.looseNaN
           : std::isinf(own) ? v == own || (r.synthetic && (c.bytes == 8 || !std::isfinite(v) || std::isfinite(c.value)))

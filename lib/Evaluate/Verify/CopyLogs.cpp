@@ -86,7 +86,7 @@ void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
 static ElementType elementOf(const BufferReference &r) {
   if (r.element.isFloat16())
     return r.element;
-  if (!r.cells.empty())
+  if (!r.cells.empty() && r.cells.front().bytes > 2)
     return {r.cells.front().bytes == 8 ? ElementKind::Double : ElementKind::Float, r.cells.front().bytes, false};
   return {ElementKind::Integer, 4, false};
 }

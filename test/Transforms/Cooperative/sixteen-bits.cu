@@ -1,6 +1,6 @@
 // Sums that end in 16-bit floats may be reordered: a last bit or two of the result may differ, and no more.
 // RUN: optiml-opt --emit --passes='distribute-loop[normalize<__half>]{threads=32,rows=8};distribute-loop[normalize<__nv_bfloat16>]{threads=128}' %s > %t.cu
-// RUN: %verify=%t.cu %s -- 19 301 | %check=SAME
+// RUN: %verify=%t.cu %s -- 159 159 | %check=SAME
 // RUN: not optiml-run --fp=strict --verify=%t.cu %s -- 19 301 | %check=STRICT
 // RUN: sed 's/1e-5f/3e-3f/' %t.cu > %t.wrong.cu
 // RUN: not optiml-run --verify=%t.wrong.cu %s -- 19 301 | %check=WRONG
