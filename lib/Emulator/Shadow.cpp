@@ -171,14 +171,15 @@ private:
 
   void visit(Instruction &inst) {
     if (auto *store = dyn_cast<StoreInst>(&inst)) {
-      if (isNumber(store->getValueOperand()->getType()))
-        storeTwin(*store);
-      else if (store->getValueOperand()->getType()->isIntOrIntVectorTy() &&
-               store16s(*store, *store->getValueOperand(), 0))
-        return;
-      else if (auto *load = dyn_cast<LoadInst>(store->getValueOperand()))
-        copyTwins(*store, load->getPointerOperand(), store->getPointerOperand(),
-                  f.getDataLayout().getTypeStoreSize(load->getType()));
+      Value &stored = *store->getValueOperand();
+      if (twins.count(&stored))
+        storeTwin(*store, stored, 0);
+      else if (auto *load = dyn_cast<LoadInst>(&stored); load && !isNumber(load->getType()))
+        copyTwins(
+            *store, load->getPointerOperand(), store->getPointerOperand(),
+            ConstantInt::get(Type::getInt64Ty(f.getContext()), f.getDataLayout().getTypeStoreSize(load->getType())));
+      else
+        store16s(*store, stored, 0);
       return;
     }
     if (auto *copy = dyn_cast<AnyMemTransferInst>(&inst)) {
@@ -401,10 +402,6 @@ private:
     b.SetCurrentDebugLocation(copy.getDebugLoc());
     dm.call(b, "optiml_shadow_copy", {to, from, b.CreateZExtOrTrunc(bytes, b.getInt64Ty())});
   }
-  void copyTwins(Instruction &copy, Value *from, Value *to, TypeSize bytes) {
-    if (bytes.getFixedValue() % 4 == 0)
-      copyTwins(copy, from, to, ConstantInt::get(Type::getInt64Ty(f.getContext()), bytes.getFixedValue()));
-  }
 
   std::optional<Twin> loadTwin(IRBuilder<> &b, LoadInst &load, Type *type) {
     unsigned bytes = scalarBytes(type);
@@ -448,35 +445,28 @@ private:
   }
 
   /// Numbers of 16 bits are stored as integers, alone or two and more in one. Notes those that `v`, a part of what is
-  /// stored, is made of; `at`: its first bit. False where there is none.
-  bool store16s(StoreInst &store, Value &v, unsigned at) {
+  /// stored, is made of; `at`: its first bit.
+  void store16s(StoreInst &store, Value &v, unsigned at) {
     auto *inst = dyn_cast<Instruction>(&v);
-    if (auto found = bits.find(&v); found != bits.end() && at % 16 == 0) {
-      storeTwin(store, *found->second, at / 8);
-      return true;
-    }
-    if (!inst)
-      return false;
-    auto part = [&](unsigned i, unsigned by) { return store16s(store, *inst->getOperand(i), at + by); };
-    switch (inst->getOpcode()) {
+    if (auto found = bits.find(&v); found != bits.end() && at % 16 == 0)
+      return storeTwin(store, *found->second, at / 8);
+    switch (inst ? inst->getOpcode() : 0) {
+    case Instruction::Or: store16s(store, *inst->getOperand(1), at); [[fallthrough]];
     case Instruction::ZExt:
-    case Instruction::BitCast: return part(0, 0);
+    case Instruction::BitCast: return store16s(store, *inst->getOperand(0), at);
     case Instruction::Shl:
       if (auto *by = dyn_cast<ConstantInt>(inst->getOperand(1)))
-        return part(0, unsigned(by->getLimitedValue(64)));
-      return false;
-    case Instruction::Or: return part(0, 0) | part(1, 0);
-    default: return false;
+        store16s(store, *inst->getOperand(0), at + unsigned(by->getLimitedValue(64)));
+      return;
+    default: return;
     }
   }
 
-  void storeTwin(StoreInst &store) {
-    if (twins.count(store.getValueOperand()))
-      storeTwin(store, *store.getValueOperand(), 0);
-  }
-
-  /// `stored`, a number that has a twin, lies `offset` bytes into what is stored.
+  /// `stored`, a number that has a twin, lies `offset` bytes into what is stored, or was shifted out of it.
   void storeTwin(StoreInst &store, Value &stored, unsigned offset) {
+    TypeSize whole = f.getDataLayout().getTypeStoreSize(store.getValueOperand()->getType());
+    if (offset + f.getDataLayout().getTypeStoreSize(stored.getType()) > whole)
+      return;
     IRBuilder<> b(store.getNextNode());
     b.SetCurrentDebugLocation(store.getDebugLoc());
     Twin twin = twins[&stored];
