@@ -4,6 +4,7 @@
 #include "SearchRun.h"
 #include "SourceRecipes.h"
 #include "optiml/Driver/Launcher.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
@@ -191,7 +192,7 @@ int Application::run() {
   if (replacements.empty())
     return compileAsGiven(toolchain, arguments);
   if (!flags.emit.empty())
-    if (llvm::Error e = writeFileAtomically(flags.emit, withoutLineDirectives(replacements.front().text)))
+    if (llvm::Error e = writeFileAtomically(flags.emit, withoutLineMarks(replacements.front().text)))
       return asGiven(std::move(e));
   removeAbandonedTempDirs();
   NvccOutput output;

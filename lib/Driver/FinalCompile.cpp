@@ -1,5 +1,6 @@
 //===- FinalCompile.cpp - handing the result to nvcc ----------------------===//
 #include "FinalCompile.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
@@ -109,16 +110,17 @@ static void addDependency(std::string &rules, const std::string &file) {
   rules.insert(end == std::string::npos ? rules.size() : end, " \\\n    " + escaped);
 }
 
-/// After a compilation of `replacement` in place of `path`.
+/// After a compilation of `replacement` in place of `path`. It depends on `others`, too.
 static llvm::Error nameTheUsersFile(const std::string &dependencies, const std::string &replacement,
-                                    const std::string &path, const std::string &dependsOn) {
+                                    const std::string &path, const std::vector<std::string> &others) {
   auto content = readFile(dependencies);
   if (!content)
     return content.takeError();
   for (size_t at = 0; (at = content->find(replacement, at)) != std::string::npos; at += path.size())
     content->replace(at, replacement.size(), path);
-  if (!dependsOn.empty())
-    addDependency(*content, dependsOn);
+  for (const std::string &file : others)
+    if (!llvm::StringRef(*content).contains(" " + file + " \\\n"))
+      addDependency(*content, file);
   return writeFileAtomically(dependencies, *content);
 }
 
@@ -217,8 +219,9 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
     auto found = replacements.find(argument);
     args.push_back(found == replacements.end() ? argument : found->second);
   }
-  const std::string folder = llvm::sys::path::parent_path(absolutePath(sources.front().path)).str();
-  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder});
+  // As the user calls the folder: messages and dependency files name what lies there.
+  const std::string folder = llvm::sys::path::parent_path(sources.front().path).str();
+  args.insert(args.end(), {"-Xcompiler", "-iquote", "-Xcompiler", folder.empty() ? "." : folder});
   if (std::error_code e = llvm::sys::fs::create_directory(dir->file("output")))
     return makeError("{0}: {1}", dir->file("output"), e.message());
   const OutputElsewhere elsewhere(dir->file("output"), args);
@@ -227,9 +230,15 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
     return code;
   if (llvm::Error e = elsewhere.put())
     return std::move(e);
-  for (const auto &[path, replacement] : replacements)
-    if (std::string file = dependencyFile(arguments, path); !file.empty() && llvm::sys::fs::exists(file))
-      if (llvm::Error e = nameTheUsersFile(file, replacement, path, dependsOn))
-        return std::move(e);
+  for (const auto &[path, text] : sources) {
+    const std::string file = dependencyFile(arguments, path);
+    if (file.empty() || !llvm::sys::fs::exists(file))
+      continue;
+    std::vector<std::string> others = filesBehind(text, path);
+    if (!dependsOn.empty())
+      others.push_back(dependsOn);
+    if (llvm::Error e = nameTheUsersFile(file, replacements.at(path), path, others))
+      return std::move(e);
+  }
   return code;
 }

@@ -12,6 +12,7 @@
 #include "ProgramSearch.h"
 #include "optiml/Driver/Models.h"
 #include "optiml/Driver/Programs.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/Support/FileSystem.h"
@@ -158,7 +159,7 @@ llvm::Expected<SearchOutcome> Session::search() {
   if (!content)
     return content.takeError();
   text = std::move(*content);
-  auto device = Program::parse(absolutePath(path), text, options, toolchain, View::Device);
+  auto device = Program::parseWithLaunches(absolutePath(path), path, text, options, toolchain, View::Device);
   if (!device)
     return device.takeError();
   if ((*device)->kernels().empty())
@@ -187,7 +188,7 @@ llvm::Expected<SearchOutcome> Session::search() {
                   options,
                   arguments,
                   (*device)->path(),
-                  text,
+                  (*device)->text(),
                   scratch->path(),
                   backend->measures() ? &settled : &budget,
                   &*originals,
@@ -200,8 +201,7 @@ llvm::Expected<SearchOutcome> Session::search() {
 
 int Session::finish(const SearchOutcome &outcome) {
   if (!flags.emit.empty())
-    if (llvm::Error e =
-            writeFileAtomically(flags.emit, outcome.improved ? withoutLineDirectives(outcome.emitted) : text)) {
+    if (llvm::Error e = writeFileAtomically(flags.emit, outcome.improved ? withoutLineMarks(outcome.emitted) : text)) {
       llvm::errs() << "optiml-clang: error: --optiml-emit: " << llvm::toString(std::move(e)) << "\n";
       return 1;
     }

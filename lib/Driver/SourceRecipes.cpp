@@ -143,13 +143,15 @@ llvm::Error SourceRecipes::take(llvm::Expected<EmittedProgram> emitted) {
   for (const std::string &remark : emitted->remarks)
     if (!llvm::is_contained(told, remark))
       told.push_back(remark);
-  if (emitted->dispatched || emitted->entries)
+  if (emitted->dispatched || emitted->entries) {
     text = std::move(emitted->text);
+    isChanged = true;
+  }
   return llvm::Error::success();
 }
 
 llvm::Error SourceRecipes::redirect(const std::set<std::string> &symbols) {
-  auto host = Program::parse(absolutePath(path), text, options, toolchain, View::Host);
+  auto host = Program::parseWithLaunches(absolutePath(path), path, text, options, toolchain, View::Host);
   if (!host)
     return host.takeError();
   return take(emitFarLaunches(**host, path, symbols));
@@ -157,7 +159,7 @@ llvm::Error SourceRecipes::redirect(const std::set<std::string> &symbols) {
 
 llvm::Error SourceRecipes::apply(unsigned arch) {
   const CompileOptions only = options.only(arch);
-  auto device = Program::parse(absolutePath(path), original, only, toolchain, View::Device);
+  auto device = Program::parseWithLaunches(absolutePath(path), path, original, only, toolchain, View::Device);
   if (!device)
     return device.takeError();
   std::vector<const KernelRecipe *> records = wanted(arch, **device);
@@ -167,8 +169,10 @@ llvm::Error SourceRecipes::apply(unsigned arch) {
   records = applicable(**space, records);
   if (records.empty())
     return llvm::Error::success();
-  if (text == original)
+  if (!isChanged) {
+    text = (*device)->text();
     return emit(**space, records, only);
+  }
   // What another architecture has in place of its launches falls back to launches of the original: these are replaced.
   auto again = Program::parse(absolutePath(path), text, only, toolchain, View::Device);
   if (!again)
@@ -191,19 +195,19 @@ llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
       archs.insert(r->arch);
   for (unsigned arch : archs)
     if (llvm::Error e = apply(arch)) {
-      if (text == original)
+      if (!isChanged)
         return std::move(e);
       complaints.push_back(path + ": recipes for compute capability " + std::to_string(arch) +
                            " are left out: " + llvm::toString(std::move(e)));
     }
   if (std::set<std::string> symbols = file.launchedBy(absolutePath(path)); !symbols.empty())
     if (llvm::Error e = redirect(symbols)) {
-      if (text == original)
+      if (!isChanged)
         return std::move(e);
       complaints.push_back(path +
                            ": launches of other files' kernels are left as they are: " + llvm::toString(std::move(e)));
     }
-  if (text == original)
+  if (!isChanged)
     return std::nullopt;
   return text;
 }

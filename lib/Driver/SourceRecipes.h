@@ -68,6 +68,7 @@ private:
   const FloatRule floats;
   const std::string path;
   std::string original, text;
+  bool isChanged = false; ///< by recipes
   std::vector<std::string> complaints, told;
 };
 

@@ -83,8 +83,7 @@ private:
   llvm::Error readRecordings();
   double secondsOf(llvm::StringRef symbol) const;
   llvm::Error findUnits(const Toolchain &toolchain);
-  llvm::Error addLaunches(Unit &unit, const Program &device, const std::string &text, const CompileOptions &compile,
-                          const Toolchain &toolchain);
+  llvm::Error addLaunches(Unit &unit, const Program &device, const CompileOptions &compile, const Toolchain &toolchain);
   void search(Unit &unit, double seconds) const;
   llvm::Error nameOtherFiles() const;
   void report(const RecipeFile &recipes) const;
@@ -183,7 +182,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
     CompileOptions compile = CompileOptions::parse(unit.arguments);
     if (compile.inputs.size() != 1 || !compile.tooHard.empty() || !mentions(unit.path, *text, compile, names))
       continue;
-    auto program = Program::parse(unit.path, *text, compile, toolchain, View::Device);
+    auto program = Program::parseWithLaunches(unit.path, unit.path, *text, compile, toolchain, View::Device);
     if (!program) {
       llvm::errs() << "optiml-tune: warning: " << unit.path << " is left out: " << llvm::toString(program.takeError())
                    << "\n";
@@ -200,7 +199,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
             unit.instantiates.insert(symbol);
           }
         }
-    if (llvm::Error e = addLaunches(unit, **program, *text, compile, toolchain))
+    if (llvm::Error e = addLaunches(unit, **program, compile, toolchain))
       llvm::errs() << "optiml-tune: warning: " << unit.path << " keeps its launches: " << llvm::toString(std::move(e))
                    << "\n";
     if (!unit.kernels.empty() || !unit.instantiates.empty() || !unit.launches.empty())
@@ -220,8 +219,9 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
 }
 
 /// Launches of recorded kernels: those of kernels that the source does not define become the unit's.
-llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const std::string &text,
-                                const CompileOptions &compile, const Toolchain &toolchain) {
+llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const CompileOptions &compile,
+                                const Toolchain &toolchain) {
+  const std::string &text = device.text();
   if (text.find("<<<") == std::string::npos && text.find("cudaLaunchKernel") == std::string::npos)
     return llvm::Error::success();
   auto host = Program::parse(unit.path, text, compile, toolchain, View::Host);
@@ -298,7 +298,7 @@ void Tuning::search(Unit &unit, double seconds) const {
 
 /// Why a recorded kernel is not searched.
 static std::string whyLeft(const RecordedKernel &kernel) {
-  return kernel.isDefined ? "no source of this build launches it where that can be redirected; a header may"
+  return kernel.isDefined ? "no source of this build launches it where that can be redirected"
                           : "no source of this build defines it";
 }
 

@@ -1,5 +1,6 @@
 //===- Emit.cpp - the optimized program as CUDA source --------------------===//
 #include "Emitter.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,7 +11,6 @@ using namespace optiml;
 
 namespace {
 
-constexpr llvm::StringLiteral lineMark = " // OptiML";
 constexpr llvm::StringLiteral supportMark =
     "// Written by OptiML: whether an optimized kernel may stand in for a launch, and how often it did.\n";
 
@@ -91,36 +91,8 @@ std::string Emitter::support() const {
               {"KNOWN", hasArch ? "  signed char compiled[64] = {};\n" : ""}});
 }
 
-/// What follows is the user's own text from `offset` on, as compilers and __LINE__ shall call it.
-std::string Emitter::lineDirective(unsigned offset) const {
-  std::string quoted;
-  for (char c : fileName)
-    quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-  // The text may have been emitted before: then lines count from its last mark.
-  llvm::StringRef before = llvm::StringRef(variant.original).take_front(offset);
-  size_t line = 1, mark = before.rfind(lineMark.str() + "\n");
-  if (mark != llvm::StringRef::npos) {
-    llvm::StringRef number = before.take_front(mark).rsplit("\n#line ").second;
-    if (number.empty())
-      number = before.drop_front(6); // the first line
-    number.consumeInteger(10, line);
-    before = before.drop_front(mark + lineMark.size() + 1);
-  }
-  line += before.count('\n');
-  return "#line " + std::to_string(line) + " \"" + quoted + "\"" + lineMark.str() + "\n";
-}
-
-std::string optiml::withoutLineDirectives(const std::string &emitted) {
-  std::string result;
-  llvm::StringRef rest = emitted;
-  while (!rest.empty()) {
-    auto [line, next] = rest.split('\n');
-    if (!line.starts_with("#line ") || !line.ends_with(lineMark))
-      result += rest.take_front(rest.size() - next.size()).str();
-    rest = next;
-  }
-  return result;
-}
+/// What follows is the user's own text from `offset` on.
+std::string Emitter::lineDirective(unsigned offset) const { return lineMarkAt(variant.original, offset, fileName); }
 
 /// How many template arguments the name ends with.
 static unsigned templateArguments(llvm::StringRef name) {

@@ -7,6 +7,7 @@
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/Analysis/Read.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/FloatRule.h"
 #include "optiml/Support/TempDir.h"
@@ -194,7 +195,7 @@ llvm::Expected<std::string> Walk::emitted() {
     return text.takeError();
   for (const std::string &remark : text->remarks)
     llvm::errs() << remark << "\n";
-  return withoutLineDirectives(text->text);
+  return withoutLineMarks(text->text);
 }
 
 static llvm::Expected<LaunchHints> launchHints(const CompileOptions &options) {
@@ -285,7 +286,7 @@ int main(int argc, char **argv) {
   if (!text)
     return fail(text.takeError());
   const std::string path = absolutePath(inputAndFlags[0]);
-  auto program = Program::parse(path, *text, options, *toolchain, View::Device);
+  auto program = Program::parseWithLaunches(path, inputAndFlags[0], *text, options, *toolchain, View::Device);
   if (!program)
     return fail(program.takeError());
   if (fuseLaunches) {

@@ -61,9 +61,6 @@ llvm::Expected<EmittedProgram> emitFarLaunches(const Program &host, const std::s
 llvm::Expected<EmittedProgram> emitFusions(const Program &host, const std::string &fileName,
                                            llvm::ArrayRef<Fusion> fusions);
 
-/// The emitted text for people.
-std::string withoutLineDirectives(const std::string &emitted);
-
 } // namespace optiml
 
 #endif

@@ -75,6 +75,12 @@ public:
   static llvm::Expected<std::unique_ptr<Program>> parse(const std::string &path, const std::string &text,
                                                         const CompileOptions &options, const Toolchain &toolchain,
                                                         View view);
+  /// The same with the content of headers that launch kernels in place of the lines that include them, so that their
+  /// launches can be rewritten; text() tells. The user calls the file `name`.
+  static llvm::Expected<std::unique_ptr<Program>> parseWithLaunches(const std::string &path, llvm::StringRef name,
+                                                                    const std::string &text,
+                                                                    const CompileOptions &options,
+                                                                    const Toolchain &toolchain, View view);
   ~Program();
   const std::string &path() const { return filePath; }
   const std::string &text() const { return fileText; }
