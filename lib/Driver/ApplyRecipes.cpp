@@ -12,8 +12,16 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <ctime>
 
 using namespace optiml;
+
+static std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::strftime(text, sizeof text, "%F", std::gmtime(&now));
+  return text;
+}
 
 /// Without what it makes of the kernel.
 static KernelRecipe recordOf(const KernelRewrite &rewrite, const SearchTask &task, const Backend &backend,
@@ -30,10 +38,13 @@ static KernelRecipe recordOf(const KernelRewrite &rewrite, const SearchTask &tas
   for (size_t i = 0; i < std::min(r.hints.heaviest.size(), rewrite.originalParameters.size()); ++i)
     if (rewrite.originalParameters[i].kind == Parameter::Kind::Pointer)
       r.hints.heaviest[i].clear();
+  r.threads = task.flags.threads;
   r.flags = deviceFlags(task.options);
   r.gpu = backend.gpuName();
   r.isMeasured = backend.measures();
   r.version = searchVersion;
+  r.toolkit = task.toolchain.cudaVersion();
+  r.date = today();
   return r;
 }
 
@@ -57,6 +68,10 @@ llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, c
     KernelRecipe r = recordOf(rewrite, task, backend, result.best.recipe, hints[rewrite.originalSymbol]);
     r.file = file->nameOf(task.path);
     r.speedup = summary.value("speedup", result.best.speedup());
+    r.before = summary.value("baselineSeconds", 0.0);
+    r.after = summary.value("bestSeconds", 0.0);
+    r.low = summary.value("speedupLow", 0.0);
+    r.high = summary.value("speedupHigh", 0.0);
     if (auto least = leastThreads.find(r.symbol); least != leastThreads.end())
       r.leastThreads = least->second;
     records.emplace_back(std::move(r), &rewrite);

@@ -44,7 +44,8 @@ public:
   llvm::Error observe(const SearchTask &task) override {
     this->own.reset(); // of another text, and of another deadline
     if (task.isRecorded()) {
-      if (llvm::Error e = recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(runs))
+      if (llvm::Error e =
+              recordedRuns(task.flags.workloads, task.flags.threads, *task.device, task.folder).moveInto(runs))
         return e;
       return addDerivedSizes(task, std::min(mostDerivedSeconds, otherShare * task.deadline->remaining()), runs);
     }

@@ -63,7 +63,8 @@ llvm::Error optiml::nameElements(Workload &workload, const Program &program) {
         llvm::find_if(program.kernels(), [&](const KernelDecl &k) { return sameFunction(k.symbol, launch.kernel); });
     if (kernel == program.kernels().end())
       continue;
-    any |= ::nameElements(launch, kernel->pointers) | (launch.kernel != kernel->symbol);
+    any |= ::nameElements(launch, kernel->pointers);
+    any |= launch.kernel != kernel->symbol;
     launch.kernel = kernel->symbol; // nvcc's name for it may be another one
   }
   std::string error;

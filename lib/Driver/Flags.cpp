@@ -118,6 +118,14 @@ bool setWorkloads(std::string_view value, std::vector<std::string> &folders, std
   return error.empty();
 }
 
+bool setThreads(std::string_view value, ThreadRange &threads, std::string &error) {
+  if (auto range = ThreadRange::parse(value))
+    threads = *range;
+  else
+    error = "want LEAST-MOST or LEAST-, such as 1024-65536";
+  return error.empty();
+}
+
 bool setKernel(std::string_view value, OwnFlags &flags, std::string &error) {
   flags.kernel = value;
   try {

@@ -171,7 +171,8 @@ void GpuBackend::tellGain(double seconds, const Variant &variant, double speedup
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   own.reset(); // of another text, and of another deadline
   if (task.isRecorded()) {
-    if (llvm::Error e = recordedRuns(task.flags.workloads, *task.device, task.folder).moveInto(emulated))
+    if (llvm::Error e =
+            recordedRuns(task.flags.workloads, task.flags.threads, *task.device, task.folder).moveInto(emulated))
       return e;
     if (const std::string file = task.flags.workloads.front() + "/times.json"; llvm::sys::fs::exists(file))
       if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))

@@ -22,6 +22,9 @@ static json bytesToJson(const std::vector<std::string> &values) {
   return all;
 }
 
+/// To four digits.
+static double rounded(double v) { return std::stod(llvm::formatv("{0:e3}", v).str()); }
+
 /// In an order for people.
 static nlohmann::ordered_json recordOf(const KernelRecipe &r) {
   nlohmann::ordered_json record = {{"file", r.file},
@@ -40,7 +43,14 @@ static nlohmann::ordered_json recordOf(const KernelRecipe &r) {
                                    {"gpu", r.gpu},
                                    {"speedup", std::round(1000 * r.speedup) / 1000},
                                    {"measured", r.isMeasured},
+                                   {"before", rounded(r.before)},
+                                   {"after", rounded(r.after)},
+                                   {"interval", {rounded(r.low), rounded(r.high)}},
+                                   {"toolkit", r.toolkit},
+                                   {"date", r.date},
                                    {"version", r.version}};
+  if (!r.threads.isAll())
+    record["threads"] = r.threads.str();
   if (!r.instantiatedIn.empty())
     record["instantiatedIn"] = r.instantiatedIn;
   if (!r.launchedIn.empty())
@@ -79,12 +89,31 @@ static llvm::Expected<KernelRecipe> recipeOf(const json &value) {
   bytes("arguments", r.hints.arguments);
   bytes("heaviest", r.hints.heaviest);
   in.number("leastThreads", r.leastThreads);
+  if (value.contains("threads")) {
+    std::string threads;
+    in.text("threads", threads);
+    if (auto range = ThreadRange::parse(threads))
+      r.threads = *range;
+    else
+      in.fail("a recipe's 'threads' must be a range such as \"1024-65536\"");
+  }
   in.text("outcome", r.outcome);
   in.text("flags", r.flags);
   in.text("gpu", r.gpu);
   in.number("speedup", r.speedup);
   in.boolean("measured", r.isMeasured);
   in.text("version", r.version);
+  if (value.contains("before")) { // records of older versions lack these
+    in.number("before", r.before);
+    in.number("after", r.after);
+    in.text("toolkit", r.toolkit);
+    in.text("date", r.date);
+    const json &interval = in.array("interval");
+    if (interval.size() == 2 && interval[0].is_number() && interval[1].is_number())
+      std::tie(r.low, r.high) = std::pair(interval[0].get<double>(), interval[1].get<double>());
+    else
+      in.fail("a recipe's 'interval' must hold two numbers");
+  }
   for (auto [name, into] : {std::pair("instantiatedIn", &r.instantiatedIn), {"launchedIn", &r.launchedIn}})
     if (value.contains(name))
       in.texts(name, *into);
@@ -132,6 +161,7 @@ llvm::Expected<RecipeFile> RecipeFile::parse(const std::string &path, llvm::Stri
 }
 
 static auto keyOf(const KernelRecipe &r) { return std::tie(r.file, r.symbol, r.arch, r.fp); }
+static auto placeOf(const KernelRecipe &r) { return std::tuple_cat(keyOf(r), std::tie(r.threads)); }
 
 void RecipeFile::add(KernelRecipe recipe) {
   for (const KernelRecipe &r : recipes) // what is known of a kernel's files outlives its recipes
@@ -139,13 +169,14 @@ void RecipeFile::add(KernelRecipe recipe) {
       recipe.instantiatedIn = r.instantiatedIn;
       recipe.launchedIn = r.launchedIn;
     }
-  llvm::erase_if(recipes, [&](const KernelRecipe &r) { return keyOf(r) == keyOf(recipe); });
+  llvm::erase_if(
+      recipes, [&](const KernelRecipe &r) { return keyOf(r) == keyOf(recipe) && r.threads.overlaps(recipe.threads); });
   recipes.push_back(std::move(recipe));
 }
 
 llvm::Error RecipeFile::write() const {
   std::vector<KernelRecipe> sorted = recipes;
-  llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return keyOf(a) < keyOf(b); });
+  llvm::stable_sort(sorted, [](const auto &a, const auto &b) { return placeOf(a) < placeOf(b); });
   std::string text = json{{"format", format}, {"version", version}}.dump() + "\n";
   for (const KernelRecipe &r : sorted)
     text += recordOf(r).dump() + "\n";

@@ -1,7 +1,8 @@
 //===- RecipeFile.h - recipes that are kept beside the source ---*- C++ -*-===//
 //
 // A text file for people and for version control: JSON lines, a header and then one record for each kernel, GPU
-// architecture and floating-point mode (docs/formats.md). A build applies what it holds, without a search.
+// architecture, floating-point mode and class of launches (docs/formats.md). A build applies what it holds, without a
+// search.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_LIB_DRIVER_RECIPEFILE_H
@@ -9,6 +10,7 @@
 
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Core/Variant.h"
+#include "optiml/Support/ThreadRange.h"
 #include "llvm/Support/Error.h"
 #include <set>
 
@@ -22,13 +24,17 @@ struct KernelRecipe {
   std::string fp;     ///< FloatRule::str
   Recipe recipe;
   LaunchHints hints;         ///< of the launches that it was found on: grid, block, arguments
-  uint64_t leastThreads = 0; ///< smaller launches run the original
+  uint64_t leastThreads = 0; ///< of these; launches of less than half as many run the original
+  ThreadRange threads;       ///< the class of launches that it is for; others run what other records say
   std::string outcome; ///< Variant::key of what the recipe made of the kernel, in which its source's layout is lost
   std::string flags;   ///< deviceFlags
   std::string gpu;     ///< for people, as what follows
-  double speedup = 0;  ///< of the program's kernels together
+  double speedup = 0;  ///< of the kernels that were searched together
   bool isMeasured = false;
-  std::string version; ///< of OptiML
+  double before = 0, after = 0; ///< seconds of these
+  double low = 0, high = 0;     ///< the speed-up's 95 % interval; 0: none
+  std::string toolkit, date;    ///< "13.0", "2026-11-26"
+  std::string version;          ///< of OptiML
   /// Other files, named as `file` is: those that instantiate the kernel, a template, too, and those that launch a
   /// kernel which they do not define.
   std::vector<std::string> instantiatedIn, launchedIn;
@@ -40,7 +46,7 @@ public:
   static llvm::Expected<RecipeFile> read(const std::string &path);
   /// `text` is what stands in the file at `path`.
   static llvm::Expected<RecipeFile> parse(const std::string &path, llvm::StringRef text);
-  /// Takes the place of the record of the same file, kernel, architecture and mode.
+  /// Takes the place of records of the same file, kernel, architecture and mode for some of the same launches.
   void add(KernelRecipe recipe);
   /// In an order that does not depend on when something was added. All at once, or not at all.
   llvm::Error write() const;

@@ -10,6 +10,7 @@
 #include "optiml/Core/KernelName.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Interrupt.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Merge.h"
@@ -21,7 +22,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include <csignal>
 #include <regex>
 #include <set>
 
@@ -50,11 +50,8 @@ Runs the command, and records the kernel launches of all of its processes.
   --help             this text
 )";
 
-std::atomic<bool> interrupted{false};
-void onInterrupt(int signal) {
-  interrupted = true;
-  std::signal(signal, SIG_DFL); // the second one ends this program
-}
+// After Ctrl-C, for the command to end by itself.
+constexpr double graceSeconds = 10;
 
 class Recording {
 public:
@@ -86,7 +83,9 @@ static const std::string launchesEnd = ".launches", emulatedEnd = ".emulated", t
 llvm::Expected<ProcessResult> Recording::runCommand(std::map<std::string, std::string> env, bool shown) const {
   ProcessOptions process;
   process.inheritInput = process.inheritOutput = shown;
-  process.cancel = &interrupted;
+  process.cancel = &interrupted();
+  process.graceSeconds = graceSeconds;
+  process.endsDescendants = true;
   process.env = std::move(env);
   process.env["CUDA_PATH"] = toolchain.cudaPath;
   process.env["CUDA_INJECTION64_PATH"] = toolchain.libDir + "/liboptiml-capture.so";
@@ -231,7 +230,8 @@ llvm::Expected<int> Recording::run() {
     return result.takeError();
   const int code = result->signal ? 128 + result->signal : result->exitCode;
   if (!result->ok())
-    llvm::errs() << "optiml-record: warning: the command ended with " << result->describe()
+    llvm::errs() << "optiml-record: warning: the command "
+                 << (result->cancelled ? "was interrupted" : "ended with " + result->describe())
                  << "; what it had recorded stays\n";
 
   std::vector<std::string> folders, all = parts(launchesEnd);
@@ -334,8 +334,6 @@ int optiml::runRecordCommand(int argc, char **argv) {
   auto toolchain = Toolchain::find(self.c_str());
   if (!toolchain)
     return fail(llvm::toString(toolchain.takeError()));
-  std::signal(SIGINT, onInterrupt);
-  std::signal(SIGTERM, onInterrupt);
   auto code = Recording(std::move(options), std::move(*toolchain)).run();
   return code ? *code : fail(llvm::toString(code.takeError()));
 }

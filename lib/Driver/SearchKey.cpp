@@ -48,7 +48,7 @@ SearchKey optiml::searchKeyOf(const OwnFlags &flags, const CompileOptions &optio
   context.version = searchVersion;
   SearchKey key;
   key.context = context.hash();
-  key.search = contentHash(key.context + "|" + flags.kernel + "|" + flags.strategy + "|" +
+  key.search = contentHash(key.context + "|" + flags.kernel + "|" + flags.threads.str() + "|" + flags.strategy + "|" +
                            std::to_string(flags.budget.evaluations) + "|" + std::to_string(flags.budget.seconds) + "|" +
                            std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
                            (flags.memory == MemoryUse::Off ? "|without memory" : "") + proposerKey(flags, models));

@@ -14,20 +14,14 @@
 #include "optiml/Driver/Programs.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Interrupt.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
-#include <csignal>
 
 using namespace optiml;
 
 namespace {
-
-std::atomic<bool> interrupted{false};
-void onInterrupt(int signal) {
-  interrupted = true;
-  std::signal(signal, SIG_DFL); // the second one ends the program
-}
 
 // Where variants are measured: the final race, the sanitizer and the whole program's runs have a reserve within the
 // budget. What takes longer than that is cut so much later, as a gain would be lost with it.
@@ -37,10 +31,10 @@ class Session {
 public:
   Session(OwnFlags flags, std::vector<std::string> arguments, Toolchain toolchain)
       : flags(std::move(flags)), arguments(std::move(arguments)), toolchain(std::move(toolchain)),
-        budget(this->flags.budget.seconds, &interrupted),
+        budget(this->flags.budget.seconds, &interrupted()),
         settled(this->flags.budget.seconds > 0 ? this->flags.budget.seconds + settleSeconds(this->flags.budget.seconds)
                                                : 0,
-                &interrupted) {}
+                &interrupted()) {}
   int run();
 
 private:
@@ -102,7 +96,7 @@ int Session::run() {
   if (llvm::Error e = chooseBackend())
     return fallBack(llvm::toString(std::move(e)));
   auto outcome = search();
-  if (!outcome && backend->measures() && flags.backend == BackendChoice::Auto && !interrupted) {
+  if (!outcome && backend->measures() && flags.backend == BackendChoice::Auto && !interrupted()) {
     llvm::errs() << "optiml-clang: warning: no search on the GPU, trying the CPU emulator: "
                  << llvm::toString(outcome.takeError()) << "\n";
     backend = makeCpuBackend(options.arch);
@@ -110,7 +104,7 @@ int Session::run() {
   }
   if (!outcome) {
     std::string why = llvm::toString(outcome.takeError());
-    bool late = !interrupted && flags.budget.seconds > 0 && budget.passed();
+    bool late = !interrupted() && flags.budget.seconds > 0 && budget.passed();
     return fallBack(late ? llvm::formatv("the {0:f0} s of -O-search were over before the search could begin: {1}",
                                          flags.budget.seconds, why)
                                .str()
@@ -123,7 +117,7 @@ int Session::run() {
 llvm::Error Session::chooseBackend() {
   std::string why = "asked for";
   if (flags.backend != BackendChoice::Cpu) {
-    auto gpu = makeGpuBackend(toolchain, options, flags.workloads.empty() ? &arguments : nullptr, &interrupted);
+    auto gpu = makeGpuBackend(toolchain, options, flags.workloads.empty() ? &arguments : nullptr, &interrupted());
     if (gpu) {
       backend = std::move(*gpu);
       llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();
@@ -194,7 +188,7 @@ llvm::Expected<SearchOutcome> Session::search() {
                   &*originals,
                   device->get(),
                   began};
-  return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted},
+  return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted()},
                        {flags.budget.evaluations, budget})
       .run();
 }
@@ -238,7 +232,5 @@ int optiml::searchProgram(int argc, char **argv) {
   }
   if (!flags.search && !flags.recipes.empty())
     return applyRecipes(flags, rest, *toolchain);
-  std::signal(SIGINT, onInterrupt);
-  std::signal(SIGTERM, onInterrupt);
   return Session(std::move(flags), std::move(rest), std::move(*toolchain)).run();
 }

@@ -193,7 +193,10 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
 }
 
 Variant SearchRun::limited(const Variant &variant) const {
-  return limitedTo(variant, leastThreads(backend.performance()));
+  std::map<std::string, ThreadRange> limits;
+  for (const auto &[symbol, least] : leastThreads(backend.performance()))
+    limits[symbol] = limitsOf(least, task.flags.threads);
+  return limitedTo(variant, limits);
 }
 
 llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, double gain,

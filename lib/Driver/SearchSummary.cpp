@@ -6,7 +6,7 @@
 
 using namespace optiml;
 
-static std::string timeText(double seconds) {
+std::string optiml::timeText(double seconds) {
   if (seconds >= 1)
     return llvm::formatv("{0:f2} s", seconds);
   if (seconds >= 1e-3)

@@ -30,6 +30,9 @@ void addLoops(const LoopTrial &loops, nlohmann::json &summary);
 /// ... and what fused launches do, which the search began with.
 void addFusions(const FuseTrial &fused, nlohmann::json &summary);
 
+/// "1.20 s", "3.41 ms", "17.0 us".
+std::string timeText(double seconds);
+
 /// For people, on standard error. `path` is the source.
 void printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore);
 

@@ -23,13 +23,26 @@ std::string optiml::deviceFlags(const CompileOptions &options) {
   return llvm::join(found, " ");
 }
 
-Variant optiml::limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads) {
-  for (KernelRewrite &rewrite : variant.rewrites)
-    if (auto least = leastThreads.find(rewrite.originalSymbol); least != leastThreads.end() && least->second >= 2)
-      rewrite.conditions.insert(rewrite.conditions.begin(),
-                                {IntExpr::of("grid.x * grid.y * grid.z * block.x * block.y * block.z >= " +
-                                             std::to_string(least->second / 2)),
-                                 "smaller launches were not looked at"});
+ThreadRange optiml::limitsOf(uint64_t leastThreads, ThreadRange launchClass) {
+  if (leastThreads >= 2)
+    launchClass.least = std::max(launchClass.least, leastThreads / 2);
+  return launchClass;
+}
+
+Variant optiml::limitedTo(Variant variant, const std::map<std::string, ThreadRange> &limits) {
+  const std::string threads = "grid.x * grid.y * grid.z * block.x * block.y * block.z";
+  for (KernelRewrite &rewrite : variant.rewrites) {
+    auto limit = limits.find(rewrite.originalSymbol);
+    if (limit == limits.end())
+      continue;
+    const auto &[least, most] = limit->second;
+    if (most != ThreadRange::unlimited)
+      rewrite.conditions.insert(rewrite.conditions.begin(), {IntExpr::of(threads + " <= " + std::to_string(most)),
+                                                             "larger launches are of another class"});
+    if (least)
+      rewrite.conditions.insert(rewrite.conditions.begin(), {IntExpr::of(threads + " >= " + std::to_string(least)),
+                                                             "smaller launches were not looked at"});
+  }
   return variant;
 }
 
@@ -95,6 +108,11 @@ std::vector<const KernelRecipe *> SourceRecipes::wanted(unsigned arch, const Pro
     else
       result.push_back(r);
   }
+  const std::string toolkit = toolchain.cudaVersion();
+  for (const KernelRecipe *r : result)
+    if (const std::string other = r->toolkit; r->isMeasured && !other.empty() && other != toolkit)
+      remark(path + ": its recipes were measured with CUDA " + other + ", and this is CUDA " + toolkit +
+             "; optiml tune --check measures them again");
   return result;
 }
 
@@ -121,28 +139,32 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
   auto host = Program::parse(absolutePath(path), text, only, toolchain, View::Host);
   if (!host)
     return host.takeError();
-  std::map<std::string, uint64_t> least;
+  std::map<std::string, ThreadRange> limits;
   std::map<std::string, std::string> summaries;
   std::set<std::string> launchedElsewhere;
   for (const KernelRecipe *r : records) {
     if (!r->launchedIn.empty())
       launchedElsewhere.insert(r->symbol);
-    least[r->symbol] = r->leastThreads;
+    limits[r->symbol] = limitsOf(r->leastThreads, r->threads);
     summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu);
   }
-  Variant limited = limitedTo(**variant, least);
+  Variant limited = limitedTo(**variant, limits);
   if (!options.archs.empty() || options.everyArch || options.nativeArch)
     for (KernelRewrite &rewrite : limited.rewrites)
       rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
   return take(emitProgram(limited, **host, path, summaries, {}, launchedElsewhere));
 }
 
+void SourceRecipes::remark(const std::string &line) {
+  if (!llvm::is_contained(told, line))
+    told.push_back(line);
+}
+
 llvm::Error SourceRecipes::take(llvm::Expected<EmittedProgram> emitted) {
   if (!emitted)
     return emitted.takeError();
-  for (const std::string &remark : emitted->remarks)
-    if (!llvm::is_contained(told, remark))
-      told.push_back(remark);
+  for (const std::string &line : emitted->remarks)
+    remark(line);
   if (emitted->dispatched || emitted->entries) {
     text = std::move(emitted->text);
     isChanged = true;
@@ -162,18 +184,34 @@ llvm::Error SourceRecipes::apply(unsigned arch) {
   auto device = Program::parseWithLaunches(absolutePath(path), path, original, only, toolchain, View::Device);
   if (!device)
     return device.takeError();
+  // Of the classes of a kernel's launches that with the most threads comes first: others fall through to the next.
   std::vector<const KernelRecipe *> records = wanted(arch, **device);
-  auto space = spaceOf(**device, only, floats, records);
+  llvm::stable_sort(records, [](const KernelRecipe *a, const KernelRecipe *b) { return a->threads > b->threads; });
+  while (!records.empty()) {
+    std::set<std::string> symbols;
+    auto next = std::stable_partition(records.begin(), records.end(),
+                                      [&](const KernelRecipe *r) { return symbols.insert(r->symbol).second; });
+    if (llvm::Error e = apply(**device, only, {records.begin(), next}))
+      return e;
+    records.erase(records.begin(), next);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error SourceRecipes::apply(const Program &device, const CompileOptions &only,
+                                 std::vector<const KernelRecipe *> records) {
+  auto space = spaceOf(device, only, floats, records);
   if (!space)
     return space.takeError();
   records = applicable(**space, records);
   if (records.empty())
     return llvm::Error::success();
   if (!isChanged) {
-    text = (*device)->text();
+    text = device.text();
     return emit(**space, records, only);
   }
-  // What another architecture has in place of its launches falls back to launches of the original: these are replaced.
+  // What an architecture or a class has in place of launches falls back to launches of the original: these are
+  // replaced.
   auto again = Program::parse(absolutePath(path), text, only, toolchain, View::Device);
   if (!again)
     return again.takeError();

@@ -22,9 +22,12 @@ void setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions 
 /// What stands above a new kernel: "program's kernels 3.20 times faster, measured on NVIDIA H200".
 std::string gainText(double speedup, bool isMeasured, const std::string &gpu);
 
-/// The variant, dispatched only where a launch has at least so many threads, by original symbol: far below the size
-/// that was searched on, a tiling that wins on large launches may lose.
-Variant limitedTo(Variant variant, const std::map<std::string, uint64_t> &leastThreads);
+/// The launches that may take a new kernel. Far below the size that was searched on, a tiling that wins on large
+/// launches may lose: at least half of `leastThreads`.
+ThreadRange limitsOf(uint64_t leastThreads, ThreadRange launchClass);
+
+/// The variant, dispatched only for these launches, by original symbol.
+Variant limitedTo(Variant variant, const std::map<std::string, ThreadRange> &limits);
 
 /// The kernels of these records, with the launches that they were searched on.
 llvm::Expected<std::unique_ptr<KernelSpace>> spaceOf(const Program &device, const CompileOptions &options,
@@ -46,12 +49,14 @@ public:
   llvm::Expected<std::optional<std::string>> run();
   /// Why kernels that the file names are compiled as they are: "file: kernel k is compiled as it is: …".
   const std::vector<std::string> &stale() const { return complaints; }
-  /// Launches that keep the original: "file:line: …".
+  /// Launches that keep the original, "file:line: …", and what else a user should know.
   const std::vector<std::string> &remarks() const { return told; }
 
 private:
   /// Applies the records of one architecture to `text`.
   llvm::Error apply(unsigned arch);
+  /// ... of which none are for the same kernel.
+  llvm::Error apply(const Program &device, const CompileOptions &only, std::vector<const KernelRecipe *> records);
   bool isIn(unsigned arch) const;
   /// The records of this architecture and mode whose kernels are still there and compiled alike.
   std::vector<const KernelRecipe *> wanted(unsigned arch, const Program &device);
@@ -61,6 +66,7 @@ private:
   llvm::Error redirect(const std::set<std::string> &symbols);
   llvm::Error take(llvm::Expected<EmittedProgram> emitted);
   void tell(const KernelRecipe &r, const std::string &why);
+  void remark(const std::string &line); ///< once
 
   const RecipeFile &file;
   const CompileOptions &options;

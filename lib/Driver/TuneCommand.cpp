@@ -8,12 +8,14 @@
 #include "BuildCommands.h"
 #include "FinalCompile.h"
 #include "GpuProgram.h"
-#include "KernelTimes.h"
-#include "RecipeFile.h"
+#include "LaunchClasses.h"
+#include "Tuning.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Driver/CompileLog.h"
+#include "optiml/Driver/Flags.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Interrupt.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "optiml/Workload/Signature.h"
@@ -33,11 +35,13 @@ struct TuneOptions {
   double seconds = 600;
   unsigned evaluations = 200;
   bool rebuild = false;
+  std::string command; ///< to record first; empty: none
   std::vector<std::string> recordings;
   std::vector<std::string> ownFlags; ///< of optiml-clang
 };
 
 constexpr const char *help = R"(usage: optiml tune -p BUILD [options] WORKLOAD...
+       optiml tune -p BUILD [options] --run='COMMAND ARGUMENTS...'
 
 Searches the recorded kernels of a project, and writes recipes that its builds apply.
 
@@ -46,56 +50,40 @@ Searches the recorded kernels of a project, and writes recipes that its builds a
   --recipes=FILE     file of recipes to write (optiml.recipes)
   --seconds=N        of all searches together (600)
   --evaluations=N    of one search at most; 0: no limit (200)
+  --run=COMMAND      record this first, into app.workload
   --rebuild          remove the objects that must be made again
   --optiml-...       is passed to each search (optiml-clang --optiml-help)
   --help             this text
 )";
 
-struct RecordedKernel {
-  std::string name;
-  uint64_t launches = 0;                      ///< in all recordings
-  double work = 0;                            ///< of these: seconds on the GPU where they were timed, else threads
-  bool isDefined = false, isLaunched = false; ///< in sources of this build, so that a launch can be redirected
-};
-
-struct Unit {
-  std::string folder, path, output;
-  std::vector<std::string> arguments;         ///< of nvcc, withoutOutputs
-  std::map<std::string, std::string> kernels; ///< names that Clang gives those that are searched with it, by symbol
-  std::set<std::string> instantiates;         ///< ... of templates that are searched with another one
-  std::set<std::string> launches;             ///< ... that others define
-  double work = 0;                            ///< of their launches
-  std::string outcome;                        ///< of its search, where it failed
-  std::set<std::string> symbols() const {
-    std::set<std::string> result;
-    for (const auto &[symbol, name] : kernels)
-      result.insert(symbol);
-    return result;
-  }
-};
-
-class Tuning {
+class TuneRun {
 public:
-  Tuning(std::string self, TuneOptions options) : self(std::move(self)), options(std::move(options)) {}
+  TuneRun(std::string self, TuneOptions options) : self(std::move(self)), options(std::move(options)) {}
   llvm::Error run();
 
 private:
+  std::string programBeside(llvm::StringRef name) const;
+  llvm::Error record();
   llvm::Error readRecordings();
   double secondsOf(llvm::StringRef symbol) const;
   llvm::Error findUnits(const Toolchain &toolchain);
-  llvm::Error addLaunches(Unit &unit, const Program &device, const CompileOptions &compile, const Toolchain &toolchain);
-  void search(Unit &unit, double seconds) const;
+  llvm::Error addLaunches(TunedUnit &unit, const Program &device, const CompileOptions &compile,
+                          const Toolchain &toolchain);
+  llvm::Error searchAll();
+  void search(TuneSearch &search, double seconds) const;
   llvm::Error nameOtherFiles() const;
-  void report(const RecipeFile &recipes) const;
 
   std::string self; ///< this program
   TuneOptions options;
-  std::map<std::string, RecordedKernel> kernels; ///< by symbol
-  KernelTimes times;                             ///< of all recordings that were timed
-  std::vector<Unit> units;
+  Tuning tuning;
 };
 
 } // namespace
+
+/// The path of another of OptiML's programs.
+std::string TuneRun::programBeside(llvm::StringRef name) const {
+  return (llvm::sys::path::parent_path(self) + "/" + name).str();
+}
 
 /// `path` as seen from `folder`.
 static std::string pathFrom(llvm::StringRef folder, llvm::StringRef path) {
@@ -105,40 +93,43 @@ static std::string pathFrom(llvm::StringRef folder, llvm::StringRef path) {
   return result.str().str();
 }
 
-llvm::Error Tuning::readRecordings() {
+llvm::Error TuneRun::readRecordings() {
   for (const std::string &folder : options.recordings) {
     Workload workload;
     std::string error;
     if (!Workload::read(folder, workload, error))
       return makeError("{0}", error);
     for (const LaunchImage &launch : workload.launches) {
-      RecordedKernel &kernel = kernels[launch.kernel];
+      RecordedKernel &kernel = tuning.kernels[launch.kernel];
+      const uint64_t threads = threadsOf(launch);
       kernel.name = launch.name;
       kernel.launches += uint64_t(launch.weight);
-      kernel.work += launch.weight * double(threadsOf(launch));
+      kernel.launchesOf[threads] += uint64_t(launch.weight);
+      kernel.costs[threads] += launchCost(launch.weight, threads);
+      kernel.work += launchCost(launch.weight, threads);
     }
     if (const std::string file = folder + "/times.json"; llvm::sys::fs::exists(file)) {
       auto own = KernelTimes::read(file);
       if (!own)
         return own.takeError();
-      times.add(*own);
+      tuning.times.add(*own);
     }
   }
-  if (!times.kernels.empty())
-    for (auto &[symbol, kernel] : kernels)
+  if (!tuning.times.kernels.empty())
+    for (auto &[symbol, kernel] : tuning.kernels)
       kernel.work = secondsOf(symbol);
   return llvm::Error::success();
 }
 
-double Tuning::secondsOf(llvm::StringRef symbol) const {
+double TuneRun::secondsOf(llvm::StringRef symbol) const {
   double seconds = 0;
-  for (const KernelTime &k : times.kernels)
+  for (const KernelTime &k : tuning.times.kernels)
     if (sameFunction(k.symbol, symbol.str()))
       seconds += k.seconds;
   return seconds;
 }
 
-static Unit unitOf(const clang::tooling::CompileCommand &command) {
+static TunedUnit unitOf(const clang::tooling::CompileCommand &command) {
   const std::vector<std::string> &line = command.CommandLine;
   size_t begin = 0; // behind launchers and the compiler
   for (size_t i = 0; i < line.size() && !llvm::StringRef(line[i]).starts_with("-"); ++i)
@@ -146,7 +137,7 @@ static Unit unitOf(const clang::tooling::CompileCommand &command) {
         name.starts_with("nvcc") || name.starts_with("optiml-clang") || i == 0)
       begin = i + 1;
   const std::vector<std::string> arguments(line.begin() + long(begin), line.end());
-  Unit unit;
+  TunedUnit unit;
   unit.folder = command.Directory;
   unit.path = pathFrom(command.Directory, command.Filename);
   const CompileOptions whole = CompileOptions::parse(arguments);
@@ -161,19 +152,19 @@ static Unit unitOf(const clang::tooling::CompileCommand &command) {
   return unit;
 }
 
-llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
+llvm::Error TuneRun::findUnits(const Toolchain &toolchain) {
   auto commands = commandsOf(options.buildFolder);
   if (!commands)
     return commands.takeError();
   std::set<std::string> taken, names;
-  for (const auto &[symbol, kernel] : kernels)
+  for (const auto &[symbol, kernel] : tuning.kernels)
     names.insert(plainName(demangled(symbol)));
   for (const clang::tooling::CompileCommand &command : *commands) {
     if (std::error_code e = llvm::sys::fs::set_current_path(command.Directory)) { // files of options, include folders
       llvm::errs() << "optiml-tune: warning: " << command.Directory << ": " << e.message() << "\n";
       continue;
     }
-    Unit unit = unitOf(command);
+    TunedUnit unit = unitOf(command);
     auto text = readFile(unit.path);
     if (!text) {
       llvm::errs() << "optiml-tune: warning: " << llvm::toString(text.takeError()) << "\n";
@@ -189,7 +180,7 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       continue;
     }
     for (const KernelDecl &decl : (*program)->kernels())
-      for (auto &[symbol, kernel] : kernels)
+      for (auto &[symbol, kernel] : tuning.kernels)
         if (sameFunction(decl.symbol, symbol)) {
           kernel.isDefined = true;
           if (taken.insert(symbol).second) {
@@ -203,24 +194,24 @@ llvm::Error Tuning::findUnits(const Toolchain &toolchain) {
       llvm::errs() << "optiml-tune: warning: " << unit.path << " keeps its launches: " << llvm::toString(std::move(e))
                    << "\n";
     if (!unit.kernels.empty() || !unit.instantiates.empty() || !unit.launches.empty())
-      units.push_back(std::move(unit));
+      tuning.units.push_back(std::move(unit));
   }
-  for (Unit &unit : units)
+  for (TunedUnit &unit : tuning.units)
     std::erase_if(unit.kernels, [&](const auto &own) {
-      const RecordedKernel &kernel = kernels.at(own.first);
+      const RecordedKernel &kernel = tuning.kernels.at(own.first);
       if (!kernel.isLaunched)
         unit.work -= kernel.work;
       return !kernel.isLaunched;
     });
-  llvm::stable_sort(units, [](const Unit &a, const Unit &b) {
+  llvm::stable_sort(tuning.units, [](const TunedUnit &a, const TunedUnit &b) {
     return std::pair(!a.kernels.empty(), a.work) > std::pair(!b.kernels.empty(), b.work);
   });
   return llvm::Error::success();
 }
 
 /// Launches of recorded kernels: those of kernels that the source does not define become the unit's.
-llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const CompileOptions &compile,
-                                const Toolchain &toolchain) {
+llvm::Error TuneRun::addLaunches(TunedUnit &unit, const Program &device, const CompileOptions &compile,
+                                 const Toolchain &toolchain) {
   const std::string &text = device.text();
   if (text.find("<<<") == std::string::npos && text.find("cudaLaunchKernel") == std::string::npos)
     return llvm::Error::success();
@@ -229,7 +220,7 @@ llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const Compile
     return host.takeError();
   for (const std::vector<LaunchSite> *sites : {&(*host)->launches(), &(*host)->addressLaunches()})
     for (const LaunchSite &site : *sites)
-      for (auto &[symbol, kernel] : kernels) {
+      for (auto &[symbol, kernel] : tuning.kernels) {
         // In a template the launch tells no more than the template's name.
         const bool isThis = site.symbol.empty() ? plainName(site.kernel) == plainName(demangled(symbol))
                                                 : sameFunction(site.symbol, symbol);
@@ -243,22 +234,23 @@ llvm::Error Tuning::addLaunches(Unit &unit, const Program &device, const Compile
 }
 
 /// Completes the file of recipes by what a search of one source does not know.
-llvm::Error Tuning::nameOtherFiles() const {
+llvm::Error TuneRun::nameOtherFiles() const {
   auto recipes = RecipeFile::read(options.recipesFile);
   if (!recipes)
     return recipes.takeError();
   bool any = false;
   for (KernelRecipe &r : recipes->all()) {
-    auto concerns = [&](const std::set<std::string> &symbols) {
+    auto concerns = [&](auto &&symbols) {
       return llvm::any_of(symbols, [&](const std::string &symbol) { return sameFunction(r.symbol, symbol); });
     };
-    if (llvm::none_of(
-            units, [&](const Unit &unit) { return recipes->nameOf(unit.path) == r.file && concerns(unit.symbols()); }))
+    if (llvm::none_of(tuning.units, [&](const TunedUnit &unit) {
+          return recipes->nameOf(unit.path) == r.file && concerns(llvm::make_first_range(unit.kernels));
+        }))
       continue;
     any = true;
     r.instantiatedIn.clear();
     r.launchedIn.clear();
-    for (const Unit &unit : units) {
+    for (const TunedUnit &unit : tuning.units) {
       if (concerns(unit.instantiates))
         r.instantiatedIn.push_back(recipes->nameOf(unit.path));
       if (concerns(unit.launches))
@@ -270,74 +262,86 @@ llvm::Error Tuning::nameOtherFiles() const {
   return any ? recipes->write() : llvm::Error::success();
 }
 
-void Tuning::search(Unit &unit, double seconds) const {
+// After Ctrl-C, for a search to compile what it has found.
+static constexpr double graceSeconds = 60;
+
+void TuneRun::search(TuneSearch &search, double seconds) const {
   auto scratch = TempDir::create("optiml-tune");
   if (!scratch) {
-    unit.outcome = llvm::toString(scratch.takeError());
+    search.failure = llvm::toString(scratch.takeError());
     return;
   }
-  std::vector<std::string> argv = {llvm::sys::path::parent_path(self).str() + "/optiml-clang"};
+  std::vector<std::string> argv = {programBeside("optiml-clang")};
   std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
   argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
-  argv.push_back("--optiml-kernel=" + expressionFor(llvm::to_vector(llvm::make_second_range(unit.kernels))));
+  argv.push_back("--optiml-kernel=" + expressionFor(llvm::to_vector(llvm::make_second_range(search.kernels))));
   argv.insert(argv.end(), options.ownFlags.begin(), options.ownFlags.end());
   argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(options.recordings, ":"),
                            "--optiml-save-recipes=" + options.recipesFile});
-  argv.insert(argv.end(), unit.arguments.begin(), unit.arguments.end());
+  if (!search.threads.isAll())
+    argv.push_back("--optiml-threads=" + search.threads.str());
+  argv.insert(argv.end(), search.unit->arguments.begin(), search.unit->arguments.end());
   argv.insert(argv.end(), {"-o", scratch->file("output")});
   ProcessOptions process;
-  process.workingDirectory = unit.folder;
+  process.workingDirectory = search.unit->folder;
   process.inheritOutput = true;
   process.env[envCompileLog] = ""; // a search is no part of the build
+  process.cancel = &interrupted();
+  process.graceSeconds = graceSeconds;
   auto result = runProcess(argv, process);
   if (!result)
-    unit.outcome = llvm::toString(result.takeError());
-  else if (!result->ok())
-    unit.outcome = "the search failed: " + result->describe();
+    search.failure = llvm::toString(result.takeError());
+  else if (result->exitCode || result->signal)
+    search.failure = "the search failed: " + result->describe();
 }
 
-/// Why a recorded kernel is not searched.
-static std::string whyLeft(const RecordedKernel &kernel) {
-  return kernel.isDefined ? "no source of this build launches it where that can be redirected"
-                          : "no source of this build defines it";
-}
-
-void Tuning::report(const RecipeFile &recipes) const {
-  llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}\n", "kernel", "launches", "outcome");
-  std::set<std::string> left;
-  for (const auto &[symbol, kernel] : kernels)
-    left.insert(symbol);
-  std::set<std::string> changed; // symbols
-  for (const Unit &unit : units) {
-    for (const auto &[symbol, name] : unit.kernels) {
-      std::string outcome = unit.outcome.empty() ? "the original stays" : unit.outcome;
-      for (const KernelRecipe *r : recipes.of(unit.path))
-        if (sameFunction(r->symbol, symbol)) {
-          outcome = llvm::formatv("{0:f2} times faster with this file's others, {1} {2}: {3}", r->speedup,
-                                  r->isMeasured ? "measured on" : "predicted for", r->gpu, recipeText(r->recipe));
-          changed.insert(symbol);
-        }
-      llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}: {3}\n", titleOf(kernels.at(symbol).name).take_front(32),
-                                    kernels.at(symbol).launches, recipes.nameOf(unit.path), outcome);
-      left.erase(symbol);
+/// By work, and none for less than half of an even share.
+llvm::Error TuneRun::searchAll() {
+  double all = 0;
+  for (const TuneSearch &search : tuning.searches)
+    all += search.work;
+  const size_t number = tuning.searches.size();
+  const double even = 1 / double(number);
+  for (size_t i = 0; i < tuning.searches.size(); ++i) {
+    TuneSearch &one = tuning.searches[i];
+    if (interrupted()) {
+      one.failure = "not searched, as the run was interrupted";
+      continue;
     }
+    const double share = 0.5 * even + 0.5 * (all > 0 ? one.work / all : even);
+    llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}{3}, {4:f0} s\n", i + 1, number, one.unit->path,
+                                  one.threads.isAll() ? "" : ", launches of " + one.threads.str() + " threads",
+                                  share * options.seconds);
+    search(one, share * options.seconds);
+    if (llvm::Error e = nameOtherFiles())
+      return e;
   }
-  for (const std::string &symbol : left)
-    llvm::outs() << llvm::formatv("{0,-32} {1,9}  {2}\n", titleOf(kernels.at(symbol).name).take_front(32),
-                                  kernels.at(symbol).launches, whyLeft(kernels.at(symbol)));
-  auto hasChanged = [&](const std::string &symbol) { return changed.count(symbol); };
-  std::set<std::string> objects;
-  for (const Unit &unit : units)
-    if (!unit.output.empty() &&
-        (llvm::any_of(unit.symbols(), hasChanged) || llvm::any_of(unit.instantiates, hasChanged) ||
-         llvm::any_of(unit.launches, hasChanged)))
-      objects.insert(unit.output);
-  for (const std::string &object : objects)
-    llvm::outs() << (options.rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object
-                 << "\n";
+  if (interrupted())
+    llvm::errs() << "optiml-tune: interrupted; what is finished is in the recipes and in the store, so that the same "
+                    "command goes on from there\n";
+  return llvm::Error::success();
 }
 
-llvm::Error Tuning::run() {
+/// Records the command that --run names.
+llvm::Error TuneRun::record() {
+  std::vector<std::string> argv = {programBeside("optiml-record"), "-o", options.recordings.front(), "--"}, words;
+  std::string error;
+  if (!splitCommandLine(options.command, words, error))
+    return makeError("--run: {0}", error);
+  llvm::append_range(argv, words);
+  ProcessOptions process;
+  process.inheritInput = process.inheritOutput = true;
+  process.cancel = &interrupted();
+  process.graceSeconds = graceSeconds;
+  auto result = runProcess(argv, process);
+  if (!result)
+    return result.takeError();
+  if (!result->ok())
+    return makeError("'{0}' could not be recorded: {1}", options.command, result->describe());
+  return llvm::Error::success();
+}
+
+llvm::Error TuneRun::run() {
   auto toolchain = Toolchain::find(self.c_str());
   if (!toolchain)
     return toolchain.takeError();
@@ -348,33 +352,27 @@ llvm::Error Tuning::run() {
     folder = absolutePath(folder);
   if (auto before = RecipeFile::read(options.recipesFile); !before)
     return before.takeError();
+  if (!options.command.empty())
+    if (llvm::Error e = record())
+      return e;
   if (llvm::Error e = readRecordings())
     return e;
   if (llvm::Error e = findUnits(*toolchain))
     return e;
-  const auto searched = size_t(llvm::count_if(units, [](const Unit &unit) { return !unit.kernels.empty(); }));
-  if (!searched) // they come first
-    return makeError("there is nothing to search: {0}{1}",
-                     kernels.empty() ? "no kernel is recorded"
-                                     : kernels.begin()->second.name + ": " + whyLeft(kernels.begin()->second),
-                     kernels.size() > 1 ? llvm::formatv(", and {0} others", kernels.size() - 1).str() : "");
-  // By work, and none less than half of an even share.
-  double all = 0;
-  for (const Unit &unit : units)
-    all += unit.work;
-  for (size_t i = 0; i < searched; ++i) {
-    Unit &unit = units[i];
-    const double even = 1 / double(searched), share = 0.5 * even + 0.5 * (all > 0 ? unit.work / all : even);
-    llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}, {3:f0} s\n", i + 1, searched, unit.path,
-                                  share * options.seconds);
-    search(unit, share * options.seconds);
-    if (llvm::Error e = nameOtherFiles())
-      return e;
+  tuning.searches = searchesOf(tuning.units, tuning.kernels);
+  if (tuning.searches.empty()) {
+    const auto first = tuning.kernels.begin();
+    return makeError(
+        "there is nothing to search: {0}{1}",
+        tuning.kernels.empty() ? "no kernel is recorded" : first->second.name + ": " + whyLeft(first->second),
+        tuning.kernels.size() > 1 ? llvm::formatv(", and {0} others", tuning.kernels.size() - 1).str() : "");
   }
+  if (llvm::Error e = searchAll())
+    return e;
   auto recipes = RecipeFile::read(options.recipesFile);
   if (!recipes)
     return recipes.takeError();
-  report(*recipes);
+  printTuning(tuning, *recipes, options.rebuild);
   return llvm::Error::success();
 }
 
@@ -393,6 +391,8 @@ static bool parse(llvm::ArrayRef<const char *> arguments, TuneOptions &options, 
       options.recipesFile = value;
     } else if (name == "--seconds" && !value.getAsDouble(options.seconds) && options.seconds > 0) {
     } else if (name == "--evaluations" && !value.getAsInteger(10, options.evaluations)) {
+    } else if (name == "--run" && !value.empty()) {
+      options.command = value;
     } else if (argument == "--rebuild") {
       options.rebuild = true;
     } else if (argument.starts_with("--optiml-")) {
@@ -405,6 +405,10 @@ static bool parse(llvm::ArrayRef<const char *> arguments, TuneOptions &options, 
   }
   if (error.empty() && options.buildFolder.empty())
     error = "name the folder of compile_commands.json with -p";
+  if (!options.command.empty() && options.recordings.empty())
+    options.recordings.push_back("app.workload");
+  else if (error.empty() && !options.command.empty())
+    error = "give either recordings or --run";
   if (error.empty() && options.recordings.empty())
     error = "name a workload, a folder that optiml record -o FOLDER writes";
   return error.empty();
@@ -424,7 +428,7 @@ int optiml::runTuneCommand(int argc, char **argv) {
     return 1;
   }
   const std::string self = llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&runTuneCommand));
-  if (llvm::Error e = Tuning(self, std::move(options)).run()) {
+  if (llvm::Error e = TuneRun(self, std::move(options)).run()) {
     llvm::errs() << "optiml-tune: error: " << llvm::toString(std::move(e)) << "\n";
     return 1;
   }

@@ -257,8 +257,8 @@ static llvm::Error linkFiles(const std::string &from, const std::string &to) {
   return error ? makeError("{0}: {1}", from, error.message()) : llvm::Error::success();
 }
 
-llvm::Expected<CapturedRuns> optiml::recordedRuns(const std::vector<std::string> &folders, const Program &program,
-                                                  const std::string &directory) {
+llvm::Expected<CapturedRuns> optiml::recordedRuns(const std::vector<std::string> &folders, const ThreadRange &threads,
+                                                  const Program &program, const std::string &directory) {
   CapturedRuns runs;
   for (const std::string &folder : folders) {
     const std::string from = absolutePath(folder);
@@ -270,20 +270,25 @@ llvm::Expected<CapturedRuns> optiml::recordedRuns(const std::vector<std::string>
     if (llvm::Error e = linkFiles(from, workload.directory))
       return std::move(e);
     llvm::erase_if(workload.launches, [&](const LaunchImage &launch) {
-      return llvm::none_of(program.kernels(),
-                           [&](const KernelDecl &k) { return sameFunction(k.symbol, launch.kernel); });
+      return !threads.contains(threadsOf(launch)) || llvm::none_of(program.kernels(), [&](const KernelDecl &k) {
+        return sameFunction(k.symbol, launch.kernel);
+      });
     });
+    if (workload.launches.empty() && !threads.isAll())
+      continue; // a recording of smaller or larger launches
     if (workload.launches.empty())
       return makeError("--optiml-workload: {0} holds no launch of a kernel of {1}", folder, program.path());
     if (!workload.write(error))
       return makeError("{0}", error);
     if (llvm::Error e = nameElements(workload, program))
       return std::move(e);
-    if (&folder == &folders.front())
+    if (runs.performance.launches.empty())
       runs.performance = std::move(workload);
     else
       runs.otherSizes.push_back(std::move(workload));
   }
+  if (runs.performance.launches.empty())
+    return makeError("--optiml-workload: no launch of a kernel of {0} has {1} threads", program.path(), threads.str());
   return runs;
 }
 

@@ -4,6 +4,7 @@
 
 #include "optiml/Frontend/CompileOptions.h"
 #include "optiml/Frontend/Program.h"
+#include "optiml/Support/ThreadRange.h"
 #include "optiml/Workload/Workload.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
@@ -42,11 +43,11 @@ llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, co
                                                const std::string &directory, double seconds, double total,
                                                const std::atomic<bool> *cancel);
 
-/// The launches that were recorded in `folders`, of kernels of `program`: those of the first, and the others as runs
-/// with other sizes. Nothing is written into these folders; what must be goes below `directory`. The error says which
-/// folder holds none.
-llvm::Expected<CapturedRuns> recordedRuns(const std::vector<std::string> &folders, const Program &program,
-                                          const std::string &directory);
+/// The launches that were recorded in `folders`, of kernels of `program` and with so many threads: those of the first,
+/// and the others as runs with other sizes. Nothing is written into these folders; what must be goes below `directory`.
+/// The error says which folder holds none.
+llvm::Expected<CapturedRuns> recordedRuns(const std::vector<std::string> &folders, const ThreadRange &threads,
+                                          const Program &program, const std::string &directory);
 
 /// Adds a run with launches of other sizes, made of the recorded ones (DerivedSizes.h), within so many seconds. The
 /// error says why that could not be tried.

@@ -6,9 +6,11 @@
 #include "optiml/Frontend/Toolchain.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
+#include "optiml/Support/TempDir.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include <cstdlib>
 
@@ -113,4 +115,17 @@ llvm::Expected<Toolchain> Toolchain::find(const char *argv0) {
     result.openmpHeaders = findOpenmpHeaders(result.hostCxx);
   result.libDir = join(prefix, "lib");
   return result;
+}
+
+std::string Toolchain::cudaVersion() const {
+  auto header = readFile(cudaPath + "/include/cuda_runtime_api.h");
+  if (!header) {
+    llvm::consumeError(header.takeError());
+    return "";
+  }
+  unsigned version = 0; // 1000 · major + 10 · minor
+  llvm::StringRef number = llvm::StringRef(*header).split("#define CUDART_VERSION").second.ltrim();
+  if (number.consumeInteger(10, version))
+    return "";
+  return llvm::formatv("{0}.{1}", version / 1000, version % 1000 / 10);
 }

@@ -304,7 +304,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   const ProcessLimits &limits = options.limits;
   ProcessResult result;
   auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - started->at).count(); };
-  double nextMemoryCheck = 0.05;
+  double nextMemoryCheck = 0.05, killAt = 0;
   bool outOpen = true, errOpen = true;
   int waitStatus = 0;
   while (true) {
@@ -319,13 +319,17 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
     double now = elapsed();
     if (limits.seconds > 0 && now > limits.seconds)
       result.timedOut = true;
-    if (options.cancel && options.cancel->load())
+    if (options.cancel && options.cancel->load() && !result.cancelled) {
       result.cancelled = true;
+      killAt = now + options.graceSeconds;
+      if (options.graceSeconds > 0)
+        kill(-pid, SIGINT);
+    }
     if (limits.memoryBytes && now > nextMemoryCheck) {
       nextMemoryCheck = now + 0.05;
       result.overMemory = groupResidentBytes(pid) > limits.memoryBytes;
     }
-    if (result.timedOut || result.cancelled || result.overMemory) {
+    if (result.timedOut || (result.cancelled && now >= killAt) || result.overMemory) {
       kill(-pid, SIGKILL);
       waitpid(pid, &waitStatus, 0);
       break;

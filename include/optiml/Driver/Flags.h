@@ -9,6 +9,7 @@
 
 #include "optiml/LanguageModels/ModelFlags.h"
 #include "optiml/Support/FloatRule.h"
+#include "optiml/Support/ThreadRange.h"
 #include <functional>
 #include <optional>
 #include <span>
@@ -37,6 +38,7 @@ struct OwnFlags {
   std::string args;                     ///< of the program's run, as one shell-like text
   std::vector<std::string> programArgs; ///< `args`, split
   std::vector<std::string> workloads;   ///< folders of recorded launches; empty: the program is run
+  ThreadRange threads;                  ///< of the recorded launches that are searched on
   std::string emit;                     ///< write the rewritten source here; empty: do not
   std::string recipes;                  ///< apply these; empty: none
   std::string saveRecipes;              ///< write what was found here; empty: do not

@@ -17,6 +17,8 @@ struct Toolchain {
   std::string libDir; ///< the folder that holds liboptiml-cudart.a: ../lib beside the program
   /// `argv0` locates the program. The error names what is missing and the command that installs it.
   static llvm::Expected<Toolchain> find(const char *argv0);
+  /// "13.0"; empty where the headers do not tell.
+  std::string cudaVersion() const;
 };
 
 } // namespace optiml

@@ -37,6 +37,7 @@ struct ProcessOptions {
   bool inheritInput = false;              ///< it reads our standard input
   bool inheritOutput = false;             ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed
+  double graceSeconds = 0;                   ///< ... after it has had so long to end by SIGINT
 };
 
 struct ProcessResult {

@@ -1,0 +1,140 @@
+//===- TuneReport.cpp - what tuning a project came to ---------------------===//
+#include "LaunchClasses.h"
+#include "SearchSummary.h"
+#include "Tuning.h"
+#include "optiml/Core/KernelName.h"
+#include "optiml/Workload/Signature.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace optiml;
+
+std::string optiml::whyLeft(const RecordedKernel &kernel) {
+  return kernel.isDefined ? "no source of this build launches it where that can be redirected"
+                          : "no source of this build defines it";
+}
+
+/// Of a kernel's work, what launches with so many threads are.
+static double shareOf(const RecordedKernel &kernel, const ThreadRange &threads) {
+  double all = 0, own = 0;
+  for (const auto &[count, cost] : kernel.costs) {
+    all += cost;
+    own += threads.contains(count) ? cost : 0;
+  }
+  return all > 0 ? own / all : 1;
+}
+
+static uint64_t launchesOf(const RecordedKernel &kernel, const ThreadRange &threads) {
+  uint64_t launches = 0;
+  for (const auto &[count, number] : kernel.launchesOf)
+    launches += threads.contains(count) ? number : 0;
+  return launches;
+}
+
+std::vector<TuneSearch> optiml::searchesOf(const std::vector<TunedUnit> &units,
+                                           const std::map<std::string, RecordedKernel> &kernels) {
+  std::vector<TuneSearch> searches;
+  for (const TunedUnit &unit : units) {
+    TuneSearch whole{&unit, {}, {}, 0, ""};
+    std::vector<TuneSearch> others;
+    for (const auto &[symbol, name] : unit.kernels) {
+      const RecordedKernel &kernel = kernels.at(symbol);
+      const std::vector<ThreadRange> classes = launchClasses(kernel.costs);
+      if (classes.size() == 1) {
+        whole.kernels[symbol] = name;
+        whole.work += kernel.work;
+        continue;
+      }
+      for (const ThreadRange &threads : classes)
+        others.push_back({&unit, {{symbol, name}}, threads, kernel.work * shareOf(kernel, threads), ""});
+    }
+    if (!whole.kernels.empty())
+      searches.push_back(std::move(whole));
+    llvm::append_range(searches, others);
+  }
+  llvm::stable_sort(searches, [](const TuneSearch &a, const TuneSearch &b) { return a.work > b.work; });
+  return searches;
+}
+
+/// The kernel's record for these launches; null where there is none.
+static const KernelRecipe *recordOf(const RecipeFile &recipes, const TuneSearch &search, const std::string &symbol) {
+  for (const KernelRecipe *r : recipes.of(search.unit->path))
+    if (r->threads == search.threads && sameFunction(r->symbol, symbol))
+      return r;
+  return nullptr;
+}
+
+static std::string gainOf(const KernelRecipe &r, bool together) {
+  std::string interval = r.high > 0 ? llvm::formatv(", {0:f2} to {1:f2}", r.low, r.high).str() : "";
+  return llvm::formatv("{0} -> {1} ({2:f2} times faster{3}{4}), {5} {6}: {7}", timeText(r.before), timeText(r.after),
+                       r.speedup, together ? " with this file's others" : "", interval,
+                       r.isMeasured ? "measured on" : "predicted for", r.gpu, recipeText(r.recipe));
+}
+
+namespace {
+struct Row {
+  std::string kernel, launches, share, outcome;
+};
+} // namespace
+
+static void printRows(const std::vector<Row> &rows) {
+  for (const Row &row : rows)
+    llvm::outs() << llvm::formatv("{0,-36} {1,9} {2,7}  {3}\n", llvm::StringRef(row.kernel).take_front(36),
+                                  row.launches, row.share, row.outcome);
+}
+
+/// What the recipes mean for all kernels of a run, by Amdahl's law.
+static void printWhole(const Tuning &tuning, const std::map<const TuneSearch *, double> &factors) {
+  double before = tuning.times.kernelSeconds, after = before;
+  for (const auto &[search, factor] : factors)
+    after -= search->work * (1 - factor);
+  if (before > 0 && after > 0 && after < before)
+    llvm::outs() << llvm::formatv("all kernels of a run: {0} -> {1}, {2:f2} times faster, where the others stay as "
+                                  "they are\n",
+                                  timeText(before), timeText(after), before / after);
+}
+
+void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool rebuild) {
+  std::vector<Row> rows = {{"kernel", "launches", "share", "outcome"}};
+  std::set<std::string> left, changed; // symbols
+  for (const auto &[symbol, kernel] : tuning.kernels)
+    left.insert(symbol);
+  auto share = [&](const RecordedKernel &kernel, const ThreadRange &threads) -> std::string {
+    if (!(tuning.times.kernelSeconds > 0))
+      return "-";
+    return llvm::formatv("{0:f1} %", 100 * kernel.work * shareOf(kernel, threads) / tuning.times.kernelSeconds);
+  };
+  std::map<const TuneSearch *, double> factors;
+  for (const TuneSearch &search : tuning.searches)
+    for (const auto &[symbol, name] : search.kernels) {
+      const RecordedKernel &kernel = tuning.kernels.at(symbol);
+      std::string outcome = search.failure.empty() ? "the original stays" : search.failure;
+      if (const KernelRecipe *r = recordOf(recipes, search, symbol)) {
+        outcome = gainOf(*r, search.kernels.size() > 1);
+        changed.insert(symbol);
+        if (r->speedup > 0)
+          factors[&search] = 1 / r->speedup;
+      }
+      std::string threads = search.threads.isAll() ? "" : ", " + search.threads.str() + " threads";
+      rows.push_back({titleOf(kernel.name).str() + threads, std::to_string(launchesOf(kernel, search.threads)),
+                      share(kernel, search.threads), recipes.nameOf(search.unit->path) + ": " + outcome});
+      left.erase(symbol);
+    }
+  for (const std::string &symbol : left) {
+    const RecordedKernel &kernel = tuning.kernels.at(symbol);
+    rows.push_back({titleOf(kernel.name).str(), std::to_string(kernel.launches), share(kernel, {}), whyLeft(kernel)});
+  }
+  printRows(rows);
+  printWhole(tuning, factors);
+  auto hasChanged = [&](const std::string &symbol) { return changed.count(symbol); };
+  std::set<std::string> objects;
+  for (const TunedUnit &unit : tuning.units)
+    if (!unit.output.empty() &&
+        (llvm::any_of(llvm::make_first_range(unit.kernels), hasChanged) ||
+         llvm::any_of(unit.instantiates, hasChanged) || llvm::any_of(unit.launches, hasChanged)))
+      objects.insert(unit.output);
+  for (const std::string &object : objects)
+    llvm::outs() << (rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object << "\n";
+}
