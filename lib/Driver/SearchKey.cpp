@@ -48,9 +48,10 @@ SearchKey optiml::searchKeyOf(const OwnFlags &flags, const CompileOptions &optio
   context.version = searchVersion;
   SearchKey key;
   key.context = context.hash();
-  key.search = contentHash(key.context + "|" + flags.kernel + "|" + flags.threads.str() + "|" + flags.strategy + "|" +
-                           std::to_string(flags.budget.evaluations) + "|" + std::to_string(flags.budget.seconds) + "|" +
-                           std::to_string(flags.seed) + "|" + std::to_string(flags.margin) +
-                           (flags.memory == MemoryUse::Off ? "|without memory" : "") + proposerKey(flags, models));
+  key.search = contentHash(key.context + "|" + flags.kernel + "|" + flags.threads.str() + "|" + flags.recipe + "|" +
+                           flags.strategy + "|" + std::to_string(flags.budget.evaluations) + "|" +
+                           std::to_string(flags.budget.seconds) + "|" + std::to_string(flags.seed) + "|" +
+                           std::to_string(flags.margin) + (flags.memory == MemoryUse::Off ? "|without memory" : "") +
+                           proposerKey(flags, models));
   return key;
 }

@@ -118,9 +118,18 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
             proposers.addMemory(*means.store, space, device, backend.performance(),
                                 {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
       warn("the search goes on without memory", std::move(e));
-  settings.outlook = proposers.outlook();
+  if (const std::string &text = task.flags.recipe; !text.empty()) {
+    auto recipe = parseRecipe(text);
+    if (!recipe)
+      return makeError("--optiml-recipe: {0}", llvm::toString(recipe.takeError()));
+    proposers.proposeOnly(*recipe);
+    settings.openingBook = false;
+    settings.evaluations = 1;
+  } else {
+    settings.outlook = proposers.outlook();
+  }
   openTrajectory(settings);
-  if (means.models)
+  if (means.models && task.flags.recipe.empty())
     proposers.addModels(
         task, device, backend, space, *means.models,
         [&](const nlohmann::json &event) {

@@ -101,6 +101,7 @@ std::vector<const KernelRecipe *> SourceRecipes::wanted(unsigned arch, const Pro
   for (const KernelRecipe *r : file.of(device.path())) {
     if (r->arch != arch || r->fp != floats.str())
       continue;
+    ++number;
     if (!device.findKernel(r->symbol))
       tell(*r, "it is no longer in this file");
     else if (r->flags != now)
@@ -152,6 +153,7 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
   if (!options.archs.empty() || options.everyArch || options.nativeArch)
     for (KernelRewrite &rewrite : limited.rewrites)
       rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
+  used.insert(records.begin(), records.end());
   return take(emitProgram(limited, **host, path, summaries, {}, launchedElsewhere));
 }
 

@@ -47,6 +47,9 @@ public:
       : file(file), options(options), toolchain(toolchain), floats(floats), path(path) {}
   /// The rewritten text; nothing where no recipe applies.
   llvm::Expected<std::optional<std::string>> run();
+  /// Records for the architectures and the mode of this compilation, and those of them that apply.
+  unsigned considered() const { return number; }
+  const std::set<const KernelRecipe *> &applied() const { return used; }
   /// Why kernels that the file names are compiled as they are: "file: kernel k is compiled as it is: …".
   const std::vector<std::string> &stale() const { return complaints; }
   /// Launches that keep the original, "file:line: …", and what else a user should know.
@@ -76,6 +79,8 @@ private:
   std::string original, text;
   bool isChanged = false; ///< by recipes
   std::vector<std::string> complaints, told;
+  unsigned number = 0;
+  std::set<const KernelRecipe *> used;
 };
 
 } // namespace optiml

@@ -30,18 +30,9 @@ using namespace optiml;
 
 namespace {
 
-struct TuneOptions {
-  std::string buildFolder, recipesFile = "optiml.recipes";
-  double seconds = 600;
-  unsigned evaluations = 200;
-  bool rebuild = false;
-  std::string command; ///< to record first; empty: none
-  std::vector<std::string> recordings;
-  std::vector<std::string> ownFlags; ///< of optiml-clang
-};
-
 constexpr const char *help = R"(usage: optiml tune -p BUILD [options] WORKLOAD...
        optiml tune -p BUILD [options] --run='COMMAND ARGUMENTS...'
+       optiml tune -p BUILD --check [options] [WORKLOAD...]
 
 Searches the recorded kernels of a project, and writes recipes that its builds apply.
 
@@ -50,6 +41,8 @@ Searches the recorded kernels of a project, and writes recipes that its builds a
   --recipes=FILE     file of recipes to write (optiml.recipes)
   --seconds=N        of all searches together (600)
   --evaluations=N    of one search at most; 0: no limit (200)
+  --check            search nothing: tell which recipes still apply, and with
+                     recordings measure these again
   --run=COMMAND      record this first, into app.workload
   --rebuild          remove the objects that must be made again
   --optiml-...       is passed to each search (optiml-clang --optiml-help)
@@ -70,7 +63,6 @@ private:
   llvm::Error addLaunches(TunedUnit &unit, const Program &device, const CompileOptions &compile,
                           const Toolchain &toolchain);
   llvm::Error searchAll();
-  void search(TuneSearch &search, double seconds) const;
   llvm::Error nameOtherFiles() const;
 
   std::string self; ///< this program
@@ -83,14 +75,6 @@ private:
 /// The path of another of OptiML's programs.
 std::string TuneRun::programBeside(llvm::StringRef name) const {
   return (llvm::sys::path::parent_path(self) + "/" + name).str();
-}
-
-/// `path` as seen from `folder`.
-static std::string pathFrom(llvm::StringRef folder, llvm::StringRef path) {
-  llvm::SmallString<256> result(path);
-  llvm::sys::path::make_absolute(folder, result);
-  llvm::sys::path::remove_dots(result, /*remove_dot_dot=*/true);
-  return result.str().str();
 }
 
 llvm::Error TuneRun::readRecordings() {
@@ -127,29 +111,6 @@ double TuneRun::secondsOf(llvm::StringRef symbol) const {
     if (sameFunction(k.symbol, symbol.str()))
       seconds += k.seconds;
   return seconds;
-}
-
-static TunedUnit unitOf(const clang::tooling::CompileCommand &command) {
-  const std::vector<std::string> &line = command.CommandLine;
-  size_t begin = 0; // behind launchers and the compiler
-  for (size_t i = 0; i < line.size() && !llvm::StringRef(line[i]).starts_with("-"); ++i)
-    if (llvm::StringRef name = llvm::sys::path::filename(line[i]);
-        name.starts_with("nvcc") || name.starts_with("optiml-clang") || i == 0)
-      begin = i + 1;
-  const std::vector<std::string> arguments(line.begin() + long(begin), line.end());
-  TunedUnit unit;
-  unit.folder = command.Directory;
-  unit.path = pathFrom(command.Directory, command.Filename);
-  const CompileOptions whole = CompileOptions::parse(arguments);
-  unit.output = pathFrom(command.Directory,
-                         whole.output.empty() ? (llvm::sys::path::stem(unit.path) + ".o").str() : whole.output);
-  // Of a line that compiles several sources, or links too, what makes an object of this one.
-  for (const std::string &argument : withoutOutputs(arguments))
-    if (argument == command.Filename || !llvm::is_contained(whole.inputs, argument))
-      unit.arguments.push_back(argument);
-  if (!whole.compileOnly)
-    unit.arguments.push_back("-c");
-  return unit;
 }
 
 llvm::Error TuneRun::findUnits(const Toolchain &toolchain) {
@@ -262,39 +223,6 @@ llvm::Error TuneRun::nameOtherFiles() const {
   return any ? recipes->write() : llvm::Error::success();
 }
 
-// After Ctrl-C, for a search to compile what it has found.
-static constexpr double graceSeconds = 60;
-
-void TuneRun::search(TuneSearch &search, double seconds) const {
-  auto scratch = TempDir::create("optiml-tune");
-  if (!scratch) {
-    search.failure = llvm::toString(scratch.takeError());
-    return;
-  }
-  std::vector<std::string> argv = {programBeside("optiml-clang")};
-  std::string limit = llvm::formatv("{0}s", std::max<long>(1, std::lround(seconds)));
-  argv.push_back("-O-search=" + (options.evaluations ? std::to_string(options.evaluations) + "," : "") + limit);
-  argv.push_back("--optiml-kernel=" + expressionFor(llvm::to_vector(llvm::make_second_range(search.kernels))));
-  argv.insert(argv.end(), options.ownFlags.begin(), options.ownFlags.end());
-  argv.insert(argv.end(), {"--optiml-strict", "--optiml-workload=" + llvm::join(options.recordings, ":"),
-                           "--optiml-save-recipes=" + options.recipesFile});
-  if (!search.threads.isAll())
-    argv.push_back("--optiml-threads=" + search.threads.str());
-  argv.insert(argv.end(), search.unit->arguments.begin(), search.unit->arguments.end());
-  argv.insert(argv.end(), {"-o", scratch->file("output")});
-  ProcessOptions process;
-  process.workingDirectory = search.unit->folder;
-  process.inheritOutput = true;
-  process.env[envCompileLog] = ""; // a search is no part of the build
-  process.cancel = &interrupted();
-  process.graceSeconds = graceSeconds;
-  auto result = runProcess(argv, process);
-  if (!result)
-    search.failure = llvm::toString(result.takeError());
-  else if (result->exitCode || result->signal)
-    search.failure = "the search failed: " + result->describe();
-}
-
 /// By work, and none for less than half of an even share.
 llvm::Error TuneRun::searchAll() {
   double all = 0;
@@ -312,7 +240,7 @@ llvm::Error TuneRun::searchAll() {
     llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}{3}, {4:f0} s\n", i + 1, number, one.unit->path,
                                   one.threads.isAll() ? "" : ", launches of " + one.threads.str() + " threads",
                                   share * options.seconds);
-    search(one, share * options.seconds);
+    one.failure = runSearch(programBeside("optiml-clang"), options, one, share * options.seconds, options.recipesFile);
     if (llvm::Error e = nameOtherFiles())
       return e;
   }
@@ -321,6 +249,9 @@ llvm::Error TuneRun::searchAll() {
                     "command goes on from there\n";
   return llvm::Error::success();
 }
+
+// After Ctrl-C, for optiml-record to keep what it has.
+static constexpr double recordGraceSeconds = 30;
 
 /// Records the command that --run names.
 llvm::Error TuneRun::record() {
@@ -332,7 +263,7 @@ llvm::Error TuneRun::record() {
   ProcessOptions process;
   process.inheritInput = process.inheritOutput = true;
   process.cancel = &interrupted();
-  process.graceSeconds = graceSeconds;
+  process.graceSeconds = recordGraceSeconds;
   auto result = runProcess(argv, process);
   if (!result)
     return result.takeError();
@@ -352,6 +283,8 @@ llvm::Error TuneRun::run() {
     folder = absolutePath(folder);
   if (auto before = RecipeFile::read(options.recipesFile); !before)
     return before.takeError();
+  if (options.check)
+    return checkRecipes(programBeside("optiml-clang"), *toolchain, options);
   if (!options.command.empty())
     if (llvm::Error e = record())
       return e;
@@ -393,6 +326,8 @@ static bool parse(llvm::ArrayRef<const char *> arguments, TuneOptions &options, 
     } else if (name == "--evaluations" && !value.getAsInteger(10, options.evaluations)) {
     } else if (name == "--run" && !value.empty()) {
       options.command = value;
+    } else if (argument == "--check") {
+      options.check = true;
     } else if (argument == "--rebuild") {
       options.rebuild = true;
     } else if (argument.starts_with("--optiml-")) {
@@ -409,7 +344,7 @@ static bool parse(llvm::ArrayRef<const char *> arguments, TuneOptions &options, 
     options.recordings.push_back("app.workload");
   else if (error.empty() && !options.command.empty())
     error = "give either recordings or --run";
-  if (error.empty() && options.recordings.empty())
+  if (error.empty() && options.recordings.empty() && !options.check)
     error = "name a workload, a folder that optiml record -o FOLDER writes";
   return error.empty();
 }

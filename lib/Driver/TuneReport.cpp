@@ -1,5 +1,4 @@
 //===- TuneReport.cpp - what tuning a project came to ---------------------===//
-#include "LaunchClasses.h"
 #include "SearchSummary.h"
 #include "Tuning.h"
 #include "optiml/Core/KernelName.h"
@@ -14,48 +13,6 @@ using namespace optiml;
 std::string optiml::whyLeft(const RecordedKernel &kernel) {
   return kernel.isDefined ? "no source of this build launches it where that can be redirected"
                           : "no source of this build defines it";
-}
-
-/// Of a kernel's work, what launches with so many threads are.
-static double shareOf(const RecordedKernel &kernel, const ThreadRange &threads) {
-  double all = 0, own = 0;
-  for (const auto &[count, cost] : kernel.costs) {
-    all += cost;
-    own += threads.contains(count) ? cost : 0;
-  }
-  return all > 0 ? own / all : 1;
-}
-
-static uint64_t launchesOf(const RecordedKernel &kernel, const ThreadRange &threads) {
-  uint64_t launches = 0;
-  for (const auto &[count, number] : kernel.launchesOf)
-    launches += threads.contains(count) ? number : 0;
-  return launches;
-}
-
-std::vector<TuneSearch> optiml::searchesOf(const std::vector<TunedUnit> &units,
-                                           const std::map<std::string, RecordedKernel> &kernels) {
-  std::vector<TuneSearch> searches;
-  for (const TunedUnit &unit : units) {
-    TuneSearch whole{&unit, {}, {}, 0, ""};
-    std::vector<TuneSearch> others;
-    for (const auto &[symbol, name] : unit.kernels) {
-      const RecordedKernel &kernel = kernels.at(symbol);
-      const std::vector<ThreadRange> classes = launchClasses(kernel.costs);
-      if (classes.size() == 1) {
-        whole.kernels[symbol] = name;
-        whole.work += kernel.work;
-        continue;
-      }
-      for (const ThreadRange &threads : classes)
-        others.push_back({&unit, {{symbol, name}}, threads, kernel.work * shareOf(kernel, threads), ""});
-    }
-    if (!whole.kernels.empty())
-      searches.push_back(std::move(whole));
-    llvm::append_range(searches, others);
-  }
-  llvm::stable_sort(searches, [](const TuneSearch &a, const TuneSearch &b) { return a.work > b.work; });
-  return searches;
 }
 
 /// The kernel's record for these launches; null where there is none.
@@ -104,7 +61,7 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool r
   auto share = [&](const RecordedKernel &kernel, const ThreadRange &threads) -> std::string {
     if (!(tuning.times.kernelSeconds > 0))
       return "-";
-    return llvm::formatv("{0:f1} %", 100 * kernel.work * shareOf(kernel, threads) / tuning.times.kernelSeconds);
+    return llvm::formatv("{0:f1} %", 100 * kernel.work * kernel.shareOf(threads) / tuning.times.kernelSeconds);
   };
   std::map<const TuneSearch *, double> factors;
   for (const TuneSearch &search : tuning.searches)
@@ -118,7 +75,7 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool r
           factors[&search] = 1 / r->speedup;
       }
       std::string threads = search.threads.isAll() ? "" : ", " + search.threads.str() + " threads";
-      rows.push_back({titleOf(kernel.name).str() + threads, std::to_string(launchesOf(kernel, search.threads)),
+      rows.push_back({titleOf(kernel.name).str() + threads, std::to_string(kernel.launchesWith(search.threads)),
                       share(kernel, search.threads), recipes.nameOf(search.unit->path) + ": " + outcome});
       left.erase(symbol);
     }

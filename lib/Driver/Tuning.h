@@ -4,13 +4,26 @@
 
 #include "KernelTimes.h"
 #include "RecipeFile.h"
+#include "optiml/Frontend/Toolchain.h"
 #include "optiml/Support/ThreadRange.h"
+#include "clang/Tooling/CompilationDatabase.h"
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace optiml {
+
+struct TuneOptions {
+  std::string buildFolder, recipesFile = "optiml.recipes";
+  double seconds = 600;
+  unsigned evaluations = 200;
+  bool rebuild = false;
+  bool check = false;
+  std::string command; ///< to record first; empty: none
+  std::vector<std::string> recordings;
+  std::vector<std::string> ownFlags; ///< of optiml-clang
+};
 
 struct RecordedKernel {
   std::string name;
@@ -19,6 +32,9 @@ struct RecordedKernel {
   std::map<uint64_t, double> costs; ///< launchCost, by threads
   std::map<uint64_t, uint64_t> launchesOf;    ///< by threads
   bool isDefined = false, isLaunched = false; ///< in sources of this build, so that a launch can be redirected
+  /// Of its work, what launches with so many threads are.
+  double shareOf(const ThreadRange &threads) const;
+  uint64_t launchesWith(const ThreadRange &threads) const;
 };
 
 /// A source of the build that has to do with recorded kernels.
@@ -51,6 +67,19 @@ struct Tuning {
 /// The searches that the units need: one of each, and one of each class of a kernel whose launches differ much.
 std::vector<TuneSearch> searchesOf(const std::vector<TunedUnit> &units,
                                    const std::map<std::string, RecordedKernel> &kernels);
+
+/// A line of a build, of which the parts that make the object of its source are kept.
+TunedUnit unitOf(const clang::tooling::CompileCommand &command);
+
+/// Searches within so many seconds by `program`, which is optiml-clang, and saves what is found in `recipesFile`;
+/// `recipe`: evaluates nothing else. Returns why that failed; empty: it has come to its end, perhaps by Ctrl-C.
+std::string runSearch(const std::string &program, const TuneOptions &options, const TuneSearch &search, double seconds,
+                      const std::string &recipesFile, const std::string &recipe = "");
+
+/// Tells which recipes of the file still apply to the sources of the build. Those that do are evaluated again on the
+/// recordings, if there are any: the file gets their times, and loses those that are no longer faster or no longer
+/// right. An error where one does not apply, or is lost.
+llvm::Error checkRecipes(const std::string &program, const Toolchain &toolchain, const TuneOptions &options);
 
 /// Why a recorded kernel is not searched.
 std::string whyLeft(const RecordedKernel &kernel);

@@ -40,6 +40,7 @@ struct OwnFlags {
   std::vector<std::string> workloads;   ///< folders of recorded launches; empty: the program is run
   ThreadRange threads;                  ///< of the recorded launches that are searched on
   std::string emit;                     ///< write the rewritten source here; empty: do not
+  std::string recipe;                   ///< evaluate nothing but this; empty: search
   std::string recipes;                  ///< apply these; empty: none
   std::string saveRecipes;              ///< write what was found here; empty: do not
   bool strictRecipes = false;           ///< a recipe that does not apply is an error
