@@ -132,9 +132,15 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
   space->path = program.path();
   space->text = program.text();
   space->setsAttributes = setsKernelAttributes(program);
+  const bool someAreOn = llvm::any_of(program.kernels(), [](const KernelDecl &k) { return k.directive.isOn; });
   for (const KernelDecl &decl : program.kernels()) {
     if (!wanted(decl))
       continue;
+    if (decl.directive.isOff || (someAreOn && !decl.directive.isOn)) {
+      space->skippedKernels.push_back(
+          {decl.name, decl.directive.isOff ? "its source says 'optiml off'" : "its source says 'optiml on' of others"});
+      continue;
+    }
     auto tree = readKernel(program, decl);
     if (!tree) {
       space->skippedKernels.push_back({decl.name, llvm::toString(tree.takeError())});

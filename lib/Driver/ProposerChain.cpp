@@ -38,26 +38,7 @@ void ProposerChain::addModels(const SearchTask &task, const Program &device, con
                                                  std::move(report), std::move(warn), texts);
 }
 
-namespace {
-class OneRecipe : public Proposer {
-public:
-  explicit OneRecipe(Recipe recipe) : left{std::move(recipe)} {}
-  llvm::Expected<std::vector<Proposal>> propose(const SearchState &, unsigned) override {
-    return std::vector<Proposal>();
-  }
-  std::vector<OpeningLine> openingBook(const SearchState &) override { return {}; }
-  std::vector<Recipe> recipes() override { return std::exchange(left, {}); }
-
-private:
-  std::vector<Recipe> left;
-};
-} // namespace
-
-void ProposerChain::proposeOnly(const Recipe &recipe) { fixed = std::make_unique<OneRecipe>(recipe); }
-
 Proposer &ProposerChain::first() {
-  if (fixed)
-    return *fixed;
   if (asking)
     return *asking;
   if (withMemory)

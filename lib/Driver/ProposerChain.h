@@ -19,9 +19,6 @@ public:
   llvm::Error addMemory(Store &store, KernelSpace &space, const Program &device, const Workload &workload,
                         MemoryOrigin origin);
 
-  /// Proposes this recipe alone, once.
-  void proposeOnly(const Recipe &recipe);
-
   using Report = std::function<void(const nlohmann::json &)>;
   using Warn = std::function<void(const std::string &)>;
   /// With the models, whose texts may enter `space`, if the flags want it.
@@ -41,7 +38,6 @@ public:
 
 private:
   ExpertPolicy expert;
-  std::unique_ptr<Proposer> fixed; ///< in place of all others; null: none
   LessonRecorder lessons;
   Store *store = nullptr;
   MemoryOrigin origin;

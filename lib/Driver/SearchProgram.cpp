@@ -156,6 +156,8 @@ llvm::Expected<SearchOutcome> Session::search() {
   auto device = Program::parseWithLaunches(absolutePath(path), path, text, options, toolchain, View::Device);
   if (!device)
     return device.takeError();
+  for (const std::string &wrong : (*device)->wrongDirectives())
+    llvm::errs() << wrong << "\n";
   if ((*device)->kernels().empty())
     return makeError("{0}: there is no kernel in this file", path);
   SearchKey key = searchKeyOf(flags, options, **device, *backend, models.get());

@@ -106,6 +106,30 @@ void SearchRun::openTrajectory(const SearchSettings &settings) {
     warn("no trajectory is written", created.takeError());
 }
 
+/// What the flags or the source ask for.
+llvm::Error SearchRun::setFirst(SearchSettings &settings, const KernelSpace &space) {
+  if (const std::string &text = task.flags.recipe; !text.empty()) {
+    auto recipe = parseRecipe(text);
+    if (!recipe)
+      return makeError("--optiml-recipe: {0}", llvm::toString(recipe.takeError()));
+    settings.first = {std::move(*recipe)};
+    settings.openingBook = false;
+    settings.evaluations = 1;
+    return llvm::Error::success();
+  }
+  settings.outlook = proposers.outlook();
+  for (const KernelDecl &decl : device.kernels()) {
+    if (decl.directive.recipe.empty() || !space.kernel(decl.name))
+      continue;
+    if (auto recipe = parseRecipe(decl.directive.recipe))
+      settings.first.push_back(std::move(*recipe));
+    else
+      warn(llvm::formatv("{0}:{1}: the recipe at {2} is left out", decl.file, decl.line, decl.name),
+           recipe.takeError());
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &evaluator) {
   SearchSettings settings = this->settings();
   Progress progress(2, settings.evaluations);
@@ -118,16 +142,8 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
             proposers.addMemory(*means.store, space, device, backend.performance(),
                                 {key.context, backend.gpuName(), backend.measures() ? "measured" : "model"}))
       warn("the search goes on without memory", std::move(e));
-  if (const std::string &text = task.flags.recipe; !text.empty()) {
-    auto recipe = parseRecipe(text);
-    if (!recipe)
-      return makeError("--optiml-recipe: {0}", llvm::toString(recipe.takeError()));
-    proposers.proposeOnly(*recipe);
-    settings.openingBook = false;
-    settings.evaluations = 1;
-  } else {
-    settings.outlook = proposers.outlook();
-  }
+  if (llvm::Error e = setFirst(settings, space))
+    return std::move(e);
   openTrajectory(settings);
   if (means.models && task.flags.recipe.empty())
     proposers.addModels(

@@ -66,6 +66,7 @@ private:
   llvm::Error findLoopsOfLaunches();
   SearchSettings settings() const;
   void openTrajectory(const SearchSettings &settings);
+  llvm::Error setFirst(SearchSettings &settings, const KernelSpace &space);
   llvm::Expected<SearchResult> search(KernelSpace &space, Evaluator &evaluator);
   llvm::Error emit(const SearchResult &result, SearchOutcome &outcome);
   /// Gives up what is not worth new code, or does not behave like the original.

@@ -186,6 +186,8 @@ llvm::Error SourceRecipes::apply(unsigned arch) {
   auto device = Program::parseWithLaunches(absolutePath(path), path, original, only, toolchain, View::Device);
   if (!device)
     return device.takeError();
+  for (const std::string &wrong : (*device)->wrongDirectives())
+    remark(wrong);
   // Of the classes of a kernel's launches that with the most threads comes first: others fall through to the next.
   std::vector<const KernelRecipe *> records = wanted(arch, **device);
   llvm::stable_sort(records, [](const KernelRecipe *a, const KernelRecipe *b) { return a->threads > b->threads; });

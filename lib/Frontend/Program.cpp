@@ -1,5 +1,6 @@
 //===- Program.cpp - one parsed CUDA translation unit ---------------------===//
 #include "optiml/Frontend/Program.h"
+#include "KernelDirective.h"
 #include "PointerFields.h"
 #include "PrecompiledIncludes.h"
 #include "optiml/Frontend/ClangRun.h"
@@ -117,9 +118,9 @@ class Collector : public RecursiveASTVisitor<Collector> {
 public:
   Collector(ASTContext &ast, std::vector<KernelDecl> &kernels, std::vector<LaunchSite> &launches,
             std::vector<LaunchSite> &addressLaunches, std::vector<std::pair<std::string, unsigned>> &taken,
-            std::vector<DeviceVariable> &variables)
+            std::vector<DeviceVariable> &variables, std::vector<std::string> &errors)
       : ast(ast), sm(ast.getSourceManager()), mangler(ast.createMangleContext()), kernels(kernels), launches(launches),
-        addressLaunches(addressLaunches), taken(taken), variables(variables) {}
+        addressLaunches(addressLaunches), taken(taken), variables(variables), errors(errors) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
 
@@ -163,6 +164,12 @@ public:
     const FunctionDecl *written = fn->getTemplateInstantiationPattern();
     kernel.source = sourceText((written ? written : fn)->getSourceRange());
     kernel.pointers = pointerFieldsOf(*fn);
+    std::string wrong;
+    kernel.directive = directiveOf(*fn, sm, wrong);
+    if (std::string line = kernel.file + ":" + std::to_string(kernel.line) + ": warning: '" + wrong +
+                           "' is no directive of OptiML's; want off, on or recipe(ACTIONS)";
+        !wrong.empty() && !llvm::is_contained(errors, line))
+      errors.push_back(line);
     kernel.decl = fn;
     kernels.push_back(std::move(kernel));
     return true;
@@ -366,6 +373,7 @@ private:
   std::vector<std::pair<std::string, unsigned>> &taken;
   std::set<const DeclRefExpr *> understood; ///< uses of kernels' addresses
   std::vector<DeviceVariable> &variables;
+  std::vector<std::string> &errors; ///< of directives
   /// A number, a built-in type, or a class with a name that is defined before `place`.
   bool isKnownAt(const TemplateArgument &argument, SourceLocation place) const {
     if (argument.getKind() == TemplateArgument::Integral)
@@ -415,7 +423,8 @@ static void addMacros(StringRef text, std::set<std::string> &names) {
 void Program::collect() {
   ASTContext &context = ast();
   SourceManager &sm = context.getSourceManager();
-  Collector collector(context, kernelDecls, launchSites, addressLaunchSites, addressesTaken, deviceVariables);
+  Collector collector(context, kernelDecls, launchSites, addressLaunchSites, addressesTaken, deviceVariables,
+                      directiveErrors);
   for (Decl *decl : context.getTranslationUnitDecl()->noload_decls()) // those of precompiled headers are CUDA's
     if (!sm.isInSystemHeader(decl->getLocation()))
       collector.TraverseTopLevel(decl);

@@ -68,6 +68,7 @@ static bool atRoofline(Session &session) {
 static StopReason searchUntilStopped(Session &session) {
   if (atRoofline(session))
     return StopReason::Roofline;
+  session.tryAll(session.settings.first);
   Openings openings(session);
   if (session.settings.openingBook)
     openings.play();

@@ -146,21 +146,25 @@ void Session::tryRecipes() {
     std::vector<Recipe> wanted = proposer.recipes();
     if (wanted.empty())
       return;
-    for (const Recipe &recipe : wanted) {
-      // What is known already is told again: the proposer waits for it.
-      Path path;
-      Node *end = follow(recipe, path);
-      if (!end) {
-        proposer.refused(recipe, "it does not apply");
-        continue;
-      }
-      if (end->measured)
-        proposer.observe(end->state, *end->measured);
-      else if (end->failed)
-        proposer.refused(recipe, end->modelled ? end->modelled->why : "it failed before");
-      evaluate({end});
-      backUp(path, end);
+    tryAll(wanted);
+  }
+}
+
+void Session::tryAll(const std::vector<Recipe> &recipes) {
+  for (const Recipe &recipe : recipes) {
+    // What is known already is told again: the proposer waits for it.
+    Path path;
+    Node *end = follow(recipe, path);
+    if (!end) {
+      proposer.refused(recipe, "it does not apply");
+      continue;
     }
+    if (end->measured)
+      proposer.observe(end->state, *end->measured);
+    else if (end->failed)
+      proposer.refused(recipe, end->modelled ? end->modelled->why : "it failed before");
+    evaluate({end});
+    backUp(path, end);
   }
 }
 

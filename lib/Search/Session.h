@@ -77,6 +77,8 @@ public:
   void expand(Node &node);
   /// Evaluates the recipes that the proposer wants tried now.
   void tryRecipes();
+  /// Evaluates these, and tells the proposer.
+  void tryAll(const std::vector<Recipe> &recipes);
   /// Has the proposer look again at a best that was expanded before it was known to be the best.
   void reconsiderBest();
 

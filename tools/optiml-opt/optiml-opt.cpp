@@ -289,6 +289,8 @@ int main(int argc, char **argv) {
   auto program = Program::parseWithLaunches(path, inputAndFlags[0], *text, options, *toolchain, View::Device);
   if (!program)
     return fail(program.takeError());
+  for (const std::string &wrong : (*program)->wrongDirectives())
+    llvm::errs() << wrong << "\n";
   if (fuseLaunches) {
     auto fused = textWithFusions(**program, options, *toolchain);
     if (!fused)

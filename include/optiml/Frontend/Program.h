@@ -32,6 +32,12 @@ struct DeviceVariable {
   std::string element; ///< type of its elements, where it is an array or a structure, without qualifiers: "float"
 };
 
+/// What a source asks for at a kernel.
+struct KernelDirective {
+  bool isOff = false, isOn = false; ///< it stays as it is; kernels that do not say this stay as they are
+  std::string recipe;               ///< to try first; empty: none
+};
+
 /// A __global__ function with a body: a plain one, or one instantiation of a template.
 struct KernelDecl {
   std::string name;   ///< qualified, with template arguments: "ns::scale<float>"
@@ -45,6 +51,7 @@ struct KernelDecl {
   unsigned endOffset = 0;
   std::string source; ///< the definition as written, of a template for its instantiations; empty when a macro makes it
   std::vector<PointerField> pointers;
+  KernelDirective directive;
   const clang::FunctionDecl *decl = nullptr;
 };
 
@@ -95,6 +102,8 @@ public:
   const std::vector<std::string> &headers() const { return userHeaders; }
   /// Names of macros that the file, the user's headers or the command line define, wherever they do.
   const std::set<std::string> &macros() const { return macroNames; }
+  /// Directives at kernels that mean nothing: "file:line: …".
+  const std::vector<std::string> &wrongDirectives() const { return directiveErrors; }
   /// By qualified name or symbol; null when there is none.
   const KernelDecl *findKernel(llvm::StringRef nameOrSymbol) const;
   /// Whether its main() looks at the command line; true where main() is in another file.
@@ -110,6 +119,7 @@ private:
   std::vector<LaunchSite> launchSites, addressLaunchSites;
   std::vector<std::pair<std::string, unsigned>> addressesTaken;
   std::vector<DeviceVariable> deviceVariables;
+  std::vector<std::string> directiveErrors;
   std::vector<std::string> userHeaders;
   std::set<std::string> macroNames;
 };

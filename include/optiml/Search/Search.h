@@ -49,6 +49,7 @@ struct SearchSettings {
   unsigned maxDepth = 24;     ///< longest recipe
   double exploration = 1.2;   ///< c of PUCT
   double rolloutChance = 0.4; ///< that an expansion goes on for up to five more steps before it is evaluated
+  std::vector<Recipe> first;  ///< to evaluate before anything else
   bool openingBook = true;
   const Outlook *outlook = nullptr; ///< orders the opening book, and leaves out what should be far slower than the best
   double margin = 1.0;              ///< the original stays unless a variant is at least this much faster
