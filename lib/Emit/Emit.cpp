@@ -359,6 +359,8 @@ llvm::Expected<EmittedProgram> Emitter::run() {
   }
   if (!far.empty())
     emitFarLaunches();
+  if (unsigned head = afterIncludes(); !configured.empty())
+    edits.insert(edits.begin(), {head, head, shielded(filledText("configured.txt", {{"NAME", configured}}))});
   if (llvm::Error e = assemble())
     return std::move(e);
   return std::move(result);

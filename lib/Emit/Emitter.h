@@ -43,6 +43,7 @@ private:
   std::vector<Edit> edits;
   EmittedProgram result;
   std::string helper;                             ///< the class that counts paths
+  std::string configured;                         ///< what launches by a configuration call; empty: there are none
   std::map<std::string, std::string> dispatchers; ///< names, by the kernel's symbol
   std::map<std::string, Family> families;         ///< by the kernel's template
 
@@ -71,6 +72,7 @@ private:
   void declareBefore(llvm::ArrayRef<const LaunchSite *> calls, const KernelRewrite &rewrite,
                      const std::string &signature);
   std::string emitEntry(const KernelRewrite &rewrite, const std::string &dispatcher);
+  std::string entryCall(const LaunchSite &site, const std::string &entry);
   void emitFarLaunches();
   void tell(std::string remark); ///< once
   void keeps(const LaunchSite &site, const std::string &kernel, const std::string &why);

@@ -98,10 +98,17 @@ void Emitter::tellTaken(const std::string &symbol, const std::string &kernel) {
                          variant.path, line, kernel));
 }
 
-/// What is called with the operands of cudaLaunchKernel.
-static std::string addressArguments(const LaunchSite &site) {
-  return site.configAt(0) + ", " + site.configAt(1) + ", " + site.arguments[0] + ", " + site.configAt(2) + ", " +
-         site.configAt(3);
+/// A call of the function `entry` (entrySignature) in place of a launch by the kernel's address.
+std::string Emitter::entryCall(const LaunchSite &site, const std::string &entry) {
+  if (!site.byConfiguration)
+    return entry + "((const void *)" + site.callee + ", " + site.configAt(0) + ", " + site.configAt(1) + ", " +
+           site.arguments[0] + ", " + site.configAt(2) + ", " + site.configAt(3) + ")";
+  if (configured.empty())
+    configured = freshIdentifier("optimlConfigured");
+  std::string operands = (site.passesValues ? "" : "(const void *)") + site.callee;
+  for (const std::string &argument : site.arguments)
+    operands += ", " + argument;
+  return configured + "(" + entry + ", " + site.config[0] + ", " + operands + ")";
 }
 
 /// Why a launch cannot go through an entry; empty: it can.
@@ -134,9 +141,7 @@ std::string Emitter::emitEntry(const KernelRewrite &rewrite, const std::string &
       continue;
     }
     replaced.insert(site.begin);
-    edits.push_back(
-        {site.begin, site.end,
-         qualifierOf(rewrite, site) + name + "((const void *)" + site.callee + ", " + addressArguments(site) + ")"});
+    edits.push_back({site.begin, site.end, entryCall(site, qualifierOf(rewrite, site) + name)});
     calls.push_back(&site);
   }
   if (replaced.empty() && !exported)
@@ -155,10 +160,10 @@ void Emitter::emitFarLaunches() {
   auto isFar = [&](const LaunchSite &site) {
     return far.count(site.symbol) && !host.findKernel(site.symbol) && !replaced.count(site.begin);
   };
-  auto replace = [&](const LaunchSite &site, const std::string &operands) {
+  auto replace = [&](const LaunchSite &site, const std::string &call) {
     replaced.insert(site.begin);
     used.insert(site.symbol);
-    edits.push_back({site.begin, site.end, name + "(" + entryName(site.symbol) + ", " + operands});
+    edits.push_back({site.begin, site.end, call});
     ++result.dispatched;
   };
   for (const LaunchSite &site : host.launches()) {
@@ -169,16 +174,21 @@ void Emitter::emitFarLaunches() {
     else if (site.arguments.size() != site.parameters)
       keeps(site, site.kernel, "it relies on default arguments");
     else
-      replace(site, site.callee + ", " + site.configAt(0) + ", " + site.configAt(1) + ", " + site.configAt(2) + ", " +
-                        site.configAt(3) + ")(" + llvm::join(site.arguments, ", ") + ")");
+      replace(site, name + "(" + entryName(site.symbol) + ", " + site.callee + ", " + site.configAt(0) + ", " +
+                        site.configAt(1) + ", " + site.configAt(2) + ", " + site.configAt(3) + ")(" +
+                        llvm::join(site.arguments, ", ") + ")");
   }
   for (const LaunchSite &site : host.addressLaunches()) {
     if (!isFar(site))
       continue;
     if (std::string why = whyNoEntry(site); !why.empty())
       keeps(site, site.kernel, why);
+    else if (site.byConfiguration)
+      replace(site, entryCall(site, entryName(site.symbol)));
     else
-      replace(site, "(const void *)" + site.callee + ", " + addressArguments(site) + ")");
+      replace(site, name + "(" + entryName(site.symbol) + ", (const void *)" + site.callee + ", " + site.configAt(0) +
+                        ", " + site.configAt(1) + ", " + site.arguments[0] + ", " + site.configAt(2) + ", " +
+                        site.configAt(3) + ")");
   }
   for (const std::string &symbol : far)
     if (!host.findKernel(symbol))

@@ -226,19 +226,30 @@ public:
     if (asksAboutKernels(name->getName()))
       for (const Expr *argument : call->arguments())
         understood.insert(kernelIn(argument));
-    const DeclRefExpr *ref =
-        name->getName() == "cudaLaunchKernel" && call->getNumArgs() >= 4 ? kernelIn(call->getArg(0)) : nullptr;
+    const bool byConfiguration = name->getName().starts_with("cudaLaunchKernelEx");
+    const bool passesValues = name->getName() == "cudaLaunchKernelEx";
+    const unsigned kernelAt = byConfiguration, least = passesValues ? 2 : byConfiguration ? 3 : 4;
+    const bool launches = byConfiguration ? passesValues || name->getName() == "cudaLaunchKernelExC"
+                                          : name->getName() == "cudaLaunchKernel";
+    const DeclRefExpr *ref = launches && call->getNumArgs() >= least ? kernelIn(call->getArg(kernelAt)) : nullptr;
     if (!ref)
       return true;
     understood.insert(ref);
     const auto *kernel = cast<FunctionDecl>(ref->getDecl());
     LaunchSite site = siteOf(call, kernel);
+    site.byConfiguration = byConfiguration;
+    site.passesValues = passesValues;
     if (!site.inMacro) {
+      auto textOf = [&](unsigned i) { return sourceText(call->getArg(i)->getSourceRange()); };
       site.callee = sourceText(ref->getSourceRange());
-      for (unsigned i : {1u, 2u, 4u, 5u})
-        if (i < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(i)))
-          site.config.push_back(sourceText(call->getArg(i)->getSourceRange()));
-      site.arguments.push_back(sourceText(call->getArg(3)->getSourceRange()));
+      if (byConfiguration)
+        site.config.push_back(textOf(0));
+      else
+        for (unsigned i : {1u, 2u, 4u, 5u})
+          if (i < call->getNumArgs() && !isa<CXXDefaultArgExpr>(call->getArg(i)))
+            site.config.push_back(textOf(i));
+      for (unsigned i = byConfiguration ? 2 : 3; i < (passesValues ? call->getNumArgs() : least); ++i)
+        site.arguments.push_back(textOf(i));
       finish(site, ref);
     }
     addressLaunches.push_back(std::move(site));

@@ -2,7 +2,7 @@
 // REQUIRES: optiml-run
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[math::sums]{threads=64};distribute-loop[squares<float>]{threads=64}' %s > %t.cu 2> %t.remarks
 // RUN: FileCheck %s --check-prefix=REMARK --input-file=%t.remarks
-// REMARK: address-launches.cu:75: the address of math::sums is taken here; launches through it keep the original kernel
+// REMARK: address-launches.cu:{{[0-9]+}}: the address of math::sums is taken here; launches through it keep the original kernel
 // REMARK-NOT: address
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: optiml-run %s > %t.want
@@ -13,8 +13,12 @@
 // CHECK: 4 x 64: no error, then no error
 // CHECK-NEXT: 0 x 64: invalid configuration argument, then invalid configuration argument
 // CHECK-NEXT: an error before: no error, then invalid configuration argument
+// CHECK-NEXT: configured: no error, then no error
+// CHECK-NEXT: with an attribute: no error, then no error
+// CHECK-NEXT: no block: invalid configuration argument, then invalid configuration argument
+// CHECK-NEXT: by addresses: no error, then no error
 // CHECK-NEXT: sums 210.0, squares 910.0
-// TRACE-DAG: OptiML: math::sums: 1 optimized, 2 original launches
+// TRACE-DAG: OptiML: math::sums: 3 optimized, 3 original launches
 // TRACE-DAG: OptiML: squares<float>: 1 optimized, 0 original launches
 #include <cstdio>
 
@@ -26,6 +30,18 @@ template <typename T> __global__ void squares(const T *in, T *out, int n, int m)
 static cudaError_t launch(int blocks, const float *in, float *out, int n, int m) {
   void *arguments[] = {&in, &out, &n, &m};
   return cudaLaunchKernel((void *)&math::sums, dim3(blocks), dim3(64), arguments, 0, nullptr);
+}
+
+template <typename Function> static cudaError_t configured(int blocks, int attributes, Function launch) {
+  cudaLaunchAttribute priority;
+  priority.id = cudaLaunchAttributePriority;
+  priority.val.priority = 0;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = blocks;
+  config.blockDim = 64;
+  config.attrs = &priority;
+  config.numAttrs = attributes;
+  return launch(config);
 }
 
 static void report(const char *what, cudaError_t error) {
@@ -71,6 +87,16 @@ int main() {
   report("an error before", error);
   void *arguments[] = {&in, &more, &n, &m};
   cudaLaunchKernel(squares<float>, dim3(4), dim3(64), arguments);
+  cudaDeviceSynchronize();
+  auto values = [&](cudaLaunchConfig_t &c) { return cudaLaunchKernelEx(&c, math::sums, in, out, n, short(m)); };
+  auto addresses = [&](cudaLaunchConfig_t &c) {
+    void *own[] = {&in, &out, &n, &m};
+    return cudaLaunchKernelExC(&c, (const void *)math::sums, own);
+  };
+  report("configured", configured(4, 0, values));
+  report("with an attribute", configured(4, 1, values));
+  report("no block", configured(0, 0, values));
+  report("by addresses", configured(4, 0, addresses));
   cudaDeviceSynchronize();
   auto *later = math::sums;
   later<<<1, 1>>>(in, out, 1, 1);

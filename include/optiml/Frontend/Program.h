@@ -55,16 +55,19 @@ struct KernelDecl {
   const clang::FunctionDecl *decl = nullptr;
 };
 
-/// One kernel<<<…>>>(…) in the main file, or one cudaLaunchKernel(kernel, …).
+/// One kernel<<<…>>>(…) in the main file, one cudaLaunchKernel(kernel, …), or one cudaLaunchKernelEx(config, kernel, …)
+/// or cudaLaunchKernelExC.
 struct LaunchSite {
   std::string kernel; ///< KernelDecl::name
   std::string symbol; ///< KernelDecl::symbol; empty when it depends on template parameters
   unsigned line = 0;
-  unsigned begin = 0, end = 0;              ///< byte range of the whole call expression; 0,0 when it stands in a macro
-  std::string callee;                       ///< text before <<<
-  std::vector<std::string> config;          ///< grid, block[, shared[, stream]] as written
+  unsigned begin = 0, end = 0;     ///< byte range of the whole call expression; 0,0 when it stands in a macro
+  std::string callee;              ///< text before <<<
+  std::vector<std::string> config; ///< grid, block[, shared[, stream]] as written, or the configuration's address
+  bool byConfiguration = false;    ///< ... which it is
+  bool passesValues = false;       ///< not by kernel<<<…>>>, but its arguments are as they are there
   std::array<int64_t, 3> block = {0, 0, 0}; ///< its threads, where constants or variables that begin with them tell
-  std::vector<std::string> arguments;       ///< as written; of cudaLaunchKernel the array of their addresses
+  std::vector<std::string> arguments;       ///< as written, or the array of their addresses
   unsigned parameters = 0;                  ///< that the kernel has
   bool namesOne = false;                    ///< `callee` as an address can mean this kernel only
   unsigned topLevelBegin = 0;               ///< byte offset where the enclosing declaration at namespace scope starts
@@ -93,7 +96,7 @@ public:
   const std::string &text() const { return fileText; }
   const std::vector<KernelDecl> &kernels() const { return kernelDecls; }
   const std::vector<LaunchSite> &launches() const { return launchSites; }
-  /// Calls of cudaLaunchKernel with a kernel's name.
+  /// Calls of cudaLaunchKernel, cudaLaunchKernelEx and cudaLaunchKernelExC with a kernel's name.
   const std::vector<LaunchSite> &addressLaunches() const { return addressLaunchSites; }
   /// Other uses of a kernel's address in the main file, but by CUDA's questions about it: symbols and lines.
   const std::vector<std::pair<std::string, unsigned>> &takenAddresses() const { return addressesTaken; }
