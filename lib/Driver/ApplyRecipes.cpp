@@ -196,6 +196,13 @@ int Application::run() {
       llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning") << ": " << why << "\n";
     if (!text)
       return asGiven(text.takeError());
+    if (flags.verbose) {
+      llvm::errs() << "OptiML: " << path << ": " << source.applied().size() << " of " << source.considered()
+                   << " recipes applied;";
+      for (const auto &[step, seconds] : source.times().steps)
+        llvm::errs() << llvm::formatv(" {0} {1:f3} s", step, seconds);
+      llvm::errs() << "\n";
+    }
     for (const std::string &remark : source.remarks())
       llvm::errs() << remark << "\n";
     isStale |= !source.stale().empty();

@@ -137,7 +137,9 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
   auto variant = replay(space, records);
   if (!variant)
     return variant.takeError();
+  watch.lap("prove");
   auto host = Program::parse(absolutePath(path), text, only, toolchain, View::Host);
+  watch.lap("parse");
   if (!host)
     return host.takeError();
   std::map<std::string, ThreadRange> limits;
@@ -154,7 +156,9 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
     for (KernelRewrite &rewrite : limited.rewrites)
       rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
   used.insert(records.begin(), records.end());
-  return take(emitProgram(limited, **host, path, summaries, {}, launchedElsewhere));
+  auto emitted = emitProgram(limited, **host, path, summaries, {}, launchedElsewhere);
+  watch.lap("print");
+  return take(std::move(emitted));
 }
 
 void SourceRecipes::remark(const std::string &line) {
@@ -184,6 +188,7 @@ llvm::Error SourceRecipes::redirect(const std::set<std::string> &symbols) {
 llvm::Error SourceRecipes::apply(unsigned arch) {
   const CompileOptions only = options.only(arch);
   auto device = Program::parseWithLaunches(absolutePath(path), path, original, only, toolchain, View::Device);
+  watch.lap("parse");
   if (!device)
     return device.takeError();
   for (const std::string &wrong : (*device)->wrongDirectives())
@@ -217,6 +222,7 @@ llvm::Error SourceRecipes::apply(const Program &device, const CompileOptions &on
   // What an architecture or a class has in place of launches falls back to launches of the original: these are
   // replaced.
   auto again = Program::parse(absolutePath(path), text, only, toolchain, View::Device);
+  watch.lap("parse");
   if (!again)
     return again.takeError();
   auto further = spaceOf(**again, only, floats, records);

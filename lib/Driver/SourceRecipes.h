@@ -7,6 +7,7 @@
 #include "optiml/Emit/Emit.h"
 #include "optiml/Frontend/Program.h"
 #include "optiml/Support/FloatRule.h"
+#include "optiml/Support/StopWatch.h"
 #include <memory>
 #include <optional>
 #include <set>
@@ -50,6 +51,8 @@ public:
   /// Records for the architectures and the mode of this compilation, and those of them that apply.
   unsigned considered() const { return number; }
   const std::set<const KernelRecipe *> &applied() const { return used; }
+  /// Seconds of reading, proving and writing programs.
+  const StopWatch &times() const { return watch; }
   /// Why kernels that the file names are compiled as they are: "file: kernel k is compiled as it is: …".
   const std::vector<std::string> &stale() const { return complaints; }
   /// Launches that keep the original, "file:line: …", and what else a user should know.
@@ -79,6 +82,7 @@ private:
   std::string original, text;
   bool isChanged = false; ///< by recipes
   std::vector<std::string> complaints, told;
+  StopWatch watch;
   unsigned number = 0;
   std::set<const KernelRecipe *> used;
 };

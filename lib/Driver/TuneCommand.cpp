@@ -305,6 +305,9 @@ llvm::Error TuneRun::run() {
   auto recipes = RecipeFile::read(options.recipesFile);
   if (!recipes)
     return recipes.takeError();
+  if (!llvm::sys::fs::exists(options.recipesFile)) // builds name it, also when there is nothing in it
+    if (llvm::Error e = recipes->write())
+      return e;
   printTuning(tuning, *recipes, options.rebuild);
   return llvm::Error::success();
 }
