@@ -147,7 +147,7 @@ llvm::Expected<KernelState> KernelSpace::replaceKernelBody(const KernelState &be
   if (llvm::Error e = setLaunch(state, *text))
     return std::move(e);
   if (!state.hints.exercised.empty())
-    state.require(state.hints.exercised, "this text was only tested, on launches like these");
+    state.require(state.hints.exercised, onlyTested);
   std::string parameters = declarations(parametersOf(*original.tree));
   state.helpers = lines(text->helpers);
   if (!state.helpers.empty())

@@ -61,11 +61,16 @@ llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, c
   };
   std::vector<std::pair<KernelRecipe, const KernelRewrite *>> records;
   for (const KernelRewrite &rewrite : result.best.variant->rewrites) {
-    if (rewrite.testedOnly) {
-      leaveOut(rewrite.original, "a language model wrote it, and recipes hold no text");
-      continue;
-    }
     KernelRecipe r = recordOf(rewrite, task, backend, result.best.recipe, hints[rewrite.originalSymbol]);
+    if (rewrite.testedOnly) {
+      for (const Condition &condition : rewrite.conditions)
+        if (condition.why == onlyTested)
+          r.exercised = condition.expression.str();
+      for (const Action &action : r.recipe)
+        if (auto name = action.params.find("text"); action.transform == replaceBody && name != action.params.end())
+          r.texts[name->second] =
+              summary.value("texts", nlohmann::json::object()).value(name->second, nlohmann::json());
+    }
     r.file = file->nameOf(task.path);
     r.speedup = summary.value("speedup", result.best.speedup());
     r.before = summary.value("baselineSeconds", 0.0);
@@ -79,7 +84,7 @@ llvm::Error optiml::saveRecipes(const SearchTask &task, const Program &device, c
   std::vector<const KernelRecipe *> all;
   for (const auto &[r, rewrite] : records)
     all.push_back(&r);
-  auto space = spaceOf(device, task.options.only(task.options.arch), task.flags.fp, all);
+  auto space = spaceOf(device, task.options.only(task.options.arch), task.toolchain, task.flags.fp, all);
   if (!space)
     return llvm::joinErrors(std::move(failures), space.takeError());
   for (auto &[r, rewrite] : records) {
@@ -113,6 +118,9 @@ private:
   int asGiven(llvm::Error why) const;
   /// nvcc's preprocessed text behind a mark that depends on the recipes, and names their file as what it was made of.
   int preprocess(const RecipeFile &file) const;
+  /// Whether the output, which is there, is larger than what the user's own text gives by more than the flags allow;
+  /// says so.
+  llvm::Expected<bool> isTooLarge() const;
   /// The sources that the file names and that can be replaced.
   std::vector<std::string> sources(const RecipeFile &file) const;
 
@@ -177,6 +185,29 @@ int Application::preprocess(const RecipeFile &file) const {
   return 0;
 }
 
+llvm::Expected<bool> Application::isTooLarge() const {
+  auto scratch = TempDir::create("optiml-growth");
+  if (!scratch)
+    return scratch.takeError();
+  const std::string own = scratch->file("output");
+  std::vector<std::string> plain = withoutOutputs(arguments);
+  plain.insert(plain.end(), {"-o", own});
+  NvccOutput output; // the same as before
+  auto code = compileOriginal(toolchain, plain, &output);
+  if (!code)
+    return code.takeError();
+  uint64_t before = 0, after = 0;
+  if (*code || llvm::sys::fs::file_size(own, before) || llvm::sys::fs::file_size(options.output, after))
+    return false; // there is nothing to compare
+  if (double(after) <= double(before) * (1 + flags.growth / 100))
+    return false;
+  llvm::errs() << llvm::formatv(
+      "optiml-clang: warning: no recipe is applied: {0} would have {1} bytes in place of {2}, "
+      "and --optiml-growth allows {3:f0} % more\n",
+      options.output, after, before, flags.growth);
+  return true;
+}
+
 int Application::run() {
   if (!llvm::sys::fs::exists(flags.recipes))
     return asGiven(makeError("there is no file '{0}'", flags.recipes));
@@ -190,7 +221,7 @@ int Application::run() {
   std::vector<Replacement> replacements;
   bool isStale = false;
   for (const std::string &path : sources(*file)) {
-    SourceRecipes source(*file, options, toolchain, flags.fp, path);
+    SourceRecipes source(*file, options, toolchain, flags.fp, path, flags.nearestRecipes);
     auto text = source.run();
     for (const std::string &why : source.stale())
       llvm::errs() << "optiml-clang: " << (flags.strictRecipes ? "error" : "warning") << ": " << why << "\n";
@@ -221,6 +252,13 @@ int Application::run() {
   auto code = compileReplaced(toolchain, arguments, replacements, &output, nullptr, flags.recipes);
   if (!code)
     return asGiven(code.takeError());
+  if (*code == 0 && flags.growth > 0) {
+    auto large = isTooLarge();
+    if (!large)
+      return asGiven(large.takeError());
+    if (*large)
+      return compileAsGiven(toolchain, arguments);
+  }
   if (*code == 0) {
     llvm::outs() << output.out;
     llvm::errs() << output.err;

@@ -2,6 +2,7 @@
 #include "RecipeFile.h"
 #include "optiml/Core/Hash.h"
 #include "optiml/Core/JsonFields.h"
+#include "optiml/Core/KernelText.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,6 +52,10 @@ static nlohmann::ordered_json recordOf(const KernelRecipe &r) {
                                    {"version", r.version}};
   if (!r.threads.isAll())
     record["threads"] = r.threads.str();
+  if (!r.texts.empty()) {
+    record["texts"] = r.texts;
+    record["exercised"] = r.exercised;
+  }
   if (!r.instantiatedIn.empty())
     record["instantiatedIn"] = r.instantiatedIn;
   if (!r.launchedIn.empty())
@@ -96,6 +101,12 @@ static llvm::Expected<KernelRecipe> recipeOf(const json &value) {
       r.threads = *range;
     else
       in.fail("a recipe's 'threads' must be a range such as \"1024-65536\"");
+  }
+  if (value.contains("texts")) {
+    r.texts = value["texts"];
+    in.text("exercised", r.exercised);
+    if (llvm::Error e = KernelTexts().addAll(r.texts))
+      in.fail("a recipe's 'texts': " + llvm::toString(std::move(e)));
   }
   in.text("outcome", r.outcome);
   in.text("flags", r.flags);

@@ -12,6 +12,7 @@
 #include "optiml/Core/Variant.h"
 #include "optiml/Support/ThreadRange.h"
 #include "llvm/Support/Error.h"
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace optiml {
@@ -26,6 +27,9 @@ struct KernelRecipe {
   LaunchHints hints;         ///< of the launches that it was found on: grid, block, arguments
   uint64_t leastThreads = 0; ///< of these; launches of less than half as many run the original
   ThreadRange threads;       ///< the class of launches that it is for; others run what other records say
+  /// Of language models, by name, that the recipe takes, and the launches that these were tested on, as a condition.
+  nlohmann::json texts;
+  std::string exercised;
   std::string outcome; ///< Variant::key of what the recipe made of the kernel, in which its source's layout is lost
   std::string flags;   ///< deviceFlags
   std::string gpu;     ///< for people, as what follows

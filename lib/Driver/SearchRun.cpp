@@ -231,8 +231,7 @@ llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, doubl
   std::map<std::string, std::string> summaries;
   for (const KernelRewrite &rewrite : variant.rewrites)
     if (gain > 0)
-      summaries[rewrite.original] = gainText(gain, backend.measures(), backend.gpuName()) +
-                                    (rewrite.testedOnly ? "; a language model's text, tested and not proven" : "");
+      summaries[rewrite.original] = gainText(gain, backend.measures(), backend.gpuName(), rewrite.testedOnly);
   // The launches that were recorded may be another file's.
   std::set<std::string> launchedElsewhere;
   if (task.isRecorded())

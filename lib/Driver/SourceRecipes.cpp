@@ -47,14 +47,31 @@ Variant optiml::limitedTo(Variant variant, const std::map<std::string, ThreadRan
 }
 
 llvm::Expected<std::unique_ptr<KernelSpace>> optiml::spaceOf(const Program &device, const CompileOptions &options,
-                                                             const FloatRule &floats,
+                                                             const Toolchain &toolchain, const FloatRule &floats,
                                                              llvm::ArrayRef<const KernelRecipe *> records) {
   std::map<std::string, LaunchHints> hints;
-  for (const KernelRecipe *r : records)
+  auto texts = std::make_shared<KernelTexts>();
+  for (const KernelRecipe *r : records) {
     setRules(hints[r->symbol] = r->hints, floats, options);
-  return KernelSpace::create(
+    if (!r->texts.empty())
+      if (llvm::Error e = texts->addAll(r->texts))
+        return std::move(e);
+  }
+  auto space = KernelSpace::create(
       device, [&](const KernelDecl &decl) { return hints.count(decl.symbol); },
       [&](const KernelDecl &decl) { return hints.at(decl.symbol); });
+  if (!space)
+    return space;
+  // The search has judged what may stand in a text; a change would show in the record's outcome.
+  (*space)->acceptTexts({std::move(texts),
+                         [path = device.path(), options, toolchain](const std::string &text) {
+                           return Program::parse(path, text, options, toolchain, View::Device);
+                         },
+                         /*allowAssembly=*/true});
+  for (const KernelRecipe *r : records)
+    if (!r->texts.empty())
+      (*space)->setExercised(r->kernel, r->exercised);
+  return space;
 }
 
 llvm::Expected<std::shared_ptr<const Variant>> optiml::replay(KernelSpace &space,
@@ -80,9 +97,10 @@ void optiml::setRules(LaunchHints &hints, const FloatRule &floats, const Compile
   hints.multiprocessors = GpuSpec::forArch(options.arch).sms;
 }
 
-std::string optiml::gainText(double speedup, bool isMeasured, const std::string &gpu) {
-  return llvm::formatv("program's kernels {0:f2} times faster, {1} {2}", speedup,
-                       isMeasured ? "measured on" : "predicted for", gpu);
+std::string optiml::gainText(double speedup, bool isMeasured, const std::string &gpu, bool testedOnly) {
+  return llvm::formatv("program's kernels {0:f2} times faster, {1} {2}{3}", speedup,
+                       isMeasured ? "measured on" : "predicted for", gpu,
+                       testedOnly ? "; a language model's text, tested and not proven" : "");
 }
 
 void SourceRecipes::tell(const KernelRecipe &r, const std::string &why) {
@@ -149,7 +167,7 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
     if (!r->launchedIn.empty())
       launchedElsewhere.insert(r->symbol);
     limits[r->symbol] = limitsOf(r->leastThreads, r->threads);
-    summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu);
+    summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu, !r->texts.empty());
   }
   Variant limited = limitedTo(**variant, limits);
   if (!options.archs.empty() || options.everyArch || options.nativeArch)
@@ -185,7 +203,7 @@ llvm::Error SourceRecipes::redirect(const std::set<std::string> &symbols) {
   return take(emitFarLaunches(**host, path, symbols));
 }
 
-llvm::Error SourceRecipes::apply(unsigned arch) {
+llvm::Error SourceRecipes::apply(unsigned arch, unsigned from) {
   const CompileOptions only = options.only(arch);
   auto device = Program::parseWithLaunches(absolutePath(path), path, original, only, toolchain, View::Device);
   watch.lap("parse");
@@ -194,22 +212,22 @@ llvm::Error SourceRecipes::apply(unsigned arch) {
   for (const std::string &wrong : (*device)->wrongDirectives())
     remark(wrong);
   // Of the classes of a kernel's launches that with the most threads comes first: others fall through to the next.
-  std::vector<const KernelRecipe *> records = wanted(arch, **device);
+  std::vector<const KernelRecipe *> records = wanted(from, **device);
   llvm::stable_sort(records, [](const KernelRecipe *a, const KernelRecipe *b) { return a->threads > b->threads; });
   while (!records.empty()) {
     std::set<std::string> symbols;
     auto next = std::stable_partition(records.begin(), records.end(),
                                       [&](const KernelRecipe *r) { return symbols.insert(r->symbol).second; });
-    if (llvm::Error e = apply(**device, only, {records.begin(), next}))
+    if (llvm::Error e = apply(**device, only, options.only(from), {records.begin(), next}))
       return e;
     records.erase(records.begin(), next);
   }
   return llvm::Error::success();
 }
 
-llvm::Error SourceRecipes::apply(const Program &device, const CompileOptions &only,
+llvm::Error SourceRecipes::apply(const Program &device, const CompileOptions &only, const CompileOptions &rules,
                                  std::vector<const KernelRecipe *> records) {
-  auto space = spaceOf(device, only, floats, records);
+  auto space = spaceOf(device, rules, toolchain, floats, records);
   if (!space)
     return space.takeError();
   records = applicable(**space, records);
@@ -225,10 +243,26 @@ llvm::Error SourceRecipes::apply(const Program &device, const CompileOptions &on
   watch.lap("parse");
   if (!again)
     return again.takeError();
-  auto further = spaceOf(**again, only, floats, records);
+  auto further = spaceOf(**again, rules, toolchain, floats, records);
   if (!further)
     return further.takeError();
   return emit(**further, records, only);
+}
+
+std::map<unsigned, unsigned> SourceRecipes::architectures() const {
+  std::set<unsigned> known;
+  std::map<unsigned, unsigned> result;
+  for (const KernelRecipe *r : file.of(absolutePath(path))) {
+    known.insert(r->arch);
+    if (isIn(r->arch))
+      result[r->arch] = r->arch;
+  }
+  if (!nearest)
+    return result;
+  for (unsigned arch : options.archs.empty() ? std::vector<unsigned>{options.arch} : options.archs)
+    if (auto above = known.upper_bound(arch); above != known.begin()) // what a lower one can, a higher one can
+      result.try_emplace(arch, *std::prev(above));
+  return result;
 }
 
 llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
@@ -237,12 +271,8 @@ llvm::Expected<std::optional<std::string>> SourceRecipes::run() {
     return std::nullopt; // nvcc says what is wrong
   }
   text = original;
-  std::set<unsigned> archs;
-  for (const KernelRecipe *r : file.of(absolutePath(path)))
-    if (isIn(r->arch))
-      archs.insert(r->arch);
-  for (unsigned arch : archs)
-    if (llvm::Error e = apply(arch)) {
+  for (const auto &[arch, from] : architectures())
+    if (llvm::Error e = apply(arch, from)) {
       if (!isChanged)
         return std::move(e);
       complaints.push_back(path + ": recipes for compute capability " + std::to_string(arch) +
@@ -279,7 +309,7 @@ optiml::textsByRecipes(const CompileOptions &options, const Toolchain &toolchain
   for (const std::string &path : options.inputs) {
     if (!file->concerns(path))
       continue;
-    SourceRecipes source(*file, options, toolchain, flags.fp, path);
+    SourceRecipes source(*file, options, toolchain, flags.fp, path, flags.nearestRecipes);
     auto text = source.run();
     if (!text)
       return text.takeError();

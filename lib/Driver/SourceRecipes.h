@@ -20,8 +20,9 @@ std::string deviceFlags(const CompileOptions &options);
 /// What transforms may do.
 void setRules(LaunchHints &hints, const FloatRule &floats, const CompileOptions &options);
 
-/// What stands above a new kernel: "program's kernels 3.20 times faster, measured on NVIDIA H200".
-std::string gainText(double speedup, bool isMeasured, const std::string &gpu);
+/// What stands above a new kernel: "program's kernels 3.20 times faster, measured on NVIDIA H200". `testedOnly`: and
+/// that nobody has proven it.
+std::string gainText(double speedup, bool isMeasured, const std::string &gpu, bool testedOnly);
 
 /// The launches that may take a new kernel. Far below the size that was searched on, a tiling that wins on large
 /// launches may lose: at least half of `leastThreads`.
@@ -30,9 +31,9 @@ ThreadRange limitsOf(uint64_t leastThreads, ThreadRange launchClass);
 /// The variant, dispatched only for these launches, by original symbol.
 Variant limitedTo(Variant variant, const std::map<std::string, ThreadRange> &limits);
 
-/// The kernels of these records, with the launches that they were searched on.
+/// The kernels of these records, with the launches that they were searched on, and the texts that they take.
 llvm::Expected<std::unique_ptr<KernelSpace>> spaceOf(const Program &device, const CompileOptions &options,
-                                                     const FloatRule &floats,
+                                                     const Toolchain &toolchain, const FloatRule &floats,
                                                      llvm::ArrayRef<const KernelRecipe *> records);
 
 /// Some of these kernels, rewritten as the records say. The error tells why one cannot be read, or names the first
@@ -44,8 +45,8 @@ class SourceRecipes {
 public:
   /// `path` is the source's, as on the command line that `options` come from.
   SourceRecipes(const RecipeFile &file, const CompileOptions &options, const Toolchain &toolchain,
-                const FloatRule &floats, const std::string &path)
-      : file(file), options(options), toolchain(toolchain), floats(floats), path(path) {}
+                const FloatRule &floats, const std::string &path, bool nearest = false)
+      : file(file), options(options), toolchain(toolchain), floats(floats), nearest(nearest), path(path) {}
   /// The rewritten text; nothing where no recipe applies.
   llvm::Expected<std::optional<std::string>> run();
   /// Records for the architectures and the mode of this compilation, and those of them that apply.
@@ -59,10 +60,13 @@ public:
   const std::vector<std::string> &remarks() const { return told; }
 
 private:
-  /// Applies the records of one architecture to `text`.
-  llvm::Error apply(unsigned arch);
+  /// The architectures that the object may hold and there are records for, and whose records these are.
+  std::map<unsigned, unsigned> architectures() const;
+  /// Applies the records of architecture `from` to `text`, for `arch`.
+  llvm::Error apply(unsigned arch, unsigned from);
   /// ... of which none are for the same kernel.
-  llvm::Error apply(const Program &device, const CompileOptions &only, std::vector<const KernelRecipe *> records);
+  llvm::Error apply(const Program &device, const CompileOptions &only, const CompileOptions &rules,
+                    std::vector<const KernelRecipe *> records);
   bool isIn(unsigned arch) const;
   /// The records of this architecture and mode whose kernels are still there and compiled alike.
   std::vector<const KernelRecipe *> wanted(unsigned arch, const Program &device);
@@ -78,6 +82,7 @@ private:
   const CompileOptions &options;
   const Toolchain &toolchain;
   const FloatRule floats;
+  const bool nearest; ///< records of lower architectures may do
   const std::string path;
   std::string original, text;
   bool isChanged = false; ///< by recipes

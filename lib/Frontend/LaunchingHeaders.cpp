@@ -29,34 +29,35 @@ public:
         continue;
       FileID id = sm.getFileID(SourceLocation::getFromRawEncoding(entry.getOffset()));
       StringRef text = sm.getBufferData(id);
-      if (id == sm.getMainFileID() || !(text.contains("<<<") || text.contains("cudaLaunchKernel")))
-        continue;
-      if (!add(id))
-        return std::nullopt;
+      if (id != sm.getMainFileID() && (text.contains("<<<") || text.contains("cudaLaunchKernel")))
+        add(id);
     }
-    if (spliced.empty())
+    if (spliced[sm.getMainFileID()].empty())
       return std::nullopt;
     std::string text = textOf(sm.getMainFileID(), mainName);
-    return isPossible ? std::optional(text) : std::nullopt;
+    return isPossible && text.size() <= most ? std::optional(text) : std::nullopt;
   }
 
 private:
-  /// The file, and those between it and the main file. False where one of them is not included by the text of another.
-  bool add(FileID id) {
+  /// A program with the headers of a large library in it is no text for people.
+  static constexpr size_t most = 1 << 20;
+
+  /// The file, and those between it and the main file. Where one of them is not included by the text of another, that
+  /// leads nowhere.
+  void add(FileID id) {
     while (id != sm.getMainFileID()) {
       SourceLocation from = sm.getIncludeLoc(id);
       OptionalFileEntryRef file = sm.getFileEntryRefForID(id);
       if (!file || from.isInvalid() || from.isMacroID() || SrcMgr::isSystem(sm.getFileCharacteristic(from)))
-        return false;
+        return;
       FileID parent = sm.getFileID(from);
       if (parent != sm.getMainFileID() && !sm.getFileEntryRefForID(parent))
-        return false; // the command line includes it
+        return; // the command line includes it
       std::map<unsigned, FileID> &inclusions = spliced[parent];
       if (!inclusions.emplace(sm.getFileOffset(from), id).second)
-        return true;
+        return;
       id = parent;
     }
-    return true;
   }
 
   /// As a compiler would call the file: beside the main file, as the main file is called.

@@ -22,6 +22,8 @@
 namespace optiml {
 
 inline constexpr const char *replaceBody = "replace-body";
+/// The reason of the condition that keeps a text to launches like those that it was tested on.
+inline constexpr const char *onlyTested = "this text was only tested, on launches like these";
 
 struct KernelText {
   std::string kernel;  ///< the original's name, as in sites

@@ -43,6 +43,8 @@ struct OwnFlags {
   std::string recipe;                   ///< evaluate nothing but this; empty: search
   std::string recipes;                  ///< apply these; empty: none
   std::string saveRecipes;              ///< write what was found here; empty: do not
+  double growth = 0;                    ///< percent that recipes may add to an output; 0: no limit
+  bool nearestRecipes = false;          ///< those of lower compute capabilities, where there are no others
   bool strictRecipes = false;           ///< a recipe that does not apply is an error
   unsigned long long seed = 1;
   std::string store;   ///< folder of the store; empty: the default one
