@@ -235,6 +235,9 @@ llvm::Expected<int> optiml::compileReplaced(const Toolchain &toolchain, const st
     if (file.empty() || !llvm::sys::fs::exists(file))
       continue;
     std::vector<std::string> others = filesBehind(text, path);
+    llvm::erase_if(others, [&, &own = path](const std::string &other) { // a stored text may be of another folder
+      return !llvm::sys::fs::exists(other) || llvm::sys::fs::equivalent(other, own);
+    });
     if (!dependsOn.empty())
       others.push_back(dependsOn);
     if (llvm::Error e = nameTheUsersFile(file, replacements.at(path), path, others))

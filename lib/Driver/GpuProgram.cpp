@@ -6,6 +6,7 @@
 #include "optiml/Support/TempDir.h"
 #include "optiml/Support/Words.h"
 #include "optiml/Workload/Recorder.h"
+#include "optiml/Workload/RuntimeSettings.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Regex.h"
 #include <algorithm>
@@ -130,7 +131,7 @@ llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const s
                                                  const std::string &kernels, const std::string &folder,
                                                  Workload &workload) {
   auto run =
-      observe(task, executable, {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)}, {"OPTIML_CAPTURE_KERNELS", kernels}});
+      observe(task, executable, {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)}, {emu::envCaptureKernels, kernels}});
   if (!run)
     return run.takeError();
   std::string error;

@@ -24,7 +24,7 @@ static json bytesToJson(const std::vector<std::string> &values) {
 }
 
 /// To four digits.
-static double rounded(double v) { return std::stod(llvm::formatv("{0:e3}", v).str()); }
+static double rounded(double v) { return !std::isfinite(v) ? 0 : std::stod(llvm::formatv("{0:e3}", v).str()); }
 
 /// In an order for people.
 static nlohmann::ordered_json recordOf(const KernelRecipe &r) {
@@ -171,17 +171,36 @@ llvm::Expected<RecipeFile> RecipeFile::parse(const std::string &path, llvm::Stri
   return file;
 }
 
-static auto keyOf(const KernelRecipe &r) { return std::tie(r.file, r.symbol, r.arch, r.fp); }
-static auto placeOf(const KernelRecipe &r) { return std::tuple_cat(keyOf(r), std::tie(r.threads)); }
+static auto placeOf(const KernelRecipe &r) { return std::tie(r.file, r.symbol, r.arch, r.fp, r.threads); }
+
+bool RecipeFile::holds(const KernelRecipe &recipe) const {
+  auto text = [](KernelRecipe r) {
+    r.instantiatedIn.clear();
+    r.launchedIn.clear();
+    return recordOf(r).dump();
+  };
+  const std::string wanted = text(recipe);
+  return llvm::any_of(recipes, [&](const KernelRecipe &r) { return text(r) == wanted; });
+}
 
 void RecipeFile::add(KernelRecipe recipe) {
-  for (const KernelRecipe &r : recipes) // what is known of a kernel's files outlives its recipes
-    if (r.file == recipe.file && r.symbol == recipe.symbol) {
-      recipe.instantiatedIn = r.instantiatedIn;
+  // What is known of a kernel's files outlives its recipes.
+  std::set<std::string> others;
+  auto isOfOther = [&](const KernelRecipe &r) {
+    return r.file != recipe.file && llvm::is_contained(r.instantiatedIn, recipe.file);
+  };
+  for (const KernelRecipe &r : recipes)
+    if (r.symbol == recipe.symbol && (r.file == recipe.file || isOfOther(r))) {
+      others.insert(r.instantiatedIn.begin(), r.instantiatedIn.end());
+      others.insert(r.file);
       recipe.launchedIn = r.launchedIn;
     }
-  llvm::erase_if(
-      recipes, [&](const KernelRecipe &r) { return keyOf(r) == keyOf(recipe) && r.threads.overlaps(recipe.threads); });
+  others.erase(recipe.file);
+  recipe.instantiatedIn.assign(others.begin(), others.end());
+  llvm::erase_if(recipes, [&](const KernelRecipe &r) {
+    return r.symbol == recipe.symbol && r.arch == recipe.arch && r.fp == recipe.fp &&
+           (r.file == recipe.file || isOfOther(r)) && r.threads.overlaps(recipe.threads);
+  });
   recipes.push_back(std::move(recipe));
 }
 

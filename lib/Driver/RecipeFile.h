@@ -50,7 +50,8 @@ public:
   static llvm::Expected<RecipeFile> read(const std::string &path);
   /// `text` is what stands in the file at `path`.
   static llvm::Expected<RecipeFile> parse(const std::string &path, llvm::StringRef text);
-  /// Takes the place of records of the same file, kernel, architecture and mode for some of the same launches.
+  /// Takes the place of records of the same kernel, architecture and mode for some of the same launches, of its file or
+  /// of one that it is instantiated in, too.
   void add(KernelRecipe recipe);
   /// In an order that does not depend on when something was added. All at once, or not at all.
   llvm::Error write() const;
@@ -62,6 +63,8 @@ public:
   bool concerns(const std::string &source) const { return !of(source).empty() || !launchedBy(source).empty(); }
   /// A hash of all that these hold.
   std::string fingerprintOf(const std::string &source) const;
+  /// Whether it has exactly this record, but for the other files that it names.
+  bool holds(const KernelRecipe &recipe) const;
   /// For those who fill in what a search of one file cannot know.
   std::vector<KernelRecipe> &all() { return recipes; }
   /// As a record names the source.

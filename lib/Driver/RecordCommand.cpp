@@ -22,6 +22,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 #include <regex>
 #include <set>
 
@@ -148,21 +149,22 @@ llvm::Error Recording::report() const {
     return makeError("{0}", error);
   struct Row {
     std::string symbol, name;
-    uint64_t launches = 0, kept = 0, bytes = 0;
+    double launches = 0;
+    uint64_t kept = 0, bytes = 0;
     std::set<std::string> classes;
     double seconds = 0;
     bool isTimed = false;
   };
   std::vector<Row> rows;
   for (const KernelTime &k : times.kernels)
-    rows.push_back({k.symbol, k.name, k.launches, 0, 0, {}, k.seconds, true});
+    rows.push_back({k.symbol, k.name, double(k.launches), 0, 0, {}, k.seconds, true});
   uint64_t bytes = 0;
   for (const LaunchImage &launch : workload.launches) {
     auto row = llvm::find_if(rows, [&](const Row &r) { return r.symbol == launch.kernel; });
     if (row == rows.end())
       row = rows.insert(rows.end(), {launch.kernel, launch.name, 0, 0, 0, {}});
     if (!row->isTimed)
-      row->launches += uint64_t(launch.weight + 0.5);
+      row->launches += launch.weight;
     ++row->kept;
     row->classes.insert(launch.launchClass);
     row->bytes += bytesOf(launch);
@@ -183,7 +185,7 @@ llvm::Error Recording::report() const {
       continue;
     }
     llvm::errs() << llvm::formatv("{0,-44} {1,9} {2,7} {3,5} {4,9} {5,7}\n", titleOf(row.name).take_front(44),
-                                  row.launches, row.classes.size(), row.kept, bytesText(row.bytes),
+                                  std::lround(row.launches), row.classes.size(), row.kept, bytesText(row.bytes),
                                   row.isTimed ? share(row.seconds) : "-");
   }
   if (others)
@@ -222,7 +224,7 @@ llvm::Expected<int> Recording::run() {
   env["OPTIML_CAPTURE_DIR"] = own + launchesEnd;
   env[emu::envCapture] = own + emulatedEnd;
   if (!options.kernels.empty())
-    env["OPTIML_CAPTURE_KERNELS"] = options.kernels;
+    env[emu::envCaptureKernels] = options.kernels;
   if (options.once)
     env["OPTIML_KERNEL_TIMES"] = own + timesEnd;
   auto result = runCommand(env, /*shown=*/true);

@@ -166,7 +166,7 @@ llvm::Expected<SearchOutcome> Session::search() {
     auto known = store->findSearch(key.search);
     if (!known)
       llvm::consumeError(known.takeError());
-    else if (*known) {
+    else if (*known && (flags.saveRecipes.empty() || (*known)->emittedText.empty())) { // recipes need the launches
       fromStore = true;
       return SearchOutcome{!(*known)->emittedText.empty(), (*known)->emittedText, (*known)->summary, (*known)->recipe,
                            false};

@@ -205,6 +205,9 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   backend.settle(task, *result, settled);
   backend.whenVerified(nullptr);
   watch.lap("settle");
+  if (!task.flags.recipe.empty() && !result->improved &&
+      (!result->statistics.evaluations || result->stop == StopReason::Seconds || result->stop == StopReason::Cancelled))
+    return makeError("the recipe was not evaluated: it does not apply to what is launched, or there was no time");
   outcome.summary = summaryOf(*result, backend);
   outcome.summary.update(settled);
   outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";

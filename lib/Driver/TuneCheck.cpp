@@ -47,11 +47,13 @@ llvm::Error Check::findGroups(const FloatRule &floats) {
   auto commands = commandsOf(options.buildFolder);
   if (!commands)
     return commands.takeError();
+  std::set<std::string> compiled;
   std::set<const KernelRecipe *> grouped; // an instantiation is evaluated with one of its sources
   for (const clang::tooling::CompileCommand &command : *commands) {
     TunedUnit unit = unitOf(command);
     if (!recipes.concerns(unit.path))
       continue;
+    compiled.insert(recipes.nameOf(unit.path));
     if (std::error_code e = llvm::sys::fs::set_current_path(command.Directory))
       return makeError("{0}: {1}", command.Directory, e.message());
     const CompileOptions compile = CompileOptions::parse(unit.arguments);
@@ -66,11 +68,18 @@ llvm::Error Check::findGroups(const FloatRule &floats) {
     applied += unsigned(source.applied().size());
     std::map<ThreadRange, std::vector<KernelRecipe>> classes;
     for (const KernelRecipe *r : source.applied())
-      if (r->arch == compile.arch && grouped.insert(r).second)
+      if (!r->texts.empty() && !options.recordings.empty())
+        llvm::outs() << r->file << ": " << r->kernel << ": a language model's text, which is not evaluated again\n";
+      else if (r->arch == compile.arch && grouped.insert(r).second)
         classes[r->threads].push_back(*r);
     for (auto &[threads, records] : classes)
       groups.push_back({unit, threads, std::move(records)});
   }
+  for (const KernelRecipe &r : recipes.all())
+    if (!compiled.count(r.file)) {
+      llvm::outs() << r.file << ": " << r.kernel << ": no command of the build compiles this file\n";
+      ++considered;
+    }
   return llvm::Error::success();
 }
 
@@ -78,7 +87,7 @@ llvm::Error Check::evaluate(const Group &group, double seconds) {
   auto scratch = TempDir::create("optiml-check");
   if (!scratch)
     return scratch.takeError();
-  TuneSearch search{&group.unit, {}, group.threads, 0, ""};
+  TuneSearch search{&group.unit, {}, group.threads, 0, "", {}};
   Recipe whole;
   for (const KernelRecipe &r : group.records) {
     search.kernels[r.symbol] = r.kernel;
@@ -91,7 +100,15 @@ llvm::Error Check::evaluate(const Group &group, double seconds) {
   llvm::sys::fs::remove(fresh);
   auto cleanup = llvm::scope_exit([&] { llvm::sys::fs::remove(fresh); });
   llvm::outs().flush(); // the search writes, too
-  const std::string failure = runSearch(program, options, search, seconds, fresh.str().str(), recipeText(whole));
+  // A prediction does not take the place of what was measured.
+  const bool measured = llvm::any_of(group.records, [](const KernelRecipe &r) { return r.isMeasured; });
+  const bool predicts = llvm::is_contained(options.ownFlags, "--optiml-backend=cpu");
+  TuneOptions how = options;
+  if (measured && !predicts)
+    how.ownFlags.push_back("--optiml-backend=gpu");
+  std::string failure = runSearch(program, how, search, seconds, fresh.str().str(), recipeText(whole));
+  if (interrupted())
+    failure = "interrupted";
   auto found = RecipeFile::read(fresh.str().str());
   if (!found)
     return found.takeError();
@@ -100,6 +117,8 @@ llvm::Error Check::evaluate(const Group &group, double seconds) {
     llvm::outs() << old.file << ": " << old.kernel << ": ";
     if (!failure.empty()) {
       llvm::outs() << failure << "; its recipe stays\n";
+    } else if (now == found->all().end() && old.isMeasured && predicts) {
+      llvm::outs() << "predicted to be no faster, or not proven; what was measured stays\n";
     } else if (now == found->all().end()) {
       llvm::outs() << "no longer surely faster and right; its recipe is removed\n";
       ++lost;
@@ -112,6 +131,7 @@ llvm::Error Check::evaluate(const Group &group, double seconds) {
       llvm::outs() << llvm::formatv("{0} -> {1}, {2} {3}{4}\n", timeText(now->before), timeText(now->after),
                                     now->isMeasured ? "measured on" : "predicted for", now->gpu,
                                     refresh ? "" : "; the record keeps what was measured");
+      now->file = old.file; // another source that instantiates it may have been compiled
       if (refresh)
         recipes.add(*now);
     }

@@ -87,8 +87,8 @@ llvm::Error TuneRun::readRecordings() {
       RecordedKernel &kernel = tuning.kernels[launch.kernel];
       const uint64_t threads = threadsOf(launch);
       kernel.name = launch.name;
-      kernel.launches += uint64_t(launch.weight);
-      kernel.launchesOf[threads] += uint64_t(launch.weight);
+      kernel.launches += launch.weight;
+      kernel.launchesOf[threads] += launch.weight;
       kernel.costs[threads] += launchCost(launch.weight, threads);
       kernel.work += launchCost(launch.weight, threads);
     }
@@ -147,6 +147,10 @@ llvm::Error TuneRun::findUnits(const Toolchain &toolchain) {
           if (taken.insert(symbol).second) {
             unit.kernels[symbol] = decl.name;
             unit.work += kernel.work;
+          } else if (llvm::any_of(tuning.units, [&](const TunedUnit &other) {
+                       return other.path == unit.path && other.kernels.count(symbol);
+                     })) {
+            unit.again.insert(symbol);
           } else if (decl.isTemplate) {
             unit.instantiates.insert(symbol);
           }
@@ -154,7 +158,7 @@ llvm::Error TuneRun::findUnits(const Toolchain &toolchain) {
     if (llvm::Error e = addLaunches(unit, **program, compile, toolchain))
       llvm::errs() << "optiml-tune: warning: " << unit.path << " keeps its launches: " << llvm::toString(std::move(e))
                    << "\n";
-    if (!unit.kernels.empty() || !unit.instantiates.empty() || !unit.launches.empty())
+    if (!unit.kernels.empty() || !unit.instantiates.empty() || !unit.launches.empty() || !unit.again.empty())
       tuning.units.push_back(std::move(unit));
   }
   for (TunedUnit &unit : tuning.units)
@@ -240,7 +244,17 @@ llvm::Error TuneRun::searchAll() {
     llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}{3}, {4:f0} s\n", i + 1, number, one.unit->path,
                                   one.threads.isAll() ? "" : ", launches of " + one.threads.str() + " threads",
                                   share * options.seconds);
+    auto before = RecipeFile::read(options.recipesFile);
+    if (!before)
+      return before.takeError();
     one.failure = runSearch(programBeside("optiml-clang"), options, one, share * options.seconds, options.recipesFile);
+    auto after = RecipeFile::read(options.recipesFile);
+    if (!after)
+      return after.takeError();
+    for (const KernelRecipe *r : after->of(one.unit->path))
+      for (const auto &[symbol, name] : one.kernels)
+        if (r->threads == one.threads && sameFunction(r->symbol, symbol) && !before->holds(*r))
+          one.found[symbol] = *r;
     if (llvm::Error e = nameOtherFiles())
       return e;
   }

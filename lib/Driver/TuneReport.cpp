@@ -7,6 +7,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace optiml;
 
@@ -15,12 +16,11 @@ std::string optiml::whyLeft(const RecordedKernel &kernel) {
                           : "no source of this build defines it";
 }
 
-/// The kernel's record for these launches; null where there is none.
-static const KernelRecipe *recordOf(const RecipeFile &recipes, const TuneSearch &search, const std::string &symbol) {
-  for (const KernelRecipe *r : recipes.of(search.unit->path))
-    if (r->threads == search.threads && sameFunction(r->symbol, symbol))
-      return r;
-  return nullptr;
+/// Whether there is a recipe for these launches that the search has not touched.
+static bool hasEarlier(const RecipeFile &recipes, const TuneSearch &search, const std::string &symbol) {
+  return llvm::any_of(recipes.of(search.unit->path), [&](const KernelRecipe *r) {
+    return r->threads == search.threads && sameFunction(r->symbol, symbol);
+  });
 }
 
 static std::string gainOf(const KernelRecipe &r, bool together) {
@@ -67,21 +67,25 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool r
   for (const TuneSearch &search : tuning.searches)
     for (const auto &[symbol, name] : search.kernels) {
       const RecordedKernel &kernel = tuning.kernels.at(symbol);
-      std::string outcome = search.failure.empty() ? "the original stays" : search.failure;
-      if (const KernelRecipe *r = recordOf(recipes, search, symbol)) {
-        outcome = gainOf(*r, search.kernels.size() > 1);
+      std::string outcome = !search.failure.empty()               ? search.failure
+                            : hasEarlier(recipes, search, symbol) ? "the earlier recipe stays"
+                                                                  : "the original stays";
+      if (auto r = search.found.find(symbol); r != search.found.end()) {
+        outcome = gainOf(r->second, search.kernels.size() > 1);
         changed.insert(symbol);
-        if (r->speedup > 0)
-          factors[&search] = 1 / r->speedup;
+        if (r->second.speedup > 0)
+          factors[&search] = 1 / r->second.speedup;
       }
       std::string threads = search.threads.isAll() ? "" : ", " + search.threads.str() + " threads";
-      rows.push_back({titleOf(kernel.name).str() + threads, std::to_string(kernel.launchesWith(search.threads)),
-                      share(kernel, search.threads), recipes.nameOf(search.unit->path) + ": " + outcome});
+      rows.push_back({titleOf(kernel.name).str() + threads,
+                      std::to_string(std::lround(kernel.launchesWith(search.threads))), share(kernel, search.threads),
+                      recipes.nameOf(search.unit->path) + ": " + outcome});
       left.erase(symbol);
     }
   for (const std::string &symbol : left) {
     const RecordedKernel &kernel = tuning.kernels.at(symbol);
-    rows.push_back({titleOf(kernel.name).str(), std::to_string(kernel.launches), share(kernel, {}), whyLeft(kernel)});
+    rows.push_back(
+        {titleOf(kernel.name).str(), std::to_string(std::lround(kernel.launches)), share(kernel, {}), whyLeft(kernel)});
   }
   printRows(rows);
   printWhole(tuning, factors);
@@ -89,7 +93,7 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool r
   std::set<std::string> objects;
   for (const TunedUnit &unit : tuning.units)
     if (!unit.output.empty() &&
-        (llvm::any_of(llvm::make_first_range(unit.kernels), hasChanged) ||
+        (llvm::any_of(llvm::make_first_range(unit.kernels), hasChanged) || llvm::any_of(unit.again, hasChanged) ||
          llvm::any_of(unit.instantiates, hasChanged) || llvm::any_of(unit.launches, hasChanged)))
       objects.insert(unit.output);
   for (const std::string &object : objects)

@@ -40,7 +40,7 @@ TunedUnit optiml::unitOf(const clang::tooling::CompileCommand &command) {
                          whole.output.empty() ? (llvm::sys::path::stem(unit.path) + ".o").str() : whole.output);
   // Of a line that compiles several sources, or links too, what makes an object of this one.
   for (const std::string &argument : withoutOutputs(arguments))
-    if (argument == command.Filename || !llvm::is_contained(whole.inputs, argument))
+    if (!llvm::is_contained(whole.inputs, argument) || pathFrom(command.Directory, argument) == unit.path)
       unit.arguments.push_back(argument);
   if (!whole.compileOnly)
     unit.arguments.push_back("-c");
@@ -56,8 +56,8 @@ double RecordedKernel::shareOf(const ThreadRange &threads) const {
   return all > 0 ? own / all : 1;
 }
 
-uint64_t RecordedKernel::launchesWith(const ThreadRange &threads) const {
-  uint64_t number = 0;
+double RecordedKernel::launchesWith(const ThreadRange &threads) const {
+  double number = 0;
   for (const auto &[count, times] : launchesOf)
     number += threads.contains(count) ? times : 0;
   return number;
@@ -67,7 +67,7 @@ std::vector<TuneSearch> optiml::searchesOf(const std::vector<TunedUnit> &units,
                                            const std::map<std::string, RecordedKernel> &kernels) {
   std::vector<TuneSearch> searches;
   for (const TunedUnit &unit : units) {
-    TuneSearch whole{&unit, {}, {}, 0, ""};
+    TuneSearch whole{&unit, {}, {}, 0, "", {}};
     std::vector<TuneSearch> others;
     for (const auto &[symbol, name] : unit.kernels) {
       const RecordedKernel &kernel = kernels.at(symbol);
@@ -78,7 +78,7 @@ std::vector<TuneSearch> optiml::searchesOf(const std::vector<TunedUnit> &units,
         continue;
       }
       for (const ThreadRange &threads : classes)
-        others.push_back({&unit, {{symbol, name}}, threads, kernel.work * kernel.shareOf(threads), ""});
+        others.push_back({&unit, {{symbol, name}}, threads, kernel.work * kernel.shareOf(threads), "", {}});
     }
     if (!whole.kernels.empty())
       searches.push_back(std::move(whole));
@@ -105,8 +105,8 @@ std::string optiml::runSearch(const std::string &program, const TuneOptions &opt
                            "--optiml-save-recipes=" + recipesFile});
   if (!search.threads.isAll())
     argv.push_back("--optiml-threads=" + search.threads.str());
-  if (!recipe.empty())
-    argv.push_back("--optiml-recipe=" + recipe);
+  if (!recipe.empty()) // to be evaluated anew
+    argv.insert(argv.end(), {"--optiml-recipe=" + recipe, "--optiml-store=none"});
   argv.insert(argv.end(), search.unit->arguments.begin(), search.unit->arguments.end());
   argv.insert(argv.end(), {"-o", scratch->file("output")});
   ProcessOptions process;

@@ -27,14 +27,14 @@ struct TuneOptions {
 
 struct RecordedKernel {
   std::string name;
-  uint64_t launches = 0;            ///< in all recordings
+  double launches = 0;              ///< in all recordings
   double work = 0;                  ///< of these: seconds on the GPU where they were timed, else what they should cost
   std::map<uint64_t, double> costs; ///< launchCost, by threads
-  std::map<uint64_t, uint64_t> launchesOf;    ///< by threads
+  std::map<uint64_t, double> launchesOf;      ///< by threads
   bool isDefined = false, isLaunched = false; ///< in sources of this build, so that a launch can be redirected
   /// Of its work, what launches with so many threads are.
   double shareOf(const ThreadRange &threads) const;
-  uint64_t launchesWith(const ThreadRange &threads) const;
+  double launchesWith(const ThreadRange &threads) const;
 };
 
 /// A source of the build that has to do with recorded kernels.
@@ -44,6 +44,7 @@ struct TunedUnit {
   std::map<std::string, std::string> kernels; ///< names that Clang gives those that are searched with it, by symbol
   std::set<std::string> instantiates;         ///< ... of templates that are searched with another one
   std::set<std::string> launches;             ///< ... that others define
+  std::set<std::string> again;                ///< ... that are searched with another command for the same source
   double work = 0;                            ///< of its kernels' launches
 };
 
@@ -53,7 +54,8 @@ struct TuneSearch {
   std::map<std::string, std::string> kernels; ///< as the unit's
   ThreadRange threads;                        ///< of their launches
   double work = 0;
-  std::string failure; ///< empty: it has come to its end
+  std::string failure;                       ///< empty: it has come to its end
+  std::map<std::string, KernelRecipe> found; ///< by symbol: records that it has made or changed
 };
 
 /// What the recordings and the build tell.

@@ -446,17 +446,24 @@ private:
 
   /// Numbers of 16 bits are stored as integers, alone or two and more in one. Notes those that `v`, a part of what is
   /// stored, is made of; `at`: its first bit.
-  void store16s(StoreInst &store, Value &v, unsigned at) {
+  void store16s(StoreInst &store, Value &v, unsigned at, unsigned depth = 0) {
+    constexpr unsigned deepest = 8;
+    if (depth > deepest)
+      return;
     auto *inst = dyn_cast<Instruction>(&v);
     if (auto found = bits.find(&v); found != bits.end() && at % 16 == 0)
       return storeTwin(store, *found->second, at / 8);
     switch (inst ? inst->getOpcode() : 0) {
-    case Instruction::Or: store16s(store, *inst->getOperand(1), at); [[fallthrough]];
+    case Instruction::Or:
+      if (!haveNoCommonBitsSet(inst->getOperand(0), inst->getOperand(1), SimplifyQuery(f.getDataLayout())))
+        return; // it changes bits
+      store16s(store, *inst->getOperand(1), at, depth + 1);
+      [[fallthrough]];
     case Instruction::ZExt:
-    case Instruction::BitCast: return store16s(store, *inst->getOperand(0), at);
+    case Instruction::BitCast: return store16s(store, *inst->getOperand(0), at, depth + 1);
     case Instruction::Shl:
       if (auto *by = dyn_cast<ConstantInt>(inst->getOperand(1)))
-        store16s(store, *inst->getOperand(0), at + unsigned(by->getLimitedValue(64)));
+        store16s(store, *inst->getOperand(0), at + unsigned(by->getLimitedValue(64)), depth + 1);
       return;
     default: return;
     }

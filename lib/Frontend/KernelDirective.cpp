@@ -44,10 +44,11 @@ optiml::KernelDirective optiml::directiveOf(const FunctionDecl &kernel, const So
     const size_t start = before.drop_back().rfind('\n') + 1; // npos + 1 is 0
     StringRef line = before.drop_front(start).trim();
     before = before.take_front(start);
-    inComment |= line.ends_with("*/");
-    if (inComment) {
+    if (inComment || line.ends_with("*/")) {
       inComment = !line.contains("/*");
-      continue;
+      if (inComment || line.rsplit("/*").first.trim().empty())
+        continue;
+      break; // code, and a comment behind it
     }
     if (line.empty() || line.starts_with("//"))
       continue;

@@ -5,6 +5,7 @@
 #include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <map>
@@ -60,59 +61,97 @@ private:
     }
   }
 
-  /// As a compiler would call the file: beside the main file, as the main file is called.
-  std::string nameOf(FileID id) const {
-    llvm::SmallString<256> file(sm.getFileEntryRefForID(id)->getName());
-    path::replace_path_prefix(file, path::parent_path(mainPath), path::parent_path(mainName));
-    return StringRef(file).ltrim(path::is_absolute(mainName) ? "" : "/").str();
+  /// The rest of a path in the folder; empty elsewhere.
+  static StringRef within(StringRef folder, StringRef file) {
+    return file.consume_front(folder) && file.consume_front("/") ? file : StringRef();
   }
 
-  /// A line, as it has to be in the main file. `folder`: of the header that it comes from, or empty.
-  std::string moved(StringRef line, StringRef folder) {
+  /// As a compiler would call the file: beside the main file, as the main file is called.
+  std::string nameOf(FileID id) const {
+    const StringRef file = sm.getFileEntryRefForID(id)->getName(), folder = path::parent_path(mainName);
+    const StringRef rest = within(path::parent_path(mainPath), file);
+    return rest.empty() ? file.str() : folder.empty() ? rest.str() : (folder + "/" + rest).str();
+  }
+
+  static std::string wholePath(StringRef file) {
+    llvm::SmallString<256> whole(file);
+    llvm::sys::fs::make_absolute(whole);
+    path::remove_dots(whole, /*remove_dot_dot=*/true);
+    return whole.str().str();
+  }
+
+  static bool isOnce(StringRef line) {
+    line = line.ltrim();
+    return line.consume_front("#") && (line = line.ltrim()).consume_front("pragma") &&
+           (line = line.ltrim()).consume_front("once") && (line.empty() || !llvm::isAlnum(line[0]));
+  }
+
+  /// The macro that stands for `#pragma once` of a file that is in the text; empty: it is another file.
+  std::string onceMacro(const std::string &file) const {
+    auto at = llvm::find(once, file);
+    return at == once.end() ? "" : "OPTIML_ONCE_" + std::to_string(at - once.begin() + 1);
+  }
+
+  /// A line of a file in `folder`, as it has to be in the main file. `number`: of the line, in the file `name`.
+  std::string moved(StringRef line, StringRef folder, bool isMain, size_t number, StringRef name) {
     const StringRef newline = line.ends_with("\n") ? "\n" : "";
-    StringRef rest = line.ltrim();
-    if (!rest.consume_front("#"))
-      return line.str();
-    rest = rest.ltrim();
-    if (!folder.empty() && rest.starts_with("pragma") && rest.drop_front(6).trim() == "once")
+    if (!isMain && isOnce(line))
       return newline.str();
-    if (!rest.consume_front("include") || (rest = rest.ltrim()).empty())
+    StringRef rest = line.ltrim();
+    if (!rest.consume_front("#") || !(rest = rest.ltrim()).consume_front("include") || (rest = rest.ltrim()).empty())
       return line.str();
-    const StringRef file = rest.drop_front().split(rest.starts_with("<") ? '>' : '"').first;
-    if (llvm::any_of(once, [&](const std::string &own) { return StringRef(own).ends_with(("/" + file).str()); }))
-      return newline.str(); // it is here already
-    // It is looked for beside the header first.
+    const bool isQuoted = rest.starts_with("\"");
+    const StringRef file = rest.drop_front().split(isQuoted ? '"' : '>').first;
+    // It is looked for beside the file that includes it first.
     llvm::SmallString<256> beside(folder);
     path::append(beside, file);
-    llvm::sys::fs::make_absolute(beside);
-    if (folder.empty() || rest.starts_with("<") || path::is_absolute(file) || !llvm::sys::fs::exists(beside))
+    const std::string whole = wholePath(beside);
+    if (!isQuoted || path::is_absolute(file) || !llvm::sys::fs::exists(whole)) {
+      // Perhaps a file that is here already: nothing is known of the folders where it is looked for.
+      isPossible &= llvm::none_of(once, [&](StringRef own) { return path::filename(own) == path::filename(file); });
       return line.str();
-    path::remove_dots(beside, /*remove_dot_dot=*/true);
-    llvm::SmallString<256> relative(beside);
-    if (path::replace_path_prefix(relative, path::parent_path(mainPath), ""))
-      beside = StringRef(relative).ltrim('/');
-    return "#include \"" + beside.str().str() + "\"" + rest.drop_front().split('"').second.str();
+    }
+    std::string directive = line.str();
+    if (!isMain) {
+      const StringRef relative = within(path::parent_path(mainPath), whole);
+      directive = "#include \"" + (relative.empty() ? whole : relative.str()) + "\"" +
+                  rest.drop_front().split('"').second.str();
+    }
+    const std::string macro = onceMacro(whole);
+    if (macro.empty())
+      return directive;
+    return "#ifndef " + macro + "\n" + directive + (newline.empty() ? "\n" : "") + "#endif\n" +
+           optiml::lineMark(number + 1, name);
   }
 
   std::string textOf(FileID id, StringRef name) {
     const StringRef text = sm.getBufferData(id);
     const bool isMain = id == sm.getMainFileID();
-    const std::string folder = isMain ? "" : path::parent_path(sm.getFileEntryRefForID(id)->getName()).str();
+    const std::string whole = isMain ? mainPath.str() : wholePath(sm.getFileEntryRefForID(id)->getName());
+    const std::string folder = path::parent_path(whole).str();
     const auto &inclusions = spliced[id];
-    std::string result = isMain ? "" : optiml::lineMark(1, name);
-    if (!isMain && text.contains("#pragma once")) {
-      llvm::SmallString<256> own(sm.getFileEntryRefForID(id)->getName());
-      llvm::sys::fs::make_absolute(own);
-      path::remove_dots(own, /*remove_dot_dot=*/true);
-      once.push_back(own.str().str());
+    std::string result, end;
+    bool guarded = false;
+    for (StringRef rest = text; !isMain && !guarded && !rest.empty();) {
+      auto [line, after] = rest.split('\n');
+      guarded = isOnce(line);
+      rest = after;
     }
+    if (guarded) {
+      if (onceMacro(whole).empty())
+        once.push_back(whole);
+      result = "#ifndef " + onceMacro(whole) + "\n#define " + onceMacro(whole) + "\n";
+      end = "#endif\n";
+    }
+    if (!isMain)
+      result += optiml::lineMark(1, name);
     size_t number = 1;
     for (size_t at = 0; at < text.size(); ++number) {
       const size_t next = std::min(text.find('\n', at), text.size() - 1) + 1;
       const StringRef line = text.slice(at, next);
       auto inclusion = inclusions.lower_bound(unsigned(at));
       if (inclusion == inclusions.end() || inclusion->first >= next) {
-        result += moved(line, folder);
+        result += moved(line, folder, isMain, number, name);
       } else {
         // More than the directive on the line, or a part of it: not worth the trouble.
         isPossible &= line.ltrim().starts_with("#") && !line.contains("/*") && !line.rtrim().ends_with("\\");
@@ -123,7 +162,9 @@ private:
       }
       at = next;
     }
-    return result;
+    if (!end.empty() && !StringRef(result).ends_with("\n"))
+      result += "\n";
+    return result + end;
   }
 
   SourceManager &sm;

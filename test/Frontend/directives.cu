@@ -29,7 +29,7 @@ namespace deep {
 } // namespace deep
 
 #pragma optiml off
-int between;
+int between; /* with a comment behind */
 __global__ void untouched(float *x, int n) { LOOP }
 
 // #pragma optiml off

@@ -77,6 +77,8 @@ constexpr const char *envCaptureMaxBytes = "OPTIML_CAPTURE_MAX_BYTES";
 constexpr const char *envCaptureMaxLaunches = "OPTIML_CAPTURE_MAX_LAUNCHES";
 /// Of each kernel, so many launches are only counted before any is kept. Default 0.
 constexpr const char *envCaptureSkip = "OPTIML_CAPTURE_SKIP";
+/// A POSIX extended regular expression: only kernels whose mangled or demangled name it matches.
+constexpr const char *envCaptureKernels = "OPTIML_CAPTURE_KERNELS";
 
 } // namespace optiml::emu
 

@@ -2,9 +2,12 @@
 #include "AroundLaunch.h"
 #include "Settings.h"
 #include "optiml/Workload/Recorder.h"
+#include "optiml/Workload/RuntimeSettings.h"
+#include "optiml/Workload/Signature.h"
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <regex>
 
 using namespace optiml;
 using namespace optiml::emu;
@@ -28,6 +31,7 @@ private:
   std::mutex mutex; ///< from before() to after() when a launch is being recorded
   std::atomic<bool> on = false;
   Recorder recorder;
+  std::regex kernels; ///< whose launches are recorded
   // The launch being recorded.
   std::atomic<bool> active = false;
   std::vector<Allocation *> buffers;
@@ -37,6 +41,13 @@ Capture::Capture() {
   const Settings &s = settings();
   if (s.captureDir.empty())
     return;
+  const char *expression = getenv(envCaptureKernels);
+  try {
+    kernels.assign(expression ? expression : "", std::regex::extended);
+  } catch (const std::regex_error &e) {
+    fprintf(stderr, "optiml: error: %s=%s: %s; nothing is captured\n", envCaptureKernels, expression, e.what());
+    return;
+  }
   on = recorder.open(s.captureDir, s.captureLimits);
   if (on)
     atexit(finishCapture);
@@ -71,6 +82,9 @@ LaunchImage imageOf(const Launch &l) {
 
 void Capture::before(const Launch &l) {
   std::unique_lock lock(mutex);
+  const std::string symbol = l.kernel->symbol;
+  if (!std::regex_search(symbol, kernels) && !std::regex_search(demangled(symbol), kernels))
+    return recorder.skip();
   if (!recorder.begin(imageOf(l)))
     return;
   buffers = reachableBuffers(l);

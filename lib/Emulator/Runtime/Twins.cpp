@@ -122,7 +122,7 @@ void optiml_shadow_copy(ThreadContext *context, const void *to, const void *from
       return;
     for (uint64_t i = 0; i + smallest <= bytes; i += smallest) {
       const TwinCell *c = cellAt(b, source + i, smallest, false);
-      if (!c || Allocation::twinUnit(c->bytes) != smallest || i + c->bytes > bytes ||
+      if (!c || !c->bytes || Allocation::twinUnit(c->bytes) != smallest || i + c->bytes > bytes ||
           c->bits != bitsAt(target + i, c->bytes))
         continue;
       TwinCell copied = *c; // the table may move when it grows

@@ -4,6 +4,7 @@
 
 #include "optiml/Gpu/Cupti.h"
 #include "optiml/Gpu/Driver.h"
+#include "optiml/Workload/RuntimeSettings.h"
 
 namespace optiml::gpu {
 
@@ -12,7 +13,7 @@ namespace optiml::gpu {
 /// are as for the emulator.
 constexpr const char *envCaptureDir = "OPTIML_CAPTURE_DIR";
 /// A POSIX extended regular expression; kernels whose mangled or demangled name it does not match are only counted.
-constexpr const char *envCaptureKernels = "OPTIML_CAPTURE_KERNELS";
+using optiml::emu::envCaptureKernels;
 /// A file, by such a pattern: gets the GPU time of each kernel when the program exits. While launches are captured,
 /// too, those that are not count for all of their kernel, and copies are not timed.
 constexpr const char *envKernelTimes = "OPTIML_KERNEL_TIMES";
