@@ -120,12 +120,8 @@ llvm::Error Check::evaluate(const Group &group, double seconds) {
     } else if (now == found->all().end() && old.isMeasured && predicts) {
       llvm::outs() << "predicted to be no faster, or not proven; what was measured stays\n";
     } else if (now == found->all().end()) {
-      llvm::outs() << "no longer surely faster and right; its recipe is removed\n";
+      llvm::outs() << "not confirmed as faster and right; its recipe stays, and is yours to remove\n";
       ++lost;
-      llvm::erase_if(recipes.all(), [&](const KernelRecipe &r) {
-        return r.file == old.file && r.symbol == old.symbol && r.arch == old.arch && r.fp == old.fp &&
-               r.threads == old.threads;
-      });
     } else {
       const bool refresh = now->isMeasured || !old.isMeasured;
       llvm::outs() << llvm::formatv("{0} -> {1}, {2} {3}{4}\n", timeText(now->before), timeText(now->after),

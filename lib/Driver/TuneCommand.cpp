@@ -322,7 +322,7 @@ llvm::Error TuneRun::run() {
   if (!llvm::sys::fs::exists(options.recipesFile)) // builds name it, also when there is nothing in it
     if (llvm::Error e = recipes->write())
       return e;
-  printTuning(tuning, *recipes, options.rebuild);
+  printTuning(tuning, *recipes, options);
   return llvm::Error::success();
 }
 

@@ -53,9 +53,9 @@ static void printWhole(const Tuning &tuning, const std::map<const TuneSearch *, 
                                   timeText(before), timeText(after), before / after);
 }
 
-void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool rebuild) {
+void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, const TuneOptions &options) {
   std::vector<Row> rows = {{"kernel", "launches", "share", "outcome"}};
-  std::set<std::string> left, changed; // symbols
+  std::set<std::string> left, changed, earlier; // symbols
   for (const auto &[symbol, kernel] : tuning.kernels)
     left.insert(symbol);
   auto share = [&](const RecordedKernel &kernel, const ThreadRange &threads) -> std::string {
@@ -70,6 +70,8 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool r
       std::string outcome = !search.failure.empty()               ? search.failure
                             : hasEarlier(recipes, search, symbol) ? "the earlier recipe stays"
                                                                   : "the original stays";
+      if (hasEarlier(recipes, search, symbol))
+        earlier.insert(symbol);
       if (auto r = search.found.find(symbol); r != search.found.end()) {
         outcome = gainOf(r->second, search.kernels.size() > 1);
         changed.insert(symbol);
@@ -89,13 +91,20 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, bool r
   }
   printRows(rows);
   printWhole(tuning, factors);
-  auto hasChanged = [&](const std::string &symbol) { return changed.count(symbol); };
+  auto concerns = [](const TunedUnit &unit, const std::set<std::string> &symbols) {
+    auto isOne = [&](const std::string &symbol) { return symbols.count(symbol); };
+    return llvm::any_of(llvm::make_first_range(unit.kernels), isOne) || llvm::any_of(unit.again, isOne) ||
+           llvm::any_of(unit.instantiates, isOne) || llvm::any_of(unit.launches, isOne);
+  };
+  llvm::sys::fs::file_status file, object;
+  llvm::sys::fs::status(options.recipesFile, file);
   std::set<std::string> objects;
   for (const TunedUnit &unit : tuning.units)
     if (!unit.output.empty() &&
-        (llvm::any_of(llvm::make_first_range(unit.kernels), hasChanged) || llvm::any_of(unit.again, hasChanged) ||
-         llvm::any_of(unit.instantiates, hasChanged) || llvm::any_of(unit.launches, hasChanged)))
+        (concerns(unit, changed) || (concerns(unit, earlier) && !llvm::sys::fs::status(unit.output, object) &&
+                                     object.getLastModificationTime() < file.getLastModificationTime())))
       objects.insert(unit.output);
-  for (const std::string &object : objects)
-    llvm::outs() << (rebuild && !llvm::sys::fs::remove(object) ? "removed: " : "to be made again: ") << object << "\n";
+  for (const std::string &name : objects)
+    llvm::outs() << (options.rebuild && !llvm::sys::fs::remove(name) ? "removed: " : "to be made again: ") << name
+                 << "\n";
 }

@@ -79,15 +79,16 @@ std::string runSearch(const std::string &program, const TuneOptions &options, co
                       const std::string &recipesFile, const std::string &recipe = "");
 
 /// Tells which recipes of the file still apply to the sources of the build. Those that do are evaluated again on the
-/// recordings, if there are any: the file gets their times, and loses those that are no longer faster or no longer
-/// right. An error where one does not apply, or is lost.
+/// recordings, if there are any: the file gets their times. An error where one does not apply, or is not confirmed as
+/// faster and right.
 llvm::Error checkRecipes(const std::string &program, const Toolchain &toolchain, const TuneOptions &options);
 
 /// Why a recorded kernel is not searched.
 std::string whyLeft(const RecordedKernel &kernel);
 
-/// The table at the end, on standard output; with `rebuild`, the objects that must be made again are removed.
-void printTuning(const Tuning &tuning, const RecipeFile &recipes, bool rebuild);
+/// The table at the end, on standard output, and the objects that must be made again: those whose recipes have changed,
+/// and those that are older than the file. Removes them if `options` say so.
+void printTuning(const Tuning &tuning, const RecipeFile &recipes, const TuneOptions &options);
 
 } // namespace optiml
 

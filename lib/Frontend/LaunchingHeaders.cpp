@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 #include <map>
 
 using namespace clang;
@@ -26,9 +27,13 @@ public:
   std::optional<std::string> run() {
     for (unsigned i = 0; i < sm.local_sloc_entry_size(); ++i) {
       const SrcMgr::SLocEntry &entry = sm.getLocalSLocEntry(i);
-      if (!entry.isFile() || SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+      if (!entry.isFile())
         continue;
       FileID id = sm.getFileID(SourceLocation::getFromRawEncoding(entry.getOffset()));
+      if (SourceLocation from = sm.getIncludeLoc(id); from.isFileID())
+        entered[sm.getFileID(from)][sm.getFileOffset(from)] = id;
+      if (SrcMgr::isSystem(entry.getFile().getFileCharacteristic()))
+        continue;
       StringRef text = sm.getBufferData(id);
       if (id != sm.getMainFileID() && (text.contains("<<<") || text.contains("cudaLaunchKernel")))
         add(id);
@@ -88,40 +93,70 @@ private:
 
   /// The macro that stands for `#pragma once` of a file that is in the text; empty: it is another file.
   std::string onceMacro(const std::string &file) const {
-    auto at = llvm::find(once, file);
-    return at == once.end() ? "" : "OPTIML_ONCE_" + std::to_string(at - once.begin() + 1);
+    auto at = once.find(file);
+    return at == once.end() ? "" : at->second;
   }
 
-  /// A line of a file in `folder`, as it has to be in the main file. `number`: of the line, in the file `name`.
-  std::string moved(StringRef line, StringRef folder, bool isMain, size_t number, StringRef name) {
+  /// ... of a file that the line means, as it is not entered again; its folder is not known.
+  std::string onceMacroNamed(StringRef file) {
+    std::string macro;
+    for (const auto &[own, ownMacro] : once)
+      if (StringRef(own).ends_with(("/" + file).str())) {
+        isPossible &= macro.empty();
+        macro = ownMacro;
+      }
+    return macro;
+  }
+
+  struct Place {
+    StringRef folder;     ///< of the file that the line stands in
+    bool isMain = false;  ///< which the line stands in
+    FileID entered;       ///< by the line; invalid: none
+    StringRef nextMark{}; ///< for the line behind it
+  };
+
+  /// A line, as it has to be in the main file.
+  std::string moved(StringRef line, const Place &place) {
     const StringRef newline = line.ends_with("\n") ? "\n" : "";
-    if (!isMain && isOnce(line))
+    if (!place.isMain && isOnce(line))
       return newline.str();
     StringRef rest = line.ltrim();
-    if (!rest.consume_front("#") || !(rest = rest.ltrim()).consume_front("include") || (rest = rest.ltrim()).empty())
+    if (!rest.consume_front("#") || !(rest = rest.ltrim()).consume_front("include"))
       return line.str();
+    rest = rest.ltrim();
     const bool isQuoted = rest.starts_with("\"");
+    if (!isQuoted && !rest.starts_with("<")) { // #include_next, or a macro
+      isPossible &= place.isMain || place.entered.isInvalid();
+      return line.str();
+    }
     const StringRef file = rest.drop_front().split(isQuoted ? '"' : '>').first;
     // It is looked for beside the file that includes it first.
-    llvm::SmallString<256> beside(folder);
-    path::append(beside, file);
-    const std::string whole = wholePath(beside);
-    if (!isQuoted || path::is_absolute(file) || !llvm::sys::fs::exists(whole)) {
-      // Perhaps a file that is here already: nothing is known of the folders where it is looked for.
-      isPossible &= llvm::none_of(once, [&](StringRef own) { return path::filename(own) == path::filename(file); });
-      return line.str();
-    }
+    auto whereIn = [&](StringRef folder) {
+      llvm::SmallString<256> path(folder);
+      path::append(path, file);
+      std::string whole = isQuoted ? wholePath(path::is_absolute(file) ? file : StringRef(path)) : "";
+      return !whole.empty() && llvm::sys::fs::exists(whole) ? whole : "";
+    };
+    const std::string beside = whereIn(place.folder), besideMain = whereIn(path::parent_path(mainPath));
+    std::string whole = beside;
+    if (place.entered.isValid())
+      if (auto entry = sm.getFileEntryRefForID(place.entered))
+        whole = wholePath(entry->getName());
     std::string directive = line.str();
-    if (!isMain) {
-      const StringRef relative = within(path::parent_path(mainPath), whole);
-      directive = "#include \"" + (relative.empty() ? whole : relative.str()) + "\"" +
-                  rest.drop_front().split('"').second.str();
+    if (!place.isMain && isQuoted && !path::is_absolute(file) && whole != besideMain) {
+      isPossible &= !whole.empty(); // skipped: it may be any file of that name
+      if (whole == beside || !besideMain.empty()) {
+        const StringRef relative = within(path::parent_path(mainPath), whole);
+        directive = "#include \"" + (relative.empty() ? whole : relative.str()) + "\"" +
+                    rest.drop_front().split('"').second.str();
+      }
     }
-    const std::string macro = onceMacro(whole);
+    if (place.entered.isValid())
+      return directive;
+    const std::string macro = whole.empty() ? onceMacroNamed(file) : onceMacro(whole);
     if (macro.empty())
       return directive;
-    return "#ifndef " + macro + "\n" + directive + (newline.empty() ? "\n" : "") + "#endif\n" +
-           optiml::lineMark(number + 1, name);
+    return "#ifndef " + macro + "\n" + directive + (newline.empty() ? "\n" : "") + "#endif\n" + place.nextMark.str();
   }
 
   std::string textOf(FileID id, StringRef name) {
@@ -138,9 +173,9 @@ private:
       rest = after;
     }
     if (guarded) {
-      if (onceMacro(whole).empty())
-        once.push_back(whole);
-      result = "#ifndef " + onceMacro(whole) + "\n#define " + onceMacro(whole) + "\n";
+      const std::string &macro =
+          once.try_emplace(whole, "OPTIML_ONCE_" + llvm::utohexstr(llvm::xxh3_64bits(text))).first->second;
+      result = "#ifndef " + macro + "\n#define " + macro + "\n";
       end = "#endif\n";
     }
     if (!isMain)
@@ -151,7 +186,10 @@ private:
       const StringRef line = text.slice(at, next);
       auto inclusion = inclusions.lower_bound(unsigned(at));
       if (inclusion == inclusions.end() || inclusion->first >= next) {
-        result += moved(line, folder, isMain, number, name);
+        auto target = entered[id].lower_bound(unsigned(at));
+        const bool enters = target != entered[id].end() && target->first < next;
+        const std::string mark = optiml::lineMark(number + 1, name);
+        result += moved(line, {folder, isMain, enters ? target->second : FileID(), mark});
       } else {
         // More than the directive on the line, or a part of it: not worth the trouble.
         isPossible &= line.ltrim().starts_with("#") && !line.contains("/*") && !line.rtrim().ends_with("\\");
@@ -170,7 +208,8 @@ private:
   SourceManager &sm;
   const StringRef mainPath, mainName;
   std::map<FileID, std::map<unsigned, FileID>> spliced; ///< what a file includes, by the place of the file's name
-  std::vector<std::string> once;                        ///< paths of those that are included once and are in the text
+  std::map<FileID, std::map<unsigned, FileID>> entered; ///< as spliced, but all that is included
+  std::map<std::string, std::string> once; ///< macros, by the paths of those with #pragma once that are in the text
   bool isPossible = true;
 };
 

@@ -166,6 +166,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     std::string error;
     if (!runLaunch(l, settings().workers, error)) {
       fprintf(stderr, "optiml: error: kernel %s could not run: %s\n", kernel->desc->name, error.c_str());
+      captureFailed();
       return result(cudaErrorLaunchFailure);
     }
     captureAfter(l);

@@ -13,6 +13,7 @@ namespace optiml::emu {
 /// Around every launch of the program.
 void captureBefore(const Launch &launch);
 void captureAfter(const Launch &launch);
+void captureFailed(); ///< in place of captureAfter
 /// Writes workload.json with the final weights. Also called when the program exits.
 void finishCapture();
 

@@ -23,6 +23,7 @@ public:
   bool enabled() const { return on; }
   void before(const Launch &launch);
   void after();
+  void failed();
   void finish();
 
 private:
@@ -34,8 +35,11 @@ private:
   std::regex kernels; ///< whose launches are recorded
   // The launch being recorded.
   std::atomic<bool> active = false;
+  static thread_local bool mine; ///< this thread records it
   std::vector<Allocation *> buffers;
 };
+
+thread_local bool Capture::mine = false;
 
 Capture::Capture() {
   const Settings &s = settings();
@@ -106,12 +110,20 @@ void Capture::before(const Launch &l) {
     }
   }
   recorder.linkArguments();
-  active = true;
+  active = mine = true;
   lock.release(); // until after()
 }
 
+void Capture::failed() {
+  if (!std::exchange(mine, false))
+    return;
+  std::unique_lock lock(mutex, std::adopt_lock);
+  active = false;
+  recorder.abandon("its launch failed");
+}
+
 void Capture::after() {
-  if (!active)
+  if (!std::exchange(mine, false))
     return;
   std::unique_lock lock(mutex, std::adopt_lock);
   active = false;
@@ -140,6 +152,11 @@ void Capture::finish() {
 void optiml::emu::captureBefore(const Launch &launch) {
   if (Capture::get().enabled())
     Capture::get().before(launch);
+}
+
+void optiml::emu::captureFailed() {
+  if (Capture::get().enabled())
+    Capture::get().failed();
 }
 
 void optiml::emu::captureAfter(const Launch &) {
