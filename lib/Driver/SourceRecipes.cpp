@@ -127,9 +127,15 @@ std::vector<const KernelRecipe *> SourceRecipes::wanted(unsigned arch, const Pro
     else
       result.push_back(r);
   }
-  const std::string toolkit = toolchain.cudaVersion();
+  std::set<std::string> measuredWith;
   for (const KernelRecipe *r : result)
-    if (const std::string other = r->toolkit; r->isMeasured && !other.empty() && other != toolkit)
+    if (r->isMeasured && !r->toolkit.empty())
+      measuredWith.insert(r->toolkit);
+  if (measuredWith.empty())
+    return result;
+  const std::string toolkit = toolchain.cudaVersion();
+  for (const std::string &other : measuredWith)
+    if (other != toolkit)
       remark(path + ": its recipes were measured with CUDA " + other + ", and this is CUDA " + toolkit +
              "; optiml tune --check measures them again");
   return result;

@@ -63,7 +63,7 @@ private:
   llvm::Error addLaunches(TunedUnit &unit, const Program &device, const CompileOptions &compile,
                           const Toolchain &toolchain);
   llvm::Error searchAll();
-  llvm::Error nameOtherFiles() const;
+  llvm::Error nameOtherFiles(RecipeFile &recipes) const;
 
   std::string self; ///< this program
   TuneOptions options;
@@ -199,17 +199,14 @@ llvm::Error TuneRun::addLaunches(TunedUnit &unit, const Program &device, const C
 }
 
 /// Completes the file of recipes by what a search of one source does not know.
-llvm::Error TuneRun::nameOtherFiles() const {
-  auto recipes = RecipeFile::read(options.recipesFile);
-  if (!recipes)
-    return recipes.takeError();
+llvm::Error TuneRun::nameOtherFiles(RecipeFile &recipes) const {
   bool any = false;
-  for (KernelRecipe &r : recipes->all()) {
+  for (KernelRecipe &r : recipes.all()) {
     auto concerns = [&](auto &&symbols) {
       return llvm::any_of(symbols, [&](const std::string &symbol) { return sameFunction(r.symbol, symbol); });
     };
     if (llvm::none_of(tuning.units, [&](const TunedUnit &unit) {
-          return recipes->nameOf(unit.path) == r.file && concerns(llvm::make_first_range(unit.kernels));
+          return recipes.nameOf(unit.path) == r.file && concerns(llvm::make_first_range(unit.kernels));
         }))
       continue;
     any = true;
@@ -217,14 +214,14 @@ llvm::Error TuneRun::nameOtherFiles() const {
     r.launchedIn.clear();
     for (const TunedUnit &unit : tuning.units) {
       if (concerns(unit.instantiates))
-        r.instantiatedIn.push_back(recipes->nameOf(unit.path));
+        r.instantiatedIn.push_back(recipes.nameOf(unit.path));
       if (concerns(unit.launches))
-        r.launchedIn.push_back(recipes->nameOf(unit.path));
+        r.launchedIn.push_back(recipes.nameOf(unit.path));
     }
     llvm::sort(r.instantiatedIn);
     llvm::sort(r.launchedIn);
   }
-  return any ? recipes->write() : llvm::Error::success();
+  return any ? recipes.write() : llvm::Error::success();
 }
 
 /// By work, and none for less than half of an even share.
@@ -234,6 +231,9 @@ llvm::Error TuneRun::searchAll() {
     all += search.work;
   const size_t number = tuning.searches.size();
   const double even = 1 / double(number);
+  auto before = RecipeFile::read(options.recipesFile);
+  if (!before)
+    return before.takeError();
   for (size_t i = 0; i < tuning.searches.size(); ++i) {
     TuneSearch &one = tuning.searches[i];
     if (interrupted()) {
@@ -244,9 +244,6 @@ llvm::Error TuneRun::searchAll() {
     llvm::errs() << llvm::formatv("optiml-tune: {0} of {1}: {2}{3}, {4:f0} s\n", i + 1, number, one.unit->path,
                                   one.threads.isAll() ? "" : ", launches of " + one.threads.str() + " threads",
                                   share * options.seconds);
-    auto before = RecipeFile::read(options.recipesFile);
-    if (!before)
-      return before.takeError();
     one.failure = runSearch(programBeside("optiml-clang"), options, one, share * options.seconds, options.recipesFile);
     auto after = RecipeFile::read(options.recipesFile);
     if (!after)
@@ -255,8 +252,9 @@ llvm::Error TuneRun::searchAll() {
       for (const auto &[symbol, name] : one.kernels)
         if (r->threads == one.threads && sameFunction(r->symbol, symbol) && !before->holds(*r))
           one.found[symbol] = *r;
-    if (llvm::Error e = nameOtherFiles())
+    if (llvm::Error e = nameOtherFiles(*after))
       return e;
+    before = std::move(after);
   }
   if (interrupted())
     llvm::errs() << "optiml-tune: interrupted; what is finished is in the recipes and in the store, so that the same "

@@ -16,8 +16,8 @@ std::string optiml::whyLeft(const RecordedKernel &kernel) {
                           : "no source of this build defines it";
 }
 
-/// Whether there is a recipe for these launches that the search has not touched.
-static bool hasEarlier(const RecipeFile &recipes, const TuneSearch &search, const std::string &symbol) {
+/// Whether the file has a recipe for these launches.
+static bool hasRecipe(const RecipeFile &recipes, const TuneSearch &search, const std::string &symbol) {
   return llvm::any_of(recipes.of(search.unit->path), [&](const KernelRecipe *r) {
     return r->threads == search.threads && sameFunction(r->symbol, symbol);
   });
@@ -55,7 +55,7 @@ static void printWhole(const Tuning &tuning, const std::map<const TuneSearch *, 
 
 void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, const TuneOptions &options) {
   std::vector<Row> rows = {{"kernel", "launches", "share", "outcome"}};
-  std::set<std::string> left, changed, earlier; // symbols
+  std::set<std::string> left, changed, applied; // symbols
   for (const auto &[symbol, kernel] : tuning.kernels)
     left.insert(symbol);
   auto share = [&](const RecordedKernel &kernel, const ThreadRange &threads) -> std::string {
@@ -67,11 +67,12 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, const 
   for (const TuneSearch &search : tuning.searches)
     for (const auto &[symbol, name] : search.kernels) {
       const RecordedKernel &kernel = tuning.kernels.at(symbol);
-      std::string outcome = !search.failure.empty()               ? search.failure
-                            : hasEarlier(recipes, search, symbol) ? "the earlier recipe stays"
-                                                                  : "the original stays";
-      if (hasEarlier(recipes, search, symbol))
-        earlier.insert(symbol);
+      const bool isApplied = hasRecipe(recipes, search, symbol);
+      if (isApplied)
+        applied.insert(symbol);
+      std::string outcome = !search.failure.empty() ? search.failure
+                            : isApplied             ? "the earlier recipe stays"
+                                                    : "the original stays";
       if (auto r = search.found.find(symbol); r != search.found.end()) {
         outcome = gainOf(r->second, search.kernels.size() > 1);
         changed.insert(symbol);
@@ -101,7 +102,7 @@ void optiml::printTuning(const Tuning &tuning, const RecipeFile &recipes, const 
   std::set<std::string> objects;
   for (const TunedUnit &unit : tuning.units)
     if (!unit.output.empty() &&
-        (concerns(unit, changed) || (concerns(unit, earlier) && !llvm::sys::fs::status(unit.output, object) &&
+        (concerns(unit, changed) || (concerns(unit, applied) && !llvm::sys::fs::status(unit.output, object) &&
                                      object.getLastModificationTime() < file.getLastModificationTime())))
       objects.insert(unit.output);
   for (const std::string &name : objects)

@@ -109,10 +109,10 @@ private:
   }
 
   struct Place {
-    StringRef folder;     ///< of the file that the line stands in
-    bool isMain = false;  ///< which the line stands in
-    FileID entered;       ///< by the line; invalid: none
-    StringRef nextMark{}; ///< for the line behind it
+    StringRef name, folder; ///< of the file that the line stands in
+    bool isMain = false;    ///< which the line stands in
+    FileID entered;         ///< by the line; invalid: none
+    size_t number = 0;      ///< of the line
   };
 
   /// A line, as it has to be in the main file.
@@ -156,7 +156,8 @@ private:
     const std::string macro = whole.empty() ? onceMacroNamed(file) : onceMacro(whole);
     if (macro.empty())
       return directive;
-    return "#ifndef " + macro + "\n" + directive + (newline.empty() ? "\n" : "") + "#endif\n" + place.nextMark.str();
+    return "#ifndef " + macro + "\n" + directive + (newline.empty() ? "\n" : "") + "#endif\n" +
+           optiml::lineMark(place.number + 1, place.name);
   }
 
   std::string textOf(FileID id, StringRef name) {
@@ -188,8 +189,7 @@ private:
       if (inclusion == inclusions.end() || inclusion->first >= next) {
         auto target = entered[id].lower_bound(unsigned(at));
         const bool enters = target != entered[id].end() && target->first < next;
-        const std::string mark = optiml::lineMark(number + 1, name);
-        result += moved(line, {folder, isMain, enters ? target->second : FileID(), mark});
+        result += moved(line, {name, folder, isMain, enters ? target->second : FileID(), number});
       } else {
         // More than the directive on the line, or a part of it: not worth the trouble.
         isPossible &= line.ltrim().starts_with("#") && !line.contains("/*") && !line.rtrim().ends_with("\\");

@@ -49,11 +49,11 @@ void BufferReference::setCells(StringRef file) {
   setErrors({this});
 }
 
-/// The original's result.
-static double ownValue(const BufferReference &r, const ShadowRecord &c) {
+/// The number in the cell of a buffer like the reference; NaN where nobody knows its format.
+static double numberIn(StringRef bytes, const BufferReference &r, const ShadowRecord &c) {
   if (c.bytes == 2)
-    return r.element.isFloat16() ? valueOf16(word16(r.bytes, c.offset), r.element.format16()) : NAN;
-  return cellValue(r.bytes, c.offset, c.bytes);
+    return r.element.isFloat16() ? valueOf16(word16(bytes, c.offset), r.element.format16()) : NAN;
+  return cellValue(bytes, c.offset, c.bytes);
 }
 
 /// The unit in the last place of 16-bit numbers in the binade of 1.
@@ -62,7 +62,7 @@ static double unit16(const BufferReference &r) { return r.element.format16() == 
 /// The original's error in the cell, relative to its magnitude; in 16 bits, what is left of it beyond the last
 /// rounding. Nothing where there is no such thing.
 static std::optional<double> ownError(const BufferReference &r, const ShadowRecord &c) {
-  double own = ownValue(r, c);
+  double own = numberIn(r.bytes, r, c);
   if (!std::isfinite(own) || !std::isfinite(c.value) || !std::isfinite(c.magnitude) || !(c.magnitude > 0))
     return std::nullopt;
   double rounding = c.bytes == 2 ? 0.5 * unit16(r) * std::fabs(own) : 0;
@@ -121,7 +121,8 @@ bool BufferReference::setSampledCells(StringRef file, StringRef input, StringRef
                      !differBesideCells(input, sampleRun);
   std::vector<double> magnitudes, ratios;
   for (const ShadowRecord &c : cells)
-    if (double own = std::fabs(ownValue(*this, c)); onlyNumbers && std::isfinite(c.magnitude) && std::isfinite(own)) {
+    if (double own = std::fabs(numberIn(bytes, *this, c));
+        onlyNumbers && std::isfinite(c.magnitude) && std::isfinite(own)) {
       magnitudes.push_back(c.magnitude);
       if (own > 0)
         ratios.push_back(std::max(1.0, c.magnitude / own));
@@ -223,7 +224,7 @@ double optiml::relativeTolerance(const BufferReference &r, const ShadowRecord &c
 
 bool optiml::isUndefined(const BufferReference &r, const ShadowRecord &c) {
   // Sums of 16 bits are far away by rounding alone.
-  if (c.bytes == 2 || !r.synthetic || !std::isfinite(ownValue(r, c)))
+  if (c.bytes == 2 || !r.synthetic || !std::isfinite(numberIn(r.bytes, r, c)))
     return false;
   std::optional<double> own = ownError(r, c);
   return own ? isJump(*own, c.bytes) : !std::isfinite(c.value) || !std::isfinite(c.magnitude);
@@ -318,16 +319,14 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
         continue;
       if (c.bytes == 2 && firstWrong(r, actual, c.offset, position, rule) == position)
         continue;
-      double own = ownValue(r, c), tolerance = 0;
-      double v = c.bytes == 2 ? valueOf16(word16(actual, c.offset), r.element.format16())
-                              : cellValue(actual, c.offset, c.bytes);
-      bool good =
-          std::isnan(own)                   ? std::isnan(v) || r.synthetic || r.looseNaN
-          : std::isinf(own) && c.bytes == 2 ? v == own
-          : std::isinf(own) ? v == own || (r.synthetic && (c.bytes == 8 || !std::isfinite(v) || std::isfinite(c.value)))
-          : isUndefined(r, c)                            ? true
-          : std::isnan(v) && r.sameTwins.count(c.offset) ? true
-                                                         : withinTolerance(c, own, v, r, rule, tolerance, error);
+      double own = numberIn(r.bytes, r, c), v = numberIn(actual, r, c), tolerance = 0;
+      bool good = std::isnan(own)     ? std::isnan(v) || r.synthetic || r.looseNaN
+                  : std::isinf(own)   ? v == own || (c.bytes != 2 && r.synthetic &&
+                                                     (c.bytes == 8 || !std::isfinite(v) || std::isfinite(c.value)))
+                  : isUndefined(r, c) ? true
+                  : std::isnan(v) && r.sameTwins.count(c.offset)
+                      ? true
+                      : withinTolerance(c, own, v, r, rule, tolerance, error);
       if (good)
         continue;
       Difference d;
