@@ -210,11 +210,13 @@ llvm::Error RecipeFile::write() const {
   std::string text = json{{"format", format}, {"version", version}}.dump() + "\n";
   for (const KernelRecipe &r : sorted)
     text += recordOf(r).dump() + "\n";
-  if (llvm::sys::fs::exists(path)) // builds may look at its time
-    if (auto now = readFile(path); !now)
+  if (llvm::sys::fs::exists(path)) { // builds may look at its time
+    auto now = readFile(path);
+    if (!now)
       llvm::consumeError(now.takeError());
     else if (*now == text)
       return llvm::Error::success();
+  }
   return writeFileAtomically(path, text);
 }
 

@@ -139,6 +139,7 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
   }
   if (!validStream(stream))
     return result(cudaErrorInvalidResourceHandle);
+  noteGrid(*kernel->module, *kernel->desc, {grid.x, grid.y, grid.z});
   if (cudaError_t e = checkGeometry(*kernel, grid, block, shared))
     return result(e);
   if (cooperative && uint64_t(grid.x) * grid.y * grid.z >
@@ -147,7 +148,6 @@ static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **ar
     return result(cudaErrorCooperativeLaunchTooLarge);
   if (isSkipped(kernel->desc->name))
     return cudaSuccess;
-  noteGrid(*kernel->module, *kernel->desc, {grid.x, grid.y, grid.z});
   installCrashHandler();
   auto run = [=, parameters = Parameters(*kernel->desc, args)]() mutable {
     Launch l;

@@ -10,7 +10,7 @@
 //   launches HASH
 // for the integers that main() is written with:
 //   constants VALUE,...
-// and for each condition, each kernel's "gridDim > 1" by axis, and each function of the host:
+// and for each condition, each kernel's "gridDim > 1" and "gridDim > 65535" by axis, and each function of the host:
 //   condition NUMBER HOST(0|1) FUNCTION FILE LINE FLOAT(0|1) functionHash place, then for false and for true: least
 //   leads nearness left right
 // and for each block of the host that works with the GPU:
@@ -47,12 +47,15 @@ struct Conditions {
   uint32_t number;
   const char *constants; ///< of the host's code; null: of device code
 };
+/// A kernel that has only run with one block may be wrong for two, and no kernel runs with more blocks than the device
+/// takes (CUDA Programming Guide, "Technical Specifications per Compute Capability").
+enum GridCondition : unsigned { ManyOnX, ManyOnY, ManyOnZ, TooManyOnY, TooManyOnZ };
 struct Runs {
   std::mutex mutex;
   std::map<const ModuleDesc *, std::set<std::string>> kernels; ///< that ran
   uint64_t launches = 0xcbf29ce484222325;                      ///< hash of how, one after the other
   std::vector<Conditions> conditions;
-  std::map<std::pair<const KernelDesc *, unsigned>, ConditionRecord> grids; ///< "gridDim.x > 1", by axis
+  std::map<std::pair<const KernelDesc *, GridCondition>, ConditionRecord> grids;
 };
 Runs &runs() {
   static Runs *runs = new Runs; // for ever
@@ -65,12 +68,11 @@ void writeSide(FILE *file, unsigned least, unsigned leads, const ConditionRecord
           (long long)r.left[outcome], (long long)r.right[outcome]);
 }
 
-/// A kernel that has only run with one block may be wrong for two.
 void writeGrids(FILE *file) {
   for (const auto &[key, record] : runs().grids) {
-    auto [kernel, axis] = key;
-    const uint64_t place = kernel->hash * 4 + axis;
-    fprintf(file, "condition\t%u\t1\t%s\t\t0\t0\t%llu\t%llu", unsigned(kernel->hash >> 36) * 4 + axis + (1u << 30),
+    auto [kernel, condition] = key;
+    const uint64_t place = kernel->hash * 8 + condition;
+    fprintf(file, "condition\t%u\t1\t%s\t\t0\t0\t%llu\t%llu", unsigned(kernel->hash >> 37) * 8 + condition + (1u << 30),
             kernel->name, (unsigned long long)kernel->hash, (unsigned long long)place);
     writeSide(file, 0, 0, record, 0);
     writeSide(file, 1, 0, record, 1);
@@ -156,8 +158,15 @@ void optiml::emu::noteGrid(const ModuleDesc &module, const KernelDesc &kernel, c
     return;
   writeCoverageAtExit();
   std::lock_guard lock(runs().mutex);
+  auto add = [&](GridCondition condition, uint32_t blocks, uint32_t bound) {
+    note(runs().grids[{&kernel, condition}], blocks > bound ? blocks - bound : bound - blocks, blocks, bound,
+         blocks > bound);
+  };
   for (unsigned axis = 0; axis < 3; ++axis)
-    note(runs().grids[{&kernel, axis}], grid[axis] - 1, grid[axis], 1, grid[axis] > 1);
+    add(GridCondition(ManyOnX + axis), grid[axis], 1);
+  for (unsigned axis : {1, 2})
+    if (grid[axis] > 1)
+      add(GridCondition(TooManyOnY + axis - 1), grid[axis], 65535);
 }
 
 void optiml::emu::noteRun(const Launch &launch) {
