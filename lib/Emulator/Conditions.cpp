@@ -379,17 +379,24 @@ static void collectIntegers(const Constant &constant, std::set<int64_t> &into) {
 
 std::string ConditionMarks::constantsOfMain() const {
   const Function *main = module.getFunction("main");
-  std::set<int64_t> found;
+  std::set<int64_t> chosen, others; // as in "argc > 1 ? atoi(argv[1]) : 1000"
   if (main)
-    for (const Instruction &inst : instructions(*main))
+    for (const Instruction &inst : instructions(*main)) {
+      const auto *call = dyn_cast<CallInst>(&inst);
+      const Function *callee = call ? call->getCalledFunction() : nullptr;
+      const bool marks = callee && (callee->getName() == integerMark || callee->getName() == floatMark);
+      if (marks || (isa<GetElementPtrInst, IntrinsicInst>(inst) && !isa<MemTransferInst>(inst)))
+        continue;
+      const bool chooses = isa<PHINode, SelectInst, StoreInst, MemTransferInst>(inst);
       for (const Value *operand : inst.operand_values())
         if (const auto *constant = dyn_cast<Constant>(operand); constant && !isa<Function>(constant))
-          collectIntegers(*constant, found);
+          collectIntegers(*constant, chooses ? chosen : others);
+    }
   constexpr size_t most = 40;
-  std::string text;
-  size_t number = 0;
-  for (int64_t value : found)
-    if (value >= 0 && value <= (int64_t(1) << 31) && number++ < most)
-      text += (text.empty() ? "" : ",") + std::to_string(value);
-  return text;
+  std::vector<int64_t> all;
+  for (const std::set<int64_t> *some : {&chosen, &others})
+    for (int64_t value : *some)
+      if (value >= 0 && value <= (int64_t(1) << 31) && !is_contained(all, value) && all.size() < most)
+        all.push_back(value);
+  return join(map_range(all, [](int64_t value) { return std::to_string(value); }), ",");
 }

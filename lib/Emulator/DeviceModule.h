@@ -46,10 +46,17 @@ struct SharedVariable {
   bool isDynamic() const { return size == 0; }
 };
 
+struct Pointer {
+  unsigned parameter;
+  uint64_t offset;
+  std::string pointee;
+};
+
 struct Kernel {
   std::string symbol;
   llvm::Function *body = nullptr; ///< hidden parameters, then the kernel's own
   unsigned maxThreads = 0, minBlocks = 0;
+  std::vector<Pointer> pointers; ///< see PointerDesc
   // Found after inlining:
   uint64_t staticShared = 0;
   std::vector<std::pair<unsigned, uint64_t>> shared; ///< (index into DeviceModule::sharedVariables, offset)

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Accesses.h"
 #include "DeviceModule.h"
+#include "optiml/Frontend/CodeGen.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -34,6 +35,17 @@ void replaceGlobal(GlobalVariable &old, GlobalVariable &fresh) {
   old.removeDeadConstantUsers();
   if (!old.use_empty()) // a use in the variable's own space
     old.replaceAllUsesWith(ConstantExpr::getAddrSpaceCast(&fresh, old.getType()));
+}
+
+std::vector<Pointer> pointersOf(const Function &kernel) {
+  std::vector<Pointer> result;
+  if (const MDNode *all = kernel.getMetadata(pointersMetadata))
+    for (const MDOperand &one : all->operands()) {
+      const auto *node = cast<MDNode>(one);
+      auto number = [&](unsigned i) { return mdconst::extract<ConstantInt>(node->getOperand(i))->getZExtValue(); };
+      result.push_back({unsigned(number(0)), number(1), cast<MDString>(node->getOperand(2))->getString().str()});
+    }
+  return result;
 }
 
 bool isKernel(const Function &f) { return f.getCallingConv() == CallingConv::PTX_Kernel; }
@@ -180,6 +192,7 @@ private:
         kernel.body = g;
         kernel.maxThreads = numericAttribute(*f, "nvvm.maxntid");
         kernel.minBlocks = numericAttribute(*f, "nvvm.minctasm");
+        kernel.pointers = pointersOf(*f);
         dm.kernels.push_back(kernel);
       }
     }

@@ -91,7 +91,7 @@ private:
 
   Constant *describe(Kernel &kernel) {
     const DataLayout &layout = module.getDataLayout();
-    std::vector<Constant *> params, shared;
+    std::vector<Constant *> params, shared, pointers;
     uint64_t end = 0;
     for (Argument &a : drop_begin(kernel.body->args(), DeviceModule::hiddenParams)) {
       Type *type = a.hasByValAttr() ? a.getParamByValType() : a.getType();
@@ -104,6 +104,8 @@ private:
     for (auto [index, offset] : kernel.shared)
       if (const SharedVariable &v = dm.sharedVariables[index]; !v.isDynamic())
         shared.push_back(record({dm.string(v.name), i32(offset), i32(v.size)}));
+    for (const Pointer &p : kernel.pointers)
+      pointers.push_back(record({i32(p.parameter), i32(p.offset), dm.string(p.pointee)}));
     Function *thread = threadFunction(kernel);
     Constant *block =
         kernel.mayWait ? static_cast<Constant *>(ConstantPointerNull::get(b.getPtrTy())) : blockFunction(kernel);
@@ -111,7 +113,8 @@ private:
     return record({dm.string(kernel.symbol), dm.string(readableName(kernel.symbol)), thread, block,
                    i32(kernel.staticShared), i32(params.size()), array(params), i32(shared.size()), array(shared),
                    i32(kernel.granule), i32(kernel.usesWarpOps), i32(kernel.maxThreads), i32(kernel.minBlocks),
-                   i64(dm.kernelHashes[kernel.symbol]), i32(dm.testNaN.count(kernel.symbol)), i32(kernel.dataDecides)});
+                   i64(dm.kernelHashes[kernel.symbol]), i32(dm.testNaN.count(kernel.symbol)), i32(kernel.dataDecides),
+                   i32(pointers.size()), array(pointers)});
   }
 
   Function *entryFunction(const Twine &name) {

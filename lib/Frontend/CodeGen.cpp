@@ -1,8 +1,15 @@
 //===- CodeGen.cpp - device IR and host objects from CUDA text ------------===//
 #include "optiml/Frontend/CodeGen.h"
+#include "PointerFields.h"
 #include "optiml/Frontend/ClangRun.h"
 #include "optiml/Support/Error.h"
+#include "clang/AST/ASTContext.h"
 #include "clang/CodeGen/CodeGenAction.h"
+#include "clang/CodeGen/ModuleBuilder.h"
+#include "clang/Frontend/MultiplexConsumer.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
 #include <mutex>
 
@@ -20,10 +27,60 @@ static void initializeTargets() {
   });
 }
 
+namespace {
+
+/// When code has been made: notes at kernels what their pointers point to.
+class NotePointers : public clang::ASTConsumer {
+public:
+  explicit NotePointers(const clang::CodeGenAction &action) : action(action) {}
+
+  void HandleTranslationUnit(clang::ASTContext &) override {
+    clang::CodeGenerator *generator = action.getCodeGenerator();
+    if (!generator || !generator->GetModule())
+      return;
+    for (llvm::Function &f : *generator->GetModule())
+      if (f.getCallingConv() == llvm::CallingConv::PTX_Kernel && !f.isDeclaration())
+        if (auto *kernel = llvm::dyn_cast_or_null<clang::FunctionDecl>(generator->GetDeclForMangledName(f.getName())))
+          f.setMetadata(pointersMetadata, noteOf(f.getContext(), pointerFieldsOf(*kernel)));
+  }
+
+private:
+  const clang::CodeGenAction &action;
+
+  static llvm::MDNode *noteOf(llvm::LLVMContext &context, const std::vector<PointerField> &pointers) {
+    std::vector<llvm::Metadata *> all;
+    auto number = [&](uint64_t n) {
+      return llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), n));
+    };
+    for (const PointerField &p : pointers)
+      all.push_back(
+          llvm::MDNode::get(context, {number(p.parameter), number(p.offset), llvm::MDString::get(context, p.pointee)}));
+    return llvm::MDNode::get(context, all);
+  }
+};
+
+class EmitAction : public clang::EmitLLVMOnlyAction {
+public:
+  using EmitLLVMOnlyAction::EmitLLVMOnlyAction;
+
+protected:
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance &compiler,
+                                                        llvm::StringRef file) override {
+    std::vector<std::unique_ptr<clang::ASTConsumer>> both;
+    both.push_back(EmitLLVMOnlyAction::CreateASTConsumer(compiler, file));
+    if (!both.front())
+      return nullptr;
+    both.push_back(std::make_unique<NotePointers>(*this));
+    return std::make_unique<clang::MultiplexConsumer>(std::move(both));
+  }
+};
+
+} // namespace
+
 static llvm::Expected<std::unique_ptr<llvm::Module>>
 emitModule(const ClangRun &run, const CompileOptions &options, const Toolchain &toolchain, llvm::LLVMContext &context) {
   initializeTargets();
-  clang::EmitLLVMOnlyAction action(&context);
+  EmitAction action(&context);
   if (llvm::Error error = runClang(run, options, toolchain, action))
     return std::move(error);
   std::unique_ptr<llvm::Module> module = action.takeModule();
@@ -41,7 +98,14 @@ optiml::emitDeviceModule(const std::string &path, const std::optional<std::strin
   run.view = View::Device;
   run.defineLibdevice = true;
   // Unoptimized, but without the optnone attribute that -O0 brings, nor the ban on unrolling that -O1 does.
-  run.extraArgs = {"-O1", "-funroll-loops", "-Xclang", "-disable-llvm-passes", "-gline-tables-only"};
+  // NotePointers comes after the code, and needs the tree.
+  run.extraArgs = {"-O1",
+                   "-funroll-loops",
+                   "-Xclang",
+                   "-disable-llvm-passes",
+                   "-gline-tables-only",
+                   "-Xclang",
+                   "-no-clear-ast-before-backend"};
   return emitModule(run, options, toolchain, context);
 }
 

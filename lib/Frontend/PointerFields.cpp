@@ -35,11 +35,70 @@ static QualType scalarOf(const ASTContext &ast, QualType type) {
   return held == uint64_t(ast.getTypeSizeInChars(type).getQuantity()) ? scalar : QualType();
 }
 
-std::string optiml::elementName(const ASTContext &ast, QualType type) {
+static std::string nameOf(const ASTContext &ast, QualType type) {
   PrintingPolicy policy(ast.getLangOpts());
   policy.SuppressTagKeyword = true;
-  QualType scalar = scalarOf(ast, type);
-  return (scalar.isNull() ? type.getCanonicalType().getUnqualifiedType() : scalar).getAsString(policy);
+  return type.getCanonicalType().getUnqualifiedType().getAsString(policy);
+}
+
+namespace {
+
+/// The scalars of a structure, in recordLayout's words (Signature.h).
+class LayoutText {
+public:
+  explicit LayoutText(const ASTContext &ast) : ast(ast) {}
+
+  /// Empty where it holds what has no such words: pointers, unions, bit fields, or too many scalars.
+  std::string of(QualType record) {
+    add(record, 0);
+    return fits ? "{" + std::to_string(ast.getTypeSizeInChars(record).getQuantity()) + ":" + text + "}" : "";
+  }
+
+private:
+  static constexpr unsigned most = 64;
+  const ASTContext &ast;
+  std::string text;
+  unsigned number = 0;
+  bool fits = true;
+
+  void add(QualType type, int64_t offset) {
+    if (const ConstantArrayType *array = ast.getAsConstantArrayType(type)) {
+      const int64_t size = ast.getTypeSizeInChars(array->getElementType()).getQuantity();
+      for (uint64_t i = 0; fits && i < array->getZExtSize(); ++i)
+        add(array->getElementType(), offset + int64_t(i) * size);
+      return;
+    }
+    if (QualType scalar = scalarOf(ast, type); !scalar.isNull() && ast.hasSameType(scalar, type.getUnqualifiedType())) {
+      fits = fits && ++number <= most;
+      text += " " + nameOf(ast, scalar) + "@" + std::to_string(offset);
+      return;
+    }
+    const auto *record = type->getAsCXXRecordDecl();
+    fits = fits && record && record->getDefinition() && !record->isUnion() && !record->isInvalidDecl();
+    if (!fits)
+      return;
+    record = record->getDefinition();
+    const ASTRecordLayout &layout = ast.getASTRecordLayout(record);
+    for (const CXXBaseSpecifier &base : record->bases()) {
+      fits = fits && !base.isVirtual();
+      if (fits)
+        add(base.getType(), offset + layout.getBaseClassOffset(base.getType()->getAsCXXRecordDecl()).getQuantity());
+    }
+    for (const FieldDecl *field : record->fields()) {
+      fits = fits && !field->isBitField();
+      if (fits)
+        add(field->getType(), offset + int64_t(layout.getFieldOffset(field->getFieldIndex()) / 8));
+    }
+  }
+};
+
+} // namespace
+
+std::string optiml::elementName(const ASTContext &ast, QualType type) {
+  if (QualType scalar = scalarOf(ast, type); !scalar.isNull())
+    return nameOf(ast, scalar);
+  std::string layout = type->isRecordType() ? LayoutText(ast).of(type) : "";
+  return layout.empty() ? nameOf(ast, type) : layout;
 }
 
 namespace {
@@ -86,9 +145,7 @@ private:
 std::vector<PointerField> optiml::pointerFieldsOf(const FunctionDecl &kernel) {
   Finder finder(kernel.getASTContext());
   for (const ParmVarDecl *parameter : kernel.parameters()) {
-    QualType type = parameter->getType();
-    if (type->isRecordType() || (type->isPointerType() && type->getPointeeType()->isRecordType()))
-      finder.findIn(type, 0);
+    finder.findIn(parameter->getType(), 0);
     ++finder.parameter;
   }
   return std::move(finder.found);

@@ -7,12 +7,12 @@
 
 namespace optiml {
 
-/// Those that lie in a kernel's parameters of class type, in bases and members of members, too; not those in unions.
-/// And parameters that point to structures.
+/// Parameters that are pointers, and pointers in parameters of class type, in bases and members of members, too; not
+/// those in unions, nor pointers to void.
 std::vector<PointerField> pointerFieldsOf(const clang::FunctionDecl &kernel);
 
 /// The name of what such a type holds throughout: "double" for a structure of three doubles, or of arrays of them; of a
-/// structure that holds several types, its own name.
+/// structure that holds several types, their places (recordLayout in Signature.h), or its own name if there are none.
 std::string elementName(const clang::ASTContext &ast, clang::QualType type);
 
 } // namespace optiml

@@ -20,11 +20,16 @@ template <Format16 format> struct Float16 {
   operator double() const { return double(valueOf16(bits, format)); }
 };
 
-/// The pattern of memory that nothing has written (lib/Emulator/Runtime/Memory.h).
+/// Whether memory looks as if nothing has written it (poisonByte and otherByte in lib/Emulator/Runtime/Memory.h). The
+/// second one is a number that programs use where there is only one byte of it.
+static bool isUnwritten(const char *data, size_t bytes) {
+  auto all = [&](unsigned char fill) {
+    return std::all_of(data, data + bytes, [&](char b) { return static_cast<unsigned char>(b) == fill; });
+  };
+  return all(0xCC) || (bytes >= 4 && all(0x7F));
+}
 template <typename T> static bool poisoned(const T &v) {
-  unsigned char bytes[sizeof(T)];
-  memcpy(bytes, &v, sizeof v);
-  return std::all_of(bytes, bytes + sizeof(T), [](unsigned char b) { return b == 0xCC; });
+  return isUnwritten(reinterpret_cast<const char *>(&v), sizeof v);
 }
 
 /// The next power of two away from zero, so that results which differ by rounding give the same range.
@@ -180,13 +185,12 @@ static bool shuffle(char *data, size_t bytes, unsigned unit, std::mt19937_64 &ra
 /// Another arrangement that keeps what a program may rely on, as far as the present integers tell: an order (of the
 /// offsets of rows, say) with its ends, and that no two are equal (of a permutation).
 static bool arrange(char *data, size_t bytes, unsigned unit, std::mt19937_64 &random, FreshIntegers how) {
-  const uint64_t unwritten = 0xCCCCCCCCCCCCCCCC >> (64 - 8 * unit);
   std::vector<uint64_t> v;
   std::vector<char *> places;
   for (char *at = data; at + unit <= data + bytes; at += unit) {
     uint64_t value = 0;
     memcpy(&value, at, unit); // these machines are little-endian
-    if (value == unwritten)
+    if (isUnwritten(at, unit))
       continue;
     v.push_back(value);
     places.push_back(at);
@@ -245,10 +249,7 @@ static bool randomizeIntegers(char *data, size_t bytes, const ElementType &type,
     }
     if (extreme && kind < 3)
       v = value;
-    bool untouched = true; // memory that nothing has written
-    for (unsigned k = 0; k < unit; ++k)
-      untouched = untouched && static_cast<unsigned char>(data[i + k]) == 0xCC;
-    if (untouched)
+    if (isUnwritten(data + i, unit))
       continue;
     memcpy(data + i, &v, unit);
     changed = true;
@@ -278,4 +279,39 @@ bool optiml::refreshElements(char *data, size_t bytes, const ElementType &type, 
   case ElementKind::Unknown: return false;
   }
   return false;
+}
+
+bool optiml::refreshRecords(char *data, size_t bytes, const RecordLayout &layout, uint64_t seed, FloatRange range) {
+  std::vector<RecordField> floats;
+  for (const RecordField &f : layout.fields)
+    if (f.type.isFloating())
+      floats.push_back(f);
+  const size_t number = bytes / layout.bytes;
+  if (floats.empty() || !number)
+    return false;
+  // Where all fields are extreme, results are mostly no numbers, which tell little.
+  std::mt19937_64 random(seed);
+  const size_t always = random() % floats.size();
+  bool changed = false;
+  for (size_t k = 0; k < floats.size(); ++k) {
+    const bool only = range == FloatRange::LoneNaN; // in one field
+    const FloatRange own = k == always || (!only && random() % 2) ? range : FloatRange::Same;
+    const unsigned unit = floats[k].type.bytes;
+    std::string column(number * unit, '\0');
+    for (size_t i = 0; i < number; ++i)
+      memcpy(&column[i * unit], data + i * layout.bytes + floats[k].offset, unit);
+    if (!refreshElements(column.data(), column.size(), floats[k].type, random(), FreshIntegers::Keep, own))
+      continue;
+    changed = true;
+    for (size_t i = 0; i < number; ++i)
+      memcpy(data + i * layout.bytes + floats[k].offset, &column[i * unit], unit);
+  }
+  return changed;
+}
+
+bool optiml::refreshBuffer(char *data, size_t bytes, std::string_view element, uint64_t seed, FreshIntegers integers,
+                           FloatRange range) {
+  if (std::optional<RecordLayout> layout = recordLayout(element))
+    return refreshRecords(data, bytes, *layout, seed, range);
+  return refreshElements(data, bytes, pointeeType(std::string(element) + "*"), seed, integers, range);
 }

@@ -1,6 +1,7 @@
 //===- Signature.cpp - what a kernel's buffers hold -----------------------===//
 #include "optiml/Workload/Signature.h"
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -106,6 +107,33 @@ ElementType optiml::pointeeType(std::string_view t) {
     if (k.name == base)
       return k.type;
   return {};
+}
+
+std::optional<RecordLayout> optiml::recordLayout(std::string_view element) {
+  auto number = [&](size_t &value) {
+    auto [end, error] = std::from_chars(element.data(), element.data() + element.size(), value);
+    element.remove_prefix(size_t(end - element.data()));
+    return error == std::errc();
+  };
+  RecordLayout layout;
+  if (!element.starts_with('{') || !element.ends_with('}'))
+    return std::nullopt;
+  element = element.substr(1, element.size() - 2);
+  if (!number(layout.bytes) || !element.starts_with(':'))
+    return std::nullopt;
+  element.remove_prefix(1);
+  while (!(element = trim(element)).empty()) {
+    const size_t at = element.find('@');
+    if (at == std::string_view::npos)
+      return std::nullopt;
+    RecordField field;
+    field.type = pointeeType(std::string(element.substr(0, at)) + "*");
+    element.remove_prefix(at + 1);
+    if (!number(field.offset) || field.offset + field.type.bytes > layout.bytes)
+      return std::nullopt;
+    layout.fields.push_back(field);
+  }
+  return layout;
 }
 
 static bool pointsToVoid(std::string_view type) {

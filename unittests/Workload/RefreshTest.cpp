@@ -103,3 +103,39 @@ TEST(Refresh, WhatNothingHasWrittenStays) {
   EXPECT_EQ(std::set<int>(v.begin(), v.end() - 1).size(), 1u);
   EXPECT_EQ(v.back(), unwritten);
 }
+
+TEST(Refresh, PlacesInStructuresAreRead) {
+  std::optional<RecordLayout> layout = recordLayout("{24: float@0 double@8 unsigned int@16 __half@20}");
+  ASSERT_TRUE(layout.has_value());
+  EXPECT_EQ(layout->bytes, 24u);
+  ASSERT_EQ(layout->fields.size(), 4u);
+  EXPECT_EQ(layout->fields[1].offset, 8u);
+  EXPECT_EQ(layout->fields[1].type.kind, ElementKind::Double);
+  EXPECT_TRUE(layout->fields[2].type.isUnsigned);
+  for (const char *other : {"float", "{}", "{24}", "{24: float}", "{24: float@x}", "{8: double@4}", "{24: float@0", "?"})
+    EXPECT_FALSE(recordLayout(other).has_value()) << other;
+}
+
+TEST(Refresh, NumbersInStructuresChange) {
+  struct Item {
+    float weight;
+    int number;
+    double value;
+  };
+  std::vector<Item> items(1000);
+  for (size_t i = 0; i < items.size(); ++i)
+    items[i] = {float(i % 7), int(i), double(i % 11)};
+  const std::vector<Item> before = items;
+  char *data = reinterpret_cast<char *>(items.data());
+  const std::string layout = "{16: float@0 int@4 double@8}";
+  ASSERT_TRUE(refreshBuffer(data, items.size() * sizeof(Item), layout, 3, FreshIntegers::Random, FloatRange::LoneNaN));
+  size_t changed = 0, none = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(items[i].number, before[i].number);
+    changed += items[i].weight != before[i].weight && items[i].value != before[i].value;
+    none += std::isnan(items[i].weight) + std::isnan(items[i].value);
+  }
+  EXPECT_GT(changed, 900u);
+  EXPECT_EQ(none, 1u);
+  EXPECT_FALSE(refreshBuffer(data, 8, layout, 3, FreshIntegers::Random));
+}

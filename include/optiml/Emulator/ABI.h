@@ -23,7 +23,7 @@
 
 namespace optiml::emu {
 
-constexpr uint32_t abiVersion = 11;
+constexpr uint32_t abiVersion = 12;
 
 /// What the instrumentation of a module does. Bits.
 enum ModuleMode : uint32_t {
@@ -78,6 +78,12 @@ struct ParamDesc {
   uint8_t isPointer;
 };
 
+/// A pointer in a parameter, which may be one or hold several.
+struct PointerDesc {
+  uint32_t parameter, offset;
+  const char *pointee; ///< "float", or places in a structure: recordLayout in Signature.h
+};
+
 struct SharedVarDesc {
   const char *name;
   uint32_t offset, size; ///< in the block's shared memory; ModeBounds/ModeVerify leave a 64-byte gap after each
@@ -103,6 +109,8 @@ struct KernelDesc {
   uint64_t hash;        ///< ModeCoverage: of its code and that of what it calls, without names of places; else 0
   uint32_t testsNaN;    ///< ModeCoverage: it, or what it calls, asks whether a number is NaN
   uint32_t dataDecides; ///< ModeCoverage: what it touches, or what of it runs, may depend on the content of memory
+  uint32_t numPointers;
+  const PointerDesc *pointers;
 };
 
 enum VariableKind : uint32_t {

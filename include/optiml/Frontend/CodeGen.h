@@ -15,6 +15,10 @@ class Module;
 
 namespace optiml {
 
+/// At each kernel of emitDeviceModule's: what its pointers point to, a node (parameter, offset, pointee) for each
+/// PointerField.
+constexpr const char *pointersMetadata = "optiml.pointers";
+
 /// The device half as unoptimized NVPTX IR with line tables. libdevice's functions (__nv_*) are defined
 /// by the host's mathematics (DeviceLibrary.cpp). Every use of a shared,
 /// constant or global variable is an addrspacecast to a generic pointer.

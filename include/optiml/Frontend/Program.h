@@ -18,12 +18,12 @@ class FunctionDecl;
 
 namespace optiml {
 
-/// A pointer within a parameter of class type, or a parameter that points to structures.
+/// A parameter that is a pointer, or a pointer within a parameter of class type.
 struct PointerField {
   unsigned parameter = 0;
   uint64_t offset = 0; ///< in bytes, in the parameter
-  std::string
-      pointee; ///< what it points to holds throughout, without qualifiers: "float", also for a structure of floats
+  std::string pointee; ///< what it points to, without qualifiers, as elementName (PointerFields.h) has it: "float",
+                       ///< also for a structure of floats
 };
 
 /// A __device__, __constant__ or __managed__ variable.

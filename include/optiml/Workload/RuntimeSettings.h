@@ -38,8 +38,8 @@ constexpr const char *envCoverage = "OPTIML_EMU_COVERAGE";
 /// first kernel has them, and are chosen as the FloatRange of that name has it; envFreshIntegers, if set, says what
 /// becomes of its integers.
 constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
-/// With envFreshHost: a file with lines such as "1f0c… float*", the hash of what a buffer from the host holds and the
-/// type of a pointer to it. Only these get other contents, whatever the kernels take them for.
+/// With envFreshHost: a file with lines such as "1f0c… float", the hash of what a buffer from the host holds and what
+/// the original's kernels take that for (PointerDesc). Only these get other contents, whatever the kernels take them for.
 constexpr const char *envFreshTypes = "OPTIML_EMU_FRESH_TYPES";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";

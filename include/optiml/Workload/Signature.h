@@ -43,6 +43,19 @@ struct ElementType {
 /// What a pointer of that (demangled) type points to; vectors count as their elements.
 ElementType pointeeType(std::string_view pointerType);
 
+/// A scalar in a structure.
+struct RecordField {
+  size_t offset = 0;
+  ElementType type;
+};
+struct RecordLayout {
+  size_t bytes = 0; ///< of the structure
+  std::vector<RecordField> fields;
+};
+/// Of "{24: float@0 float@4 int@16}": the structure's size, and the places of its scalars in bytes. Nothing where it is
+/// something else, such as "float".
+std::optional<RecordLayout> recordLayout(std::string_view element);
+
 /// The element at `data` in words; of an integer not more than `bytes` are there.
 std::string elementText(const char *data, const ElementType &type, size_t bytes);
 
@@ -79,6 +92,14 @@ std::optional<FloatRange> floatRangeNamed(std::string_view name);
 /// seeds give equal results. False when nothing changed.
 bool refreshElements(char *data, size_t bytes, const ElementType &type, uint64_t seed, FreshIntegers integers,
                      FloatRange range = FloatRange::Same);
+
+/// The same for a buffer of structures. Integers stay: what one means may depend on its neighbours. Some of the other
+/// fields get numbers in the range of the present ones, whatever `range` is.
+bool refreshRecords(char *data, size_t bytes, const RecordLayout &layout, uint64_t seed, FloatRange range);
+
+/// One of the two, for a buffer of `element`: a type, or a structure in recordLayout's words.
+bool refreshBuffer(char *data, size_t bytes, std::string_view element, uint64_t seed, FreshIntegers integers,
+                   FloatRange range = FloatRange::Same);
 
 } // namespace optiml
 

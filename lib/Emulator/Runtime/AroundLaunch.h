@@ -28,10 +28,10 @@ void copyLogBefore(const Launch &launch);
 void logCopy(const Allocation &from, const void *src, size_t pitch, size_t width, size_t height);
 /// Logs what memory that the host sees without a copy holds when it goes.
 void logLastContent(const Allocation &allocation);
-/// What a kernel made of an argument (`name` in words, of type `pointerType`) on fresh inputs; `inputs` identifies
-/// them.
+/// What a kernel made of a buffer (`name` in words) of `element` (PointerDesc::pointee) on fresh inputs; `inputs`
+/// identifies them.
 void logFreshResult(const Allocation &allocation, const char *kernel, const std::string &name,
-                    const std::string &pointerType, uint64_t inputs);
+                    const std::string &element, uint64_t inputs);
 /// A buffer from the host got `contents` (a hash). `line`: as envFreshTypes has it.
 void logInput(uint64_t contents, const std::string &line);
 void finishCopyLog();
@@ -48,8 +48,12 @@ void freshBeforeCopy(Allocation &from);
 /// for values that look like pointers), and the module's variables; by address.
 std::vector<Allocation *> reachableBuffers(const Launch &launch);
 
-/// The allocation a pointer argument belongs to (one past its end counts), or null.
-Allocation *pointedTo(const Launch &launch, uint32_t parameter);
+/// All pointers of a kernel, those to void too.
+std::vector<PointerDesc> pointersOf(const KernelDesc &kernel);
+
+/// The allocation that a pointer in an argument belongs to (one past its end counts), or null. `offset`: in bytes, in
+/// an argument of class type.
+Allocation *pointedTo(const Launch &launch, uint32_t parameter, uint32_t offset = 0);
 
 } // namespace optiml::emu
 

@@ -86,8 +86,8 @@ void logRows(const Allocation &from, CopyRecord::Kind kind, uint64_t address, ui
   CopyLog::get()->write(record, from.lastKernel ? from.lastKernel : "", from.describe(), data, twins);
 }
 
-CopyRecord::Element elementOf(const std::string &pointerType) {
-  ElementKind kind = pointeeType(pointerType).kind;
+CopyRecord::Element elementOf(const std::string &name) {
+  ElementKind kind = pointeeType(name + "*").kind;
   return kind == ElementKind::Half       ? CopyRecord::Half
          : kind == ElementKind::BFloat16 ? CopyRecord::BFloat16
                                          : CopyRecord::Other;
@@ -103,14 +103,14 @@ void optiml::emu::copyLogBefore(const Launch &l) {
   if (!CopyLog::get())
     return;
   std::vector<std::string> types = parameterTypes(l.kernel->symbol);
-  bool known = types.size() == l.kernel->numParams;
-  for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
-    Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
+  const bool known = types.size() == l.kernel->numParams;
+  for (const PointerDesc &p : pointersOf(*l.kernel)) {
+    Allocation *a = pointedTo(l, p.parameter, p.offset);
     // A kernel that may only read it matters when no other had it.
-    bool reads = known && types[i].find(" const*") != std::string::npos;
+    const bool reads = known && types[p.parameter].find(" const*") != std::string::npos;
     if (a && (!reads || !a->lastKernel)) {
       a->lastKernel = l.kernel->symbol;
-      a->element = known ? elementOf(types[i]) : CopyRecord::Other;
+      a->element = elementOf(p.pointee);
     }
   }
 }
@@ -128,7 +128,7 @@ void optiml::emu::logLastContent(const Allocation &a) {
 }
 
 void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const std::string &name,
-                                 const std::string &pointerType, uint64_t inputs) {
+                                 const std::string &element, uint64_t inputs) {
   if (!CopyLog::get())
     return;
   std::string data(reinterpret_cast<const char *>(a.address), a.bytes);
@@ -138,7 +138,7 @@ void optiml::emu::logFreshResult(const Allocation &a, const char *kernel, const 
   });
   CopyRecord record;
   record.kind = CopyRecord::Fresh;
-  record.element = elementOf(pointerType);
+  record.element = elementOf(element);
   record.allocation = a.number;
   record.offset = inputs;
   CopyLog::get()->write(record, kernel, name, data, twins);

@@ -2,6 +2,8 @@
 //
 // The file that a program writes at its end has lines of words with tabs between them. For each kernel of its modules:
 //   kernel SYMBOL RAN(0|1) KernelDesc::hash KernelDesc::testsNaN KernelDesc::dataDecides
+// for each of its pointers:
+//   pointee PointerDesc::pointee
 //   function CodeDesc::functionHash, or KernelDesc::hash
 //   ran NUMBER:PLACE,...
 // with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
@@ -27,6 +29,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 
 using namespace optiml::emu;
 
@@ -115,6 +118,8 @@ void writeCoverage() {
       fprintf(file, "kernel\t%s\t%d\t%llu\t%u\t%u\n", k.symbol, int(kernels.count(k.symbol)),
               (unsigned long long)k.hash, k.testsNaN, k.dataDecides);
       fprintf(file, "function\t%llu\n", (unsigned long long)k.hash);
+      for (const PointerDesc &p : std::span(k.pointers, k.numPointers))
+        fprintf(file, "pointee\t%s\n", p.pointee);
     }
     for (const MissedCode &m : missedCode(*module, kernels))
       fprintf(file, "missed\t%u\t%s\t%s\t%s\t%u\t%s\t%llu\t%llu\n", m.code, m.kernel.c_str(), m.function.c_str(),

@@ -5,6 +5,7 @@
 #include "optiml/Workload/Signature.h"
 #include <cstring>
 #include <set>
+#include <span>
 
 using namespace optiml;
 using namespace optiml::emu;
@@ -43,7 +44,7 @@ static FloatRange rangeFor(const Allocation &a) {
 }
 
 /// Other contents for a buffer that the host wrote since the last kernel had it.
-static void changeHostInput(Allocation &a, std::string type) {
+static void changeHostInput(Allocation &a, std::string element) {
   static auto &mutex = *new std::mutex;
   std::lock_guard lock(mutex);
   if (!a.fromHost)
@@ -53,22 +54,22 @@ static void changeHostInput(Allocation &a, std::string type) {
   char *data = reinterpret_cast<char *>(a.address);
   const uint64_t hash = hashOf(data, a.bytes);
   if (auto it = settings().freshTypes.find(hash); it != settings().freshTypes.end())
-    type = it->second;
-  if (!refreshElements(data, a.bytes, pointeeType(type), settings().freshSeed ^ hash, settings().freshIntegers, range))
+    element = it->second;
+  if (!refreshBuffer(data, a.bytes, element, settings().freshSeed ^ hash, settings().freshIntegers, range))
     return;
   char text[20];
   snprintf(text, sizeof text, "%llx ", (unsigned long long)hash);
-  logInput(hash ^ hashOf(data, a.bytes), text + type);
+  logInput(hash ^ hashOf(data, a.bytes), text + element);
 }
 
-static void changeHostInputs(const Launch &l, const std::vector<std::string> &types) {
+static void changeHostInputs(const Launch &l) {
   if (!settings().freshTypes.empty())
     for (Allocation *a : *Memory::get().liveTable())
       changeHostInput(*a, "");
   else
-    for (uint32_t i = 0; i < l.kernel->numParams; ++i)
-      if (Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr)
-        changeHostInput(*a, types[i]);
+    for (const PointerDesc &p : std::span(l.kernel->pointers, l.kernel->numPointers))
+      if (Allocation *a = pointedTo(l, p.parameter, p.offset))
+        changeHostInput(*a, p.pointee);
 }
 
 void optiml::emu::freshBeforeCopy(Allocation &from) {
@@ -79,11 +80,11 @@ void optiml::emu::freshBeforeCopy(Allocation &from) {
 void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
   if (!settings().freshSeed)
     return;
+  if (settings().freshHost)
+    return changeHostInputs(l);
   std::vector<std::string> types = parameterTypes(l.kernel->symbol);
   if (types.size() != l.kernel->numParams)
     return;
-  if (settings().freshHost)
-    return changeHostInputs(l, types);
   const std::string &only = settings().freshKernels;
   if ((!only.empty() && only.find("," + std::string(l.kernel->symbol) + ",") == std::string::npos) || !wanted(l))
     return;
@@ -100,20 +101,22 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
   std::set<Allocation *> done;
   struct Output {
     Allocation *buffer;
-    std::string name, type;
+    std::string name, element;
   };
   std::vector<Output> outputs;
   uint64_t inputs = 0; ///< identifies all contents
   bool changed = false;
-  for (uint32_t i = 0; i < l.kernel->numParams; ++i) {
-    Allocation *a = l.kernel->params[i].isPointer ? pointedTo(l, i) : nullptr;
+  for (const PointerDesc &p : pointersOf(*l.kernel)) {
+    Allocation *a = pointedTo(l, p.parameter, p.offset);
     if (!a || !done.insert(a).second)
       continue;
     char *data = reinterpret_cast<char *>(a->address);
-    uint64_t seed = settings().freshSeed ^ hashOf(types[i].data(), types[i].size()) ^ (i + 1) * 0x9E3779B97F4A7C15;
-    changed |= refreshElements(data, a->bytes, pointeeType(types[i]), seed, settings().freshIntegers);
+    const std::string &type = types[p.parameter];
+    uint64_t seed = settings().freshSeed ^ hashOf(type.data(), type.size()) ^
+                    (p.parameter + 1 + (uint64_t(p.offset) << 32)) * 0x9E3779B97F4A7C15;
+    changed |= refreshBuffer(data, a->bytes, p.pointee, seed, settings().freshIntegers);
     inputs = inputs * 31 + hashOf(data, a->bytes);
-    outputs.push_back({a, "argument " + std::to_string(i) + " (" + types[i] + ")", types[i]});
+    outputs.push_back({a, "argument " + std::to_string(p.parameter) + " (" + type + ")", p.pointee});
   }
   if (changed) {
     Launch again;
@@ -128,7 +131,7 @@ void optiml::emu::freshBefore(const Launch &l, unsigned workers) {
     std::string error;
     if (runLaunch(again, workers, error))
       for (const Output &o : outputs)
-        logFreshResult(*o.buffer, l.kernel->symbol, o.name, o.type, inputs);
+        logFreshResult(*o.buffer, l.kernel->symbol, o.name, o.element, inputs);
   }
   for (size_t i = 0; i < buffers.size(); ++i)
     memcpy(reinterpret_cast<void *>(buffers[i]->address), saved[i].data(), saved[i].size());

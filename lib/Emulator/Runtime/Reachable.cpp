@@ -22,11 +22,20 @@ static void pointersIn(const char *bytes, uint64_t size, std::set<Allocation *> 
   }
 }
 
-Allocation *optiml::emu::pointedTo(const Launch &l, uint32_t parameter) {
+Allocation *optiml::emu::pointedTo(const Launch &l, uint32_t parameter, uint32_t offset) {
   uint64_t address;
-  memcpy(&address, l.args[parameter], 8);
+  memcpy(&address, static_cast<const char *>(l.args[parameter]) + offset, 8);
   Allocation *a = Memory::get().find(address);
   return a ? a : address ? Memory::get().find(address - 1) : nullptr;
+}
+
+std::vector<PointerDesc> optiml::emu::pointersOf(const KernelDesc &kernel) {
+  std::vector<PointerDesc> all(kernel.pointers, kernel.pointers + kernel.numPointers);
+  for (uint32_t i = 0; i < kernel.numParams; ++i)
+    if (kernel.params[i].isPointer &&
+        std::none_of(all.begin(), all.end(), [&](const PointerDesc &p) { return p.parameter == i; }))
+      all.push_back({i, 0, "void"});
+  return all;
 }
 
 std::vector<Allocation *> optiml::emu::reachableBuffers(const Launch &l) {

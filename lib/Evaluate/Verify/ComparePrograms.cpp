@@ -351,11 +351,11 @@ ProgramInput Comparison::otherData(const Arguments &arguments, FloatRange floats
 }
 
 bool Comparison::takes(llvm::function_ref<bool(const ElementType &)> wanted) const {
-  for (const auto &[symbol, hash] : coveredByOriginal.kernels())
-    for (const std::string &type : parameterTypes(symbol))
-      if (wanted(pointeeType(type)))
-        return true;
-  return false;
+  return llvm::any_of(coveredByOriginal.pointees(), [&](const std::string &pointee) {
+    if (std::optional<RecordLayout> layout = recordLayout(pointee)) // its integers stay
+      return llvm::any_of(layout->fields, [&](const RecordField &f) { return f.type.isFloating() && wanted(f.type); });
+    return wanted(pointeeType(pointee + "*"));
+  });
 }
 
 std::vector<ProgramInput> Comparison::usualInputs() const {

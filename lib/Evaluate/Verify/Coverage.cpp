@@ -77,6 +77,8 @@ static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
     for (llvm::StringRef part : llvm::split(list, ','))
       if (uint32_t code; !part.consumeInteger(10, code) && part.consume_front(":"))
         part.getAsInteger(10, into.covered[code]);
+  } else if (what == "pointee") {
+    into.pointees.insert(line.text());
   } else if (what == "launches") {
     line.number(into.launches);
   } else if (what == "function") {
@@ -107,6 +109,7 @@ static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
     c.function = line.text();
     c.file = line.text();
     line.number(c.line);
+    c.isOfGrid = c.file.empty();
     line.flag(c.isFloat);
     line.number(c.functionHash);
     line.number(c.place);
@@ -160,6 +163,7 @@ bool Coverage::add(const ProgramCoverage &run) {
   for (const auto &[symbol, hash] : run.kernels)
     hashes[symbol] = hash;
   functionHashes.insert(run.functions.begin(), run.functions.end());
+  pointeesOfKernels.insert(run.pointees.begin(), run.pointees.end());
   bool gained = addRun(run.ran, run.missed);
   for (auto [code, place] : run.covered)
     places.insert(place);

@@ -29,6 +29,7 @@ struct ConditionSide {
 
 struct ConditionState {
   bool isHost = false, isFloat = false;
+  bool isOfGrid = false; ///< how many blocks a launch has
   std::string function, file;
   uint32_t line = 0;
   uint64_t functionHash = 0, place = 0;
@@ -50,6 +51,7 @@ struct ProgramCoverage {
   std::set<std::string> ran;               ///< of these
   bool testsNaN = false;                   ///< one that ran asks whether a number is NaN
   bool dataDecides = false;                ///< what one that ran touches may depend on the content of memory
+  std::set<std::string> pointees;          ///< what the kernels' pointers point to (PointerDesc)
   uint64_t launches = 0;                   ///< hash of all launches: kernels, geometry, arguments
   std::set<uint64_t> functions;            ///< hashes of the code of functions, the host's too
   std::map<uint32_t, uint64_t> covered;    ///< code that ran, with its place
@@ -74,6 +76,8 @@ public:
   std::vector<std::string> idleKernels() const;
   /// Kernels, by symbol, with a hash of their code.
   const std::map<std::string, uint64_t> &kernels() const { return hashes; }
+  /// What their pointers point to (PointerDesc).
+  const std::set<std::string> &pointees() const { return pointeesOfKernels; }
   /// Hashes of the code of all its functions.
   const std::set<uint64_t> &functions() const { return functionHashes; }
   /// Sites that never ran.
@@ -91,6 +95,7 @@ public:
 private:
   std::map<std::string, uint64_t> hashes;
   std::set<uint64_t> functionHashes;
+  std::set<std::string> pointeesOfKernels;
   std::set<std::string> ran;
   std::map<uint32_t, emu::MissedCode> never; ///< of kernels that ran, by number
   std::set<uint64_t> places;                 ///< where code ran

@@ -169,10 +169,14 @@ std::optional<double> ArgumentExplorer::difference(const Run &run, const Goal &g
 llvm::Expected<std::vector<int64_t>> ArgumentExplorer::candidates(const Goal &goal, const Run &from,
                                                                   const ConditionSide &side, size_t place) {
   const int64_t given = *integerIn(from.arguments[place]);
-  const bool isFloat = from.conditions.at(goal.condition).isFloat;
+  const ConditionState &condition = from.conditions.at(goal.condition);
+  const bool isFloat = condition.isFloat;
+  // A block for each element or row is a mistake that shows at sizes that programs have; that so many tiles are no
+  // longer one launch is none.
+  const int64_t most = condition.isOfGrid && side.right > 1 ? 2 * side.right : largest;
   llvm::SmallSetVector<int64_t, 16> values;
   auto add = [&](double v) {
-    if (v >= double(smallest) && v <= double(largest))
+    if (v >= double(smallest) && v <= double(most))
       values.insert(int64_t(v));
   };
   // The argument is an operand.

@@ -13,13 +13,16 @@ llvm::Expected<std::map<unsigned, std::string>> optiml::freshInputs(const Worklo
   for (unsigned i = 0; i < launch.buffers.size(); ++i) {
     const BufferImage &b = launch.buffers[i];
     const ElementType &t = types[i];
-    if (t.kind == ElementKind::Unknown || !b.symbol.empty() ||
+    const std::optional<RecordLayout> layout = recordLayout(b.element);
+    if (!b.symbol.empty() || (t.kind == ElementKind::Unknown && !layout) ||
         (t.kind == ElementKind::Integer && integers == FreshIntegers::Keep))
       continue;
     std::string bytes(b.bytes, '\0'), error;
     if (!readBlob(workload.directory, b.before, bytes.data(), b.bytes, error))
       return makeError(error);
-    if (!refreshElements(bytes.data(), bytes.size(), t, seed * 1000003 + i, integers, floats))
+    const uint64_t own = seed * 1000003 + i;
+    if (!(layout ? refreshRecords(bytes.data(), bytes.size(), *layout, own, floats)
+                 : refreshElements(bytes.data(), bytes.size(), t, own, integers, floats)))
       continue;
     std::string name =
         "input" + std::to_string(seed) + std::string(nameOf(integers)) + "-" + std::to_string(i) + ".bin";
