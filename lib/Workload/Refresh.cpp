@@ -21,15 +21,15 @@ template <Format16 format> struct Float16 {
 };
 
 /// Whether memory looks as if nothing has written it (poisonByte and otherByte in lib/Emulator/Runtime/Memory.h). The
-/// second one is a number that programs use where there is only one byte of it.
-static bool isUnwritten(const char *data, size_t bytes) {
+/// second one is an integer that programs use where there are only one or two bytes of it.
+static bool isUnwritten(const char *data, size_t bytes, bool isFloating) {
   auto all = [&](unsigned char fill) {
     return std::all_of(data, data + bytes, [&](char b) { return static_cast<unsigned char>(b) == fill; });
   };
-  return all(0xCC) || (bytes >= 4 && all(0x7F));
+  return all(0xCC) || ((isFloating || bytes >= 4) && all(0x7F));
 }
 template <typename T> static bool poisoned(const T &v) {
-  return isUnwritten(reinterpret_cast<const char *>(&v), sizeof v);
+  return isUnwritten(reinterpret_cast<const char *>(&v), sizeof v, /*isFloating=*/true);
 }
 
 /// The next power of two away from zero, so that results which differ by rounding give the same range.
@@ -190,7 +190,7 @@ static bool arrange(char *data, size_t bytes, unsigned unit, std::mt19937_64 &ra
   for (char *at = data; at + unit <= data + bytes; at += unit) {
     uint64_t value = 0;
     memcpy(&value, at, unit); // these machines are little-endian
-    if (isUnwritten(at, unit))
+    if (isUnwritten(at, unit, /*isFloating=*/false))
       continue;
     v.push_back(value);
     places.push_back(at);
@@ -249,7 +249,7 @@ static bool randomizeIntegers(char *data, size_t bytes, const ElementType &type,
     }
     if (extreme && kind < 3)
       v = value;
-    if (isUnwritten(data + i, unit))
+    if (isUnwritten(data + i, unit, /*isFloating=*/false))
       continue;
     memcpy(data + i, &v, unit);
     changed = true;

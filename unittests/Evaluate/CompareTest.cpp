@@ -232,6 +232,21 @@ TEST(Compare, OrderDependentIntegersAreLeftOut) {
   EXPECT_TRUE(compareBuffer(r, bytesOf<int>({1, 9, 4}), FloatMode::Reassoc));
 }
 
+TEST(Compare, WhatRoundingDecidesIsLeftOut) {
+  BufferReference r = floats({1, 100}, {1, 100}, {1, 1e6});
+  r.markIfRoundingDecides(bytesOf<float>({1.0001f, 101}));
+  EXPECT_FALSE(same(r, {2, 100}));
+  r.markIfRoundingDecides(bytesOf<float>({1.01f, 100}));
+  EXPECT_TRUE(same(r, {2, 100}));
+  BufferReference nearest;
+  nearest.element = {ElementKind::Integer, 4, false};
+  nearest.bytes = bytesOf<int>({1, 2, 3});
+  nearest.markIfRoundingDecides(bytesOf<int>({1, 2, 3}));
+  EXPECT_TRUE(compareBuffer(nearest, bytesOf<int>({1, 2, 4}), FloatMode::Reassoc));
+  nearest.markIfRoundingDecides(bytesOf<int>({1, 5, 3}));
+  EXPECT_FALSE(compareBuffer(nearest, bytesOf<int>({1, 2, 4}), FloatMode::Reassoc));
+}
+
 TEST(Compare, SizesMustMatch) {
   BufferReference r = floats({1, 2}, {1, 2}, {1, 2});
   EXPECT_FALSE(same(r, {1}));

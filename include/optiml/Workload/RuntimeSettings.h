@@ -39,7 +39,8 @@ constexpr const char *envCoverage = "OPTIML_EMU_COVERAGE";
 /// becomes of its integers.
 constexpr const char *envFreshHost = "OPTIML_EMU_FRESH_HOST";
 /// With envFreshHost: a file with lines such as "1f0c… float", the hash of what a buffer from the host holds and what
-/// the original's kernels take that for (PointerDesc). Only these get other contents, whatever the kernels take them for.
+/// the original's kernels take that for (PointerDesc). Only these get other contents, whatever the kernels take them
+/// for.
 constexpr const char *envFreshTypes = "OPTIML_EMU_FRESH_TYPES";
 constexpr const char *envFresh = "OPTIML_EMU_FRESH";
 constexpr const char *envFreshIntegers = "OPTIML_EMU_FRESH_INTEGERS";
@@ -49,6 +50,9 @@ constexpr const char *envFreshKernels = "OPTIML_EMU_FRESH_KERNELS";
 /// like. "4@2": only the second.
 constexpr const char *envShift = "OPTIML_EMU_SHIFT";
 
+/// "up" or "down": how kernels round (to the nearest number where it is not set). What is no floating-point number and
+/// changes by it depends on rounding.
+constexpr const char *envRounding = "OPTIML_EMU_ROUNDING";
 /// Any value: shared memory that nothing has written holds other bytes.
 constexpr const char *envOtherFill = "OPTIML_EMU_OTHER_FILL";
 /// The same for memory that the program allocates.

@@ -71,12 +71,16 @@ void writeSide(FILE *file, unsigned least, unsigned leads, const ConditionRecord
           (long long)r.left[outcome], (long long)r.right[outcome]);
 }
 
+unsigned axisOf(GridCondition condition) { return condition < TooManyOnY ? condition : condition - TooManyOnY + 1; }
+
+/// In place of a line they have their axis, and no file.
 void writeGrids(FILE *file) {
   for (const auto &[key, record] : runs().grids) {
     auto [kernel, condition] = key;
     const uint64_t place = kernel->hash * 8 + condition;
-    fprintf(file, "condition\t%u\t1\t%s\t\t0\t0\t%llu\t%llu", unsigned(kernel->hash >> 37) * 8 + condition + (1u << 30),
-            kernel->name, (unsigned long long)kernel->hash, (unsigned long long)place);
+    fprintf(file, "condition\t%u\t1\t%s\t\t%u\t0\t%llu\t%llu",
+            unsigned(kernel->hash >> 37) * 8 + condition + (1u << 30), kernel->name, axisOf(condition),
+            (unsigned long long)kernel->hash, (unsigned long long)place);
     writeSide(file, 0, 0, record, 0);
     writeSide(file, 1, 0, record, 1);
     fprintf(file, "\n");

@@ -1,6 +1,7 @@
 //===- Settings.cpp - the environment's settings, read once ---------------===//
 #include "Settings.h"
 #include "optiml/Workload/RuntimeSettings.h"
+#include <cfenv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -37,6 +38,8 @@ Settings &optiml::emu::settings() {
     s->coverageFile = text(envCoverage);
     s->otherFill = *text(envOtherFill);
     s->otherMemory = *text(envOtherMemory);
+    if (*text(envRounding))
+      s->rounding = strcmp(text(envRounding), "up") == 0 ? FE_UPWARD : FE_DOWNWARD;
     s->touchedFile = text(envTouched);
     s->notesTouched = !s->touchedFile.empty();
     s->freshSeed = environmentNumber(envFresh, 0);

@@ -6,6 +6,7 @@
 #include "optiml/Workload/Signature.h"
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace optiml::emu {
@@ -23,6 +24,7 @@ struct Settings {
   std::string touchedFile;
   bool notesTouched = false; ///< Allocation::touched is kept
   bool otherFill = false, otherMemory = false;
+  std::optional<int> rounding; ///< FE_UPWARD, FE_DOWNWARD
   uint64_t freshSeed = 0;
   FreshIntegers freshIntegers = FreshIntegers::Random;
   std::optional<FloatRange> freshHost;

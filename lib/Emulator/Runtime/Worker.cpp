@@ -2,8 +2,10 @@
 #include "Fault.h"
 #include "Races.h"
 #include "Scheduler.h"
+#include "Settings.h"
 #include "Trace.h"
 #include <algorithm>
+#include <cfenv>
 #include <condition_variable>
 #include <deque>
 #include <numeric>
@@ -70,7 +72,20 @@ std::unique_ptr<Block> Worker::obtain(Launch &launch) {
   return block;
 }
 
+namespace {
+/// Fibers take the mode of the thread that makes them.
+class Rounding {
+public:
+  Rounding() : before(fegetround()) { fesetround(settings().rounding.value_or(before)); }
+  ~Rounding() { fesetround(before); }
+
+private:
+  int before;
+};
+} // namespace
+
 bool Worker::run(Launch &launch) {
+  const Rounding rounding;
   bool direct = launch.kernel->block && !launch.mode(ModeVerify) && !launch.mode(ModeTrace);
   if (direct) {
     std::unique_ptr<Block> block = obtain(launch);

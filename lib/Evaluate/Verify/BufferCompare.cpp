@@ -186,6 +186,19 @@ static Difference exactDifference(const BufferReference &r, StringRef actual, ui
   return d;
 }
 
+void BufferReference::markIfRoundingDecides(StringRef other) {
+  constexpr double jump = 1e-3;
+  if (bytes.size() != other.size())
+    return;
+  roundingDecides |= !element.isFloat16() && differBesideCells(bytes, other);
+  for (const ShadowRecord &c : cells) {
+    if (c.bytes < 4)
+      continue;
+    const double now = cellValue(bytes, c.offset, c.bytes), then = cellValue(other, c.offset, c.bytes);
+    roundingDecides |= std::fabs(now - then) > jump * c.magnitude;
+  }
+}
+
 /// Offset of the first byte in [begin, end) that differs and is not unstable, or end.
 static uint64_t firstByte(const BufferReference &r, StringRef actual, uint64_t begin, uint64_t end) {
   if (begin >= end || memcmp(r.bytes.data() + begin, actual.data() + begin, end - begin) == 0)
@@ -304,7 +317,7 @@ std::optional<Difference> optiml::compareBuffer(const BufferReference &r, String
     d.actual = std::to_string(actual.size()) + " bytes";
     return d;
   }
-  if (memcmp(actual.data(), r.bytes.data(), actual.size()) == 0)
+  if (r.roundingDecides || memcmp(actual.data(), r.bytes.data(), actual.size()) == 0)
     return std::nullopt;
   uint64_t position = 0;
   if (!rule.isStrict())

@@ -33,6 +33,8 @@ struct BufferReference {
   /// On made-up inputs: cells, by offset, where a version may have NaN, since it has the same number in double
   /// precision with zero times infinity as zero.
   std::set<uint64_t> sameTwins;
+  /// On made-up inputs: it is not compared, as markIfRoundingDecides found.
+  bool roundingDecides = false;
   double slack = 1;                                    ///< what tolerances are multiplied by
   std::vector<std::pair<uint64_t, uint64_t>> unstable; ///< byte ranges that depend on the order of blocks
   /// `cells` are those of some blocks. The magnitude of the others, of the element's type, is taken from these: as many
@@ -49,6 +51,10 @@ struct BufferReference {
   bool differBesideCells(llvm::StringRef a, llvm::StringRef b) const;
   /// Marks what differs in another run of the original and is no floating-point number.
   void markUnstable(llvm::StringRef otherRun);
+  /// `otherRun` is one of the original that rounds otherwise. Whether that changes more than rounding does: an integer,
+  /// or a number by more than a thousandth of its magnitude, such as the centre of points of which others are nearest
+  /// now.
+  void markIfRoundingDecides(llvm::StringRef otherRun);
 };
 
 /// Computes the errors over the cells of several buffers, which then share them.

@@ -62,6 +62,8 @@ private:
   std::string whatIsMissing() const;
   /// In double precision the changed program computes the same: then its results in single precision may differ more.
   llvm::Expected<bool> differsByRounding(const ProgramInput &input, ProgramOutcome &original);
+  /// Leaves out results that are others when the original rounds "up" or "down".
+  llvm::Error roundOtherwise(ProgramInput input, const std::string &rounding, ProgramOutcome &original);
   llvm::Expected<std::set<std::string>> originalFaultKinds(const ProgramInput &input);
   /// Tries data and arguments that may lead to code that has not run; false when the report is final.
   llvm::Expected<bool> reachTheRest();

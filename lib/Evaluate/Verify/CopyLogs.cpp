@@ -72,14 +72,24 @@ void optiml::shareErrors(CopyLogFile &log) {
     setErrors(copies);
 }
 
-void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
-  auto mark = [](std::vector<LoggedCopy> &mine, const std::vector<LoggedCopy> &others) {
+/// Of each copy in `log`, and what another run of the same program had there.
+static void forEachPair(CopyLogFile &log, const CopyLogFile &other,
+                        llvm::function_ref<void(BufferReference &, llvm::StringRef)> mark) {
+  auto each = [&](std::vector<LoggedCopy> &mine, const std::vector<LoggedCopy> &others) {
     for (size_t i = 0; i < mine.size() && i < others.size(); ++i)
       if (mine[i].content.bytes.size() == others[i].content.bytes.size())
-        mine[i].content.markUnstable(others[i].content.bytes);
+        mark(mine[i].content, others[i].content.bytes);
   };
-  mark(log.copies, other.copies);
-  mark(log.fresh, other.fresh);
+  each(log.copies, other.copies);
+  each(log.fresh, other.fresh);
+}
+
+void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
+  forEachPair(log, other, [](BufferReference &mine, llvm::StringRef bytes) { mine.markUnstable(bytes); });
+}
+
+void optiml::markWhereRoundingDecides(CopyLogFile &log, const CopyLogFile &other) {
+  forEachPair(log, other, [](BufferReference &mine, llvm::StringRef bytes) { mine.markIfRoundingDecides(bytes); });
 }
 
 /// The element type of a copied buffer: from its cells, or four-byte integers, where it is not said.

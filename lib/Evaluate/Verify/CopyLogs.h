@@ -34,6 +34,8 @@ void shareErrors(CopyLogFile &log);
 
 /// Marks what another run of the original has otherwise.
 void markUnstable(CopyLogFile &log, const CopyLogFile &other);
+/// The other run rounds otherwise (BufferReference::markIfRoundingDecides).
+void markWhereRoundingDecides(CopyLogFile &log, const CopyLogFile &other);
 
 /// The first difference between results on equal fresh inputs, or nothing. Only of buffers that the original program
 /// reads back sometime: what it keeps in others is its own affair. `compared` counts the buffers.

@@ -109,10 +109,11 @@ static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
     c.function = line.text();
     c.file = line.text();
     line.number(c.line);
-    c.isOfGrid = c.file.empty();
     line.flag(c.isFloat);
     line.number(c.functionHash);
     line.number(c.place);
+    c.isOfGrid = c.file.empty();
+    c.isOfZ = c.isOfGrid && c.line == 2;
     for (ConditionSide &side : c.sides) {
       line.number(side.least);
       line.flag(side.leads);

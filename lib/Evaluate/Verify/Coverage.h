@@ -29,7 +29,7 @@ struct ConditionSide {
 
 struct ConditionState {
   bool isHost = false, isFloat = false;
-  bool isOfGrid = false; ///< how many blocks a launch has
+  bool isOfGrid = false, isOfZ = false; ///< how many blocks a launch has, and along the third axis
   std::string function, file;
   uint32_t line = 0;
   uint64_t functionHash = 0, place = 0;

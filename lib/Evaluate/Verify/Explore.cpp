@@ -31,6 +31,17 @@ static uint64_t kernelFeature(const std::string &symbol) { return uint64_t(1) <<
 static uint64_t codeFeature(uint32_t code) { return uint64_t(1) << 61 | code; }
 static uint64_t siteFeature(uint64_t place) { return uint64_t(1) << 60 | place >> 4; }
 
+/// More blocks than a launch may have matter where programs have such sizes: a row a block, or an image of each
+/// channel. That so many tiles, or planes of one volume, are no longer one launch is no mistake.
+static int64_t mostFor(const ConditionState &condition, const ConditionSide &side) {
+  return !condition.isOfGrid || side.right == 1 ? largest : condition.isOfZ ? side.right / 2 : 2 * side.right;
+}
+
+static bool isBeyond(const ConditionState &condition, const ConditionSide &side, const Arguments &arguments) {
+  const int64_t most = mostFor(condition, side);
+  return llvm::any_of(arguments, [&](const std::string &a) { return integerIn(a).value_or(0) > most; });
+}
+
 llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arguments &arguments) {
   auto [entry, fresh] = tried.try_emplace(arguments, all.size());
   auto tellsMore = [&](const Run &run) {
@@ -61,7 +72,7 @@ llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arg
       continue;
     for (bool outcome : {false, true}) {
       const ConditionSide &side = condition.sides[outcome];
-      if (!side.seen())
+      if (!side.seen() || (outcome && isBeyond(condition, side, arguments)))
         continue;
       seenAt.emplace(condition.place, outcome);
       firstToMeet.try_emplace(id, number);
@@ -171,9 +182,7 @@ llvm::Expected<std::vector<int64_t>> ArgumentExplorer::candidates(const Goal &go
   const int64_t given = *integerIn(from.arguments[place]);
   const ConditionState &condition = from.conditions.at(goal.condition);
   const bool isFloat = condition.isFloat;
-  // A block for each element or row is a mistake that shows at sizes that programs have; that so many tiles are no
-  // longer one launch is none.
-  const int64_t most = condition.isOfGrid && side.right > 1 ? 2 * side.right : largest;
+  const int64_t most = mostFor(condition, side);
   llvm::SmallSetVector<int64_t, 16> values;
   auto add = [&](double v) {
     if (v >= double(smallest) && v <= double(most))
@@ -188,7 +197,7 @@ llvm::Expected<std::vector<int64_t>> ArgumentExplorer::candidates(const Goal &go
   // It decides about one: by a small step, and where that changes nothing by a large one.
   std::optional<double> here = difference(from, goal);
   for (int64_t step : {int64_t(1), std::max<int64_t>(64, given), 16 * std::max<int64_t>(64, given)}) {
-    if (!here || given + step > largest)
+    if (!here || given + step > most)
       break;
     Arguments moved = from.arguments;
     moved[place] = std::to_string(given + step);

@@ -51,6 +51,12 @@ emu::RunOptions ProgramRunner::optionsFor(const Arguments &arguments, const std:
 // For arguments that were looked for and make a large program.
 static constexpr double longSeconds = 30;
 
+ProgramInput optiml::typed(ProgramInput input, const ProgramOutcome &original) {
+  if (input.host)
+    input.types = original.log.inputTypes;
+  return input;
+}
+
 llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, const ProgramInput &input,
                                                   uint64_t order) {
   const unsigned number = counter++;
@@ -70,6 +76,8 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
     run.env[emu::envOtherFill] = "1";
   if (input.otherMemory)
     run.env[emu::envOtherMemory] = "1";
+  if (!input.rounding.empty())
+    run.env[emu::envRounding] = input.rounding;
   if (input.quick)
     run.seconds = std::min(options.seconds, longSeconds);
   if (input.seconds > 0)

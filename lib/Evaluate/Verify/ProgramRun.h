@@ -27,6 +27,7 @@ struct ProgramInput {
   bool late = false;              ///< envLate
   bool otherFill = false;         ///< envOtherFill
   bool otherMemory = false;       ///< envOtherMemory
+  std::string rounding;           ///< envRounding
 };
 
 struct ProgramOutcome {
@@ -41,6 +42,9 @@ struct ProgramOutcome {
   /// It did not come to its own end.
   bool stopped() const;
 };
+
+/// With what the original's kernels take its buffers for.
+ProgramInput typed(ProgramInput input, const ProgramOutcome &original);
 
 /// Runs programs under the limits of a comparison, and reads what they leave. Several threads may do so.
 class ProgramRunner {
