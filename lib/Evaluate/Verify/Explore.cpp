@@ -142,6 +142,8 @@ std::optional<ArgumentExplorer::Goal> ArgumentExplorer::nextGoal() const {
     for (Goal goal : {Goal{key.first, !key.second, Aim::Outcome}, Goal{key.first, key.second, Aim::Beyond},
                       Goal{key.first, key.second, Aim::Edge}}) {
       const bool isNew = goal.aim == Aim::Outcome, leads = isNew && condition.sides[goal.outcome].leads;
+      if (limits != (condition.isOfGrid && condition.sides[key.second].right != 1))
+        continue;
       if (reached(goal) || (!isNew && condition.isFloat) || (how.hostOnly && !(isNew && condition.isHost)) ||
           (goal.aim == Aim::Beyond && !condition.isHost))
         continue;
@@ -348,12 +350,17 @@ llvm::Error ArgumentExplorer::explore(const Deadline &deadline, bool thorough) {
   // The host decides which kernels run, and on its own it is quick, whatever the sizes.
   if (llvm::Error error = pass({0.5, /*hostOnly=*/true}, 0.3))
     return error;
+  limits = true; // which may be out of reach, and must not keep the search from the rest
+  llvm::Error error = pass({0.5, /*hostOnly=*/true}, 0.2);
+  limits = false;
+  if (error)
+    return error;
   how = {thorough ? 1 : 0.3, false};
   constexpr size_t mostRuns = 24;
   for (const Arguments &arguments : worthComparing({}, mostRuns))
     if (llvm::Error error = deadline.passed() ? llvm::Error::success() : tryOut(arguments).takeError())
       return error;
-  if (llvm::Error error = pass({0.2, false}, thorough ? 0.6 : 1); error || !thorough)
+  if (error = pass({0.2, false}, thorough ? 0.6 : 1); error || !thorough)
     return error;
   return pass({1, false}, 1);
 }

@@ -114,6 +114,7 @@ private:
   std::map<Goal, size_t> exhausted;               ///< with the run that it was tried from
   std::set<std::pair<uint64_t, bool>> seenAt;     ///< outcomes that some instance of a template had, by place
   ProbeOptions how;
+  bool limits = false; ///< pursues only launches of more blocks than there may be
 };
 
 /// "1000", "-3"; nothing where the whole argument is no integer.
