@@ -118,6 +118,9 @@ static llvm::Error nameTheUsersFile(const std::string &dependencies, const std::
     return content.takeError();
   for (size_t at = 0; (at = content->find(replacement, at)) != std::string::npos; at += path.size())
     content->replace(at, replacement.size(), path);
+  if (llvm::sys::path::parent_path(path).empty()) // compileReplaced calls the folder "."
+    for (size_t at = 0; (at = content->find(" ./", at)) != std::string::npos; ++at)
+      content->erase(at + 1, 2);
   for (const std::string &file : others)
     if (!llvm::StringRef(*content).contains(" " + file + " \\\n"))
       addDependency(*content, file);
@@ -167,7 +170,9 @@ static bool needsItsPlace(const std::vector<std::string> &arguments) {
 
 OutputElsewhere::OutputElsewhere(const std::string &folder, std::vector<std::string> &args) {
   output = valueOf(args, "-o --output-file");
-  if (output.empty() || !canBeReplaced(output) || needsItsPlace(args)) {
+  const llvm::StringRef into = llvm::sys::path::parent_path(output);
+  const bool isPossible = into.empty() || llvm::sys::fs::is_directory(into); // else nvcc says so
+  if (output.empty() || !isPossible || !canBeReplaced(output) || needsItsPlace(args)) {
     output.clear();
     return;
   }
