@@ -89,6 +89,12 @@ void optiml::markUnstable(CopyLogFile &log, const CopyLogFile &other) {
 }
 
 void optiml::markWhereRoundingDecides(CopyLogFile &log, const CopyLogFile &other) {
+  bool changesIntegers = false;
+  forEachPair(log, other, [&](BufferReference &mine, llvm::StringRef bytes) {
+    changesIntegers |= !mine.element.isFloat16() && mine.differBesideCells(mine.bytes, bytes);
+  });
+  if (!changesIntegers)
+    return;
   forEachPair(log, other, [](BufferReference &mine, llvm::StringRef bytes) { mine.markIfRoundingDecides(bytes); });
 }
 

@@ -34,7 +34,8 @@ void shareErrors(CopyLogFile &log);
 
 /// Marks what another run of the original has otherwise.
 void markUnstable(CopyLogFile &log, const CopyLogFile &other);
-/// The other run rounds otherwise (BufferReference::markIfRoundingDecides).
+/// The other run rounds otherwise (BufferReference::markIfRoundingDecides). Where that changes no integer, nothing is
+/// marked: large errors of numbers alone are no choices.
 void markWhereRoundingDecides(CopyLogFile &log, const CopyLogFile &other);
 
 /// The first difference between results on equal fresh inputs, or nothing. Only of buffers that the original program
