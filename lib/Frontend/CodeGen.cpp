@@ -59,7 +59,7 @@ private:
   }
 };
 
-class EmitAction : public clang::EmitLLVMOnlyAction {
+class EmitDeviceCode : public clang::EmitLLVMOnlyAction {
 public:
   using EmitLLVMOnlyAction::EmitLLVMOnlyAction;
 
@@ -77,10 +77,10 @@ protected:
 
 } // namespace
 
-static llvm::Expected<std::unique_ptr<llvm::Module>>
-emitModule(const ClangRun &run, const CompileOptions &options, const Toolchain &toolchain, llvm::LLVMContext &context) {
+static llvm::Expected<std::unique_ptr<llvm::Module>> emitModule(const ClangRun &run, const CompileOptions &options,
+                                                                const Toolchain &toolchain,
+                                                                clang::EmitLLVMOnlyAction &action) {
   initializeTargets();
-  EmitAction action(&context);
   if (llvm::Error error = runClang(run, options, toolchain, action))
     return std::move(error);
   std::unique_ptr<llvm::Module> module = action.takeModule();
@@ -106,7 +106,8 @@ optiml::emitDeviceModule(const std::string &path, const std::optional<std::strin
                    "-gline-tables-only",
                    "-Xclang",
                    "-no-clear-ast-before-backend"};
-  return emitModule(run, options, toolchain, context);
+  EmitDeviceCode action(&context);
+  return emitModule(run, options, toolchain, action);
 }
 
 static ClangRun hostRun(const std::string &path, const std::optional<std::string> &text) {
@@ -131,7 +132,8 @@ optiml::emitHostModule(const std::string &path, const std::optional<std::string>
     run.extraArgs.push_back("-fno-wrapv");
   for (const char *arg : {"-Xclang", "-disable-llvm-passes", "-gline-tables-only"})
     run.extraArgs.push_back(arg);
-  return emitModule(run, options, toolchain, context);
+  clang::EmitLLVMOnlyAction action(&context);
+  return emitModule(run, options, toolchain, action);
 }
 
 llvm::Error optiml::emitHostObject(const std::string &path, const std::optional<std::string> &text,

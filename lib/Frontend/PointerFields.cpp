@@ -3,6 +3,7 @@
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/RecordLayout.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 using namespace clang;
 using namespace optiml;
@@ -43,110 +44,88 @@ static std::string nameOf(const ASTContext &ast, QualType type) {
 
 namespace {
 
-/// The scalars of a structure, in recordLayout's words (Signature.h).
-class LayoutText {
-public:
-  explicit LayoutText(const ASTContext &ast) : ast(ast) {}
+enum class Then { Enter, Skip, Stop };
 
-  /// Empty where it holds what has no such words: pointers, unions, bit fields, or too many scalars.
-  std::string of(QualType record) {
-    add(record, 0);
-    return fits ? "{" + std::to_string(ast.getTypeSizeInChars(record).getQuantity()) + ":" + text + "}" : "";
+/// Shows `see` the parts of a type, with their offsets in bytes: arrays and structures before what they are made of.
+/// Bit fields and virtual bases have no place of their own: they are shown as a null type. False where `see` stopped
+/// it.
+bool walk(const ASTContext &ast, QualType type, uint64_t offset, llvm::function_ref<Then(QualType, uint64_t)> see) {
+  if (Then then = see(type, offset); then != Then::Enter)
+    return then == Then::Skip;
+  if (const ConstantArrayType *array = ast.getAsConstantArrayType(type)) {
+    const QualType element = array->getElementType();
+    const uint64_t size = uint64_t(ast.getTypeSizeInChars(element).getQuantity());
+    for (uint64_t i = 0; i < array->getZExtSize(); ++i)
+      if (!walk(ast, element, offset + i * size, see))
+        return false;
+    return true;
   }
+  const CXXRecordDecl *record = type->getAsCXXRecordDecl()->getDefinition();
+  const ASTRecordLayout &layout = ast.getASTRecordLayout(record);
+  auto show = [&](bool hasPlace, QualType part, llvm::function_ref<uint64_t()> at) {
+    return hasPlace ? walk(ast, part, offset + at(), see) : see(QualType(), 0) != Then::Stop;
+  };
+  for (const CXXBaseSpecifier &base : record->bases())
+    if (!show(!base.isVirtual(), base.getType(), [&] {
+          const CXXRecordDecl *of = base.getType()->getAsCXXRecordDecl()->getDefinition();
+          return uint64_t(layout.getBaseClassOffset(of).getQuantity());
+        }))
+      return false;
+  for (const FieldDecl *field : record->fields())
+    if (!show(!field->isBitField(), field->getType(),
+              [&] { return layout.getFieldOffset(field->getFieldIndex()) / 8; }))
+      return false;
+  return true;
+}
 
-private:
-  static constexpr unsigned most = 64;
-  const ASTContext &ast;
-  std::string text;
+/// Whether walk can enter it.
+bool hasParts(const ASTContext &ast, QualType type) {
+  const auto *record = type->getAsCXXRecordDecl();
+  return ast.getAsConstantArrayType(type) ||
+         (record && record->getDefinition() && !record->isUnion() && !record->isInvalidDecl());
+}
+
+/// The scalars of a structure, in recordLayout's words (Signature.h). Empty where it holds what has no such words:
+/// pointers, unions, bit fields, or too many scalars.
+std::string layoutOf(const ASTContext &ast, QualType record) {
+  constexpr unsigned most = 64;
+  std::string text = "{" + std::to_string(ast.getTypeSizeInChars(record).getQuantity()) + ":";
   unsigned number = 0;
-  bool fits = true;
-
-  void add(QualType type, int64_t offset) {
-    if (const ConstantArrayType *array = ast.getAsConstantArrayType(type)) {
-      const int64_t size = ast.getTypeSizeInChars(array->getElementType()).getQuantity();
-      for (uint64_t i = 0; fits && i < array->getZExtSize(); ++i)
-        add(array->getElementType(), offset + int64_t(i) * size);
-      return;
-    }
-    if (QualType scalar = scalarOf(ast, type); !scalar.isNull() && ast.hasSameType(scalar, type.getUnqualifiedType())) {
-      fits = fits && ++number <= most;
-      text += " " + nameOf(ast, scalar) + "@" + std::to_string(offset);
-      return;
-    }
-    const auto *record = type->getAsCXXRecordDecl();
-    fits = fits && record && record->getDefinition() && !record->isUnion() && !record->isInvalidDecl();
-    if (!fits)
-      return;
-    record = record->getDefinition();
-    const ASTRecordLayout &layout = ast.getASTRecordLayout(record);
-    for (const CXXBaseSpecifier &base : record->bases()) {
-      fits = fits && !base.isVirtual();
-      if (fits)
-        add(base.getType(), offset + layout.getBaseClassOffset(base.getType()->getAsCXXRecordDecl()).getQuantity());
-    }
-    for (const FieldDecl *field : record->fields()) {
-      fits = fits && !field->isBitField();
-      if (fits)
-        add(field->getType(), offset + int64_t(layout.getFieldOffset(field->getFieldIndex()) / 8));
-    }
-  }
-};
+  const bool fits = walk(ast, record, 0, [&](QualType type, uint64_t offset) {
+    if (type.isNull())
+      return Then::Stop;
+    QualType scalar = scalarOf(ast, type);
+    if (scalar.isNull() || !ast.hasSameType(scalar, type.getUnqualifiedType()))
+      return hasParts(ast, type) ? Then::Enter : Then::Stop;
+    text += " " + nameOf(ast, scalar) + "@" + std::to_string(offset);
+    return ++number <= most ? Then::Skip : Then::Stop;
+  });
+  return fits ? text + "}" : "";
+}
 
 } // namespace
 
 std::string optiml::elementName(const ASTContext &ast, QualType type) {
   if (QualType scalar = scalarOf(ast, type); !scalar.isNull())
     return nameOf(ast, scalar);
-  std::string layout = type->isRecordType() ? LayoutText(ast).of(type) : "";
+  std::string layout = type->isRecordType() && hasParts(ast, type) ? layoutOf(ast, type) : "";
   return layout.empty() ? nameOf(ast, type) : layout;
 }
 
-namespace {
-
-class Finder {
-public:
-  explicit Finder(const ASTContext &ast) : ast(ast) {}
-
-  void findIn(QualType type, uint64_t offset) {
-    type = type.getCanonicalType();
-    if (const ConstantArrayType *array = ast.getAsConstantArrayType(type)) {
-      uint64_t n = array->getZExtSize(), size = uint64_t(ast.getTypeSizeInChars(array->getElementType()).getQuantity());
-      for (uint64_t i = 0; i < n && found.size() < most; ++i)
-        findIn(array->getElementType(), offset + i * size);
-      return;
-    }
-    if (type->isPointerType()) {
-      QualType pointee = type->getPointeeType().getUnqualifiedType();
+std::vector<PointerField> optiml::pointerFieldsOf(const FunctionDecl &kernel) {
+  constexpr size_t most = 256; // in one kernel
+  const ASTContext &ast = kernel.getASTContext();
+  std::vector<PointerField> found;
+  for (unsigned parameter = 0; parameter < kernel.getNumParams(); ++parameter)
+    walk(ast, kernel.getParamDecl(parameter)->getType(), 0, [&](QualType type, uint64_t offset) {
+      if (type.isNull())
+        return Then::Skip;
+      if (!type->isPointerType())
+        return hasParts(ast, type) ? Then::Enter : Then::Skip;
+      QualType pointee = type.getCanonicalType()->getPointeeType().getUnqualifiedType();
       if (found.size() < most && !pointee->isVoidType() && !pointee->isFunctionType())
         found.push_back({parameter, offset, elementName(ast, pointee)});
-      return;
-    }
-    const auto *record = type->getAsCXXRecordDecl();
-    if (!record || !record->getDefinition() || record->isUnion() || record->isInvalidDecl())
-      return;
-    const ASTRecordLayout &layout = ast.getASTRecordLayout(record->getDefinition());
-    for (const CXXBaseSpecifier &base : record->getDefinition()->bases())
-      if (const CXXRecordDecl *of = base.getType()->getAsCXXRecordDecl(); of && !base.isVirtual())
-        findIn(base.getType(), offset + uint64_t(layout.getBaseClassOffset(of->getDefinition()).getQuantity()));
-    for (const FieldDecl *field : record->getDefinition()->fields())
-      findIn(field->getType(), offset + layout.getFieldOffset(field->getFieldIndex()) / 8);
-  }
-
-  unsigned parameter = 0;
-  std::vector<PointerField> found;
-
-private:
-  static constexpr size_t most = 256;
-  const ASTContext &ast;
-};
-
-} // namespace
-
-std::vector<PointerField> optiml::pointerFieldsOf(const FunctionDecl &kernel) {
-  Finder finder(kernel.getASTContext());
-  for (const ParmVarDecl *parameter : kernel.parameters()) {
-    finder.findIn(parameter->getType(), 0);
-    ++finder.parameter;
-  }
-  return std::move(finder.found);
+      return found.size() < most ? Then::Skip : Then::Stop;
+    });
+  return found;
 }

@@ -313,5 +313,5 @@ bool optiml::refreshBuffer(char *data, size_t bytes, std::string_view element, u
                            FloatRange range) {
   if (std::optional<RecordLayout> layout = recordLayout(element))
     return refreshRecords(data, bytes, *layout, seed, range);
-  return refreshElements(data, bytes, pointeeType(std::string(element) + "*"), seed, integers, range);
+  return refreshElements(data, bytes, elementType(element), seed, integers, range);
 }

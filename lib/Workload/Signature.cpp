@@ -71,19 +71,9 @@ static bool consumeBack(std::string_view &s, std::string_view word) {
   return true;
 }
 
-ElementType optiml::pointeeType(std::string_view t) {
-  while (consumeBack(t, "const") || consumeBack(t, "__restrict__") || consumeBack(t, "__restrict") ||
-         consumeBack(t, "restrict") || consumeBack(t, "volatile")) {
-  }
-  if (!consumeBack(t, "*"))
-    return {};
-  while (consumeBack(t, "const") || consumeBack(t, "volatile")) {
-  }
-  for (std::string_view word : {"const ", "volatile "})
-    if (t.substr(0, word.size()) == word)
-      t = trim(t.substr(word.size()));
+ElementType optiml::elementType(std::string_view name) {
   // float4 and its like count as their elements.
-  std::string_view base = t;
+  std::string_view base = name;
   if (base.size() > 1 && base.back() >= '1' && base.back() <= '4' && base.find(' ') == std::string_view::npos)
     base.remove_suffix(1);
   struct Known {
@@ -109,6 +99,20 @@ ElementType optiml::pointeeType(std::string_view t) {
   return {};
 }
 
+ElementType optiml::pointeeType(std::string_view t) {
+  while (consumeBack(t, "const") || consumeBack(t, "__restrict__") || consumeBack(t, "__restrict") ||
+         consumeBack(t, "restrict") || consumeBack(t, "volatile")) {
+  }
+  if (!consumeBack(t, "*"))
+    return {};
+  while (consumeBack(t, "const") || consumeBack(t, "volatile")) {
+  }
+  for (std::string_view word : {"const ", "volatile "})
+    if (t.substr(0, word.size()) == word)
+      t = trim(t.substr(word.size()));
+  return elementType(t);
+}
+
 std::optional<RecordLayout> optiml::recordLayout(std::string_view element) {
   auto number = [&](size_t &value) {
     auto [end, error] = std::from_chars(element.data(), element.data() + element.size(), value);
@@ -119,7 +123,7 @@ std::optional<RecordLayout> optiml::recordLayout(std::string_view element) {
   if (!element.starts_with('{') || !element.ends_with('}'))
     return std::nullopt;
   element = element.substr(1, element.size() - 2);
-  if (!number(layout.bytes) || !element.starts_with(':'))
+  if (!number(layout.bytes) || layout.bytes == 0 || !element.starts_with(':'))
     return std::nullopt;
   element.remove_prefix(1);
   while (!(element = trim(element)).empty()) {
@@ -127,9 +131,10 @@ std::optional<RecordLayout> optiml::recordLayout(std::string_view element) {
     if (at == std::string_view::npos)
       return std::nullopt;
     RecordField field;
-    field.type = pointeeType(std::string(element.substr(0, at)) + "*");
+    field.type = elementType(element.substr(0, at));
     element.remove_prefix(at + 1);
-    if (!number(field.offset) || field.offset + field.type.bytes > layout.bytes)
+    const size_t size = field.type.bytes;
+    if (!number(field.offset) || size > layout.bytes || field.offset > layout.bytes - size)
       return std::nullopt;
     layout.fields.push_back(field);
   }
@@ -184,7 +189,7 @@ std::vector<ElementType> optiml::bufferTypes(const LaunchImage &launch) {
   for (size_t i = 0; i < launch.buffers.size(); ++i)
     if (!launch.buffers[i].element.empty()) {
       seen[i] = true;
-      result[i] = pointeeType(launch.buffers[i].element + "*");
+      result[i] = elementType(launch.buffers[i].element);
     }
   std::vector<std::string> types = parameterTypes(launch.kernel);
   if (types.size() != launch.arguments.size())

@@ -112,8 +112,8 @@ TEST(Refresh, PlacesInStructuresAreRead) {
   EXPECT_EQ(layout->fields[1].offset, 8u);
   EXPECT_EQ(layout->fields[1].type.kind, ElementKind::Double);
   EXPECT_TRUE(layout->fields[2].type.isUnsigned);
-  for (const char *other :
-       {"float", "{}", "{24}", "{24: float}", "{24: float@x}", "{8: double@4}", "{24: float@0", "?"})
+  for (const char *other : {"float", "{}", "{24}", "{24: float}", "{24: float@x}", "{8: double@4}", "{24: float@0", "?",
+                            "{0:}", "{8: float@18446744073709551614}"})
     EXPECT_FALSE(recordLayout(other).has_value()) << other;
 }
 

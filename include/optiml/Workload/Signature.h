@@ -40,7 +40,9 @@ struct ElementType {
   bool isFloating() const { return kind == ElementKind::Float || kind == ElementKind::Double || isFloat16(); }
   bool operator==(const ElementType &) const = default;
 };
-/// What a pointer of that (demangled) type points to; vectors count as their elements.
+/// The type of that (demangled) name without qualifiers; vectors count as their elements.
+ElementType elementType(std::string_view name);
+/// What a pointer of that (demangled) type points to.
 ElementType pointeeType(std::string_view pointerType);
 
 /// A scalar in a structure.
@@ -53,7 +55,7 @@ struct RecordLayout {
   std::vector<RecordField> fields;
 };
 /// Of "{24: float@0 float@4 int@16}": the structure's size, and the places of its scalars in bytes. Nothing where it is
-/// something else, such as "float".
+/// something else, such as "float", or a place is outside of the structure.
 std::optional<RecordLayout> recordLayout(std::string_view element);
 
 /// The element at `data` in words; of an integer not more than `bytes` are there.

@@ -33,6 +33,7 @@ bool validDevice(int device);
 struct Device {
   static constexpr int multiprocessors = 132;
   static constexpr int maxThreadsPerBlock = 1024;
+  static constexpr int maxBlocksOnYZ = 65535;
   static constexpr int maxThreadsPerMultiprocessor = 2048;
   static constexpr int maxBlocksPerMultiprocessor = 32;
   static constexpr int registersPerBlock = 65536;

@@ -68,7 +68,8 @@ static int blocksPerMultiprocessor(const Kernel &kernel, int blockSize, size_t d
 }
 
 static cudaError_t checkGeometry(const Kernel &kernel, dim3 grid, dim3 block, size_t shared) {
-  if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+  if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > Device::maxBlocksOnYZ ||
+      grid.z > Device::maxBlocksOnYZ)
     return cudaErrorInvalidConfiguration;
   if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
       uint64_t(block.x) * block.y * block.z > 1024)

@@ -87,7 +87,7 @@ void logRows(const Allocation &from, CopyRecord::Kind kind, uint64_t address, ui
 }
 
 CopyRecord::Element elementOf(const std::string &name) {
-  ElementKind kind = pointeeType(name + "*").kind;
+  ElementKind kind = elementType(name).kind;
   return kind == ElementKind::Half       ? CopyRecord::Half
          : kind == ElementKind::BFloat16 ? CopyRecord::BFloat16
                                          : CopyRecord::Other;

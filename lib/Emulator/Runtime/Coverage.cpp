@@ -2,9 +2,10 @@
 //
 // The file that a program writes at its end has lines of words with tabs between them. For each kernel of its modules:
 //   kernel SYMBOL RAN(0|1) KernelDesc::hash KernelDesc::testsNaN KernelDesc::dataDecides
+//   function CodeDesc::functionHash, or KernelDesc::hash
 // for each of its pointers:
 //   pointee PointerDesc::pointee
-//   function CodeDesc::functionHash, or KernelDesc::hash
+// and for the module:
 //   ran NUMBER:PLACE,...
 // with the code that ran; for each piece of code of a kernel that ran, but which itself did not:
 //   missed NUMBER KERNEL FUNCTION FILE LINE CONSTANTS functionHash place
@@ -20,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Coverage.h"
+#include "Api.h"
 #include "Scheduler.h"
 #include "Settings.h"
 #include <bit>
@@ -71,16 +73,15 @@ void writeSide(FILE *file, unsigned least, unsigned leads, const ConditionRecord
           (long long)r.left[outcome], (long long)r.right[outcome]);
 }
 
-unsigned axisOf(GridCondition condition) { return condition < TooManyOnY ? condition : condition - TooManyOnY + 1; }
-
-/// In place of a line they have their axis, and no file.
+/// They have no file. In place of a line, the last ones have their axis.
 void writeGrids(FILE *file) {
   for (const auto &[key, record] : runs().grids) {
     auto [kernel, condition] = key;
     const uint64_t place = kernel->hash * 8 + condition;
     fprintf(file, "condition\t%u\t1\t%s\t\t%u\t0\t%llu\t%llu",
-            unsigned(kernel->hash >> 37) * 8 + condition + (1u << 30), kernel->name, axisOf(condition),
-            (unsigned long long)kernel->hash, (unsigned long long)place);
+            unsigned(kernel->hash >> 37) * 8 + condition + (1u << 30), kernel->name,
+            condition < TooManyOnY ? 0u : condition - ManyOnZ, (unsigned long long)kernel->hash,
+            (unsigned long long)place);
     writeSide(file, 0, 0, record, 0);
     writeSide(file, 1, 0, record, 1);
     fprintf(file, "\n");
@@ -175,7 +176,7 @@ void optiml::emu::noteGrid(const ModuleDesc &module, const KernelDesc &kernel, c
     add(GridCondition(ManyOnX + axis), grid[axis], 1);
   for (unsigned axis : {1, 2})
     if (grid[axis] > 1)
-      add(GridCondition(TooManyOnY + axis - 1), grid[axis], 65535);
+      add(GridCondition(ManyOnZ + axis), grid[axis], Device::maxBlocksOnYZ);
 }
 
 void optiml::emu::noteRun(const Launch &launch) {

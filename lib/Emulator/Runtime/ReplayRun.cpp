@@ -181,7 +181,8 @@ bool Replay::runStep(const ReplayStep &step) {
   if (!marshal(step, *kernel, values))
     return false;
   uint64_t threads = uint64_t(step.block[0]) * step.block[1] * step.block[2];
-  if (threads > 1024 || step.block[2] > 64 || step.grid[1] > 65535 || step.grid[2] > 65535)
+  if (threads > 1024 || step.block[2] > 64 || step.grid[1] > Device::maxBlocksOnYZ ||
+      step.grid[2] > Device::maxBlocksOnYZ)
     return fail("the launch of " + step.kernel + " exceeds the device's limits on grid or block", step.kernel);
   if (kernel->desc->maxThreads && threads > kernel->desc->maxThreads)
     return fail("the launch of " + step.kernel + " exceeds its __launch_bounds__", step.kernel);

@@ -72,7 +72,6 @@ llvm::Expected<std::set<std::string>> Comparison::originalFaultKinds(const Progr
   return kinds;
 }
 
-/// For the changed program, whose kernels may take a buffer for something else, such as four numbers at once.
 llvm::Expected<bool> Comparison::isUnused(const ProgramOutcome &changed) {
   ProgramInput input = changed.input;
   input.otherFill = !input.otherFill;
@@ -340,7 +339,7 @@ bool Comparison::takes(llvm::function_ref<bool(const ElementType &)> wanted) con
   return llvm::any_of(coveredByOriginal.pointees(), [&](const std::string &pointee) {
     if (std::optional<RecordLayout> layout = recordLayout(pointee)) // its integers stay
       return llvm::any_of(layout->fields, [&](const RecordField &f) { return f.type.isFloating() && wanted(f.type); });
-    return wanted(pointeeType(pointee + "*"));
+    return wanted(elementType(pointee));
   });
 }
 

@@ -112,8 +112,7 @@ static bool readLine(llvm::StringRef text, ProgramCoverage &into) {
     line.flag(c.isFloat);
     line.number(c.functionHash);
     line.number(c.place);
-    c.isOfGrid = c.file.empty();
-    c.isOfZ = c.isOfGrid && c.line == 2;
+    c.limitedAxis = c.file.empty() ? c.line : 0;
     for (ConditionSide &side : c.sides) {
       line.number(side.least);
       line.flag(side.leads);

@@ -29,7 +29,7 @@ struct ConditionSide {
 
 struct ConditionState {
   bool isHost = false, isFloat = false;
-  bool isOfGrid = false, isOfZ = false; ///< how many blocks a launch has, and along the third axis
+  unsigned limitedAxis = 0; ///< 1, 2: whether a launch has more blocks on y or z than it may; 0: it is another one
   std::string function, file;
   uint32_t line = 0;
   uint64_t functionHash = 0, place = 0;

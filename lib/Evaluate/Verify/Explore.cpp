@@ -34,7 +34,8 @@ static uint64_t siteFeature(uint64_t place) { return uint64_t(1) << 60 | place >
 /// More blocks than a launch may have matter where programs have such sizes: a row a block, or an image of each
 /// channel. That so many tiles, or planes of one volume, are no longer one launch is no mistake.
 static int64_t mostFor(const ConditionState &condition, const ConditionSide &side) {
-  return !condition.isOfGrid || side.right == 1 ? largest : condition.isOfZ ? side.right / 2 : 2 * side.right;
+  constexpr unsigned z = 2;
+  return condition.limitedAxis == 0 ? largest : condition.limitedAxis == z ? side.right / 2 : 2 * side.right;
 }
 
 static bool isBeyond(const ConditionState &condition, const ConditionSide &side, const Arguments &arguments) {
@@ -142,7 +143,7 @@ std::optional<ArgumentExplorer::Goal> ArgumentExplorer::nextGoal() const {
     for (Goal goal : {Goal{key.first, !key.second, Aim::Outcome}, Goal{key.first, key.second, Aim::Beyond},
                       Goal{key.first, key.second, Aim::Edge}}) {
       const bool isNew = goal.aim == Aim::Outcome, leads = isNew && condition.sides[goal.outcome].leads;
-      if (limits != (condition.isOfGrid && condition.sides[key.second].right != 1))
+      if (limits != (condition.limitedAxis != 0))
         continue;
       if (reached(goal) || (!isNew && condition.isFloat) || (how.hostOnly && !(isNew && condition.isHost)) ||
           (goal.aim == Aim::Beyond && !condition.isHost))

@@ -43,7 +43,8 @@ struct ProgramOutcome {
   bool stopped() const;
 };
 
-/// With what the original's kernels take its buffers for.
+/// With what the original's kernels take its buffers for: those of the changed program may take one for something else,
+/// such as four numbers at once.
 ProgramInput typed(ProgramInput input, const ProgramOutcome &original);
 
 /// Runs programs under the limits of a comparison, and reads what they leave. Several threads may do so.
