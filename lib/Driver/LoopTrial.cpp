@@ -44,6 +44,8 @@ LoopTrial optiml::tryLoops(const SearchTask &task, Backend &backend, const Progr
     trial.rewrites.clear();
     return trial;
   };
+  if (task.deadline->passed())
+    return keep(makeError("no time was left to try others"));
   std::string text;
   double gain = 0, begin = task.deadline->remaining(), margin = leastProgramGain(task, backend);
   for (size_t number = 0; choose(found.rewrites, number); ++number) {

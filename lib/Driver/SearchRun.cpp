@@ -15,7 +15,7 @@
 using namespace optiml;
 
 // Of the time that is left, at most so much for what comes after the search.
-static constexpr double concludingShare = 0.35;
+static constexpr double concludingShare = 0.45;
 
 static void warn(const std::string &what, llvm::Error why) {
   llvm::errs() << "optiml-clang: warning: " << what << ": " << llvm::toString(std::move(why)) << "\n";

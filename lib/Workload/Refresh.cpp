@@ -1,9 +1,12 @@
 //===- Refresh.cpp - fresh contents of buffers ----------------------------===//
 #include "optiml/Workload/Signature.h"
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <thread>
 
 using namespace optiml;
 
@@ -47,8 +50,9 @@ namespace {
 /// Numbers for one buffer, in the order of its elements.
 template <typename T> class Floats {
 public:
-  Floats(double lo, double hi, size_t number, FloatRange range, std::mt19937_64 &random)
-      : lo(lo), hi(hi), number(number), range(range), random(random) {
+  /// `lone`: where FloatRange::LoneNaN has it.
+  Floats(double lo, double hi, size_t number, FloatRange range, size_t lone, std::mt19937_64 &random)
+      : lo(lo), hi(hi), number(number), lone(lone), range(range), random(random) {
     double far = 16 * std::max(std::fabs(lo), std::fabs(hi));
     if (range == FloatRange::Wide) {
       this->lo = -far;
@@ -57,8 +61,6 @@ public:
       this->lo = -far;
       this->hi = -far / 2;
     }
-    if (range == FloatRange::LoneNaN)
-      lone = random() % number;
   }
 
   double at(size_t i) {
@@ -105,7 +107,7 @@ private:
   }
 
   double lo, hi;
-  size_t number, lone = 0, run = 0;
+  size_t number, lone, run = 0;
   FloatRange range;
   std::mt19937_64 &random;
   unsigned kind = 0; ///< of the run
@@ -114,16 +116,48 @@ private:
 };
 } // namespace
 
+// Elements that one generator makes; threads share the chunks of large buffers.
+static constexpr size_t chunk = 1 << 20;
+
+/// Calls `body(begin, end)` for the chunks of so many elements, in any order.
+template <typename Body> static void forEachChunk(size_t number, const Body &body) {
+  const size_t chunks = (number + chunk - 1) / chunk;
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < chunks; i = next++)
+      body(i * chunk, std::min(number, (i + 1) * chunk));
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < std::min<size_t>(chunks, std::thread::hardware_concurrency()); ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread &other : others)
+    other.join();
+}
+
+template <typename T> static T elementAt(const char *data, size_t i) {
+  T value;
+  memcpy(&value, data + i * sizeof(T), sizeof(T));
+  return value;
+}
+
 template <typename T> static bool randomize(char *data, size_t bytes, std::mt19937_64 &random, FloatRange range) {
-  std::vector<T> v(bytes / sizeof(T));
-  memcpy(v.data(), data, v.size() * sizeof(T));
+  const size_t number = bytes / sizeof(T);
   double lo = INFINITY, hi = -INFINITY;
-  for (T x : v) {
-    if (!std::isfinite(x) || poisoned(x))
-      continue;
-    lo = std::min<double>(lo, x);
-    hi = std::max<double>(hi, x);
-  }
+  std::mutex mutex;
+  forEachChunk(number, [&](size_t begin, size_t end) {
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = begin; i < end; ++i) {
+      const T x = elementAt<T>(data, i);
+      if (!std::isfinite(x) || poisoned(x))
+        continue;
+      least = std::min<double>(least, x);
+      most = std::max<double>(most, x);
+    }
+    std::lock_guard lock(mutex);
+    lo = std::min(lo, least);
+    hi = std::max(hi, most);
+  });
   if (!(lo <= hi))
     return false;
   lo = envelope(lo);
@@ -139,11 +173,17 @@ template <typename T> static bool randomize(char *data, size_t bytes, std::mt199
     if (lo > hi)
       std::swap(lo, hi);
   }
-  Floats<T> floats(lo, hi, v.size(), range, random);
-  for (size_t i = 0; i < v.size(); ++i)
-    if (std::isfinite(v[i]) && !poisoned(v[i]))
-      v[i] = T(floats.at(i));
-  memcpy(data, v.data(), v.size() * sizeof(T));
+  const size_t lone = range == FloatRange::LoneNaN ? random() % number : 0;
+  const uint64_t seed = random();
+  forEachChunk(number, [&](size_t begin, size_t end) {
+    std::mt19937_64 own(seed + begin);
+    Floats<T> floats(lo, hi, number, range, lone, own);
+    for (size_t i = begin; i < end; ++i)
+      if (const T old = elementAt<T>(data, i); std::isfinite(old) && !poisoned(old)) {
+        const T fresh = T(floats.at(i));
+        memcpy(data + i * sizeof(T), &fresh, sizeof(T));
+      }
+  });
   return true;
 }
 

@@ -10,7 +10,7 @@ namespace optiml::emu {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayScratch, bytes, zeroed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayStep, kernel, grid, block, sharedBytes, arguments)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayJob, module, workload, launch, scratch, steps, outputDir, orderSeed, workers,
-                                   seconds, beginSeconds, storedOnly, onlyBlocks, tellsTouched, l1Bytes)
+                                   seconds, beginSeconds, numbersOnly, onlyBlocks, tellsTouched, l1Bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SiteTrace, site, line, accessBytes, kind, shared, local, warpAccesses, lanes,
                                    sectors, lines128, l1Cycles, bankConflicts, lines, linesByBlock, atomicBlocks,
                                    l1Misses)
@@ -67,7 +67,7 @@ bool optiml::emu::readJob(const std::string &path, ReplayJob &job, std::string &
     job.workers = unsigned(root.at("workers").integer(1, 256));
     job.seconds = root.at("seconds").number(0, 1e9);
     job.beginSeconds = root.at("beginSeconds").number(0, 1e9);
-    job.storedOnly = root.at("storedOnly").boolean();
+    job.numbersOnly = root.at("numbersOnly").boolean();
     for (const Field &b : root.at("onlyBlocks").elements(1 << 20))
       job.onlyBlocks.push_back(uint32_t(b.integer(0, UINT32_MAX)));
     job.tellsTouched = root.at("tellsTouched").boolean();

@@ -34,6 +34,7 @@ struct ProcessOptions {
   std::optional<Sandbox> sandbox;         ///< for what a model wrote; `env` is added to what the sandbox lets through
   std::string input;                      ///< what it reads on standard input; empty: nothing
   bool endsDescendants = false;           ///< also those that left the session: a daemon that it started
+  bool givesWay = false;                  ///< to others, where there are too few cores: a lower priority
   bool inheritInput = false;              ///< it reads our standard input
   bool inheritOutput = false;             ///< stdout/stderr go to ours instead of being captured
   const std::atomic<bool> *cancel = nullptr; ///< polled; when it becomes true the group is killed

@@ -43,7 +43,7 @@ struct ReplayJob {
   unsigned workers = 1;
   double seconds = 0;               ///< give up after this long (0: none)
   double beginSeconds = 0;          ///< no further block of a step begins after this long (0: all do)
-  bool storedOnly = false;          ///< ModeShadow: write no buffer that no floating-point number was stored to
+  bool numbersOnly = false;         ///< ModeShadow: write the floating-point numbers that were stored, and nothing else
   std::vector<uint32_t> onlyBlocks; ///< linear ids of the blocks to run; empty: all
   bool tellsTouched = false;        ///< ModeBounds: fill in ReplayResult::touched
   uint64_t l1Bytes = 192 << 10;     ///< ModeTrace: the L1 cache that the traced blocks share

@@ -93,6 +93,9 @@ Allocation *Memory::allocate(uint64_t bytes, MemoryKind kind, const char *origin
   std::lock_guard lock(mutex);
   if (bytes > limit || live + bytes > limit)
     return nullptr;
+  constexpr uint64_t large = 1 << 16;
+  if (bytes >= large) // at a page, as CUDA does, so that a replay can map what was recorded
+    alignment = std::max(alignment, pageUp(1));
   uint64_t address = (top + redZone + alignment - 1) & ~(alignment - 1);
   if (kind == MemoryKind::Device && (!settings().shifted || settings().shifted == counter + 1))
     address += settings().shift;

@@ -32,6 +32,13 @@ constexpr unsigned char poisonByte = 0xCC, otherByte = 0x7F;
 unsigned char freshByte();
 constexpr uint64_t redZone = 256;
 
+/// Twins of the numbers in an allocation. Reserved at first use; most of it may never be touched.
+struct Twins {
+  TwinCell *cells = nullptr;
+  uint8_t *used = nullptr; ///< for each chunk of cells, whether one of it was written
+  static constexpr uint64_t chunk = 128;
+};
+
 /// One allocation, registered host range or device variable. Never deleted: a freed one explains later accesses.
 struct Allocation {
   uint64_t address = 0, bytes = 0;
@@ -48,12 +55,12 @@ struct Allocation {
   CopyRecord::Element element = CopyRecord::Other; ///< by that kernel's signature
   bool fromHost = false;                           ///< written by the host since the last kernel
   RaceCell *races = nullptr;                       ///< ModeVerify, reserved at first use
-  /// ModeShadow, each reserved at first use: a cell for every two bytes, for numbers of 16 bits, and for every four.
-  TwinCell *twins2 = nullptr, *twins4 = nullptr;
+  /// ModeShadow: a cell for every two bytes, for numbers of 16 bits, and for every four.
+  Twins twins2, twins4;
   std::atomic<uint64_t> touched{0}; ///< bytes up to the last one that was used (Settings::touchedFile)
   /// The cells for numbers of `size` bytes, and how many bytes lie between two of them.
-  TwinCell *&twinsOf(uint32_t size) { return size == 2 ? twins2 : twins4; }
-  const TwinCell *twinsOf(uint32_t size) const { return size == 2 ? twins2 : twins4; }
+  Twins &twinsOf(uint32_t size) { return size == 2 ? twins2 : twins4; }
+  const Twins &twinsOf(uint32_t size) const { return size == 2 ? twins2 : twins4; }
   static uint32_t twinUnit(uint32_t size) { return size == 2 ? 2 : 4; }
   uint64_t end() const { return address + bytes; }
   bool contains(uint64_t a, uint64_t n) const { return a >= address && n <= bytes && a - address <= bytes - n; }

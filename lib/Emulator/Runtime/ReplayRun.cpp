@@ -241,19 +241,24 @@ bool Replay::writeOutputs() {
   std::string error;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Allocation *a = buffers[i];
-    if (!a || (job.storedOnly && !a->twins2 && !a->twins4))
+    if (!a || (job.numbersOnly && !a->twins2.cells && !a->twins4.cells))
       continue;
     std::string name = "b" + std::to_string(i);
     std::string path = job.outputDir + "/" + name;
+    std::vector<ShadowRecord> records;
+    std::string numbers;
+    if (module->mode & ModeShadow)
+      forEachTwin(*a, 0, a->bytes, [&](uint64_t offset, const TwinCell &c) {
+        records.push_back({offset, c.bytes, c.additions, c.value, c.magnitude});
+        if (job.numbersOnly)
+          numbers.append(reinterpret_cast<const char *>(a->address + offset), c.bytes);
+      });
     unlink((path + ".bin").c_str());
-    if (!writeBlob(job.outputDir, name + ".bin", reinterpret_cast<void *>(a->address), a->bytes, error))
+    const void *content = job.numbersOnly ? numbers.data() : reinterpret_cast<void *>(a->address);
+    if (!writeBlob(job.outputDir, name + ".bin", content, job.numbersOnly ? numbers.size() : a->bytes, error))
       return fail(error);
     if (!(module->mode & ModeShadow))
       continue;
-    std::vector<ShadowRecord> records;
-    forEachTwin(*a, 0, a->bytes, [&](uint64_t offset, const TwinCell &c) {
-      records.push_back({offset, c.bytes, c.additions, c.value, c.magnitude});
-    });
     unlink((path + ".shadow").c_str());
     if (!writeBlob(job.outputDir, name + ".shadow", records.data(), records.size() * sizeof(ShadowRecord), error))
       return fail(error);

@@ -30,11 +30,24 @@ static uint64_t bitsAt(uint64_t address, uint32_t bytes) {
 
 static std::mutex reserveMutex;
 
-static void reserveTwins(Allocation &a, uint32_t bytes) {
-  std::lock_guard lock(reserveMutex);
-  TwinCell *&twins = a.twinsOf(bytes);
-  if (!twins)
-    twins = static_cast<TwinCell *>(reserveZeroed((a.bytes / Allocation::twinUnit(bytes) + 1) * sizeof(TwinCell)));
+/// Returns null where there is no room.
+static TwinCell *writtenTwin(Allocation &a, uint64_t offset, uint32_t bytes) {
+  Twins &twins = a.twinsOf(bytes);
+  const uint64_t i = offset / Allocation::twinUnit(bytes);
+  if (!__atomic_load_n(&twins.cells, __ATOMIC_ACQUIRE)) {
+    std::lock_guard lock(reserveMutex);
+    const uint64_t number = a.bytes / Allocation::twinUnit(bytes) + 1;
+    if (!twins.used)
+      twins.used = static_cast<uint8_t *>(reserveZeroed(number / Twins::chunk + 1));
+    if (twins.used && !twins.cells)
+      __atomic_store_n(&twins.cells, static_cast<TwinCell *>(reserveZeroed(number * sizeof(TwinCell))),
+                       __ATOMIC_RELEASE);
+    if (!twins.cells)
+      return nullptr;
+  }
+  if (uint8_t &used = twins.used[i / Twins::chunk]; !__atomic_load_n(&used, __ATOMIC_RELAXED))
+    __atomic_store_n(&used, uint8_t(1), __ATOMIC_RELAXED);
+  return &twins.cells[i];
 }
 
 /// The cell of a number of `bytes` bytes at an address, or null (only when not `create`).
@@ -43,12 +56,9 @@ static TwinCell *cellAt(Block &b, uint64_t address, uint32_t bytes, bool create)
   Allocation *a = t.last && t.last->contains(address, 1) ? t.last : Memory::findIn(*b.launch->memory, address);
   if (a) {
     t.last = a;
-    if (!a->twinsOf(bytes)) {
-      if (!create)
-        return nullptr;
-      reserveTwins(*a, bytes);
-    }
-    TwinCell *twins = a->twinsOf(bytes);
+    if (create)
+      return writtenTwin(*a, address - a->address, bytes);
+    TwinCell *twins = a->twinsOf(bytes).cells;
     return twins ? &twins[(address - a->address) / Allocation::twinUnit(bytes)] : nullptr;
   }
   if (create)
@@ -61,9 +71,15 @@ void optiml::emu::forEachTwin(const Allocation &a, uint64_t begin, uint64_t byte
                               const std::function<void(uint64_t, const TwinCell &)> &visit) {
   uint64_t end = begin + bytes;
   for (uint32_t smallest : {2u, 4u}) {
-    const TwinCell *twins = a.twinsOf(smallest);
-    for (uint64_t at = (begin + smallest - 1) / smallest * smallest; twins && at + smallest <= end; at += smallest) {
-      const TwinCell &c = twins[at / smallest];
+    const Twins &twins = a.twinsOf(smallest);
+    for (uint64_t at = (begin + smallest - 1) / smallest * smallest; twins.cells && at + smallest <= end;
+         at += smallest) {
+      const uint64_t i = at / smallest;
+      if (!twins.used[i / Twins::chunk]) { // to the last of the chunk
+        at = (i / Twins::chunk * Twins::chunk + Twins::chunk - 1) * smallest;
+        continue;
+      }
+      const TwinCell &c = twins.cells[i];
       if (c.bytes && at + c.bytes <= end && bitsAt(a.address + at, c.bytes) == c.bits)
         visit(at, c);
     }
@@ -78,10 +94,8 @@ void optiml::emu::copyTwins(Allocation &to, uint64_t toOffset, const Allocation 
   forEachTwin(from, fromOffset, bytes,
               [&](uint64_t offset, const TwinCell &c) { cells.emplace_back(offset - fromOffset, c); });
   for (const auto &[offset, cell] : cells) {
-    if (!to.twinsOf(cell.bytes))
-      reserveTwins(to, cell.bytes);
-    if (TwinCell *twins = to.twinsOf(cell.bytes))
-      twins[(toOffset + offset) / Allocation::twinUnit(cell.bytes)] = cell;
+    if (TwinCell *twin = writtenTwin(to, toOffset + offset, cell.bytes))
+      *twin = cell;
   }
 }
 

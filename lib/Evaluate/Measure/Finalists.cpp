@@ -78,9 +78,21 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
 }
 
 SanitizerReport GpuEvaluator::sanitize(const Variant &variant, double seconds) {
-  const CpuEvaluatorOptions &o = impl->options.common;
+  return impl->sanitize(variant, seconds);
+}
+
+SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, double seconds) {
+  std::lock_guard alone(sanitizing);
+  auto [known, isNew] = sanitized.try_emplace(variant.key());
+  if (isNew)
+    known->second = sanitizeAnew(variant, seconds);
+  return known->second;
+}
+
+SanitizerReport GpuEvaluator::Impl::sanitizeAnew(const Variant &variant, double seconds) {
+  const CpuEvaluatorOptions &o = options.common;
   Verdict verdict;
-  auto compiled = impl->compiler->compile(variant.text, verdict);
+  auto compiled = compiler->compile(variant.text, verdict);
   if (!compiled)
     return {false, {llvm::toString(compiled.takeError())}};
   std::vector<SanitizerJob> jobs, originals;
@@ -117,7 +129,7 @@ SanitizerReport GpuEvaluator::sanitize(const Variant &variant, double seconds) {
     originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
-  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), impl->dir.path(),
-                      impl->stopping.flag(), seconds);
+  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), stopping.flag(),
+                      seconds);
   return sanitizer.check(jobs, originals);
 }

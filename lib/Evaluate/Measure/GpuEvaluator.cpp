@@ -16,6 +16,9 @@ using namespace optiml::gpu;
 
 // A ratio may be so much larger than that of the original's time alone and the variant's: clocks vary.
 static constexpr double mostFlattered = 1.1;
+// What is refused before the results in double precision are there is not looked at again, and sums of very many terms
+// may differ by so much.
+static constexpr double provisionalFloat = 0x1p-10, provisionalDouble = 0x1p-28;
 // Launches that take so long are timed a few times only.
 static constexpr double slowSeconds = 5e-3, slowRaceSeconds = 0.06;
 // A new best variant is profiled when it takes this part of the time of the last one that was.
@@ -72,7 +75,14 @@ llvm::Expected<PrepareRequest> GpuEvaluator::Impl::firstRequest(bool careful) {
   VerifyOptions verify = options.common.verify;
   verify.freshInputs = 0;
   GpuCases cases(options.common.performance, verify, /*shadowModule=*/"", dir.path(), 0);
-  return requestOf(cases, careful, FreshIntegers::Keep);
+  auto request = requestOf(cases, careful, FreshIntegers::Keep);
+  if (request)
+    for (CaseRequest &c : request->cases)
+      for (BufferBound &bound : c.bounds)
+        bound.relative = std::max(bound.relative, bound.compare == Compare::Float    ? provisionalFloat
+                                                  : bound.compare == Compare::Double ? provisionalDouble
+                                                                                     : 0);
+  return request;
 }
 
 llvm::Expected<PrepareReply> GpuEvaluator::Impl::setUp(const std::vector<WorkerPool::MakeRequest> &alternatives) {

@@ -56,6 +56,8 @@ struct GpuEvaluator::Impl {
   bool hasEnded = false; ///< what `preparing` does
   std::condition_variable ended;
   double fastestTold = std::numeric_limits<double>::infinity();
+  std::mutex sanitizing;                            ///< of what follows
+  std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
 
   Impl(TempDir dir, WorkerPool &pool, GpuEvaluatorOptions options)
       : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel),
@@ -78,6 +80,9 @@ struct GpuEvaluator::Impl {
   /// The emulator's evaluator, once it is there.
   CpuEvaluator *emulator() const { return isThorough ? cpu.get() : nullptr; }
   void tellGain(const Variant &variant, const Measurement &m);
+  /// GpuEvaluator::sanitize; what is known of the variant counts.
+  SanitizerReport sanitize(const Variant &variant, double seconds);
+  SanitizerReport sanitizeAnew(const Variant &variant, double seconds);
   llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
                                                  WorkerPool::Clock::time_point beginBy);
   /// Sums the original's times; its launches that ran are a candidate.

@@ -18,6 +18,16 @@ using namespace optiml::gpu;
 
 // Once the search has ended, what is faster by less than this is not worth the time that verifying takes.
 static constexpr double worthVerifying = 0.97;
+// While the search goes on, compute-sanitizer looks at a leader that takes this part of the time of the last one it
+// saw.
+static constexpr double worthSanitizing = 0.95, sanitizerSeconds = 20;
+
+static std::string textOf(const StopWatch &watch) {
+  std::string text;
+  for (const auto &[step, seconds] : watch.steps)
+    text += llvm::formatv(" {0} {1:f1} s", step, seconds).str();
+  return text;
+}
 
 GpuEvaluator::Impl::~Impl() { stopPreparing(); }
 
@@ -79,10 +89,7 @@ void GpuEvaluator::Impl::prepareThoroughly() {
     isThorough = true;
   }
   watch.lap("workers");
-  std::string text = "ready to verify after";
-  for (const auto &[step, seconds] : watch.steps)
-    text += llvm::formatv(" {0} {1:f1} s", step, seconds).str();
-  note(text);
+  note("ready to verify after" + textOf(watch));
   for (const std::string &text : cases.notes())
     note(text);
   settleFastest();
@@ -112,14 +119,15 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
   if (enough.passed())
     return noTime();
   m.verdict = Verdict::Correct;
+  StopWatch watch;
   // Races, bounds and odd sizes are seen in the emulator only.
   if (cpu && !options.common.verification.empty())
     cpu->verify(variant, m);
+  watch.lap("emulator");
   if (enough.passed()) // it was stopped
     return noTime();
   if (m.correct() || m.verdict == Verdict::NotApplicable) {
     std::map<std::string, double> emulated = std::move(m.counters);
-    StopWatch watch;
     m = measure(variant, watch, WorkerPool::Clock::time_point::max());
     m.provisional = false;
     for (const char *both : {"verify.launches", "verify.runs"})
@@ -129,13 +137,16 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
     m.counters.insert(emulated.begin(), emulated.end());
   }
   std::lock_guard lock(mutex);
+  if (settled.empty())
+    remarks.insert("the first verification:" + textOf(watch));
   if (!m.correct() && !stopping.passed())
     objections.try_emplace(key, m);
   return settled.try_emplace(key, m).first->second;
 }
 
 void GpuEvaluator::Impl::settleFastest() {
-  double bestVerified = baselineMeasurement.time.seconds;
+  double bestVerified = baselineMeasurement.time.seconds, lastSanitized = bestVerified;
+  const Variant *leader = nullptr; ///< of those that are verified
   while (!enough.passed()) {
     // Before looking: what is added later is not measured any more.
     const bool isLast = closeBy.load() != std::chrono::steady_clock::time_point::max();
@@ -150,6 +161,11 @@ void GpuEvaluator::Impl::settleFastest() {
     }
     if (!fastest && isLast)
       return;
+    if (!fastest && leader && bestVerified < worthSanitizing * lastSanitized) {
+      lastSanitized = bestVerified;
+      sanitize(*leader, sanitizerSeconds); // what it says counts when the search has ended
+      continue;
+    }
     if (!fastest) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       continue;
@@ -157,7 +173,10 @@ void GpuEvaluator::Impl::settleFastest() {
     Measurement m = settle(fastest->variant);
     if (!m.correct() || !m.guardrails.empty())
       continue;
-    bestVerified = std::min(bestVerified, m.time.seconds);
+    if (m.time.seconds < bestVerified) {
+      bestVerified = m.time.seconds;
+      leader = &fastest->variant;
+    }
     tellGain(fastest->variant, m);
     if (std::chrono::steady_clock::now() > closeBy.load())
       return;

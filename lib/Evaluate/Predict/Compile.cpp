@@ -78,6 +78,7 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(co
   CubinRequest own = request;
   if (const std::atomic<bool> *flag = stop)
     own.cancel = flag;
+  own.givesWay = counter > 1; // the original is waited for, and what verifies a variant goes before the next one
   own.source = compiled->directory + "/" + fileName;
   own.cubin = compiled->cubin = compiled->directory + "/out.cubin";
   if (llvm::Error e = writeFileAtomically(own.source, text))

@@ -108,6 +108,7 @@ llvm::Expected<CubinResult> optiml::compileCubin(const CubinRequest &request) {
   ProcessOptions options;
   options.limits = request.limits;
   options.cancel = request.cancel;
+  options.givesWay = request.givesWay;
   // Flags meant for whole builds must not change what is compiled here.
   // nvcc leaves its scratch files behind when it is killed: they go where the cubin's folder goes.
   options.env = {{"NVCC_APPEND_FLAGS", ""},

@@ -2,6 +2,7 @@
 #include "ReplayProcess.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Workload/Blob.h"
+#include "llvm/Support/FileOutputBuffer.h"
 
 using namespace optiml;
 
@@ -17,18 +18,24 @@ llvm::Expected<std::map<unsigned, std::string>> optiml::freshInputs(const Worklo
     if (!b.symbol.empty() || (t.kind == ElementKind::Unknown && !layout) ||
         (t.kind == ElementKind::Integer && integers == FreshIntegers::Keep))
       continue;
-    std::string bytes(b.bytes, '\0'), error;
-    if (!readBlob(workload.directory, b.before, bytes.data(), b.bytes, error))
+    if (b.bytes == 0)
+      continue;
+    const std::string file =
+        directory + "/input" + std::to_string(seed) + std::string(nameOf(integers)) + "-" + std::to_string(i) + ".bin";
+    auto fresh = llvm::FileOutputBuffer::create(file, b.bytes); // it may be large: made in its place
+    if (!fresh)
+      return fresh.takeError();
+    char *data = reinterpret_cast<char *>((*fresh)->getBufferStart());
+    std::string error;
+    if (!readBlob(workload.directory, b.before, data, b.bytes, error))
       return makeError(error);
     const uint64_t own = seed * 1000003 + i;
-    if (!(layout ? refreshRecords(bytes.data(), bytes.size(), *layout, own, floats)
-                 : refreshElements(bytes.data(), bytes.size(), t, own, integers, floats)))
+    if (!(layout ? refreshRecords(data, b.bytes, *layout, own, floats)
+                 : refreshElements(data, b.bytes, t, own, integers, floats)))
       continue;
-    std::string name =
-        "input" + std::to_string(seed) + std::string(nameOf(integers)) + "-" + std::to_string(i) + ".bin";
-    if (!writeBlob(directory, name, bytes.data(), bytes.size(), error))
-      return makeError(error);
-    result[i] = directory + "/" + name;
+    if (llvm::Error e = (*fresh)->commit())
+      return std::move(e);
+    result[i] = file;
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
 #include <cmath>
 #include <thread>
@@ -49,12 +50,56 @@ static Compare compareOf(const ElementType &type) {
 
 static bool is32Or64(Compare how) { return how == Compare::Float || how == Compare::Double; }
 
+namespace {
+/// The numbers that some blocks stored.
+struct Sample {
+  BufferReference numbers;      ///< one after the other
+  std::vector<uint64_t> places; ///< offset of each in its buffer
+};
+} // namespace
+
+/// Reads b<i>.bin and b<i>.shadow of a replay with numbersOnly; empty where there are none.
+static Sample readSample(const std::string &file, uint64_t bufferBytes) {
+  Sample sample;
+  auto bytes = readFile(file + ".bin"), records = readFile(file + ".shadow");
+  if (!bytes || !records) {
+    llvm::consumeError(bytes.takeError());
+    llvm::consumeError(records.takeError());
+    return sample;
+  }
+  std::vector<ShadowRecord> cells(records->size() / sizeof(ShadowRecord));
+  memcpy(cells.data(), records->data(), cells.size() * sizeof(ShadowRecord));
+  std::vector<std::pair<uint64_t, ShadowRecord>> placed;
+  uint64_t offset = 0;
+  for (ShadowRecord &cell : cells) {
+    placed.emplace_back(cell.offset, cell);
+    placed.back().second.offset = offset;
+    offset += cell.bytes;
+  }
+  llvm::stable_sort(placed, [](const auto &a, const auto &b) { return a.first < b.first; });
+  uint64_t end = 0;
+  std::string kept;
+  for (auto &[place, cell] : placed) {
+    if (place < end || place + cell.bytes > bufferBytes || cell.offset + cell.bytes > bytes->size())
+      continue; // stale where it overlaps the one before
+    end = place + cell.bytes;
+    sample.numbers.bytes.append(*bytes, cell.offset, cell.bytes);
+    cell.offset = sample.numbers.bytes.size() - cell.bytes;
+    kept.append(reinterpret_cast<const char *>(&cell), sizeof cell);
+    sample.places.push_back(place);
+  }
+  sample.numbers.setCells(kept);
+  return sample;
+}
+
 /// Whether what the sampled blocks left in the cells is what the whole launch left: not where other blocks add to them.
-static bool sampleIsWhole(const BufferReference &sample, const std::string &whole) {
-  for (const ShadowRecord &cell : sample.cells) {
+static bool sampleIsWhole(const Sample &sample, llvm::StringRef whole) {
+  for (size_t i = 0; i < sample.numbers.cells.size(); ++i) {
+    const ShadowRecord &cell = sample.numbers.cells[i];
     if (cell.bytes == 2)
       continue; // compared by the format alone
-    double a = cellValue(sample.bytes, cell.offset, cell.bytes), b = cellValue(whole, cell.offset, cell.bytes);
+    double a = cellValue(sample.numbers.bytes, cell.offset, cell.bytes),
+           b = cellValue(whole, sample.places[i], cell.bytes);
     if (std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) > 1e-3 * std::max(cell.magnitude, std::fabs(a)))
       return false;
   }
@@ -73,7 +118,7 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   job.onlyBlocks = sampleBlocks(launch);
   job.seconds = sampleSeconds;
   job.beginSeconds = beginShare * sampleSeconds;
-  job.storedOnly = true;
+  job.numbersOnly = true;
   job.workers = std::max(1u, std::thread::hardware_concurrency() / unsigned(workload.launches.size()));
   auto fail = [&](const std::string &why) {
     std::lock_guard lock(mutex);
@@ -101,22 +146,16 @@ void GpuCases::boundByTwins(unsigned index, bool isFresh, const std::string &fil
   const LaunchImage &launch = workload.launches[index];
   const BufferImage &image = launch.buffers[bound.buffer];
   uint64_t blocks = blocksOf(launch.grid);
-  BufferReference r;
-  auto bytes = readFile(file + ".bin"), cells = readFile(file + ".shadow");
-  if (!bytes || !cells) {
-    llvm::consumeError(bytes ? llvm::Error::success() : bytes.takeError());
-    llvm::consumeError(cells ? llvm::Error::success() : cells.takeError());
-    return;
-  }
-  r.bytes = std::move(*bytes);
-  r.setCells(*cells);
-  if (r.cells.empty() || r.bytes.size() != image.bytes)
+  const Sample sample = readSample(file, image.bytes);
+  const BufferReference &r = sample.numbers;
+  if (r.cells.empty())
     return;
   if (!isFresh && begun != blocks) {
-    auto after = readFile(workload.directory + "/" + image.after);
-    if (!after)
-      return llvm::consumeError(after.takeError());
-    if (!sampleIsWhole(r, *after)) {
+    auto after = llvm::MemoryBuffer::getFile(workload.directory + "/" + image.after, /*IsText=*/false,
+                                             /*RequiresNullTerminator=*/false);
+    if (!after || (*after)->getBufferSize() != image.bytes)
+      return;
+    if (!sampleIsWhole(sample, (*after)->getBuffer())) {
       std::lock_guard lock(mutex);
       summed.insert({index, bound.buffer});
     }
@@ -144,7 +183,7 @@ void GpuCases::boundByTwins(unsigned index, bool isFresh, const std::string &fil
       continue;
     bound.typical = std::max(bound.typical, cell.magnitude);
     if (i % stride == 0 && std::isfinite(cell.value))
-      checked.push_back({cell.offset, cell.bytes, 0, cell.value,
+      checked.push_back({sample.places[i], cell.bytes, 0, cell.value,
                          relativeTolerance(r, cell, options.floats) * cell.magnitude + 1e-37});
   }
   if (bound.typical == 0)

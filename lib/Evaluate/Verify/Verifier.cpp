@@ -241,16 +241,16 @@ llvm::Expected<bool> Verifier::Impl::checkSome(Changed &changed, const Target &t
 llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                                   const std::vector<Target> &largeTargets, VerifyReport &report,
                                                   Coverage &covered) {
-  llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
-  if (!good || !*good)
-    return good;
-  for (const Target &t : largeTargets) {
+  for (const Target &t : largeTargets) { // sizes decide more often than data do
     if (covered.missed().empty())
       break;
-    good = checkSome(changed, t, report, covered);
+    llvm::Expected<bool> good = checkSome(changed, t, report, covered);
     if (!good || !*good)
       return good;
   }
+  llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
+  if (!good || !*good)
+    return good;
   std::vector<emu::MissedCode> missed = covered.missed();
   report.verdict = missed.empty() ? Verdict::Correct : Verdict::Untested;
   if (!missed.empty())

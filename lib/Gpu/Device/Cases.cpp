@@ -366,11 +366,11 @@ static bool guessBound(Device &device, DeviceCase::Buffer &b, uint64_t bytes) {
   switch (b.bound.compare) {
   case Compare::Float:
     scan(0.0f, same);
-    b.bound.relative = unknownFloat;
+    b.bound.relative = std::max(b.bound.relative, unknownFloat);
     break;
   case Compare::Double:
     scan(0.0, same);
-    b.bound.relative = unknownDouble;
+    b.bound.relative = std::max(b.bound.relative, unknownDouble);
     break;
   case Compare::Half:
   case Compare::BFloat16: {

@@ -35,6 +35,7 @@ struct CubinRequest {
   std::vector<std::string> flags; ///< cubinFlags() of the user's command line
   ProcessLimits limits;
   const std::atomic<bool> *cancel = nullptr;
+  bool givesWay = false; ///< ProcessOptions::givesWay
 };
 
 struct CubinResult {
