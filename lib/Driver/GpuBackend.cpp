@@ -21,13 +21,7 @@ using namespace optiml;
 static constexpr double leastShare = 0.01;
 // What is gained must be worth a rewritten kernel: a smaller gain than this is left to the original.
 static constexpr double leastGain = 1.02;
-// A whole program's kernels may take this much longer by chance; between runs of one program that is what is seen.
-static constexpr double programNoise = 1.02;
-static constexpr unsigned programRuns = 5;
-static constexpr double programRunsSeconds = 10; // of wall time, for all of them
 static constexpr double buildingSeconds = 2.5;
-static constexpr double slowRunSeconds = 2; // a program that runs so long is timed once where a search comes after
-static constexpr double mayRunAgainSeconds = 0.5; // one that is over sooner runs again, for a better figure
 // Odd sizes run on the emulator only if that is a matter of seconds.
 static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 // Predictions are beside the point where variants are measured, and some blocks in double precision are enough.
@@ -45,8 +39,6 @@ static constexpr size_t shownCandidates = 5; // in the trajectory
 static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
 // A variant that was this much slower than the fastest does not take part in the final race.
 static constexpr double mayStillWin = 1.1;
-// A whole program that is so much faster in its first run need not run again.
-static constexpr double clearGain = 1.1;
 
 namespace {
 
@@ -415,23 +407,7 @@ llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, con
   auto built = buildGpuProgram(task, &emitted, "program-launches");
   if (!built)
     return built.takeError();
-  ProgramTimes times{run.times.kernelSeconds, 0};
-  for (unsigned i = 0; i < 2; ++i) { // by turns, and the shorter run of each: as in checkProgram
-    auto rewritten = timeGpuProgram(task, *built);
-    if (!rewritten)
-      return rewritten.takeError();
-    if (rewritten->exitCode != run.exitCode)
-      return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode,
-                       run.exitCode);
-    times.after = i ? std::min(times.after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
-    if (rewritten->seconds > slowRunSeconds)
-      break;
-    auto again = timeGpuProgram(task, original);
-    if (!again)
-      return again.takeError();
-    times.before = std::min(times.before, again->times.kernelSeconds);
-  }
-  return times;
+  return timeBesides(task, {original, run, 0}, *built);
 }
 
 llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
@@ -442,51 +418,7 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
                                   : llvm::Expected<std::string>(executable);
   if (!built)
     return built.takeError();
-  // Runs of both in turn; a program's first launch of a kernel also loads it, so the shortest run counts.
-  double before = run.times.kernelSeconds, after = 0, spent = 0;
-  std::vector<GpuRun> originals = {run}, changed;
-  for (unsigned i = 0; i < programRuns; ++i) {
-    auto rewritten = timeGpuProgram(task, *built);
-    if (!rewritten)
-      return makeError("the rewritten program cannot be run: {0}", llvm::toString(rewritten.takeError()));
-    // One run each tells enough where there is no doubt. What was captured has been timed since.
-    const double known = run.isUndisturbed() ? before : std::min(before, own->baseline().time.seconds);
-    if (i == 0 && run.seconds > mayRunAgainSeconds && rewritten->exitCode == run.exitCode &&
-        compareOutputs(run.out, run.out, rewritten->out).word.empty() &&
-        clearGain * rewritten->times.kernelSeconds <= known) {
-      before = known;
-      after = rewritten->times.kernelSeconds;
-      changed.push_back(std::move(*rewritten));
-      originals.push_back(run);
-      break;
-    }
-    auto again = timeGpuProgram(task, original);
-    if (!again)
-      return again.takeError();
-    before = std::min(before, again->times.kernelSeconds);
-    after = i ? std::min(after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
-    originals.push_back(std::move(*again));
-    changed.push_back(std::move(*rewritten));
-    spent += originals.back().seconds + changed.back().seconds;
-    if ((i && after <= before) || clearGain * after <= before || spent > programRunsSeconds)
-      break;
-  }
-  if (originals[0].exitCode == originals[1].exitCode && changed[0].exitCode != originals[0].exitCode)
-    return makeError("the rewritten program ends with exit code {0} instead of {1}", changed[0].exitCode,
-                     originals[0].exitCode);
-  const OutputDifference difference = compareOutputs(originals[0].out, originals[1].out, changed[0].out);
-  if (!difference.word.empty())
-    return makeError("the rewritten program prints {0}", difference.word);
-  if (!difference.number.empty())
-    summary["programNumbers"] = difference.number;
-  summary["programSeconds"] = before;
-  summary["programSecondsOptimized"] = after;
-  if (after > programNoise * before)
-    return makeError("within the whole program its kernels take {0:f1} us instead of {1:f1} us", after * 1e6,
-                     before * 1e6);
-  if (after > 0)
-    summary["programSpeedup"] = before / after;
-  return llvm::Error::success();
+  return compareGpuPrograms(task, {original, run, own->baseline().time.seconds}, *built, summary);
 }
 
 std::vector<std::string> GpuBackend::notes() const {

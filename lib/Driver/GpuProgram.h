@@ -48,6 +48,20 @@ std::string expressionFor(llvm::ArrayRef<std::string> names);
 /// Launches that were not captured count as those of their kernel that were.
 void weighAll(Workload &workload, const std::vector<KernelTime> &kernels);
 
+/// The original, and what is known of it.
+struct OriginalProgram {
+  const std::string &executable;
+  const GpuRun &run;
+  double kernelSeconds; ///< of its kernels, measured by themselves; 0: not known
+};
+/// Runs both by turns; the shorter run of each counts.
+llvm::Expected<ProgramTimes> timeBesides(const SearchTask &task, const OriginalProgram &original,
+                                         const std::string &changed);
+/// Whether the changed program prints and returns what the original does, and its kernels take no longer; the error
+/// says what differs. Adds times and numbers that differ to the summary.
+llvm::Error compareGpuPrograms(const SearchTask &task, const OriginalProgram &original, const std::string &changed,
+                               nlohmann::json &summary);
+
 /// In which words the outputs of two programs differ; words that already differ between two runs of the original do not
 /// count, and numbers that differ are told apart (they may be times). Empty: none.
 struct OutputDifference {

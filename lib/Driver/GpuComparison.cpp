@@ -1,0 +1,104 @@
+//===- GpuComparison.cpp - two whole programs on a GPU --------------------===//
+#include "GpuProgram.h"
+#include "optiml/Support/Error.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace optiml;
+
+// A whole program's kernels may take this much longer by chance; between runs of one program that is what is seen.
+static constexpr double programNoise = 1.02;
+static constexpr unsigned programRuns = 5;
+static constexpr double programRunsSeconds = 10; // of wall time, for all of them
+static constexpr double slowRunSeconds = 2;      // a program that runs so long is timed once where a search comes after
+// A whole program that is so much faster in its first run need not run again, unless it is over sooner than that, which
+// gives a better figure.
+static constexpr double clearGain = 1.1, mayRunAgainSeconds = 0.5;
+
+llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const OriginalProgram &original,
+                                                 const std::string &changed) {
+  ProgramTimes times{original.run.times.kernelSeconds, 0};
+  for (unsigned i = 0; i < 2; ++i) {
+    auto rewritten = timeGpuProgram(task, changed);
+    if (!rewritten)
+      return rewritten.takeError();
+    if (rewritten->exitCode != original.run.exitCode)
+      return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode,
+                       original.run.exitCode);
+    times.after = i ? std::min(times.after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
+    if (rewritten->seconds > slowRunSeconds)
+      break;
+    auto again = timeGpuProgram(task, original.executable);
+    if (!again)
+      return again.takeError();
+    times.before = std::min(times.before, again->times.kernelSeconds);
+  }
+  return times;
+}
+
+namespace {
+/// Runs of both programs.
+struct Runs {
+  std::vector<GpuRun> originals, changed;
+  double before, after = 0; ///< seconds of their kernels: the shortest runs, as a first launch also loads the kernel
+};
+} // namespace
+
+static llvm::Expected<Runs> runByTurns(const SearchTask &task, const OriginalProgram &original,
+                                       const std::string &changed) {
+  const GpuRun &first = original.run;
+  Runs runs{{first}, {}, first.times.kernelSeconds};
+  double spent = 0;
+  for (unsigned i = 0; i < programRuns; ++i) {
+    auto rewritten = timeGpuProgram(task, changed);
+    if (!rewritten)
+      return makeError("the rewritten program cannot be run: {0}", llvm::toString(rewritten.takeError()));
+    // One run each tells enough where there is no doubt. What was captured has been timed since.
+    const double known = first.isUndisturbed() || !(original.kernelSeconds > 0)
+                             ? runs.before
+                             : std::min(runs.before, original.kernelSeconds);
+    if (i == 0 && first.seconds > mayRunAgainSeconds && rewritten->exitCode == first.exitCode &&
+        compareOutputs(first.out, first.out, rewritten->out).word.empty() &&
+        clearGain * rewritten->times.kernelSeconds <= known) {
+      runs.before = known;
+      runs.after = rewritten->times.kernelSeconds;
+      runs.changed.push_back(std::move(*rewritten));
+      runs.originals.push_back(first);
+      return runs;
+    }
+    auto again = timeGpuProgram(task, original.executable);
+    if (!again)
+      return again.takeError();
+    runs.before = std::min(runs.before, again->times.kernelSeconds);
+    runs.after = i ? std::min(runs.after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
+    spent += again->seconds + rewritten->seconds;
+    runs.originals.push_back(std::move(*again));
+    runs.changed.push_back(std::move(*rewritten));
+    if ((i && runs.after <= runs.before) || clearGain * runs.after <= runs.before || spent > programRunsSeconds)
+      break;
+  }
+  return runs;
+}
+
+llvm::Error optiml::compareGpuPrograms(const SearchTask &task, const OriginalProgram &original,
+                                       const std::string &changed, nlohmann::json &summary) {
+  auto runs = runByTurns(task, original, changed);
+  if (!runs)
+    return runs.takeError();
+  const GpuRun &first = runs->originals[0], &again = runs->originals[1], &rewritten = runs->changed[0];
+  if (first.exitCode == again.exitCode && rewritten.exitCode != first.exitCode)
+    return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten.exitCode,
+                     first.exitCode);
+  const OutputDifference difference = compareOutputs(first.out, again.out, rewritten.out);
+  if (!difference.word.empty())
+    return makeError("the rewritten program prints {0}", difference.word);
+  if (!difference.number.empty())
+    summary["programNumbers"] = difference.number;
+  summary["programSeconds"] = runs->before;
+  summary["programSecondsOptimized"] = runs->after;
+  if (runs->after > programNoise * runs->before)
+    return makeError("within the whole program its kernels take {0:f1} us instead of {1:f1} us", runs->after * 1e6,
+                     runs->before * 1e6);
+  if (runs->after > 0)
+    summary["programSpeedup"] = runs->before / runs->after;
+  return llvm::Error::success();
+}
