@@ -13,6 +13,7 @@
 #include <future>
 #include <mutex>
 #include <regex>
+#include <thread>
 #include <unistd.h>
 
 using namespace optiml;
@@ -37,6 +38,8 @@ static constexpr size_t shownCandidates = 5; // in the trajectory
 // All of settling, most of which goes on beside the search: what is kept for it, the least that it has, and what it may
 // take where time is no limit.
 static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
+// Where more time than that is left, the winner is profiled, unless it has been.
+static constexpr std::chrono::seconds describing{3};
 // A variant that was this much slower than the fastest does not take part in the final race.
 static constexpr double mayStillWin = 1.1;
 
@@ -89,6 +92,8 @@ private:
     return llvm::any_of(captured.launches, [&](const LaunchImage &launch) { return launch.kernel == symbol; });
   }
   bool isClean(const Candidate &candidate, double seconds);
+  /// Of the GPU and the program, for the summary.
+  void addFacts(nlohmann::json &summary) const;
   /// Seconds for running the rewritten program, which is built beside the search, and the original once more where that
   /// is needed.
   double checkingSeconds() const { return 0.5 + 1.25 * run.seconds; }
@@ -264,6 +269,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
   common.verify.comparedElsewhere = true;
+  common.verify.jobs = task.flags.jobs ? task.flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   options.gained = [this, began = task.began](const Variant &variant, double speedup, bool isVerified) {
     tellGain(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), variant, speedup,
              isVerified);
@@ -324,7 +330,7 @@ std::vector<Candidate> GpuBackend::finalists(std::vector<Candidate> all, const C
   return chosen;
 }
 
-void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
+void GpuBackend::addFacts(nlohmann::json &summary) const {
   summary["measured"] = true;
   summary["driver"] = pool->device().driver;
   summary["gpuAnswers"] = pool->answers();
@@ -333,6 +339,10 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   for (const KernelTime &k : run.times.kernels)
     kernels.push_back({{"kernel", k.name}, {"launches", k.launches}, {"seconds", k.seconds}});
   summary["programKernels"] = kernels;
+}
+
+void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
+  addFacts(summary);
   std::vector<Candidate> all = result.top;
   result.top.resize(std::min(result.top.size(), shownCandidates));
   if (!result.improved)
@@ -374,6 +384,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
                         recipeText(candidate.recipe), runner.speedup, runner.low, runner.high));
       continue;
     }
+    if (Clock::now() + describing < end)
+      own->describe(*candidate.variant);
     Measurement closer = own->confirm(*candidate.variant);
     if (!closer.correct()) {
       result.notes.push_back(
@@ -389,6 +401,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
     result.best.measurement = runner.measurement;
     result.best.measurement.provisional = false;
     result.best.measurement.counters.insert(closer.counters.begin(), closer.counters.end());
+    if (closer.counters.count("profile_seconds"))
+      result.best.measurement.bottleneck = closer.bottleneck;
     result.improved = true;
     summary["speedup"] = runner.speedup;
     summary["speedupLow"] = runner.low;

@@ -20,7 +20,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchTrace, tracedBlocks, totalBlocks, warps
                                    uniqueSectors, storeSectors, footprintBytes, sites, basicBlocks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayFault, kind, message, file, line, kernel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MissedCode, code, kernel, function, file, line, constants, functionHash)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayResult, ok, faults, seconds, begun, traces, missed, ran, touched)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReplayResult, ok, faults, seconds, begun, traces, missed, ran, dataDecides, touched)
 } // namespace optiml::emu
 
 static constexpr const char *jobFormat = "optiml-replay-job", *resultFormat = "optiml-replay-result";
@@ -153,6 +153,7 @@ bool optiml::emu::readResult(const std::string &path, ReplayResult &result, std:
                                uint32_t(f.at("line").integer(0, UINT32_MAX)), f.at("kernel").text()});
     for (const Field &k : root.at("ran").elements(65536))
       result.ran.push_back(k.text());
+    result.dataDecides = root.at("dataDecides").boolean();
     for (const Field &m : root.at("missed").elements(1 << 20))
       result.missed.push_back({uint32_t(m.at("code").integer(0, UINT32_MAX)), m.at("kernel").text(),
                                m.at("function").text(), m.at("file").text(),

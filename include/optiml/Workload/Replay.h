@@ -122,6 +122,7 @@ struct ReplayResult {
   std::vector<LaunchTrace> traces; ///< one a step, ModeTrace
   std::vector<MissedCode> missed;  ///< ModeCoverage: of the kernels that ran
   std::vector<std::string> ran;    ///< ModeCoverage: these, mangled
+  bool dataDecides = true;         ///< false, ModeCoverage: the content of memory changes nothing of what they touch
   std::vector<uint64_t> touched;   ///< of each buffer: bytes up to the last one that was accessed
 };
 

@@ -284,6 +284,9 @@ ReplayResult Replay::run() {
       if (!known.count(m.functionHash))
         result.missed.push_back(std::move(m));
     result.ran.assign(kernels.begin(), kernels.end());
+    result.dataDecides = std::any_of(kernels.begin(), kernels.end(), [](const std::string &symbol) {
+      return Modules::get().kernelBySymbol(symbol)->desc->dataDecides;
+    });
   }
   if (job.tellsTouched)
     for (const Allocation *a : buffers)

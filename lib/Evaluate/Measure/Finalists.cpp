@@ -22,7 +22,6 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
   FinalRace result;
   EvaluateRequest request;
   std::vector<size_t> running;
-  std::vector<std::shared_ptr<const CompiledText>> texts;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Verdict verdict;
     auto compiled = impl->compiler->compile(candidates[i].first->text, verdict);
@@ -37,7 +36,6 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
       continue;
     }
     running.push_back(i);
-    texts.push_back(*compiled);
     request.candidates.push_back(std::move(*own));
   }
   if (running.empty())
@@ -68,8 +66,6 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
       result.notes.push_back("in the final race: " + m.why);
       continue;
     }
-    if (!m.counters.count("predicted_seconds"))
-      impl->addPrediction(*candidates[running[i]].first, *texts[i], m);
     score(m, impl->baselineMeasurement, impl->weights);
     result.runners.push_back(
         {running[i], m, m.time.baseline / m.time.seconds, m.counters["speedup.low"], m.counters["speedup.high"]});

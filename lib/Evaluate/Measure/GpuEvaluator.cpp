@@ -270,8 +270,31 @@ void GpuEvaluator::Impl::addPrediction(const Variant &variant, const CompiledTex
   m.bottleneck = predicted.bottleneck;
 }
 
-Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch,
-                                        WorkerPool::Clock::time_point beginBy) {
+void GpuEvaluator::Impl::describe(const Variant &variant) {
+  Measurement m;
+  {
+    std::lock_guard lock(mutex);
+    auto known = settled.find(variant.key());
+    if (known == settled.end() || !known->second.correct() || known->second.counters.count("profile_seconds"))
+      return;
+    m = known->second;
+  }
+  Verdict verdict;
+  auto compiled = compiler->compile(variant.text, verdict);
+  if (!compiled)
+    return llvm::consumeError(compiled.takeError());
+  double occupancy;
+  auto candidate = candidateOf(variant, **compiled, occupancy);
+  if (!candidate)
+    return llvm::consumeError(candidate.takeError());
+  addPrediction(variant, **compiled, m);
+  addProfile(*candidate, m);
+  std::lock_guard lock(mutex);
+  settled[variant.key()] = m;
+}
+
+Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch, WorkerPool::Clock::time_point beginBy,
+                                        bool closely) {
   Verdict verdict;
   auto compiled = compiler->compile(variant.text, verdict);
   if (!compiled)
@@ -321,7 +344,7 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
   {
     std::lock_guard lock(mutex);
     // Worth a closer look, for which the others wait: not before there is any gain, nor for a small step.
-    leads = isThorough && m.time.seconds < best && m.time.seconds < worthProfiling * profiled;
+    leads = closely && isThorough && m.time.seconds < best && m.time.seconds < worthProfiling * profiled;
     best = std::min(best, m.time.seconds);
     if (leads)
       profiled = m.time.seconds;
@@ -355,7 +378,8 @@ Measurement GpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
   auto start = std::chrono::steady_clock::now();
   StopWatch watch;
   bool predicts = fidelity == Fidelity::Model && impl->emulator();
-  Measurement m = predicts ? impl->cpu->evaluate(variant, fidelity) : impl->measure(variant, watch, impl->beginBy);
+  Measurement m = predicts ? impl->cpu->evaluate(variant, fidelity)
+                           : impl->measure(variant, watch, impl->beginBy, /*closely=*/true);
   if (!predicts && m.correct())
     impl->addUnsettled(variant, m);
   for (const auto &[step, seconds] : watch.steps)

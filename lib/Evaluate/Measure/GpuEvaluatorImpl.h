@@ -89,7 +89,10 @@ struct GpuEvaluator::Impl {
   gpu::CandidateRequest addOriginal(const gpu::PrepareReply &prepared, const CompiledText &original);
   llvm::Expected<gpu::CandidateRequest> candidateOf(const Variant &variant, const CompiledText &compiled,
                                                     double &occupancy);
-  Measurement measure(const Variant &variant, StopWatch &watch, WorkerPool::Clock::time_point beginBy);
+  /// `closely`: a new leader is profiled.
+  Measurement measure(const Variant &variant, StopWatch &watch, WorkerPool::Clock::time_point beginBy, bool closely);
+  /// Adds a prediction and a profile to what is known of a verified variant.
+  void describe(const Variant &variant);
   /// Fills times from a reply; false (and the verdict) when they cannot be.
   bool addTimes(const gpu::CandidateReply &reply, Measurement &m);
   gpu::CandidateRequest profiledPart(const gpu::CandidateRequest &candidate) const;

@@ -128,7 +128,7 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
     return noTime();
   if (m.correct() || m.verdict == Verdict::NotApplicable) {
     std::map<std::string, double> emulated = std::move(m.counters);
-    m = measure(variant, watch, WorkerPool::Clock::time_point::max());
+    m = measure(variant, watch, WorkerPool::Clock::time_point::max(), /*closely=*/false);
     m.provisional = false;
     for (const char *both : {"verify.launches", "verify.runs"})
       m.counters[both] += emulated[both];
@@ -164,6 +164,7 @@ void GpuEvaluator::Impl::settleFastest() {
     if (!fastest && leader && bestVerified < worthSanitizing * lastSanitized) {
       lastSanitized = bestVerified;
       sanitize(*leader, sanitizerSeconds); // what it says counts when the search has ended
+      describe(*leader);
       continue;
     }
     if (!fastest) {
@@ -224,6 +225,8 @@ bool GpuEvaluator::isVerified(const Variant &variant) const {
   auto known = impl->settled.find(variant.key());
   return known != impl->settled.end() && known->second.correct();
 }
+
+void GpuEvaluator::describe(const Variant &variant) { impl->describe(variant); }
 
 Measurement GpuEvaluator::confirm(const Variant &variant) {
   if (impl->broken.empty())

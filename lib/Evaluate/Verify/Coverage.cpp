@@ -30,6 +30,13 @@ bool Coverage::addRun(const std::set<std::string> &kernels, const std::vector<Mi
   return gained;
 }
 
+void Coverage::add(const Coverage &other) {
+  std::vector<MissedCode> missedThere;
+  for (const auto &[code, missed] : other.never)
+    missedThere.push_back(missed);
+  addRun(other.ran, missedThere);
+}
+
 namespace {
 /// The words of one line, taken from the front.
 class Line {

@@ -70,6 +70,9 @@ public:
   /// ... and a replay, of these kernels.
   bool addRun(const std::set<std::string> &kernels, const std::vector<emu::MissedCode> &missedNow);
 
+  /// ... and all that another has taken in.
+  void add(const Coverage &other);
+
   /// Code of kernels that ran, which itself never did, nor did another instance of it; in the order of the source.
   std::vector<emu::MissedCode> missed() const;
   /// Kernels of the program that never ran, by symbol.

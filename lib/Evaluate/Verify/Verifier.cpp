@@ -7,6 +7,7 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ThreadPool.h"
 #include <unistd.h>
 
 using namespace optiml;
@@ -63,6 +64,22 @@ void Verifier::addLarge(Workload workload) {
   impl->workloads.push_back(std::move(workload));
 }
 
+void VerifyReport::add(VerifyReport other, bool isFinal) {
+  launches += other.launches;
+  runs += other.runs;
+  unaffordable += other.unaffordable;
+  longLaunches += other.longLaunches;
+  error = std::max(error, other.error);
+  llvm::append_range(notes, std::move(other.notes));
+  llvm::append_range(originalFaults, std::move(other.originalFaults));
+  if (!isFinal)
+    return;
+  verdict = other.verdict;
+  why = std::move(other.why);
+  difference = std::move(other.difference);
+  llvm::append_range(faults, std::move(other.faults));
+}
+
 static Verdict verdictOf(const ReplayFault &f) {
   if (f.kind == "timeout")
     return Verdict::Timeout;
@@ -73,10 +90,12 @@ static Verdict verdictOf(const ReplayFault &f) {
 
 llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const Target &t, ReferenceCase &c,
                                               uint64_t orderSeed, double seconds, VerifyReport &report,
-                                              Coverage &covered) {
+                                              Coverage &covered, emu::ReplayResult *ran) {
   llvm::Expected<ReplayRun> run = replay(module, t.workload, t.launch, c, t.plan, orderSeed, seconds);
   if (!run)
     return run.takeError();
+  if (ran)
+    *ran = run->result;
   ++report.runs;
   auto done = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(run->outputDir); });
   const LaunchImage &launch = workloads[t.workload].launches[t.launch];
@@ -170,6 +189,7 @@ llvm::Expected<bool> Verifier::Impl::checkOtherInputs(const Changed &changed, co
 }
 
 llvm::Error Verifier::Impl::buildBounds(Changed &changed) {
+  std::lock_guard lock(changed.mutex);
   if (!changed.boundsModule.empty())
     return llvm::Error::success();
   changed.boundsModule = changed.folder + "/bounds.so";
@@ -248,13 +268,77 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
     if (!good || !*good)
       return good;
   }
-  llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
-  if (!good || !*good)
-    return good;
+  if (changed.dataDecides) {
+    llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
+    if (!good || !*good)
+      return good;
+  }
   std::vector<emu::MissedCode> missed = covered.missed();
   report.verdict = missed.empty() ? Verdict::Correct : Verdict::Untested;
   if (!missed.empty())
     report.why = "no comparison reached " + placesOf(missed, missed.front().file, changed.text);
+  return true;
+}
+
+// Where another run that looks for races takes so long, and would find none, one that looks for bounds is built for it.
+static constexpr double worthAnotherModule = 0.2;
+
+llvm::Expected<bool> Verifier::Impl::checkTarget(Changed &changed, const Target &t, unsigned inputs, bool thorough,
+                                                 VerifyReport &report, Coverage &covered) {
+  emu::ReplayResult ran; // on the captured input. A kernel whose course no data decide is free of races on all, or none
+  bool racesAgain = true;
+  for (unsigned input = 0; input <= inputs; ++input) {
+    ReferenceCase &c = caseOf(t.workload, t.launch, input);
+    if (llvm::Error e = prepare(c, t.workload, t.launch, input))
+      return std::move(e);
+    if (!c.unusable.empty()) {
+      report.notes.push_back(c.name + " is left out: " + c.unusable);
+      report.unaffordable += c.unaffordable;
+      if (!input && thorough) { // its conditions say that it was tested there
+        report.verdict = Verdict::NotApplicable;
+        report.why = "new text must be tested on every launch that it may run on, but " + report.notes.back();
+        return false;
+      }
+      if (!input)
+        break;
+      continue;
+    }
+    for (const ReplayFault &f : c.faults)
+      if (!input)
+        report.originalFaults.push_back(f);
+    {
+      std::lock_guard lock(changed.mutex);
+      changed.racesChecked |= c.raceChecked;
+    }
+    const uint64_t dataSeed = input ? options.seed + 31 * input : 0;
+    const bool quick = ran.seconds < worthAnotherModule;
+    const bool whole = c.raceChecked && !c.isLong && (racesAgain || quick); // one run shows everything
+    if (llvm::Error e = whole ? llvm::Error::success() : buildBounds(changed))
+      return std::move(e);
+    const double limit = std::min(
+        options.seconds, std::max(5.0, 10 * (c.raceChecked && !c.isLong ? c.verifySeconds : c.boundsSeconds) + 2));
+    const unsigned orders = input || (c.isLong && !thorough) ? 1 : std::max(1u, options.orders);
+    for (unsigned order = 0; order < orders && (!order || racesAgain); ++order) {
+      // Fresh inputs take a permuted order too: a race that changes values shows in either.
+      const uint64_t seed = order ? options.seed + order + 31 * input : dataSeed;
+      llvm::Expected<bool> good = checkRun(whole ? changed.verifyModule : changed.boundsModule, t, c, seed, limit,
+                                           report, covered, input || order ? nullptr : &ran);
+      if (!good || !*good)
+        return good;
+      if (!input && !order) {
+        racesAgain = thorough || ran.dataDecides || !whole;
+        std::lock_guard lock(changed.mutex);
+        changed.dataDecides |= ran.dataDecides;
+      }
+    }
+    if (c.isLong && c.raceChecked && !input) {
+      llvm::Expected<bool> good = checkRaces(changed.verifyModule, t, c, report);
+      if (!good || !*good)
+        return good;
+    }
+    report.longLaunches += c.isLong && !input;
+    report.launches += input == 0;
+  }
   return true;
 }
 
@@ -264,7 +348,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, cons
   // Text that nothing proves is tried on more inputs.
   constexpr unsigned thoroughInputs = 3;
   unsigned inputs = thorough ? std::max(options.freshInputs, thoroughInputs) : options.freshInputs;
-  Changed changed{text, scratchDir(), "", ""};
+  Changed changed{text, scratchDir(), "", "", false, false, {}};
   auto cleanup = llvm::scope_exit([&] { llvm::sys::fs::remove_directories(changed.folder); });
   changed.verifyModule = changed.folder + "/verify.so";
   if (llvm::Error e = build(text, {{emu::ModeVerify | emu::ModeCoverage, changed.verifyModule}})) {
@@ -272,62 +356,49 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, cons
     report.why = llvm::toString(std::move(e));
     return report;
   }
-  bool anyRaceCheck = false;
+  struct Compared {
+    std::optional<llvm::Expected<bool>> good;
+    VerifyReport report;
+    Coverage covered;
+  };
+  std::vector<Compared> compared(targets.size());
+  auto compare = [&](size_t i) {
+    Compared &own = compared[i];
+    own.good.emplace(checkTarget(changed, targets[i], inputs, thorough, own.report, own.covered));
+  };
+  if (options.jobs > 1) {
+    llvm::DefaultThreadPool threads(llvm::hardware_concurrency(options.jobs));
+    for (size_t i = 0; i < targets.size(); ++i)
+      threads.async(compare, i);
+    threads.wait();
+  }
   Coverage covered;
-  for (const Target &t : targets) {
-    for (unsigned input = 0; input <= inputs; ++input) {
-      ReferenceCase &c = caseOf(t.workload, t.launch, input);
-      if (llvm::Error e = prepare(c, t.workload, t.launch, input))
-        return std::move(e);
-      if (!c.unusable.empty()) {
-        report.notes.push_back(c.name + " is left out: " + c.unusable);
-        report.unaffordable += c.unaffordable;
-        if (!input && thorough) { // its conditions say that it was tested there
-          report.verdict = Verdict::NotApplicable;
-          report.why = "new text must be tested on every launch that it may run on, but " + report.notes.back();
-          return report;
-        }
-        if (!input)
-          break;
-        continue;
-      }
-      for (const ReplayFault &f : c.faults)
-        if (!input)
-          report.originalFaults.push_back(f);
-      bool whole = c.raceChecked && !c.isLong; // one run shows everything
-      if (llvm::Error e = whole ? llvm::Error::success() : buildBounds(changed))
-        return std::move(e);
-      anyRaceCheck |= c.raceChecked;
-      double own = whole ? c.verifySeconds : c.boundsSeconds;
-      double limit = std::min(options.seconds, std::max(5.0, 10 * own + 2));
-      unsigned orders = input || (c.isLong && !thorough) ? 1 : std::max(1u, options.orders);
-      for (unsigned order = 0; order < orders; ++order) {
-        // Fresh inputs take a permuted order too: a race that changes values shows in either.
-        uint64_t seed = order || input ? options.seed + order + 31 * input : 0;
-        llvm::Expected<bool> good =
-            checkRun(whole ? changed.verifyModule : changed.boundsModule, t, c, seed, limit, report, covered);
-        if (!good)
-          return good.takeError();
-        if (!*good)
-          return report;
-      }
-      if (c.isLong && c.raceChecked && !input) {
-        llvm::Expected<bool> good = checkRaces(changed.verifyModule, t, c, report);
-        if (!good)
-          return good.takeError();
-        if (!*good)
-          return report;
-      }
-      report.longLaunches += c.isLong && !input;
-      report.launches += input == 0;
+  llvm::Error failure = llvm::Error::success();
+  bool isFinal = false;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    Compared &own = compared[i];
+    if (!own.good && !failure && !isFinal)
+      compare(i);
+    if (!own.good)
+      break;
+    if (!*own.good) {
+      failure = llvm::joinErrors(std::move(failure), own.good->takeError());
+    } else if (!failure && !isFinal) {
+      isFinal = !**own.good;
+      report.add(std::move(own.report), isFinal);
+      covered.add(own.covered);
     }
   }
+  if (failure)
+    return std::move(failure);
+  if (isFinal)
+    return report;
   if (!report.launches) {
     report.verdict = report.unaffordable ? Verdict::NotApplicable : Verdict::RuntimeError;
     report.why = report.notes.empty() ? "no launch could be compared" : report.notes.front();
     return report;
   }
-  if (!anyRaceCheck)
+  if (!changed.racesChecked)
     report.notes.push_back("races were not checked: every launch takes longer than the limit for that");
   llvm::Expected<bool> good = reachTheRest(changed, targets, inputs, largeTargets, report, covered);
   if (!good)

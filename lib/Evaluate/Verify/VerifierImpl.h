@@ -79,6 +79,9 @@ struct Verifier::Impl {
   struct Changed {
     const std::string &text;
     std::string folder, verifyModule, boundsModule; ///< empty: not built yet
+    bool dataDecides = false;                       ///< what a launch of it touches, or what of it runs
+    bool racesChecked = false;                      ///< on some launch
+    std::mutex mutex;                               ///< of all this
   };
   llvm::Error buildBounds(Changed &changed);
   /// `thorough`: with more fresh inputs, and every launch must be compared. Of `large` launches some blocks run, where
@@ -100,9 +103,13 @@ struct Verifier::Impl {
   /// What a variant does wrong on some blocks of a long launch, of which nothing is compared. False when the report is
   /// final.
   llvm::Expected<bool> checkRaces(const std::string &module, const Target &t, ReferenceCase &c, VerifyReport &report);
-  /// False when the report is final.
+  /// Compares the launch on all that there is to compare. False when the report is final.
+  llvm::Expected<bool> checkTarget(Changed &changed, const Target &t, unsigned inputs, bool thorough,
+                                   VerifyReport &report, Coverage &covered);
+  /// False when the report is final. `ran`: what optiml-replay says of the run.
   llvm::Expected<bool> checkRun(const std::string &module, const Target &t, ReferenceCase &c, uint64_t orderSeed,
-                                double seconds, VerifyReport &report, Coverage &covered);
+                                double seconds, VerifyReport &report, Coverage &covered,
+                                emu::ReplayResult *ran = nullptr);
 };
 
 } // namespace optiml

@@ -52,20 +52,16 @@ PrepareReply Worker::prepare(const PrepareRequest &request) {
     if (!c.unusable.empty() || captured(c.request.launch) != &c)
       continue;
     Run run;
-    RaceResult result;
-    RaceSettings settings;
-    settings.leastRounds = 7;
-    settings.seconds = 0.5;
-    settings.cold = cold;
+    auto known = baselines.find(c.request.launch);
     if (!launches.planOriginal(c.request.launch, *original, run) ||
-        !race(device, launches, cases, c, run, {}, settings, random, result)) {
+        (known == baselines.end() && !timeOriginal(c, run, known))) {
       reply.why = device.error;
       return reply;
     }
     PreparedLaunch launch;
     launch.launch = c.request.launch;
-    launch.seconds = baselines[c.request.launch] = median(result.baseline);
-    launch.spread = relativeSpread(result.baseline);
+    launch.seconds = known->second.seconds;
+    launch.spread = known->second.spread;
     launch.writtenBytes = c.writtenBytes;
     launch.deterministic = c.deterministic;
     for (unsigned i = 0; i < c.buffers.size(); ++i) {
@@ -78,6 +74,19 @@ PrepareReply Worker::prepare(const PrepareRequest &request) {
     reply.launches.push_back(launch);
   }
   return reply;
+}
+
+bool Worker::timeOriginal(const DeviceCase &c, const Run &run, Baselines::iterator &timed) {
+  RaceResult result;
+  RaceSettings settings;
+  settings.leastRounds = 7;
+  settings.seconds = 0.5;
+  settings.cold = cold;
+  if (!race(device, launches, cases, c, run, {}, settings, random, result))
+    return false;
+  timed =
+      baselines.try_emplace(c.request.launch, Baseline{median(result.baseline), relativeSpread(result.baseline)}).first;
+  return true;
 }
 
 /// The first case of a launch is that of the captured inputs.
@@ -178,7 +187,7 @@ bool Worker::timeLaunch(const EvaluateRequest &request, const DeviceCase &c, std
 }
 
 bool Worker::time(const EvaluateRequest &request, std::vector<Candidate> &candidates) {
-  for (const auto &[launch, seconds] : baselines) {
+  for (const auto &[launch, baseline] : baselines) {
     const DeviceCase *c = captured(launch);
     std::vector<Candidate *> running;
     for (Candidate &candidate : candidates)

@@ -26,6 +26,11 @@ private:
     std::map<unsigned, Run> runs; ///< by launch
     CandidateReply reply;
   };
+  struct Baseline {
+    double seconds, spread; ///< median, and relativeSpread()
+  };
+  using Baselines = std::map<unsigned, Baseline>; ///< by launch
+  bool timeOriginal(const DeviceCase &c, const Run &run, Baselines::iterator &timed);
   void begin(const CandidateRequest &request, Candidate &into);
   void verify(Candidate &candidate);
   bool time(const EvaluateRequest &request, std::vector<Candidate> &candidates);
@@ -37,8 +42,8 @@ private:
   Cases cases;
   std::unique_ptr<Module> original;
   std::vector<DeviceCase> prepared;
-  std::map<unsigned, double> baselines; ///< medians, by launch
-  std::unique_ptr<MetricPlan> metrics;  ///< made when counters are first asked for
+  Baselines baselines;
+  std::unique_ptr<MetricPlan> metrics; ///< made when counters are first asked for
   std::mt19937 random{1};
   bool cold = false;
 };

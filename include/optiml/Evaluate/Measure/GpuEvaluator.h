@@ -77,6 +77,8 @@ public:
   bool isVerified(const Variant &variant) const;
   /// After close(): the measurement of a variant that stands every check. "Untested" when close() ran out of time.
   Measurement confirm(const Variant &variant);
+  /// Adds what takes some seconds to what confirm() answers of a verified variant: a prediction and hardware counters.
+  void describe(const Variant &variant);
   const Measurement &baseline() const;
   /// After close(): races the candidates against the original again, longer, in random order, for so many seconds.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates, double seconds);

@@ -46,6 +46,7 @@ struct VerifyOptions {
   unsigned freshInputs = 1;                 ///< random inputs for each launch beside the captured one
   unsigned orders = 2;                      ///< orders of blocks and warps on the captured input, the natural one first
   std::string replayProgram;                ///< empty: $OPTIML_REPLAY, or beside the toolchain's libraries
+  unsigned jobs = 1;                        ///< launches that one variant is compared on at the same time
   const std::atomic<bool> *cancel = nullptr;
 };
 
@@ -84,6 +85,8 @@ struct VerifyReport {
   unsigned unaffordable = 0;                    ///< launches left out for their time
   unsigned longLaunches = 0;                    ///< of the launches, those of VerifyOptions::longSeconds
   double error = 0; ///< the largest one of floating-point results, relative to the magnitude of their terms
+  /// Takes in what a comparison on other launches says; its verdict where that is final.
+  void add(VerifyReport other, bool isFinal);
   bool correct() const { return verdict == Verdict::Correct; }
 };
 
