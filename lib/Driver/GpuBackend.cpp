@@ -268,6 +268,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   // The GPU compares every launch; the emulator adds races, bounds and odd sizes where they cost little.
   common.verify.affordableSeconds = 0.5;
   common.verify.raceSeconds = 2;
+  common.verify.orders = 1; // another one with made-up inputs, and the GPU's own
   common.verify.comparedElsewhere = true;
   common.verify.jobs = task.flags.jobs ? task.flags.jobs : std::max(1u, std::thread::hardware_concurrency());
   options.gained = [this, began = task.began](const Variant &variant, double speedup, bool isVerified) {

@@ -52,7 +52,7 @@ struct WorkerPool::Impl {
   Call call(Slot &slot, const std::string &request, double seconds, std::string &line, std::string &why);
   /// Tells a worker that has loaded nothing what to load.
   llvm::Error tellLoad(Slot &slot, const std::string &loading, double seconds, LoadReply &reply);
-  /// Loads the workload and prepares the original on all workers but the first.
+  /// Loads the workload, unless `loading` is empty, and prepares the original on all workers but the first.
   void prepareOthers(const std::string &loading, llvm::function_ref<double()> left, std::vector<std::string> &notes);
   /// `call` with a second try when the worker died. `read` takes the answer and says whether the worker can go on.
   /// False, and `why`: it failed twice, or (`timedOut`) gave no answer in time.
@@ -272,7 +272,7 @@ void WorkerPool::Impl::prepareOthers(const std::string &loading, llvm::function_
         return e ? llvm::toString(std::move(e)) : "";
       }
       LoadReply reply;
-      if (llvm::Error e = tellLoad(slot, loading, left(), reply))
+      if (llvm::Error e = loading.empty() ? llvm::Error::success() : tellLoad(slot, loading, left(), reply))
         return llvm::toString(std::move(e));
       std::string line, why;
       return call(slot, prepare, left(), line, why) == Call::Answered ? "" : why;
@@ -292,20 +292,23 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
     double spent = std::chrono::duration<double>(Clock::now() - begin).count();
     return std::clamp(seconds - spent, 1e-3, setUpSeconds);
   };
-  if (!p.load.empty()) // a worker loads once
-    for (auto &slot : p.slots)
-      slot->process.reset();
-  p.load.clear();
-  p.prepare.clear();
   const std::string wanted = encode(load);
+  const bool isLoaded = p.load == wanted;
+  p.prepare.clear();
   Slot &first = *p.slots.front();
-  LoadReply loaded;
-  if (llvm::Error e = p.revive(first))
-    return std::move(e);
-  if (llvm::Error e = p.tellLoad(first, wanted, left(), loaded))
-    return std::move(e);
-  p.load = wanted;
-  notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
+  if (!isLoaded) {
+    if (!p.load.empty()) // a worker loads once
+      for (auto &slot : p.slots)
+        slot->process.reset();
+    p.load.clear();
+    LoadReply loaded;
+    if (llvm::Error e = p.revive(first))
+      return std::move(e);
+    if (llvm::Error e = p.tellLoad(first, wanted, left(), loaded))
+      return std::move(e);
+    p.load = wanted;
+    notes.insert(notes.end(), loaded.notes.begin(), loaded.notes.end());
+  }
   std::string line, why;
   PrepareReply prepared;
   std::deque<MakeRequest> untried(alternatives.begin(), alternatives.end());
@@ -340,7 +343,7 @@ llvm::Expected<PrepareReply> WorkerPool::setUp(const LoadRequest &load, const st
   }
   if (!why.empty())
     return makeError("the original cannot be run again on the GPU: {0}", why);
-  p.prepareOthers(wanted, left, notes);
+  p.prepareOthers(isLoaded ? "" : wanted, left, notes);
   return prepared;
 }
 

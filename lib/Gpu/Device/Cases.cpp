@@ -26,12 +26,24 @@ CUdeviceptr Cases::uploadFile(const std::string &path, uint64_t bytes) {
     return 0;
   }
   launches.memory().patch(data.get(), bytes);
-  CUdeviceptr at = device.allocate(bytes, "no room for inputs");
+  CUdeviceptr at = own(device.allocate(bytes, "no room for inputs"));
   return at && device.upload(at, data.get(), bytes) ? at : 0;
 }
 
+CUdeviceptr Cases::own(CUdeviceptr at) {
+  if (at)
+    owned.insert(at);
+  return at;
+}
+
+void Cases::forget() {
+  for (CUdeviceptr at : owned)
+    device.cu.cuMemFree(at);
+  owned.clear();
+}
+
 CUdeviceptr Cases::copyOf(CUdeviceptr from, uint64_t bytes) {
-  CUdeviceptr at = device.allocate(bytes, "no room for reference results");
+  CUdeviceptr at = own(device.allocate(bytes, "no room for reference results"));
   return at && device.copy(at, from, bytes) ? at : 0;
 }
 
@@ -320,6 +332,7 @@ bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
   if (!same || places[n + 1] == 0) {
     std::swap(poisoned, b.input);
     device.cu.cuMemFree(poisoned);
+    owned.erase(poisoned);
     return true;
   }
   c.writtenBytes += 4 * places[n + 1];

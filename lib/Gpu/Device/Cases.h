@@ -10,6 +10,7 @@
 #define OPTIML_LIB_GPU_DEVICE_CASES_H
 
 #include "Launches.h"
+#include <set>
 
 namespace optiml::gpu {
 
@@ -51,6 +52,8 @@ public:
   /// Runs the original, each time for at most `limit` seconds. False: the device failed (Device::error, Device::lost);
   /// a case that cannot be used says why.
   bool prepare(DeviceCase &c, Module &original, bool careful, double limit);
+  /// Frees what all prepared cases hold; they must not be used any more.
+  void forget();
 
   /// Puts a case's inputs in place. `all`: every buffer and the red zones; otherwise only what the original changes.
   bool restore(const DeviceCase &c, const Run &run, bool all);
@@ -74,10 +77,12 @@ private:
   bool setBounds(DeviceCase &c);
   CUdeviceptr uploadFile(const std::string &path, uint64_t bytes);
   CUdeviceptr copyOf(CUdeviceptr from, uint64_t bytes);
+  CUdeviceptr own(CUdeviceptr at);
   const BufferImage &image(const DeviceCase &c, unsigned buffer) const;
 
   Device &device;
   Launches &launches;
+  std::set<CUdeviceptr> owned;              ///< by prepared cases
   std::map<uint64_t, CUdeviceptr> firstRun; ///< by size and number: results to compare a second run with
 };
 

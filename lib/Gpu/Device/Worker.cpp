@@ -27,6 +27,7 @@ PrepareReply Worker::prepare(const PrepareRequest &request) {
   PrepareReply reply;
   cold = request.cold;
   prepared.clear();
+  cases.forget();
   original = Module::load(device, request.cubin);
   if (!original) {
     reply.why = device.error;
