@@ -2,7 +2,7 @@
 # programs find each other and ../lib by their own place.
 include(CMakePackageConfigHelpers)
 
-foreach(program optiml optiml-clang optiml-gen optiml-opt optiml-record optiml-replay optiml-run
+foreach(program optiml optiml-clang optiml-gen optiml-mcp optiml-opt optiml-record optiml-replay optiml-run
     optiml-search optiml-tune optiml-verify optiml-worker)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION bin)

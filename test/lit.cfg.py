@@ -7,6 +7,7 @@
 #   %cuda      the CUDA toolkit's folder    %capture the library that captures launches on a GPU
 #
 # Features: `gpu` (a CUDA device answers), `pytorch` (and PyTorch uses it), `mount` (a test may mount file systems),
+# `mcp-client` ($OPTIML_MCP_PYTHON, written %mcp-python, is a Python with the protocol's own client),
 # `verify` (optiml-run checks changed programs), and `optiml-X` for every tool of this build's bin folder.
 #
 # The site configuration is that of a build (lit.site.cfg.py.in) or of a bundle (utils/gpu-check).
@@ -70,6 +71,9 @@ if os.path.isdir(config.optiml_tools_dir):
 
 if shutil.which("ccache"):
     config.available_features.add("ccache")
+if os.environ.get("OPTIML_MCP_PYTHON"):
+    config.available_features.add("mcp-client")
+    config.substitutions.append(("%mcp-python", os.path.abspath(os.environ["OPTIML_MCP_PYTHON"])))
 
 
 def verifies():

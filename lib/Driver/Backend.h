@@ -35,7 +35,8 @@ struct SearchTask {
   OriginalBuilds *originals; ///< of the file as it is, for one comparison of whole programs at a time
   const Program *device;     ///< `text`, parsed
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now(); ///< what users wait since
-  bool replaced = false; ///< `text` is not what the file holds: it stands in its place
+  bool testsTexts = false; ///< new texts of kernels may come: what runs them must be compared, though it takes long
+  bool replaced = false;   ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// The program is not run, neither before nor after: its launches were recorded.
   bool isRecorded() const { return !flags.workloads.empty(); }

@@ -17,6 +17,8 @@ VerifyOptions optiml::verifyOptions(const SearchTask &task) {
 }
 
 // Of the time that is left: at most so much for a run of the program, and for all its runs with other sizes.
+// A launch of so many threads takes the emulator seconds.
+static constexpr double mostTestedThreads = 1 << 22;
 static constexpr double ownShare = 0.5, otherShare = 0.15, mostDerivedSeconds = 20;
 
 namespace {
@@ -32,7 +34,7 @@ public:
     std::vector<const Workload *> result;
     for (const Workload &workload : runs.otherSizes)
       result.push_back(&workload);
-    if (verifiesPerformance())
+    if (verifiesPerformance() || testsOnPerformance())
       result.push_back(&runs.performance);
     return result;
   }
@@ -43,6 +45,7 @@ public:
 
   llvm::Error observe(const SearchTask &task) override {
     this->own.reset(); // of another text, and of another deadline
+    testsTexts = task.testsTexts;
     if (task.isRecorded()) {
       if (llvm::Error e =
               recordedRuns(task.flags.workloads, task.flags.threads, *task.device, task.folder).moveInto(runs))
@@ -74,6 +77,7 @@ public:
     options.performance = runs.performance;
     options.verification = runs.otherSizes;
     options.verify = verifyOptions(task);
+    options.verify.textsOnLarge = testsOnPerformance();
     if (verifiesPerformance())
       options.verification.push_back(runs.performance);
     auto made = CpuEvaluator::create(std::move(options));
@@ -155,10 +159,12 @@ private:
 
   /// The program's own run is compared too where that is affordable, and always when there is nothing smaller.
   bool verifiesPerformance() const { return runs.otherSizes.empty() || isSmall(runs.performance); }
+  bool testsOnPerformance() const { return testsTexts && capturedThreads(runs.performance) <= mostTestedThreads; }
 
   const GpuSpec &gpu;
   std::optional<double> original; ///< seconds of the original's launches
   CapturedRuns runs;
+  bool testsTexts = false; ///< SearchTask::testsTexts
   std::unique_ptr<CpuEvaluator> own;
 };
 

@@ -29,8 +29,7 @@ static bool launchesAgain(const Workload &workload) {
   return llvm::any_of(launches, [](const auto &kernel) { return kernel.second > 1; });
 }
 
-/// Of the launches that were searched on, by kernel.
-static std::map<std::string, uint64_t> leastThreads(const Workload &performance) {
+std::map<std::string, uint64_t> optiml::leastThreads(const Workload &performance) {
   std::map<std::string, uint64_t> least;
   for (const LaunchImage &launch : performance.launches) {
     auto [known, isNew] = least.try_emplace(launch.kernel, threadsOf(launch));
@@ -38,6 +37,13 @@ static std::map<std::string, uint64_t> leastThreads(const Workload &performance)
       known->second = std::min(known->second, threadsOf(launch));
   }
   return least;
+}
+
+Variant optiml::limitedToLaunches(const Variant &variant, const Workload &performance, ThreadRange threads) {
+  std::map<std::string, ThreadRange> limits;
+  for (const auto &[symbol, least] : leastThreads(performance))
+    limits[symbol] = limitsOf(least, threads);
+  return limitedTo(variant, limits);
 }
 
 SearchRun::~SearchRun() { backend.whenVerified(nullptr); }
@@ -221,10 +227,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
 }
 
 Variant SearchRun::limited(const Variant &variant) const {
-  std::map<std::string, ThreadRange> limits;
-  for (const auto &[symbol, least] : leastThreads(backend.performance()))
-    limits[symbol] = limitsOf(least, task.flags.threads);
-  return limitedTo(variant, limits);
+  return limitedToLaunches(variant, backend.performance(), task.flags.threads);
 }
 
 llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, double gain,

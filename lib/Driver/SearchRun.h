@@ -36,6 +36,11 @@ llvm::Expected<std::unique_ptr<KernelSpace>> createSearchSpace(const SearchTask 
 /// By symbol: what all launches of a kernel have in common, and the geometry of the heaviest one.
 std::map<std::string, LaunchHints> launchHints(const SearchTask &task, const Workload &launched);
 
+/// Threads of the smallest launch of each kernel.
+std::map<std::string, uint64_t> leastThreads(const Workload &performance);
+/// The variant for launches that are not much smaller than those that were searched on.
+Variant limitedToLaunches(const Variant &variant, const Workload &performance, ThreadRange threads);
+
 /// What searches of one file have in common.
 struct SearchMeans {
   Store *store = nullptr;         ///< may be null

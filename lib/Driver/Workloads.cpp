@@ -89,7 +89,7 @@ static constexpr double smallThreads = 1 << 16, otherSizeThreads = 1 << 19;
 // All of it is copied, filled and compared several times a variant, by as many variants as there are cores.
 static constexpr uint64_t smallBytes = uint64_t(16) << 20;
 
-static double capturedThreads(const Workload &workload) {
+double optiml::capturedThreads(const Workload &workload) {
   return llvm::sum_of(llvm::map_range(workload.launches, threadsOf), 0.0);
 }
 

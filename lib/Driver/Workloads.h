@@ -57,6 +57,8 @@ llvm::Error addDerivedSizes(const SearchTask &task, double seconds, CapturedRuns
 /// ignores its arguments.
 void dropOwnSize(const Workload &own, CapturedRuns &runs);
 
+/// Threads of all its launches, each counted once.
+double capturedThreads(const Workload &workload);
 /// Whether all its launches can be run many times on the emulator.
 bool isSmall(const Workload &workload);
 

@@ -30,7 +30,7 @@ llvm::Expected<KernelText> optiml::readKernelText(llvm::StringRef text, const st
   return read;
 }
 
-static std::string rulesFor(const KernelFacts &kernel, bool allowAssembly) {
+std::string optiml::kernelTextRules(const KernelFacts &kernel, bool allowAssembly) {
   std::string rules = promptText("write-rules.txt");
   auto fillIn = [&](llvm::StringRef name, llvm::StringRef value) {
     rules.replace(rules.find(name), name.size(), value);
@@ -53,7 +53,7 @@ ChatRequest KernelWriter::writeRequest(const KernelFacts &facts, const std::stri
   history.addTo(prompt);
   if (!plan.empty())
     prompt.add(0, "# Plan\n" + plan + "\n");
-  prompt.add(0, rulesFor(facts, settings.allowAssembly));
+  prompt.add(0, kernelTextRules(facts, settings.allowAssembly));
   prompt.add(0, promptText("write-answer.txt"));
   return chatRequest("kernel/write", promptText("write-role.txt"), prompt,
                      {settings.promptTokens, settings.answerTokens}, answerSchema("kernel-text.json"));

@@ -1,7 +1,7 @@
 //===- optiml-all - several programs in one file --------------------------===//
 //
 // Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt, optiml-gen,
-// optiml-record, optiml-tune and optiml-verify (utils/bundle).
+// optiml-mcp, optiml-record, optiml-tune and optiml-verify (utils/bundle).
 //
 //===----------------------------------------------------------------------===//
 #include <cstdio>
@@ -11,6 +11,7 @@ int optiml_search_main(int argc, char **argv);
 int optiml_run_main(int argc, char **argv);
 int optiml_opt_main(int argc, char **argv);
 int optiml_gen_main(int argc, char **argv);
+int optiml_mcp_main(int argc, char **argv);
 int optiml_record_main(int argc, char **argv);
 int optiml_tune_main(int argc, char **argv);
 int optiml_verify_main(int argc, char **argv);
@@ -26,15 +27,16 @@ int main(int argc, char **argv) {
     return optiml_opt_main(argc, argv);
   if (name == "optiml-gen")
     return optiml_gen_main(argc, argv);
+  if (name == "optiml-mcp")
+    return optiml_mcp_main(argc, argv);
   if (name == "optiml-record")
     return optiml_record_main(argc, argv);
   if (name == "optiml-tune")
     return optiml_tune_main(argc, argv);
   if (name == "optiml-verify")
     return optiml_verify_main(argc, argv);
-  std::fputs(
-      "optiml-all: call me through a link named optiml-search, optiml-run, optiml-opt, optiml-gen, optiml-record, "
-      "optiml-tune or optiml-verify\n",
-      stderr);
+  std::fputs("optiml-all: call me through a link named optiml-search, optiml-run, optiml-opt, optiml-gen, optiml-mcp, "
+             "optiml-record, optiml-tune or optiml-verify\n",
+             stderr);
   return 2;
 }

@@ -22,6 +22,7 @@ struct Command {
 constexpr Command commands[] = {
     {"clang", "stands in place of nvcc; -O-search looks for a faster program"},
     {"gen", "writes a first CUDA program for an operation, from options or plain words"},
+    {"mcp", "serves OptiML's tools to a coding agent"},
     {"opt", "applies transforms to a file by hand, and shows where they apply"},
     {"record", "runs a command, and records the kernel launches of all its processes"},
     {"run", "runs a CUDA program on the CPU emulator, with checkers"},

@@ -31,6 +31,9 @@ struct KernelWriterStatistics {
   unsigned passed = 0;             ///< that were found correct, or predicted to be too slow to be worth the proof
 };
 
+/// What a new text of the kernel may do and must not, for its author.
+std::string kernelTextRules(const KernelFacts &kernel, bool allowAssembly);
+
 /// The answer of the roles write and repair. `kernel` is whose body it is, whatever the answer says.
 llvm::Expected<KernelText> readKernelText(llvm::StringRef text, const std::string &kernel);
 

@@ -364,7 +364,8 @@ llvm::Expected<VerifyReport> Verifier::Impl::check(const std::string &text, cons
   std::vector<Compared> compared(targets.size());
   auto compare = [&](size_t i) {
     Compared &own = compared[i];
-    own.good.emplace(checkTarget(changed, targets[i], inputs, thorough, own.report, own.covered));
+    const unsigned its = targets[i].workload == large ? std::min(inputs, options.freshInputs) : inputs;
+    own.good.emplace(checkTarget(changed, targets[i], its, thorough, own.report, own.covered));
   };
   if (options.jobs > 1) {
     llvm::DefaultThreadPool threads(llvm::hardware_concurrency(options.jobs));
@@ -419,7 +420,8 @@ llvm::Expected<VerifyReport> Verifier::verify(const Variant &variant) {
           continue;
         llvm::Expected<ConcretePlan> plan = concretePlan(r, launch);
         if (plan) {
-          (w == impl->large ? large : targets).push_back({w, l, std::move(*plan)});
+          const bool someBlocks = w == impl->large && !(impl->options.textsOnLarge && r.testedOnly);
+          (someBlocks ? large : targets).push_back({w, l, std::move(*plan)});
           continue;
         }
         llvm::Error rest = llvm::handleErrors(plan.takeError(), [&](const NotApplicable &n) {

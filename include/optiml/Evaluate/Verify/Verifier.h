@@ -41,6 +41,7 @@ struct VerifyOptions {
   /// compares them too.
   double affordableSeconds = 0;
   bool comparedElsewhere = false; ///< large launches are compared by a GPU: here it only counts what code they run
+  bool textsOnLarge = false;      ///< new texts of kernels (Variant::testedOnly) are compared on large launches, too
   uint64_t memoryBytes = uint64_t(4) << 30; ///< of one replay
   uint64_t seed = 1;                        ///< of fresh inputs and orders
   unsigned freshInputs = 1;                 ///< random inputs for each launch beside the captured one
