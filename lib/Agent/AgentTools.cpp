@@ -57,6 +57,7 @@ struct AgentTools::Impl {
   ToolAnswer profile(Open &in, const json &arguments, Job &job);
   ToolAnswer tryRecipe(Open &in, const json &arguments, Job &job);
   ToolAnswer tryKernel(Open &in, const json &arguments, Job &job);
+  ToolAnswer tryProgram(Open &in, const json &arguments, Job &job);
   ToolAnswer evaluate(Open &in, const Recipe &recipe, Job &job);
   ToolAnswer tune(Open &in, const json &arguments, Job &job);
   ToolAnswer submit(Open &in, const json &arguments, Job &job);
@@ -241,6 +242,28 @@ ToolAnswer AgentTools::Impl::tryKernel(Open &in, const json &arguments, Job &job
   return evaluate(in, *recipe, job);
 }
 
+ToolAnswer AgentTools::Impl::tryProgram(Open &in, const json &arguments, Job &job) {
+  std::string changed = textIn(arguments, "text");
+  if (const std::string file = textIn(arguments, "file"); !file.empty()) {
+    if (!changed.empty())
+      return refusal("either text or file, not both");
+    auto path = pathBelow(file, settings.root);
+    auto read = path ? readFile(*path) : llvm::Expected<std::string>(path.takeError());
+    if (!read)
+      return refusalOf(read.takeError());
+    changed = *read;
+  }
+  if (!in.workspace->take(1))
+    return refusal("the budget of evaluations is spent");
+  auto answer = in.bench->compareProgram(changed, arguments.value("seconds", 30.0), &job.cancelled(),
+                                         [&](const std::string &stage) { job.tell(stage); });
+  if (!answer)
+    return refusalOf(answer.takeError());
+  const double speedup = answer->after > 0 ? answer->before / answer->after : 0;
+  in.workspace->add({"a changed program", verdictName(answer->report.verdict), answer->report.why, speedup});
+  return {answerOf(answer->report, speedup), !answer->report.correct()};
+}
+
 ToolAnswer AgentTools::Impl::profile(Open &in, const json &arguments, Job &job) {
   auto recipe = recipeIn(arguments);
   auto state = recipe ? in.bench->apply(*recipe) : llvm::Expected<SearchState>(recipe.takeError());
@@ -250,8 +273,8 @@ ToolAnswer AgentTools::Impl::profile(Open &in, const json &arguments, Job &job) 
     return {profileOf(in.bench->baseline(), in.bench->baseline()), false};
   if (!in.workspace->take(1))
     return refusal("the budget of evaluations is spent");
-  job.tell("compiling, verifying, timing");
-  const Measurement measured = in.bench->evaluate(*state->variant);
+  job.tell("compiling, verifying, timing, reading counters");
+  const Measurement measured = in.bench->examine(*state->variant);
   return {profileOf(measured, in.bench->baseline()), !measured.correct()};
 }
 
@@ -370,6 +393,7 @@ std::vector<Tool> AgentTools::tools() {
       {"show", quick("show", &Impl::show)},
       {"try_recipe", slow("try_recipe", &Impl::tryRecipe)},
       {"try_kernel", slow("try_kernel", &Impl::tryKernel)},
+      {"try_program", slow("try_program", &Impl::tryProgram)},
       {"profile", slow("profile", &Impl::profile)},
       {"tune", slow("tune", &Impl::tune)},
       {"history", [own](const json &arguments, ToolCall &) { return own->history(arguments); }},

@@ -45,6 +45,19 @@ json optiml::agent::answerOf(const Measurement &m, const Measurement &baseline) 
   return answer;
 }
 
+json optiml::agent::answerOf(const VerifyReport &report, double speedup) {
+  json answer = {{"verdict", verdictName(report.verdict)}, {"runs", report.runs}, {"inputs", report.launches}};
+  if (!report.correct())
+    answer["why"] = report.why.substr(0, longestWhy);
+  for (const Finding &finding : report.findings)
+    answer["findings"].push_back({{"what", finding.what}, {"inputs", finding.inputs}});
+  if (!report.notes.empty())
+    answer["notes"] = report.notes;
+  if (speedup > 0)
+    answer.update({{"speedup", rounded(speedup)}, {"times", "predicted"}});
+  return answer;
+}
+
 json optiml::agent::profileOf(const Measurement &m, const Measurement &baseline) {
   json answer = answerOf(m, baseline), counters = json::object();
   for (const auto &[name, value] : m.counters) {

@@ -9,6 +9,8 @@ namespace optiml::agent {
 
 /// Verdict, time beside the original's, what limits it, registers; the reason where it is refused.
 nlohmann::json answerOf(const Measurement &measurement, const Measurement &baseline);
+/// Of whole programs: what differs, and on which inputs; the predicted speed-up where it is not 0.
+nlohmann::json answerOf(const VerifyReport &report, double speedup);
 /// Counters of both, and the times of launches.
 nlohmann::json profileOf(const Measurement &measurement, const Measurement &baseline);
 /// One line a site: "unroll[k/j]" with its values. `filter`: a part of "transform[site]".

@@ -8,8 +8,7 @@
 using namespace optiml;
 using namespace optiml::agent;
 
-/// The path without links, if it lies below the root.
-static llvm::Expected<std::string> below(const std::string &path, const std::string &root) {
+llvm::Expected<std::string> optiml::agent::pathBelow(const std::string &path, const std::string &root) {
   llvm::SmallString<256> absolute(path), real, realRoot;
   llvm::sys::path::make_absolute(root, absolute);
   if (llvm::sys::fs::real_path(absolute, real) || llvm::sys::fs::real_path(root, realRoot))
@@ -23,7 +22,7 @@ static llvm::Expected<std::string> below(const std::string &path, const std::str
 
 static llvm::Error checkFlag(llvm::StringRef flag, const std::string &root) {
   if (flag.consume_front("-I")) {
-    auto folder = below(flag.str(), root);
+    auto folder = pathBelow(flag.str(), root);
     return folder ? llvm::Error::success() : folder.takeError();
   }
   static const char *const allowed[] = {"^-arch=(sm|compute)_[0-9]+[af]?$",
@@ -46,7 +45,7 @@ static llvm::Error checkFlag(llvm::StringRef flag, const std::string &root) {
 }
 
 llvm::Error optiml::agent::checkRequest(const WorkbenchRequest &request, const std::string &root) {
-  if (auto path = below(request.path, root); !path)
+  if (auto path = pathBelow(request.path, root); !path)
     return path.takeError();
   if (!llvm::StringRef(request.path).ends_with(".cu"))
     return makeError("'{0}' is no .cu file", request.path);
@@ -66,7 +65,7 @@ llvm::Expected<WorkbenchRequest> optiml::agent::readRequest(const nlohmann::json
   request.path = arguments.value("source", std::string());
   if (request.path.empty())
     return makeError("open wants a source, or a workspace");
-  auto path = below(request.path, root);
+  auto path = pathBelow(request.path, root);
   if (!path)
     return path.takeError();
   request.path = *path;

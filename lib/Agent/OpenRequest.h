@@ -10,6 +10,8 @@ namespace optiml::agent {
 /// only how the program is read and compiled.
 llvm::Expected<WorkbenchRequest> readRequest(const nlohmann::json &arguments, const std::string &root,
                                              BackendChoice backend);
+/// The path without links, if it lies below the root. Relative ones begin there.
+llvm::Expected<std::string> pathBelow(const std::string &path, const std::string &root);
 llvm::Error checkRequest(const WorkbenchRequest &request, const std::string &root);
 
 } // namespace optiml::agent

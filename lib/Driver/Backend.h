@@ -88,6 +88,8 @@ public:
 
   /// After observe().
   virtual llvm::Expected<Evaluator *> evaluator(const SearchTask &task) = 0;
+  /// A variant on everything that there is, with all counters: what evaluate() may leave for later. After evaluator().
+  virtual Measurement examine(const Variant &variant) = 0;
   /// The share of the least possible time that the original of evaluator() reaches; 0: not known.
   virtual double roofline() const = 0;
   virtual void configure(SearchSettings &settings) const = 0;

@@ -89,6 +89,8 @@ public:
     return own.get();
   }
 
+  Measurement examine(const Variant &variant) override { return own->evaluate(variant, Fidelity::Verified); }
+
   void configure(SearchSettings &settings) const override {
     settings.verifyWithin = 1; // predictions rank here: what is predicted slower than the best cannot win
   }
@@ -115,8 +117,9 @@ public:
         return before.takeError();
       original = *before;
     }
-    auto launches = captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}},
-                                   task.flags.programArgs, task.folder, task.flags.time, task.cancel());
+    auto launches =
+        captureChanged(task.options, task.toolchain, {{task.options.inputs.front(), emitted}}, task.flags.programArgs,
+                       task.folder, task.flags.time, task.testsTexts, task.cancel());
     if (!launches)
       return launches.takeError();
     auto after = predict(task, emitted, std::move(*launches));

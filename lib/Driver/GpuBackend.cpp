@@ -68,6 +68,11 @@ public:
     if (own)
       own->compileUntil(ended);
   }
+  Measurement examine(const Variant &variant) override {
+    own->confirm(variant);
+    own->describe(variant);
+    return own->confirm(variant);
+  }
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
   llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;
   llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,

@@ -1,9 +1,11 @@
 //===- Workbench.cpp - one program, open for work -------------------------===//
 #include "optiml/Driver/Workbench.h"
+#include "GuardedCompile.h"
 #include "SearchRun.h"
 #include "SourceRecipes.h"
 #include "optiml/Emit/Emit.h"
 #include "optiml/Frontend/LineMarks.h"
+#include "optiml/Frontend/ProgramTextCheck.h"
 #include "optiml/Propose/KernelWriter.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
@@ -15,6 +17,8 @@ using namespace optiml;
 // What goes on beside evaluations (other sizes, predictions) takes a share of this.
 static constexpr double usualSeconds = 120;
 static constexpr double leastGain = 1.02;
+// A run of a changed program, which may hang.
+static constexpr double mostRunSeconds = 20;
 
 struct Workbench::Impl {
   Toolchain toolchain;
@@ -188,6 +192,8 @@ std::vector<std::string> Workbench::textsThatDidNotRun(const Variant &variant, c
   return names;
 }
 
+Measurement Workbench::examine(const Variant &variant) { return impl->backend->examine(variant); }
+
 std::string Workbench::addText(KernelText text) { return impl->texts->add(std::move(text)); }
 
 nlohmann::json Workbench::textsOf(const Recipe &recipe) const { return optiml::textsOf(recipe, *impl->texts); }
@@ -207,6 +213,42 @@ llvm::Expected<SearchResult> Workbench::tune(const Recipe &from, const TuneLimit
   }
   ProposerChain proposers;
   return runSearch(*impl->space, proposers.first(), *impl->evaluator, settings, nullptr, observer);
+}
+
+llvm::Expected<Workbench::ProgramAnswer>
+Workbench::compareProgram(const std::string &changed, double seconds, const std::atomic<bool> *cancel,
+                          const std::function<void(const std::string &)> &stage) {
+  const SearchTask &task = *impl->task;
+  if (llvm::Error e = checkChangedProgram(changed, task.text))
+    return std::move(e);
+  stage("compiling");
+  const GuardedCompile guarded{impl->toolchain.libDir + "/../bin/optiml-search", task.path, task.arguments, cancel};
+  if (llvm::Error e = guarded(changed))
+    return std::move(e);
+  stage("comparing the programs");
+  std::lock_guard lock(impl->concluding);
+  CompareOptions compare;
+  compare.verify = verifyOptions(task);
+  compare.verify.cancel = cancel;
+  compare.arguments = impl->flags.programArgs;
+  compare.seconds = mostRunSeconds;
+  compare.coverageSeconds = seconds;
+  compare.sandboxed = true;
+  ProgramAnswer answer;
+  if (llvm::Error e = comparePrograms(impl->originals, impl->toolchain, impl->options.inputs.front(), changed,
+                                      impl->options, compare)
+                          .moveInto(answer.report))
+    return std::move(e);
+  if (!answer.report.correct() || measures())
+    return answer;
+  stage("predicting its time");
+  if (auto times = impl->backend->timeProgram(task, changed)) {
+    answer.before = times->before;
+    answer.after = times->after;
+  } else {
+    answer.report.notes.push_back("its time is not predicted: " + llvm::toString(times.takeError()));
+  }
+  return answer;
 }
 
 llvm::Expected<EmittedProgram> Workbench::Impl::emit(const Variant &variant, double gain) {

@@ -99,6 +99,7 @@ namespace {
 struct EmulatedProgram {
   std::string executable;
   const std::atomic<bool> *cancel;
+  bool sandboxed = false;
 
   /// Runs it, for `took` seconds, and captures its launches into folder `into`.
   llvm::Error run(const std::vector<std::string> &args, const std::string &into, double seconds, Workload &workload,
@@ -108,6 +109,7 @@ struct EmulatedProgram {
     how.captureDir = into;
     how.seconds = seconds;
     how.cancel = cancel;
+    how.sandboxed = sandboxed;
     auto result = emu::runProgram(executable, how);
     if (!result)
       return result.takeError();
@@ -211,9 +213,9 @@ llvm::Expected<CapturedRuns> optiml::captureRuns(const CompileOptions &options, 
 
 llvm::Expected<Workload> optiml::captureChanged(const CompileOptions &options, const Toolchain &toolchain,
                                                 const ChangedFiles &changed, const std::vector<std::string> &arguments,
-                                                const std::string &directory, double seconds,
+                                                const std::string &directory, double seconds, bool sandboxed,
                                                 const std::atomic<bool> *cancel) {
-  EmulatedProgram program{directory + "/changed", cancel};
+  EmulatedProgram program{directory + "/changed", cancel, sandboxed};
   if (llvm::Error e = emu::buildProgram(options, changed, toolchain, emu::ModeBounds, program.executable))
     return std::move(e);
   Workload launches;

@@ -32,10 +32,11 @@ llvm::Expected<CapturedRuns> captureRuns(const CompileOptions &options, const To
                                          const std::string &directory, double ownSeconds, double otherSeconds,
                                          const std::atomic<bool> *cancel);
 
-/// The launches of a program with `changed` in place of files, run with `arguments`.
+/// The launches of a program with `changed` in place of files, run with `arguments`, in the sandbox or not.
 llvm::Expected<Workload> captureChanged(const CompileOptions &options, const Toolchain &toolchain,
                                         const ChangedFiles &changed, const std::vector<std::string> &arguments,
-                                        const std::string &directory, double seconds, const std::atomic<bool> *cancel);
+                                        const std::string &directory, double seconds, bool sandboxed,
+                                        const std::atomic<bool> *cancel);
 
 /// Only the runs with odd sizes, each of at most `seconds`, for `total` seconds in all.
 llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, const Toolchain &toolchain,

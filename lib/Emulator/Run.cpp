@@ -25,9 +25,10 @@ static constexpr bool sandboxWorks = false;
 static constexpr bool sandboxWorks = true;
 #endif
 
-static Sandbox sandboxOf(const ProcessOptions &process) {
+static Sandbox sandboxOf(const ProcessOptions &process, const RunOptions &options) {
   Sandbox sandbox;
-  sandbox.writable = {process.workingDirectory};
+  sandbox.writable = options.writable;
+  sandbox.writable.push_back(process.workingDirectory);
   for (const char *name : {envCapture, envFaultFile, envCopyLog})
     if (auto at = process.env.find(name); at != process.env.end())
       sandbox.writable.push_back(at->second);
@@ -64,7 +65,7 @@ llvm::Expected<ProcessResult> optiml::emu::runProgram(const std::string &executa
   }
   process.limits.outputBytes = options.outputBytes;
   if (options.sandboxed && sandboxWorks)
-    process.sandbox = sandboxOf(process);
+    process.sandbox = sandboxOf(process, options);
   llvm::Expected<std::string> program = absolute(executable);
   if (!program)
     return program.takeError();

@@ -51,13 +51,19 @@ namespace {
 
 class ProgramCheck {
 public:
-  explicit ProgramCheck(StringRef source) : source(source) {
+  /// `original`: whose lines are trusted; may be null.
+  ProgramCheck(StringRef source, const StringRef *original) : source(source), isChange(original) {
+    if (original)
+      for (StringRef line : llvm::split(*original, '\n'))
+        trusted.insert(line.trim());
     options.CPlusPlus = options.CPlusPlus11 = options.CPlusPlus14 = options.CPlusPlus17 = options.CUDA = true;
     options.LineComment = options.RawStringLiterals = options.Digraphs = true; // %: is #
   }
   llvm::Expected<WrittenProgram> run();
+  llvm::Error checkTokens();
 
 private:
+  bool isTrusted(size_t offset) const;
   llvm::Error fail(size_t offset, const llvm::Twine &why) const {
     return makeError(("line " + llvm::Twine(1 + source.take_front(offset).count('\n')) + ": " + why).str());
   }
@@ -71,6 +77,8 @@ private:
   void findKernel(size_t global);
 
   StringRef source;
+  bool isChange;
+  std::set<StringRef> trusted; ///< lines without blanks around them
   clang::LangOptions options;
   unsigned base = 1;
   std::vector<clang::Token> tokens;
@@ -80,14 +88,22 @@ private:
 } // namespace
 
 llvm::Error ProgramCheck::checkBytes() const {
-  if (source.size() > maxProgramBytes)
-    return makeError("the program has {0} bytes; at most {1} are allowed", source.size(), maxProgramBytes);
+  const size_t most = isChange ? maxChangedBytes : maxProgramBytes;
+  if (source.size() > most)
+    return makeError("the program has {0} bytes; at most {1} are allowed", source.size(), most);
   for (size_t i = 0; i < source.size(); ++i)
-    if (!llvm::isPrint(source[i]) && !StringRef("\n\t\r").contains(source[i]))
+    if (!llvm::isPrint(source[i]) && !StringRef("\n\t\r").contains(source[i]) && !isTrusted(i))
       return fail(i, "only printable ASCII characters are allowed");
-  if (size_t at = source.find("?\?"); at != StringRef::npos)
+  if (size_t at = source.find("?\?"); at != StringRef::npos && !isTrusted(at))
     return fail(at, "\"?\?\" is not allowed");
   return llvm::Error::success();
+}
+
+/// Whether the line there is the original's, too, and stands alone.
+bool ProgramCheck::isTrusted(size_t offset) const {
+  const size_t begin = source.rfind('\n', offset) + 1; // 0 where there is none
+  const StringRef line = source.slice(begin, source.find('\n', offset)).trim();
+  return isChange && trusted.count(line) && !source.take_front(begin).trim().ends_with("\\");
 }
 
 std::vector<clang::Token> ProgramCheck::lex() {
@@ -140,6 +156,8 @@ llvm::Error ProgramCheck::checkDirective(size_t hash) {
 
 llvm::Error ProgramCheck::checkToken(size_t at) {
   const clang::Token &token = tokens[at];
+  if (isTrusted(offsetOf(token)))
+    return llvm::Error::success();
   if (token.is(tok::hash) && token.isAtStartOfLine())
     return checkDirective(at);
   if (token.is(tok::hashhash))
@@ -184,14 +202,23 @@ void ProgramCheck::findKernel(size_t global) {
   }
 }
 
-llvm::Expected<WrittenProgram> ProgramCheck::run() {
+llvm::Error ProgramCheck::checkTokens() {
   if (llvm::Error error = checkBytes())
-    return std::move(error);
+    return error;
   result.text = result.body = source.str();
   tokens = lex();
   for (size_t i = 0; i < tokens.size(); ++i)
     if (llvm::Error error = checkToken(i))
-      return std::move(error);
+      return error;
+  // An assembler reads files, too. Its text may stand on other lines than the word.
+  if (size_t at = source.find("incbin"); at != StringRef::npos && isChange && !isTrusted(at))
+    return fail(at, "'incbin' is not allowed");
+  return llvm::Error::success();
+}
+
+llvm::Expected<WrittenProgram> ProgramCheck::run() {
+  if (llvm::Error error = checkTokens())
+    return std::move(error);
   if (result.kernels.empty())
     return makeError("there is no kernel (__global__) in it");
   if (result.kernels.size() > 16)
@@ -199,4 +226,8 @@ llvm::Expected<WrittenProgram> ProgramCheck::run() {
   return std::move(result);
 }
 
-llvm::Expected<WrittenProgram> optiml::checkWrittenProgram(StringRef text) { return ProgramCheck(text).run(); }
+llvm::Expected<WrittenProgram> optiml::checkWrittenProgram(StringRef text) { return ProgramCheck(text, nullptr).run(); }
+
+llvm::Error optiml::checkChangedProgram(StringRef changed, StringRef original) {
+  return ProgramCheck(changed, &original).checkTokens();
+}

@@ -59,4 +59,20 @@ TEST(WrittenProgram, RefusesWhatReachesOutside) {
   EXPECT_EQ(refusal("\n" + kernel + "int f() { return system(0); }").substr(0, 7), "line 3:");
 }
 
+TEST(ChangedProgram, MayHoldWhatTheOriginalHolds) {
+  const std::string original = "#include \"own.h\"\n#include <thrust/sort.h>\nFILE *f = fopen(\"x\", \"r\");\n"
+                               "asm(\"trap;\"\n    \"exit;\");\n// \xc3\xa9\n" +
+                               kernel;
+  auto refusal = [&](const std::string &more) {
+    return llvm::toString(checkChangedProgram(original + more, original));
+  };
+  EXPECT_EQ(refusal(""), "");
+  EXPECT_EQ(refusal("  #include \"own.h\"\n#include <vector>\nint x;\n"), "");
+  for (const char *line : {"#include \"other.h\"", "#include <thrust/scan.h>", "#include MACRO", "#inc\\\nlude \"x\"",
+                           "#embed \"x\"", "FILE *g = fopen(\"y\", \"r\");", "asm(\"trap;\");", "\xc3\xa9",
+                           "asm(\"trap;\"\n\".incbin \\\"x\\\"\");", "int y = __has_include(\"x\");", "extern int z;"})
+    EXPECT_NE(refusal(line), "") << line;
+  EXPECT_NE(refusal(std::string(2 << 20, ' ')), "");
+}
+
 } // namespace

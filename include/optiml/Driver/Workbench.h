@@ -9,6 +9,7 @@
 
 #include "optiml/Core/KernelText.h"
 #include "optiml/Driver/Flags.h"
+#include "optiml/Evaluate/Verify/Verifier.h"
 #include "optiml/Frontend/Toolchain.h"
 #include "optiml/Search/Search.h"
 #include <nlohmann/json.hpp>
@@ -43,12 +44,24 @@ public:
   llvm::Expected<SearchState> apply(const Recipe &recipe);
   /// Compiles, verifies and times. From any thread.
   Measurement evaluate(const Variant &variant);
+  /// The same, with everything that a search leaves until the variant leads: all checks, and all counters.
+  Measurement examine(const Variant &variant);
   /// Kernels whose new text no launch that is timed has run: its conditions hold for none of them.
   std::vector<std::string> textsThatDidNotRun(const Variant &variant, const Measurement &measured) const;
   /// Lets replace-body actions use the text; returns its name.
   std::string addText(KernelText text);
   /// The texts that a recipe needs, by name.
   nlohmann::json textsOf(const Recipe &recipe) const;
+
+  struct ProgramAnswer {
+    VerifyReport report;
+    double before = 0, after = 0; ///< predicted seconds of all kernels; 0: not known
+  };
+  /// A changed version of the whole program, host code included. It runs in the sandbox on the emulator, never on a
+  /// GPU. The error says why it is not even tried.
+  llvm::Expected<ProgramAnswer> compareProgram(const std::string &changed, double seconds,
+                                               const std::atomic<bool> *cancel,
+                                               const std::function<void(const std::string &)> &stage);
 
   struct TuneLimits {
     unsigned evaluations = 0;

@@ -20,7 +20,8 @@ struct RunOptions {
   /// For programs that a model wrote: in the sandbox (Sandbox.h), writing only to the scratch folder and where the
   /// fields above say.
   bool sandboxed = false;
-  uint64_t outputBytes = 64 << 20; ///< kept of each of stdout and stderr
+  std::vector<std::string> writable; ///< folders where it may write, too, when it is sandboxed
+  uint64_t outputBytes = 64 << 20;   ///< kept of each of stdout and stderr
   const std::atomic<bool> *cancel = nullptr;
 };
 

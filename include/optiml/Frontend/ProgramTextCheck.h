@@ -29,6 +29,12 @@ struct WrittenProgram {
 /// The error says what is not allowed and in which line, in words for whoever wrote it.
 llvm::Expected<WrittenProgram> checkWrittenProgram(llvm::StringRef text);
 
+/// Longer changed programs are refused.
+inline constexpr size_t maxChangedBytes = 1 << 20;
+
+/// The same for a changed version of a program that is trusted: lines that it has too may stay as they are.
+llvm::Error checkChangedProgram(llvm::StringRef changed, llvm::StringRef original);
+
 } // namespace optiml
 
 #endif

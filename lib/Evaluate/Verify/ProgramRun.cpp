@@ -38,12 +38,22 @@ static llvm::Expected<std::vector<ReplayFault>> readFaults(const std::string &fi
 
 void ProgramRunner::setFreshKernels(const std::set<std::string> &symbols) { freshKernels = llvm::join(symbols, ","); }
 
+std::string ProgramRunner::pathOf(const char *what, const std::string &id) const {
+  return dir.file(options.sandboxed ? "run" + id + "/" + what : what + id);
+}
+
 emu::RunOptions ProgramRunner::optionsFor(const Arguments &arguments, const std::string &id) const {
   emu::RunOptions run;
   run.args = arguments;
   run.memoryBytes = options.verify.memoryBytes;
   run.cancel = options.verify.cancel;
-  run.env[emu::envCoverage] = dir.file("coverage" + id);
+  run.sandboxed = options.sandboxed;
+  if (options.sandboxed) { // what it writes lies apart from what other runs have written
+    const std::string own = dir.file("run" + id);
+    llvm::sys::fs::create_directory(own);
+    run.writable = {own};
+  }
+  run.env[emu::envCoverage] = pathOf("coverage", id);
   run.env[emu::envWorkers] = "1"; // results do not depend on the machine
   return run;
 }
@@ -60,8 +70,8 @@ ProgramInput optiml::typed(ProgramInput input, const ProgramOutcome &original) {
 llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, const ProgramInput &input,
                                                   uint64_t order) {
   const unsigned number = counter++;
-  std::string id = std::to_string(number), log = dir.file("log" + id), faults = dir.file("faults" + id),
-              types = dir.file("types" + id);
+  std::string id = std::to_string(number), log = pathOf("log", id), faults = pathOf("faults", id),
+              types = pathOf("types", id);
   emu::RunOptions run = optionsFor(input.arguments, id);
   run.seconds = number == 0   ? std::min(options.seconds, options.firstSeconds)
                 : input.given ? options.seconds

@@ -71,6 +71,7 @@ private:
                                          const ArgumentExplorer::ProbeOptions &how, const std::string &shift,
                                          ProgramCoverage &coverage);
   bool endedWell(const ProcessResult &process) const;
+  std::string pathOf(const char *what, const std::string &id) const;
   emu::RunOptions optionsFor(const Arguments &arguments, const std::string &id) const;
 
   const CompareOptions &options;

@@ -46,6 +46,17 @@ for body in ("#include \"/etc/passwd\"", "} int main() { return system(\"id\"); 
              "static int n; n = __builtin_popcount(3);", "__attribute__((constructor)) void f();"):
     why = agent.refused("try_kernel", kernel="row_sum", body=body)
     print("text:", why.splitlines()[0][:120])
+# Programs: what a compiler would read, and what the host code would do.
+program = agent.well("program", part="source")["text"]
+for line in ("#include \"/etc/passwd\"", "#embed \"/etc/passwd\"", "asm(\".incbin \\\"/etc/passwd\\\"\");",
+             "int x = system(\"id\");", "int y = __has_include(\"/etc/shadow\");"):
+    print("program:", agent.refused("try_program", text=line + "\n" + program))
+for deed in ("{ int *p = 0; *p = 1; }", "for (;;) ;", "while (1) malloc(1 << 20);",
+             "{ long n = 41; (void)!write(1, &n, 8); } exit(0);"):
+    changed = program.replace("  const size_t count", deed + "\n  const size_t count", 1)
+    said, refused = agent.do("try_program", text=changed, seconds=1)
+    assert refused, (deed, said)
+print("no file:", agent.refused("try_program", file="../x.cu"))
 print("kernel:", agent.refused("try_kernel", kernel="nothing", body=""))
 print("grid:", agent.refused("try_kernel", kernel="row_sum", body=";", grid=["1"]))
 print("submit:", agent.refused("submit", recipe="unroll[row_sum/j]{factor=0}"))

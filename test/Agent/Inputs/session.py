@@ -54,6 +54,14 @@ print("only tested:", {kernel["kernel"]: kernel["onlyTested"] for kernel in show
 profile = agent.well("profile", recipe=text["recipe"])
 assert profile["counters"]["dram_bytes"]["variant"] > 0 and len(profile["launches"]) == 3, profile
 
+# A change of host code: fewer, larger blocks; and one that leaves rows out.
+program = agent.well("program", part="source")["text"]
+changed = agent.well("try_program", text=program.replace("const int threads = 128", "const int threads = 256"))
+print("changed program:", changed["verdict"], changed["runs"] > 5 and changed["speedup"] > 0.5)
+said, refused = agent.do("try_program", text=program.replace("row_sum<<<(rows + threads - 1)", "row_sum<<<(rows)"))
+assert refused and said["findings"] or said["why"], said
+print("faulty program:", said["verdict"])
+
 history = agent.well("history")
 assert history["best"]["speedup"] >= text["speedup"], history
 print("left", history["evaluationsLeft"])
