@@ -41,9 +41,7 @@ struct AgentTools::Impl {
     std::lock_guard lock(mutex);
     return current;
   }
-  /// An answer that is logged in the workspace.
-  ToolAnswer logged(const std::shared_ptr<Open> &in, const std::string &tool, const json &arguments, ToolAnswer answer);
-  /// Runs something on what is open, as a job.
+  /// Runs something on what is open, as a job; its answer is logged in the workspace.
   ToolAnswer work(const std::string &tool, const json &arguments, ToolCall &call,
                   std::function<ToolAnswer(Open &, Job &)> body);
 
@@ -74,21 +72,22 @@ static llvm::Expected<Recipe> recipeIn(const json &arguments) {
   const std::string text = textIn(arguments, "recipe");
   return text.empty() ? Recipe() : parseRecipe(text);
 }
-static ToolAnswer refusalOf(llvm::Error why) { return refusal(llvm::toString(std::move(why))); }
-
-ToolAnswer AgentTools::Impl::logged(const std::shared_ptr<Open> &in, const std::string &tool, const json &arguments,
-                                    ToolAnswer answer) {
-  in->workspace->log(tool, arguments, answer.content, answer.isError);
-  return answer;
+static ToolAnswer budgetSpent() { return refusal("the budget of evaluations is spent"); }
+static llvm::Expected<SearchState> stateIn(Open &in, const json &arguments) {
+  auto recipe = recipeIn(arguments);
+  return recipe ? in.bench->apply(*recipe) : llvm::Expected<SearchState>(recipe.takeError());
 }
+static ToolAnswer refusalOf(llvm::Error why) { return refusal(llvm::toString(std::move(why))); }
 
 ToolAnswer AgentTools::Impl::work(const std::string &tool, const json &arguments, ToolCall &call,
                                   std::function<ToolAnswer(Open &, Job &)> body) {
   std::shared_ptr<Open> in = open();
   if (!in)
     return refusal("no program is open; call open, and wait for it where it answers with a handle");
-  return jobs.run(tool, settings.callSeconds, call, [this, in, tool, arguments, body = std::move(body)](Job &job) {
-    return logged(in, tool, arguments, body(*in, job));
+  return jobs.run(tool, settings.callSeconds, call, [in, tool, arguments, body = std::move(body)](Job &job) {
+    ToolAnswer answer = body(*in, job);
+    in->workspace->log(tool, arguments, answer.content, answer.isError);
+    return answer;
   });
 }
 
@@ -157,8 +156,7 @@ ToolAnswer AgentTools::Impl::program(Open &in, const json &arguments) {
 }
 
 ToolAnswer AgentTools::Impl::listActions(Open &in, const json &arguments) {
-  auto recipe = recipeIn(arguments);
-  auto state = recipe ? in.bench->apply(*recipe) : llvm::Expected<SearchState>(recipe.takeError());
+  auto state = stateIn(in, arguments);
   return state ? ToolAnswer{actionsOf(*state, textIn(arguments, "filter")), false} : refusalOf(state.takeError());
 }
 
@@ -178,8 +176,7 @@ ToolAnswer AgentTools::Impl::explain(Open &in, const json &arguments) {
 }
 
 ToolAnswer AgentTools::Impl::show(Open &in, const json &arguments) {
-  auto recipe = recipeIn(arguments);
-  auto state = recipe ? in.bench->apply(*recipe) : llvm::Expected<SearchState>(recipe.takeError());
+  auto state = stateIn(in, arguments);
   if (!state)
     return refusalOf(state.takeError());
   if (arguments.value("whole", false))
@@ -193,13 +190,11 @@ ToolAnswer AgentTools::Impl::evaluate(Open &in, const Recipe &recipe, Job &job) 
   if (!state)
     return refusalOf(state.takeError());
   if (!in.workspace->take(1))
-    return refusal("the budget of evaluations is spent");
+    return budgetSpent();
   job.tell("compiling, verifying, timing", {{"stagesPassed", {"legal"}}});
   const Measurement measured = in.bench->evaluate(*state->variant);
   const Measurement &original = in.bench->baseline();
-  const bool stands = measured.correct() && measured.guardrails.empty();
-  in.workspace->add({recipeText(recipe), verdictName(measured.verdict), measured.correct() ? "" : measured.why,
-                     stands ? speedupOf(measured, original) : 0});
+  in.workspace->add(attemptOf(recipe, measured, original));
   json answer = answerOf(measured, original);
   if (measured.correct())
     for (const std::string &kernel : in.bench->textsThatDidNotRun(*state->variant, measured))
@@ -254,7 +249,7 @@ ToolAnswer AgentTools::Impl::tryProgram(Open &in, const json &arguments, Job &jo
     changed = *read;
   }
   if (!in.workspace->take(1))
-    return refusal("the budget of evaluations is spent");
+    return budgetSpent();
   auto answer = in.bench->compareProgram(changed, arguments.value("seconds", 30.0), &job.cancelled(),
                                          [&](const std::string &stage) { job.tell(stage); });
   if (!answer)
@@ -265,14 +260,13 @@ ToolAnswer AgentTools::Impl::tryProgram(Open &in, const json &arguments, Job &jo
 }
 
 ToolAnswer AgentTools::Impl::profile(Open &in, const json &arguments, Job &job) {
-  auto recipe = recipeIn(arguments);
-  auto state = recipe ? in.bench->apply(*recipe) : llvm::Expected<SearchState>(recipe.takeError());
+  auto state = stateIn(in, arguments);
   if (!state)
     return refusalOf(state.takeError());
   if (state->variant->rewrites.empty())
     return {profileOf(in.bench->baseline(), in.bench->baseline()), false};
   if (!in.workspace->take(1))
-    return refusal("the budget of evaluations is spent");
+    return budgetSpent();
   job.tell("compiling, verifying, timing, reading counters");
   const Measurement measured = in.bench->examine(*state->variant);
   return {profileOf(measured, in.bench->baseline()), !measured.correct()};
@@ -286,12 +280,11 @@ public:
   void evaluated(const EvaluationRecord &record) override {
     if (!record.number)
       return;
-    const Measurement &m = record.measurement;
-    const double speedup = m.correct() && m.guardrails.empty() ? speedupOf(m, in.bench->baseline()) : 0;
-    in.workspace->add({recipeText(record.recipe), verdictName(m.verdict), m.correct() ? "" : m.why, speedup});
-    if (speedup > best) {
-      best = speedup;
-      recipe = recipeText(record.recipe);
+    const Attempt attempt = attemptOf(record.recipe, record.measurement, in.bench->baseline());
+    in.workspace->add(attempt);
+    if (attempt.speedup > best) {
+      best = attempt.speedup;
+      recipe = attempt.recipe;
     }
     job.tell("evaluation " + std::to_string(record.number),
              {{"evaluations", record.number}, {"bestSoFar", {{"recipe", recipe}, {"speedup", best}}}});
@@ -313,7 +306,7 @@ ToolAnswer AgentTools::Impl::tune(Open &in, const json &arguments, Job &job) {
   const unsigned wanted = arguments.value("evaluations", 30u);
   const unsigned taken = in.workspace->take(wanted);
   if (!taken)
-    return refusal("the budget of evaluations is spent");
+    return budgetSpent();
   TuneObserver observer(in, job);
   auto result = in.bench->tune(*recipe, {taken, arguments.value("seconds", 300.0), &job.cancelled()}, &observer);
   if (!result) {

@@ -16,8 +16,13 @@ static double rounded(double value) { // four digits say enough, and cost less t
   return std::round(value * unit) / unit;
 }
 
-double optiml::agent::speedupOf(const Measurement &m, const Measurement &baseline) {
+static double speedupOf(const Measurement &m, const Measurement &baseline) {
   return m.time.seconds > 0 ? baseline.time.seconds / m.time.seconds : 0;
+}
+
+Attempt optiml::agent::attemptOf(const Recipe &recipe, const Measurement &m, const Measurement &baseline) {
+  const bool stands = m.correct() && m.guardrails.empty();
+  return {recipeText(recipe), verdictName(m.verdict), m.correct() ? "" : m.why, stands ? speedupOf(m, baseline) : 0};
 }
 
 json optiml::agent::answerOf(const Measurement &m, const Measurement &baseline) {

@@ -21,7 +21,7 @@ nlohmann::json rewritesOf(const Variant &variant);
 nlohmann::json pageOf(const std::string &text, uint64_t offset);
 /// The last attempts, and the best.
 nlohmann::json historyOf(const Workspace &workspace, size_t last);
-double speedupOf(const Measurement &measurement, const Measurement &baseline);
+Attempt attemptOf(const Recipe &recipe, const Measurement &measurement, const Measurement &baseline);
 
 } // namespace optiml::agent
 

@@ -128,6 +128,14 @@ llvm::Expected<std::unique_ptr<Backend>> makeGpuBackend(const Toolchain &toolcha
                                                         const std::vector<std::string> *building,
                                                         const std::atomic<bool> *cancel);
 
+struct ChosenBackend {
+  std::unique_ptr<Backend> backend;
+  std::string why; ///< of the emulator: why no GPU is used
+};
+/// A GPU where there is one, unless the flags ask for something else; the other parameters are makeGpuBackend's.
+llvm::Expected<ChosenBackend> chooseBackend(BackendChoice choice, const Toolchain &toolchain, CompileOptions &options,
+                                            const std::vector<std::string> *building, const std::atomic<bool> *cancel);
+
 /// How strictly, and with which limits, variants are compared.
 VerifyOptions verifyOptions(const SearchTask &task);
 

@@ -448,6 +448,21 @@ std::vector<std::string> GpuBackend::notes() const {
   return all;
 }
 
+llvm::Expected<ChosenBackend> optiml::chooseBackend(BackendChoice choice, const Toolchain &toolchain,
+                                                    CompileOptions &options, const std::vector<std::string> *building,
+                                                    const std::atomic<bool> *cancel) {
+  std::string why = "asked for";
+  if (choice != BackendChoice::Cpu) {
+    auto gpu = makeGpuBackend(toolchain, options, building, cancel);
+    if (gpu)
+      return ChosenBackend{std::move(*gpu), ""};
+    why = llvm::toString(gpu.takeError());
+    if (choice == BackendChoice::Gpu)
+      return makeError("no GPU can be used: {0}", why);
+  }
+  return ChosenBackend{makeCpuBackend(options.arch), why};
+}
+
 llvm::Expected<std::unique_ptr<Backend>> optiml::makeGpuBackend(const Toolchain &toolchain, CompileOptions &options,
                                                                 const std::vector<std::string> *building,
                                                                 const std::atomic<bool> *cancel) {

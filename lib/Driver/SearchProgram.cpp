@@ -115,24 +115,20 @@ int Session::run() {
 
 /// Takes a GPU where there is one, unless told otherwise, and says so.
 llvm::Error Session::chooseBackend() {
-  std::string why = "asked for";
-  if (flags.backend != BackendChoice::Cpu) {
-    auto gpu = makeGpuBackend(toolchain, options, flags.workloads.empty() ? &arguments : nullptr, &interrupted());
-    if (gpu) {
-      backend = std::move(*gpu);
-      llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();
-      if (backend->gpuCount() > 1)
-        llvm::errs() << ", " << backend->gpuCount() << " of them";
-      llvm::errs() << "\n";
-      return llvm::Error::success();
-    }
-    why = llvm::toString(gpu.takeError());
-    if (flags.backend == BackendChoice::Gpu)
-      return makeError("--optiml-backend=gpu: no GPU can be used: {0}", why);
+  auto chosen = optiml::chooseBackend(flags.backend, toolchain, options, flags.workloads.empty() ? &arguments : nullptr,
+                                      &interrupted());
+  if (!chosen)
+    return makeError("--optiml-backend=gpu: {0}", llvm::toString(chosen.takeError()));
+  backend = std::move(chosen->backend);
+  if (backend->measures()) {
+    llvm::errs() << "optiml-clang: variants are measured on " << backend->gpuName();
+    if (backend->gpuCount() > 1)
+      llvm::errs() << ", " << backend->gpuCount() << " of them";
+    llvm::errs() << "\n";
+    return llvm::Error::success();
   }
-  backend = makeCpuBackend(options.arch);
-  llvm::errs() << "optiml-clang: variants are predicted for " << backend->gpuName() << " on the CPU emulator (" << why
-               << ")\n";
+  llvm::errs() << "optiml-clang: variants are predicted for " << backend->gpuName() << " on the CPU emulator ("
+               << chosen->why << ")\n";
   return llvm::Error::success();
 }
 

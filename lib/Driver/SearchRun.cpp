@@ -46,6 +46,14 @@ Variant optiml::limitedToLaunches(const Variant &variant, const Workload &perfor
   return limitedTo(variant, limits);
 }
 
+std::map<std::string, std::string> optiml::gainTexts(const Variant &variant, double gain, const Backend &backend) {
+  std::map<std::string, std::string> texts;
+  for (const KernelRewrite &rewrite : variant.rewrites)
+    if (gain > 0)
+      texts[rewrite.original] = gainText(gain, backend.measures(), backend.gpuName(), rewrite.testedOnly);
+  return texts;
+}
+
 SearchRun::~SearchRun() { backend.whenVerified(nullptr); }
 
 llvm::Error SearchRun::parseHost() {
@@ -234,10 +242,6 @@ llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, doubl
                                                    const std::vector<LoopRewrite> &replaced) {
   if (llvm::Error e = parseHost())
     return std::move(e);
-  std::map<std::string, std::string> summaries;
-  for (const KernelRewrite &rewrite : variant.rewrites)
-    if (gain > 0)
-      summaries[rewrite.original] = gainText(gain, backend.measures(), backend.gpuName(), rewrite.testedOnly);
   // The launches that were recorded may be another file's.
   std::set<std::string> launchedElsewhere;
   if (task.isRecorded())
@@ -245,7 +249,7 @@ llvm::Expected<EmittedProgram> SearchRun::emitWith(const Variant &variant, doubl
       if (const KernelDecl *kernel = device.findKernel(rewrite.originalSymbol);
           kernel && !kernel->isTemplate && kernel->decl->isExternallyVisible())
         launchedElsewhere.insert(rewrite.originalSymbol);
-  return emitProgram(variant, *host, path(), summaries, replaced, launchedElsewhere);
+  return emitProgram(variant, *host, path(), gainTexts(variant, gain, backend), replaced, launchedElsewhere);
 }
 
 llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) {

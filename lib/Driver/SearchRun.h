@@ -41,6 +41,9 @@ std::map<std::string, uint64_t> leastThreads(const Workload &performance);
 /// The variant for launches that are not much smaller than those that were searched on.
 Variant limitedToLaunches(const Variant &variant, const Workload &performance, ThreadRange threads);
 
+/// A line for the head of each rewritten kernel; none where no gain is known (0).
+std::map<std::string, std::string> gainTexts(const Variant &variant, double gain, const Backend &backend);
+
 /// What searches of one file have in common.
 struct SearchMeans {
   Store *store = nullptr;         ///< may be null

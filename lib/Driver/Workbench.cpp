@@ -41,7 +41,6 @@ struct Workbench::Impl {
   Impl(const Toolchain &toolchain, const std::atomic<bool> *cancel, TempDir scratch, OriginalBuilds originals)
       : toolchain(toolchain), deadline(0, cancel), scratch(std::move(scratch)), originals(std::move(originals)) {}
   llvm::Error read(const WorkbenchRequest &request);
-  llvm::Error chooseBackend();
   llvm::Error observe(const std::function<void(const std::string &)> &stage);
   llvm::Expected<EmittedProgram> emit(const Variant &variant, double gain);
 };
@@ -77,21 +76,6 @@ llvm::Error Workbench::Impl::read(const WorkbenchRequest &request) {
   device = std::move(*parsed);
   if (device->kernels().empty())
     return makeError("{0}: there is no kernel in this file", request.path);
-  return llvm::Error::success();
-}
-
-llvm::Error Workbench::Impl::chooseBackend() {
-  if (flags.backend != BackendChoice::Cpu) {
-    auto gpu = makeGpuBackend(toolchain, options, &arguments, deadline.flag());
-    if (gpu) {
-      backend = std::move(*gpu);
-      return llvm::Error::success();
-    }
-    if (flags.backend == BackendChoice::Gpu)
-      return makeError("no GPU can be used: {0}", llvm::toString(gpu.takeError()));
-    llvm::consumeError(gpu.takeError());
-  }
-  backend = makeCpuBackend(options.arch);
   return llvm::Error::success();
 }
 
@@ -131,8 +115,10 @@ llvm::Expected<std::unique_ptr<Workbench>> Workbench::open(const WorkbenchReques
   stage("reading the source");
   if (llvm::Error e = impl.read(request))
     return std::move(e);
-  if (llvm::Error e = impl.chooseBackend())
-    return std::move(e);
+  auto chosen = chooseBackend(request.backend, toolchain, impl.options, &impl.arguments, cancel);
+  if (!chosen)
+    return chosen.takeError();
+  impl.backend = std::move(chosen->backend);
   if (llvm::Error e = impl.observe(stage)) {
     if (!impl.backend->measures() || request.backend == BackendChoice::Gpu || *impl.deadline.flag())
       return std::move(e);
@@ -255,11 +241,8 @@ llvm::Expected<EmittedProgram> Workbench::Impl::emit(const Variant &variant, dou
   if (!host)
     if (llvm::Error e = Program::parse(device->path(), task->text, options, toolchain, View::Host).moveInto(host))
       return std::move(e);
-  std::map<std::string, std::string> summaries;
-  for (const KernelRewrite &rewrite : variant.rewrites)
-    summaries[rewrite.original] = gainText(gain, backend->measures(), backend->gpuName(), rewrite.testedOnly);
   return emitProgram(limitedToLaunches(variant, backend->performance(), flags.threads), *host, options.inputs.front(),
-                     summaries);
+                     gainTexts(variant, gain, *backend));
 }
 
 llvm::Expected<Workbench::Outcome> Workbench::conclude(const Recipe &recipe) {

@@ -330,6 +330,8 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
 
 ProgramInput Comparison::otherData(const Arguments &arguments, FloatRange floats, FreshIntegers integers) const {
   const bool ofIntegers = integers != FreshIntegers::Keep;
+  if (floats == FloatRange::Extreme && options.verify.floats.allowsTensorCores())
+    floats = FloatRange::Same; // of denormal numbers TF32 keeps no digit that counts
   std::string kind(ofIntegers ? nameOf(integers) : nameOf(floats));
   return {arguments, options.verify.seed + 101, integers,
           kind + (ofIntegers ? " integers as input, " : " input, ") + joined(arguments), floats};
@@ -355,9 +357,7 @@ std::vector<ProgramInput> Comparison::usualInputs() const {
   if (options.verify.freshInputs && takes([](const ElementType &e) { return e.isFloating(); }))
     for (FloatRange floats : {FloatRange::Wide, FloatRange::Negative, FloatRange::Few, FloatRange::LoneNaN,
                               FloatRange::Masked, FloatRange::Extreme})
-      // Of denormal numbers TF32 keeps no digit that counts.
-      if (floats != FloatRange::Extreme || !options.verify.floats.allowsTensorCores())
-        inputs.push_back(otherData(options.arguments, floats));
+      inputs.push_back(otherData(options.arguments, floats));
   if (options.verify.freshInputs &&
       takes([](const ElementType &e) { return e.kind == ElementKind::Integer && !e.isBool; }))
     for (FreshIntegers integers : {FreshIntegers::Extreme, FreshIntegers::Drawn, FreshIntegers::Equal,

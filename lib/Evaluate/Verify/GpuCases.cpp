@@ -78,17 +78,17 @@ static Sample readSample(const std::string &file, uint64_t bufferBytes) {
   }
   llvm::stable_sort(placed, [](const auto &a, const auto &b) { return a.first < b.first; });
   uint64_t end = 0;
-  std::string kept;
   for (auto &[place, cell] : placed) {
-    if (place < end || place + cell.bytes > bufferBytes || cell.offset + cell.bytes > bytes->size())
+    if ((cell.bytes != 2 && cell.bytes != 4 && cell.bytes != 8) || place < end || place + cell.bytes > bufferBytes ||
+        cell.offset + cell.bytes > bytes->size())
       continue; // stale where it overlaps the one before
     end = place + cell.bytes;
     sample.numbers.bytes.append(*bytes, cell.offset, cell.bytes);
     cell.offset = sample.numbers.bytes.size() - cell.bytes;
-    kept.append(reinterpret_cast<const char *>(&cell), sizeof cell);
+    sample.numbers.cells.push_back(cell);
     sample.places.push_back(place);
   }
-  sample.numbers.setCells(kept);
+  setErrors({&sample.numbers});
   return sample;
 }
 

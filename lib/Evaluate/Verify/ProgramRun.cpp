@@ -38,22 +38,15 @@ static llvm::Expected<std::vector<ReplayFault>> readFaults(const std::string &fi
 
 void ProgramRunner::setFreshKernels(const std::set<std::string> &symbols) { freshKernels = llvm::join(symbols, ","); }
 
-std::string ProgramRunner::pathOf(const char *what, const std::string &id) const {
-  return dir.file(options.sandboxed ? "run" + id + "/" + what : what + id);
-}
-
-emu::RunOptions ProgramRunner::optionsFor(const Arguments &arguments, const std::string &id) const {
+emu::RunOptions ProgramRunner::optionsFor(const Arguments &arguments, const std::string &folder) const {
   emu::RunOptions run;
   run.args = arguments;
   run.memoryBytes = options.verify.memoryBytes;
   run.cancel = options.verify.cancel;
   run.sandboxed = options.sandboxed;
-  if (options.sandboxed) { // what it writes lies apart from what other runs have written
-    const std::string own = dir.file("run" + id);
-    llvm::sys::fs::create_directory(own);
-    run.writable = {own};
-  }
-  run.env[emu::envCoverage] = pathOf("coverage", id);
+  llvm::sys::fs::create_directory(folder); // what it writes lies apart from what other runs have written
+  run.writable = {folder};
+  run.env[emu::envCoverage] = folder + "/coverage";
   run.env[emu::envWorkers] = "1"; // results do not depend on the machine
   return run;
 }
@@ -70,9 +63,9 @@ ProgramInput optiml::typed(ProgramInput input, const ProgramOutcome &original) {
 llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, const ProgramInput &input,
                                                   uint64_t order) {
   const unsigned number = counter++;
-  std::string id = std::to_string(number), log = pathOf("log", id), faults = pathOf("faults", id),
-              types = pathOf("types", id);
-  emu::RunOptions run = optionsFor(input.arguments, id);
+  const std::string folder = dir.file("run" + std::to_string(number)), log = folder + "/log",
+                    faults = folder + "/faults", types = folder + "/types";
+  emu::RunOptions run = optionsFor(input.arguments, folder);
   run.seconds = number == 0   ? std::min(options.seconds, options.firstSeconds)
                 : input.given ? options.seconds
                               : std::min(options.seconds, 10 + 10 * slowest.load());
@@ -123,16 +116,15 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
     return error;
   if (llvm::Error error = readCoverage(run.env[emu::envCoverage]).moveInto(outcome.coverage))
     return error;
-  for (const std::string &file : {log, faults, types, run.env[emu::envCoverage]})
-    llvm::sys::fs::remove(file);
+  llvm::sys::fs::remove_directories(folder);
   return outcome;
 }
 
 llvm::Expected<ProcessResult> ProgramRunner::runProbe(const std::string &program, const Arguments &arguments,
                                                       const ArgumentExplorer::ProbeOptions &how,
                                                       const std::string &shift, ProgramCoverage &coverage) {
-  std::string id = std::to_string(counter++);
-  emu::RunOptions run = optionsFor(arguments, id);
+  const std::string folder = dir.file("run" + std::to_string(counter++));
+  emu::RunOptions run = optionsFor(arguments, folder);
   run.seconds = std::min(options.seconds, how.seconds);
   run.env[emu::envShift] = shift;
   run.env[emu::envSkipKernel] = how.hostOnly ? "*" : "";
@@ -142,7 +134,7 @@ llvm::Expected<ProcessResult> ProgramRunner::runProbe(const std::string &program
   if (process->cancelled)
     return makeError("verification was cancelled");
   llvm::Error error = readCoverage(run.env[emu::envCoverage]).moveInto(coverage);
-  llvm::sys::fs::remove(run.env[emu::envCoverage]);
+  llvm::sys::fs::remove_directories(folder);
   if (error)
     return std::move(error);
   return process;

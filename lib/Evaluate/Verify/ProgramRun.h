@@ -71,8 +71,8 @@ private:
                                          const ArgumentExplorer::ProbeOptions &how, const std::string &shift,
                                          ProgramCoverage &coverage);
   bool endedWell(const ProcessResult &process) const;
-  std::string pathOf(const char *what, const std::string &id) const;
-  emu::RunOptions optionsFor(const Arguments &arguments, const std::string &id) const;
+  /// `folder`: of this run's files; it is made.
+  emu::RunOptions optionsFor(const Arguments &arguments, const std::string &folder) const;
 
   const CompareOptions &options;
   TempDir dir;
