@@ -310,6 +310,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
   double nextMemoryCheck = 0.05, killAt = 0;
   bool outOpen = true, errOpen = true;
   int waitStatus = 0;
+  rusage used{};
   while (true) {
     pollfd polled[2] = {{outOpen ? out.fds[0] : -1, POLLIN, 0}, {errOpen ? err.fds[0] : -1, POLLIN, 0}};
     poll(polled, 2, outOpen || errOpen ? 20 : 1);
@@ -317,7 +318,7 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
       outOpen = drain(out.fds[0], result.out, limits.outputBytes);
     if (polled[1].revents)
       errOpen = drain(err.fds[0], result.err, limits.outputBytes);
-    if (waitpid(pid, &waitStatus, WNOHANG) == pid)
+    if (wait4(pid, &waitStatus, WNOHANG, &used) == pid)
       break;
     double now = elapsed();
     if (limits.seconds > 0 && now > limits.seconds)
@@ -334,11 +335,13 @@ llvm::Expected<ProcessResult> optiml::runProcess(const std::vector<std::string> 
     }
     if (result.timedOut || (result.cancelled && now >= killAt) || result.overMemory) {
       kill(-pid, SIGKILL);
-      waitpid(pid, &waitStatus, 0);
+      wait4(pid, &waitStatus, 0, &used);
       break;
     }
   }
   result.seconds = elapsed();
+  for (const timeval &time : {used.ru_utime, used.ru_stime})
+    result.cpuSeconds += double(time.tv_sec) + 1e-6 * double(time.tv_usec);
   kill(-pid, SIGKILL); // whatever it left running
   if (options.endsDescendants)
     killMarked(mark);

@@ -36,7 +36,7 @@ public:
   unsigned runs = 0;
 
 private:
-  llvm::Expected<std::optional<ProgramCoverage>> run(const Arguments &arguments) {
+  llvm::Expected<ProbeResult> run(const Arguments &arguments) {
     std::vector<int64_t> values;
     for (const std::string &argument : arguments)
       values.push_back(integerIn(argument).value_or(0));
@@ -50,7 +50,7 @@ private:
       for (bool outcome : {false, true})
         if (c.sides[outcome].nearness > all[number].sides[outcome].nearness)
           all[number].sides[outcome] = c.sides[outcome];
-    return coverage;
+    return ProbeResult{std::move(coverage)};
   }
 
   /// Numbered in the order in which they are met, which has to be the same in every run.

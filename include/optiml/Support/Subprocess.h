@@ -48,7 +48,8 @@ struct ProcessResult {
   bool overMemory = false; ///< killed for its memory limit
   bool cancelled = false;
   std::string out, err;
-  double seconds = 0; ///< wall time
+  double seconds = 0;    ///< wall time
+  double cpuSeconds = 0; ///< of the process and of those that it waited for
   bool ok() const { return exitCode == 0 && signal == 0 && !timedOut && !overMemory && !cancelled; }
   /// "exit code 3", "killed by signal 11 (Segmentation fault)", "ran longer than 10 s", …
   std::string describe() const;

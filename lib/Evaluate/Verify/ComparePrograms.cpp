@@ -286,7 +286,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
       copy.content.looseNaN = hasNaN && !original->coverage.testsNaN;
     }
   constexpr double isLong = 0.5; // seconds
-  bool once = input.fresh || (!input.given && original->process.seconds > isLong);
+  bool once = input.fresh || (!input.given && original->process.cpuSeconds > isLong);
   unsigned orders = once ? 1 : std::max(1u, options.verify.orders);
   bool clean = true; // not even two stores of the same value, which with other data are none
   for (unsigned order = 0; order < orders; ++order) {
@@ -321,7 +321,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
   }
   constexpr double worthAnother = 0.1; // seconds: a program without the search for races has to be built
   if (clean && changed->program == changedProgram && !input.fresh && input.shift.empty() &&
-      !changed->coverage.dataDecides && changed->process.seconds > worthAnother)
+      !changed->coverage.dataDecides && changed->process.cpuSeconds > worthAnother)
     raceFree[input.arguments] = changed->coverage.launches;
   ++report.launches;
   compared.insert(input.arguments);

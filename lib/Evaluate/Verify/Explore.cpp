@@ -5,7 +5,6 @@
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 
 using namespace optiml;
@@ -56,19 +55,17 @@ llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arg
   const size_t number = entry->second;
   Run &run = *all[number];
   run.arguments = arguments;
-  auto begin = std::chrono::steady_clock::now();
-  llvm::Expected<std::optional<ProgramCoverage>> result = probe(arguments, how);
+  llvm::Expected<ProbeResult> result = probe(arguments, how);
   if (!result)
     return result.takeError();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!*result) {
-    run.cutAfter = seconds >= how.seconds ? how.seconds : 0;
+  if (!result->coverage) {
+    run.cutAfter = result->timedOut ? how.seconds : 0;
     return &run;
   }
   run.usable = true;
   run.hostOnly = how.hostOnly;
-  run.seconds = seconds;
-  for (auto &[id, condition] : (*result)->conditions) {
+  run.seconds = result->seconds;
+  for (auto &[id, condition] : result->coverage->conditions) {
     if (known.count(condition.functionHash))
       continue;
     for (bool outcome : {false, true}) {
@@ -95,12 +92,12 @@ llvm::Expected<const ArgumentExplorer::Run *> ArgumentExplorer::tryOut(const Arg
     }
     run.conditions.emplace(id, std::move(condition));
   }
-  for (const auto &[place, site] : (*result)->sites)
+  for (const auto &[place, site] : result->coverage->sites)
     if (site.ran && !known.count(site.functionHash))
       run.features.emplace(siteFeature(place), mustRun);
-  for (const std::string &kernel : (*result)->ran)
+  for (const std::string &kernel : result->coverage->ran)
     run.features.emplace(kernelFeature(kernel), mustRun);
-  for (auto [code, place] : (*result)->covered)
+  for (auto [code, place] : result->coverage->covered)
     run.features.emplace(codeFeature(code), mustRun);
   return &run;
 }

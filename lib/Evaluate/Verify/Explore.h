@@ -24,15 +24,21 @@ using Arguments = std::vector<std::string>;
 /// how much that matters.
 using Features = std::map<uint64_t, unsigned>;
 
+/// One run of a program for what it covers.
+struct ProbeResult {
+  std::optional<ProgramCoverage> coverage; ///< nothing where it did not end well
+  double seconds = 0;                      ///< that the processor took, whatever else the machine does
+  bool timedOut = false;
+};
+
 class ArgumentExplorer {
 public:
   struct ProbeOptions {
     double seconds = 3;    ///< limit
     bool hostOnly = false; ///< kernels are not run
   };
-  /// Runs the program; nothing where it did not end well.
-  using Probe =
-      std::function<llvm::Expected<std::optional<ProgramCoverage>>(const Arguments &, const ProbeOptions &options)>;
+  /// Runs the program.
+  using Probe = std::function<llvm::Expected<ProbeResult>(const Arguments &, const ProbeOptions &options)>;
   /// Conditions in functions with one of the hashes in `known` do not matter.
   ArgumentExplorer(Probe probe, std::set<uint64_t> known) : probe(std::move(probe)), known(std::move(known)) {}
 

@@ -60,15 +60,30 @@ ProgramInput optiml::typed(ProgramInput input, const ProgramOutcome &original) {
   return input;
 }
 
+double ProgramRunner::slowdown() const {
+  constexpr double least = 0.2; // seconds that tell something
+  return worked < least ? 1 : std::clamp(waited / worked, 1.0, 4.0);
+}
+
+llvm::Expected<ProcessResult> ProgramRunner::start(const std::string &program, emu::RunOptions &run, double seconds) {
+  run.seconds = std::min(options.seconds, seconds * slowdown());
+  llvm::Expected<ProcessResult> process = emu::runProgram(program, run);
+  if (!process)
+    return process;
+  if (process->cancelled)
+    return makeError("verification was cancelled");
+  waited += process->seconds;
+  worked += process->cpuSeconds;
+  return process;
+}
+
 llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, const ProgramInput &input,
                                                   uint64_t order) {
   const unsigned number = counter++;
   const std::string folder = dir.file("run" + std::to_string(number)), log = folder + "/log",
                     faults = folder + "/faults", types = folder + "/types";
   emu::RunOptions run = optionsFor(input.arguments, folder);
-  run.seconds = number == 0   ? std::min(options.seconds, options.firstSeconds)
-                : input.given ? options.seconds
-                              : std::min(options.seconds, 10 + 10 * slowest.load());
+  double seconds = number == 0 ? options.firstSeconds : input.given ? options.seconds : 10 + 10 * slowest.load();
   run.faultFile = faults;
   run.env[emu::envCopyLog] = log;
   run.env[emu::envRaces] = "report";
@@ -82,9 +97,9 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
   if (!input.rounding.empty())
     run.env[emu::envRounding] = input.rounding;
   if (input.quick)
-    run.seconds = std::min(options.seconds, longSeconds);
+    seconds = longSeconds;
   if (input.seconds > 0)
-    run.seconds = std::min(options.seconds, input.seconds);
+    seconds = input.seconds;
   if (order)
     run.env[emu::envOrderSeed] = std::to_string(order);
   if (input.fresh) {
@@ -98,13 +113,11 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
     }
     run.env[emu::envFreshIntegers] = nameOf(input.integers);
   }
-  llvm::Expected<ProcessResult> process = emu::runProgram(program, run);
+  llvm::Expected<ProcessResult> process = start(program, run, seconds);
   if (!process)
     return process.takeError();
-  if (process->cancelled)
-    return makeError("verification was cancelled");
   if (input.given)
-    slowest = std::max(slowest.load(), process->seconds);
+    slowest = std::max(slowest.load(), process->cpuSeconds);
   ProgramOutcome outcome;
   outcome.program = program;
   outcome.input = input;
@@ -125,14 +138,11 @@ llvm::Expected<ProcessResult> ProgramRunner::runProbe(const std::string &program
                                                       const std::string &shift, ProgramCoverage &coverage) {
   const std::string folder = dir.file("run" + std::to_string(counter++));
   emu::RunOptions run = optionsFor(arguments, folder);
-  run.seconds = std::min(options.seconds, how.seconds);
   run.env[emu::envShift] = shift;
   run.env[emu::envSkipKernel] = how.hostOnly ? "*" : "";
-  llvm::Expected<ProcessResult> process = emu::runProgram(program, run);
+  llvm::Expected<ProcessResult> process = start(program, run, how.seconds);
   if (!process)
     return process;
-  if (process->cancelled)
-    return makeError("verification was cancelled");
   llvm::Error error = readCoverage(run.env[emu::envCoverage]).moveInto(coverage);
   llvm::sys::fs::remove_directories(folder);
   if (error)
@@ -144,17 +154,16 @@ bool ProgramRunner::endedWell(const ProcessResult &process) const {
   return !process.signal && !process.timedOut && !process.overMemory && process.exitCode == exitCode;
 }
 
-llvm::Expected<std::optional<ProgramCoverage>> ProgramRunner::probe(const std::string &program,
-                                                                    const Arguments &arguments,
-                                                                    const ArgumentExplorer::ProbeOptions &how,
-                                                                    const std::string &shift, bool *timedOut) {
+llvm::Expected<ProbeResult> ProgramRunner::probe(const std::string &program, const Arguments &arguments,
+                                                 const ArgumentExplorer::ProbeOptions &how, const std::string &shift) {
   ProgramCoverage coverage;
   llvm::Expected<ProcessResult> process = runProbe(program, arguments, how, shift, coverage);
   if (!process)
     return process.takeError();
-  if (timedOut)
-    *timedOut = process->timedOut;
-  return endedWell(*process) ? std::optional(std::move(coverage)) : std::nullopt;
+  ProbeResult result{std::nullopt, process->cpuSeconds, process->timedOut};
+  if (endedWell(*process))
+    result.coverage = std::move(coverage);
+  return result;
 }
 
 llvm::Expected<std::string> ProgramRunner::signature(const std::string &program, const Arguments &arguments) {

@@ -53,13 +53,15 @@ public:
   ProgramRunner(const CompareOptions &options, TempDir dir) : options(options), dir(std::move(dir)) {}
   /// `order`: a seed for the order of blocks and warps; 0: the natural one.
   llvm::Expected<ProgramOutcome> run(const std::string &program, const ProgramInput &input, uint64_t order);
-  /// Only what it covers; nothing where it did not end well. `timedOut`: where it ran too long.
-  llvm::Expected<std::optional<ProgramCoverage>> probe(const std::string &program, const Arguments &arguments,
-                                                       const ArgumentExplorer::ProbeOptions &how,
-                                                       const std::string &shift = "", bool *timedOut = nullptr);
+  /// Only what it covers.
+  llvm::Expected<ProbeResult> probe(const std::string &program, const Arguments &arguments,
+                                    const ArgumentExplorer::ProbeOptions &how, const std::string &shift = "");
   /// What shows how the program runs: its output, and how near conditions outside of main() came to their outcomes.
   /// Empty where it did not end well.
   llvm::Expected<std::string> signature(const std::string &program, const Arguments &arguments);
+  /// How much longer programs take here than the processor works on them, as others want it, too: from 1 to 4. What is
+  /// tried must not depend on that, so the limits of a search for arguments count processor time.
+  double slowdown() const;
   std::string file(const std::string &name) const { return dir.file(name); }
   /// With another exit code than this one, probes have not ended well.
   void expectExitCode(int code) { exitCode = code; }
@@ -70,6 +72,8 @@ private:
   llvm::Expected<ProcessResult> runProbe(const std::string &program, const Arguments &arguments,
                                          const ArgumentExplorer::ProbeOptions &how, const std::string &shift,
                                          ProgramCoverage &coverage);
+  /// Runs a program on one thread, with `seconds` of processor time.
+  llvm::Expected<ProcessResult> start(const std::string &program, emu::RunOptions &run, double seconds);
   bool endedWell(const ProcessResult &process) const;
   /// `folder`: of this run's files; it is made.
   emu::RunOptions optionsFor(const Arguments &arguments, const std::string &folder) const;
@@ -79,7 +83,8 @@ private:
   std::string freshKernels;
   int exitCode = 0; ///< of a program that ends well
   std::atomic<unsigned> counter{0};
-  std::atomic<double> slowest{0}; ///< run on the user's arguments
+  std::atomic<double> slowest{0};           ///< run on the user's arguments
+  std::atomic<double> waited{0}, worked{0}; ///< seconds of all runs: on the clock, and of the processor
 };
 
 } // namespace optiml

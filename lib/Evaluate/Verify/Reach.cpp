@@ -61,7 +61,7 @@ llvm::Expected<bool> Comparison::compareWith(const Arguments &arguments, double 
     leaveOut(input, skipped);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   constexpr double isLong = 1;
-  if (!good || !*good || !skipped.empty() || !options.verify.freshInputs || seconds > isLong)
+  if (!good || !*good || !skipped.empty() || !options.verify.freshInputs || seconds > isLong * runner.slowdown())
     return good;
   constexpr FloatRange kinds[] = {FloatRange::Wide,     FloatRange::Masked, FloatRange::Few,
                                   FloatRange::Negative, FloatRange::Same,   FloatRange::Extreme};
@@ -83,10 +83,10 @@ llvm::Expected<bool> Comparison::tryOtherAlignment(const std::string &program, l
       leaveOutUnchanged();
       if (nothingMissed() || deadline.passed())
         return true;
-      llvm::Expected<std::optional<ProgramCoverage>> run = runner.probe(program, arguments, {}, shift);
+      llvm::Expected<ProbeResult> run = runner.probe(program, arguments, {}, shift);
       if (!run)
         return run.takeError();
-      if (Coverage probe = covered; !*run || !probe.add(**run))
+      if (Coverage probe = covered; !run->coverage || !probe.add(*run->coverage))
         continue;
       ProgramInput input;
       input.arguments = arguments;
@@ -102,7 +102,7 @@ llvm::Expected<bool> Comparison::tryOtherAlignment(const std::string &program, l
 
 llvm::Expected<Arguments> Comparison::completed(const std::string &program) {
   constexpr size_t mostArguments = 16;
-  const Deadline deadline(options.coverageSeconds / 8, options.verify.cancel);
+  const Deadline deadline(options.coverageSeconds / 8 * runner.slowdown(), options.verify.cancel);
   Arguments result = options.arguments;
   llvm::Expected<std::string> wanted = runner.signature(program, result);
   if (!wanted)
@@ -132,10 +132,10 @@ llvm::Expected<Arguments> Comparison::completed(const std::string &program) {
 llvm::Expected<bool> Comparison::isQuickInOriginal(const Arguments &arguments) {
   ArgumentExplorer::ProbeOptions how;
   how.seconds = 1; // a program that hangs stands out against it
-  llvm::Expected<std::optional<ProgramCoverage>> run = runner.probe(shadowProgram, arguments, how);
+  llvm::Expected<ProbeResult> run = runner.probe(shadowProgram, arguments, how);
   if (!run)
     return run.takeError();
-  return run->has_value();
+  return run->coverage.has_value();
 }
 
 /// The same, and with all integers but one as small as can be, which the original runs sooner.
@@ -249,12 +249,10 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
                                                    const Deadline &deadline) {
   constexpr size_t mostCompared = 48;
   ArgumentExplorer explorer(
-      [&](const Arguments &arguments,
-          const ArgumentExplorer::ProbeOptions &how) -> llvm::Expected<std::optional<ProgramCoverage>> {
-        bool timedOut = false;
-        llvm::Expected<std::optional<ProgramCoverage>> run = runner.probe(program, arguments, how, "", &timedOut);
-        if (run && !*run && !how.hostOnly)
-          suspects.try_emplace(arguments, timedOut);
+      [&](const Arguments &arguments, const ArgumentExplorer::ProbeOptions &how) {
+        llvm::Expected<ProbeResult> run = runner.probe(program, arguments, how);
+        if (run && !run->coverage && !how.hostOnly)
+          suspects.try_emplace(arguments, run->timedOut);
         return run;
       },
       known);
@@ -277,7 +275,8 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
     if (llvm::Error error = explorer.start(arguments, quick))
       return std::move(error);
   // Quickly first, for edges too; then with patience where something has not run that must have.
-  const double quickSeconds = options.coverageSeconds / 36, compareSeconds = options.coverageSeconds / 18;
+  const double budget = options.coverageSeconds * runner.slowdown();
+  const double quickSeconds = budget / 36, compareSeconds = budget / 18;
   for (bool thorough : {false, true}) {
     leaveOutUnchanged();
     if (deadline.passed() || (thorough && nothingMissed()))
@@ -320,7 +319,7 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
 llvm::Expected<bool> Comparison::reachTheRest() {
   // After a finding only others that are found soon are wanted.
   const double seconds = report.findings.empty() ? options.coverageSeconds : options.coverageSeconds / 9;
-  const Deadline deadline(seconds, options.verify.cancel);
+  const Deadline deadline(seconds * runner.slowdown(), options.verify.cancel);
   llvm::Expected<bool> good = tryOtherData(deadline); // it costs no other size
   if (!good || !*good)
     return good;

@@ -149,7 +149,7 @@ struct CompareOptions {
   double firstSeconds =
       std::numeric_limits<double>::infinity(); ///< of the original's first run, which tells what others take
   bool everyPath = true;                       ///< Untested where code of the changed kernels has not run
-  double coverageSeconds = 90;                 ///< for arguments that lead to code which has not run yet
+  double coverageSeconds = 90;                 ///< processor time for arguments that lead to code which has not run yet
   bool sandboxed = false;                      ///< both run in the sandbox: the changed one may be a stranger's
   bool findAll = false;                        ///< go on after a difference, with the other inputs
   std::string appended;                        ///< stands behind the text of both, such as a harness
