@@ -19,6 +19,13 @@ using namespace optiml;
 static constexpr const char *textName = "new kernel";
 static constexpr size_t maxExpressionBytes = 200;
 
+std::vector<std::string> KernelSpace::kernelNames() const {
+  std::vector<std::string> names;
+  for (const auto &[name, state] : kernels)
+    names.push_back(name);
+  return names;
+}
+
 const KernelState *KernelSpace::kernel(const std::string &name) const {
   auto it = kernels.find(name);
   return it == kernels.end() ? nullptr : &it->second;

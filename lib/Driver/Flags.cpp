@@ -126,19 +126,32 @@ bool setThreads(std::string_view value, ThreadRange &threads, std::string &error
   return error.empty();
 }
 
-bool setKernel(std::string_view value, OwnFlags &flags, std::string &error) {
-  flags.kernel = value;
+bool setPattern(std::string_view value, std::string &pattern, std::string &error) {
+  pattern = value;
   try {
-    std::regex checked(flags.kernel, std::regex::extended);
+    std::regex checked(pattern, std::regex::extended);
   } catch (const std::regex_error &) {
-    error = "want a POSIX extended regular expression";
+    error = "want a POSIX extended regular expression, such as optiml";
   }
   return error.empty();
 }
 
+bool setKernel(std::string_view value, OwnFlags &flags, std::string &error) {
+  return setPattern(value, flags.kernel, error);
+}
+
 bool setSearch(std::string_view value, OwnFlags &flags, std::string &error) {
   flags.search = true;
-  return parseBudget(value, flags.budget, error);
+  flags.budget = SearchBudget();
+  return value.empty() || parseBudget(value, flags.budget, error);
+}
+
+/// clang's format of -fsave-optimization-record.
+bool setRecord(std::string_view value, OwnFlags &flags, std::string &error) {
+  flags.report.record = value.empty() ? "yaml" : value;
+  if (flags.report.record != "yaml" && flags.report.record != "bitstream")
+    error = "want yaml or bitstream";
+  return error.empty();
 }
 
 // Setters say what they want; the caller adds the flag and the value.
@@ -219,12 +232,12 @@ bool parseFlag(const std::string &argument, OwnFlags &flags, std::vector<const R
   std::string value;
   if (equals != std::string::npos) {
     value = argument.substr(equals + 1);
+    if (value.empty() && row->info.value[0] == '[') // not the same as no value
+      value = "=";
   } else if (isSwitch(*row)) {
     value = "on";
-  } else if (name == searchFlag) {
-    flags.search = true;
-    flags.budget = SearchBudget();
-    return true;
+  } else if (row->info.value[0] == '[') {
+    return row->set(value, row->info.value, flags, error);
   } else {
     error = "'" + name + "' needs a value: " + name + "=" + row->info.value;
     return false;
@@ -340,7 +353,8 @@ bool optiml::parseOwnFlags(const std::vector<std::string> &argv, const EnvLookup
   std::vector<const Row *> given;
   for (size_t i = 0; i < argv.size(); ++i) {
     const std::string &argument = argv[i];
-    if (argument.starts_with(prefix) || argument.starts_with(searchFlag)) {
+    if (argument.starts_with(prefix) || argument.starts_with(searchFlag) ||
+        findRow(argument.substr(0, argument.find('=')))) {
       if (!parseFlag(argument, flags, given, error))
         return false;
       continue;

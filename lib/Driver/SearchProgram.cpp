@@ -10,11 +10,13 @@
 #include "FinalCompile.h"
 #include "GuardedCompile.h"
 #include "ProgramSearch.h"
+#include "SearchReports.h"
 #include "optiml/Driver/Models.h"
 #include "optiml/Driver/Programs.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/Interrupt.h"
+#include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
@@ -55,6 +57,7 @@ private:
   const Deadline budget;  ///< of the search
   const Deadline settled; ///< of what follows it where variants are measured
   std::string path, text;
+  std::optional<TempDir> scratch; ///< while there is something to tell of the search
   bool fromStore = false;
 };
 
@@ -169,9 +172,10 @@ llvm::Expected<SearchOutcome> Session::search() {
     }
   }
   removeAbandonedTempDirs();
-  auto scratch = TempDir::create("optiml-search");
-  if (!scratch)
-    return scratch.takeError();
+  auto folder = TempDir::create("optiml-search");
+  if (!folder)
+    return folder.takeError();
+  scratch.emplace(std::move(*folder));
   auto originals = OriginalBuilds::create();
   if (!originals)
     return originals.takeError();
@@ -198,6 +202,9 @@ int Session::finish(const SearchOutcome &outcome) {
       return 1;
     }
   printSummary(outcome, flags, path, fromStore);
+  if (flags.report.any())
+    if (llvm::Error e = writeReports(flags.report, outcome.summary.value("trajectory", std::string()), path))
+      llvm::errs() << "optiml-clang: warning: a report is missing: " << llvm::toString(std::move(e)) << "\n";
   if (!outcome.improved)
     return compileAsGiven(toolchain, arguments);
   auto code = compileReplaced(toolchain, arguments, {{path, outcome.emitted}});
@@ -221,6 +228,9 @@ int optiml::searchProgram(int argc, char **argv) {
     llvm::errs() << "optiml-clang: error: " << error << "\n";
     return 1;
   }
+  std::vector<std::string> typed(argv, argv + argc);
+  typed[0] = "optiml-clang";
+  flags.command = shellQuote(typed);
   if (flags.isMemoryCommand())
     return runMemoryCommand(flags);
   auto toolchain = Toolchain::find(argv[0]);

@@ -2,7 +2,9 @@
 #include "SearchRun.h"
 #include "ApplyRecipes.h"
 #include "ProgramTrial.h"
+#include "SearchStory.h"
 #include "SourceRecipes.h"
+#include "optiml/Frontend/LineMarks.h"
 #include "optiml/Report/Progress.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -99,11 +101,13 @@ SearchSettings SearchRun::settings() const {
   return settings;
 }
 
-void SearchRun::openTrajectory(const SearchSettings &settings) {
-  if (task.flags.store == "none")
+void SearchRun::openTrajectory(const SearchSettings &settings, const KernelSpace &space) {
+  const bool stored = task.flags.store != "none";
+  if (!stored && !task.flags.report.any())
     return;
-  std::string file = llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", storeFolderOf(task.flags),
-                                   llvm::sys::path::stem(path()), key.search.substr(0, 12));
+  const std::string file =
+      llvm::formatv("{0}/trajectories/{1}-{2}.jsonl", stored ? storeFolderOf(task.flags) : task.folder,
+                    llvm::sys::path::stem(path()), key.search.substr(0, 12));
   nlohmann::json about = {{"file", device.path()},
                           {"gpu", backend.gpuName()},
                           {"backend", backend.storeName()},
@@ -111,6 +115,7 @@ void SearchRun::openTrajectory(const SearchSettings &settings) {
                           {"arguments", task.flags.programArgs},
                           {"otherSizes", backend.otherSizes()},
                           {"version", searchVersion}};
+  about.update(storyOf(task, device, space, backend));
   if (nlohmann::json matches = proposers.memoryMatches(); !matches.is_null())
     about["memory"] = matches;
   auto created = Trajectory::create(file, about);
@@ -158,7 +163,7 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
       warn("the search goes on without memory", std::move(e));
   if (llvm::Error e = setFirst(settings, space))
     return std::move(e);
-  openTrajectory(settings);
+  openTrajectory(settings, space);
   if (means.models && task.flags.recipe.empty())
     proposers.addModels(
         task, device, backend, space, *means.models,
@@ -228,6 +233,14 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   proposers.addTo(outcome.summary, result->best.recipe);
   if (llvm::Error e = emit(*result, outcome))
     return std::move(e);
+  std::function<Measurement(const Variant &)> measureSteps;
+  if (!backend.measures() && !task.flags.report.page.empty() && !limits.budget.passed())
+    measureSteps = [&](const Variant &variant) { return (*evaluator)->evaluate(variant, Fidelity::Model); };
+  if (trajectory)
+    trajectory->event({{"event", "winner"},
+                       {"steps", stepsOf(**space, result->best.recipe, measureSteps)},
+                       {"missed", missedIn(**space, result->best.recipe)},
+                       {"emitted", withoutLineMarks(outcome.emitted)}});
   conclude(*result, outcome);
   outcome.recipe = result->best.recipe;
   outcome.cancelled = result->stop == StopReason::Cancelled;

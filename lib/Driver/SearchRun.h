@@ -73,7 +73,7 @@ private:
   llvm::Error parseHost();
   llvm::Error findLoopsOfLaunches();
   SearchSettings settings() const;
-  void openTrajectory(const SearchSettings &settings);
+  void openTrajectory(const SearchSettings &settings, const KernelSpace &space);
   llvm::Error setFirst(SearchSettings &settings, const KernelSpace &space);
   llvm::Expected<SearchResult> search(KernelSpace &space, Evaluator &evaluator);
   llvm::Error emit(const SearchResult &result, SearchOutcome &outcome);

@@ -147,6 +147,6 @@ void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, c
       os << "  note:       " << note.get<std::string>() << "\n";
   if (!flags.emit.empty() && outcome.improved)
     os << "  new source: " << flags.emit << "\n";
-  if (!word("trajectory").empty())
+  if (!word("trajectory").empty() && flags.store != "none")
     os << "  trajectory: " << word("trajectory") << "\n";
 }

@@ -1,7 +1,7 @@
 //===- optiml-all - several programs in one file --------------------------===//
 //
 // Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt, optiml-gen,
-// optiml-mcp, optiml-record, optiml-tune and optiml-verify (utils/bundle).
+// optiml-mcp, optiml-record, optiml-report, optiml-tune and optiml-verify (utils/bundle).
 //
 //===----------------------------------------------------------------------===//
 #include <cstdio>
@@ -13,6 +13,7 @@ int optiml_opt_main(int argc, char **argv);
 int optiml_gen_main(int argc, char **argv);
 int optiml_mcp_main(int argc, char **argv);
 int optiml_record_main(int argc, char **argv);
+int optiml_report_main(int argc, char **argv);
 int optiml_tune_main(int argc, char **argv);
 int optiml_verify_main(int argc, char **argv);
 
@@ -31,12 +32,14 @@ int main(int argc, char **argv) {
     return optiml_mcp_main(argc, argv);
   if (name == "optiml-record")
     return optiml_record_main(argc, argv);
+  if (name == "optiml-report")
+    return optiml_report_main(argc, argv);
   if (name == "optiml-tune")
     return optiml_tune_main(argc, argv);
   if (name == "optiml-verify")
     return optiml_verify_main(argc, argv);
   std::fputs("optiml-all: call me through a link named optiml-search, optiml-run, optiml-opt, optiml-gen, optiml-mcp, "
-             "optiml-record, optiml-tune or optiml-verify\n",
+             "optiml-record, optiml-report, optiml-tune or optiml-verify\n",
              stderr);
   return 2;
 }

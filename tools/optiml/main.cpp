@@ -25,6 +25,7 @@ constexpr Command commands[] = {
     {"mcp", "serves OptiML's tools to a coding agent"},
     {"opt", "applies transforms to a file by hand, and shows where they apply"},
     {"record", "runs a command, and records the kernel launches of all its processes"},
+    {"report", "shows a search as one web page"},
     {"run", "runs a CUDA program on the CPU emulator, with checkers"},
     {"tune", "searches the recorded kernels of a project, and writes recipes for its builds"},
     {"verify", "tells whether a changed CUDA file computes the same as the original"},

@@ -51,6 +51,7 @@ public:
   llvm::Expected<SearchState> applyAll(const Recipe &recipe);
   const std::vector<Skipped> &skipped() const { return skippedKernels; }
   bool empty() const { return kernels.empty(); }
+  std::vector<std::string> kernelNames() const;
 
 private:
   /// `before`: what was legal before the kernel `changed` became another one; null where all are new.

@@ -30,6 +30,19 @@ struct SearchBudget {
   double seconds = 120;
 };
 
+/// What a search leaves for people and tools; empty: not written.
+struct ReportFlags {
+  std::string page, diff, fixIts, sarif; ///< files; a diff of "-" goes to standard output
+  std::string record, recordFile;        ///< "yaml" or "bitstream", and where it goes; empty: SOURCE.opt.yaml
+  std::string passed, missed, analysis;  ///< regular expressions for the pass "optiml", as clang's -Rpass
+  bool any() const {
+    for (const std::string *one : {&page, &diff, &fixIts, &sarif, &record, &passed, &missed, &analysis})
+      if (!one->empty())
+        return true;
+    return false;
+  }
+};
+
 /// What the own flags ask for.
 struct OwnFlags {
   bool search = false; ///< -O-search was given
@@ -40,12 +53,13 @@ struct OwnFlags {
   std::vector<std::string> workloads;   ///< folders of recorded launches; empty: the program is run
   ThreadRange threads;                  ///< of the recorded launches that are searched on
   std::string emit;                     ///< write the rewritten source here; empty: do not
-  std::string recipe;                   ///< evaluate nothing but this; empty: search
-  std::string recipes;                  ///< apply these; empty: none
-  std::string saveRecipes;              ///< write what was found here; empty: do not
-  double growth = 0;                    ///< percent that recipes may add to an output; 0: no limit
-  bool nearestRecipes = false;          ///< those of lower compute capabilities, where there are no others
-  bool strictRecipes = false;           ///< a recipe that does not apply is an error
+  ReportFlags report;
+  std::string recipe;          ///< evaluate nothing but this; empty: search
+  std::string recipes;         ///< apply these; empty: none
+  std::string saveRecipes;     ///< write what was found here; empty: do not
+  double growth = 0;           ///< percent that recipes may add to an output; 0: no limit
+  bool nearestRecipes = false; ///< those of lower compute capabilities, where there are no others
+  bool strictRecipes = false;  ///< a recipe that does not apply is an error
   unsigned long long seed = 1;
   std::string store;   ///< folder of the store; empty: the default one
   bool strict = false; ///< a search that cannot run is an error
@@ -56,6 +70,7 @@ struct OwnFlags {
   std::string memoryFile; ///< of Import and Export
   bool verbose = false;
   bool help = false;
+  std::string command;            ///< all of it, as it would be typed
   std::string kernel;             ///< regular expression; only kernels whose name contains a match; empty: all
   std::string strategy = "mcts";  ///< mcts, random, greedy, beam
   double margin = 1.3;            ///< how much better a prediction must be to replace the original

@@ -5,6 +5,7 @@
 //   "search"      first line: what was searched (whatever the driver says)
 //   "evaluation"  number (0: the original), recipe, key, verdict, times in seconds, speedup, counters, bottleneck,
 //                 resources, reward, guardrails, why, cost, recalled, improved, elapsed
+//   "winner"      the best recipe step by step, and the new program (docs/formats.md)
 //   "refused"     recipe, why: an action that did not apply
 //   others        what language models were asked and answered (docs/proposers.md)
 //   "result"      last line: the best recipe, statistics, why the search stopped

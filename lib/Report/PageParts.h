@@ -1,0 +1,33 @@
+//===- PageParts.h - the sections of the page -------------------*- C++ -*-===//
+#ifndef OPTIML_LIB_REPORT_PAGEPARTS_H
+#define OPTIML_LIB_REPORT_PAGEPARTS_H
+
+#include "Html.h"
+
+namespace optiml::report {
+
+std::string verdictPart(const SearchLog &log);
+std::string programPart(const SearchLog &log);
+std::string rooflinePart(const SearchLog &log);
+std::string searchPart(const SearchLog &log);
+llvm::Expected<std::string> stepsPart(const SearchLog &log);
+std::string verificationPart(const SearchLog &log);
+std::string modelsPart(const SearchLog &log);
+
+/// "global memory (DRAM) bandwidth" for "dram".
+std::string limitText(llvm::StringRef bottleneck);
+/// Where the log has the measurement of the variant with this key: an evaluation's pointer; empty: nowhere.
+std::string measurementAt(const SearchLog &log, const std::string &key);
+
+/// What the documentation says of a transform, as HTML.
+struct TransformPage {
+  std::string title; ///< "several outputs a thread"; empty: there is no page
+  std::string legal; ///< when it is legal
+};
+/// The title as plain text.
+std::string plainTitle(llvm::StringRef transform);
+TransformPage transformPage(llvm::StringRef transform);
+
+} // namespace optiml::report
+
+#endif

@@ -1,0 +1,106 @@
+//===- PageRoofline.cpp - where a kernel stands under its roofs -----------===//
+//
+// Williams, Waterman, Patterson, Roofline: an insightful visual performance model, CACM 52(4), 2009. Both axes count
+// operations of the kind that keeps its unit busiest in the original; where there are none of floating point, integer
+// operations, or instructions.
+//
+//===----------------------------------------------------------------------===//
+#include "PageParts.h"
+#include "Plot.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <set>
+
+using namespace optiml;
+using namespace optiml::report;
+
+namespace {
+struct Kind {
+  const char *name, *words;
+};
+constexpr Kind kinds[] = {{"fp64", "double-precision operations"},
+                          {"fp32", "single-precision operations"},
+                          {"int32", "integer operations"},
+                          {"issue", "instructions of a lane"}};
+} // namespace
+
+static const Kind &kindOf(const SearchLog &log, const std::string &original) {
+  auto busy = [&](const Kind &kind) { return log.number(original + "/counters/time." + kind.name); };
+  const Kind &real = busy(kinds[0]) > busy(kinds[1]) ? kinds[0] : kinds[1];
+  return busy(real) > 0 ? real : busy(kinds[2]) > 0 ? kinds[2] : kinds[3];
+}
+
+/// The variant whose measurement is there. Operations follow from the time that they alone take at the unit's peak.
+static bool place(const SearchLog &log, const std::string &at, const Kind &kind, const char *memory, PlotPoint &point) {
+  const double work = log.number(at + "/counters/time." + kind.name) *
+                      log.number(std::string("/search/peaks/") + kind.name),
+               bytes = log.number(at + "/counters/" + memory + "_bytes"), time = log.number(at + "/time/seconds");
+  if (work <= 0 || bytes <= 0 || time <= 0)
+    return false;
+  point.x = work / bytes;
+  point.y = work / time;
+  return true;
+}
+
+static std::vector<PlotLine> ceilings(const SearchLog &log, const Kind &kind, double least, double most) {
+  std::vector<PlotLine> lines;
+  const double peak = log.number(std::string("/search/peaks/") + kind.name);
+  for (const char *memory : {"dram", "l2"}) {
+    const double bandwidth = log.number(std::string("/search/peaks/") + memory);
+    if (bandwidth <= 0 || peak <= 0)
+      continue;
+    const double ridge = std::min(peak / bandwidth, most);
+    if (ridge > least)
+      lines.push_back({{{least, least * bandwidth}, {ridge, ridge * bandwidth}},
+                       llvm::formatv("{0} {1}B/s", memory[0] == 'd' ? "DRAM" : "L2", quantity(bandwidth)),
+                       memory});
+  }
+  lines.push_back({{{least, peak}, {most, peak}}, llvm::formatv("{0}/s of {1}", quantity(peak), kind.words), "peak"});
+  return lines;
+}
+
+std::string report::rooflinePart(const SearchLog &log) {
+  const std::string original = "/result/baseline/measurement", best = "/result/best/measurement";
+  const Kind &kind = kindOf(log, original);
+  Plot plot;
+  plot.title = "Roofline";
+  plot.xLabel = std::string(kind.words) + " for each byte from memory (filled: DRAM, hollow: L2)";
+  plot.yLabel = std::string(kind.words) + " in a second";
+  plot.logX = plot.logY = true;
+  auto add = [&](const std::string &at, const std::string &label, const std::string &style, const std::string &title) {
+    for (const char *memory : {"dram", "l2"})
+      if (PlotPoint point; place(log, at, kind, memory, point)) {
+        point.kind = style + (memory[0] == 'l' ? " hollow" : "");
+        point.label = memory[0] == 'd' ? label : "";
+        point.title = title + ", " + quantity(point.x) + " for a byte of " + (memory[0] == 'd' ? "DRAM, " : "L2, ") +
+                      quantity(point.y) + "/s";
+        plot.points.push_back(std::move(point));
+      }
+  };
+  const std::string winner = log.text("/result/best/key");
+  for (size_t i = 0; i < log.list("/winner/steps").size(); ++i) {
+    const std::string step = "/winner/steps/" + std::to_string(i), key = log.text(step + "/key");
+    const std::string tried = measurementAt(log, key), at = tried.empty() ? step + "/measurement" : tried;
+    if (key != winner)
+      add(at, std::to_string(i + 1), "step", "after step " + std::to_string(i + 1));
+  }
+  add(original, "original", "original", "the original");
+  if (log.text("/result/best/key") != log.text("/result/baseline/key"))
+    add(best, "winner", "winner", "the best variant");
+  std::string text;
+  if (plot.points.empty()) {
+    text = "<p>There are no counters from which a roofline could be drawn.</p>\n";
+  } else {
+    double least = plot.points[0].x, most = least;
+    for (const PlotPoint &point : plot.points)
+      least = std::min(least, point.x), most = std::max(most, point.x);
+    const double ridge = log.number(std::string("/search/peaks/") + kind.name) / log.number("/search/peaks/dram");
+    plot.lines = ceilings(log, kind, std::min(least, ridge) / 4, std::max(most, ridge) * 4);
+    text = "<figure>" + plot.svg() + "</figure>\n";
+  }
+  text += "<p>100 % of the roofline is the time that the memory traffic that cannot be avoided takes at full DRAM "
+          "bandwidth, or the arithmetic at its peak, whichever is longer. The original reaches " +
+          shown(log, original + "/counters/roofline", percent) + ", the best variant " +
+          shown(log, best + "/counters/roofline", percent) + ". It is limited by " +
+          limitText(log.text("/result/bottleneck")) + ".</p>\n";
+  return text;
+}

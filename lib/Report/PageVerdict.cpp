@@ -1,0 +1,187 @@
+//===- PageVerdict.cpp - verdict, program, verification, models -----------===//
+#include "PageParts.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include <map>
+
+using namespace optiml;
+using namespace optiml::report;
+using nlohmann::json;
+
+std::string report::limitText(llvm::StringRef bottleneck) {
+  return llvm::StringSwitch<std::string>(bottleneck)
+      .Case("dram", "global memory (DRAM) bandwidth")
+      .Case("l2", "L2 cache bandwidth")
+      .Case("l1", "L1 cache and shared memory")
+      .Case("issue", "the number of instructions")
+      .Case("latency", "waiting: too few warps to hide latencies")
+      .Case("fp32", "single-precision arithmetic")
+      .Case("fp64", "double-precision arithmetic")
+      .Case("int32", "integer arithmetic")
+      .Case("special", "special functions (exp, sin, division, …)")
+      .Case("tensor", "tensor cores")
+      .Case("atomic", "atomic operations")
+      .Case("launch", "the time that a launch takes")
+      .Default(bottleneck.empty() ? "not known" : escaped(bottleneck));
+}
+
+std::string report::measurementAt(const SearchLog &log, const std::string &key) {
+  const int number = log.evaluationOf(key);
+  return number < 0 ? "" : "/evaluations/" + std::to_string(number);
+}
+
+static std::string fact(const std::string &name, const std::string &value) {
+  return value.empty() ? "" : row({"<b>" + name + "</b>", value});
+}
+static std::string facts(const std::string &rows) {
+  return "<div class=\"wide\"><table class=\"facts\"><tbody>\n" + rows + "</tbody></table></div>\n";
+}
+static std::string items(const json &list) {
+  std::string result;
+  for (const json &item : list)
+    if (item.is_string())
+      result += "<li>" + escaped(item.get<std::string>()) + "</li>\n";
+  return result.empty() ? "" : "<ul>\n" + result + "</ul>\n";
+}
+
+static bool replaced(const SearchLog &log) {
+  const json &told = log.at("/result/replaced");
+  return told.is_boolean() && told.get<bool>();
+}
+
+/// What the search found, in one sentence.
+static std::string headline(const SearchLog &log) {
+  const double before = log.number("/result/baselineSeconds"), after = log.number("/result/bestSeconds");
+  const std::string how = log.measured() ? "measured on " : "predicted for ", gpu = escaped(log.text("/search/gpu"));
+  if (log.at("/result").is_null())
+    return "The search was cut off before it ended";
+  if (!replaced(log))
+    return "The original stays" + (log.text("/result/kept").empty() ? "" : ": " + escaped(log.text("/result/kept")));
+  return llvm::formatv("<strong>{0}</strong> times faster, {1}{2}", ratio(after > 0 ? before / after : 0), how, gpu);
+}
+
+static std::string programGain(const SearchLog &log) {
+  if (!log.at("/result/programSpeedup").is_number())
+    return "";
+  return shown(log, "/result/programSpeedup", ratio) +
+         " times faster in all its kernels: " + shown(log, "/result/programSeconds", seconds) + " → " +
+         shown(log, "/result/programSecondsOptimized", seconds);
+}
+
+static std::string limitNow(const SearchLog &log) {
+  const std::string best = "/result/best/measurement";
+  std::string text = limitText(log.text("/result/bottleneck"));
+  if (log.at(best + "/counters/roofline").is_number())
+    text +=
+        "; " + shown(log, best + "/counters/roofline", percent) + " of its roofline (<a href=\"#roofline\">plot</a>)";
+  return text;
+}
+
+std::string report::verdictPart(const SearchLog &log) {
+  std::string kernels = shown(log, "/result/baselineSeconds", seconds) + " → " +
+                        shown(log, "/result/bestSeconds", seconds) + (log.measured() ? ", measured" : ", predicted");
+  if (log.at("/result/speedupLow").is_number())
+    kernels += ", 95 % interval of the gain " + shown(log, "/result/speedupLow", ratio) + " to " +
+               shown(log, "/result/speedupHigh", ratio);
+  std::string rows = fact("Kernels", kernels) + fact("Program", programGain(log));
+  if (replaced(log))
+    rows += fact("Is it right?", escaped(log.text("/result/verified")) + " (<a href=\"#verification\">details</a>)");
+  rows += fact("What limits it now", limitNow(log));
+  if (replaced(log))
+    rows += fact("Why it is faster",
+                 "<code>" + escaped(log.text("/result/recipeText")) + "</code> (<a href=\"#steps\">step by step</a>)");
+  rows += fact("Search",
+               shown(log, "/result/evaluations", quantity) + " evaluations; " + escaped(log.text("/result/stopText")));
+  rows += fact("Where", escaped(log.text("/search/gpu")) + ", CUDA " + escaped(log.text("/search/cuda")) + ", OptiML " +
+                            escaped(log.text("/search/version")) + ", " + escaped(log.text("/search/date")));
+  rows += fact("Again", "<code>" + escaped(log.text("/search/command")) + "</code>");
+  return "<p class=\"verdict\">" + headline(log) + "</p>\n" + facts(rows);
+}
+
+std::string report::programPart(const SearchLog &log) {
+  struct Times {
+    double before = 0, after = 0;
+  };
+  std::map<std::string, Times> times;
+  double all = 0;
+  const json &before = log.list("/result/baseline/measurement/time/perLaunch"),
+             &after = log.list("/result/best/measurement/time/perLaunch");
+  for (size_t i = 0; i < log.list("/search/launches").size() && i < before.size(); ++i) {
+    const std::string at = "/search/launches/" + std::to_string(i);
+    const double weight = log.number(at + "/times");
+    Times &kernel = times[log.text(at + "/kernel")];
+    kernel.before += weight * before[i].get<double>();
+    kernel.after += weight * (i < after.size() ? after[i].get<double>() : before[i].get<double>());
+    all += weight * before[i].get<double>();
+  }
+  std::string rows;
+  for (size_t i = 0; i < log.list("/search/kernels").size(); ++i) {
+    const std::string at = "/search/kernels/" + std::to_string(i), name = log.text(at + "/name");
+    const Times kernel = times[name];
+    rows +=
+        row({"<code>" + escaped(name) + "</code>, line " + shown(log, at + "/line", quantity),
+             items(log.list(at + "/launches")), all > 0 ? percent(kernel.before / all) : "–", seconds(kernel.before),
+             seconds(kernel.after), kernel.after > 0 ? ratio(kernel.before / kernel.after) : "–"});
+  }
+  std::string text = table({"Kernel", "Launches", "Share before", "Before", "After", "Gain"}, rows);
+  if (!replaced(log))
+    text += "<p>“After” is the best variant that was found; the program does not use it.</p>\n";
+  std::string skipped;
+  for (const json &kernel : log.list("/search/leftAsTheyAre"))
+    skipped += row({"<code>" + escaped(kernel.value("kernel", "")) + "</code>", escaped(kernel.value("why", ""))});
+  if (!skipped.empty())
+    text += "<h3>Left as they are</h3>\n" + table({"Kernel", "Why"}, skipped);
+  const std::string notes = items(log.list("/result/notes"));
+  return text + (notes.empty() ? "" : "<h3>Notes</h3>\n" + notes);
+}
+
+std::string report::verificationPart(const SearchLog &log) {
+  const std::string counters = "/result/best/measurement/counters";
+  std::string sizes;
+  for (const json &line : log.list("/result/otherSizes"))
+    sizes += (sizes.empty() ? "<code>" : ", <code>") + escaped(line.get<std::string>()) + "</code>";
+  std::string own;
+  for (const json &argument : log.list("/search/arguments"))
+    own += (own.empty() ? "" : " ") + argument.get<std::string>();
+  std::string rows = fact("Compared", escaped(log.text("/result/verified")));
+  rows += fact("Launches and runs", shown(log, counters + "/verify.launches", quantity) + " and " +
+                                        shown(log, counters + "/verify.runs", quantity));
+  rows += fact("The program's arguments", own.empty() ? "none" : "<code>" + escaped(own) + "</code>");
+  rows += fact("Other sizes", sizes.empty() ? "none" : sizes);
+  rows +=
+      fact("Checkers", "bounds, uninitialized memory, data races and barriers on the CPU emulator; blocks and warps "
+                       "in other orders; made-up inputs beside the program's own");
+  rows += fact("Floating point", "<code>" + escaped(log.text("/search/fp")) + "</code>");
+  rows += fact("Largest relative error seen",
+               log.at(counters + "/verify.error").is_number()
+                   ? shown(log, counters + "/verify.error", [](double v) { return llvm::formatv("{0:e2}", v).str(); })
+                   : "none");
+  std::string text = facts(rows);
+  if (const std::string faults = items(log.list("/result/originalFaults")); !faults.empty())
+    text += "<h3>The original itself is faulty</h3>\n" + faults;
+  std::string untested;
+  for (const json &line : log.list("/evaluations"))
+    if (line.value("verdict", "") == "untested")
+      untested += row({"<code>" + escaped(line.value("recipe", "")) + "</code>", escaped(line.value("why", ""))});
+  if (!untested.empty())
+    text += "<h3>Variants that were left out, as not all of their code could be run</h3>\n" +
+            table({"Recipe", "What did not run"}, untested);
+  return text;
+}
+
+std::string report::modelsPart(const SearchLog &log) {
+  const json &events = log.list("/models");
+  if (events.empty() && log.at("/result/proposer").is_null())
+    return "<p>No language model was asked.</p>\n";
+  std::string rows;
+  for (const char *name :
+       {"proposed", "dropped", "kernelTexts", "repairs", "textsPassed", "judged", "disagreed", "failed"})
+    if (log.at(std::string("/result/proposer/") + name).is_number())
+      rows += fact(name, shown(log, std::string("/result/proposer/") + name, quantity));
+  std::string text =
+      (log.text("/result/models").empty() ? "" : "<p>" + escaped(log.text("/result/models")) + "</p>\n") + facts(rows);
+  for (const json &event : events)
+    text += details(escaped(event.value("event", "")), "<pre>" + escaped(event.dump(2)) + "</pre>");
+  return text;
+}
