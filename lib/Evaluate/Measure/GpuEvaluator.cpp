@@ -314,8 +314,8 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
     request.seconds = slowRaceSeconds;
   {
     std::lock_guard lock(mutex);
-    // Far from the best already: a rough figure will do.
-    request.hopeless = best > 0 ? 0.5 * baselineMeasurement.time.seconds / best : 0;
+    // Far from the best already, or from the original: a rough figure will do.
+    request.hopeless = 0.5 * (best > 0 ? std::max(1.0, baselineMeasurement.time.seconds / best) : 1.0);
   }
   auto evaluated = evaluate(request, allowedSeconds(), beginBy);
   watch.lap("cost.gpu");

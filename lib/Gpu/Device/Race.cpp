@@ -55,12 +55,14 @@ static bool settled(const RaceResult &result, const RaceSettings &settings) {
   return all;
 }
 
+/// A single round tells what is far off.
 static bool isHopeless(const RaceResult &result, const RaceSettings &settings) {
-  if (settings.hopeless <= 0 || result.baseline.size() < 3 || result.runners.empty())
+  constexpr double farOff = 0.25; // times what is hopeless
+  if (settings.hopeless <= 0 || result.baseline.empty() || result.runners.empty())
     return false;
-  return std::all_of(result.runners.begin(), result.runners.end(), [&](const std::vector<double> &times) {
-    return median(result.baseline) < settings.hopeless * median(times);
-  });
+  const double least = result.baseline.size() < 3 ? farOff * settings.hopeless : settings.hopeless;
+  return std::all_of(result.runners.begin(), result.runners.end(),
+                     [&](const std::vector<double> &times) { return median(result.baseline) < least * median(times); });
 }
 
 bool optiml::gpu::race(Device &device, Launches &launches, Cases &cases, const DeviceCase &c, const Run &original,
@@ -117,11 +119,15 @@ bool optiml::gpu::race(Device &device, Launches &launches, Cases &cases, const D
         return false;
     // Restoring and comparing included: with large buffers that is most of it.
     const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (round == 0 && spent < settings.seconds / 3)
-      continue;
     result.baseline.push_back(seconds[0]);
     for (size_t i = 1; i < n; ++i)
       result.runners[i - 1].push_back(seconds[i]);
+    if (round == 0 && spent < settings.seconds / 3 && !isHopeless(result, settings)) {
+      result.baseline.clear();
+      for (std::vector<double> &times : result.runners)
+        times.clear();
+      continue;
+    }
     size_t rounds = result.baseline.size();
     bool failed = std::any_of(result.differences.begin(), result.differences.end(), [](auto &d) { return !d.empty(); });
     if ((failed && runners.size() == 1) || (rounds >= settings.fewestRounds && spent > settings.seconds) ||
