@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ApplyRecipes.h"
+#include "Diagnosis.h"
 #include "FinalCompile.h"
 #include "GuardedCompile.h"
 #include "ProgramSearch.h"
@@ -46,6 +47,7 @@ private:
   llvm::Error openModels();
   int fallBack(const std::string &why);
   int finish(const SearchOutcome &outcome);
+  int dryRun() const;
 
   OwnFlags flags;
   std::vector<std::string> arguments;
@@ -96,6 +98,8 @@ int Session::run() {
     return fallBack(options.inputs.empty()
                         ? "there is no CUDA source on the command line"
                         : "there are several CUDA sources on the command line; search them one by one");
+  if (flags.dryRun)
+    return dryRun();
   if (llvm::Error e = chooseBackend())
     return fallBack(llvm::toString(std::move(e)));
   auto outcome = search();
@@ -133,6 +137,26 @@ llvm::Error Session::chooseBackend() {
   llvm::errs() << "optiml-clang: variants are predicted for " << backend->gpuName() << " on the CPU emulator ("
                << chosen->why << ")\n";
   return llvm::Error::success();
+}
+
+int Session::dryRun() const {
+  auto text = readFile(options.inputs[0]);
+  auto device = text ? Program::parseWithLaunches(absolutePath(options.inputs[0]), options.inputs[0], *text, options,
+                                                  toolchain, View::Device)
+                     : llvm::Expected<std::unique_ptr<Program>>(text.takeError());
+  auto space =
+      device ? spaceFromText(**device, flags.kernel) : llvm::Expected<std::unique_ptr<KernelSpace>>(device.takeError());
+  if (!space) {
+    llvm::errs() << "optiml-clang: error: " << llvm::toString(space.takeError()) << "\n";
+    return 1;
+  }
+  llvm::outs() << options.inputs[0] << ": would be searched by " << flags.strategy;
+  if (flags.budget.evaluations)
+    llvm::outs() << ", at most " << flags.budget.evaluations << " evaluations";
+  if (flags.budget.seconds > 0)
+    llvm::outs() << llvm::formatv(", at most {0:f0} s", flags.budget.seconds);
+  llvm::outs() << "\n" << sitesText(**space, **device);
+  return 0;
 }
 
 std::unique_ptr<Store> Session::openStore() const {

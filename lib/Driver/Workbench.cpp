@@ -1,5 +1,6 @@
 //===- Workbench.cpp - one program, open for work -------------------------===//
 #include "optiml/Driver/Workbench.h"
+#include "Diagnosis.h"
 #include "GuardedCompile.h"
 #include "SearchRun.h"
 #include "SourceRecipes.h"
@@ -14,8 +15,6 @@
 
 using namespace optiml;
 
-// What goes on beside evaluations (other sizes, predictions) takes a share of this.
-static constexpr double usualSeconds = 120;
 static constexpr double leastGain = 1.02;
 // A run of a changed program, which may hang.
 static constexpr double mostRunSeconds = 20;
@@ -54,7 +53,7 @@ llvm::Error Workbench::Impl::read(const WorkbenchRequest &request) {
   flags.kernel = request.kernel;
   flags.store = "none";
   flags.strict = true;
-  flags.budget = {0, usualSeconds};
+  flags.budget = {0, request.seconds};
   flags.args = request.programArguments;
   std::string problem;
   if (!splitCommandLine(flags.args, flags.programArgs, problem))
@@ -156,6 +155,20 @@ nlohmann::json Workbench::about() const {
   for (const KernelSpace::Skipped &skipped : impl->space->skipped())
     about["leftAsTheyAre"].push_back({{"kernel", skipped.kernel}, {"why", skipped.reason}});
   return about;
+}
+
+nlohmann::json Workbench::diagnosis() {
+  nlohmann::json all = diagnosisOf(*impl->space, *impl->device, &impl->baseline);
+  all["gpu"] = impl->backend->gpuName();
+  const nlohmann::json known = about();
+  for (nlohmann::json &kernel : all["kernels"])
+    for (const nlohmann::json &same : known["kernels"])
+      if (same["name"] == kernel["name"]) {
+        kernel["launches"] = same["launches"];
+        if (same.contains("shareOfTime"))
+          kernel["share"] = same["shareOfTime"];
+      }
+  return all;
 }
 
 llvm::Expected<SearchState> Workbench::apply(const Recipe &recipe) { return impl->space->applyAll(recipe); }

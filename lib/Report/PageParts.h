@@ -14,8 +14,6 @@ llvm::Expected<std::string> stepsPart(const SearchLog &log);
 std::string verificationPart(const SearchLog &log);
 std::string modelsPart(const SearchLog &log);
 
-/// "global memory (DRAM) bandwidth" for "dram".
-std::string limitText(llvm::StringRef bottleneck);
 /// Where the log has the measurement of the variant with this key: an evaluation's pointer; empty: nowhere.
 std::string measurementAt(const SearchLog &log, const std::string &key);
 

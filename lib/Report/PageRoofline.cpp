@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "PageParts.h"
 #include "Plot.h"
+#include "optiml/Report/Limits.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
@@ -101,6 +102,6 @@ std::string report::rooflinePart(const SearchLog &log) {
           "bandwidth, or the arithmetic at its peak, whichever is longer. The original reaches " +
           shown(log, original + "/counters/roofline", percent) + ", the best variant " +
           shown(log, best + "/counters/roofline", percent) + ". It is limited by " +
-          limitText(log.text("/result/bottleneck")) + ".</p>\n";
+          escaped(limitName(log.text("/result/bottleneck"))) + ".</p>\n";
   return text;
 }

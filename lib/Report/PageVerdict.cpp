@@ -1,6 +1,6 @@
 //===- PageVerdict.cpp - verdict, program, verification, models -----------===//
 #include "PageParts.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "optiml/Report/Limits.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include <map>
@@ -8,23 +8,6 @@
 using namespace optiml;
 using namespace optiml::report;
 using nlohmann::json;
-
-std::string report::limitText(llvm::StringRef bottleneck) {
-  return llvm::StringSwitch<std::string>(bottleneck)
-      .Case("dram", "global memory (DRAM) bandwidth")
-      .Case("l2", "L2 cache bandwidth")
-      .Case("l1", "L1 cache and shared memory")
-      .Case("issue", "the number of instructions")
-      .Case("latency", "waiting: too few warps to hide latencies")
-      .Case("fp32", "single-precision arithmetic")
-      .Case("fp64", "double-precision arithmetic")
-      .Case("int32", "integer arithmetic")
-      .Case("special", "special functions (exp, sin, division, …)")
-      .Case("tensor", "tensor cores")
-      .Case("atomic", "atomic operations")
-      .Case("launch", "the time that a launch takes")
-      .Default(bottleneck.empty() ? "not known" : escaped(bottleneck));
-}
 
 std::string report::measurementAt(const SearchLog &log, const std::string &key) {
   const int number = log.evaluationOf(key);
@@ -71,7 +54,7 @@ static std::string programGain(const SearchLog &log) {
 
 static std::string limitNow(const SearchLog &log) {
   const std::string best = "/result/best/measurement";
-  std::string text = limitText(log.text("/result/bottleneck"));
+  std::string text = escaped(limitName(log.text("/result/bottleneck")));
   if (log.at(best + "/counters/roofline").is_number())
     text +=
         "; " + shown(log, best + "/counters/roofline", percent) + " of its roofline (<a href=\"#roofline\">plot</a>)";

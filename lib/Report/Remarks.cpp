@@ -1,6 +1,7 @@
 //===- Remarks.cpp - a search as a compiler's remarks ---------------------===//
 #include "optiml/Report/Remarks.h"
 #include "PageParts.h"
+#include "optiml/Report/Limits.h"
 #include "optiml/Report/TextDiff.h"
 #include "clang/Basic/Diagnostic.h"
 #include "clang/Basic/FileManager.h"
@@ -71,8 +72,8 @@ std::vector<OptimizationRemark> optiml::remarksOf(const SearchLog &log) {
     last[step.value("kernel", "")] = &step;
   for (const json &kernel : log.list("/search/kernels")) {
     const std::string name = kernel.value("name", "");
-    std::string text = "the program's kernels are limited by " +
-                       report::limitText(log.text("/result/baseline/measurement/bottleneck"));
+    std::string text =
+        "the program's kernels are limited by " + limitName(log.text("/result/baseline/measurement/bottleneck"));
     if (log.at("/result/baseline/measurement/counters/roofline").is_number())
       text +=
           ", at " + report::percent(log.number("/result/baseline/measurement/counters/roofline")) + " of the roofline";

@@ -1,7 +1,7 @@
 //===- optiml-all - several programs in one file --------------------------===//
 //
-// Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt, optiml-gen,
-// optiml-mcp, optiml-record, optiml-report, optiml-tune and optiml-verify (utils/bundle).
+// Is whichever program it is called as, through links named optiml-search, optiml-run, optiml-opt, optiml-diagnose,
+// optiml-gen, optiml-mcp, optiml-record, optiml-report, optiml-tune and optiml-verify (utils/bundle).
 //
 //===----------------------------------------------------------------------===//
 #include <cstdio>
@@ -10,6 +10,7 @@
 int optiml_search_main(int argc, char **argv);
 int optiml_run_main(int argc, char **argv);
 int optiml_opt_main(int argc, char **argv);
+int optiml_diagnose_main(int argc, char **argv);
 int optiml_gen_main(int argc, char **argv);
 int optiml_mcp_main(int argc, char **argv);
 int optiml_record_main(int argc, char **argv);
@@ -26,6 +27,8 @@ int main(int argc, char **argv) {
     return optiml_run_main(argc, argv);
   if (name == "optiml-opt")
     return optiml_opt_main(argc, argv);
+  if (name == "optiml-diagnose")
+    return optiml_diagnose_main(argc, argv);
   if (name == "optiml-gen")
     return optiml_gen_main(argc, argv);
   if (name == "optiml-mcp")
@@ -38,7 +41,8 @@ int main(int argc, char **argv) {
     return optiml_tune_main(argc, argv);
   if (name == "optiml-verify")
     return optiml_verify_main(argc, argv);
-  std::fputs("optiml-all: call me through a link named optiml-search, optiml-run, optiml-opt, optiml-gen, optiml-mcp, "
+  std::fputs("optiml-all: call me through a link named optiml-search, optiml-run, optiml-opt, optiml-diagnose, "
+             "optiml-gen, optiml-mcp, "
              "optiml-record, optiml-report, optiml-tune or optiml-verify\n",
              stderr);
   return 2;

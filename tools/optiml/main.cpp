@@ -21,6 +21,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"clang", "stands in place of nvcc; -O-search looks for a faster program"},
+    {"diagnose", "tells what limits a program, what may be done, and what a search would try"},
     {"gen", "writes a first CUDA program for an operation, from options or plain words"},
     {"mcp", "serves OptiML's tools to a coding agent"},
     {"opt", "applies transforms to a file by hand, and shows where they apply"},

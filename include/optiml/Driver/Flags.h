@@ -69,6 +69,7 @@ struct OwnFlags {
   MemoryUse memory = MemoryUse::On;
   std::string memoryFile; ///< of Import and Export
   bool verbose = false;
+  bool dryRun = false; ///< tell what would be searched, and stop
   bool help = false;
   std::string command;            ///< all of it, as it would be typed
   std::string kernel;             ///< regular expression; only kernels whose name contains a match; empty: all

@@ -22,6 +22,7 @@ struct WorkbenchRequest {
   std::string programArguments;       ///< as one shell-like text
   std::string kernel;                 ///< POSIX extended regular expression: only these kernels; empty: all
   BackendChoice backend = BackendChoice::Auto;
+  double seconds = 120; ///< what observing it may take takes a share of this
 };
 
 class Workbench {
@@ -37,6 +38,8 @@ public:
   const Measurement &baseline() const;
   /// The GPU, the rules of arithmetic, kernels with their sources and launches, kernels that are left as they are.
   nlohmann::json about() const;
+  /// ... what may be done to each, what one would expect and does not apply, and what a search would try first.
+  nlohmann::json diagnosis();
   /// The user's file.
   const std::string &source() const;
 
