@@ -7,9 +7,9 @@
 #   %cuda      the CUDA toolkit's folder    %capture the library that captures launches on a GPU
 #
 # Features: `gpu` (a CUDA device answers), `pytorch` (and PyTorch uses it), `mount` (a test may mount file systems),
-# `chromium` (a browser, written %chromium), `clang-apply-replacements`, `llvm-remarkutil`, `mcp-client`
-# ($OPTIML_MCP_PYTHON, written %mcp-python, is a Python with the protocol's own client), `verify` (optiml-run
-# checks changed programs), and `optiml-X` for every tool of this build's bin folder.
+# `chromium` (a browser, written %chromium), `clang-apply-replacements`, `dpkg-shlibdeps`, `fish`, `llvm-remarkutil`,
+# `zsh`, `mcp-client` ($OPTIML_MCP_PYTHON, written %mcp-python, is a Python with the protocol's own client), `verify`
+# (optiml-run checks changed programs), and `optiml-X` for every tool of this build's bin folder.
 #
 # The site configuration is that of a build (lit.site.cfg.py.in) or of a bundle (utils/gpu-check).
 import os
@@ -75,7 +75,7 @@ for browser in ("chromium", "chromium-browser", "google-chrome"):
         config.available_features.add("chromium")
         config.substitutions.append(("%chromium", shutil.which(browser)))
         break
-for tool in ("clang-apply-replacements", "llvm-remarkutil"):
+for tool in ("clang-apply-replacements", "llvm-remarkutil", "fish", "zsh", "dpkg-shlibdeps"):
     if shutil.which(tool, path=config.environment["PATH"]):
         config.available_features.add(tool)
 if shutil.which("ccache"):

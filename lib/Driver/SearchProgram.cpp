@@ -163,8 +163,11 @@ std::unique_ptr<Store> Session::openStore() const {
   if (flags.store == "none")
     return nullptr;
   auto opened = Store::open(storeFolderOf(flags) + "/store.db");
-  if (opened)
+  if (opened) {
+    if (!(*opened)->note().empty())
+      llvm::errs() << "optiml-clang: remark: the store '" << (*opened)->path() << "': " << (*opened)->note() << "\n";
     return std::move(*opened);
+  }
   llvm::errs() << "optiml-clang: warning: the search goes on without a store: " << llvm::toString(opened.takeError())
                << "\n";
   return nullptr;

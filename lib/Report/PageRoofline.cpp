@@ -98,10 +98,14 @@ std::string report::rooflinePart(const SearchLog &log) {
     plot.lines = ceilings(log, kind, std::min(least, ridge) / 4, std::max(most, ridge) * 4);
     text = "<figure>" + plot.svg() + "</figure>\n";
   }
+  auto reached = [&](const std::string &what, const std::string &at) {
+    return log.at(at + "/counters/roofline").is_number()
+               ? what + " reaches " + shown(log, at + "/counters/roofline", percent) + ". "
+               : std::string();
+  };
   text += "<p>100 % of the roofline is the time that the memory traffic that cannot be avoided takes at full DRAM "
-          "bandwidth, or the arithmetic at its peak, whichever is longer. The original reaches " +
-          shown(log, original + "/counters/roofline", percent) + ", the best variant " +
-          shown(log, best + "/counters/roofline", percent) + ". It is limited by " +
+          "bandwidth, or the arithmetic at its peak, whichever is longer. " +
+          reached("The original", original) + reached("The best variant", best) + "It is limited by " +
           escaped(limitName(log.text("/result/bottleneck"))) + ".</p>\n";
   return text;
 }

@@ -6,9 +6,11 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <sqlite3.h>
+#include <thread>
 
 using namespace optiml;
 using nlohmann::json;
@@ -89,6 +91,26 @@ llvm::Expected<std::unique_ptr<Store>> Store::open(const std::string &path) {
   if (!folder.empty())
     if (std::error_code error = llvm::sys::fs::create_directories(folder))
       return makeError("cannot create the folder of the store '{0}': {1}; {2}", path, error.message(), remedy);
+  auto store = connect(path);
+  if (!store)
+    return store;
+  if (llvm::Error error = (*store)->useLog()) {
+    const int code = sqlite3_errcode((*store)->database);
+    if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN && code != SQLITE_PROTOCOL)
+      return std::move(error);
+    store = connect(path);
+    if (!store || llvm::errorToBool((*store)->useJournal())) {
+      llvm::consumeError(store.takeError());
+      return std::move(error);
+    }
+    llvm::consumeError(std::move(error));
+  }
+  if (llvm::Error error = (*store)->prepareSchema())
+    return std::move(error);
+  return store;
+}
+
+llvm::Expected<std::unique_ptr<Store>> Store::connect(const std::string &path) {
   sqlite3 *database = nullptr;
   int status = sqlite3_open_v2(path.c_str(), &database,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, nullptr);
@@ -100,8 +122,6 @@ llvm::Expected<std::unique_ptr<Store>> Store::open(const std::string &path) {
   sqlite3_busy_timeout(database, 10000);
   if (sqlite3_db_readonly(database, "main") == 1)
     return makeError("cannot write the store '{0}': the file is read-only; {1}", path, remedy);
-  if (llvm::Error error = store->prepareSchema())
-    return std::move(error);
   return store;
 }
 
@@ -124,10 +144,33 @@ static int64_t pragma(sqlite3 *database, const char *sql) {
   return value;
 }
 
-llvm::Error Store::prepareSchema() {
-  // Where the file system lacks shared memory, SQLite stays with its rollback journal, which is as safe.
-  if (llvm::Error error = run("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"))
+/// The write-ahead log needs memory that processes share, which only a write tells: some network file systems refuse
+/// it then.
+llvm::Error Store::useLog() {
+  constexpr unsigned attempts = 400; // of 25 ms; another process may be doing the same, for which SQLite does not wait
+  for (unsigned i = 1; sqlite3_exec(database, "PRAGMA journal_mode=WAL;", nullptr, nullptr, nullptr) == SQLITE_BUSY;
+       ++i) {
+    if (i == attempts)
+      return failure("write");
+    std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  }
+  if (sqlite3_errcode(database) != SQLITE_OK)
+    return failure("write");
+  if (llvm::Error error = run("PRAGMA synchronous=NORMAL; BEGIN IMMEDIATE;"))
     return error;
+  const std::string same = std::to_string(std::max<int64_t>(0, pragma(database, "PRAGMA user_version;")));
+  return run(("PRAGMA user_version=" + same + "; COMMIT;").c_str());
+}
+
+/// A rollback journal is as safe, and slower. A connection that is alone needs no shared memory to leave the log.
+llvm::Error Store::useJournal() {
+  fileSystemNote =
+      "its file system cannot share memory among processes, so it uses a rollback journal, which is slower";
+  return run("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL; "
+             "SELECT count(*) FROM sqlite_master;");
+}
+
+llvm::Error Store::prepareSchema() {
   // IMMEDIATE: two first runs at once must not both create the tables.
   if (llvm::Error error = run("BEGIN IMMEDIATE;"))
     return error;

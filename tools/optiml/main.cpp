@@ -20,16 +20,8 @@ struct Command {
 };
 
 constexpr Command commands[] = {
-    {"clang", "stands in place of nvcc; -O-search looks for a faster program"},
-    {"diagnose", "tells what limits a program, what may be done, and what a search would try"},
-    {"gen", "writes a first CUDA program for an operation, from options or plain words"},
-    {"mcp", "serves OptiML's tools to a coding agent"},
-    {"opt", "applies transforms to a file by hand, and shows where they apply"},
-    {"record", "runs a command, and records the kernel launches of all its processes"},
-    {"report", "shows a search as one web page"},
-    {"run", "runs a CUDA program on the CPU emulator, with checkers"},
-    {"tune", "searches the recorded kernels of a project, and writes recipes for its builds"},
-    {"verify", "tells whether a changed CUDA file computes the same as the original"},
+#define COMMAND(name, what) {name, what},
+#include "Commands.def"
 };
 
 void printHelp(FILE *out) {

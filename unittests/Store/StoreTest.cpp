@@ -306,3 +306,38 @@ TEST_F(StoreTest, AStoreOfTheFirstVersionGainsAMemoryAndLosesNothing) {
   ASSERT_FALSE(bool(store->addMemory(memoryOf("a", 1))));
   EXPECT_EQ(llvm::cantFail(store->memories()).size(), 1u);
 }
+
+// A file system on which memory cannot be shared among processes, as it is on some networks: SQLite learns of it when
+// it first writes.
+static sqlite3_vfs *usualFiles = nullptr;
+static sqlite3_io_methods withoutSharedMemory;
+
+static int openWithoutSharedMemory(sqlite3_vfs *, const char *name, sqlite3_file *file, int flags, int *given) {
+  const int status = usualFiles->xOpen(usualFiles, name, file, flags, given);
+  if (status == SQLITE_OK && file->pMethods && (flags & SQLITE_OPEN_MAIN_DB)) {
+    withoutSharedMemory = *file->pMethods;
+    withoutSharedMemory.xShmMap = [](sqlite3_file *, int, int, int, void volatile **) { return SQLITE_IOERR_SHMMAP; };
+    file->pMethods = &withoutSharedMemory;
+  }
+  return status;
+}
+
+TEST_F(StoreTest, WhereMemoryCannotBeSharedItUsesARollbackJournal) {
+  {
+    EXPECT_EQ(open()->note(), "");
+  } // a write-ahead log is there already
+  usualFiles = sqlite3_vfs_find(nullptr);
+  sqlite3_vfs other = *usualFiles;
+  other.zName = "without-shared-memory";
+  other.xOpen = openWithoutSharedMemory;
+  ASSERT_EQ(sqlite3_vfs_register(&other, 1), SQLITE_OK);
+  for (const std::string &path : {file("new.db"), file()}) {
+    auto store = Store::open(path);
+    ASSERT_TRUE(bool(store)) << llvm::toString(store.takeError());
+    EXPECT_TRUE(contains((*store)->note(), "rollback journal")) << path;
+    ASSERT_FALSE(bool((*store)->addEvaluation("context", evaluation("a", 1))));
+    EXPECT_TRUE(llvm::cantFail((*store)->findEvaluation("context", "a", Fidelity::Verified)));
+  }
+  sqlite3_vfs_unregister(&other);
+  EXPECT_TRUE(llvm::cantFail(open()->findEvaluation("context", "a", Fidelity::Verified)));
+}

@@ -64,6 +64,8 @@ public:
   Store(const Store &) = delete;
 
   const std::string &path() const { return file; }
+  /// What is worth knowing of its file system; empty: nothing.
+  const std::string &note() const { return fileSystemNote; }
 
   llvm::Error addEvaluation(const std::string &context, const StoredEvaluation &evaluation);
   llvm::Expected<std::optional<StoredEvaluation>> findEvaluation(const std::string &context,
@@ -86,12 +88,15 @@ public:
 private:
   class Statement;
   Store(std::string file, sqlite3 *database) : file(std::move(file)), database(database) {}
+  static llvm::Expected<std::unique_ptr<Store>> connect(const std::string &path);
+  llvm::Error useLog();
+  llvm::Error useJournal();
   llvm::Error prepareSchema();
   llvm::Error run(const char *sql);
   llvm::Expected<std::optional<KernelMemory>> findMemory(const std::string &source, const std::string &kernel);
   llvm::Error failure(const char *doing) const;
 
-  std::string file;
+  std::string file, fileSystemNote;
   sqlite3 *database;
   std::mutex mutex;
 };
