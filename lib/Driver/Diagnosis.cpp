@@ -78,27 +78,6 @@ std::string optiml::sitesText(KernelSpace &space, const Program &device) {
   return text;
 }
 
-/// With lines of at most 80 columns, all but the first indented by `indent`.
-static std::string wrapped(llvm::StringRef text, unsigned indent) {
-  constexpr size_t columns = 80;
-  std::string result;
-  size_t column = indent;
-  while (!text.empty()) {
-    auto [word, rest] = text.split(' ');
-    if (column > indent && column + 1 + word.size() > columns) {
-      result += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += word.size();
-    text = rest;
-  }
-  return result;
-}
-
 static std::string entry(const std::string &name, llvm::StringRef text) {
   constexpr unsigned indent = 14;
   return llvm::formatv("  {0,-12}{1}\n", name, wrapped(text, indent));

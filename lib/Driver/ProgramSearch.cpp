@@ -59,6 +59,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFully(const SearchLimits &wit
   auto outcome = searchFused(fused, "fused", within, deadline);
   if (outcome)
     return outcome;
+  means.progress.clear();
   llvm::errs() << "optiml-clang: warning: launches that could be fused stay apart: "
                << llvm::toString(outcome.takeError()) << "\n";
   task.folder += "/apart"; // something else was observed last
@@ -103,10 +104,12 @@ void ProgramSearch::tellSmallBudget() const {
 }
 
 llvm::Expected<SearchOutcome> ProgramSearch::search() {
+  means.progress.phase("observing the program");
   if (llvm::Error e = backend.observe(task)) {
     const std::string why = llvm::toString(std::move(e));
     return makeError("{0}: {1}{2}", task.options.inputs.front(), why, adviceOn(why));
   }
+  means.progress.clear();
   watch.lap("observe");
   tellSmallBudget();
   if (task.isRecorded())

@@ -217,8 +217,9 @@ llvm::Expected<SearchOutcome> Session::search() {
                   &*originals,
                   device->get(),
                   began};
-  return ProgramSearch(std::move(task), *backend, **device, std::move(key), {store.get(), models.get(), interrupted()},
-                       {flags.budget.evaluations, budget})
+  Progress progress(2, {flags.budget.evaluations, flags.budget.seconds, began});
+  return ProgramSearch(std::move(task), *backend, **device, std::move(key),
+                       {store.get(), models.get(), progress, interrupted()}, {flags.budget.evaluations, budget})
       .run();
 }
 

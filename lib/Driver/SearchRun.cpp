@@ -5,7 +5,6 @@
 #include "SearchStory.h"
 #include "SourceRecipes.h"
 #include "optiml/Frontend/LineMarks.h"
-#include "optiml/Report/Progress.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -151,7 +150,7 @@ llvm::Error SearchRun::setFirst(SearchSettings &settings, const KernelSpace &spa
 
 llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &evaluator) {
   SearchSettings settings = this->settings();
-  Progress progress(2, settings.evaluations);
+  Progress &progress = means.progress;
   auto say = [&](const std::string &line) {
     progress.clear();
     llvm::errs() << "optiml-clang: " << line << "\n";
@@ -184,8 +183,16 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
     });
   const Deadline end(settings.seconds, &means.interrupted);
   backend.searchUntil(end.flag());
+  progress.phase("searching");
   auto result = runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
   backend.searchUntil(nullptr);
+  if (result && result->stop == StopReason::Cancelled)
+    say(result->improved
+            ? llvm::formatv("interrupted: what is {0:f2} times as fast is kept and compiled; once more, and "
+                            "nothing is",
+                            result->best.speedup())
+                  .str()
+            : "interrupted: nothing faster was found yet, so the original is compiled");
   return result;
 }
 
@@ -207,6 +214,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   auto space = createSearchSpace(task, device, backend.performance());
   if (!space)
     return space.takeError();
+  means.progress.phase("evaluating the original");
   auto evaluator = backend.evaluator(task);
   if (!evaluator)
     return evaluator.takeError();
@@ -221,6 +229,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
 
   SearchOutcome outcome;
   nlohmann::json settled = nlohmann::json::object();
+  means.progress.phase("settling");
   backend.settle(task, *result, settled);
   backend.whenVerified(nullptr);
   watch.lap("settle");
@@ -284,6 +293,7 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   auto emitted = emitWith(variant, result.best.speedup(), replaced.rewrites);
   if (!emitted)
     return emitted.takeError();
+  means.progress.clear();
   for (const std::string &remark : emitted->remarks)
     llvm::errs() << remark << "\n";
   check(*emitted, !replaced.rewrites.empty(), built, outcome);
@@ -312,6 +322,7 @@ void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::
 }
 
 void SearchRun::conclude(const SearchResult &result, SearchOutcome &outcome) {
+  means.progress.clear();
   nlohmann::json &summary = outcome.summary;
   if (!outcome.improved && !summary.contains("kept") && result.unproven >= task.flags.margin)
     summary["kept"] =

@@ -12,6 +12,7 @@
 #include "SearchSummary.h"
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/LanguageModels/ModelSession.h"
+#include "optiml/Report/Progress.h"
 #include "optiml/Report/Trajectory.h"
 #include "optiml/Support/StopWatch.h"
 
@@ -48,6 +49,7 @@ std::map<std::string, std::string> gainTexts(const Variant &variant, double gain
 struct SearchMeans {
   Store *store = nullptr;         ///< may be null
   ModelSession *models = nullptr; ///< may be null
+  Progress &progress;
   const std::atomic<bool> &interrupted;
 };
 

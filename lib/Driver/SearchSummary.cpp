@@ -44,6 +44,26 @@ void optiml::addTimes(const ProgramTimes &times, nlohmann::json &summary) {
     summary.erase(interval); // the search's, of its kernels alone
 }
 
+std::string optiml::wrapped(llvm::StringRef text, unsigned indent) {
+  constexpr size_t columns = 80;
+  std::string result;
+  size_t column = indent;
+  while (!text.empty()) {
+    auto [word, rest] = text.split(' ');
+    if (column > indent && column + 1 + word.size() > columns) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word.size();
+    text = rest;
+  }
+  return result;
+}
+
 static void addVerified(const std::string &what, nlohmann::json &summary) {
   std::string verified = summary.value("verified", std::string());
   summary["verified"] = verified + (verified.empty() ? "" : "; ") + what;
@@ -78,13 +98,12 @@ void optiml::addFusions(const FuseTrial &fused, nlohmann::json &summary) {
   addVerified(fused.verified, summary);
 }
 
-void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path,
-                          bool fromStore) {
+static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore,
+                         llvm::raw_ostream &os) {
   const nlohmann::json &s = outcome.summary;
   auto number = [&](const char *name) { return s.value(name, 0.0); };
   auto word = [&](const char *name) { return s.value(name, std::string()); };
   double baseline = number("baselineSeconds"), best = number("bestSeconds");
-  llvm::raw_ostream &os = llvm::errs();
   os << "OptiML: " << path << ": ";
   bool measured = s.value("measured", false);
   std::string verb = measured ? "measured on " : "predicted for ";
@@ -148,5 +167,32 @@ void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, c
   if (!flags.emit.empty() && outcome.improved)
     os << "  new source: " << flags.emit << "\n";
   if (!word("trajectory").empty() && flags.store != "none")
-    os << "  trajectory: " << word("trajectory") << "\n";
+    os << "  trajectory: " << word("trajectory") << "\n  next:       optiml report " << word("trajectory") << "\n";
+}
+
+/// Recipes may break after an action.
+static std::string forTerminal(llvm::StringRef text) {
+  constexpr unsigned indent = 14, begin = 2;
+  std::string result;
+  for (; !text.empty(); text = text.split('\n').second) {
+    const llvm::StringRef line = text.split('\n').first;
+    if (!line.starts_with("  ")) {
+      result += wrapped(line, 0) + "\n";
+      continue;
+    }
+    std::string rest = line.drop_front(std::min<size_t>(indent, line.size())).str();
+    if (line.drop_front(begin).starts_with("recipe:"))
+      for (size_t at = 0; (at = rest.find(";", at)) != std::string::npos; at += 2)
+        rest.replace(at, rest.compare(at, 2, "; ") == 0 ? 2 : 1, "; ");
+    result += line.take_front(indent).str() + wrapped(rest, indent) + "\n";
+  }
+  return result;
+}
+
+void optiml::printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path,
+                          bool fromStore) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  writeSummary(outcome, flags, path, fromStore, os);
+  llvm::errs() << (llvm::errs().is_displayed() ? forTerminal(text) : text);
 }

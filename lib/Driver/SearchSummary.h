@@ -33,7 +33,10 @@ void addFusions(const FuseTrial &fused, nlohmann::json &summary);
 /// "1.20 s", "3.41 ms", "17.0 us".
 std::string timeText(double seconds);
 
-/// For people, on standard error. `path` is the source.
+/// In lines of at most 80 columns where words allow it, all but the first indented; the first begins at `indent`, too.
+std::string wrapped(llvm::StringRef text, unsigned indent);
+
+/// For people, on standard error: a line each in logs, within 80 columns on a terminal. `path` is the source.
 void printSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore);
 
 } // namespace optiml

@@ -71,25 +71,38 @@ TEST(Trajectory, FailuresNameTheFile) {
 
 TEST(Progress, SaysWhereTheSearchStands) {
   int null = open("/dev/null", O_WRONLY);
-  Progress progress(null, 200);
+  Progress progress(null, {200});
+  progress.phase("searching");
   progress.evaluated(record(12, 0.25));
   progress.started(record(13, 1).recipe, Fidelity::Verified);
-  EXPECT_EQ(progress.line(300), "optiml: 12/200 evaluations, 0 s, best 4.00x (predicted), trying "
+  EXPECT_EQ(progress.line(300), "optiml: searching 6 %, 12 evaluations, best 4.00x (predicted), trying "
                                 "coarsen[sgemm]{x=8,y=8};unroll[sgemm/k]{factor=4}");
   EXPECT_EQ(progress.line(20).size(), 20u);
   close(null);
 }
 
-TEST(Progress, WritesNothingToAFile) {
+TEST(Progress, TellsTheTimeThatIsLeft) {
+  int null = open("/dev/null", O_WRONLY);
+  Progress progress(null, {0, 100, std::chrono::steady_clock::now() - std::chrono::seconds(75)});
+  progress.phase("searching");
+  EXPECT_EQ(progress.line(300), "optiml: searching");
+  progress.evaluated(record(3, 0.5));
+  EXPECT_EQ(progress.line(300), "optiml: searching 75 %, 25 s left, 3 evaluations, best 2.00x (predicted)");
+  close(null);
+}
+
+TEST(Progress, WritesALineForEachPhaseToAFile) {
   TempDir dir = llvm::cantFail(TempDir::create("optiml-report-test"));
   int file = open(dir.file("log").c_str(), O_WRONLY | O_CREAT, 0600);
   {
-    Progress progress(file, 10);
+    Progress progress(file, {10});
+    progress.phase("observing the program");
     progress.started({}, Fidelity::Verified);
     progress.evaluated(record(1, 0.5));
+    progress.phase("settling");
   }
   close(file);
-  EXPECT_EQ(llvm::cantFail(readFile(dir.file("log"))), "");
+  EXPECT_EQ(llvm::cantFail(readFile(dir.file("log"))), "optiml-clang: observing the program\noptiml-clang: settling\n");
 }
 
 TEST(Progress, DrawsOnATerminalAndCleansUp) {
@@ -97,7 +110,8 @@ TEST(Progress, DrawsOnATerminalAndCleansUp) {
   if (openpty(&master, &slave, nullptr, nullptr, nullptr) != 0)
     GTEST_SKIP() << "no pseudo-terminals here";
   {
-    Progress progress(slave, 10);
+    Progress progress(slave, {10});
+    progress.phase("searching");
     progress.evaluated(record(3, 0.5));
   }
   // The kernel hands over what was written in pieces of its own choice; with the other end closed, a read fails when
@@ -108,6 +122,6 @@ TEST(Progress, DrawsOnATerminalAndCleansUp) {
   for (ssize_t n; (n = read(master, buffer, sizeof buffer)) > 0;)
     text.append(buffer, n);
   close(master);
-  EXPECT_NE(text.find("3/10 evaluations"), std::string::npos) << text;
+  EXPECT_NE(text.find("searching 30 %, 3 evaluations"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("\r\x1b[K")) << text;
 }

@@ -9,12 +9,21 @@
 
 namespace optiml {
 
-/// Rewrites one line on a terminal: evaluations, best so far, what is being tried. Where the descriptor is no terminal
-/// it writes nothing at all.
+/// What is left to a search; 0: no such limit.
+struct ProgressBudget {
+  unsigned evaluations = 0;
+  double seconds = 0;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+};
+
+/// Rewrites one line on a terminal: phase, share of the budget, evaluations, best so far, time left, what is being
+/// tried. Where the descriptor is no terminal it writes a line for each phase and nothing else.
 class Progress : public SearchObserver {
 public:
-  Progress(int descriptor, unsigned budget);
+  Progress(int descriptor, ProgressBudget budget);
   ~Progress() override; ///< erases the line
+  /// "observing the program", "searching", …
+  void phase(const std::string &name);
   void started(const Recipe &recipe, Fidelity fidelity) override;
   void evaluated(const EvaluationRecord &record) override;
   /// Erases the line, so that a message can be printed; it comes back with the next event.
@@ -25,12 +34,14 @@ public:
 
 private:
   void draw(bool now);
+  std::string budgetText() const;
   int descriptor;
-  bool terminal, drawn = false;
-  unsigned budget, done = 0;
-  double bestSpeedup = 1, elapsed = 0;
+  bool terminal, colours, drawn = false;
+  ProgressBudget budget;
+  unsigned done = 0;
+  double bestSpeedup = 1;
   bool predicted = true;
-  std::string trying;
+  std::string doing, trying;
   std::chrono::steady_clock::time_point lastDrawn{};
   std::mutex mutex;
 };
