@@ -2,8 +2,8 @@
 # programs find each other and ../lib by their own place.
 include(CMakePackageConfigHelpers)
 
-foreach(program optiml optiml-clang optiml-diagnose optiml-doctor optiml-gen optiml-mcp optiml-opt optiml-record
-    optiml-replay optiml-report optiml-run optiml-search optiml-tune optiml-verify optiml-worker)
+foreach(program optiml optiml-apply optiml-clang optiml-diagnose optiml-doctor optiml-gen optiml-mcp optiml-opt
+    optiml-record optiml-replay optiml-report optiml-run optiml-search optiml-tune optiml-verify optiml-worker)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION bin)
   endif()

@@ -176,11 +176,11 @@ llvm::Error SourceRecipes::emit(KernelSpace &space, llvm::ArrayRef<const KernelR
     summaries[r->kernel] = gainText(r->speedup, r->isMeasured, r->gpu, !r->texts.empty());
   }
   Variant limited = limitedTo(**variant, limits);
-  if (!options.archs.empty() || options.everyArch || options.nativeArch)
+  if (style == EmitStyle::Guarded && (!options.archs.empty() || options.everyArch || options.nativeArch))
     for (KernelRewrite &rewrite : limited.rewrites)
       rewrite.arch = only.arch; // code that is made of PTX for another GPU is the original's
   used.insert(records.begin(), records.end());
-  auto emitted = emitProgram(limited, **host, path, summaries, {}, launchedElsewhere);
+  auto emitted = emitProgram(limited, **host, path, summaries, {}, launchedElsewhere, style);
   watch.lap("print");
   return take(std::move(emitted));
 }

@@ -49,6 +49,8 @@ public:
       : file(file), options(options), toolchain(toolchain), floats(floats), nearest(nearest), path(path) {}
   /// The rewritten text; nothing where no recipe applies.
   llvm::Expected<std::optional<std::string>> run();
+  /// What stands around the new kernels; Guarded unless this is called. Others want one architecture.
+  void setStyle(EmitStyle wanted) { style = wanted; }
   /// Records for the architectures and the mode of this compilation, and those of them that apply.
   unsigned considered() const { return number; }
   const std::set<const KernelRecipe *> &applied() const { return used; }
@@ -82,6 +84,7 @@ private:
   const CompileOptions &options;
   const Toolchain &toolchain;
   const FloatRule floats;
+  EmitStyle style = EmitStyle::Guarded;
   const bool nearest; ///< records of lower architectures may do
   const std::string path;
   std::string original, text;

@@ -61,28 +61,40 @@ static std::string argumentList(const KernelRewrite &rewrite) {
   return text;
 }
 
-std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
-                                   const std::string &summary, bool followsAttributes) {
-  std::map<std::string, std::string> names = launchNames(rewrite);
-  auto rename = [&](const std::string &n) -> std::string {
-    size_t dot = n.find('.');
-    auto it = names.find(n.substr(0, dot));
-    if (it != names.end() && (dot != std::string::npos || n == "shared"))
-      return it->second + (dot == std::string::npos ? "" : n.substr(dot));
-    return n;
-  };
-  std::string allocations, room, steps, frees, tests;
-  // One condition a line, each with its reason.
+namespace {
+/// The statements of a function that launches what a plan says.
+struct LaunchParts {
+  std::map<std::string, std::string> names; ///< of its own values
+  std::vector<std::pair<std::string, std::string>> tests;
+  std::string allocations, room, steps, frees; ///< room: whether the allocations succeeded; empty: there are none
+};
+} // namespace
+
+/// What an expression over the launch calls the launch's values.
+static std::string renamed(const std::map<std::string, std::string> &names, const std::string &n) {
+  size_t dot = n.find('.');
+  auto it = names.find(n.substr(0, dot));
+  if (it != names.end() && (dot != std::string::npos || n == "shared"))
+    return it->second + (dot == std::string::npos ? "" : n.substr(dot));
+  return n;
+}
+
+static LaunchParts launchParts(const KernelRewrite &rewrite) {
+  LaunchParts parts;
+  parts.names = launchNames(rewrite);
+  std::map<std::string, std::string> &names = parts.names;
+  auto rename = [&](const std::string &n) { return renamed(names, n); };
   for (const Condition &condition : rewrite.conditions)
-    tests += "      && (" + condition.expression.cxx(rename) + ") // " + condition.why + "\n";
+    parts.tests.emplace_back(condition.expression.cxx(rename), condition.why);
   for (const ScratchBuffer &scratch : rewrite.plan.scratch) {
     std::string bytes = "(" + scratch.elements.cxx(rename) + ") * sizeof(" + scratch.elementType + ")";
-    allocations += "    " + scratch.elementType + " *" + scratch.name + " = nullptr;\n";
-    room += (room.empty() ? "" : "\n        && ") + ("cudaMallocAsync((void **)&" + scratch.name) + ", " + bytes +
-            ", " + names["stream"] + ") == cudaSuccess";
+    parts.allocations += "    " + scratch.elementType + " *" + scratch.name + " = nullptr;\n";
+    parts.room += (parts.room.empty() ? "" : "\n        && ") + ("cudaMallocAsync((void **)&" + scratch.name) + ", " +
+                  bytes + ", " + names["stream"] + ") == cudaSuccess";
     if (scratch.zeroed)
-      steps += "    cudaMemsetAsync(" + scratch.name + ", 0, " + bytes + ", " + names["stream"] + ");\n";
-    frees += "    if (" + scratch.name + ")\n      cudaFreeAsync(" + scratch.name + ", " + names["stream"] + ");\n";
+      parts.steps += "    cudaMemsetAsync(" + scratch.name + ", 0, " + bytes + ", " + names["stream"] + ");\n";
+    parts.frees +=
+        "    if (" + scratch.name + ")\n      cudaFreeAsync(" + scratch.name + ", " + names["stream"] + ");\n";
   }
   for (const LaunchStep &step : rewrite.plan.steps) {
     auto dim = [&](const std::array<IntExpr, 3> &e, const char *own) {
@@ -93,9 +105,23 @@ std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::stri
       return "dim3(unsigned(" + e[0].cxx(rename) + "), unsigned(" + e[1].cxx(rename) + "), unsigned(" +
              e[2].cxx(rename) + "))";
     };
-    steps += "    " + step.kernel + "<<<" + dim(step.grid, "grid") + ",\n        " + dim(step.block, "block") + ", " +
-             step.sharedBytes.cxx(rename) + ", " + names["stream"] + ">>>(" + llvm::join(step.arguments, ", ") + ");\n";
+    parts.steps += "    " + step.kernel + "<<<" + dim(step.grid, "grid") + ",\n        " + dim(step.block, "block") +
+                   ", " + step.sharedBytes.cxx(rename) + ", " + names["stream"] + ">>>(" +
+                   llvm::join(step.arguments, ", ") + ");\n";
   }
+  return parts;
+}
+
+/// The original, launched as it was.
+static std::string originalLaunch(const KernelRewrite &rewrite, std::map<std::string, std::string> names) {
+  return nameThere(rewrite) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " +
+         names["stream"] + ">>>(" + argumentList(rewrite) + ");\n";
+}
+
+std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
+                                   const std::string &summary, bool followsAttributes) {
+  LaunchParts parts = launchParts(rewrite);
+  std::map<std::string, std::string> &names = parts.names;
   std::string text;
   text += "// OptiML: launches " + rewrite.twin + " in place of " + rewrite.original + " where that is right" +
           (summary.empty() ? "" : " (" + summary + ")") + ".\n";
@@ -103,27 +129,50 @@ std::string optiml::dispatcherText(const KernelRewrite &rewrite, const std::stri
   const std::string &path = names["path"];
   text += "  static " + helper + " " + path + "(\"" + rewrite.original + "\");\n";
   std::string most = rewrite.originalMaxThreads < 1024 ? ", " + std::to_string(rewrite.originalMaxThreads) : "";
-  text += "  if (" + path + ".enabled(" + names["grid"] + ", " + names["block"] + most + ")\n" + tests;
+  text += "  if (" + path + ".enabled(" + names["grid"] + ", " + names["block"] + most + ")\n";
+  for (const auto &[test, why] : parts.tests) // one a line, each with its reason
+    text += "      && (" + test + ") // " + why + "\n";
   if (rewrite.arch && !rewrite.plan.steps.empty())
     text += "      && " + path + ".compiledFor((const void *)" + rewrite.plan.steps[0].kernel + ", " +
             std::to_string(rewrite.arch) + ") // found on this architecture\n";
   if (followsAttributes)
     for (const LaunchStep &step : rewrite.plan.steps)
       text += "      && " + helper + "::follow(" + step.kernel + ", " + nameThere(rewrite) + ", " + names["shared"] +
-              ", " + step.sharedBytes.cxx(rename) + ") // its attributes are the original's\n";
+              ", " + step.sharedBytes.cxx([&](const std::string &n) { return renamed(names, n); }) +
+              ") // its attributes are the original's\n";
   text += "  ) {\n";
-  if (room.empty()) {
-    text += "    " + path + ".count(true);\n" + steps + "    return;\n";
+  if (parts.room.empty()) {
+    text += "    " + path + ".count(true);\n" + parts.steps + "    return;\n";
   } else { // without memory for what lies between two steps the original runs
     const std::string &flag = names["room"];
-    text += allocations + "    bool " + flag + " = " + room + ";\n    if (" + flag + ") {\n      " + path +
-            ".count(true);\n" + steps + "    }\n" + frees + "    if (" + flag +
+    text += parts.allocations + "    bool " + flag + " = " + parts.room + ";\n    if (" + flag + ") {\n      " + path +
+            ".count(true);\n" + parts.steps + "    }\n" + parts.frees + "    if (" + flag +
             ")\n      return;\n    (void)cudaGetLastError();\n";
   }
-  text += "  }\n  " + path + ".count(false);\n";
-  text += "  " + nameThere(rewrite) + "<<<" + names["grid"] + ", " + names["block"] + ", " + names["shared"] + ", " +
-          names["stream"] + ">>>(" + argumentList(rewrite) + ");\n}\n";
-  return text;
+  return text + "  }\n  " + path + ".count(false);\n  " + originalLaunch(rewrite, names) + "}\n";
+}
+
+std::string optiml::plainLauncherText(const KernelRewrite &rewrite, const std::string &name, bool accepted) {
+  LaunchParts parts = launchParts(rewrite);
+  std::map<std::string, std::string> &names = parts.names;
+  std::string text = dispatcherSignature(rewrite, name) + " {\n";
+  if (!accepted && !parts.tests.empty()) {
+    text += std::string("#ifndef ") + acceptMacro + "\n  const bool fits =\n";
+    for (size_t i = 0; i < parts.tests.size(); ++i)
+      text += "      (" + parts.tests[i].first + ")" + (i + 1 < parts.tests.size() ? " && // " : "; // ") +
+              parts.tests[i].second + "\n";
+    text += "  if (!fits) {\n    " + originalLaunch(rewrite, names) + "    return;\n  }\n#endif\n";
+  }
+  if (parts.room.empty()) {
+    std::string steps;
+    for (llvm::StringRef rest = parts.steps; !rest.empty(); rest = rest.split('\n').second)
+      steps += rest.split('\n').first.drop_front(2).str() + "\n";
+    return text + steps + "}\n";
+  }
+  const std::string &flag = names["room"];
+  return text + parts.allocations + "    const bool " + flag + " = " + parts.room + ";\n    if (" + flag + ") {\n" +
+         parts.steps + "    }\n" + parts.frees + "    if (!" + flag + ") {\n      (void)cudaGetLastError();\n      " +
+         originalLaunch(rewrite, names) + "    }\n}\n";
 }
 
 std::string optiml::chooserText(const std::string &name, llvm::ArrayRef<Dispatcher> dispatchers) {

@@ -244,9 +244,18 @@ static std::string twinText(const KernelRewrite &rewrite) {
   return isShared ? "namespace {\n" + text + "\n} // namespace" : text;
 }
 
+/// "launch_rows"
+static std::string launcherName(const KernelRewrite &rewrite) {
+  std::string name = "launch_" + unqualified(rewrite.original).str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c))
+      c = '_';
+  return name;
+}
+
 /// The twin and its dispatcher, and the calls of the dispatcher in place of launches.
 void Emitter::emitRewrite(const KernelRewrite &rewrite) {
-  std::string name = freshIdentifier(rewrite.twin + "_launch");
+  std::string name = freshIdentifier(style == EmitStyle::Guarded ? rewrite.twin + "_launch" : launcherName(rewrite));
   unsigned sites = 0;
   std::vector<const LaunchSite *> calls;
   std::set<unsigned> replaced; // each instantiation of a function has the launches at the same places
@@ -277,13 +286,15 @@ void Emitter::emitRewrite(const KernelRewrite &rewrite) {
     edits.push_back({site.begin, site.end, qualifierOf(rewrite, site) + name + "(" + launchArguments(site) + ")"});
     calls.push_back(&site);
   }
-  const std::string entry = emitEntry(rewrite, name);
+  const std::string entry = style == EmitStyle::Guarded ? emitEntry(rewrite, name) : "";
   if (!sites && entry.empty())
     return;
   result.dispatched += sites;
   dispatchers[rewrite.originalSymbol] = name;
   declareBefore(calls, rewrite, dispatcherSignature(rewrite, name));
   tellTaken(rewrite.originalSymbol, rewrite.original);
+  if (style != EmitStyle::Guarded)
+    return emitPlain(rewrite, name, calls.size());
   auto summary = summaries.find(rewrite.original);
   edits.push_back(
       {rewrite.insertAt, rewrite.insertAt,
@@ -353,7 +364,7 @@ llvm::Expected<EmittedProgram> Emitter::run() {
     emitFusion(fusion);
   for (const auto &[kernel, family] : families)
     emitFamily(kernel, family);
-  if (result.dispatched || result.entries) {
+  if (style == EmitStyle::Guarded && (result.dispatched || result.entries)) {
     unsigned head = afterIncludes();
     edits.insert(edits.begin(), {head, head, shielded(support())}); // before all that stands at the same place
   }
@@ -379,8 +390,8 @@ llvm::Expected<EmittedProgram> optiml::emitProgram(const Variant &variant, const
                                                    const std::string &fileName,
                                                    const std::map<std::string, std::string> &summaries,
                                                    const std::vector<LoopRewrite> &loops,
-                                                   const std::set<std::string> &launchedElsewhere) {
-  return Emitter(variant, host, fileName, summaries, loops, {}, launchedElsewhere).run();
+                                                   const std::set<std::string> &launchedElsewhere, EmitStyle style) {
+  return Emitter(variant, host, fileName, summaries, loops, {}, launchedElsewhere, {}, style).run();
 }
 
 /// Of the file as it is.

@@ -19,9 +19,9 @@ public:
   Emitter(const Variant &variant, const Program &host, const std::string &fileName,
           const std::map<std::string, std::string> &summaries, const std::vector<LoopRewrite> &loops,
           llvm::ArrayRef<Fusion> fusions = {}, const std::set<std::string> &launchedElsewhere = {},
-          const std::set<std::string> &far = {})
+          const std::set<std::string> &far = {}, EmitStyle style = EmitStyle::Guarded)
       : variant(variant), host(host), fileName(fileName), summaries(summaries), loops(loops), fusions(fusions),
-        launchedElsewhere(launchedElsewhere), far(far),
+        launchedElsewhere(launchedElsewhere), far(far), style(style),
         mayFollow(setsKernelAttributes(host) || !launchedElsewhere.empty()) {}
   llvm::Expected<EmittedProgram> run();
 
@@ -39,7 +39,8 @@ private:
   const std::vector<LoopRewrite> &loops;
   llvm::ArrayRef<Fusion> fusions;
   const std::set<std::string> &launchedElsewhere, &far; ///< symbols
-  const bool mayFollow;                                 ///< somebody may set attributes of the originals
+  const EmitStyle style;
+  const bool mayFollow; ///< somebody may set attributes of the originals
   std::vector<Edit> edits;
   EmittedProgram result;
   std::string helper;                             ///< the class that counts paths
@@ -69,6 +70,9 @@ private:
   bool inLoop(const LaunchSite &site) const;
   std::string whyKept(const LaunchSite &site, const KernelRewrite &rewrite) const;
   void emitRewrite(const KernelRewrite &rewrite);
+  /// Where nothing else uses the original of a rewrite with this many launches: the beginning of its definition.
+  std::optional<unsigned> replaceableAt(const KernelRewrite &rewrite, size_t launches) const;
+  void emitPlain(const KernelRewrite &rewrite, const std::string &launcher, size_t launches);
   void declareBefore(llvm::ArrayRef<const LaunchSite *> calls, const KernelRewrite &rewrite,
                      const std::string &signature);
   std::string emitEntry(const KernelRewrite &rewrite, const std::string &dispatcher);

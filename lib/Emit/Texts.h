@@ -38,6 +38,10 @@ std::string dispatcherSignature(const KernelRewrite &rewrite, const std::string 
 /// the program may set attributes of the original, which its twin then gets too.
 std::string dispatcherText(const KernelRewrite &rewrite, const std::string &name, const std::string &helper,
                            const std::string &summary, bool followsAttributes);
+/// Without anything of OptiML: where the conditions do not hold, the original runs, unless they are accepted, here or
+/// by whoever compiles the file and defines acceptMacro.
+std::string plainLauncherText(const KernelRewrite &rewrite, const std::string &name, bool accepted);
+inline constexpr const char *acceptMacro = "ACCEPT_LAUNCH_CONDITIONS";
 
 // An entry is a host function with the parameters of cudaLaunchKernel. It calls a dispatcher.
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #define EVERY_TOOL(tool)                                                                                               \
-  tool(search) tool(run) tool(opt) tool(diagnose) tool(doctor) tool(gen) tool(mcp) tool(record) tool(report)           \
-      tool(tune) tool(verify)
+  tool(search) tool(run) tool(opt) tool(apply) tool(diagnose) tool(doctor) tool(gen) tool(mcp) tool(record)            \
+      tool(report) tool(tune) tool(verify)
 
 #define DECLARE(name) int optiml_##name##_main(int argc, char **argv);
 EVERY_TOOL(DECLARE)

@@ -43,13 +43,21 @@ struct EmittedProgram {
   std::vector<std::string> remarks; ///< "file:line: …": sites that keep the original, and why
 };
 
+/// What stands around a new kernel.
+enum class EmitStyle {
+  Guarded, ///< a dispatcher that the environment can switch off, and that counts
+  Plain,   ///< a function that tests the conditions and launches
+  Accepted ///< the conditions are taken for true; the new kernel takes the original's place where nothing else needs it
+};
+
 /// `host` is a host view of the original text, `fileName` what the user calls it. `summaries` gives a comment line for
 /// each rewritten kernel. Other files launch the kernels with the symbols `launchedElsewhere`, and find their
 /// dispatchers (emitFarLaunches).
 llvm::Expected<EmittedProgram> emitProgram(const Variant &variant, const Program &host, const std::string &fileName,
                                            const std::map<std::string, std::string> &summaries,
                                            const std::vector<LoopRewrite> &loops = {},
-                                           const std::set<std::string> &launchedElsewhere = {});
+                                           const std::set<std::string> &launchedElsewhere = {},
+                                           EmitStyle style = EmitStyle::Guarded);
 
 /// The user's file, in which launches of kernels with these symbols, which other files define, call what emitProgram
 /// has put beside the kernel. Where that file was not compiled by OptiML, they launch the kernel.
