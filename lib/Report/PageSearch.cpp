@@ -141,7 +141,8 @@ static std::string nodeText(const SearchLog &log, const Node &node) {
   const std::string at = "/evaluations/" + std::to_string(node.tried), verdict = log.text(at + "/verdict");
   text += " <span class=\"" + escaped(verdict) + "\">";
   if (verdict == "correct" || verdict == "predicted")
-    text += shown(log, at + "/speedup", ratio) + " times, " + (verdict == "correct" ? "verified" : "predicted only");
+    text += shown(log, at + "/speedup", ratio) + " times, " + (verdict == "correct" ? "verified" : "predicted only") +
+            (log.text(at + "/key") == log.text("/result/best/key") ? " <b>the winner</b>" : "");
   else
     text += escaped(verdict) + ": " + escaped(llvm::StringRef(log.text(at + "/why")).split('\n').first.take_front(160));
   return text + "</span>";
@@ -185,7 +186,8 @@ std::string report::searchPart(const SearchLog &log) {
   for (const Node &child : root.children)
     tree += treeOf(log, child, root.best);
   return progressPlot(all, false) + progressPlot(all, true) + "<h3>Transforms</h3>\n" + transformTable(all) +
-         "<h3>The tree</h3>\n<p>Recipes, action by action. Arrow keys walk, Enter opens and closes.</p>\n<div "
+         "<h3>The tree</h3>\n<p>Recipes, action by action, with the gain as it was when they were evaluated; the "
+         "winner was measured again at the end. Arrow keys walk, Enter opens and closes.</p>\n<div "
          "class=\"tree\">\n" +
          tree + "</div>\n<h3>What failed</h3>\n" + failures(log, all);
 }

@@ -76,17 +76,28 @@ static llvm::Expected<std::string> diffTable(const std::string &before, const st
                : llvm::formatv("<td>{0}</td><td class=\"{1}\"><pre>{2}</pre></td>", line + 1, kind, lines[size_t(line)])
                      .str();
   };
+  constexpr size_t context = 3; // lines around what changes; longer stretches are left out
+  std::vector<bool> shows(pairs->size());
+  for (size_t i = 0; i < pairs->size(); ++i)
+    for (size_t j = i < context ? 0 : i - context; !(*pairs)[i].same && j <= i + context && j < shows.size(); ++j)
+      shows[j] = true;
   std::string rows;
-  for (const LinePair &pair : *pairs)
+  for (size_t i = 0; i < pairs->size(); ++i) {
+    const LinePair &pair = (*pairs)[i];
+    if (!shows[i]) {
+      rows += i == 0 || shows[i - 1] ? "<tr class=\"left-out\"><td></td><td>…</td><td></td><td>…</td></tr>\n" : "";
+      continue;
+    }
     rows += "<tr>" + cell(left, pair.before, pair.same ? "same" : "old") +
             cell(right, pair.after, pair.same ? "same" : "new") + "</tr>\n";
+  }
   return "<div class=\"wide\"><table class=\"diff\"><tbody>\n" + rows + "</tbody></table></div>\n";
 }
 
 /// Counters before and after, where both are known and they differ.
 static std::string counterTable(const SearchLog &log, const std::string &before, const std::string &after) {
   static constexpr std::pair<const char *, const char *> named[] = {
-      {"/time/seconds", "time, seconds"},
+      {"/time/seconds", "time"},
       {"/counters/dram_bytes", "bytes from and to DRAM"},
       {"/counters/l2_bytes", "bytes from and to L2"},
       {"/counters/warp_instructions", "instructions of warps"},

@@ -61,6 +61,46 @@ static std::string limitNow(const SearchLog &log) {
   return text;
 }
 
+static std::string scientific(double value) { return llvm::formatv("{0:e2}", value); }
+
+static std::string largestError(const SearchLog &log) {
+  const std::string at = "/result/best/measurement/counters/verify.error";
+  return log.at(at).is_number() ? "; largest relative error " + shown(log, at, scientific) : "";
+}
+
+/// Each step with what it gained, where it was measured; the recipe.
+static std::string whyFaster(const SearchLog &log) {
+  std::string steps;
+  double before = log.number("/result/baseline/measurement/time/seconds");
+  const size_t count = log.list("/winner/steps").size();
+  for (size_t i = 0; i < count; ++i) {
+    const std::string at = "/winner/steps/" + std::to_string(i);
+    steps += (i ? ", " : "") + transformPage(log.text(at + "/transform")).title;
+    std::string here = i + 1 == count ? "/result/best/measurement" : measurementAt(log, log.text(at + "/key"));
+    if (here.empty() && log.at(at + "/measurement").is_object())
+      here = at + "/measurement";
+    if (const double after = here.empty() ? 0 : log.number(here + "/time/seconds"); after > 0 && before > 0) {
+      steps += " (× " + ratio(before / after) + ")";
+      before = after;
+    }
+  }
+  return (steps.empty() ? "" : steps + "; a step that loses may open the way to the next.<br>") + "<code>" +
+         escaped(log.text("/result/recipeText")) + "</code> (<a href=\"#steps\">step by step</a>)";
+}
+
+static std::string whereItRuns(const SearchLog &log) {
+  std::map<std::string, size_t> conditions; // by kernel, after its last step
+  for (const json &step : log.list("/winner/steps"))
+    conditions[step.value("kernel", "")] = step.value("conditions", json::array()).size();
+  std::string text;
+  for (const auto &[kernel, count] : conditions)
+    text +=
+        (text.empty() ? "<code>" : "; <code>") + escaped(kernel) + "</code>: " +
+        (count ? "where " + std::to_string(count) + " conditions hold, which each launch tests; else the original runs"
+               : std::string("everywhere"));
+  return text;
+}
+
 std::string report::verdictPart(const SearchLog &log) {
   std::string kernels = shown(log, "/result/baselineSeconds", seconds) + " → " +
                         shown(log, "/result/bestSeconds", seconds) + (log.measured() ? ", measured" : ", predicted");
@@ -69,11 +109,11 @@ std::string report::verdictPart(const SearchLog &log) {
                shown(log, "/result/speedupHigh", ratio);
   std::string rows = fact("Kernels", kernels) + fact("Program", programGain(log));
   if (replaced(log))
-    rows += fact("Is it right?", escaped(log.text("/result/verified")) + " (<a href=\"#verification\">details</a>)");
+    rows += fact("Is it right?", "Yes, in all that was compared: " + escaped(log.text("/result/verified")) +
+                                     largestError(log) + " (<a href=\"#verification\">details</a>)");
   rows += fact("What limits it now", limitNow(log));
   if (replaced(log))
-    rows += fact("Why it is faster",
-                 "<code>" + escaped(log.text("/result/recipeText")) + "</code> (<a href=\"#steps\">step by step</a>)");
+    rows += fact("Why it is faster", whyFaster(log)) + fact("Where it runs", whereItRuns(log));
   rows += fact("Search",
                shown(log, "/result/evaluations", quantity) + " evaluations; " + escaped(log.text("/result/stopText")));
   rows += fact("Where", escaped(log.text("/search/gpu")) + ", CUDA " + escaped(log.text("/search/cuda")) + ", OptiML " +
@@ -115,8 +155,7 @@ std::string report::programPart(const SearchLog &log) {
     skipped += row({"<code>" + escaped(kernel.value("kernel", "")) + "</code>", escaped(kernel.value("why", ""))});
   if (!skipped.empty())
     text += "<h3>Left as they are</h3>\n" + table({"Kernel", "Why"}, skipped);
-  const std::string notes = items(log.list("/result/notes"));
-  return text + (notes.empty() ? "" : "<h3>Notes</h3>\n" + notes);
+  return text;
 }
 
 std::string report::verificationPart(const SearchLog &log) {
@@ -136,11 +175,12 @@ std::string report::verificationPart(const SearchLog &log) {
       fact("Checkers", "bounds, uninitialized memory, data races and barriers on the CPU emulator; blocks and warps "
                        "in other orders; made-up inputs beside the program's own");
   rows += fact("Floating point", "<code>" + escaped(log.text("/search/fp")) + "</code>");
-  rows += fact("Largest relative error seen",
-               log.at(counters + "/verify.error").is_number()
-                   ? shown(log, counters + "/verify.error", [](double v) { return llvm::formatv("{0:e2}", v).str(); })
-                   : "none");
+  rows += fact("Largest relative error seen", log.at(counters + "/verify.error").is_number()
+                                                  ? shown(log, counters + "/verify.error", scientific)
+                                                  : "none");
   std::string text = facts(rows);
+  if (const std::string notes = items(log.list("/result/notes")); !notes.empty())
+    text += "<h3>Notes</h3>\n<p>Launches are numbered in each run; other sizes have runs of their own.</p>\n" + notes;
   if (const std::string faults = items(log.list("/result/originalFaults")); !faults.empty())
     text += "<h3>The original itself is faulty</h3>\n" + faults;
   std::string untested;

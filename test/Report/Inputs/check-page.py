@@ -18,7 +18,7 @@ for event in trajectory:
         log["models"].append({"event": kind, **event})
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "%": 1e-2, "P": 1e15, "T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3, "": 1}
-VOID = {"meta", "circle", "path", "rect"}
+VOID = {"br", "meta", "circle", "path", "rect"}
 
 
 class Reader(html.parser.HTMLParser):
