@@ -26,6 +26,11 @@ public:
                  ModelSession &models, Report report, Warn warn);
 
   Proposer &first();
+  /// The search has ended.
+  void stopAsking() {
+    if (asking)
+      asking->stopAsking();
+  }
   /// What earlier searches say of recipes; null without memory.
   const Outlook *outlook() const { return withMemory.get(); }
   LessonRecorder &recorder() { return lessons; }

@@ -149,6 +149,7 @@ LanguageModelSettings optiml::modelPolicySettings(const OwnFlags &flags) {
   settings.mixture = flags.llmMixture;
   settings.judge = flags.llmJudge;
   settings.kernels = flags.llmKernels;
+  settings.waitSeconds = flags.llmTime;
   settings.writer.allowAssembly = flags.llmAssembly;
   return settings;
 }

@@ -186,6 +186,7 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   progress.phase("searching");
   auto result = runSearch(space, proposers.first(), evaluator, settings, memory.get(), &observers);
   backend.searchUntil(nullptr);
+  proposers.stopAsking();
   if (result && result->stop == StopReason::Cancelled)
     say(result->improved
             ? llvm::formatv("interrupted: what is {0:f2} times as fast is kept and compiled; once more, and "

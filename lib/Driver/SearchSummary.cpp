@@ -148,6 +148,8 @@ static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, co
                         p.value("repairs", 0u), p.value("textsPassed", 0u));
     if (unsigned judged = p.value("judged", 0u))
       os << llvm::formatv("; {0} of {1} diagnoses differ from the rules'", p.value("disagreed", 0u), judged);
+    if (unsigned late = p.value("late", 0u))
+      os << "; " << late << " answers came too late";
     os << "\n";
   }
   if (s.contains("originalFaults"))

@@ -65,6 +65,13 @@ public:
   }
   std::string name() const override { return endpoint->name(); }
   llvm::Expected<ChatReply> ask(const ChatRequest &request) override;
+  void wasTaken(const ChatRequest &request, unsigned turn) override {
+    std::lock_guard lock(session.mutex);
+    session.record({{"purpose", request.purpose},
+                    {"hash", requestHash(request)},
+                    {"model", {{"index", index}, {"name", name()}}},
+                    {"takenAt", turn}});
+  }
 
   ModelSession::Impl &session;
   std::unique_ptr<Endpoint> endpoint;
@@ -121,7 +128,8 @@ llvm::Expected<ChatReply> SessionModel::askLive(const ChatRequest &request, Exch
   if (!reply) {
     bool billed = exchange.perhapsBilled; // then the most that it can have come to stays spent
     session.budget.settle(*reserved, billed ? reserved->tokens : 0, billed ? reserved->usd : 0);
-    bool cancelled = session.options.cancel && session.options.cancel->load();
+    bool cancelled =
+        (session.options.cancel && session.options.cancel->load()) || (request.abandoned && request.abandoned->load());
     if (!cancelled)
       ++failuresInARow;
     return reply.takeError();
@@ -137,7 +145,7 @@ llvm::Expected<ChatReply> SessionModel::askLive(const ChatRequest &request, Exch
 llvm::Expected<ChatReply> SessionModel::ask(const ChatRequest &request) {
   Exchange exchange;
   exchange.seconds = session.flags.timeout;
-  exchange.cancel = session.options.cancel;
+  exchange.cancel = request.abandoned ? request.abandoned : session.options.cancel;
   exchange.secrets = &session.secrets;
   bool refused = false;
   llvm::Expected<ChatReply> reply = live ? askLive(request, exchange, refused) : endpoint->ask(request, exchange);

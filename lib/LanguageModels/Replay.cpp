@@ -114,7 +114,8 @@ llvm::Expected<std::vector<std::unique_ptr<Endpoint>>> optiml::makeReplayEndpoin
       }
       continue;
     }
-    if (textOf(*line, "purpose").empty() || !(line->contains("reply") || line->contains("error")))
+    const bool isTaken = line->is_object() && line->contains("takenAt");
+    if (textOf(*line, "purpose").empty() || !(isTaken || line->contains("reply") || line->contains("error")))
       return makeError(
           "{0}:{1}: this line is no part of a transcript: want an object with 'purpose', and 'reply' or 'error'", file,
           number);
@@ -128,7 +129,16 @@ llvm::Expected<std::vector<std::unique_ptr<Endpoint>>> optiml::makeReplayEndpoin
       endpoint = std::make_unique<ReplayEndpoint>(file);
     if (endpoint->recordedName.empty())
       endpoint->recordedName = textOf(model, "name", "replay:" + file);
-    endpoint->outcomes[{textOf(*line, "purpose"), textOf(*line, "hash")}].push_back(readOutcome(*line));
+    std::deque<Recorded> &outcomes = endpoint->outcomes[{textOf(*line, "purpose"), textOf(*line, "hash")}];
+    if (!isTaken) {
+      outcomes.push_back(readOutcome(*line));
+      continue;
+    }
+    for (Recorded &outcome : outcomes) // equal questions are taken in in their order
+      if (!outcome.reply.takenAt) {
+        outcome.reply.takenAt = unsigned(std::min<uint64_t>(countOf(*line, "takenAt"), 1u << 30));
+        break;
+      }
   }
   if (models.empty()) // a run that asked nothing
     models[0] = std::make_unique<ReplayEndpoint>(file);

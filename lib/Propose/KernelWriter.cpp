@@ -98,6 +98,12 @@ llvm::Expected<std::vector<Recipe>> KernelWriter::submit(llvm::Expected<ChatRepl
   return std::vector<Recipe>{{Action{replaceBody, kernel, {{"text", name}}}}};
 }
 
+bool KernelWriter::isDue(const History &history) const {
+  if (!kernel.empty())
+    return !failure.empty();
+  return started < settings.texts && history.evaluations() >= nextAt && !facts.kernels.empty();
+}
+
 llvm::Expected<std::vector<Recipe>>
 KernelWriter::next(const History &history, llvm::function_ref<llvm::Expected<ChatReply>(const ChatRequest &)> ask) {
   while (!kernel.empty() && !failure.empty()) { // a text that failed
@@ -117,7 +123,7 @@ KernelWriter::next(const History &history, llvm::function_ref<llvm::Expected<Cha
     if (!recipes || !recipes->empty())
       return recipes;
   }
-  if (!kernel.empty() || started >= settings.texts || history.evaluations() < nextAt || facts.kernels.empty())
+  if (!isDue(history))
     return std::vector<Recipe>();
   ++started;
   nextAt = history.evaluations() + settings.evaluations;

@@ -6,7 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <cmath>
-#include <future>
+#include <utility>
 
 using namespace optiml;
 using nlohmann::json;
@@ -37,20 +37,33 @@ nlohmann::json LanguageModelPolicy::summary() const {
   KernelWriterStatistics written = writer ? writer->statistics() : KernelWriterStatistics();
   return {{"questions", counts.questions}, {"failed", counts.failedQuestions}, {"proposed", counts.proposed},
           {"dropped", counts.dropped},     {"judged", counts.judged},          {"disagreed", counts.disagreed},
-          {"kernelTexts", written.texts},  {"repairs", written.repairs},       {"textsPassed", written.passed}};
+          {"late", counts.late},           {"kernelTexts", written.texts},     {"repairs", written.repairs},
+          {"textsPassed", written.passed}};
 }
 
 std::vector<Recipe> LanguageModelPolicy::recipes() {
-  if (!writer || givenUp)
-    return {};
-  auto wanted = writer->next(history, [&](const ChatRequest &request) { return ask(*models.back(), request); });
-  if (!wanted) {
-    failed("kernel", wanted.takeError());
-    return {};
+  thinking.goOn();
+  if (writer && !givenUp && !writes && writer->isDue(history)) {
+    writes = true;
+    thinking.begin([this] {
+      auto wanted = writer->next(history, [&](const ChatRequest &request) { return ask(*models.back(), request); });
+      writes = false;
+      if (!wanted)
+        return failed("kernel", wanted.takeError());
+      if (!wanted->empty())
+        failuresInARow = 0;
+      written.insert(written.end(), wanted->begin(), wanted->end());
+    });
   }
-  if (!wanted->empty())
-    failuresInARow = 0;
-  return std::move(*wanted);
+  return std::exchange(written, {});
+}
+
+void LanguageModelPolicy::takeAnswer(double seconds, const std::atomic<bool> *cancel) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool came = thinking.wait(std::min(seconds, settings.waitSeconds - waited), cancel);
+  waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (!came)
+    thinking.end();
 }
 
 /// The sum over sites of the best prior there: what the search normalizes by.
@@ -90,8 +103,14 @@ std::vector<Proposal> optiml::fusePriors(const std::vector<Proposal> &expert, co
 }
 
 llvm::Expected<std::vector<Proposal>> LanguageModelPolicy::propose(const SearchState &state, unsigned count) {
-  if (isToBeAsked(state))
-    askRound(state);
+  thinking.goOn();
+  if (!asksRound && isToBeAsked(state)) {
+    asksRound = true;
+    thinking.begin([this, state] {
+      askRound(state);
+      asksRound = false;
+    });
+  }
   std::vector<Proposal> model = modelProposals(state), known;
   // Without the expert, it still speaks where no model has.
   if (settings.expert || model.empty()) {
@@ -118,6 +137,10 @@ bool LanguageModelPolicy::isToBeAsked(const SearchState &state) const {
 
 void LanguageModelPolicy::failed(const std::string &purpose, llvm::Error error) {
   std::string why = oneLine(llvm::toString(std::move(error)));
+  if (thinking.hasEnded()) {
+    ++counts.late;
+    return;
+  }
   ++counts.failedQuestions;
   if (report)
     report({{"event", "model-failed"}, {"purpose", purpose}, {"why", why}});
@@ -129,19 +152,17 @@ void LanguageModelPolicy::failed(const std::string &purpose, llvm::Error error) 
          " times in a row; the last time: " + why);
 }
 
-/// Safe to call from several threads.
-static llvm::Expected<ChatReply> answerOf(LanguageModel &model, const ChatRequest &request) {
-  auto reply = model.ask(request);
-  if (!reply)
-    return reply;
-  if (reply->stop == "refusal")
-    return makeError("{0} refuses to answer", model.name());
-  return reply;
+llvm::Expected<ChatReply> LanguageModelPolicy::ask(LanguageModel &model, const ChatRequest &request) {
+  return std::move(askAll({{&model, request}}).front());
 }
 
-llvm::Expected<ChatReply> LanguageModelPolicy::ask(LanguageModel &model, const ChatRequest &request) {
-  ++counts.questions;
-  return answerOf(model, request);
+std::vector<llvm::Expected<ChatReply>> LanguageModelPolicy::askAll(std::vector<Thinking::Question> questions) {
+  counts.questions += unsigned(questions.size());
+  std::vector<llvm::Expected<ChatReply>> replies = thinking.askAll(questions);
+  for (size_t i = 0; i < replies.size(); ++i)
+    if (replies[i] && replies[i]->stop == "refusal")
+      replies[i] = makeError("{0} refuses to answer", questions[i].model->name());
+  return replies;
 }
 
 LanguageModel &LanguageModelPolicy::modelOf(const Strategist &strategist) const {
@@ -219,26 +240,18 @@ void LanguageModelPolicy::askRound(const SearchState &state) {
   round.recipe = state.variant->recipe;
   round.seconds = state.measurement ? state.measurement->time.seconds : 0;
   std::map<Action, Proposal> merged;
-  struct Question {
-    const Strategist *strategist;
-    double weight;
-    ChatRequest request;
-    std::future<llvm::Expected<ChatReply>> reply;
-  };
   // All at the same time; what they say counts in the order of their weights, whoever answers first.
-  std::vector<Question> questions;
-  for (const auto &[strategist, weight] : chooseStrategists(state))
-    questions.push_back({strategist, weight, question(state, *strategist), {}});
+  std::vector<std::pair<const Strategist *, double>> chosen = chooseStrategists(state);
   if (givenUp) // the judge's was one failure too many
-    questions.clear();
-  for (Question &q : questions) {
-    ++counts.questions;
-    q.reply = std::async(std::launch::async,
-                         [&model = modelOf(*q.strategist), &request = q.request] { return answerOf(model, request); });
-  }
-  for (Question &q : questions) {
-    const auto &[strategist, weight, request, future] = q;
-    auto reply = q.reply.get();
+    chosen.clear();
+  std::vector<Thinking::Question> questions;
+  for (const auto &[strategist, weight] : chosen)
+    questions.push_back({&modelOf(*strategist), question(state, *strategist)});
+  std::vector<llvm::Expected<ChatReply>> replies = askAll(questions);
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const auto &[strategist, weight] = chosen[i];
+    const ChatRequest &request = questions[i].request;
+    llvm::Expected<ChatReply> &reply = replies[i];
     llvm::Expected<ActionAnswer> answer = reply ? readActions(reply->text, state.legal.all()) : reply.takeError();
     if (!answer) {
       droppedLast[strategist->name] = {"the whole answer"};

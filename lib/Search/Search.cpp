@@ -74,16 +74,20 @@ static StopReason searchUntilStopped(Session &session) {
     openings.play();
   std::unique_ptr<Searcher> searcher = makeSearcher(session);
   while (true) {
-    if (std::optional<StopReason> reason = session.stopReason())
+    if (std::optional<StopReason> reason = session.stopReason()) {
+      if (*reason == StopReason::Evaluations && session.takeAnswer())
+        continue;
       return *reason;
+    }
     if (atRoofline(session))
       return StopReason::Roofline;
     session.tryRecipes();
     session.reconsiderBest();
     if (session.settings.openingBook)
       openings.playOn();
-    if (!searcher->step(session.allowance(session.settings.batch)))
-      return session.stopReason().value_or(StopReason::Exhausted);
+    if (searcher->step(session.allowance(session.settings.batch)) || session.stopReason() || session.takeAnswer())
+      continue;
+    return StopReason::Exhausted;
   }
 }
 

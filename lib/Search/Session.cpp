@@ -31,15 +31,29 @@ std::optional<StopReason> Session::stopReason() const {
     return StopReason::Cancelled;
   if (settings.seconds > 0 && elapsed() >= settings.seconds)
     return StopReason::Seconds;
-  if (settings.evaluations && statistics.evaluations >= settings.evaluations)
+  if (settings.evaluations && statistics.evaluations >= evaluationLimit())
     return StopReason::Evaluations;
   return {};
+}
+
+unsigned Session::evaluationLimit() const {
+  if (!settings.evaluations || !proposer.awaitsAnswers())
+    return settings.evaluations;
+  return settings.evaluations - std::max(1u, settings.evaluations / 4);
+}
+
+bool Session::takeAnswer() {
+  if (!proposer.awaitsAnswers())
+    return false;
+  proposer.takeAnswer(settings.seconds > 0 ? settings.seconds - elapsed() : HUGE_VAL, settings.cancel);
+  return true;
 }
 
 unsigned Session::allowance(unsigned wanted) const {
   if (!settings.evaluations)
     return wanted;
-  return std::min(wanted, settings.evaluations - std::min(settings.evaluations, statistics.evaluations));
+  const unsigned limit = evaluationLimit();
+  return std::min(wanted, limit - std::min(limit, statistics.evaluations));
 }
 
 void Session::parallelFor(size_t count, const std::function<void(size_t)> &body, double until) {

@@ -58,6 +58,8 @@ public:
   /// Why the search must end now, if it must.
   std::optional<StopReason> stopReason() const;
   double elapsed() const; ///< seconds since the search began
+  /// Waits for an answer that the proposer awaits. False: there is none.
+  bool takeAnswer();
   /// Evaluations that may still be issued, at most `wanted`.
   unsigned allowance(unsigned wanted) const;
 
@@ -100,6 +102,8 @@ private:
   /// The first always, the others while fewer than `until` seconds of the search are over.
   void parallelFor(size_t count, const std::function<void(size_t)> &body, double until = HUGE_VAL);
   bool outOfTime() const;
+  /// Of evaluations, while answers are awaited: the rest is theirs. 0: there is none.
+  unsigned evaluationLimit() const;
   void evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
                   llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until = HUGE_VAL);
   /// What the evaluator no longer stands by has failed.

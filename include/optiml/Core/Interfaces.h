@@ -10,6 +10,7 @@
 #include "optiml/Core/LegalActions.h"
 #include "optiml/Core/Variant.h"
 #include "llvm/Support/Error.h"
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -124,6 +125,11 @@ public:
   virtual std::vector<Recipe> recipes() { return {}; }
   /// Tells of every finished evaluation, in order: the baseline first, also predictions and what was recalled.
   virtual void observe(const SearchState &state, const Measurement &measurement) {}
+  /// Whether answers are still to come that the proposals to come will use. A search keeps a part of its budget for
+  /// them.
+  virtual bool awaitsAnswers() const { return false; }
+  /// Waits for one of them, at most so long. After that none may be awaited any more.
+  virtual void takeAnswer(double /*seconds*/, const std::atomic<bool> * /*cancel*/) {}
   /// The last action of `recipe` does not apply, or what it leads to failed before it was evaluated.
   virtual void refused(const Recipe &recipe, const std::string &why) {}
 };

@@ -82,6 +82,7 @@ struct OwnFlags {
   bool llmJudge = true;           ///< a model diagnoses the bottleneck too
   bool llmKernels = true;         ///< models write whole kernels
   bool llmAssembly = false;       ///< ... with inline assembly
+  double llmTime = 300;           ///< seconds that a search waits for answers when all else is done
   ModelFlags llm;                 ///< language models
   /// Nothing is compiled: the memory is imported, exported or described.
   bool isMemoryCommand() const { return memory != MemoryUse::On && memory != MemoryUse::Off; }

@@ -9,6 +9,7 @@
 #define OPTIML_LANGUAGEMODELS_CHAT_H
 
 #include "llvm/Support/Error.h"
+#include <atomic>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,6 +29,7 @@ struct ChatRequest {
   nlohmann::json schema; ///< JSON schema of the answer; null: free text
   unsigned maxTokens = 4096;
   double temperature = 0.2;
+  const std::atomic<bool> *abandoned = nullptr; ///< polled: nobody waits for the answer any more
 };
 
 struct ChatReply {
@@ -36,6 +38,7 @@ struct ChatReply {
   uint64_t promptTokens = 0, completionTokens = 0;
   bool estimatedTokens = false; ///< the model did not tell them
   double seconds = 0;
+  unsigned takenAt = 0; ///< of a replay: the turn of the search at which it was taken in (Thinking.h); 0: at once
 };
 
 class LanguageModel {
@@ -46,6 +49,8 @@ public:
   /// Blocks, within the limits that the model was opened with. May be called from several threads. An error (no answer,
   /// the budget is spent, the server refuses) is an ordinary outcome.
   virtual llvm::Expected<ChatReply> ask(const ChatRequest &request) = 0;
+  /// The answer to this request was taken in at that turn, which transcripts record.
+  virtual void wasTaken(const ChatRequest & /*request*/, unsigned /*turn*/) {}
 };
 
 } // namespace optiml

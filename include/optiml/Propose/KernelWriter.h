@@ -46,6 +46,8 @@ public:
                Report report)
       : facts(facts), texts(std::move(texts)), settings(settings), report(std::move(report)) {}
 
+  /// Whether there is something to ask: a text to mend, or a new one.
+  bool isDue(const History &history) const;
   /// The recipe to try now, if any; asks `ask` for it. A failed question ends the present text and is returned.
   llvm::Expected<std::vector<Recipe>> next(const History &history,
                                            llvm::function_ref<llvm::Expected<ChatReply>(const ChatRequest &)> ask);

@@ -7,7 +7,9 @@
 //
 // both normalized over the sites of a state, λ = `modelShare` (1 without the expert). A model is asked at the original
 // and whenever there is a new best, not at every state: elsewhere what was said last counts for the sites that are
-// still there. Without an answer λ is 0: the expert policy alone goes on.
+// still there. Without an answer λ is 0: the expert policy alone goes on. The search does not wait: an answer is taken
+// in when it comes (Thinking.h). Only when the search has nothing else to do, or has spent its budget but for what is
+// kept for answers, it waits, `waitSeconds` in all.
 //
 // Nothing a model says is believed: actions that are not legal are dropped, counted, and told to it the next time. The
 // same answers give the same proposals.
@@ -23,6 +25,7 @@
 #include "optiml/Propose/KernelWriter.h"
 #include "optiml/Propose/Prompt.h"
 #include "optiml/Propose/Strategists.h"
+#include "optiml/Propose/Thinking.h"
 #include <functional>
 #include <set>
 
@@ -36,7 +39,8 @@ struct LanguageModelSettings {
   unsigned rounds = 8;      ///< how often a search asks for actions, at most
   unsigned strategists = 3; ///< asked in a round, at most
   unsigned promptTokens = 12000, answerTokens = 4096;
-  bool kernels = true; ///< models write whole kernels
+  double waitSeconds = 300; ///< for answers, when all else is done
+  bool kernels = true;      ///< models write whole kernels
   KernelWriterSettings writer;
   /// What decides the outcome, as text: part of a stored search's key.
   std::string str() const;
@@ -47,6 +51,7 @@ struct LanguageModelStatistics {
   unsigned questions = 0, failedQuestions = 0;
   unsigned proposed = 0, dropped = 0; ///< actions
   unsigned judged = 0, disagreed = 0; ///< diagnoses, and those that differ from the rules'
+  unsigned late = 0;                  ///< questions whose answers nobody waited for
 };
 
 /// The two priors as one, best first; each is normalized over sites first. `share` is λ.
@@ -70,6 +75,10 @@ public:
   std::vector<Recipe> recipes() override;
   void observe(const SearchState &state, const Measurement &measurement) override;
   void refused(const Recipe &recipe, const std::string &why) override;
+  bool awaitsAnswers() const override { return thinking.isWaiting(); }
+  void takeAnswer(double seconds, const std::atomic<bool> *cancel) override;
+  /// The search has ended: answers that have not come are not waited for.
+  void stopAsking() { thinking.end(); }
 
   const LanguageModelStatistics &statistics() const { return counts; }
   /// The statistics for the summary of a search.
@@ -88,7 +97,9 @@ private:
   std::string judgeBottleneck(const SearchState &state);
   ChatRequest question(const SearchState &state, const Strategist &strategist) const;
   LanguageModel &modelOf(const Strategist &strategist) const;
+  // In a thought.
   llvm::Expected<ChatReply> ask(LanguageModel &model, const ChatRequest &request);
+  std::vector<llvm::Expected<ChatReply>> askAll(std::vector<Thinking::Question> questions);
   std::vector<Proposal> modelProposals(const SearchState &state) const;
   void failed(const std::string &purpose, llvm::Error error);
 
@@ -109,6 +120,10 @@ private:
   std::map<std::string, std::vector<std::string>> droppedLast; ///< by strategist
   unsigned failuresInARow = 0;
   bool givenUp = false;
+  bool asksRound = false, writes = false; ///< what is being thought about
+  std::vector<Recipe> written;            ///< to be tried
+  double waited = 0;
+  Thinking thinking; ///< goes first: thoughts use all of the above
 };
 
 } // namespace optiml

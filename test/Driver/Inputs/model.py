@@ -3,11 +3,13 @@
 MODE   good     ranks qualify-pointers first; writes a kernel that is out of bounds, then mends it
        hostile  answers that want more than they may, one after the other
        broken   no answer can be used
+       slow     as good, after two and a half seconds each
 STATE  a file that counts the questions of each purpose
 """
 import json
 import re
 import sys
+import time
 
 mode, state = sys.argv[1:]
 question = json.load(sys.stdin)
@@ -62,5 +64,7 @@ def answer():
     return kernel(LOOP % " + 1")
 
 
+if mode == "slow":
+    time.sleep(2.5)
 reply = answer()
 print(json.dumps({"text": reply if isinstance(reply, str) else json.dumps(reply), "stop": "end"}))
