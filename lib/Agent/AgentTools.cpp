@@ -52,6 +52,7 @@ struct AgentTools::Impl {
   ToolAnswer listActions(Open &in, const json &arguments);
   ToolAnswer explain(Open &in, const json &arguments);
   ToolAnswer show(Open &in, const json &arguments);
+  ToolAnswer compile(Open &in, const json &arguments, Job &job);
   ToolAnswer profile(Open &in, const json &arguments, Job &job);
   ToolAnswer tryRecipe(Open &in, const json &arguments, Job &job);
   ToolAnswer tryKernel(Open &in, const json &arguments, Job &job);
@@ -182,6 +183,23 @@ ToolAnswer AgentTools::Impl::show(Open &in, const json &arguments) {
   if (arguments.value("whole", false))
     return {pageOf(state->variant->text, arguments.value("offset", uint64_t(0))), false};
   return {{{"kernels", rewritesOf(*state->variant)}}, false};
+}
+
+ToolAnswer AgentTools::Impl::compile(Open &in, const json &arguments, Job &job) {
+  const std::string kind = textIn(arguments, "code");
+  if (!kind.empty() && kind != "ptx" && kind != "sass")
+    return refusal("code is \"ptx\" or \"sass\"");
+  auto state = stateIn(in, arguments);
+  if (!state)
+    return refusalOf(state.takeError());
+  job.tell("compiling");
+  auto code = in.bench->compile(*state->variant, kind);
+  if (!code)
+    return refusalOf(code.takeError());
+  json answer = {{"kernels", code->kernels}};
+  if (!kind.empty())
+    answer.update(pageOf(code->text, arguments.value("offset", uint64_t(0))));
+  return {answer, false};
 }
 
 ToolAnswer AgentTools::Impl::evaluate(Open &in, const Recipe &recipe, Job &job) {
@@ -384,6 +402,7 @@ std::vector<Tool> AgentTools::tools() {
       {"list_actions", quick("list_actions", &Impl::listActions)},
       {"explain", quick("explain", &Impl::explain)},
       {"show", quick("show", &Impl::show)},
+      {"compile", slow("compile", &Impl::compile)},
       {"try_recipe", slow("try_recipe", &Impl::tryRecipe)},
       {"try_kernel", slow("try_kernel", &Impl::tryKernel)},
       {"try_program", slow("try_program", &Impl::tryProgram)},

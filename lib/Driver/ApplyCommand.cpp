@@ -80,6 +80,7 @@ static llvm::Expected<std::string> formatted(const std::string &path, const std:
   std::vector<unsigned> begins = {0}; // of lines
   for (size_t at = 0; (at = after.find('\n', at)) != std::string::npos;)
     begins.push_back(unsigned(++at));
+  begins.push_back(unsigned(after.size()));
   std::vector<clang::tooling::Range> changed;
   for (const LinePair &pair : *pairs)
     if (!pair.same && pair.after >= 0)
@@ -136,6 +137,12 @@ static llvm::Expected<bool> apply(const Options &options, const Toolchain &toolc
   auto compile = compileOptions(options, records);
   if (!compile)
     return compile.takeError();
+  std::map<std::pair<std::string, unsigned>, unsigned> classes;
+  for (const KernelRecipe *record : records)
+    if (++classes[{record->symbol, record->arch}] > 1 && options.accept)
+      return makeError("there are recipes for several classes of launches of {0}, which conditions tell apart; leave "
+                       "--accept-conditions out",
+                       record->kernel);
   FloatRule floats;
   std::string problem;
   if (!FloatRule::parse(records.front()->fp, floats, problem))

@@ -231,7 +231,8 @@ int Session::finish(const SearchOutcome &outcome) {
     }
   printSummary(outcome, flags, path, fromStore);
   if (flags.report.any())
-    if (llvm::Error e = writeReports(flags.report, outcome.summary.value("trajectory", std::string()), path))
+    if (llvm::Error e = writeReports(flags.report, outcome.summary.value("trajectory", std::string()), path, text,
+                                     outcome.improved ? withoutLineMarks(outcome.emitted) : text))
       llvm::errs() << "optiml-clang: warning: a report is missing: " << llvm::toString(std::move(e)) << "\n";
   if (!outcome.improved)
     return compileAsGiven(toolchain, arguments);

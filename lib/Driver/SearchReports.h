@@ -8,8 +8,9 @@
 namespace optiml {
 
 /// Page, diff, fix-its, SARIF, record and remarks, from the trajectory of a search that has ended. Goes on after an
-/// error, and returns all of them. `source` is the user's file.
-llvm::Error writeReports(const ReportFlags &flags, const std::string &trajectory, const std::string &source);
+/// error, and returns all of them. `source` is the user's file, and `before` and `after` its text, old and new.
+llvm::Error writeReports(const ReportFlags &flags, const std::string &trajectory, const std::string &source,
+                         const std::string &before, const std::string &after);
 
 } // namespace optiml
 

@@ -5,11 +5,15 @@
 #include "SearchRun.h"
 #include "SourceRecipes.h"
 #include "optiml/Emit/Emit.h"
+#include "optiml/Evaluate/Predict/Compile.h"
 #include "optiml/Frontend/LineMarks.h"
 #include "optiml/Frontend/ProgramTextCheck.h"
 #include "optiml/Propose/KernelWriter.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <thread>
 
@@ -33,6 +37,7 @@ struct Workbench::Impl {
   std::unique_ptr<KernelSpace> space;
   std::shared_ptr<KernelTexts> texts = std::make_shared<KernelTexts>();
   Evaluator *evaluator = nullptr;
+  std::unique_ptr<TextCompiler> compiler; ///< for compile(); null until it is needed
   SearchState root;
   Measurement baseline;
   std::mutex concluding;
@@ -172,6 +177,49 @@ nlohmann::json Workbench::diagnosis() {
 }
 
 llvm::Expected<SearchState> Workbench::apply(const Recipe &recipe) { return impl->space->applyAll(recipe); }
+
+static llvm::Expected<std::string> disassembled(const std::string &cubin, const Toolchain &toolchain,
+                                                const std::atomic<bool> *cancel) {
+  std::string program = (llvm::sys::path::parent_path(toolchain.nvcc) + "/nvdisasm").str();
+  if (!llvm::sys::fs::can_execute(program) && (program = findOnPath("nvdisasm")).empty())
+    return makeError("nvdisasm is not installed here, which shows machine code; it is part of the CUDA Toolkit");
+  ProcessOptions options;
+  options.limits.seconds = 60;
+  options.cancel = cancel;
+  auto shown = runProcess({program, "-c", cubin}, options);
+  if (!shown)
+    return shown.takeError();
+  return shown->ok() ? llvm::Expected<std::string>(std::move(shown->out))
+                     : makeError("nvdisasm: {0}", shown->describe());
+}
+
+llvm::Expected<Workbench::Code> Workbench::compile(const Variant &variant, const std::string &kind) {
+  std::lock_guard lock(impl->concluding);
+  if (!impl->compiler)
+    if (llvm::Error e =
+            TextCompiler::create(impl->toolchain, impl->device->path(), impl->options, impl->deadline.flag())
+                .moveInto(impl->compiler))
+      return std::move(e);
+  Verdict verdict;
+  auto compiled = impl->compiler->compile(variant.text, verdict);
+  if (!compiled)
+    return compiled.takeError();
+  Code code;
+  code.kernels = nlohmann::json::array();
+  for (const auto &[symbol, resources] : (*compiled)->ptxas)
+    code.kernels.push_back({{"kernel", llvm::demangle(symbol)},
+                            {"registers", resources.registers},
+                            {"staticSharedBytes", resources.staticShared},
+                            {"spilledBytes", resources.spillStores + resources.spillLoads}});
+  if (kind == "ptx" || kind == "sass") {
+    auto text = kind == "ptx" ? impl->compiler->ptx(**compiled)
+                              : disassembled((*compiled)->cubin, impl->toolchain, impl->deadline.flag());
+    if (!text)
+      return text.takeError();
+    code.text = std::move(*text);
+  }
+  return code;
+}
 
 Measurement Workbench::evaluate(const Variant &variant) {
   return impl->evaluator->evaluate(variant, Fidelity::Verified);

@@ -37,7 +37,7 @@ static std::map<std::string, std::string> launchNames(const KernelRewrite &rewri
     word.clear();
   }
   std::map<std::string, std::string> result;
-  for (const char *name : {"grid", "block", "shared", "stream", "path", "room", "kernel"}) {
+  for (const char *name : {"grid", "block", "shared", "stream", "path", "room", "kernel", "fits"}) {
     std::string use = name;
     while (taken.count(use))
       use = "launch_" + use;
@@ -157,11 +157,11 @@ std::string optiml::plainLauncherText(const KernelRewrite &rewrite, const std::s
   std::map<std::string, std::string> &names = parts.names;
   std::string text = dispatcherSignature(rewrite, name) + " {\n";
   if (!accepted && !parts.tests.empty()) {
-    text += std::string("#ifndef ") + acceptMacro + "\n  const bool fits =\n";
+    text += std::string("#ifndef ") + acceptMacro + "\n  const bool " + names["fits"] + " =\n";
     for (size_t i = 0; i < parts.tests.size(); ++i)
       text += "      (" + parts.tests[i].first + ")" + (i + 1 < parts.tests.size() ? " && // " : "; // ") +
               parts.tests[i].second + "\n";
-    text += "  if (!fits) {\n    " + originalLaunch(rewrite, names) + "    return;\n  }\n#endif\n";
+    text += "  if (!" + names["fits"] + ") {\n    " + originalLaunch(rewrite, names) + "    return;\n  }\n#endif\n";
   }
   if (parts.room.empty()) {
     std::string steps;

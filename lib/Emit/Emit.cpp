@@ -237,8 +237,7 @@ std::string Emitter::whyKept(const LaunchSite &site, const KernelRewrite &rewrit
   return "";
 }
 
-/// The new kernel. Of one that other files may define as well, they may hold the same.
-static std::string twinText(const KernelRewrite &rewrite) {
+std::string optiml::twinText(const KernelRewrite &rewrite) {
   std::string text = rewrite.arch ? compiledFor(rewrite.arch, rewrite.twinText) : rewrite.twinText;
   const bool isShared = !rewrite.besideOriginal || llvm::StringRef(rewrite.original).ends_with(">");
   return isShared ? "namespace {\n" + text + "\n} // namespace" : text;
@@ -256,6 +255,11 @@ static std::string launcherName(const KernelRewrite &rewrite) {
 /// The twin and its dispatcher, and the calls of the dispatcher in place of launches.
 void Emitter::emitRewrite(const KernelRewrite &rewrite) {
   std::string name = freshIdentifier(style == EmitStyle::Guarded ? rewrite.twin + "_launch" : launcherName(rewrite));
+  if (style != EmitStyle::Guarded && mayFollow &&
+      llvm::any_of(rewrite.plan.steps, [](const LaunchStep &step) { return step.sharedBytes.str() != "0"; }))
+    return tell(llvm::formatv("{0}: {1} stays as it is: the program sets attributes of kernels, which a new one with "
+                              "dynamic shared memory may need, too",
+                              variant.path, rewrite.original));
   unsigned sites = 0;
   std::vector<const LaunchSite *> calls;
   std::set<unsigned> replaced; // each instantiation of a function has the launches at the same places

@@ -87,6 +87,9 @@ private:
   void emitFusion(const Fusion &fusion);
 };
 
+/// The new kernel. Of one that other files may define as well, they may hold the same.
+std::string twinText(const KernelRewrite &rewrite);
+
 /// What a call puts before the name of something that stands beside the twin.
 inline std::string qualifierOf(const KernelRewrite &rewrite, const LaunchSite &site) {
   return rewrite.besideOriginal ? scopeOf(site.callee).str() : "";

@@ -1,5 +1,7 @@
 //===- PlainText.cpp - new kernels as a person would write them -----------===//
 #include "Emitter.h"
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/Decl.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -20,6 +22,17 @@ static std::string withName(llvm::StringRef text, llvm::StringRef from, llvm::St
   return result;
 }
 
+/// Whether other files can launch the kernel. Those of a program whose main() is here hardly do.
+static bool isOthersToo(const KernelDecl &kernel, const Program &host) {
+  if (!kernel.decl || !kernel.decl->isExternallyVisible())
+    return false;
+  clang::ASTContext &ast = host.ast();
+  for (const clang::NamedDecl *decl : ast.getTranslationUnitDecl()->lookup(&ast.Idents.get("main")))
+    if (const auto *function = llvm::dyn_cast<clang::FunctionDecl>(decl); function && function->hasBody())
+      return false;
+  return true;
+}
+
 std::optional<unsigned> Emitter::replaceableAt(const KernelRewrite &rewrite, size_t launches) const {
   const KernelDecl *kernel = host.findKernel(rewrite.originalSymbol);
   size_t all = 0;
@@ -29,7 +42,8 @@ std::optional<unsigned> Emitter::replaceableAt(const KernelRewrite &rewrite, siz
   const bool isTaken =
       llvm::any_of(host.takenAddresses(), [&](const auto &taken) { return taken.first == rewrite.originalSymbol; });
   if (!kernel || kernel->isTemplate || !kernel->inMainFile || !rewrite.besideOriginal || kernel->source.empty() ||
-      kernel->source.size() > kernel->endOffset || !rewrite.plan.scratch.empty() || isTaken || all != launches)
+      kernel->source.size() > kernel->endOffset || !rewrite.plan.scratch.empty() || isTaken || all != launches ||
+      launchedElsewhere.count(rewrite.originalSymbol) || isOthersToo(*kernel, host))
     return std::nullopt;
   const unsigned begin = kernel->endOffset - unsigned(kernel->source.size());
   if (llvm::StringRef(variant.original).substr(begin, kernel->source.size()) != kernel->source)
@@ -44,10 +58,13 @@ void Emitter::emitPlain(const KernelRewrite &rewrite, const std::string &launche
   const bool accepted = style == EmitStyle::Accepted;
   if (std::optional<unsigned> begin = accepted ? replaceableAt(rewrite, launches) : std::nullopt) {
     const std::string own = unqualified(rewrite.original).str();
-    const std::string text = rewrite.twinText + "\n" + plainLauncherText(rewrite, launcher, true);
+    const KernelDecl *kernel = host.findKernel(rewrite.originalSymbol);
+    const bool isStatic = kernel->decl->getStorageClass() == clang::SC_Static;
+    const std::string text =
+        (isStatic ? "static " : "") + rewrite.twinText + "\n" + shielded(plainLauncherText(rewrite, launcher, true));
     edits.push_back({*begin, rewrite.insertAt, withName(text, rewrite.twin, own)});
     return;
   }
   edits.push_back({rewrite.insertAt, rewrite.insertAt,
-                   "\n\n" + rewrite.twinText + "\n" + shielded(plainLauncherText(rewrite, launcher, accepted))});
+                   "\n\n" + twinText(rewrite) + "\n" + shielded(plainLauncherText(rewrite, launcher, accepted))});
 }

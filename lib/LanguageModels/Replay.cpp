@@ -20,6 +20,7 @@ struct Recorded {
   ChatReply reply;
   std::string error; ///< when there was no reply
   unsigned attempts = 1;
+  unsigned takenAt = 0;
   std::optional<double> usd;
 };
 
@@ -42,6 +43,8 @@ public:
     found->second.pop_front();
     exchange.attempts = next.attempts;
     exchange.usd = next.usd;
+    if (request.takenAt)
+      *request.takenAt = next.takenAt;
     if (!next.error.empty())
       return makeError(next.error);
     return next.reply;
@@ -135,8 +138,8 @@ llvm::Expected<std::vector<std::unique_ptr<Endpoint>>> optiml::makeReplayEndpoin
       continue;
     }
     for (Recorded &outcome : outcomes) // equal questions are taken in in their order
-      if (!outcome.reply.takenAt) {
-        outcome.reply.takenAt = unsigned(std::min<uint64_t>(countOf(*line, "takenAt"), 1u << 30));
+      if (!outcome.takenAt) {
+        outcome.takenAt = unsigned(std::min<uint64_t>(countOf(*line, "takenAt"), 1u << 30));
         break;
       }
   }

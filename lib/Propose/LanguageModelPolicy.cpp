@@ -106,8 +106,12 @@ llvm::Expected<std::vector<Proposal>> LanguageModelPolicy::propose(const SearchS
   thinking.goOn();
   if (!asksRound && isToBeAsked(state)) {
     asksRound = true;
-    thinking.begin([this, state] {
-      askRound(state);
+    // While answers are awaited, the search may change its mind about the state.
+    SearchState kept = state;
+    auto measured = state.measurement ? std::make_shared<const Measurement>(*state.measurement) : nullptr;
+    kept.measurement = measured.get();
+    thinking.begin([this, kept, measured] {
+      askRound(kept);
       asksRound = false;
     });
   }
@@ -242,7 +246,7 @@ void LanguageModelPolicy::askRound(const SearchState &state) {
   std::map<Action, Proposal> merged;
   // All at the same time; what they say counts in the order of their weights, whoever answers first.
   std::vector<std::pair<const Strategist *, double>> chosen = chooseStrategists(state);
-  if (givenUp) // the judge's was one failure too many
+  if (givenUp || thinking.hasEnded()) // the judge's was one failure too many, or comes too late
     chosen.clear();
   std::vector<Thinking::Question> questions;
   for (const auto &[strategist, weight] : chosen)

@@ -67,21 +67,29 @@ bool Thinking::hasCome(Thought &thought) const {
 void Thinking::goOn() {
   ++turn;
   for (Thought &thought : thoughts)
-    if (hasCome(thought))
+    if (hasCome(thought)) {
+      ++resumed;
       giveTurn(thought);
+    }
   tidy();
 }
 
 bool Thinking::wait(double seconds, const std::atomic<bool> *cancel) {
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
   while (isWaiting()) {
-    // The answers of a replay are due at some turn, which the next may be.
-    const bool come = llvm::any_of(thoughts, [&](Thought &thought) { return thought.dueAt || hasCome(thought); });
-    if (come) {
+    // The answers of a replay are there; the search had nothing else to do until they were due.
+    unsigned next = never;
+    for (const Thought &thought : thoughts)
+      if (thought.dueAt)
+        next = std::min(next, thought.dueAt);
+    if (llvm::any_of(thoughts, [&](Thought &thought) { return hasCome(thought); }) || next < never) {
+      if (next < never)
+        turn = std::max(turn, next - 1);
       goOn();
       return true;
     }
-    if (Clock::now() >= until || (cancel && cancel->load()))
+    const bool isReplay = llvm::all_of(thoughts, [](const Thought &thought) { return thought.dueAt != 0; });
+    if (isReplay || Clock::now() >= until || (cancel && cancel->load()))
       return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -96,38 +104,33 @@ void Thinking::end() {
 
 std::vector<llvm::Expected<ChatReply>> Thinking::askAll(std::vector<Question> questions) {
   Thought &thought = *active; // only thoughts ask, each in its turn
+  std::vector<unsigned> due(questions.size());
   thought.pending.clear();
-  for (Question &question : questions) {
+  for (size_t i = 0; i < questions.size(); ++i) {
+    Question &question = questions[i];
     question.request.abandoned = ended.flag();
+    question.request.takenAt = &due[i];
     thought.pending.push_back(
         std::async(std::launch::async, [&question] { return question.model->ask(question.request); }));
   }
   const auto until = Clock::now() + std::chrono::duration<double>(patience);
-  const bool soon =
-      llvm::all_of(thought.pending, [&](auto &reply) { return reply.wait_until(until) == std::future_status::ready; });
-  bool waited = false;
-  std::vector<llvm::Expected<ChatReply>> replies;
-  if (!soon) {
+  bool waited =
+      !llvm::all_of(thought.pending, [&](auto &reply) { return reply.wait_until(until) == std::future_status::ready; });
+  if (waited) {
     patience = 0;
     letSearchGoOn(thought);
-    waited = true;
   }
-  unsigned due = 0;
-  for (auto &reply : thought.pending) {
+  std::vector<llvm::Expected<ChatReply>> replies;
+  for (auto &reply : thought.pending)
     replies.push_back(reply.get());
-    if (replies.back())
-      due = std::max(due, replies.back()->takenAt);
-    else if (llvm::Error error = replies.back().takeError()) // looked at, and put back
-      replies.back() = std::move(error);
-  }
-  if (due > turn && !hasEnded()) {
-    thought.dueAt = due;
+  if (const unsigned last = questions.empty() ? 0 : *llvm::max_element(due); last > turn && !hasEnded()) {
+    thought.dueAt = last;
     letSearchGoOn(thought);
     thought.dueAt = 0;
     waited = true;
   }
-  if (waited && !hasEnded())
+  if (waited)
     for (const Question &question : questions)
-      question.model->wasTaken(question.request, turn);
+      question.model->wasTaken(question.request, hasEnded() ? never : turn);
   return replies;
 }

@@ -9,6 +9,7 @@
 #include "Plot.h"
 #include "optiml/Report/Limits.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 #include <set>
 
 using namespace optiml;
@@ -42,7 +43,7 @@ static bool place(const SearchLog &log, const std::string &at, double work, cons
     return false;
   point.x = work / bytes;
   point.y = work / time;
-  return true;
+  return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
 /// Variants execute more than the task needs, each in its own measure: what the thriftiest of them executes is taken

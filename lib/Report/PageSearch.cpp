@@ -51,6 +51,9 @@ static std::vector<Tried> triedIn(const SearchLog &log) {
     const std::string at = "/evaluations/" + std::to_string(i);
     Tried one{i, log.text(at + "/recipe"), log.text(at + "/verdict"), log.text(at + "/why")};
     one.actions = actionsOf(one.recipe);
+    constexpr size_t longest = 64; // actions that a search takes
+    if (one.actions.size() > longest)
+      one.actions.clear();
     one.speedup = log.number(at + "/speedup");
     one.elapsed = log.number(at + "/elapsed");
     one.improved = log.at(at + "/improved") == true;

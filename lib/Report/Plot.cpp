@@ -17,7 +17,7 @@ struct Axis {
   double least = 0, most = 1;
 
   void take(double value) {
-    if (log && value <= 0)
+    if (!std::isfinite(value) || (log && value <= 0))
       return;
     if (first)
       least = most = value, first = false;
@@ -125,6 +125,8 @@ std::string Plot::svg() const {
       svg += labelOf(frame, line);
   }
   for (const PlotPoint &point : points) {
+    if (!std::isfinite(point.x) || !std::isfinite(point.y))
+      continue;
     const double x = frame.px(point.x), y = frame.py(point.y);
     const bool atRight = x > 0.75 * width;
     svg +=

@@ -8,10 +8,11 @@
 
 using namespace optiml;
 
-static constexpr const char *help = R"(usage: optiml report [options] [TRAJECTORY|STORE]
+static constexpr const char *help = R"(usage: optiml report [options] [TRAJECTORY|STORE|RECIPES]
 
 Shows a search as one web page, which needs no other file and no network. TRAJECTORY is the file that a search names at
-its end; of a STORE, the folder of --optiml-store, the newest is taken, and so it is of the default store.
+its end; of a STORE, the folder of --optiml-store, the newest is taken, and so it is of the default store. Of a file of
+RECIPES the page has its records.
 
   -o FILE        where the page goes (report.html); - is standard output
   --json         print what the page is made from, and write no page
@@ -55,7 +56,38 @@ static llvm::Expected<SearchLog> find(const std::string &input) {
   return newest ? SearchLog::read(*newest) : llvm::Expected<SearchLog>(newest.takeError());
 }
 
+/// The records of a file of recipes; nothing where it is none.
+static std::vector<nlohmann::json> recipesIn(llvm::StringRef text) {
+  std::vector<nlohmann::json> records;
+  for (bool first = true; !text.empty(); first = false) {
+    auto [line, rest] = text.split('\n');
+    text = rest;
+    nlohmann::json value = parsedEvent(line);
+    if (first && !(value.is_object() && value.value("format", nlohmann::json()) == "optiml recipes"))
+      return {};
+    if (!first && value.is_object())
+      records.push_back(std::move(value));
+  }
+  return records;
+}
+
+static llvm::Error write(const Options &options, const std::string &page, const std::string &source) {
+  if (options.output == "-") {
+    llvm::outs() << page;
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = writeFileAtomically(options.output, page))
+    return error;
+  llvm::outs() << options.output << ": " << source << "\n";
+  return llvm::Error::success();
+}
+
 static llvm::Error report(const Options &options) {
+  if (!options.input.empty() && !llvm::sys::fs::is_directory(options.input))
+    if (auto text = readFile(options.input); !text)
+      return text.takeError();
+    else if (std::vector<nlohmann::json> records = recipesIn(*text); !records.empty() && !options.json)
+      return write(options, recipesPage(options.input, records), options.input);
   auto log = find(options.input);
   if (!log)
     return log.takeError();
@@ -66,14 +98,7 @@ static llvm::Error report(const Options &options) {
   auto page = reportPage(*log);
   if (!page)
     return page.takeError();
-  if (options.output == "-") {
-    llvm::outs() << *page;
-    return llvm::Error::success();
-  }
-  if (llvm::Error error = writeFileAtomically(options.output, *page))
-    return error;
-  llvm::outs() << options.output << ": " << log->path << "\n";
-  return llvm::Error::success();
+  return write(options, *page, log->path);
 }
 
 int optiml::runReportCommand(int argc, char **argv) {

@@ -11,6 +11,17 @@ using nlohmann::json;
 
 static const json nothing, emptyList = json::array();
 
+json optiml::parsedEvent(llvm::StringRef line) {
+  constexpr int deepest = 64; // what shows or frees deeper values uses up the stack
+  bool isDeep = false;
+  auto watch = [&](int depth, json::parse_event_t, json &) {
+    isDeep |= depth > deepest;
+    return depth <= deepest;
+  };
+  json event = json::parse(line.begin(), line.end(), watch, /*allow_exceptions=*/false);
+  return isDeep ? json() : event;
+}
+
 llvm::Expected<SearchLog> SearchLog::read(const std::string &path) {
   auto content = readFile(path);
   if (!content)
@@ -27,7 +38,7 @@ llvm::Expected<SearchLog> SearchLog::read(const std::string &path) {
     auto [line, after] = rest.split('\n');
     const bool finished = line.size() < rest.size();
     rest = after;
-    json event = json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    json event = parsedEvent(line);
     if (!event.is_object() || !event.contains("event") || !event["event"].is_string()) {
       if (!finished && number > 1)
         break;

@@ -120,10 +120,12 @@ void Session::expand(Node &node) {
 }
 
 void Session::reconsiderBest() {
-  if (best == considered)
-    return;
+  const bool hasNews = proposer.answersTaken() != answersSeen, isNew = best != considered;
+  answersSeen = proposer.answersTaken();
   considered = best;
-  if (best->expanded && best != root)
+  if (hasNews && root->expanded)
+    Graph::setPriors(*root, proposalsFor(*root));
+  if ((hasNews || isNew) && best->expanded && best != root)
     Graph::setPriors(*best, proposalsFor(*best));
 }
 

@@ -127,6 +127,7 @@ private:
   SearchObserver *observer;
   std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;
+  unsigned answersSeen = 0;   ///< Proposer::answersTaken
   Node *considered = nullptr; ///< the best that the proposer was last asked about as such
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };

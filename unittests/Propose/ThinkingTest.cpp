@@ -18,7 +18,8 @@ public:
       return llvm::createStringError("given up");
     ChatReply reply;
     reply.text = request.purpose;
-    reply.takenAt = takenAt;
+    if (request.takenAt)
+      *request.takenAt = takenAt;
     return reply;
   }
   void wasTaken(const ChatRequest &request, unsigned turn) override { taken.emplace_back(request.purpose, turn); }
@@ -116,4 +117,20 @@ TEST(Thinking, WaitingEndsWithTheSearch) {
   thinking.begin([&] { answersTo(thinking, model, {"never"}); });
   std::atomic<bool> cancel{true};
   EXPECT_FALSE(thinking.wait(30, &cancel));
+}
+
+TEST(Thinking, AReplayIsWaitedForWithoutWaiting) {
+  SlowModel model;
+  model.allow("a");
+  model.takenAt = 1000000;
+  Thinking thinking(30);
+  std::string learnt;
+  thinking.begin([&] { learnt = answersTo(thinking, model, {"a"}); });
+  ASSERT_TRUE(thinking.wait(0, nullptr));
+  EXPECT_EQ(learnt, "a");
+  model.takenAt = Thinking::never; // it came too late
+  thinking.begin([&] { learnt = answersTo(thinking, model, {"a"}) + " late"; });
+  EXPECT_FALSE(thinking.wait(30, nullptr));
+  thinking.end();
+  EXPECT_EQ(learnt, "a late");
 }

@@ -128,6 +128,8 @@ public:
   /// Whether answers are still to come that the proposals to come will use. A search keeps a part of its budget for
   /// them.
   virtual bool awaitsAnswers() const { return false; }
+  /// How many have come since they were asked for: then proposals differ from those before.
+  virtual unsigned answersTaken() const { return 0; }
   /// Waits for one of them, at most so long. After that none may be awaited any more.
   virtual void takeAnswer(double /*seconds*/, const std::atomic<bool> * /*cancel*/) {}
   /// The last action of `recipe` does not apply, or what it leads to failed before it was evaluated.

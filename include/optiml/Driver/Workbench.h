@@ -45,6 +45,13 @@ public:
 
   /// The variant that a recipe leads to; the error names the first action that does not apply, and why.
   llvm::Expected<SearchState> apply(const Recipe &recipe);
+  /// What nvcc makes of a variant: `kernels` with their resources, and in `text` the PTX ("ptx") or the machine code
+  /// ("sass") of the whole file, which needs nvdisasm of the CUDA Toolkit.
+  struct Code {
+    nlohmann::json kernels;
+    std::string text;
+  };
+  llvm::Expected<Code> compile(const Variant &variant, const std::string &kind);
   /// Compiles, verifies and times. From any thread.
   Measurement evaluate(const Variant &variant);
   /// The same, with everything that a search leaves until the variant leads: all checks, and all counters.

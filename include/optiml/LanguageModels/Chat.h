@@ -30,6 +30,9 @@ struct ChatRequest {
   unsigned maxTokens = 4096;
   double temperature = 0.2;
   const std::atomic<bool> *abandoned = nullptr; ///< polled: nobody waits for the answer any more
+  /// Of a replay, filled in by whoever answers: the turn of the search at which it was taken in (Thinking.h); 0: at
+  /// once.
+  unsigned *takenAt = nullptr;
 };
 
 struct ChatReply {
@@ -38,7 +41,6 @@ struct ChatReply {
   uint64_t promptTokens = 0, completionTokens = 0;
   bool estimatedTokens = false; ///< the model did not tell them
   double seconds = 0;
-  unsigned takenAt = 0; ///< of a replay: the turn of the search at which it was taken in (Thinking.h); 0: at once
 };
 
 class LanguageModel {

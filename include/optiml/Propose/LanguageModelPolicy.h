@@ -76,6 +76,7 @@ public:
   void observe(const SearchState &state, const Measurement &measurement) override;
   void refused(const Recipe &recipe, const std::string &why) override;
   bool awaitsAnswers() const override { return thinking.isWaiting(); }
+  unsigned answersTaken() const override { return thinking.taken(); }
   void takeAnswer(double seconds, const std::atomic<bool> *cancel) override;
   /// The search has ended: answers that have not come are not waited for.
   void stopAsking() { thinking.end(); }

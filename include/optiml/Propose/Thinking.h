@@ -43,6 +43,10 @@ public:
   /// What has not come is not waited for; thoughts go on with errors. No new ones begin.
   void end();
   bool hasEnded() const { return ended.passed(); }
+  /// How often a thought has gone on.
+  unsigned taken() const { return resumed; }
+  /// The turn, in transcripts, of answers that the search did not wait for.
+  static constexpr unsigned never = 1u << 30;
 
   // For thoughts.
 
@@ -54,7 +58,6 @@ private:
     std::function<void()> body;
     std::thread thread;
     std::vector<std::future<llvm::Expected<ChatReply>>> pending;
-    std::vector<llvm::Expected<ChatReply>> replies;
     unsigned dueAt = 0; ///< of a replay: the turn at which they are taken in
     bool done = false;
   };
@@ -70,7 +73,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   Thought *active = nullptr; ///< null: the search's turn
-  unsigned turn = 0;
+  unsigned turn = 0, resumed = 0;
 };
 
 } // namespace optiml

@@ -11,6 +11,9 @@ namespace optiml {
 /// <data data-at="JSON POINTER" value="EXACT VALUE">.
 llvm::Expected<std::string> reportPage(const SearchLog &log);
 
+/// The records of a file of recipes (docs/formats.md) as a page: what is applied where, and what it gained.
+std::string recipesPage(const std::string &path, const std::vector<nlohmann::json> &records);
+
 } // namespace optiml
 
 #endif

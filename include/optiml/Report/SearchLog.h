@@ -2,6 +2,7 @@
 #ifndef OPTIML_REPORT_SEARCHLOG_H
 #define OPTIML_REPORT_SEARCHLOG_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <nlohmann/json.hpp>
 #include <string>
@@ -33,6 +34,9 @@ struct SearchLog {
   /// Whether times come from a clock.
   bool measured() const;
 };
+
+/// A line of JSON, untrusted; null where it is none, or nested deeper than a trajectory is.
+nlohmann::json parsedEvent(llvm::StringRef line);
 
 /// The newest trajectory below a store's folder; an error where there is none.
 llvm::Expected<std::string> newestTrajectory(const std::string &storeFolder);

@@ -79,7 +79,7 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(co
   if (const std::atomic<bool> *flag = stop)
     own.cancel = flag;
   own.givesWay = counter > 1; // the original is waited for, and what verifies a variant goes before the next one
-  own.source = compiled->directory + "/" + fileName;
+  own.source = compiled->source = compiled->directory + "/" + fileName;
   own.cubin = compiled->cubin = compiled->directory + "/out.cubin";
   if (llvm::Error e = writeFileAtomically(own.source, text))
     return std::move(e);
@@ -94,4 +94,17 @@ llvm::Expected<std::shared_ptr<const CompiledText>> TextCompiler::compileAnew(co
     return makeError("{0}", result->diagnostics);
   compiled->ptxas = std::move(result->report);
   return compiled;
+}
+
+llvm::Expected<std::string> TextCompiler::ptx(const CompiledText &compiled) const {
+  CubinRequest own = request;
+  own.source = compiled.source;
+  own.cubin = compiled.directory + "/out.ptx";
+  own.onlyPtx = true;
+  auto result = compileCubin(own);
+  if (!result)
+    return result.takeError();
+  if (!result->ok)
+    return makeError("{0}", result->diagnostics);
+  return readFile(own.cubin);
 }

@@ -98,7 +98,11 @@ static std::string firstErrors(StringRef text) {
 }
 
 llvm::Expected<CubinResult> optiml::compileCubin(const CubinRequest &request) {
-  std::vector<std::string> command{request.nvcc, "-cubin", "-Xptxas", "-v", "-arch=" + request.architecture};
+  std::vector<std::string> command{request.nvcc, "-arch=" + request.architecture};
+  if (request.onlyPtx)
+    command.push_back("-ptx");
+  else
+    command.insert(command.end(), {"-cubin", "-Xptxas", "-v"});
   command.insert(command.end(), request.flags.begin(), request.flags.end());
   if (!request.includeDirectory.empty())
     command.push_back("-I" + request.includeDirectory);

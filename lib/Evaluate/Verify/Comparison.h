@@ -84,6 +84,8 @@ private:
   /// Sizes that are multiples of what the text counts in, and one less: quotients that round up have no condition that
   /// would tell whether they did.
   llvm::Expected<bool> tryMultiples(const ArgumentExplorer &explorer, const Deadline &deadline);
+  /// What is a multiple of a modulus may be an odd one or an even one, which a wrong modulus takes for the same.
+  llvm::Expected<bool> tryNextMultiples(const ArgumentExplorer &explorer, const Deadline &deadline);
   /// The user's arguments, and for those that are missing values with which the program runs the same.
   llvm::Expected<Arguments> completed(const std::string &program);
   llvm::Expected<bool> tryOtherAlignment(const std::string &program, llvm::ArrayRef<Arguments> lines,

@@ -216,6 +216,21 @@ llvm::Expected<bool> Comparison::tryNeighbours(const ArgumentExplorer &explorer,
   return compareEach(neighbours, deadline);
 }
 
+llvm::Expected<bool> Comparison::tryNextMultiples(const ArgumentExplorer &explorer, const Deadline &deadline) {
+  constexpr size_t mostLines = 8;
+  std::vector<std::pair<Arguments, double>> next;
+  for (const Arguments &arguments : explorer.worthComparing({}, mostLines))
+    for (size_t i = 0; i < arguments.size(); ++i)
+      for (int64_t modulus : moduliOf(changedText)) {
+        std::optional<int64_t> value = integerIn(arguments[i]);
+        if (!value || *value < modulus)
+          continue;
+        next.emplace_back(arguments, explorer.secondsOf(arguments));
+        next.back().first[i] = std::to_string((*value / modulus + 1) * modulus);
+      }
+  return compareEach(next, deadline);
+}
+
 llvm::Expected<bool> Comparison::tryMultiples(const ArgumentExplorer &explorer, const Deadline &deadline) {
   constexpr size_t mostLines = 12;
   const std::vector<Arguments> lines = explorer.worthComparing({}, mostLines);
@@ -308,6 +323,9 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
   }
   llvm::Expected<bool> besides =
       tryNeighbours(explorer, Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag()));
+  if (!besides || !*besides)
+    return besides;
+  besides = tryNextMultiples(explorer, Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag()));
   if (!besides || !*besides)
     return besides;
   besides = tryMultiples(explorer, Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag()));

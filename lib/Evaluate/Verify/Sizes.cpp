@@ -88,6 +88,19 @@ std::vector<std::string> optiml::roundedSizes(std::vector<std::string> arguments
   return arguments;
 }
 
+std::vector<int64_t> optiml::moduliOf(llvm::StringRef text) {
+  constexpr int64_t largest = 64;
+  constexpr size_t most = 6;
+  std::vector<int64_t> moduli;
+  for (size_t at = text.find('%'); at != llvm::StringRef::npos && moduli.size() < most; at = text.find('%', at + 1)) {
+    int64_t value = 0;
+    llvm::StringRef rest = text.drop_front(at + 1).ltrim(" (");
+    if (!rest.consumeInteger(10, value) && value > 1 && value <= largest && !llvm::is_contained(moduli, value))
+      moduli.push_back(value);
+  }
+  return moduli;
+}
+
 std::vector<int64_t> optiml::unitsOf(llvm::StringRef text) {
   constexpr int64_t warp = 32, largest = 1 << 14;
   constexpr size_t most = 12;

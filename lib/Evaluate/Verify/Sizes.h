@@ -24,6 +24,9 @@ std::vector<std::vector<std::string>> cornerSizes(const std::vector<std::string>
 /// Each integer of at least half of `unit`, and 4, is raised to a multiple of it, and `beside` added.
 std::vector<std::string> roundedSizes(std::vector<std::string> arguments, int64_t unit, int64_t beside);
 
+/// Numbers by which a text takes remainders: "n % 4".
+std::vector<int64_t> moduliOf(llvm::StringRef text);
+
 /// In what a text may count elements: a warp, and the numbers that stand in it.
 std::vector<int64_t> unitsOf(llvm::StringRef text);
 

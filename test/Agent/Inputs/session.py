@@ -36,6 +36,8 @@ assert "expf" in agent.well("program", part="source")["text"]
 legal = [action["action"] for action in agent.well("list_actions", filter="row_max")["actions"]]
 print("legal", "distribute-loop[row_max]" in legal)
 print("why not:", agent.well("explain", action="split-reduction[normalize]")["why"])
+code = agent.well("compile", recipe="promote-accumulator[row_sum/j:total]", code="ptx")
+print("compiled:", all(kernel["registers"] > 0 for kernel in code["kernels"]), ".entry" in code["text"])
 
 # What the rules find for the first kernel.
 tuned = agent.well("tune", evaluations=4)

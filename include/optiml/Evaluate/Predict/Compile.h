@@ -17,7 +17,7 @@ namespace optiml {
 /// A program text as machine code. The files go with the object.
 struct CompiledText {
   std::string directory; ///< its own, for whoever needs more files of this text
-  std::string cubin;
+  std::string source, cubin;
   PtxasReport ptxas;
   ~CompiledText();
 
@@ -38,6 +38,8 @@ public:
   /// The same text is compiled once. On an Error, `verdict` says which kind: nvcc refuses the text, or took too long.
   llvm::Expected<std::shared_ptr<const CompiledText>> compile(const std::string &text, Verdict &verdict) const;
 
+  /// The same as PTX.
+  llvm::Expected<std::string> ptx(const CompiledText &compiled) const;
   /// Until it is called again, compilations end when this flag is raised too; null: only with that of create().
   void stopWith(const std::atomic<bool> *flag) { stop = flag; }
 

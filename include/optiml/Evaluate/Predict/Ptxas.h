@@ -30,6 +30,7 @@ struct CubinRequest {
   std::string nvcc;
   std::string source;             ///< file to compile
   std::string cubin;              ///< where the result goes
+  bool onlyPtx = false;           ///< it is PTX, and there is no report
   std::string architecture;       ///< "sm_90"
   std::string includeDirectory;   ///< where the user's file lies, when `source` lies elsewhere; may be empty
   std::vector<std::string> flags; ///< cubinFlags() of the user's command line
