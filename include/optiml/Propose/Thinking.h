@@ -28,7 +28,7 @@ public:
   };
 
   /// An answer that comes within `patience` seconds is waited for, until one takes longer.
-  explicit Thinking(double patience = 2) : patience(patience), ended(0, nullptr) {}
+  explicit Thinking(double patience = 1) : patience(patience), ended(0, nullptr) {}
   ~Thinking() { end(); }
 
   // For the search.
