@@ -71,6 +71,18 @@ TEST(Compare, OnMadeUpInputsWhatIsUndefinedIsNotCompared) {
   EXPECT_FALSE(same(r, {0, INFINITY, 5, NAN}));
 }
 
+TEST(Compare, OfExtremeMagnitudesOnlyWhatIsLostCounts) {
+  BufferReference r = floats({8e-25f, 3e30f}, {8e-25, 3e30}, {8e-25, 3e30});
+  EXPECT_FALSE(same(r, {6e-25f, 3e30f}));
+  r.synthetic = r.extreme = true;
+  EXPECT_TRUE(same(r, {6e-25f, 3e30f})); // a product on the way was denormal
+  EXPECT_TRUE(same(r, {0, 3e30f}));      // or less
+  EXPECT_FALSE(same(r, {8e-25f, INFINITY}));
+  EXPECT_FALSE(same(r, {NAN, 3e30f}));
+  EXPECT_FALSE(same(r, {-8e-25f, 3e30f}));
+  EXPECT_FALSE(same(r, {8e-25f, 7e30f}));
+}
+
 TEST(Compare, CellsThatWereNotRecomputedCountWithTheMagnitudeOfOthers) {
   BufferReference r;
   r.element = {ElementKind::Float, 4, false};

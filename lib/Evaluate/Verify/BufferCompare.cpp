@@ -253,6 +253,8 @@ static bool isNear(double own, double v, uint32_t bytes, const BufferReference &
   double smallest = bytes == 4 ? double(FLT_MIN) : DBL_MIN;
   double tolerance =
       relativeTolerance(r, bytes, rule) * std::max(r.typical, r.typicalRatio * std::fabs(own)) + smallest;
+  if (r.extreme)
+    tolerance = std::max(tolerance, std::fabs(own));
   return std::fabs(v - own) <= tolerance; // NaN fails
 }
 
@@ -298,6 +300,8 @@ static bool withinTolerance(const ShadowRecord &c, double own, double v, const B
   double smallest = c.bytes == 8 ? DBL_MIN : double(FLT_MIN); // results this small have no relative accuracy
   double magnitude = std::isfinite(c.magnitude) ? std::max(c.magnitude, std::fabs(own)) : std::fabs(own);
   tolerance = relative * magnitude + smallest;
+  if (r.extreme)
+    tolerance = std::max(tolerance, std::fabs(own));
   if (c.bytes == 2)
     tolerance += 2 * unit16(r) * std::max(std::fabs(own), std::fabs(v));
   double distance = std::min(std::fabs(v - c.value), std::fabs(v - own));

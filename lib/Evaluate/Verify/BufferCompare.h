@@ -30,6 +30,9 @@ struct BufferReference {
   bool synthetic = false;
   /// The inputs hold NaN, of which the original takes no notice: where NaN comes out, a version may make a number.
   bool looseNaN = false;
+  /// The inputs are of extreme magnitudes, where the same operations in another order may have a denormal number on the
+  /// way, and lose its digits or all of it: what counts is NaN, an infinity, another sign, or twice as much.
+  bool extreme = false;
   /// On made-up inputs: cells, by offset, where a version may have NaN, since it has the same number in double
   /// precision with zero times infinity as zero.
   std::set<uint64_t> sameTwins;

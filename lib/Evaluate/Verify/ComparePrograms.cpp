@@ -284,6 +284,7 @@ llvm::Expected<bool> Comparison::compareOnce(const ProgramInput &input, std::str
       const bool hasNaN = input.host == FloatRange::LoneNaN;
       copy.content.synthetic = input.fresh && !hasNaN;
       copy.content.looseNaN = hasNaN && !original->coverage.testsNaN;
+      copy.content.extreme = input.host == FloatRange::Extreme;
     }
   constexpr double isLong = 0.5; // seconds
   bool once = input.fresh || (!input.given && original->process.cpuSeconds > isLong);
