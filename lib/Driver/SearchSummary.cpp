@@ -6,14 +6,6 @@
 
 using namespace optiml;
 
-std::string optiml::timeText(double seconds) {
-  if (seconds >= 1)
-    return llvm::formatv("{0:f2} s", seconds);
-  if (seconds >= 1e-3)
-    return llvm::formatv("{0:f2} ms", seconds * 1e3);
-  return llvm::formatv("{0:f1} us", seconds * 1e6);
-}
-
 double SearchOutcome::gain() const {
   if (double program = summary.value("programSpeedup", 0.0); improved && program > 0)
     return program;

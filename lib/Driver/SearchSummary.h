@@ -7,6 +7,7 @@
 #define OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
 
 #include "ProgramTrial.h"
+#include "optiml/Report/Limits.h"
 
 namespace optiml {
 
@@ -29,9 +30,6 @@ void addTimes(const ProgramTimes &times, nlohmann::json &summary);
 void addLoops(const LoopTrial &loops, nlohmann::json &summary);
 /// ... and what fused launches do, which the search began with.
 void addFusions(const FuseTrial &fused, nlohmann::json &summary);
-
-/// "1.20 s", "3.41 ms", "17.0 us".
-std::string timeText(double seconds);
 
 /// In lines of at most 80 columns where words allow it, all but the first indented; the first begins at `indent`, too.
 std::string wrapped(llvm::StringRef text, unsigned indent);

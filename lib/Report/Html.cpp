@@ -21,14 +21,6 @@ std::string report::escaped(llvm::StringRef text) {
   return result;
 }
 
-std::string report::seconds(double value) {
-  if (value >= 1)
-    return llvm::formatv("{0:f2} s", value);
-  if (value >= 1e-3)
-    return llvm::formatv("{0:f2} ms", value * 1e3);
-  return llvm::formatv("{0:f1} us", value * 1e6);
-}
-
 std::string report::quantity(double value) {
   static constexpr std::pair<double, const char *> prefixes[] = {
       {1e15, " P"}, {1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}};

@@ -2,6 +2,7 @@
 #ifndef OPTIML_LIB_REPORT_HTML_H
 #define OPTIML_LIB_REPORT_HTML_H
 
+#include "optiml/Report/Limits.h"
 #include "optiml/Report/SearchLog.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
@@ -13,8 +14,6 @@ namespace optiml::report {
 /// With &, <, > and quotes as entities, and without control characters.
 std::string escaped(llvm::StringRef text);
 
-/// "1.60 ms", "34.5 us": seconds.
-std::string seconds(double value);
 /// With a prefix for powers of ten: "33.6 M", "4.8 T".
 std::string quantity(double value);
 /// "6.82".

@@ -1,6 +1,7 @@
-//===- Limits.cpp - bottlenecks in words ----------------------------------===//
+//===- Limits.cpp - bottlenecks and times ----------------------------------===//
 #include "optiml/Report/Limits.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 std::string optiml::limitName(llvm::StringRef bottleneck) {
   return llvm::StringSwitch<std::string>(bottleneck)
@@ -17,4 +18,12 @@ std::string optiml::limitName(llvm::StringRef bottleneck) {
       .Case("atomic", "atomic operations")
       .Case("launch", "the time that a launch takes")
       .Default(bottleneck.empty() ? "not known" : bottleneck.str());
+}
+
+std::string optiml::timeText(double seconds) {
+  if (seconds >= 1)
+    return llvm::formatv("{0:f2} s", seconds);
+  if (seconds >= 1e-3)
+    return llvm::formatv("{0:f2} ms", seconds * 1e3);
+  return llvm::formatv("{0:f1} us", seconds * 1e6);
 }

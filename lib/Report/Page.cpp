@@ -43,7 +43,7 @@ std::string optiml::recipesPage(const std::string &path, const std::vector<nlohm
     if (number(record, "low") > 0)
       gain += " (" + ratio(number(record, "low")) + " to " + ratio(number(record, "high")) + ")";
     if (number(record, "before") > 0)
-      gain += ", " + seconds(number(record, "before")) + " → " + seconds(number(record, "after"));
+      gain += ", " + timeText(number(record, "before")) + " → " + timeText(number(record, "after"));
     rows += row(
         {text(record, "file"), "<code>" + text(record, "kernel") + "</code>", "sm_" + quantity(number(record, "arch")),
          text(record, "threads"),

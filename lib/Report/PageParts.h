@@ -17,6 +17,9 @@ std::string modelsPart(const SearchLog &log);
 /// Where the log has the measurement of the variant with this key: an evaluation's pointer; empty: nowhere.
 std::string measurementAt(const SearchLog &log, const std::string &key);
 
+/// Of the variant after the i-th step of the winner.
+std::string stepMeasurementAt(const SearchLog &log, size_t i);
+
 /// What the documentation says of a transform, as HTML.
 struct TransformPage {
   std::string title; ///< "several outputs a thread"; empty: there is no page

@@ -96,13 +96,9 @@ std::string report::rooflinePart(const SearchLog &log) {
         plot.points.push_back(std::move(point));
       }
   };
-  const std::string winner = log.text("/result/best/key");
-  for (size_t i = 0; i < log.list("/winner/steps").size(); ++i) {
-    const std::string step = "/winner/steps/" + std::to_string(i), key = log.text(step + "/key");
-    const std::string tried = measurementAt(log, key), at = tried.empty() ? step + "/measurement" : tried;
-    if (key != winner)
-      add(at, std::to_string(i + 1), "step", "after step " + std::to_string(i + 1));
-  }
+  for (size_t i = 0; i + 1 < log.list("/winner/steps").size(); ++i)
+    if (log.text("/winner/steps/" + std::to_string(i) + "/key") != log.text("/result/best/key"))
+      add(stepMeasurementAt(log, i), std::to_string(i + 1), "step", "after step " + std::to_string(i + 1));
   add(original, "original", "original", "the original");
   if (log.text("/result/best/key") != log.text("/result/baseline/key"))
     add(best, "winner", "winner", "the best variant");

@@ -112,8 +112,8 @@ static std::string counterTable(const SearchLog &log, const std::string &before,
   for (auto [at, words] : named) {
     const double then = log.number(before + at), now = log.number(after + at);
     if (log.at(before + at).is_number() && log.at(after + at).is_number() && then != now)
-      rows += row({words, shown(log, before + at, llvm::StringRef(at) == "/time/seconds" ? seconds : quantity),
-                   shown(log, after + at, llvm::StringRef(at) == "/time/seconds" ? seconds : quantity),
+      rows += row({words, shown(log, before + at, llvm::StringRef(at) == "/time/seconds" ? timeText : quantity),
+                   shown(log, after + at, llvm::StringRef(at) == "/time/seconds" ? timeText : quantity),
                    barPair(then, now)});
   }
   return rows.empty() ? "" : table({"", "Before", "After", ""}, rows);
@@ -141,9 +141,7 @@ llvm::Expected<std::string> report::stepsPart(const SearchLog &log) {
     text += llvm::formatv("<h3>{0}. <code>{1}</code></h3>\n", i + 1, escaped(log.text(at + "/action")));
     text +=
         "<p>" + (page.title.empty() ? "a new text for the kernel, which tests alone speak for" : page.title) + "</p>\n";
-    std::string here = last ? "/result/best/measurement" : measurementAt(log, log.text(at + "/key"));
-    if (here.empty() && log.at(at + "/measurement").is_object())
-      here = at + "/measurement";
+    const std::string here = stepMeasurementAt(log, i);
     if (here.empty()) {
       text += "<p>Not evaluated on its own.</p>\n";
     } else {

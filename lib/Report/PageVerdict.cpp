@@ -14,6 +14,13 @@ std::string report::measurementAt(const SearchLog &log, const std::string &key) 
   return number < 0 ? "" : "/evaluations/" + std::to_string(number);
 }
 
+std::string report::stepMeasurementAt(const SearchLog &log, size_t i) {
+  if (i + 1 == log.list("/winner/steps").size())
+    return "/result/best/measurement";
+  const std::string at = "/winner/steps/" + std::to_string(i), tried = measurementAt(log, log.text(at + "/key"));
+  return tried.empty() && log.at(at + "/measurement").is_object() ? at + "/measurement" : tried;
+}
+
 static std::string fact(const std::string &name, const std::string &value) {
   return value.empty() ? "" : row({"<b>" + name + "</b>", value});
 }
@@ -48,8 +55,8 @@ static std::string programGain(const SearchLog &log) {
   if (!log.at("/result/programSpeedup").is_number())
     return "";
   return shown(log, "/result/programSpeedup", ratio) +
-         " times faster in all its kernels: " + shown(log, "/result/programSeconds", seconds) + " → " +
-         shown(log, "/result/programSecondsOptimized", seconds);
+         " times faster in all its kernels: " + shown(log, "/result/programSeconds", timeText) + " → " +
+         shown(log, "/result/programSecondsOptimized", timeText);
 }
 
 static std::string limitNow(const SearchLog &log) {
@@ -76,9 +83,7 @@ static std::string whyFaster(const SearchLog &log) {
   for (size_t i = 0; i < count; ++i) {
     const std::string at = "/winner/steps/" + std::to_string(i);
     steps += (i ? ", " : "") + transformPage(log.text(at + "/transform")).title;
-    std::string here = i + 1 == count ? "/result/best/measurement" : measurementAt(log, log.text(at + "/key"));
-    if (here.empty() && log.at(at + "/measurement").is_object())
-      here = at + "/measurement";
+    const std::string here = stepMeasurementAt(log, i);
     if (const double after = here.empty() ? 0 : log.number(here + "/time/seconds"); after > 0 && before > 0) {
       steps += " (× " + ratio(before / after) + ")";
       before = after;
@@ -102,8 +107,8 @@ static std::string whereItRuns(const SearchLog &log) {
 }
 
 std::string report::verdictPart(const SearchLog &log) {
-  std::string kernels = shown(log, "/result/baselineSeconds", seconds) + " → " +
-                        shown(log, "/result/bestSeconds", seconds) + (log.measured() ? ", measured" : ", predicted");
+  std::string kernels = shown(log, "/result/baselineSeconds", timeText) + " → " +
+                        shown(log, "/result/bestSeconds", timeText) + (log.measured() ? ", measured" : ", predicted");
   if (log.at("/result/speedupLow").is_number())
     kernels += ", 95 % interval of the gain " + shown(log, "/result/speedupLow", ratio) + " to " +
                shown(log, "/result/speedupHigh", ratio);
@@ -144,8 +149,8 @@ std::string report::programPart(const SearchLog &log) {
     const Times kernel = times[name];
     rows +=
         row({"<code>" + escaped(name) + "</code>, line " + shown(log, at + "/line", quantity),
-             items(log.list(at + "/launches")), all > 0 ? percent(kernel.before / all) : "–", seconds(kernel.before),
-             seconds(kernel.after), kernel.after > 0 ? ratio(kernel.before / kernel.after) : "–"});
+             items(log.list(at + "/launches")), all > 0 ? percent(kernel.before / all) : "–", timeText(kernel.before),
+             timeText(kernel.after), kernel.after > 0 ? ratio(kernel.before / kernel.after) : "–"});
   }
   std::string text = table({"Kernel", "Launches", "Share before", "Before", "After", "Gain"}, rows);
   if (!replaced(log))

@@ -1,4 +1,4 @@
-//===- Limits.h - bottlenecks in words --------------------------*- C++ -*-===//
+//===- Limits.h - bottlenecks and times --------------------------*- C++ -*-===//
 #ifndef OPTIML_REPORT_LIMITS_H
 #define OPTIML_REPORT_LIMITS_H
 
@@ -9,6 +9,9 @@ namespace optiml {
 
 /// "global memory (DRAM) bandwidth" for Measurement::bottleneck "dram".
 std::string limitName(llvm::StringRef bottleneck);
+
+/// "1.20 s", "3.41 ms", "17.0 us".
+std::string timeText(double seconds);
 
 } // namespace optiml
 
