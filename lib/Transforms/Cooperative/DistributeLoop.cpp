@@ -37,6 +37,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "JointUpdates.h"
+#include "LocalLists.h"
 #include "RunningSum.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
@@ -59,9 +60,11 @@ namespace {
 class Sharing {
 public:
   /// `entries`: elements of sorted arrays that are kept; 0: as many as there are.
-  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, int64_t entries)
-      : state(state), kernel(kernel), model(model), group(group), entries(entries), taken(allNames(kernel)),
-        combiner(group, taken) {}
+  /// `forOneThread`: statements that only the first thread of a group runs.
+  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, int64_t entries,
+          std::set<const Stmt *> forOneThread)
+      : state(state), kernel(kernel), model(model), group(group), entries(entries),
+        forOneThread(std::move(forOneThread)), taken(allNames(kernel)), combiner(group, taken) {}
 
   llvm::Error run() {
     if (llvm::Error e = list(*kernel.body))
@@ -139,6 +142,12 @@ private:
 
   llvm::Error statement(const StmtRef &s, std::vector<StmtRef> &out) {
     Arrays reads, writes;
+    if (forOneThread.count(s.get())) {
+      accessed(*s, true, reads, writes);
+      order(reads, writes, true, out);
+      out.push_back(ifStmt(isFirst(), s));
+      return llvm::Error::success();
+    }
     accessed(*s, false, reads, writes);
     switch (s->kind) {
     case StmtKind::Decl:
@@ -201,10 +210,12 @@ private:
       lastOwn->body[0]->body.push_back(s);
       return llvm::Error::success();
     }
-    lastOwn = ifStmt(binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool()), block({s}));
+    lastOwn = ifStmt(isFirst(), block({s}));
     out.push_back(lastOwn);
     return llvm::Error::success();
   }
+
+  static ExprRef isFirst() { return binary("==", builtin("threadIdx.x"), intLit(0), Type::makeBool()); }
 
   llvm::Error loop(const StmtRef &s, std::vector<StmtRef> &out) {
     llvm::Error shared = distribute(s, out);
@@ -330,7 +341,7 @@ private:
       return notApplicable("line {0}: the loop may be left early", s->line);
     if (holdsKind(*s, {StmtKind::Opaque}))
       return notApplicable("line {0}: the loop holds text that is not understood", s->line);
-    std::vector<SortedFold> folds = findSortedFolds(kernel, model, *s, out);
+    std::vector<SortedFold> folds = findSortedFolds(kernel, model, *s, out, entries ? entries : mostSorted);
     if (!folds.empty() && group.threads < 32)
       return notApplicable("line {0}: sorted arrays are combined by whole warps", s->line);
     Arrays sorted;
@@ -573,6 +584,7 @@ private:
   const KernelModel &model;
   ThreadGroup group;
   int64_t entries;
+  std::set<const Stmt *> forOneThread;
   std::set<std::string> taken;
   std::set<std::string> narrowed; ///< counters that became locals beside wider ones
   Combiner combiner;
@@ -669,12 +681,13 @@ public:
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
+    std::set<const Stmt *> forOneThread = moveListsIntoArrays(result, *kernel, entries);
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     if (rows > 1)
       requireCover(result, model, 0, rows);
-    if (llvm::Error e = Sharing(result, *kernel, model, {threads}, entries).run())
+    if (llvm::Error e = Sharing(result, *kernel, model, {threads}, entries, std::move(forOneThread)).run())
       return std::move(e);
 
     LaunchStep &step = result.rewrite.plan.steps[0];

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "SortedFold.h"
+#include "optiml/Analysis/KeptList.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -27,164 +28,6 @@ using namespace optiml;
 static ExprRef indexOf(const ExprRef &e, const std::string &array) {
   return e->kind == ExprKind::Subscript && isVar(e->args[0], array) ? e->args[1] : nullptr;
 }
-
-/// The comparison with its sides exchanged.
-static ExprRef mirrored(const ExprRef &e) {
-  static const std::map<std::string, std::string> other = {{"<", ">"}, {">", "<"}, {"<=", ">="}, {">=", "<="}};
-  if (e->kind != ExprKind::Binary)
-    return nullptr;
-  auto it = other.find(e->text);
-  return it == other.end() ? nullptr : binary(it->second, e->args[1], e->args[0], Type::makeBool());
-}
-
-/// i + 1 for an index i, also where it is "k - 1" and k unsigned.
-static Poly countUpTo(const KernelModel &model, const ExprRef &index) {
-  if (isBinary(index, "-") && constantValue(index->args[1]) == 1)
-    return model.poly(index->args[0]);
-  return model.poly(index) + Poly(1);
-}
-
-/// Whether `e` is place - 1.
-static bool isPrevious(const ExprRef &e, const std::string &place) {
-  return e && isBinary(e, "-") && isVar(e->args[0], place) && constantValue(e->args[1]) == 1;
-}
-
-static bool stepsBack(const ExprRef &e, const std::string &place) {
-  if (e->kind == ExprKind::IncDec)
-    return (e->text == "--x" || e->text == "x--") && isVar(e->args[0], place);
-  if (e->kind != ExprKind::Assign || !isVar(e->args[0], place))
-    return false;
-  return e->text == "-=" ? constantValue(e->args[1]) == 1 : e->text == "=" && isPrevious(e->args[1], place);
-}
-
-/// place > 0
-static bool isPositive(const ExprRef &e, const std::string &place) {
-  if (e->kind != ExprKind::Binary)
-    return false;
-  ExprRef m = mirrored(e), test = isVar(e->args[0], place) || !m ? e : m;
-  auto bound = constantValue(test->args[1]);
-  return isVar(test->args[0], place) && bound &&
-         ((test->text == ">" && *bound == 0) || (test->text == ">=" && *bound == 1));
-}
-
-namespace {
-/// Matches: if (value > array[k - 1]) { place = k - 1; while (place > 0 && array[place - 1] < value) { array[place] =
-/// array[place - 1]; place--; } array[place] = value; }, and beside each assignment one of another array if there is
-/// one.
-class InsertionMatch {
-public:
-  InsertionMatch(const KernelModel &model, Stmt &s) : model(model), s(s) {}
-
-  std::optional<SortedFold> match() {
-    if (s.kind != StmtKind::If || s.body.size() != 1 || s.body[0]->body.size() < 3 || s.body[0]->body.size() > 4)
-      return std::nullopt;
-    const std::vector<StmtRef> &list = s.body[0]->body;
-    const Stmt &start = *list[0];
-    if (!guard() || start.kind != StmtKind::Decl || !start.type.isInt() || start.type.bytes < 4 || !start.expr ||
-        !start.dims.empty() || start.isShared || !(countUpTo(model, start.expr) == fold.count))
-      return std::nullopt;
-    place = start.text;
-    if (!shifts(*list[1]) || list.size() != (fold.places ? 4 : 3))
-      return std::nullopt;
-    SortedFold::Insertion made{&s, nullptr, nullptr};
-    for (size_t i = 2; i < list.size(); ++i) {
-      if (!isAssignStmt(*list[i]))
-        return std::nullopt;
-      const ExprRef &target = list[i]->expr->args[0], &stored = list[i]->expr->args[1];
-      if (ExprRef index = indexOf(target, fold.array); index && isVar(index, place))
-        made.value = stored;
-      else if (ExprRef at = fold.places ? indexOf(target, fold.places->array) : nullptr; at && isVar(at, place))
-        made.place = stored;
-    }
-    if (!made.value || !equal(made.value, value) || mentions(value, place) ||
-        bool(made.place) != fold.places.has_value())
-      return std::nullopt;
-    if (fold.places &&
-        (!strict || !onlyComputes(made.place) || mentions(made.place, place) || mentions(made.place, fold.array) ||
-         mentions(made.place, fold.places->array) || mentions(value, fold.places->array)))
-      return std::nullopt;
-    fold.insertions.push_back(made);
-    return fold;
-  }
-
-private:
-  /// value > array[k - 1]
-  bool guard() {
-    ExprRef flipped = mirrored(s.expr);
-    if (!flipped)
-      return false;
-    for (const ExprRef &test : {s.expr, flipped}) {
-      const ExprRef &element = test->args[1];
-      if (element->kind != ExprKind::Subscript || element->args[0]->kind != ExprKind::Var ||
-          !model.declaration(element->args[0]->text))
-        continue;
-      fold.array = element->args[0]->text;
-      fold.descending = test->text[0] == '>';
-      strict = test->text.size() == 1;
-      fold.count = countUpTo(model, element->args[1]);
-      value = test->args[0];
-      fold.type = element->type.unqualified();
-      if (!mentions(value, fold.array) && onlyComputes(value))
-        return true;
-    }
-    return false;
-  }
-
-  /// The loop that moves what is worse than the value back by one place.
-  bool shifts(const Stmt &loop) {
-    if ((loop.kind != StmtKind::While && loop.kind != StmtKind::For) || loop.init || !loop.expr)
-      return false;
-    std::vector<StmtRef> body = loop.body[0]->body;
-    ExprRef step = loop.step;
-    if (!step && body.size() >= 2 && body.back()->kind == StmtKind::Expr) {
-      step = body.back()->expr;
-      body.pop_back();
-    }
-    if (!step || !stepsBack(step, place) || body.empty() || body.size() > 2)
-      return false;
-    bool moved = false;
-    for (const StmtRef &move : body) {
-      if (!isAssignStmt(*move) || move->expr->args[0]->kind != ExprKind::Subscript ||
-          move->expr->args[0]->args[0]->kind != ExprKind::Var)
-        return false;
-      const ExprRef &target = move->expr->args[0];
-      std::string name = target->args[0]->text;
-      ExprRef from = indexOf(move->expr->args[1], name);
-      if (!isVar(target->args[1], place) || !isPrevious(from, place) ||
-          (name == fold.array ? moved : fold.places.has_value()))
-        return false;
-      if (name == fold.array)
-        moved = true;
-      else
-        fold.places = SortedFold::Places{name, target->type, nullptr};
-    }
-    if (!moved)
-      return false;
-    const ExprRef &condition = loop.expr;
-    if (condition->kind != ExprKind::Binary || condition->text != "&&" || !isPositive(condition->args[0], place))
-      return false;
-    ExprRef flipped = mirrored(condition->args[1]);
-    if (!flipped)
-      return false;
-    for (const ExprRef &test : {condition->args[1], flipped}) {
-      ExprRef index = indexOf(test->args[1], fold.array);
-      if (index && isPrevious(index, place) && equal(test->args[0], value) &&
-          (test->text[0] == '>') == fold.descending) {
-        strict &= test->text.size() == 1;
-        return true;
-      }
-    }
-    return false;
-  }
-
-  const KernelModel &model;
-  Stmt &s;
-  SortedFold fold;
-  ExprRef value;
-  std::string place;
-  bool strict = false; ///< equal values stay in the order in which they came
-};
-} // namespace
 
 static unsigned mentionsUnder(const Stmt &s, const std::string &name) { return countMentions(s)[name]; }
 
@@ -263,22 +106,44 @@ static bool isOnlyRead(Kernel &kernel, const SortedFold &fold, const std::string
   return good;
 }
 
-std::vector<SortedFold> optiml::findSortedFolds(Kernel &kernel, const KernelModel &model, Stmt &loop,
-                                                const std::vector<StmtRef> &before) {
-  std::map<std::string, std::optional<SortedFold>> found; // nothing: used in ways that do not fit together
-  walk(loop, [&](Stmt &s) {
-    auto fold = InsertionMatch(model, s).match();
-    if (!fold)
-      return;
-    auto [it, added] = found.emplace(fold->array, fold);
-    if (added || !it->second)
-      return;
-    if (it->second->descending == fold->descending && it->second->count == fold->count && !fold->places &&
-        !it->second->places)
-      it->second->insertions.push_back(fold->insertions[0]);
+/// The statements of an insertion as one: in a block of their own, if there are several.
+static Stmt *asOneStatement(const KeptList &list) {
+  std::vector<StmtRef> &body = list.list->body;
+  if (list.last - list.first == 1)
+    return body[list.first].get();
+  auto from = body.begin() + long(list.first), to = body.begin() + long(list.last);
+  StmtRef whole = block({from, to});
+  body.insert(body.erase(from, to), whole);
+  return whole.get();
+}
+
+/// The lists in local arrays, whose entries are their first elements, by array; nothing where they do not fit together.
+static std::map<std::string, std::optional<SortedFold>> sortedIn(const KernelModel &model, Stmt &loop, int64_t most) {
+  std::map<std::string, std::optional<SortedFold>> found;
+  std::vector<KeptList> lists = findKeptLists(model, loop, most);
+  for (const KeptList &list : llvm::reverse(lists)) { // from the end: statements before keep their places
+    auto lies = [](const KeptList::Array &a) {
+      return a.space == Space::Local && a.root->kind == ExprKind::Var && a.base == Poly(0) && a.scale == Poly(1);
+    };
+    if (!lies(list.values) || (list.places && !lies(*list.places)) || list.isCounted() || !list.ignoresUnordered)
+      continue;
+    SortedFold fold{list.values.name, list.values.type, std::nullopt, list.descending, list.length, nullptr, {}, {}};
+    if (list.places)
+      fold.places = SortedFold::Places{list.places->name, list.places->type, nullptr};
+    auto [it, added] = found.emplace(fold.array, fold);
+    bool fits = it->second && (added || (it->second->descending == fold.descending && it->second->count == fold.count &&
+                                         !fold.places && !it->second->places));
+    if (fits)
+      it->second->insertions.push_back({asOneStatement(list), list.value, list.place});
     else
       it->second.reset();
-  });
+  }
+  return found;
+}
+
+std::vector<SortedFold> optiml::findSortedFolds(Kernel &kernel, const KernelModel &model, Stmt &loop,
+                                                const std::vector<StmtRef> &before, int64_t most) {
+  std::map<std::string, std::optional<SortedFold>> found = sortedIn(model, loop, most);
   std::vector<SortedFold> result;
   for (auto &[array, fold] : found) {
     if (!fold)
@@ -318,10 +183,9 @@ std::vector<SortedFold> optiml::findSortedFolds(Kernel &kernel, const KernelMode
 
 std::vector<Poly> optiml::sortedCounts(const Kernel &kernel, const KernelModel &model) {
   std::vector<Poly> result;
-  walk(*kernel.body, [&](Stmt &s) {
-    if (auto fold = InsertionMatch(model, s).match())
-      result.push_back(fold->count);
-  });
+  for (const auto &[path, loop] : countedLoops(kernel))
+    for (const KeptList &list : findKeptLists(model, *loop, 3))
+      result.push_back(list.length);
   return result;
 }
 

@@ -42,10 +42,11 @@ struct SortedFold {
 /// More elements than this do not fit into a thread's registers beside everything else.
 constexpr int64_t mostSorted = 32;
 
-/// The local arrays from outside `loop` that it keeps sorted. `before`: the statements before the loop in its list,
-/// where such an array is filled. An array that is used in any other way is not among them.
+/// The local arrays from outside `loop` that it keeps sorted, with at most `most` entries. `before`: the statements
+/// before the loop in its list, where such an array is filled. An array that is used in any other way is not among
+/// them. The statements of an insertion may be put into a block.
 std::vector<SortedFold> findSortedFolds(Kernel &kernel, const KernelModel &model, Stmt &loop,
-                                        const std::vector<StmtRef> &before);
+                                        const std::vector<StmtRef> &before, int64_t most);
 
 /// How many values the arrays keep that some loop of the kernel keeps sorted, whatever else is done with them.
 std::vector<Poly> sortedCounts(const Kernel &kernel, const KernelModel &model);

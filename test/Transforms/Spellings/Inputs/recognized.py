@@ -1,0 +1,38 @@
+"""How many of a program's kernels a transform takes: recognized.py PROGRAM TRANSFORM{PARAMS} SIGN OUT.
+
+A kernel counts where the transform applies to it and the new kernel holds SIGN, a regular expression for what the
+accumulation becomes (a loop that only stores may be shared out as well). OUT gets the program with all of them.
+"""
+
+import re
+import subprocess
+import sys
+
+
+def optiml_opt(*arguments):
+    return subprocess.run(["optiml-opt", *arguments], capture_output=True, text=True)
+
+
+def kernels(program):
+    names = re.findall(r"^[\w-]+\[([\w<>, :]+)", optiml_opt("--list-sites", program).stdout, re.MULTILINE)
+    return list(dict.fromkeys(names))
+
+
+def main():
+    program, transform, sign, out = sys.argv[1:]
+    name, params = re.fullmatch(r"([\w-]+)(.*)", transform).groups()
+    taken = []
+    names = kernels(program)
+    for kernel in names:
+        action = f"{name}[{kernel}]{params}"
+        result = optiml_opt("--kernels-only", f"--passes={action}", program)
+        if result.returncode == 0 and re.search(sign, result.stdout):
+            taken.append(action)
+        else:
+            print(f"not {kernel}: {result.stderr.strip()[-160:] or 'something else of it'}")
+    print(f"{len(taken)} of {len(names)}")
+    with open(out, "w", encoding="utf-8") as file:
+        file.write(optiml_opt("--emit", f"--passes={';'.join(taken)}", program).stdout)
+
+
+main()
