@@ -338,11 +338,14 @@ bool Finder::provesAll(const Region &region, KeptList &list, const std::set<std:
     list.place = machine.place;
     return list.value && bool(list.place) == list.places.has_value();
   };
+  int64_t longest = most; // of a local array that is known
+  if (const Stmt *d = model.declaration(list.values.name); d && d->dims.size() == 1 && d->dims[0])
+    longest = std::min(most, constantValue(d->dims[0]).value_or(most));
   if (machine.deciding) {
     for (int64_t offset : {0, 1, -1}) {
       machine.lengthOffset = offset;
       bool good = true;
-      for (int64_t length = 1; good && length <= most; ++length) {
+      for (int64_t length = 1; good && length <= longest; ++length) {
         list.ignoresUnordered = length == 1 || list.ignoresUnordered;
         good = provesFor(machine, region, list, length);
       }

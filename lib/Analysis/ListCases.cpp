@@ -231,17 +231,11 @@ bool ListMachine::admit(Value &v, ExprRef &known, Kind kind) {
   return true;
 }
 
-std::optional<int64_t> ListMachine::entryAt(const ExprRef &element, bool &isValue) {
-  auto it = accesses.find(element.get());
-  if (it == accesses.end() || it->second->subscripts.size() != 1 || element->kind != ExprKind::Subscript)
-    return std::nullopt;
-  isValue = it->second->array == list.values.name;
-  if (!isValue && (!list.places || it->second->array != list.places->name))
-    return std::nullopt;
-  const KeptList::Array &array = isValue ? list.values : *list.places;
+std::optional<int64_t> ListMachine::computeEntry(const ExprRef &element, const Access &access,
+                                                 const KeptList::Array &array) {
   auto [known, added] = entries.try_emplace(element.get());
   if (added) // what the pointer adds to the index
-    known->second = it->second->subscripts[0] - model.poly(element->args[1]) - array.base;
+    known->second = access.subscripts[0] - model.poly(element->args[1]) - array.base;
   // The index with the integers of this case in it.
   std::function<std::optional<Poly>(const ExprRef &)> index = [&](const ExprRef &e) -> std::optional<Poly> {
     if (!touches(e)) {
@@ -266,6 +260,35 @@ std::optional<int64_t> ListMachine::entryAt(const ExprRef &element, bool &isValu
   auto entry = at ? quotientOf(*at + known->second, array.scale) : std::nullopt;
   auto n = entry ? outsideInteger(*entry) : std::nullopt;
   return n && *n >= 0 && *n < now.length ? n : std::nullopt;
+}
+
+std::optional<int64_t> ListMachine::entryAt(const ExprRef &element, bool &isValue) {
+  auto it = accesses.find(element.get());
+  if (it == accesses.end() || it->second->subscripts.size() != 1 || element->kind != ExprKind::Subscript)
+    return std::nullopt;
+  isValue = it->second->array == list.values.name;
+  if (!isValue && (!list.places || it->second->array != list.places->name))
+    return std::nullopt;
+  const KeptList::Array &array = isValue ? list.values : *list.places;
+  auto [index, added] = indices.try_emplace(element.get());
+  if (added)
+    walk(element->args[1], [&, to = index](const ExprRef &e) {
+      to->second.isPlain &= !isChange(e) && e->kind != ExprKind::Subscript && e->kind != ExprKind::Call;
+      if (e->kind == ExprKind::Var && (changed.count(e->text) || e->text == counter))
+        to->second.variables.push_back(e->text);
+    });
+  std::vector<int64_t> key = {now.length, lengthOffset, now.iterations, int64_t(deciding.has_value())};
+  for (const std::string &name : index->second.variables) {
+    auto value = name == counter ? std::optional(now.iterations) : integer(of(name));
+    index->second.isPlain &= value.has_value();
+    key.push_back(value.value_or(0));
+  }
+  if (!index->second.isPlain)
+    return computeEntry(element, *it->second, array);
+  auto [known, fresh] = index->second.known.try_emplace(key);
+  if (fresh)
+    known->second = computeEntry(element, *it->second, array);
+  return known->second;
 }
 
 /// Where a variable or an entry is kept, and its type.
@@ -439,6 +462,17 @@ std::optional<bool> ListMachine::compare(const std::string &op, const ExprRef &a
         .Case("==", order == 0)
         .Default(order != 0);
   };
+  if (x.kind == Kind::Place || y.kind == Kind::Place) { // places grow: the new one is the greatest, as its user sees to
+    if (!list.places || !admit(x, place, Kind::Place) || !admit(y, place, Kind::Place) || !a->type.sameNumber(b->type))
+      return std::nullopt;
+    auto isEqual = [&](int64_t entry) { return entry >= now.better && entry < now.better + now.equal; };
+    bool known = x.number == y.number || x.number == theNewOne || y.number == theNewOne ||
+                 (isEqual(x.number) && isEqual(y.number));
+    if (!known)
+      return std::nullopt;
+    auto time = [](int64_t entry) { return entry == theNewOne ? INT64_MAX : entry; };
+    return holds(time(x.number) < time(y.number) ? -1 : time(x.number) > time(y.number));
+  }
   bool ofList = x.kind == Kind::Entry || y.kind == Kind::Entry;
   if (!ofList) {
     auto p = integer(x), q = integer(y);

@@ -57,6 +57,7 @@ private:
   Value fail();
   Value *placeOf(const ExprRef &target, const Type *&type);
   std::optional<int64_t> entryAt(const ExprRef &element, bool &isValue);
+  std::optional<int64_t> computeEntry(const ExprRef &element, const Access &access, const KeptList::Array &array);
   std::optional<int64_t> integer(const Value &v);
   std::optional<int64_t> outsideInteger(const Poly &p);
   std::optional<bool> truth(const ExprRef &e);
@@ -77,6 +78,13 @@ private:
   std::map<const Expr *, Poly> polys;
   std::map<const Expr *, const Access *> accesses;
   std::map<const Expr *, Poly> entries;
+  /// Entries that were found in cases of the same length, by element and the integers in its index.
+  struct Index {
+    std::vector<std::string> variables;
+    bool isPlain = true; ///< nothing else decides
+    std::map<std::vector<int64_t>, std::optional<int64_t>> known;
+  };
+  std::map<const Expr *, Index> indices;
   int64_t steps = 0;
   bool failed = false;
 };

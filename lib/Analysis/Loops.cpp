@@ -62,7 +62,7 @@ std::optional<CountedLoop> optiml::asCountedLoop(Stmt &s) {
   if (op == "<" || (op == "!=" && loop.step == 1 && constantValue(loop.lower) && constantValue(right) &&
                     *constantValue(loop.lower) <= *constantValue(right)))
     loop.upper = right;
-  else if (op == "<=" && (loop.type.isSigned || constantValue(right)))
+  else if (op == "<=") // up to the greatest number there is, it would never end
     loop.upper = add(right, intLit(1));
   else
     return std::nullopt;

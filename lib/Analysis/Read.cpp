@@ -2,6 +2,7 @@
 #include "ChangedParameters.h"
 #include "Choices.h"
 #include "KernelReader.h"
+#include "optiml/Analysis/Advances.h"
 #include "optiml/Analysis/Jumps.h"
 
 using namespace optiml;
@@ -60,6 +61,7 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   splitRecords(*kernel, records, taken);
   if (namesHidden(*kernel, records.hidden))
     return llvm::make_error<NotApplicable>("a private member cannot be named in the kernel", place);
+  useOneCounter(*kernel, taken);
   normalize(*kernel);
   foldChoices(*kernel);
   return kernel;

@@ -345,8 +345,14 @@ void KernelReader::statement(const cl::Stmt *source, std::vector<StmtRef> &out) 
       return opaqueStmt(source, out);
     return out.push_back(loop(StmtKind::While, x, x->getCond(), x->getBody()));
   }
-  if (auto *x = llvm::dyn_cast<cl::DoStmt>(source))
-    return out.push_back(loop(StmtKind::Do, x, x->getCond(), x->getBody()));
+  if (auto *x = llvm::dyn_cast<cl::DoStmt>(source)) {
+    StmtRef s = loop(StmtKind::Do, x, x->getCond(), x->getBody());
+    if (constantValue(s->expr) == 0 && !leavesIteration(*s->body[0])) { // "do { … } while (0)" of a macro
+      out.insert(out.end(), s->body[0]->body.begin(), s->body[0]->body.end());
+      return;
+    }
+    return out.push_back(s);
+  }
   if (auto *x = llvm::dyn_cast<cl::IfStmt>(source))
     return branch(x, out);
   if (auto *x = llvm::dyn_cast<cl::SwitchStmt>(source))

@@ -3,6 +3,7 @@
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/DoLoops.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include "llvm/ADT/StringSet.h"
 #include <algorithm>
@@ -142,6 +143,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
     return std::move(e);
   if (axes == 1)
     guardSingleThread(state, *kernel);
+  countDoLoops(state, *kernel);
   adoptPlainIndices(state, *kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
   for (unsigned axis = 0; axis < 3; ++axis)

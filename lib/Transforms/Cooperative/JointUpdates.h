@@ -22,9 +22,9 @@ struct RescaledSum {
   std::vector<Stmt *> statements; ///< of the loop's body: all that mention m or s
 };
 
-/// The pair that the loop updates in every iteration, however it is written; nothing when it does anything else with
-/// it.
-std::optional<RescaledSum> findRescaledSum(Stmt &loop);
+/// The pair that the loop updates, however it is written; nothing when it does anything else with it. `assigned`: what
+/// the loop assigns that is declared before it.
+std::optional<RescaledSum> findRescaledSum(Stmt &loop, const std::map<std::string, Type> &assigned);
 
 /// Before a part other than the first: m starts at the least number where it is -infinity. exp(m - m) would otherwise
 /// be no number in a part that holds nothing else, such as a masked one.
@@ -41,13 +41,32 @@ struct RunningMoments {
   std::vector<Stmt *> statements; ///< of the loop's body: all that mention one of them
 };
 
-/// The triple that the loop updates in every iteration, however it is written; nothing when it does anything else with
-/// it.
-std::optional<RunningMoments> findRunningMoments(Stmt &loop);
+/// The triple that the loop updates, however it is written; nothing when it does anything else with it.
+std::optional<RunningMoments> findRunningMoments(Stmt &loop, const std::map<std::string, Type> &assigned);
 
 /// Takes another thread's triple in, which is in these variables. `taken`: names join it.
 StmtRef combineMoments(const RunningMoments &moments, const ExprRef &count, const ExprRef &mean, const ExprRef &squares,
                        std::set<std::string> &taken);
+
+/// The extreme of x over the iterations, and beside it values that belong to the x that is kept.
+struct PlacedExtreme {
+  std::string extreme;
+  Type type;
+  bool isMaximum = true;
+  std::vector<std::pair<std::string, Type>> kept;
+  std::map<std::string, ExprRef> values; ///< what each of them becomes
+  /// Of equal x: the first one stays, or the last one, or the one with the lesser or greater value of `decides`.
+  enum class Tie { First, Last, Lesser, Greater } tie = Tie::First;
+  std::string decides;
+  std::string flag; ///< the variable that is 0 until something has come; empty: the extreme has a value to begin with
+  std::vector<Stmt *> statements;
+};
+
+/// Such an extreme, however it is written.
+std::optional<PlacedExtreme> findPlacedExtreme(Stmt &loop, const std::map<std::string, Type> &assigned);
+
+/// A variable to which iterations add what does not depend on it, however it is written; with its type.
+std::optional<std::pair<std::string, Type>> findSum(Stmt &loop, const std::map<std::string, Type> &assigned);
 
 } // namespace optiml
 

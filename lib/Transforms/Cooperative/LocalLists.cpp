@@ -9,6 +9,7 @@
 #include "LocalLists.h"
 #include "SortedFold.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/IterationCases.h"
 #include "optiml/Analysis/KeptList.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
@@ -56,13 +57,14 @@ public:
 
 private:
   bool move(Stmt &loop, const KeptList &list);
+  bool filledByDeclaration(const KeptList::Array &array);
   bool isMovable(Stmt &loop, const KeptList &list, const std::vector<StmtRef> &before);
   std::vector<StmtRef> watch(const KeptList &list, const ExprRef &value) const;
   StmtRef runAgain(const KeptList &list, const StmtRef &loop);
   bool standsAlone(Stmt &loop, const KeptList &list) const;
   bool findFills(const std::vector<StmtRef> &before, const KeptList &list);
   bool startsEmpty(const std::vector<StmtRef> &before, const KeptList &list) const;
-  bool requireApart(const KeptList &list);
+  bool requireApart(const KeptList &list, Stmt &stores);
   std::vector<StmtRef> declareArrays(const KeptList &list);
   StmtRef insertion(const KeptList &list);
   StmtRef stores(const KeptList &list, const ExprRef &there);
@@ -176,8 +178,11 @@ bool Mover::startsEmpty(const std::vector<StmtRef> &before, const KeptList &list
 }
 
 /// What is stored later, or elsewhere, must not be what something else reads or writes.
-bool Mover::requireApart(const KeptList &list) {
-  state.original = kernel.clone(); // it touches the same memory, and tells which elements these are
+bool Mover::requireApart(const KeptList &list, Stmt &stores) {
+  // It touches the same memory, and tells which elements these are: entries up to the list's length.
+  ExprRef upTo = std::exchange(stores.expr, lessThan(stores.expr->args[0], polyExpr(model, list.length)));
+  state.original = kernel.clone();
+  stores.expr = upTo;
   KernelModel made(*state.original, {0, 0, 0});
   std::set<std::string> others;
   for (const Access &access : made.accesses())
@@ -269,9 +274,11 @@ StmtRef Mover::stores(const KeptList &list, const ExprRef &there) {
 
 /// The list is one that has to be moved, and nothing speaks against it.
 bool Mover::isMovable(Stmt &loop, const KeptList &list, const std::vector<StmtRef> &before) {
+  fill.clear();
   isLocal = list.values.space == Space::Local && (!list.places || list.places->space == Space::Local);
   mayRunAgain = list.isCounted() || !list.ignoresUnordered;
-  if (isLocal && !mayRunAgain)
+  bool isInitialized = isLocal && filledByDeclaration(list.values);
+  if (isLocal && !mayRunAgain && !isInitialized)
     return false; // it is what is wanted
   if (isLocal != (list.values.space == Space::Local) || !list.value->type.sameNumber(list.values.type) ||
       (list.place && !list.place->type.sameNumber(list.places->type)))
@@ -280,8 +287,27 @@ bool Mover::isMovable(Stmt &loop, const KeptList &list, const std::vector<StmtRe
   size = constant ? sortedSize(*constant) : entries;
   if (!size || size > mostSorted || !model.stable(list.length) || !standsAlone(loop, list))
     return false;
-  fill.clear();
+  if (isInitialized && !list.isCounted()) {
+    for (const KeptList::Array *array : arraysOf(list))
+      if (!filledByDeclaration(*array) || llvm::any_of(before, [&](const StmtRef &s) {
+            return anyExpr(*s, [&](const ExprRef &e) { return isVar(e, array->name); });
+          }))
+        return false;
+    return true;
+  }
   return list.isCounted() ? startsEmpty(before, list) : findFills(before, list);
+}
+
+/// "uint64_t keys[16] = {0};": what all entries are then.
+bool Mover::filledByDeclaration(const KeptList::Array &array) {
+  const Stmt *d = model.declaration(array.name);
+  if (!d || d->isShared || !d->expr || d->expr->kind != ExprKind::InitList)
+    return false;
+  for (const ExprRef &e : d->expr->args)
+    if (numberOf(e) != 0.0)
+      return false;
+  fill[array.name] = intLit(0, array.type.isInt() ? array.type : Type::makeInt());
+  return true;
 }
 
 /// The values that come are counted, and whether one of them is like an entry that is not there.
@@ -347,13 +373,13 @@ bool Mover::move(Stmt &loop, const KeptList &list) {
   StmtRef insert = insertion(list);
   body.erase(body.begin() + long(list.first), body.begin() + long(list.last));
   body.insert(body.begin() + long(list.first), insert->body.begin(), insert->body.end());
-  StmtRef result = stores(list, there);
+  StmtRef storeAll = stores(list, there), result = storeAll;
   if (mayRunAgain)
     result = ifStmt(binary("==", odd, intLit(0), Type::makeBool()), block({result}));
   after.push_back(result);
   statements.insert(statements.begin() + long(place->index) + 1, after.begin(), after.end());
   statements.insert(statements.begin() + long(place->index), made.begin(), made.end());
-  if (!isLocal && !requireApart(list)) {
+  if (!isLocal && !requireApart(list, *storeAll)) {
     statements = oldStatements;
     body = oldBody;
     state = saved;

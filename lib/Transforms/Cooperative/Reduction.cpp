@@ -3,6 +3,7 @@
 #include "JointUpdates.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -162,66 +163,37 @@ std::optional<FoldedValue> optiml::asFold(const Stmt &s) {
   return FoldedValue{u->variable, u->type, u->fold, u->value};
 }
 
-/// Two iterations of the loop over `variable` have values of `e` in the same order.
-static bool growsWith(const ExprRef &e, const std::string &variable,
-                      const std::function<bool(const ExprRef &)> &isFixed) {
-  auto grows = [&](size_t i) { return growsWith(e->args[i], variable, isFixed); };
-  if (e->kind == ExprKind::Cast) // a negative number would become a large one
-    return e->type.cls == Type::Class::Int && e->type.bytes >= 4 && (e->type.isSigned || !e->args[0]->type.isSigned) &&
-           grows(0);
+/// Of two iterations of the loop over `variable`, the later one has the greater value of `e` (1), or the lesser (-1);
+/// 0: neither is known.
+static int directionOf(const ExprRef &e, const std::string &variable,
+                       const std::function<bool(const ExprRef &)> &isFixed) {
+  auto of = [&](size_t i) { return directionOf(e->args[i], variable, isFixed); };
+  if (e->kind == ExprKind::Cast) { // a negative number would become a large one
+    bool keeps =
+        e->type.cls == Type::Class::Int && e->type.bytes >= 4 && (e->type.isSigned || !e->args[0]->type.isSigned);
+    return keeps ? of(0) : 0;
+  }
   if (e->kind != ExprKind::Binary || !e->type.isInt())
     return isVar(e, variable);
   auto shifts = [&](size_t i) {
     return isFixed(e->args[i]) && (e->type.isSigned || constantValue(e->args[i]).value_or(-1) >= 0);
   };
   if (e->text == "+")
-    return (grows(0) && shifts(1)) || (shifts(0) && grows(1));
-  if (e->text == "-")
-    return e->type.isSigned && grows(0) && isFixed(e->args[1]);
+    return shifts(1) ? of(0) : shifts(0) ? of(1) : 0;
+  if (e->text == "-" && e->type.isSigned)
+    return isFixed(e->args[1]) ? of(0) : isFixed(e->args[0]) ? -of(1) : 0;
   auto positive = [&](size_t i) { return constantValue(e->args[i]).value_or(0) > 0; };
-  return e->text == "*" && ((grows(0) && positive(1)) || (positive(0) && grows(1)));
+  if (e->text == "*")
+    return positive(1) ? of(0) : positive(0) ? of(1) : 0;
+  return 0;
 }
 
-/// if (x > m) { m = x; at = j; }: the extreme, and in `kept` what each other variable is set to.
-static std::optional<Update> placeUpdate(const Stmt &s, std::map<std::string, ExprRef> &kept) {
-  if (s.kind != StmtKind::If || s.body.size() != 1 || s.body[0]->body.size() < 2)
-    return std::nullopt;
-  std::optional<Update> extreme;
-  for (const StmtRef &inner : s.body[0]->body) {
-    if (!isAssignStmt(*inner) || inner->expr->args[0]->kind != ExprKind::Var)
-      return std::nullopt;
-    auto u = extreme ? std::nullopt : comparedUpdate(s.expr, inner->expr);
-    const Type &target = inner->expr->args[0]->type, &value = inner->expr->args[1]->type;
-    if (u && (target.cls != value.cls || target.bytes != value.bytes || target.isSigned != value.isSigned))
-      return std::nullopt; // what is rounded equals what it was made from no more
-    if (u)
-      extreme = u;
-    else if (!kept.emplace(inner->expr->args[0]->text, inner->expr->args[1]).second)
-      return std::nullopt;
-  }
-  // The first of equal values stays: ties are decided by the place.
-  if (!extreme || (extreme->fold.op != "<" && extreme->fold.op != ">") || kept.count(extreme->variable))
-    return std::nullopt;
-  std::set<std::string> changed = {extreme->variable};
-  for (const auto &[name, value] : kept)
-    changed.insert(name);
-  for (const auto &[name, value] : kept) {
-    auto isChanged = [&](const ExprRef &e) { return e->kind == ExprKind::Var && changed.count(e->text); };
-    if (hasEffects(value) || anyNode(value, isChanged))
-      return std::nullopt;
-  }
-  return extreme;
-}
-
-/// The extremes of the loop that are kept with their first places, by variable; statements that make them go into
-/// `done`.
-static std::map<std::string, Reduction> findPlaces(Stmt &loop, const std::set<std::string> &inside,
-                                                   std::set<const Stmt *> &done,
-                                                   std::map<std::string, unsigned> &explained) {
-  std::map<std::string, Reduction> found;
+/// The extreme as a reduction, if something that is kept beside it tells which of equal values stays.
+static std::optional<Reduction> asReduction(const PlacedExtreme &found, Stmt &loop,
+                                            const std::set<std::string> &inside) {
   auto counted = asCountedLoop(loop);
   if (!counted)
-    return found;
+    return std::nullopt;
   std::set<std::string> changes = inside;
   walkExprs(loop, [&](const ExprRef &e) {
     if (isChange(e) && e->args[0]->kind == ExprKind::Var)
@@ -235,58 +207,59 @@ static std::map<std::string, Reduction> findPlaces(Stmt &loop, const std::set<st
     });
     return fixed;
   };
-  std::vector<Stmt *> statements, from;
-  // Within another loop the index would not say which came first.
-  std::function<void(Stmt &)> collect = [&](Stmt &s) {
-    statements.push_back(&s);
-    for (const StmtRef &child : s.body)
-      if (!isLoop(*child))
-        collect(*child);
-  };
-  collect(*loop.body[0]);
-  for (Stmt *s : statements) {
-    std::map<std::string, ExprRef> kept;
-    auto u = placeUpdate(*s, kept);
-    if (!u || found.count(u->variable) || inside.count(u->variable))
+  Reduction r{found.extreme, found.type.unqualified(), {Fold::Kind::Compare, found.isMaximum ? ">" : "<"}};
+  using Tie = PlacedExtreme::Tie;
+  for (const auto &[name, type] : found.kept) {
+    if (type.isVolatile || !(type.cls == Type::Class::Int || type.isFloat()) || (type.bytes != 4 && type.bytes != 8))
+      return std::nullopt;
+    r.kept.emplace_back(name, type.unqualified());
+    const ExprRef &value = found.values.at(name);
+    if (!r.index.empty() || type.cls != Type::Class::Int || type.isSigned != value->type.isSigned ||
+        type.bytes < value->type.bytes)
       continue;
-    Reduction r{u->variable, u->type, u->fold};
-    r.type.isConst = false;
-    bool good = true;
-    for (const StmtRef &inner : s->body[0]->body) {
-      const ExprRef &target = inner->expr->args[0];
-      auto it = kept.find(target->text);
-      if (it == kept.end())
-        continue;
-      Type type = target->type;
-      good &= !inside.count(target->text) && !type.isVolatile && (type.cls == Type::Class::Int || type.isFloat()) &&
-              (type.bytes == 4 || type.bytes == 8);
-      r.kept.emplace_back(target->text, type);
-      if (r.index.empty() && type.cls == Type::Class::Int && type.isSigned == it->second->type.isSigned &&
-          type.bytes >= it->second->type.bytes && growsWith(it->second, counted->var, isFixed))
-        r.index = target->text;
-    }
-    if (!good || r.index.empty())
+    bool ordered = found.tie == Tie::First || found.tie == Tie::Last;
+    int direction = ordered ? directionOf(value, counted->var, isFixed) : found.decides == name;
+    if (!direction)
       continue;
-    found.emplace(u->variable, std::move(r));
-    from.push_back(s);
+    r.index = name;
+    r.greaterFirst = ordered ? (found.tie == Tie::First) != (direction > 0) : found.tie == Tie::Greater;
   }
-  // A variable that two of them set would follow the one that came last.
-  std::map<std::string, unsigned> setters;
-  for (const auto &[extreme, r] : found) {
-    ++setters[extreme];
-    for (const auto &[name, type] : r.kept)
-      ++setters[name];
+  if (!found.flag.empty()) {
+    const ExprRef *flag = nullptr;
+    walkExprs(loop, [&](const ExprRef &e) {
+      if (isVar(e, found.flag))
+        flag = &e;
+    });
+    if (!flag || !(*flag)->type.isInt() || (*flag)->type.isVolatile)
+      return std::nullopt;
+    r.flag = found.flag;
+    r.kept.emplace_back(found.flag, (*flag)->type.unqualified());
   }
-  if (llvm::any_of(setters, [](const auto &setter) { return setter.second > 1; }))
-    return {};
-  for (const auto &[extreme, r] : found) {
-    explained[extreme] += 2;
-    for (const auto &[name, type] : r.kept)
-      ++explained[name];
+  return r.index.empty() && !found.kept.empty() ? std::nullopt : std::optional(r);
+}
+
+/// One of those over `left`, variables that are no reductions of their own.
+static std::optional<Reduction> findJoint(Stmt &loop, const std::map<std::string, Type> &left,
+                                          const std::set<std::string> &inside) {
+  if (auto pair = findRescaledSum(loop, left))
+    return Reduction{pair->extreme, pair->type, {Fold::Kind::Compare, ">"}, {{pair->sum, pair->type}}, {},
+                     pair->function};
+  if (auto moments = findRunningMoments(loop, left))
+    return Reduction{moments->mean,
+                     moments->type,
+                     {Fold::Kind::Operator, "+"},
+                     {{moments->squares, moments->type}, {moments->count, moments->countType}},
+                     {},
+                     {},
+                     true};
+  if (auto sum = findSum(loop, left)) {
+    const auto &[name, type] = *sum;
+    if (!type.isVolatile && (type.cls == Type::Class::Int || type.isFloat()) && (type.bytes == 4 || type.bytes == 8))
+      return Reduction{name, type.unqualified(), {Fold::Kind::Operator, "+"}};
   }
-  for (Stmt *s : from)
-    walk(*s, [&](Stmt &t) { done.insert(&t); });
-  return found;
+  if (auto extreme = findPlacedExtreme(loop, left))
+    return asReduction(*extreme, loop, inside);
+  return std::nullopt;
 }
 
 llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool strictFloat,
@@ -299,6 +272,7 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
   // What is assigned, by roots; updates as statements; how often each name occurs.
   std::map<std::string, unsigned> lines, mentions, explained;
   std::map<std::string, Update> updates;
+  std::map<std::string, Type> types;
   std::set<std::string> mixed;
   auto note = [&](const Update &u) {
     explained[u.variable] += u.mentions;
@@ -307,36 +281,6 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
       mixed.insert(u.variable);
   };
   std::set<const Stmt *> done;
-  std::map<std::string, Reduction> places = findPlaces(loop, inside, done, explained);
-  auto together = [&](Reduction r, const std::vector<Stmt *> &statements) {
-    std::set<std::string> names = {r.variable};
-    for (const auto &[name, type] : r.kept)
-      names.insert(name);
-    for (Stmt *s : statements) {
-      walk(*s, [&](Stmt &t) { done.insert(&t); });
-      walkExprs(*s, [&](const ExprRef &e) {
-        if (e->kind == ExprKind::Var && names.count(e->text))
-          ++explained[e->text];
-      });
-    }
-    places[r.variable] = std::move(r);
-  };
-  if (auto pair = findRescaledSum(loop))
-    together({pair->extreme, pair->type, {Fold::Kind::Compare, ">"}, {{pair->sum, pair->type}}, {}, pair->function},
-             pair->statements);
-  else if (auto moments = findRunningMoments(loop))
-    together({moments->mean,
-              moments->type,
-              {Fold::Kind::Operator, "+"},
-              {{moments->squares, moments->type}, {moments->count, moments->countType}},
-              {},
-              {},
-              true},
-             moments->statements);
-  std::map<std::string, std::string> keptWith;
-  for (const auto &[name, r] : places)
-    for (const auto &[kept, type] : r.kept)
-      keptWith[kept] = name;
   walk(loop, [&](Stmt &s) {
     if (done.count(&s))
       return;
@@ -359,32 +303,52 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
            (target->kind == ExprKind::Subscript && target->args[0]->kind != ExprKind::Cast &&
             !target->args[0]->type.isPointer()))
       target = target->args[0].get();
-    if (target->kind == ExprKind::Var && !inside.count(target->text))
+    if (target->kind == ExprKind::Var && !inside.count(target->text)) {
       lines.emplace(target->text, e->line);
-  });
-  std::vector<Reduction> result;
-  for (const auto &[name, line] : lines) {
-    if (keptWith.count(name) && explained[name] == mentions[name] && !updates.count(name) &&
-        !opaqueMentions(loop, {name}))
-      continue; // with its extreme
-    if (auto place = places.find(name); place != places.end() && explained[name] == mentions[name] &&
-                                        !updates.count(name) && !opaqueMentions(loop, {name})) {
-      if (strictFloat && place->second.keepsSums())
-        return notApplicable("the order in which '{0}' is computed may not change (--optiml-fp=strict)", name);
-      result.push_back(place->second);
-      continue;
+      types.emplace(target->text, target->type);
     }
+  });
+  auto isPlain = [&](const std::string &name) {
     auto u = updates.find(name);
-    if (u == updates.end() || mixed.count(name) || explained[name] != mentions[name] || opaqueMentions(loop, {name}))
+    return u != updates.end() && !mixed.count(name) && explained[name] == mentions[name] &&
+           !opaqueMentions(loop, {name});
+  };
+  std::map<std::string, Type> left, all = types; // that are no reductions alone; that none over several has taken
+  for (const auto &[name, type] : types)
+    if (!isPlain(name))
+      left.emplace(name, type);
+  bool readable = loop.body.size() == 1 && loop.body[0]->kind == StmtKind::Block;
+  std::vector<Reduction> result;
+  while (!left.empty()) {
+    auto joint = readable ? findJoint(loop, left, inside) : std::nullopt;
+    if (!joint && readable) // a sum of what depends on the others
+      joint = findJoint(loop, all, inside);
+    if (!joint || (!left.count(joint->variable) &&
+                   llvm::none_of(joint->kept, [&](const auto &kept) { return left.count(kept.first); }))) {
+      const std::string &name = left.begin()->first;
       return notApplicable("what the loop computes in '{0}' is no sum, product or extreme alone (line {1})", name,
-                           line);
-    Type type = u->second.type.unqualified();
+                           lines.at(name));
+    }
+    if (strictFloat && joint->keepsSums())
+      return notApplicable("the order in which '{0}' is computed may not change (--optiml-fp=strict)", joint->variable);
+    for (std::map<std::string, Type> *names : {&left, &all}) {
+      names->erase(joint->variable);
+      for (const auto &[name, type] : joint->kept)
+        names->erase(name);
+    }
+    result.push_back(*joint);
+  }
+  for (const auto &[name, assigned] : all) {
+    const Update &u = updates.at(name);
+    Type type = u.type.unqualified();
+    unsigned line = lines.at(name);
     if (!(type.cls == Type::Class::Int || type.isFloat()) || (type.bytes != 4 && type.bytes != 8))
       return notApplicable("'{0}' has a type that threads cannot exchange (line {1})", name, line);
     if (strictFloat && type.isFloat())
       return notApplicable("the order in which '{0}' is computed may not change (--optiml-fp=strict)", name);
-    result.push_back({name, type, u->second.fold});
+    result.push_back({name, type, u.fold});
   }
+  llvm::sort(result, [](const Reduction &a, const Reduction &b) { return a.variable < b.variable; });
   return result;
 }
 
@@ -491,9 +455,17 @@ StmtRef Combiner::better(const Reduction &r, const std::vector<ExprRef> &values)
   while (variables[place].first != r.index)
     ++place;
   ExprRef m = var(r.variable, r.type), at = var(r.index, variables[place].second);
-  ExprRef first = logicalAnd(binary("==", others[0], m, Type::makeBool()), lessThan(others[place], at));
-  body.push_back(
-      ifStmt(binary("||", binary(r.fold.op, others[0], m, Type::makeBool()), first, Type::makeBool()), block(take)));
+  ExprRef first = logicalAnd(binary("==", others[0], m, Type::makeBool()),
+                             r.greaterFirst ? lessThan(at, others[place]) : lessThan(others[place], at));
+  ExprRef takes = binary("||", binary(r.fold.op, others[0], m, Type::makeBool()), first, Type::makeBool());
+  if (!r.flag.empty()) { // one of both may have nothing yet
+    size_t flag = 1;
+    while (variables[flag].first != r.flag)
+      ++flag;
+    ExprRef nothing = unary("!", var(r.flag, variables[flag].second), Type::makeBool());
+    takes = logicalAnd(others[flag], binary("||", nothing, takes, Type::makeBool()));
+  }
+  body.push_back(ifStmt(takes, block(take)));
   return block(body);
 }
 

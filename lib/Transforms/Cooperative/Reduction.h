@@ -49,7 +49,7 @@ struct Reduction {
   Type type;
   Fold fold;
   /// "if (x > m) { m = x; at = j; }": what is kept beside an extreme, of its first place. `index` is one of these,
-  /// which grows from one iteration to the next.
+  /// which decides among equal values.
   std::vector<std::pair<std::string, Type>> kept = {};
   std::string index = {};
   /// Of an online softmax: the function in whose scale `kept`, one sum, follows the extreme (JointUpdates.h). Else
@@ -57,6 +57,8 @@ struct Reduction {
   std::string exponential = {};
   /// The mean of JointUpdates.h; `kept` are the sum of squares and the count.
   bool isMean = false;
+  bool greaterFirst = false; ///< of equal values the one with the greater `index` stays, else the lesser
+  std::string flag = {};     ///< one of `kept`, which is 0 until there is a value
   /// Sums beside it, of which all threads but the first start at nothing.
   bool keepsSums() const { return isMean || !exponential.empty(); }
   bool keepsPlace() const { return !kept.empty(); }
