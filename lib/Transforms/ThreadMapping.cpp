@@ -77,6 +77,26 @@ static void guardSingleThread(KernelState &state, Kernel &kernel) {
   kernel.body = block({ifStmt(lessThan(axisBuiltin("globalIdx", 0), intLit(1)), kernel.body)});
 }
 
+void optiml::useBlockExtents(KernelState &state, Kernel &kernel) {
+  bool found = false;
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (!isBinary(e, "*") || !e->type.isInt())
+      return nullptr;
+    for (unsigned axis = 0; axis < 3; ++axis)
+      for (unsigned side : {0, 1}) {
+        const ExprRef &places = e->args[side];
+        bool counts = isBuiltin(places, axisName("blockIdx", axis)) || isBuiltin(places, axisName("gridDim", axis));
+        if (!counts || !state.hints.block[axis] || constantValue(e->args[1 - side]) != state.hints.block[axis])
+          continue;
+        found = true;
+        return binary("*", places, axisBuiltin("blockDim", axis));
+      }
+    return nullptr;
+  });
+  if (found)
+    state.requireBlock(state.hints.block, "the kernel is written for this block shape");
+}
+
 llvm::Error optiml::requireSameMemory(const Kernel &kernel) {
   for (const Param &p : kernel.params)
     if (p.type.pointee && p.type.pointee->isVolatile)
@@ -144,6 +164,7 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
   if (axes == 1)
     guardSingleThread(state, *kernel);
   countDoLoops(state, *kernel);
+  useBlockExtents(state, *kernel);
   adoptPlainIndices(state, *kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
   for (unsigned axis = 0; axis < 3; ++axis)

@@ -24,6 +24,10 @@ llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<in
 llvm::Expected<std::shared_ptr<Kernel>> remappable(KernelState &state, unsigned axes, int64_t threads,
                                                    bool batches = false);
 
+/// Where the source writes the block's extents as constants ("blockIdx.x * 128 + threadIdx.x"), puts blockDim there,
+/// under the condition that the launch has blocks of the captured shape.
+void useBlockExtents(KernelState &state, Kernel &kernel);
+
 /// Records that none of `arrays` overlaps what the kernel writes to global memory (Bounds.h, requireDisjoint).
 llvm::Error requireDisjointFromWritten(KernelState &state, const KernelModel &model,
                                        const std::set<std::string> &arrays);

@@ -157,6 +157,7 @@ public:
     if (threadsWorkTogether(*kernel))
       return notApplicable("the kernel's threads work together, or wait for each other");
     sinkUpdates(*kernel, state.hints.strictFloat);
+    useBlockExtents(result, *kernel);
     normalizeGlobalIndex(*kernel, {0, 0, 0});
     std::vector<Turns> done;
     // The same list takes in the body of each loop, and that of an if around what is left.
