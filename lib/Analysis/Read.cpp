@@ -2,6 +2,7 @@
 #include "ChangedParameters.h"
 #include "Choices.h"
 #include "KernelReader.h"
+#include "Pointees.h"
 #include "optiml/Analysis/Advances.h"
 #include "optiml/Analysis/Jumps.h"
 
@@ -58,6 +59,7 @@ llvm::Expected<std::shared_ptr<Kernel>> KernelReader::read(const KernelDecl &sou
   typeDynamicShared(*kernel);
   removeContinues(*kernel->body);
   followParameters(*kernel, taken);
+  namePointees(*kernel);
   splitRecords(*kernel, records, taken);
   if (namesHidden(*kernel, records.hidden))
     return llvm::make_error<NotApplicable>("a private member cannot be named in the kernel", place);

@@ -112,7 +112,7 @@ TEST(LoopToGrid, WhatStandsAroundTheLoopKeepsItsMeaning) {
       {both, "float v[2] = {0, 0}; float *p = v; for (int j = 0; j < n; ++j) { p[0] += in[j]; out[i * n + j] = p[0]; }",
        "/j", "overlap cannot be tested"},
       {both, "float v = 0; float *p = &v; for (int j = 0; j < n; ++j) { *p += in[j]; out[i * n + j] = v; }", "/j",
-       "overlap cannot be tested"},
+       "'v' keeps its value"},
       {out, "int j; for (j = 0; j < n; ++j) out[i * n + j] = 1; for (j = 0; j < 8; ++j) out[i * n + j + 1] = 2;", "/j",
        "iterations may meet what stands outside of the loop"},
       {both, "float v = out[i]++; for (int j = 0; j < n; ++j) { v = in[j]; out[i * n + j] = v; }", "/j",

@@ -38,6 +38,7 @@
 //===----------------------------------------------------------------------===//
 #include "JointUpdates.h"
 #include "LocalLists.h"
+#include "OwnState.h"
 #include "RunningSum.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
@@ -681,6 +682,8 @@ public:
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
+    carryElements(*kernel);
+    countOwn(*kernel);
     std::set<const Stmt *> forOneThread = moveListsIntoArrays(result, *kernel, entries);
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())

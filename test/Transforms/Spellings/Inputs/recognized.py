@@ -1,4 +1,6 @@
-"""How many of a program's kernels a transform takes: recognized.py PROGRAM TRANSFORM{PARAMS} SIGN OUT.
+"""How many of a program's kernels a transform takes: recognized.py PROGRAM TRANSFORM[{PARAMS}] SIGN OUT.
+
+Without PARAMS it is applied once the block's shape is fixed, where it is offered.
 
 A kernel counts where the transform applies to it and the new kernel holds SIGN, a regular expression for what the
 accumulation becomes (a loop that only stores may be shared out as well). It may be prepared by other actions. OUT gets
@@ -11,7 +13,7 @@ import sys
 
 
 def optiml_opt(*arguments):
-    return subprocess.run(["optiml-opt", *arguments], capture_output=True, text=True)
+    return subprocess.run(["optiml-opt", "--block=64x1", *arguments], capture_output=True, text=True)
 
 
 def kernels(program):
@@ -19,13 +21,12 @@ def kernels(program):
     return list(dict.fromkeys(names))
 
 
-def prepared(program, kernel):
-    """Actions after which the kernel has one row a thread and its results in registers."""
+def prepared(program, kernel, wanted):
+    """Actions after which the kernel has one row a thread and its results in registers, or a block's shape."""
     actions = []
     for _ in range(5):
         passes = [f"--passes={';'.join(actions)}"] if actions else []
         sites = optiml_opt("--list-sites", *passes, program).stdout.splitlines()
-        wanted = (f"thread-per-iteration[{kernel}]", f"promote-accumulator[{kernel}/")
         found = next((site for site in sites if site.startswith(wanted)), None)
         if not found:
             break
@@ -39,8 +40,11 @@ def main():
     taken = []
     names = kernels(program)
     for kernel in names:
-        for prepare in (False, True):
-            recipe = [*(prepared(program, kernel) if prepare else []), f"{name}[{kernel}]{params}"]
+        rows = (f"thread-per-iteration[{kernel}]", f"promote-accumulator[{kernel}/")
+        for wanted in ((), rows) if params else ((f"block-shape[{kernel}]", f"{name}[{kernel}:"),):
+            recipe = prepared(program, kernel, wanted)
+            if params:
+                recipe.append(f"{name}[{kernel}]{params}")
             result = optiml_opt("--kernels-only", f"--passes={';'.join(recipe)}", program)
             good = result.returncode == 0 and re.search(sign, result.stdout)
             if good:
@@ -49,7 +53,7 @@ def main():
             taken += recipe
         else:
             print(f"not {kernel}: {result.stderr.strip()[-160:] or 'something else of it'}")
-    print(f"{sum(action.startswith(name) for action in taken)} of {len(names)}")
+    print(f"{len({action.split('[')[1].split(':')[0] for action in taken if action.startswith(name)})} of {len(names)}")
     with open(out, "w", encoding="utf-8") as file:
         file.write(optiml_opt("--emit", f"--passes={';'.join(taken)}", program).stdout)
 
