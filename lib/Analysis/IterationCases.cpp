@@ -392,6 +392,10 @@ std::optional<bool> Machine::truth(const ExprRef &e) {
   if (!touches(e)) {
     if (auto constant = constantValue(e))
       return *constant != 0;
+    // "x == x": it is a number.
+    bool isSelf = (isBinary(e, "==") || isBinary(e, "!=")) && equal(e->args[0], e->args[1]);
+    if (isSelf && now.order && equal(e->args[0], now.compared))
+      return (*now.order != Order::Unordered) == isBinary(e, "==");
     return hasEffects(e) ? std::nullopt : ask(&IterationCase::outside, str(e));
   }
   if (e->kind == ExprKind::Binary && !inverseComparison(e->text).empty())

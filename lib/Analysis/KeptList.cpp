@@ -232,10 +232,12 @@ std::vector<Finder::Layout> Finder::layouts(KeptList::Array &array, const Region
     return {};
   Poly by = scale.value_or(Poly(1));
   std::vector<Layout> result = {{by, *base}};
-  if (by.terms.begin()->second < 0)
+  if (by.terms.begin()->second < 0) {
+    result.push_back({Poly(0) - by, *base});
     for (const auto &[monomial, coefficient] : base->terms)
       if (coefficient == 1)
         result.push_back({Poly(0) - by, base->filter([&](const Poly::Monomial &m) { return m != monomial; })});
+  }
   bool isFixed =
       model.stable(*base) && model.stable(by) && !model.dependsOn(*base, changed) && !model.dependsOn(by, changed);
   return isFixed ? result : std::vector<Layout>();

@@ -9,24 +9,6 @@ using namespace optiml;
 using Value = ListMachine::Value;
 using Kind = ListMachine::Value::Kind;
 
-std::optional<Poly> optiml::quotientOf(const Poly &p, const Poly &by) {
-  if (by.terms.size() != 1)
-    return std::nullopt;
-  const auto &[divisor, factor] = *by.terms.begin();
-  Poly result;
-  for (const auto &[monomial, coefficient] : p.terms) {
-    if (coefficient % factor || !std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end()))
-      return std::nullopt;
-    Poly term(coefficient / factor);
-    Poly::Monomial rest;
-    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(rest));
-    for (const std::string &atom : rest)
-      term = term * Poly::atom(atom);
-    result = result + term;
-  }
-  return result;
-}
-
 /// The number as its type keeps it.
 static int64_t wrapped(int64_t n, const Type &type) {
   if (type.cls == Type::Class::Bool)
@@ -490,7 +472,16 @@ std::optional<bool> ListMachine::compare(const std::string &op, const ExprRef &a
     return entry == theNewOne ? 1 : entry < now.better ? 2 : entry < now.better + now.equal ? 1 : 0;
   };
   int order = rank(x.number) - rank(y.number);
-  if (!order && x.number != y.number && rank(x.number) != 1)
-    return std::nullopt; // of two entries, which of them is better may be either
+  if (!order && x.number != y.number && rank(x.number) != 1) {
+    // Of two entries the earlier one is better, or as good.
+    bool isBehind = x.number > y.number, asksGreater = op[0] == '>', asksLess = op[0] == '<';
+    if (op.size() > 2 || (!asksGreater && !asksLess) || op == "==" || op == "!=")
+      return std::nullopt;
+    bool asksBetter = asksGreater == list.descending, isStrict = op.size() == 1;
+    // "the later one is strictly better" is wrong, "the earlier one is at least as good" is right
+    if (asksBetter ? isBehind == isStrict : isBehind != isStrict)
+      return asksBetter ? !isBehind : isBehind;
+    return std::nullopt;
+  }
   return holds(list.descending ? order : -order);
 }

@@ -89,9 +89,6 @@ private:
   bool failed = false;
 };
 
-/// p / by, where `by` is one product that divides every term.
-std::optional<Poly> quotientOf(const Poly &p, const Poly &by);
-
 } // namespace optiml
 
 #endif

@@ -125,3 +125,21 @@ std::string Poly::str() const {
   }
   return result.empty() ? "0" : result;
 }
+
+std::optional<Poly> optiml::quotientOf(const Poly &p, const Poly &by) {
+  if (by.terms.size() != 1)
+    return std::nullopt;
+  const auto &[divisor, factor] = *by.terms.begin();
+  Poly result;
+  for (const auto &[monomial, coefficient] : p.terms) {
+    if (coefficient % factor || !std::includes(monomial.begin(), monomial.end(), divisor.begin(), divisor.end()))
+      return std::nullopt;
+    Poly term(coefficient / factor);
+    Poly::Monomial rest;
+    std::set_difference(monomial.begin(), monomial.end(), divisor.begin(), divisor.end(), std::back_inserter(rest));
+    for (const std::string &atom : rest)
+      term = term * Poly::atom(atom);
+    result = result + term;
+  }
+  return result;
+}

@@ -48,6 +48,9 @@ private:
   void addTerm(const Monomial &monomial, int64_t coefficient);
 };
 
+/// p / by, where `by` is one product that divides every term.
+std::optional<Poly> quotientOf(const Poly &p, const Poly &by);
+
 } // namespace optiml
 
 #endif

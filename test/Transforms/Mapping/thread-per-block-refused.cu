@@ -318,11 +318,11 @@ __global__ void narrowSum(const int *x, long long *y, int n) {
 // NARROWSUM: folded in another way than the block does
 
 __global__ void ptrLocal(const float *x, float *y, int n) {
-  float v;
-  float *q = &v;
+  float v = 0, w = 0;
+  float *q = n > 3 ? &v : &w;
   *q = x[threadIdx.x];
   __syncthreads();
-  y[threadIdx.x] = v;
+  y[threadIdx.x] = v + w;
 }
 // PTRLOCAL: may lead to what each thread has for itself
 
