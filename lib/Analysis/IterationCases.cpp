@@ -1,5 +1,6 @@
 //===- IterationCases.cpp - what one iteration makes of variables ---------===//
 #include "optiml/Analysis/IterationCases.h"
+#include "optiml/Core/KernelName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
@@ -242,11 +243,8 @@ std::optional<Value> Machine::operation(const ExprRef &e) {
 std::optional<Value> Machine::call(const ExprRef &e) {
   if (!e->isLibrary || !e->pure)
     return std::nullopt;
-  llvm::StringRef name = e->text;
-  if (size_t at = name.rfind("::"); at != llvm::StringRef::npos)
-    name = name.substr(at + 2);
   enum { None, Exp, Fma, Inverse, Quotient, Sum, Difference, Product, Most, Least };
-  int what = llvm::StringSwitch<int>(name)
+  int what = llvm::StringSwitch<int>(unqualified(e->text))
                  .Cases("exp", "expf", "__expf", "exp2", "exp2f", Exp)
                  .Cases("exp10f", "exp10", "__exp10f", Exp)
                  .Cases("fma", "fmaf", "__fmaf_rn", "__fma_rn", Fma)
@@ -370,13 +368,7 @@ std::optional<bool> Machine::compare(const std::string &op, const ExprRef &a, co
   if (*order == Order::Unordered)
     return op == "!=";
   int sign = *order == Order::Above ? 1 : *order == Order::Below ? -1 : 0;
-  return llvm::StringSwitch<bool>(op)
-      .Case("<", sign < 0)
-      .Case("<=", sign <= 0)
-      .Case(">", sign > 0)
-      .Case(">=", sign >= 0)
-      .Case("==", sign == 0)
-      .Default(sign != 0);
+  return comparisonHolds(op, sign);
 }
 
 std::optional<bool> Machine::truth(const ExprRef &e) {

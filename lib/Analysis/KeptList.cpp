@@ -146,7 +146,7 @@ bool Finder::findArrays(const Region &region, KeptList &list, std::set<std::stri
     if (access.atomic || access.space == Space::Shared || access.subscripts.size() != 1 ||
         node->kind != ExprKind::Subscript || !access.members().empty() || !keepsNumbers(node->type))
       return false;
-    KeptList::Array made{access.array, access.root, access.space, node->type.unqualified(), {}, {}, node, nullptr};
+    KeptList::Array made{access.array, access.root, access.space, node->type.unqualified(), {}, {}, node};
     if (access.array == list.values.name)
       list.values = made;
     else if (!list.places || list.places->name == access.array)
@@ -441,7 +441,7 @@ std::vector<KeptList> Finder::run() {
   std::vector<KeptList> result;
   if (loop.body.empty() || loop.body[0]->kind != StmtKind::Block)
     return result;
-  std::set<std::string> read, written, known;
+  std::set<std::string> read, written;
   for (const Access &access : model.accesses())
     if (insideOf(access, &loop) && access.space != Space::Shared && !access.atomic) {
       if (access.read)

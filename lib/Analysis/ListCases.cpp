@@ -1,6 +1,7 @@
 //===- ListCases.cpp - statements on a sorted list, run case by case ------===//
 #include "ListCases.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Core/KernelName.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
@@ -396,8 +397,7 @@ Value ListMachine::evaluateBinary(const ExprRef &e) {
 }
 
 Value ListMachine::evaluateCall(const ExprRef &e) {
-  auto name = llvm::StringRef(e->text).rsplit("::");
-  llvm::StringRef function = name.second.empty() ? name.first : name.second;
+  llvm::StringRef function = unqualified(e->text);
   bool most = function == "max" || function == "fmaxf" || function == "fmax";
   bool least = function == "min" || function == "fminf" || function == "fmin";
   if (!e->isLibrary || !e->pure || e->args.size() != 2 || !(most || least))
@@ -435,15 +435,7 @@ std::optional<bool> ListMachine::compare(const std::string &op, const ExprRef &a
   Value x = evaluate(a), y = evaluate(b);
   if (failed)
     return std::nullopt;
-  auto holds = [&](int64_t order) {
-    return llvm::StringSwitch<bool>(op)
-        .Case("<", order < 0)
-        .Case("<=", order <= 0)
-        .Case(">", order > 0)
-        .Case(">=", order >= 0)
-        .Case("==", order == 0)
-        .Default(order != 0);
-  };
+  auto holds = [&](int order) { return comparisonHolds(op, order); };
   if (x.kind == Kind::Place || y.kind == Kind::Place) { // places grow: the new one is the greatest, as its user sees to
     if (!list.places || !admit(x, place, Kind::Place) || !admit(y, place, Kind::Place) || !a->type.sameNumber(b->type))
       return std::nullopt;

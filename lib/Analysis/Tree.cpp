@@ -207,6 +207,15 @@ std::string inverseComparison(const std::string &op) {
   auto it = inverse.find(op);
   return it == inverse.end() ? "" : it->second;
 }
+
+bool comparisonHolds(const std::string &op, int order) {
+  return op == "<"    ? order < 0
+         : op == "<=" ? order <= 0
+         : op == ">"  ? order > 0
+         : op == ">=" ? order >= 0
+         : op == "==" ? order == 0
+                      : order != 0;
+}
 ExprRef logicalNot(ExprRef a) {
   if (a->kind == ExprKind::Binary && a->args[0]->type.isInt() && a->args[1]->type.isInt())
     if (std::string inverse = inverseComparison(a->text); !inverse.empty())

@@ -21,8 +21,7 @@ struct KeptList {
     Space space = Space::Local;
     Type type; ///< of an element
     Poly scale, base;
-    ExprRef element; ///< an element as the statements write it, whose index is entry `index`
-    ExprRef index;
+    ExprRef element; ///< one as the statements write it
   };
   Array values;
   std::optional<Array> places;   ///< what belongs to each value; equal values stay in the order in which they came

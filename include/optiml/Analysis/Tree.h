@@ -189,6 +189,7 @@ ExprRef listExpr(std::vector<ExprRef> items, Type type = {});
 std::optional<int64_t> constantValue(const ExprRef &e);
 /// The comparison that holds where `op` does not; empty when it is none.
 std::string inverseComparison(const std::string &op);
+bool comparisonHolds(const std::string &op, int order); ///< order < 0: a is less than b in "a op b"
 
 // Making statements.
 StmtRef block(std::vector<StmtRef> stmts = {}, std::string comment = "");
@@ -263,8 +264,7 @@ std::set<std::string> namesDeclaredIn(const Stmt &s);
 std::map<std::string, unsigned> countChanges(const Stmt &s);
 std::map<std::string, unsigned> countMentions(const Stmt &s);
 
-/// Names that occur in `e` (opaque text included).
-std::set<std::string> namesIn(const ExprRef &e);
+std::set<std::string> namesIn(const ExprRef &e); ///< that occur in `e`, opaque text included
 bool mentions(const ExprRef &e, const std::string &name);
 /// Opaque text in `e` or under `s` mentions one of `names`.
 bool opaqueMentions(Stmt &s, const std::set<std::string> &names);

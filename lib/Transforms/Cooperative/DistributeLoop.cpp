@@ -466,7 +466,7 @@ private:
     for (const Reduction &r : reductions) {
       if (r.exponential.empty() || startsAtFiniteNumber(r, out))
         continue;
-      RescaledSum pair{r.variable, r.kept[0].first, r.type, r.exponential, {}};
+      RescaledSum pair{r.variable, r.kept[0].first, r.type, r.exponential};
       ExprRef start = var(freshName(taken, r.variable + "_before"), r.type);
       out.push_back(declStmt(start->text, r.type.withConst(true), var(r.variable, r.type)));
       resets.push_back(startAtNumber(pair));

@@ -16,10 +16,9 @@
 namespace optiml {
 
 struct RescaledSum {
-  std::string extreme, sum;       ///< m and s
-  Type type;                      ///< of both
-  std::string function;           ///< expf, exp2f, …
-  std::vector<Stmt *> statements; ///< of the loop's body: all that mention m or s
+  std::string extreme, sum; ///< m and s
+  Type type;                ///< of both
+  std::string function;     ///< expf, exp2f, …
 };
 
 /// The pair that the loop updates, however it is written; nothing when it does anything else with it. `assigned`: what
@@ -38,7 +37,6 @@ StmtRef combineRescaled(const RescaledSum &pair, const ExprRef &otherExtreme, co
 struct RunningMoments {
   std::string count, mean, squares; ///< n, mean, and the sum of squared distances from it
   Type countType, type;
-  std::vector<Stmt *> statements; ///< of the loop's body: all that mention one of them
 };
 
 /// The triple that the loop updates, however it is written; nothing when it does anything else with it.
@@ -59,7 +57,6 @@ struct PlacedExtreme {
   enum class Tie { First, Last, Lesser, Greater } tie = Tie::First;
   std::string decides;
   std::string flag; ///< the variable that is 0 until something has come; empty: the extreme has a value to begin with
-  std::vector<Stmt *> statements;
 };
 
 /// Such an extreme, however it is written.

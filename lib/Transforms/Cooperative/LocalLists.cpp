@@ -127,7 +127,6 @@ bool Mover::standsAlone(Stmt &loop, const KeptList &list) const {
 
 /// What all entries are filled with by loops right before.
 bool Mover::findFills(const std::vector<StmtRef> &before, const KeptList &list) {
-  fill.clear();
   for (const StmtRef &s : before) {
     auto counted = asCountedLoop(*s);
     for (const KeptList::Array *array : arraysOf(list)) {

@@ -126,7 +126,6 @@ std::optional<PlacedExtreme> ExtremeRow::match() {
   found.type = type->second;
   found.isMaximum = *better;
   found.tie = *tie;
-  found.statements = all.statements;
   for (const std::string &v : group)
     if (v != found.extreme && v != found.flag)
       found.kept.emplace_back(v, assigned.at(v));

@@ -443,12 +443,12 @@ StmtRef Combiner::better(const Reduction &r, const std::vector<ExprRef> &values)
     take.push_back(exprStmt(assign("=", var(name, type), others.back())));
   }
   if (r.isMean) {
-    RunningMoments own{r.kept[1].first, r.variable, r.kept[0].first, r.kept[1].second, r.type, {}};
+    RunningMoments own{r.kept[1].first, r.variable, r.kept[0].first, r.kept[1].second, r.type};
     body.push_back(combineMoments(own, others[2], others[0], others[1], taken));
     return block(body);
   }
   if (!r.exponential.empty()) {
-    body.push_back(combineRescaled({r.variable, r.kept[0].first, r.type, r.exponential, {}}, others[0], others[1]));
+    body.push_back(combineRescaled({r.variable, r.kept[0].first, r.type, r.exponential}, others[0], others[1]));
     return block(body);
   }
   size_t place = 1;

@@ -81,7 +81,7 @@ std::optional<RescaledSum> optiml::findRescaledSum(Stmt &loop, const std::map<st
           good &= a.values.at(s).number - all[0]->before(s, a) == b.values.at(s).number - all[1]->before(s, b);
       }
       if (good)
-        return RescaledSum{m, s, mType, *all[0]->functions.begin(), all[0]->statements};
+        return RescaledSum{m, s, mType, *all[0]->functions.begin()};
     }
   return std::nullopt;
 }

@@ -45,7 +45,7 @@ std::optional<RunningMoments> optiml::findRunningMoments(Stmt &loop, const std::
           continue;
         for (const ExprRef &x : all->outsiders)
           if (updatesMoments(*all, n, m, q, x))
-            return RunningMoments{n, m, q, nType, mType, all->statements};
+            return RunningMoments{n, m, q, nType, mType};
       }
   }
   return std::nullopt;
