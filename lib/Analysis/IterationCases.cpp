@@ -36,8 +36,9 @@ using Value = IterationValue;
 /// Runs statements on a case. Where the case does not decide what happens, it says what it asks for.
 class Machine {
 public:
-  Machine(IterationCases &all, IterationCase &now, const std::set<std::string> &names)
-      : all(all), now(now), names(names) {}
+  Machine(IterationCases &all, IterationCase &now, const std::set<std::string> &names,
+          const std::map<std::string, ExprRef> &constants)
+      : all(all), now(now), names(names), constants(constants) {}
 
   bool run() {
     for (Stmt *s : all.statements)
@@ -63,7 +64,8 @@ private:
   std::optional<Order> orderOf(const Value &a, const Value &b);
   bool touches(const ExprRef &e) const {
     return anyNode(e, [&](const ExprRef &x) {
-      return isChange(x) || x->kind == ExprKind::Opaque || (x->kind == ExprKind::Var && names.count(x->text));
+      return isChange(x) || x->kind == ExprKind::Opaque ||
+             (x->kind == ExprKind::Var && (names.count(x->text) || constants.count(x->text)));
     });
   }
   /// Nothing in it is known but that it is no value of an iteration: a number all the same.
@@ -72,6 +74,7 @@ private:
   IterationCases &all;
   IterationCase &now;
   const std::set<std::string> &names; ///< variables, and what the statements declare
+  const std::map<std::string, ExprRef> &constants;
 };
 
 } // namespace
@@ -151,6 +154,8 @@ std::optional<Value> Machine::evaluate(const ExprRef &e) {
     auto n = literal(e->text);
     return n ? std::optional(Value{*n, "", e}) : std::nullopt;
   }
+  if (e->kind == ExprKind::Var && constants.count(e->text))
+    return evaluate(constants.at(e->text));
   if (!touches(e)) {
     if (hasEffects(e) || !(e->type.isFloat() || e->type.isInt()))
       return std::nullopt;
@@ -406,6 +411,16 @@ std::optional<bool> Machine::truth(const ExprRef &e) {
 // Every case
 //===----------------------------------------------------------------------===//
 
+/// "const float one = 1;" of the loop's body.
+static std::map<std::string, ExprRef> constantsIn(Stmt &loop, const std::set<std::string> &variables) {
+  std::map<std::string, ExprRef> result;
+  for (const StmtRef &s : loop.body[0]->body)
+    if (s->kind == StmtKind::Decl && s->expr && s->dims.empty() && s->type.isConst && numberOf(s->expr) &&
+        s->type.sameNumber(s->expr->type) && !variables.count(s->text))
+      result.emplace(s->text, s->expr);
+  return result;
+}
+
 std::optional<IterationCases> optiml::casesOf(Stmt &loop, std::set<std::string> variables, uint64_t seed) {
   IterationCases all;
   all.seed = seed;
@@ -414,6 +429,7 @@ std::optional<IterationCases> optiml::casesOf(Stmt &loop, std::set<std::string> 
   if (!statements)
     return std::nullopt;
   all.statements = *statements;
+  const std::map<std::string, ExprRef> constants = constantsIn(loop, variables);
   std::vector<IterationCase> open = {{}};
   while (!open.empty()) {
     IterationCase c = open.back();
@@ -421,7 +437,7 @@ std::optional<IterationCases> optiml::casesOf(Stmt &loop, std::set<std::string> 
     IterationCase run = c;
     for (const std::string &v : variables)
       run.values[v] = {all.before(v, run), v, nullptr};
-    Machine machine(all, run, names);
+    Machine machine(all, run, names, constants);
     if (machine.run()) {
       all.cases.push_back(std::move(run));
       if (all.cases.size() > 64)
@@ -432,6 +448,8 @@ std::optional<IterationCases> optiml::casesOf(Stmt &loop, std::set<std::string> 
     c.extreme = run.extreme;
     if (machine.asksForOrder) {
       for (Order order : {Order::Above, Order::Below, Order::Equal, Order::Unordered}) {
+        if (order == Order::Unordered && run.compared->type.isInt())
+          continue;
         open.push_back(c);
         open.back().order = order;
       }

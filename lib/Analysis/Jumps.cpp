@@ -4,25 +4,27 @@
 
 using namespace optiml;
 
-/// A return, or a `continue` of the loop around.
+/// A return, or a `continue` or `break` of the loop around.
 static bool jumps(const Stmt &s, StmtKind kind) {
   if (s.kind == kind)
     return true;
   for (const StmtRef &child : s.body)
-    if (!(kind == StmtKind::Continue && isLoop(*child)) && jumps(*child, kind))
+    if (!(kind != StmtKind::Return && isLoop(*child)) && jumps(*child, kind))
       return true;
   return false;
 }
 
 static llvm::Error removeJumps(Stmt &block, StmtKind kind) {
-  llvm::StringRef what = kind == StmtKind::Return ? "returns" : "goes on with the next iteration";
+  llvm::StringRef what = kind == StmtKind::Return  ? "returns"
+                         : kind == StmtKind::Break ? "goes on"
+                                                   : "goes on with the next iteration";
   for (size_t i = 0; i < block.body.size(); ++i) {
     StmtRef s = block.body[i];
     if (s->kind == kind) {
       block.body.resize(i); // nothing after it runs
       return llvm::Error::success();
     }
-    if ((kind == StmtKind::Continue && isLoop(*s)) || !jumps(*s, kind))
+    if ((kind != StmtKind::Return && isLoop(*s)) || !jumps(*s, kind))
       continue;
     if (s->kind != StmtKind::If)
       return notApplicable("it {0} from inside a loop (line {1})", what, s->line);
@@ -62,6 +64,14 @@ void optiml::removeContinues(Stmt &s) {
     if (isLoop(loop))
       llvm::consumeError(removeJumps(*loop.body[0], StmtKind::Continue));
   });
+}
+
+bool optiml::runsOnce(Stmt &loop) {
+  if (loop.kind != StmtKind::Do || constantValue(loop.expr) != 0)
+    return false;
+  llvm::consumeError(removeJumps(*loop.body[0], StmtKind::Continue));
+  llvm::consumeError(removeJumps(*loop.body[0], StmtKind::Break));
+  return !leavesIteration(*loop.body[0]);
 }
 
 bool optiml::leavesEarly(const Stmt &s, bool isNested) {

@@ -1,5 +1,6 @@
 //===- ReadStatements.cpp - statements ------------------------------------===//
 #include "KernelReader.h"
+#include "optiml/Analysis/Jumps.h"
 
 using namespace optiml;
 
@@ -347,7 +348,7 @@ void KernelReader::statement(const cl::Stmt *source, std::vector<StmtRef> &out) 
   }
   if (auto *x = llvm::dyn_cast<cl::DoStmt>(source)) {
     StmtRef s = loop(StmtKind::Do, x, x->getCond(), x->getBody());
-    if (constantValue(s->expr) == 0 && !leavesIteration(*s->body[0])) { // "do { … } while (0)" of a macro
+    if (runsOnce(*s)) {
       out.insert(out.end(), s->body[0]->body.begin(), s->body[0]->body.end());
       return;
     }

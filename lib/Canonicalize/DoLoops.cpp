@@ -87,12 +87,25 @@ static bool testsFirst(KernelState &state, Kernel &kernel, const KernelModel &mo
   return true;
 }
 
+/// "if (c) do { … } while (c);" is "while (c) { … }".
+static bool testsBefore(Stmt &branch) {
+  if (branch.kind != StmtKind::If || branch.body.size() != 1 || branch.body[0]->body.size() != 1)
+    return false;
+  Stmt &loop = *branch.body[0]->body[0];
+  if (loop.kind != StmtKind::Do || !equal(loop.expr, branch.expr) || hasEffects(loop.expr))
+    return false;
+  loop.kind = StmtKind::While;
+  branch = Stmt(loop);
+  return true;
+}
+
 void optiml::countDoLoops(KernelState &state, Kernel &kernel) {
   if (!holdsKind(*kernel.body, {StmtKind::Do}))
     return;
   KernelModel model(kernel, {0, 0, 0});
   bool changed = false;
   walk(*kernel.body, [&](Stmt &s) {
+    changed |= testsBefore(s);
     if (s.kind == StmtKind::Block)
       for (size_t i = 0; i < s.body.size(); ++i)
         changed |= testsFirst(state, kernel, model, s, i);

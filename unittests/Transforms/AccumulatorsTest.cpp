@@ -69,7 +69,6 @@ TEST(Accumulators, ExtremesWithTheirPlace) {
                        {start, row + "if (v > m) m = v; p = j;", store},
                        {start, row + "if (v > m) { m = v + 1.f; p = j; }", store},
                        {start, row + "if (v > m) { m = v; p += j; }", store},
-                       {start, row + "if (v > m) p = j;", store},
                        {start, row + "if (v > m) { p = j; m = v; } else if (v < 0.f) p = -j;", store},
                        {start, row + "if (v > m) { m = v; p = j % 7; }", store},
                        {start, row + "if (v <= m) continue; m = v; p = j; if (p > 5) m = 0.f;", store},
@@ -112,6 +111,54 @@ TEST(Accumulators, RunningMoments) {
                        {start, row + "++c; float d = v - mean; mean += d / c; q += d * (v - mean) * 2.f;", end},
                        {start, row + "++c; float d = v - mean; q += d * (v - mean); mean += d / c;", end},
                    });
+}
+
+TEST(Accumulators, Matches) {
+  std::string start = "float m = 0.f; int p = -1; bool seen = false;";
+  expectAll(true, {
+                      {start, row + "if (!seen && v > 3.f) { m = v; p = j; seen = true; }", store},
+                      {start, row + "if (v > 3.f && p < 0) { m = v; p = j; }", store},
+                      {start, row + "p = p != -1 ? p : v > 3.f ? j : -1;", store},
+                      {start, row + "if (v > 3.f) { p = j; m = v; }", store},
+                      {start, row + "if (v > 3.f) { seen = true; m = v; }", "out[i] = seen ? m : -1.f;"},
+                      {start, row + "p = v > 3.f ? 7 : p;", "at[i] = p;"},
+                      {start, row + "if (v > m) p = j;", store}, // the last one above a number that stays
+                  });
+  expectAll(false, {
+                       {start, row + "if (v > 3.f && p < 5) { m = v; p = j; }", store},        // j may be 4
+                       {start, row + "if (!seen && v > 3.f) { p = j; seen = j > 4; }", store}, // may go on
+                       {start, row + "if (v > 3.f) p = p + j;  if (v > m) p = j;", store},
+                       {start, row + "if (v > 3.f) p = j; if (v < 1.f) m = v + p;", store},
+                       {start, row + "if (v > 3.f) { p = j; break; }", store}, // others would read on
+                   });
+}
+
+TEST(Accumulators, WhereTheOrderOfNoNumberMatters) {
+  std::string start = "float m = -1e30f; int p = -1;";
+  expectAll(true, {
+                      {start, row + "if (!(v <= m)) { m = v; p = j; }", store},
+                      {start, row + "if (v <= m) continue; p = j; m = v;", store},
+                  });
+  expectAll(false, {{start, row + "if (!(v <= m)) { m = v; p = j; } out[i * n + j] = v;", store}});
+}
+
+TEST(Accumulators, WhatOneIterationHandsToTheNext) {
+  expectAll(true,
+            {
+                {"float last = x[i * n]; int c = 0;", row + "if (v < last) ++c; last = v;", "at[i] = c;"},
+                {"int last = -1; int c = 0;", row + "int b = v > 2.f; if (b != last) c++; last = b;", "at[i] = c;"},
+                {"float s[2] = {0.f, 1e30f};", row + "s[0] += v; s[1] = fminf(s[1], v);", "out[i] = s[0] + s[1];"},
+                {"float s = 0;", "if (j == at[i]) break; s += x[i * n + j];", "out[i] = s;"},
+                {"float s = 0;", "int p = i * k + j; if (p >= n) break; s += x[p];", "out[i] = s;"},
+            });
+  expectAll(false,
+            {
+                {"float last = 0; int c = 0;", row + "if (v < last) ++c; last = last * .5f + v;", "at[i] = c;"},
+                {"float last = 0; int c = 0;", row + "if (v < last) ++c; last = v;", "at[i] = c; out[i] = last;"},
+                {"float s[2] = {0.f, 0.f};", row + "s[j % 2] += v;", "out[i] = s[0] + s[1];"},
+                {"float s = 0;", "s += x[i * n + j]; if (j == k) break;", "out[i] = s;"},
+                {"float s = 0;", "if (x[i * n + j] > 3.f) break; s += x[i * n + j];", "out[i] = s;"},
+            });
 }
 
 TEST(Accumulators, SumsUnderConditions) {

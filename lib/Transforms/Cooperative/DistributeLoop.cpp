@@ -36,9 +36,12 @@
 // Refuses: loops with fewer iterations than the group, or a warp of it, has lanes; recurrences other than running sums.
 //
 //===----------------------------------------------------------------------===//
+#include "CarriedValues.h"
 #include "JointUpdates.h"
 #include "LocalLists.h"
+#include "Matches.h"
 #include "OwnState.h"
+#include "RunAgain.h"
 #include "RunningSum.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
@@ -49,6 +52,7 @@
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
+#include "optiml/Canonicalize/LoopBounds.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/Transform.h"
 #include <cmath>
@@ -63,9 +67,10 @@ public:
   /// `entries`: elements of sorted arrays that are kept; 0: as many as there are.
   /// `forOneThread`: statements that only the first thread of a group runs.
   Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, int64_t entries,
-          std::set<const Stmt *> forOneThread)
+          std::set<const Stmt *> forOneThread, RunsAgain again)
       : state(state), kernel(kernel), model(model), group(group), entries(entries),
-        forOneThread(std::move(forOneThread)), taken(allNames(kernel)), combiner(group, taken) {}
+        forOneThread(std::move(forOneThread)), again(std::move(again)), taken(allNames(kernel)),
+        combiner(group, taken) {}
 
   llvm::Error run() {
     if (llvm::Error e = list(*kernel.body))
@@ -147,6 +152,12 @@ private:
       accessed(*s, true, reads, writes);
       order(reads, writes, true, out);
       out.push_back(ifStmt(isFirst(), s));
+      return llvm::Error::success();
+    }
+    if (again.asTheyWere.count(s.get())) { // by every thread, with the same result
+      accessed(*s, true, reads, writes);
+      order(reads, writes, false, out);
+      out.push_back(s);
       return llvm::Error::success();
     }
     accessed(*s, false, reads, writes);
@@ -349,7 +360,7 @@ private:
     for (const SortedFold &fold : folds)
       for (const std::string &array : fold.arrays())
         sorted.insert(array);
-    auto reductions = findReductions(*s, state.hints.strictFloat, sorted);
+    auto reductions = findReductions(*s, state.hints.strictFloat, sorted, again.loops.count(s.get()) != 0);
     std::optional<RunningSum> scan;
     if (!reductions) {
       auto found = findRunningSum(*s, *counted, state.hints.strictFloat);
@@ -366,6 +377,8 @@ private:
         return reductions.takeError();
     }
     for (const Reduction &r : *reductions) {
+      if (r.startsUnset && !startsAtNumber(r.flag, out, [](double n) { return n == 0; }))
+        return notApplicable("line {0}: '{1}' may be set before the loop", s->line, r.flag);
       bool changes = mentions(counted->lower, r.variable) || mentions(counted->upper, r.variable);
       for (const auto &[name, type] : r.kept)
         changes |= mentions(counted->lower, name) || mentions(counted->upper, name);
@@ -443,16 +456,14 @@ private:
     return llvm::Error::success();
   }
 
-  /// "float m = -1e30f;" stands before the loop, and nothing between the two mentions m.
-  static bool startsAtFiniteNumber(const Reduction &r, llvm::ArrayRef<StmtRef> before) {
+  /// "float m = -1e30f;" stands before the loop, such a number, and nothing between the two mentions m.
+  static bool startsAtNumber(const std::string &m, llvm::ArrayRef<StmtRef> before, bool (*isSuch)(double)) {
     for (const StmtRef &s : llvm::reverse(before)) {
-      if (s->kind == StmtKind::Decl && s->text == r.variable) {
+      if (s->kind == StmtKind::Decl && s->text == m) {
         auto start = s->expr ? numberOf(s->expr) : std::nullopt;
-        return start && std::isfinite(*start);
+        return start && isSuch(*start);
       }
-      bool mentioned = false;
-      walkExprs(*s, [&](const ExprRef &e) { mentioned |= isVar(e, r.variable); });
-      if (mentioned)
+      if (anyExpr(*s, [&](const ExprRef &e) { return isVar(e, m); }))
         return false;
     }
     return false;
@@ -464,7 +475,7 @@ private:
                                      std::vector<StmtRef> &out) {
     std::vector<StmtRef> restores;
     for (const Reduction &r : reductions) {
-      if (r.exponential.empty() || startsAtFiniteNumber(r, out))
+      if (r.exponential.empty() || startsAtNumber(r.variable, out, [](double n) { return std::isfinite(n); }))
         continue;
       RescaledSum pair{r.variable, r.kept[0].first, r.type, r.exponential};
       ExprRef start = var(freshName(taken, r.variable + "_before"), r.type);
@@ -586,6 +597,7 @@ private:
   ThreadGroup group;
   int64_t entries;
   std::set<const Stmt *> forOneThread;
+  RunsAgain again;
   std::set<std::string> taken;
   std::set<std::string> narrowed; ///< counters that became locals beside wider ones
   Combiner combiner;
@@ -682,15 +694,23 @@ public:
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
+    countStridedLoops(result, *kernel);
+    boundBreakingLoops(*kernel);
+    splitLocalArrays(*kernel);
+    keepOneOfCopies(*kernel);
     carryElements(*kernel);
     countOwn(*kernel);
+    recomputePrevious(*kernel);
+    markMatches(*kernel);
+    RunsAgain again = runAgainWhereUnordered(*kernel);
     std::set<const Stmt *> forOneThread = moveListsIntoArrays(result, *kernel, entries);
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     if (rows > 1)
       requireCover(result, model, 0, rows);
-    if (llvm::Error e = Sharing(result, *kernel, model, {threads}, entries, std::move(forOneThread)).run())
+    if (llvm::Error e =
+            Sharing(result, *kernel, model, {threads}, entries, std::move(forOneThread), std::move(again)).run())
       return std::move(e);
 
     LaunchStep &step = result.rewrite.plan.steps[0];

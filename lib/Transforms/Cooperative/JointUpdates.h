@@ -19,6 +19,7 @@ struct RescaledSum {
   std::string extreme, sum; ///< m and s
   Type type;                ///< of both
   std::string function;     ///< expf, exp2f, …
+  ExprRef unordered = {};   ///< the x after which the order matters where it is no number; null: none
 };
 
 /// The pair that the loop updates, however it is written; nothing when it does anything else with it. `assigned`: what
@@ -56,8 +57,12 @@ struct PlacedExtreme {
   /// Of equal x: the first one stays, or the last one, or the one with the lesser or greater value of `decides`.
   enum class Tie { First, Last, Lesser, Greater } tie = Tie::First;
   std::string decides;
-  std::string flag; ///< the variable that is 0 until something has come; empty: the extreme has a value to begin with
+  std::string flag;  ///< the variable that is 0 until something has come; empty: the extreme has a value to begin with
+  ExprRef unordered; ///< the x that is taken where it cannot be compared, so that the order matters; null: none
 };
+
+/// The assigned variables in groups: those of a group are mentioned by the same statements of the loop's body.
+std::vector<std::set<std::string>> jointVariables(Stmt &loop, const std::map<std::string, Type> &assigned);
 
 /// Such an extreme, however it is written.
 std::optional<PlacedExtreme> findPlacedExtreme(Stmt &loop, const std::map<std::string, Type> &assigned);

@@ -7,8 +7,7 @@
 
 using namespace optiml;
 
-/// Scalars from outside of the loop that it assigns.
-static std::map<std::string, Type> assignedOutside(Stmt &loop) {
+std::map<std::string, Type> optiml::assignedOutside(Stmt &loop) {
   std::set<std::string> inside = namesDeclaredIn(loop);
   std::map<std::string, Type> result;
   walkExprs(*loop.body[0], [&](const ExprRef &e) {

@@ -6,6 +6,9 @@
 
 namespace optiml {
 
+/// Scalars from outside of the loop that it assigns.
+std::map<std::string, Type> assignedOutside(Stmt &loop);
+
 /// "if (a[m] < a[j]) m = j;" becomes "if (a_at_m < a[j]) { m = j; a_at_m = a[j]; }": the element at a place that a
 /// counted loop carries is carried with it, where nothing in the loop writes the array.
 void carryElements(Kernel &kernel);

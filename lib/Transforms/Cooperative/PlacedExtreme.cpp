@@ -25,6 +25,7 @@ private:
   bool takesAll(const IterationCase &c);
   bool matches(const IterationCase &c);
   bool matchesEqual(const IterationCase &c);
+  bool matchesUnordered(const IterationCase &c);
 
   const IterationCases &all;
   const std::map<std::string, Type> &assigned;
@@ -32,6 +33,7 @@ private:
   PlacedExtreme found;
   std::optional<bool> better; ///< a greater x is
   std::optional<PlacedExtreme::Tie> tie;
+  std::optional<bool> takesUnordered;
 };
 } // namespace
 
@@ -40,7 +42,9 @@ bool ExtremeRow::takesAll(const IterationCase &c) {
   for (const std::string &v : group) {
     const IterationValue &value = c.values.at(v);
     if (v == found.flag) {
-      if (!(value.number == FieldNumber::of(1)))
+      auto set = c.flags.find(v);
+      bool stays = set != c.flags.end() && set->second && !c.changes(v);
+      if (!stays && !(value.number == FieldNumber::of(1)))
         return false;
     } else if (v == found.extreme) {
       bool isX = c.order == Order::Equal || (value.outside && c.compared && equal(value.outside, c.compared)) ||
@@ -78,6 +82,16 @@ bool ExtremeRow::matchesEqual(const IterationCase &c) {
   return true;
 }
 
+bool ExtremeRow::matchesUnordered(const IterationCase &c) {
+  bool takes = !keepsAll(c);
+  if ((takes && !takesAll(c)) || (takesUnordered && *takesUnordered != takes))
+    return false;
+  takesUnordered = takes;
+  if (takes)
+    found.unordered = c.compared;
+  return true;
+}
+
 bool ExtremeRow::matches(const IterationCase &c) {
   if (!c.isLeast.empty() || (c.order && c.extreme != found.extreme))
     return false;
@@ -97,7 +111,7 @@ bool ExtremeRow::matches(const IterationCase &c) {
   if (c.places.size() && c.order != Order::Equal)
     return false;
   switch (*c.order) {
-  case Order::Unordered: return keepsAll(c);
+  case Order::Unordered: return matchesUnordered(c);
   case Order::Equal: return matchesEqual(c);
   case Order::Above:
   case Order::Below: {
@@ -136,8 +150,8 @@ std::optional<PlacedExtreme> ExtremeRow::match() {
   return sameType ? std::optional(found) : std::nullopt;
 }
 
-std::optional<PlacedExtreme> optiml::findPlacedExtreme(Stmt &loop, const std::map<std::string, Type> &assigned) {
-  // Variables belong together where the statements of one mention the other.
+std::vector<std::set<std::string>> optiml::jointVariables(Stmt &loop, const std::map<std::string, Type> &assigned) {
+  std::vector<std::set<std::string>> result;
   std::set<std::string> tried;
   for (const auto &[start, type] : assigned) {
     if (tried.count(start))
@@ -146,7 +160,7 @@ std::optional<PlacedExtreme> optiml::findPlacedExtreme(Stmt &loop, const std::ma
     for (size_t known = 0; known != group.size();) {
       known = group.size();
       std::set<std::string> names = group;
-      auto statements = updateStatements(loop, names);
+      updateStatements(loop, names);
       std::set<std::string> mentioned;
       for (const StmtRef &s : loop.body[0]->body) {
         std::set<std::string> here;
@@ -166,10 +180,16 @@ std::optional<PlacedExtreme> optiml::findPlacedExtreme(Stmt &loop, const std::ma
           group.insert(v);
     }
     tried.insert(group.begin(), group.end());
+    result.push_back(group);
+  }
+  return result;
+}
+
+std::optional<PlacedExtreme> optiml::findPlacedExtreme(Stmt &loop, const std::map<std::string, Type> &assigned) {
+  for (const std::set<std::string> &group : jointVariables(loop, assigned))
     if (auto all = casesOf(loop, group, 1))
       if (auto found = ExtremeRow(*all, assigned, group).match())
         return found;
-  }
   return std::nullopt;
 }
 

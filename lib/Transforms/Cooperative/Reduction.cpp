@@ -1,6 +1,7 @@
 //===- Reduction.cpp - sums and extremes over threads ---------------------===//
 #include "Reduction.h"
 #include "JointUpdates.h"
+#include "Matches.h"
 #include "optiml/Core/KernelName.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -188,62 +189,116 @@ static int directionOf(const ExprRef &e, const std::string &variable,
   return 0;
 }
 
+namespace {
+/// What is kept beside an extreme or a place, for threads to exchange.
+class KeptValues {
+public:
+  KeptValues(Stmt &loop, const std::set<std::string> &inside)
+      : loop(loop), counted(asCountedLoop(loop)), fixed(inside) {
+    walkExprs(loop, [&](const ExprRef &e) {
+      if (isChange(e) && e->args[0]->kind == ExprKind::Var)
+        fixed.insert(e->args[0]->text);
+    });
+  }
+  std::optional<Reduction> extreme(const PlacedExtreme &found) const;
+  std::optional<Reduction> match(const Match &found, const std::map<std::string, Type> &types) const;
+
+private:
+  static bool canBeExchanged(const Type &type) {
+    return !type.isVolatile && (type.cls == Type::Class::Int || type.isFloat()) && (type.bytes == 4 || type.bytes == 8);
+  }
+  /// As directionOf, for a variable that becomes `value` in iterations.
+  int direction(const Type &type, const ExprRef &value) const {
+    if (type.cls != Type::Class::Int || type.isSigned != value->type.isSigned || type.bytes < value->type.bytes)
+      return 0;
+    return directionOf(value, counted->var, [&](const ExprRef &e) { return isFixed(e); });
+  }
+  bool isFixed(const ExprRef &e) const {
+    bool result = e->type.isInt();
+    walk(e, [&](const ExprRef &x) {
+      result &= x->kind == ExprKind::IntLit || x->kind == ExprKind::Builtin || x->kind == ExprKind::Binary ||
+                x->kind == ExprKind::Cast || (x->kind == ExprKind::Var && !fixed.count(x->text));
+    });
+    return result;
+  }
+  bool keepFlag(const std::string &flag, Reduction &r) const {
+    const ExprRef *found = nullptr;
+    walkExprs(loop, [&](const ExprRef &e) {
+      if (isVar(e, flag))
+        found = &e;
+    });
+    if (!found || !(*found)->type.isInt() || (*found)->type.isVolatile)
+      return false;
+    r.flag = flag;
+    r.kept.emplace_back(flag, (*found)->type.unqualified());
+    return true;
+  }
+
+  Stmt &loop;
+  std::optional<CountedLoop> counted;
+  std::set<std::string> fixed; ///< what iterations have, or change
+};
+} // namespace
+
 /// The extreme as a reduction, if something that is kept beside it tells which of equal values stays.
-static std::optional<Reduction> asReduction(const PlacedExtreme &found, Stmt &loop,
-                                            const std::set<std::string> &inside) {
-  auto counted = asCountedLoop(loop);
+std::optional<Reduction> KeptValues::extreme(const PlacedExtreme &found) const {
   if (!counted)
     return std::nullopt;
-  std::set<std::string> changes = inside;
-  walkExprs(loop, [&](const ExprRef &e) {
-    if (isChange(e) && e->args[0]->kind == ExprKind::Var)
-      changes.insert(e->args[0]->text);
-  });
-  auto isFixed = [&](const ExprRef &e) {
-    bool fixed = e->type.isInt();
-    walk(e, [&](const ExprRef &x) {
-      fixed &= x->kind == ExprKind::IntLit || x->kind == ExprKind::Builtin || x->kind == ExprKind::Binary ||
-               x->kind == ExprKind::Cast || (x->kind == ExprKind::Var && !changes.count(x->text));
-    });
-    return fixed;
-  };
   Reduction r{found.extreme, found.type.unqualified(), {Fold::Kind::Compare, found.isMaximum ? ">" : "<"}};
+  r.unordered = found.unordered;
   using Tie = PlacedExtreme::Tie;
   for (const auto &[name, type] : found.kept) {
-    if (type.isVolatile || !(type.cls == Type::Class::Int || type.isFloat()) || (type.bytes != 4 && type.bytes != 8))
+    if (!canBeExchanged(type))
       return std::nullopt;
     r.kept.emplace_back(name, type.unqualified());
     const ExprRef &value = found.values.at(name);
-    if (!r.index.empty() || type.cls != Type::Class::Int || type.isSigned != value->type.isSigned ||
-        type.bytes < value->type.bytes)
+    if (!r.index.empty())
       continue;
     bool ordered = found.tie == Tie::First || found.tie == Tie::Last;
-    int direction = ordered ? directionOf(value, counted->var, isFixed) : found.decides == name;
-    if (!direction)
+    int way = direction(type, value);
+    if (!ordered)
+      way = found.decides == name && type.cls == Type::Class::Int && type.isSigned == value->type.isSigned &&
+            type.bytes >= value->type.bytes;
+    if (!way)
       continue;
     r.index = name;
-    r.greaterFirst = ordered ? (found.tie == Tie::First) != (direction > 0) : found.tie == Tie::Greater;
+    r.greaterFirst = ordered ? (found.tie == Tie::First) != (way > 0) : found.tie == Tie::Greater;
   }
-  if (!found.flag.empty()) {
-    const ExprRef *flag = nullptr;
-    walkExprs(loop, [&](const ExprRef &e) {
-      if (isVar(e, found.flag))
-        flag = &e;
-    });
-    if (!flag || !(*flag)->type.isInt() || (*flag)->type.isVolatile)
-      return std::nullopt;
-    r.flag = found.flag;
-    r.kept.emplace_back(found.flag, (*flag)->type.unqualified());
-  }
+  if (!found.flag.empty() && !keepFlag(found.flag, r))
+    return std::nullopt;
   return r.index.empty() && !found.kept.empty() ? std::nullopt : std::optional(r);
+}
+
+/// The match as a reduction, if one of its values tells which came first.
+std::optional<Reduction> KeptValues::match(const Match &found, const std::map<std::string, Type> &types) const {
+  if (!counted || found.flag.empty())
+    return std::nullopt;
+  Reduction r;
+  for (const auto &[name, value] : found.values) {
+    const Type type = types.at(name).unqualified();
+    if (!canBeExchanged(types.at(name)))
+      return std::nullopt;
+    int way = r.variable.empty() ? direction(type, value) : 0;
+    if (!way) {
+      r.kept.emplace_back(name, type);
+      continue;
+    }
+    r.variable = name;
+    r.type = type;
+    r.fold = {Fold::Kind::Compare, (way > 0) == found.isFirst ? "<" : ">"};
+  }
+  r.startsUnset = !found.isFirst;
+  return !r.variable.empty() && keepFlag(found.flag, r) ? std::optional(r) : std::nullopt;
 }
 
 /// One of those over `left`, variables that are no reductions of their own.
 static std::optional<Reduction> findJoint(Stmt &loop, const std::map<std::string, Type> &left,
                                           const std::set<std::string> &inside) {
-  if (auto pair = findRescaledSum(loop, left))
-    return Reduction{pair->extreme, pair->type, {Fold::Kind::Compare, ">"}, {{pair->sum, pair->type}}, {},
-                     pair->function};
+  if (auto pair = findRescaledSum(loop, left)) {
+    Reduction r{pair->extreme, pair->type, {Fold::Kind::Compare, ">"}, {{pair->sum, pair->type}}, {}, pair->function};
+    r.unordered = pair->unordered;
+    return r;
+  }
   if (auto moments = findRunningMoments(loop, left))
     return Reduction{moments->mean,
                      moments->type,
@@ -258,12 +313,14 @@ static std::optional<Reduction> findJoint(Stmt &loop, const std::map<std::string
       return Reduction{name, type.unqualified(), {Fold::Kind::Operator, "+"}};
   }
   if (auto extreme = findPlacedExtreme(loop, left))
-    return asReduction(*extreme, loop, inside);
+    return KeptValues(loop, inside).extreme(*extreme);
+  if (auto match = findMatch(loop, left))
+    return KeptValues(loop, inside).match(*match, left);
   return std::nullopt;
 }
 
-llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool strictFloat,
-                                                              const std::set<std::string> &explainedArrays) {
+llvm::Expected<std::vector<Reduction>>
+optiml::findReductions(Stmt &loop, bool strictFloat, const std::set<std::string> &explainedArrays, bool runsAgain) {
   std::set<std::string> inside = explainedArrays;
   walk(loop, [&](Stmt &s) {
     if (s.kind == StmtKind::Decl)
@@ -329,6 +386,8 @@ llvm::Expected<std::vector<Reduction>> optiml::findReductions(Stmt &loop, bool s
       return notApplicable("what the loop computes in '{0}' is no sum, product or extreme alone (line {1})", name,
                            lines.at(name));
     }
+    if (joint->unordered && !runsAgain)
+      return notApplicable("where a value is no number, '{0}' depends on the order", joint->variable);
     if (strictFloat && joint->keepsSums())
       return notApplicable("the order in which '{0}' is computed may not change (--optiml-fp=strict)", joint->variable);
     for (std::map<std::string, Type> *names : {&left, &all}) {
@@ -451,13 +510,16 @@ StmtRef Combiner::better(const Reduction &r, const std::vector<ExprRef> &values)
     body.push_back(combineRescaled({r.variable, r.kept[0].first, r.type, r.exponential}, others[0], others[1]));
     return block(body);
   }
-  size_t place = 1;
-  while (variables[place].first != r.index)
-    ++place;
-  ExprRef m = var(r.variable, r.type), at = var(r.index, variables[place].second);
-  ExprRef first = logicalAnd(binary("==", others[0], m, Type::makeBool()),
-                             r.greaterFirst ? lessThan(at, others[place]) : lessThan(others[place], at));
-  ExprRef takes = binary("||", binary(r.fold.op, others[0], m, Type::makeBool()), first, Type::makeBool());
+  ExprRef m = var(r.variable, r.type), takes = binary(r.fold.op, others[0], m, Type::makeBool());
+  if (!r.index.empty()) {
+    size_t place = 1;
+    while (variables[place].first != r.index)
+      ++place;
+    ExprRef at = var(r.index, variables[place].second);
+    ExprRef first = logicalAnd(binary("==", others[0], m, Type::makeBool()),
+                               r.greaterFirst ? lessThan(at, others[place]) : lessThan(others[place], at));
+    takes = binary("||", takes, first, Type::makeBool());
+  }
   if (!r.flag.empty()) { // one of both may have nothing yet
     size_t flag = 1;
     while (variables[flag].first != r.flag)

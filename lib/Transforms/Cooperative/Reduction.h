@@ -59,6 +59,8 @@ struct Reduction {
   bool isMean = false;
   bool greaterFirst = false; ///< of equal values the one with the greater `index` stays, else the lesser
   std::string flag = {};     ///< one of `kept`, which is 0 until there is a value
+  bool startsUnset = false;  ///< as long as it is 0 before the loop
+  ExprRef unordered = {};    ///< as long as this, which every iteration computes, is a number
   /// Sums beside it, of which all threads but the first start at nothing.
   bool keepsSums() const { return isMean || !exponential.empty(); }
   bool keepsPlace() const { return !kept.empty(); }
@@ -66,9 +68,10 @@ struct Reduction {
 
 /// The scalars from outside `loop` that it assigns, all of them reductions; NotApplicable with the first that is none.
 /// With `strictFloat`, floating-point ones are refused, as their order would change, but for extremes with their first
-/// place, which are the same in any order. `explainedArrays` are assigned for reasons that the caller knows.
-llvm::Expected<std::vector<Reduction>> findReductions(Stmt &loop, bool strictFloat,
-                                                      const std::set<std::string> &explainedArrays = {});
+/// place, which are the same in any order. `explainedArrays` are assigned for reasons that the caller knows. With
+/// `runsAgain` the caller sees to what is not ordered.
+llvm::Expected<std::vector<Reduction>>
+findReductions(Stmt &loop, bool strictFloat, const std::set<std::string> &explainedArrays = {}, bool runsAgain = false);
 
 /// "float s = 0;" right before the loop: every thread starts at nothing already.
 bool startsAtIdentity(const Stmt &s, const Reduction &r);

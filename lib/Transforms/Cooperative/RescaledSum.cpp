@@ -24,8 +24,18 @@ static bool startsEmpty(const IterationCase &c, const std::string &m) {
   return least != c.isLeast.end() && least->second;
 }
 
-/// What the pair becomes in every case, with a weight that depends on neither of them.
-static bool isRescaling(const IterationCases &all, const std::string &m, const std::string &s) {
+/// The sum is no number any more after an x that is none: then the order does not matter.
+static bool losesNumbers(const IterationCases &all, const IterationCase &c, const std::string &m, const std::string &s,
+                         const FieldNumber &w) {
+  FieldNumber oldM = all.before(m, c), oldS = all.before(s, c), x = all.numberOf(c.compared, c);
+  FieldNumber grown = oldS * *(oldM - x).exponential(), added = *(x - oldM).exponential() * w;
+  FieldNumber newS = c.values.at(s).number;
+  return newS == oldS + added || newS == grown + w || newS == grown + added;
+}
+
+/// What the pair becomes in every case, with a weight that depends on neither of them. `unordered`: an x of which that
+/// is not so where it is no number.
+static bool isRescaling(const IterationCases &all, const std::string &m, const std::string &s, ExprRef &unordered) {
   std::map<std::map<std::string, bool>, std::optional<FieldNumber>> weights; // by outcomes
   for (const IterationCase &c : all.cases)
     if (c.order == Order::Equal && !startsEmpty(c, m) && c.extreme == m && !changesNothing(c, {m, s}))
@@ -38,8 +48,11 @@ static bool isRescaling(const IterationCases &all, const std::string &m, const s
       continue;
     if (!comesIn || c.extreme != m || !c.order)
       return false;
-    if (*c.order == Order::Unordered)
-      continue; // the sum is no number, whatever the order
+    if (*c.order == Order::Unordered) {
+      if (!losesNumbers(all, c, m, s, *weights[c.outside]))
+        unordered = c.compared;
+      continue;
+    }
     FieldNumber w = *weights[c.outside], oldM = all.before(m, c), x = all.numberOf(c.compared, c);
     bool isEmpty = startsEmpty(c, m);
     FieldNumber oldS = isEmpty ? FieldNumber::of(0) : all.before(s, c);
@@ -68,9 +81,10 @@ std::optional<RescaledSum> optiml::findRescaledSum(Stmt &loop, const std::map<st
         continue;
       std::optional<IterationCases> all[2];
       bool good = true;
+      ExprRef unordered;
       for (uint64_t draw : {0, 1}) {
         all[draw] = casesOf(loop, {m, s}, draw + 1);
-        good = good && all[draw] && all[draw]->functions.size() == 1 && isRescaling(*all[draw], m, s);
+        good = good && all[draw] && all[draw]->functions.size() == 1 && isRescaling(*all[draw], m, s, unordered);
       }
       if (!good)
         continue;
@@ -81,7 +95,7 @@ std::optional<RescaledSum> optiml::findRescaledSum(Stmt &loop, const std::map<st
           good &= a.values.at(s).number - all[0]->before(s, a) == b.values.at(s).number - all[1]->before(s, b);
       }
       if (good)
-        return RescaledSum{m, s, mType, *all[0]->functions.begin()};
+        return RescaledSum{m, s, mType, *all[0]->functions.begin(), unordered};
     }
   return std::nullopt;
 }

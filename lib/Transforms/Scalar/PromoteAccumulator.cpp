@@ -13,9 +13,9 @@
 //                                           }
 //
 // Legal: within the loop, every access to the array is to one element, whose index stays the same. The loop both reads
-// and writes that element, and does so in every iteration. No other global array in the loop overlaps it:
-// `__restrict__` proves that, or a condition does. The loop does not synchronize, has no atomics or calls with unknown
-// effects, is not left early, and keeps its bounds.
+// and writes that element, and does so in every iteration; or it only writes it, where a statement before the loop does
+// too. No other global array in the loop overlaps it: `__restrict__` proves that, or a condition does. The loop does
+// not synchronize, has no atomics or calls with unknown effects, is not left early, and keeps its bounds.
 //
 // Load and store stand under "the loop runs at least once". They need no such guard where the trip count is a positive
 // constant, or where a statement before the loop, in the same list, assigns the element. In the latter case some
@@ -38,6 +38,7 @@ namespace {
 struct Element {
   const Access *access = nullptr;
   bool unconditional = false; ///< in every iteration
+  bool read = false;
 };
 
 class PromoteAccumulator : public Transform {
@@ -79,6 +80,8 @@ public:
     auto place = findPlace(*kernel->body, stmt);
     std::vector<StmtRef> &list = place->block->body;
     bool writtenBefore = isWrittenBefore(model, list, place->index, first);
+    if (!found->read && !writtenBefore)
+      return notApplicable("the loop only writes '{0}', which nothing before it does", array);
     if (!found->unconditional && !writtenBefore)
       return notApplicable("'{0}' is not accessed in every iteration, nor written before the loop", array);
     if (holdsKind(*stmt->body[0], {StmtKind::Return, StmtKind::Break}))
@@ -129,7 +132,7 @@ private:
   static llvm::Expected<Element> elementOf(const KernelModel &model, const Stmt &stmt, const CountedLoop &loop,
                                            llvm::StringRef array) {
     Element result;
-    bool written = false, read = false;
+    bool written = false;
     for (const Access &access : model.accesses()) {
       if (!insideOf(access, &stmt) || access.array != array)
         continue;
@@ -148,15 +151,15 @@ private:
         return notApplicable("'{0}' is accessed at more than one index in the loop (line {1})", array,
                              access.stmt->line);
       written |= access.write;
-      read |= access.read;
+      result.read |= access.read;
       bool conditional = llvm::any_of(access.path, [&](const Stmt *s) {
         return (s->kind == StmtKind::If || s->kind == StmtKind::While || s->kind == StmtKind::For) &&
                insideLoop(stmt, s);
       });
       result.unconditional |= !conditional && plainlyExecuted(access, stmt);
     }
-    if (!result.access || !written || !read)
-      return notApplicable("the loop does not both read and write '{0}'", array);
+    if (!result.access || !written)
+      return notApplicable("the loop does not write '{0}'", array);
     return result;
   }
   static unsigned impureLine(Stmt &s) {
