@@ -4,8 +4,7 @@
 
 using namespace optiml;
 
-/// An array itself, where `isPointer` tells of arrays and pointers alike.
-static bool isArray(const Type &type) {
+bool optiml::isArray(const Type &type) {
   return type.isPointer() && (llvm::StringRef(type.text).ends_with("]") || type.bytes > 8);
 }
 
@@ -97,7 +96,8 @@ void KernelModel::AccessVisitor::add(const ExprRef &e, bool read, bool write, co
     access.subscripts.push_back(model.poly(s));
     access.wideIndex |= s->type.isInt() && s->type.bytes == 8;
   }
-  access.bytes = e->type.bytes;
+  bool isOfPointee = e->kind == ExprKind::Member && e->args[0]->type.pointee; // p->x is a part of p[0]
+  access.bytes = isOfPointee ? e->args[0]->type.pointee->bytes : e->type.bytes;
   access.path = path;
   access.guards = guards;
   model.resolveDifferences(access);

@@ -51,6 +51,8 @@ struct Access {
   /// The members from `node` to `place`, outermost first; none: the whole element.
   std::vector<ExprRef> members() const;
 };
+/// An array itself, where `isPointer` tells of arrays and pointers alike.
+bool isArray(const Type &type);
 /// Two accesses of one array may meet in an element: neither is of a member that the other is not of.
 bool sameMember(const Access &a, const Access &b);
 

@@ -1,7 +1,8 @@
 //===- PrivatizeAtomic.cpp - fewer atomics on global memory ---------------===//
 //
-// privatize-atomic[kernel:array]: every thread sums in a register what it adds to one element of the array. The block
-// combines the sums, and one thread adds the result to the element.
+// privatize-atomic[kernel:array]: every thread sums in registers what it adds to elements that are the same for all
+// threads: `*total`, `out[blockIdx.x]`, `eq->xtx[3]`. The block combines the sums, and one thread adds the results to
+// the elements. Loops of at most 16 iterations over such elements (`eq->xtx[a * 6 + b]`) are written out.
 //
 // privatize-atomic[kernel:array]{bins=256}: for elements that depend on data. A table of the first 256 elements in
 // shared memory collects the block's updates and is added to the array at the end. Updates of other elements go
@@ -34,6 +35,7 @@
 // of a block does alone already; tables larger than shared memory.
 //
 //===----------------------------------------------------------------------===//
+#include "ExpandUpdates.h"
 #include "Reduction.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
@@ -54,8 +56,8 @@ struct Update {
   ExprRef value;
 };
 
-/// Sums of one kernel: more do not stay in registers.
-constexpr size_t mostPlaces = 8;
+/// Bytes of one thread's sums: more do not stay in registers.
+constexpr size_t mostBytes = 512;
 
 std::string foldOf(const std::string &atomic) {
   static const std::map<std::string, std::string> folds = {
@@ -102,7 +104,7 @@ public:
     std::map<std::string, int64_t> arrays; // and the bytes of an element
     for (const Access &access : model.accesses())
       if (access.atomic && access.space == Space::Global)
-        arrays.emplace(access.array, access.place->type.bytes);
+        arrays.emplace(nameOf(model, access), access.place->type.bytes);
     for (const auto &[array, bytes] : arrays) {
       ActionTemplate site{"privatize-atomic", state.rewrite.original + ":" + array, {}};
       for (const Params &params : offers(state.hints, array, bytes)) {
@@ -133,6 +135,8 @@ public:
       return std::move(e);
     if (llvm::Error e = removeReturns(*kernel->body))
       return std::move(e);
+    if (!bins)
+      expandUpdates(*kernel, array, mostBytes);
     KernelModel model(*kernel, shape);
     if (!model.param(array))
       return notApplicable("'{0}' is no parameter", array);
@@ -141,17 +145,18 @@ public:
     for (const Access &access : model.accesses()) {
       if (access.space != Space::Global)
         continue;
-      if (access.array != array) {
+      if (nameOf(model, access) != array) {
         others.insert(access.array);
         continue;
       }
-      if (!access.atomic || !isAtomicUpdate(*access.stmt) || access.subscripts.size() != 1)
+      bool isFixed = !bins && isFixedPlace(access.place);
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || (access.subscripts.size() != 1 && !isFixed))
         return notApplicable("'{0}' is accessed other than by atomic updates (line {1})", array, access.stmt->line);
       if (isPrivate(model, access))
         return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
       updates.push_back({access.stmt, &access, foldOf(access.stmt->expr->text), access.stmt->expr->args.at(1)});
       for (const Update &u : updates)
-        if (!sameFold(updates.back().fold, u.fold) && sameMember(access, *u.access))
+        if (!sameFold(updates.back().fold, u.fold) && access.array == u.access->array && sameMember(access, *u.access))
           return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
       const Type &type = access.place->type;
       if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
@@ -168,11 +173,15 @@ public:
     if (model.unknownEffectLine() && !hasOwnCombination(*kernel))
       return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
     Type type = updates.front().access->node->type.unqualified();
+    auto first = bins ? llvm::Expected<int64_t>(bins) : firstOf(updates, array);
+    if (!first)
+      return first.takeError();
     // Updates of elements behind the table take place where they did.
-    if (!updatedLast(*state.original, array))
+    bool throughMembers = llvm::any_of(updates, [&](const Update &u) { return u.access->array != array; });
+    if (throughMembers || !updatedLast(*state.original, array))
       for (const std::string &other : others)
         if (!updatedAlike(model, other, updates.front().fold, type))
-          if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, bins))
+          if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, *first))
             return std::move(e);
     llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, group)
                          : intoRegisters(result, *kernel, model, updates, array, group);
@@ -183,6 +192,26 @@ public:
   }
 
 private:
+  /// The parameter that an update is made through, or the array.
+  static std::string nameOf(const KernelModel &model, const Access &access) {
+    std::string parameter = access.atomic ? parameterOf(model, access) : "";
+    return parameter.empty() ? access.array : parameter;
+  }
+  /// How many elements are updated, from the first on, where they are named by constants; 0: as the accesses say.
+  static llvm::Expected<int64_t> firstOf(const std::vector<Update> &updates, const std::string &array) {
+    int64_t first = 0;
+    bool allFixed = true, throughMembers = false;
+    for (const Update &u : updates) {
+      bool isFixed = isFixedPlace(u.access->place);
+      int64_t element = isFixed ? elementOfPlace(u.access->place) : 0;
+      allFixed &= isFixed && element >= 0;
+      throughMembers |= u.access->array != array;
+      first = std::max(first, element + 1);
+    }
+    if (throughMembers && !allFixed)
+      return notApplicable("what is updated of '{0}' is not named by constants alone", array);
+    return throughMembers ? first : 0;
+  }
   static bool sameFold(const std::string &a, const std::string &b) {
     auto sum = [](const std::string &f) { return f == "+" || f == "-"; };
     return a == b || (sum(a) && sum(b));
@@ -298,15 +327,15 @@ private:
     std::vector<std::vector<Update>> places;
     for (const Update &u : updates) {
       auto same = llvm::find_if(places, [&](const std::vector<Update> &p) {
-        return p[0].access->subscripts == u.access->subscripts && sameMember(*p[0].access, *u.access) &&
-               p[0].access->place->text == u.access->place->text;
+        return p[0].access->array == u.access->array && p[0].access->subscripts == u.access->subscripts &&
+               sameMember(*p[0].access, *u.access) && p[0].access->place->text == u.access->place->text;
       });
       if (same != places.end())
         same->push_back(u);
       else
         places.push_back({u});
-      if (places.size() > mostPlaces)
-        return notApplicable("'{0}' is updated at more than {1} elements (line {2})", array, mostPlaces, u.stmt->line);
+      if (places.size() * u.access->place->type.bytes > mostBytes)
+        return notApplicable("'{0}' is updated at too many elements for registers (line {1})", array, u.stmt->line);
     }
     std::vector<StmtRef> before, after;
     std::set<std::string> taken = allNames(kernel);
@@ -326,8 +355,9 @@ private:
                                   std::vector<StmtRef> &after) {
     const ExprRef &place = updates.front().access->place;
     Type type = place->type.unqualified();
-    const Poly &index = updates.front().access->subscripts[0];
-    for (const Update &u : updates) {
+    const bool isFixed = isFixedPlace(place) && updates.front().access->root->kind != ExprKind::Var;
+    const Poly index = isFixed ? Poly(0) : updates.front().access->subscripts[0];
+    for (const Update &u : isFixed ? decltype(updates)() : updates) {
       for (const auto &[monomial, coefficient] : u.access->subscripts[0].terms)
         if (monomial.size() > 1)
           return notApplicable("the element of '{0}' is a product, which may overflow in another type (line {1})",
@@ -336,9 +366,10 @@ private:
         if (!isParameter(model, atom) && !atom.starts_with("blockIdx."))
           return notApplicable("the element of '{0}' differs between threads (line {1})", array, u.stmt->line);
     }
-    std::string wish = array;
-    for (ExprRef e = place; e->kind == ExprKind::Member; e = e->args[0])
-      wish += "_" + e->text;
+    std::string parts;
+    for (ExprRef e = place; e->kind == ExprKind::Member || (isFixed && e->kind == ExprKind::Subscript); e = e->args[0])
+      parts = "_" + (e->kind == ExprKind::Member ? e->text : std::to_string(*constantValue(e->args[1]))) + parts;
+    std::string wish = array + parts;
     Reduction reduction{freshName(taken, wish + "_of_thread"), type, {Fold::Kind::Operator, "+"}};
     const std::string &fold = updates.front().fold;
     if (fold == "min" || fold == "max")
@@ -347,7 +378,9 @@ private:
       reduction.fold.op = fold;
     ExprRef sum = var(reduction.variable, type), start = neutral(fold, type);
     ExprRef element = place; // of a pointer to a record: parameters alone
-    if (updates.front().access->node->kind == ExprKind::Subscript) {
+    if (isFixed) {
+      // it names itself
+    } else if (updates.front().access->node->kind == ExprKind::Subscript) {
       element = elementExpr(model, *updates.front().access, index);
       for (const ExprRef &member : updates.front().access->members())
         element = mapOperands(member, [&](const ExprRef &) { return element; });
