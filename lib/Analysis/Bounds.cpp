@@ -103,8 +103,12 @@ static std::optional<Poly> eliminate(const KernelModel &model, const Poly &p, co
   auto coefficient = c ? c->constant() : std::nullopt;
   if (!coefficient)
     return std::nullopt;
-  // Facts that cancel more than they add come first; the launch's size, which is rounded up, last.
-  std::vector<std::pair<std::pair<bool, size_t>, Poly>> candidates;
+  // Facts that leave less to eliminate come first, then those that cancel more than they add; the launch's size, which
+  // is rounded up, last.
+  std::vector<std::pair<std::tuple<bool, size_t, size_t>, Poly>> candidates;
+  auto left = [&](const Poly &p) {
+    return size_t(llvm::count_if(p.atoms(), [&](const std::string &atom) { return !isLaunchConstant(model, atom); }));
+  };
   auto ofLaunch = [](const Poly &p) {
     return llvm::any_of(p.atoms(), [](llvm::StringRef atom) { return atom.starts_with("gridDim."); });
   };
@@ -114,7 +118,7 @@ static std::optional<Poly> eliminate(const KernelModel &model, const Poly &p, co
     if (!fc || *fc == 0 || (*fc > 0) == (*coefficient > 0) || *coefficient % *fc != 0)
       continue;
     Poly next = p + Poly(-*coefficient / *fc) * fact;
-    candidates.emplace_back(std::pair(ofLaunch(fact), next.terms.size()), next);
+    candidates.emplace_back(std::tuple(ofLaunch(fact), left(next), next.terms.size()), next);
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const auto &a, const auto &b) { return a.first < b.first; });

@@ -457,37 +457,3 @@ void KernelModel::addFacts(const ExprRef &condition, bool taken, std::vector<Pol
       }
   }
 }
-
-void KernelModel::addLoopFacts(const std::vector<Stmt *> &statements, std::vector<Poly> &into) const {
-  for (Stmt *s : statements)
-    if (auto loop = asCountedLoop(*s)) {
-      Poly v = Poly::atom(loop->var), lower = poly(loop->lower), upper = poly(loop->upper);
-      if (stable(lower))
-        into.push_back(v - lower);
-      if (stable(upper))
-        into.push_back(upper - v - Poly(1));
-    } else if (auto strided = asStridedLoop(*s); strided && turns.count(strided->var)) {
-      if (Poly lower = poly(strided->lower); stable(lower)) // the end is the loop's condition
-        into.push_back(Poly::atom(strided->var) - lower);
-    }
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    std::string suffix(1, char('x' + axis));
-    into.push_back(Poly::atom("blockIdx." + suffix));
-    if (!block[axis])
-      into.push_back(Poly::atom("globalIdx." + suffix));
-    into.push_back(Poly::atom("gridDim." + suffix) - Poly::atom("blockIdx." + suffix) - Poly(1));
-    if (block[axis] == 1)
-      continue;
-    Poly t = Poly::atom("threadIdx." + suffix);
-    into.push_back(t);
-    into.push_back((block[axis] ? Poly(block[axis]) : Poly::atom("blockDim." + suffix)) - t - Poly(1));
-  }
-}
-
-std::vector<Poly> KernelModel::facts(const Access &access) const {
-  std::vector<Poly> result;
-  for (const auto &[condition, taken] : access.guards)
-    addFacts(condition, taken, result);
-  addLoopFacts(access.path, result);
-  return result;
-}

@@ -106,6 +106,7 @@ public:
   void addLoopFacts(const std::vector<Stmt *> &loops, std::vector<Poly> &into) const;
 
 private:
+  std::vector<Poly> boundsOf(const ExprRef &e, bool fromBelow) const;
   void collectDeclarations();
   /// An index of threads or blocks, an unsigned parameter, a counter from 0 on.
   bool neverNegative(const std::string &atom) const;
