@@ -16,18 +16,26 @@ static int whichOf(const KernelModel &model, const ExprRef &e) {
   return c->text[0] == '<' ? sign : -sign;
 }
 
+std::optional<ExtremeOfTwo> optiml::asExtreme(const KernelModel &model, const ExprRef &e) {
+  if (e->kind == ExprKind::Call && e->isLibrary && e->args.size() == 2) {
+    llvm::StringRef name = unqualified(e->text);
+    if (name == "max" || name == "min")
+      return ExtremeOfTwo{name == "max", e->args[0], e->args[1]};
+  }
+  if (e->kind == ExprKind::Cond)
+    if (int which = whichOf(model, e))
+      return ExtremeOfTwo{which > 0, e->args[1], e->args[2]};
+  return std::nullopt;
+}
+
 /// What `e` is not less than (not greater than), each of them.
 std::vector<Poly> KernelModel::boundsOf(const ExprRef &e, bool fromBelow) const {
-  auto both = [&](const ExprRef &a, const ExprRef &b) {
-    std::vector<Poly> result = boundsOf(a, fromBelow);
-    llvm::append_range(result, boundsOf(b, fromBelow));
+  auto extreme = asExtreme(*this, e);
+  if (extreme && extreme->greatest == fromBelow) {
+    std::vector<Poly> result = boundsOf(extreme->a, fromBelow);
+    llvm::append_range(result, boundsOf(extreme->b, fromBelow));
     return result;
-  };
-  if (e->kind == ExprKind::Call && e->isLibrary && e->args.size() == 2 &&
-      unqualified(e->text) == (fromBelow ? "max" : "min"))
-    return both(e->args[0], e->args[1]);
-  if (e->kind == ExprKind::Cond && whichOf(*this, e) == (fromBelow ? 1 : -1))
-    return both(e->args[1], e->args[2]);
+  }
   if (e->kind == ExprKind::Cast && e->type.isInt() && e->args[0]->type.isInt() &&
       e->type.bytes >= e->args[0]->type.bytes)
     return boundsOf(e->args[0], fromBelow);

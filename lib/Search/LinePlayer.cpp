@@ -8,12 +8,15 @@ using namespace optiml;
 using namespace optiml::search;
 using llvm::StringRef;
 
+/// A kernel with more sites for a step than this has them from what transforms wrote out: each costs a step to apply.
+static constexpr size_t mostSites = 8;
+
 std::optional<Action> LinePlayer::operator()(const SearchState &at, bool refused) {
   if (!refused)
     noteTaken();
   for (; step < line.steps.size(); nextStep()) {
     const OpeningStep &wanted = line.steps[step];
-    if (taken && !wanted.everySite)
+    if (taken && (!wanted.everySite || doneSites.size() >= mostSites))
       continue;
     if (std::optional<Action> action = resolve(wanted, at)) {
       tried.insert(action->str());

@@ -151,6 +151,13 @@ private:
   mutable std::map<std::string, ExprRef> opaqueAtoms;
 };
 
+/// max(a, b) or min(a, b), also as a condition: a < b ? a : b.
+struct ExtremeOfTwo {
+  bool greatest = false;
+  ExprRef a, b;
+};
+std::optional<ExtremeOfTwo> asExtreme(const KernelModel &model, const ExprRef &e);
+
 } // namespace optiml
 
 #endif

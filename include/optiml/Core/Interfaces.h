@@ -98,7 +98,7 @@ struct OpeningStep {
   /// own first value, or with `onlyPreferred` none.
   std::vector<Params> preferences;
   bool required = false;  ///< where it does not apply the line is dropped; otherwise the step is left out
-  bool everySite = false; ///< apply it at every matching site, not just the first
+  bool everySite = false; ///< apply it at every matching site (the first eight), not just the first
   bool onlyPreferred = false;
 };
 

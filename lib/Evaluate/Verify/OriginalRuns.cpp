@@ -239,10 +239,11 @@ llvm::Error Verifier::Impl::prepare(ReferenceCase &c, unsigned w, unsigned l, un
     c.ready = true;
     return llvm::Error::success();
   }
-  // Other integers may send the original out of bounds (indices, offsets): then they change less.
-  for (FreshIntegers integers : {FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep}) {
-    if (masked && integers != FreshIntegers::Keep)
-      continue;
+  // Other integers may send the original out of bounds (indices, offsets): then they change less. What a mask is among
+  // numbers, the least one is among integers.
+  using Kinds = std::vector<FreshIntegers>;
+  for (FreshIntegers integers : masked ? Kinds{FreshIntegers::Extreme, FreshIntegers::Keep}
+                                       : Kinds{FreshIntegers::Random, FreshIntegers::Shuffle, FreshIntegers::Keep}) {
     std::string folder = scratchDir();
     auto fresh = freshInputs(workloads[w], launch, options.seed + input, integers, folder,
                              masked ? FloatRange::Masked : FloatRange::Same);

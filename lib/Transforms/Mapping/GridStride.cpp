@@ -38,8 +38,10 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     static const std::vector<std::array<int64_t, 2>> shapes = {{256, 8},  {512, 4}, {256, 16},
                                                                {1024, 2}, {256, 4}, {128, 8}};
+    // Each block has the sums to combine that its threads will keep: fewer blocks, where these are many.
+    static const std::vector<std::array<int64_t, 2>> few = {{256, 1}, {256, 2}, {512, 1}, {128, 2}, {256, 4}, {256, 8}};
     std::vector<Params> offers;
-    for (auto [x, blocks] : shapes)
+    for (auto [x, blocks] : updatesOf(*state.tree->body) < 8 ? shapes : few)
       offers.push_back({{"x", std::to_string(x)}, {"blocks", std::to_string(blocks * state.hints.multiprocessors)}});
     return kernelSite(*this, state, offers);
   }
@@ -105,6 +107,14 @@ public:
   }
 
 private:
+  /// How many atomic updates a thread makes; loops of unknown length count as four iterations.
+  static int64_t updatesOf(const Stmt &s) {
+    int64_t result = isAtomicUpdate(s);
+    for (const StmtRef &child : s.body)
+      result += updatesOf(*child);
+    auto counted = s.kind == StmtKind::For ? asCountedLoop(const_cast<Stmt &>(s)) : std::nullopt;
+    return isLoop(s) ? result * (counted ? std::min<int64_t>(counted->tripCount().value_or(4), 64) : 4) : result;
+  }
   /// The loop's variable: the local that holds the index, if it stays what it is; its declaration goes.
   static std::pair<std::string, Type> takeIndex(Kernel &kernel, const KernelModel &model) {
     std::vector<StmtRef> &body = kernel.body->body;
