@@ -166,10 +166,13 @@ void GpuCases::boundByTwins(unsigned index, bool isFresh, const std::string &fil
   if (isSummed(index, bound.buffer)) {
     // All blocks add to these cells. Their terms are like those of the sample, and sums of n terms in two orders
     // differ by about sqrt(n) roundings (Higham, Accuracy and Stability of Numerical Algorithms, 4.2).
+    double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threadsOf(launch)),
+           ofSample = double(blocks) / double(begun);
     for (const ShadowRecord &cell : r.cells)
-      if (cell.bytes == size && std::isfinite(cell.magnitude))
-        bound.typical = std::max(bound.typical, cell.magnitude * double(blocks) / double(begun));
-    double unit = size == 4 ? 0x1p-24 : 0x1p-53, n = double(threadsOf(launch));
+      if (cell.bytes == size && std::isfinite(cell.magnitude)) {
+        bound.typical = std::max(bound.typical, cell.magnitude * ofSample);
+        n = std::max(n, cell.additions * ofSample); // threads may add many terms each
+      }
     // Of very many terms of one sign, those below half a unit in the last place of the sum are lost when they are
     // added one by one: half of 2^25 equal ones. Variants that add partial sums lose less than the original.
     bound.relative = std::max({bound.relative, 8 * unit * std::sqrt(n), unit / 64 * n});

@@ -36,7 +36,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ExpandUpdates.h"
-#include "Reduction.h"
+#include "ManySums.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Jumps.h"
@@ -339,10 +339,29 @@ private:
     }
     std::vector<StmtRef> before, after;
     std::set<std::string> taken = allNames(kernel);
-    Combiner combiner(group, taken);
+    std::vector<BlockSum> sums;
     for (const std::vector<Update> &place : places)
-      if (llvm::Error e = intoRegister(state, kernel, model, place, array, group, combiner, taken, before, after))
+      if (llvm::Error e = intoRegister(state, kernel, model, place, array, taken, before, sums))
         return e;
+    std::vector<BlockSum> many; // of the first one's type
+    for (const BlockSum &sum : sums)
+      if (sum.reduction.fold == Fold{Fold::Kind::Operator, "+"} &&
+          sum.reduction.type.sameNumber(sums.front().reduction.type))
+        many.push_back(sum);
+    if (many.size() >= manySums)
+      llvm::append_range(after, combineMany(group, many, taken));
+    Combiner combiner(group, taken);
+    for (const BlockSum &sum : sums) {
+      auto isDone = [&](const BlockSum &other) { return other.reduction.variable == sum.reduction.variable; };
+      if (many.size() >= manySums && llvm::any_of(many, isDone))
+        continue;
+      const Type &type = sum.reduction.type;
+      ExprRef total = var(sum.reduction.variable, type);
+      llvm::append_range(after, combiner.combine(sum.reduction));
+      ExprRef any = binary("!=", total, neutral(foldOf(sum.atomic), type));
+      StmtRef update = exprStmt(callOf(sum.atomic, {sum.address, sum.whole(total)}, type, false));
+      after.push_back(ifStmt(logicalAnd(group.isFirst(), any), block({update})));
+    }
     std::vector<StmtRef> &body = kernel.body->body;
     body.insert(body.begin(), before.begin(), before.end());
     body.insert(body.end(), after.begin(), after.end());
@@ -350,9 +369,8 @@ private:
   }
 
   static llvm::Error intoRegister(KernelState &state, Kernel &kernel, const KernelModel &model,
-                                  std::vector<Update> updates, const std::string &array, const ThreadGroup &group,
-                                  Combiner &combiner, std::set<std::string> &taken, std::vector<StmtRef> &before,
-                                  std::vector<StmtRef> &after) {
+                                  std::vector<Update> updates, const std::string &array, std::set<std::string> &taken,
+                                  std::vector<StmtRef> &before, std::vector<BlockSum> &sums) {
     const ExprRef &place = updates.front().access->place;
     Type type = place->type.unqualified();
     const bool isFixed = isFixedPlace(place) && updates.front().access->root->kind != ExprKind::Var;
@@ -391,7 +409,8 @@ private:
     std::string atomic = updates.front().stmt->expr->text;
     if (atomic == "atomicSub")
       atomic = "atomicAdd"; // the sum has the sign already
-    ExprRef divisor = commonDivisor(model, updates), whole = sum;
+    ExprRef divisor = commonDivisor(model, updates);
+    std::function<ExprRef(const ExprRef &)> whole = [](const ExprRef &total) { return total; };
     if (divisor && type.cls == Type::Class::Float && type.bytes == 8) {
       for (Update &u : updates)
         u.value = u.value->args[0];
@@ -400,17 +419,14 @@ private:
         value = value->args[0];
       if (value->kind == ExprKind::Var)
         state.require(value->text + " >= 1", "the sum is divided in place of its terms");
-      whole = binary("/", sum, divisor, type);
+      whole = [divisor, type](const ExprRef &total) { return binary("/", total, divisor, type); };
     }
     for (const Update &u : updates)
       replace(kernel, u, foldInto(u, sum, taken));
     before.push_back(declStmt(reduction.variable, type, start));
-    llvm::append_range(after, combiner.combine(reduction));
-    ExprRef any = binary("!=", sum, start);
     bool isElement = element->kind == ExprKind::Subscript;
     ExprRef address = isElement && constantValue(element->args[1]) == 0 ? element->args[0] : addressOf(element);
-    after.push_back(
-        ifStmt(logicalAnd(group.isFirst(), any), block({exprStmt(callOf(atomic, {address, whole}, type, false))})));
+    sums.push_back({reduction, atomic, address, whole});
     return llvm::Error::success();
   }
 

@@ -24,7 +24,15 @@ struct Owner {
 // SUMS-NOT: m_first_1
 // SUMS: m_second_1_0_of_thread += x[i * 3 + 1] * x[i * 3 + 0];
 // SUMS: m_count_of_thread += 1u;
-// SUMS: atomicAdd(&m->second[2][1], m_second_2_1_of_thread);
+// Eight sums of one type are combined at once, each lane giving half of them away.
+// SUMS: sums_of_thread[7] = m_first_2_of_thread;
+// SUMS: float given = (lane & 16) != 0 ? sums_of_thread[sum] : sums_of_thread[sum + 16];
+// SUMS-NEXT: float got = __shfl_xor_sync(0xffffffff, given, 16);
+// SUMS: for (int place = threadIdx.x; place < 8; place += 64) {
+// SUMS: if (place == 6 && sums_of_warps[place] != 0) {
+// SUMS-NEXT: atomicAdd(&m->second[2][2], sums_of_warps[place]);
+// SUMS: if (threadIdx.x == 0 && m_count_of_thread != 0) {
+// SUMS-NEXT: atomicAdd(&m->count, m_count_of_thread);
 __global__ void moments(const float *x, int n, Moments *m) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n)
