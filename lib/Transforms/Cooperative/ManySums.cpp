@@ -47,9 +47,11 @@ std::vector<StmtRef> optiml::combineMany(const ThreadGroup &group, const std::ve
   made.push_back(barrierStmt());
 
   ExprRef k = var(freshName(taken, "place"), Type::makeInt()), w = var(freshName(taken, "warp"), Type::makeInt());
-  ExprRef total = subscript(ofWarps, k, type);
+  // In a register: a compiler would read a place ahead of the comparison that says whose it is.
+  ExprRef total = var(freshName(taken, "total"), type);
   StmtRef adds = block({exprStmt(assign("+=", total, subscript(ofWarps, add(mul(w, intLit(places)), k), type)))});
-  StmtRef updates = block({countedFor(w->text, Type::makeInt(), intLit(1), intLit(warps), 1, adds, NoUnroll)});
+  StmtRef updates = block({declStmt(total->text, type, subscript(ofWarps, k, type)),
+                           countedFor(w->text, Type::makeInt(), intLit(1), intLit(warps), 1, adds, NoUnroll)});
   for (size_t s = 0; s < blockSums.size(); ++s) {
     const BlockSum &sum = blockSums[s];
     ExprRef isThis = logicalAnd(binary("==", k, intLit(int64_t(s)), Type::makeBool()), binary("!=", total, intLit(0)));

@@ -234,8 +234,12 @@ private:
                         }) ||
            llvm::any_of(access.stmt->expr->args, [&](const ExprRef &argument) {
              return anyNode(argument, [&](const ExprRef &e) {
+               auto isShared = [&](const ExprRef &x) {
+                 const Stmt *declared = x->kind == ExprKind::Var ? model.declaration(x->text) : nullptr;
+                 return declared && declared->isShared;
+               };
                const Stmt *declared = e->kind == ExprKind::Var ? model.declaration(e->text) : nullptr;
-               return declared && declared->isShared;
+               return isShared(e) || (declared && declared->expr && anyNode(declared->expr, isShared));
              });
            });
   }

@@ -4,6 +4,8 @@
 // RUN: optiml-opt --emit --passes='grid-stride[moments]{blocks=2,x=64};privatize-atomic[moments:m]' %s > %t.cu
 // RUN: %refused --passes='block-shape[through]{x=64,y=1};privatize-atomic[through:o]' %s 2>&1 | %check=THROUGH
 // RUN: %refused --passes='block-shape[chosen]{x=64,y=1};privatize-atomic[chosen:m]' %s 2>&1 | %check=CHOSEN
+// RUN: %refused --passes='grid-stride[moments]{blocks=2,x=64};privatize-atomic[moments:m];privatize-atomic[moments:m]' %s 2>&1 | %check=TWICE
+// TWICE: 'm' is updated by one thread of a block already
 // RUN: %refused --passes='block-shape[read]{x=64,y=1};privatize-atomic[read:m]' %s 2>&1 | %check=READ
 // RUN: %if verify %{ optiml-run --coverage=8 --verify=%t.cu %s -- 300 | %check=SAME %}
 // SAME: the same results
@@ -29,8 +31,8 @@ struct Owner {
 // SUMS: float given = (lane & 16) != 0 ? sums_of_thread[sum] : sums_of_thread[sum + 16];
 // SUMS-NEXT: float got = __shfl_xor_sync(0xffffffff, given, 16);
 // SUMS: for (int place = threadIdx.x; place < 8; place += 64) {
-// SUMS: if (place == 6 && sums_of_warps[place] != 0) {
-// SUMS-NEXT: atomicAdd(&m->second[2][2], sums_of_warps[place]);
+// SUMS: if (place == 6 && total != 0) {
+// SUMS-NEXT: atomicAdd(&m->second[2][2], total);
 // SUMS: if (threadIdx.x == 0 && m_count_of_thread != 0) {
 // SUMS-NEXT: atomicAdd(&m->count, m_count_of_thread);
 __global__ void moments(const float *x, int n, Moments *m) {
