@@ -43,6 +43,10 @@ static bool countStrided(KernelState &state, const KernelModel &model, std::vect
 }
 
 void optiml::countStridedLoops(KernelState &state, Kernel &kernel) {
+  bool any = false; // a model takes longer than to look
+  walk(*kernel.body, [&](Stmt &s) { any |= s.kind == StmtKind::For && !asCountedLoop(s); });
+  if (!any)
+    return;
   KernelModel model(kernel, {0, 0, 0});
   std::set<std::string> taken = allNames(kernel);
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
@@ -133,6 +137,8 @@ static void boundBreaking(const KernelModel &model, std::vector<StmtRef> &list, 
 }
 
 void optiml::boundBreakingLoops(Kernel &kernel) {
+  if (!holdsKind(*kernel.body, {StmtKind::Break}))
+    return;
   KernelModel model(kernel, {0, 0, 0});
   std::set<std::string> taken = allNames(kernel);
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {

@@ -148,21 +148,13 @@ static ExprRef ofCounter(const Stmt &loop, const CountedLoop &counted, ExprRef e
   return onlyComputes(e) ? e : nullptr;
 }
 
-static bool isUnderstood(Stmt &loop) {
-  auto found = findReductions(loop, /*strictFloat=*/false);
-  if (found)
-    return true;
-  llvm::consumeError(found.takeError());
-  return false;
-}
-
 static void recompute(Kernel &kernel, StmtRef &loop, std::set<std::string> &taken) {
   auto counted = asCountedLoop(*loop);
   if (!counted || loop->body[0]->kind != StmtKind::Block || leavesIteration(*loop->body[0]) ||
       holdsKind(*loop, {StmtKind::Opaque, StmtKind::Barrier, StmtKind::Return}) || !onlyComputes(counted->lower) ||
       anyExpr(*loop, [](const ExprRef &e) { return !e->pure || (mayChange(e) && e->args[0]->kind != ExprKind::Var); }))
     return;
-  if (assignedOutside(*loop).empty() || isUnderstood(*loop))
+  if (assignedOutside(*loop).empty() || onlyReduces(*loop))
     return;
   StmtRef made = clone(loop);
   std::vector<StmtRef> &body = made->body[0]->body;
@@ -194,7 +186,7 @@ static void recompute(Kernel &kernel, StmtRef &loop, std::set<std::string> &take
     substitute(*made->body[0], {{previous->text, own}});
     body.insert(body.begin(), declStmt(own->text, own->type.withConst(true), conditional(isFirst, previous, one)));
   }
-  if (isUnderstood(*made))
+  if (onlyReduces(*made))
     loop = made;
 }
 

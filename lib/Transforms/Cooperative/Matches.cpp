@@ -209,20 +209,12 @@ static void markPlace(Stmt &loop, const CountedLoop &counted, const Match &found
   insertAfter(loop, variables, marks);
 }
 
-static bool isUnderstood(Stmt &loop) {
-  auto found = findReductions(loop, /*strictFloat=*/false);
-  if (found)
-    return true;
-  llvm::consumeError(found.takeError());
-  return false;
-}
-
 static void markIn(std::vector<StmtRef> &list, size_t at, const KernelModel &model, std::set<std::string> &taken) {
   auto counted = asCountedLoop(*list[at]);
   if (!counted || list[at]->body[0]->kind != StmtKind::Block || holdsKind(*list[at], {StmtKind::Opaque}))
     return;
   auto assigned = assignedOutside(*list[at]);
-  if (assigned.empty() || isUnderstood(*list[at]))
+  if (assigned.empty() || onlyReduces(*list[at]))
     return;
   StmtRef made = clone(list[at]);
   std::vector<StmtRef> before;
@@ -232,10 +224,10 @@ static void markIn(std::vector<StmtRef> &list, size_t at, const KernelModel &mod
   for (const auto &[name, type] : assigned)
     if (type.cls == Type::Class::Int && !type.isVolatile)
       flagOf(name, *made, *counted, model, facts, before, taken);
-  if (!isUnderstood(*made))
+  if (!onlyReduces(*made))
     if (auto found = findMatch(*made, assignedOutside(*made)))
       markPlace(*made, *asCountedLoop(*made), *found, before, taken);
-  if (!isUnderstood(*made))
+  if (!onlyReduces(*made))
     return;
   list[at] = made;
   list.insert(list.begin() + long(at), before.begin(), before.end());

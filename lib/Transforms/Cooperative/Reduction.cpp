@@ -411,6 +411,14 @@ optiml::findReductions(Stmt &loop, bool strictFloat, const std::set<std::string>
   return result;
 }
 
+bool optiml::onlyReduces(Stmt &loop) {
+  auto found = findReductions(loop, /*strictFloat=*/false);
+  if (found)
+    return true;
+  llvm::consumeError(found.takeError());
+  return false;
+}
+
 bool optiml::startsAtIdentity(const Stmt &s, const Reduction &r) {
   if (s.kind != StmtKind::Decl || s.text != r.variable || !s.expr)
     return false;

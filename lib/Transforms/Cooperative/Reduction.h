@@ -73,6 +73,9 @@ struct Reduction {
 llvm::Expected<std::vector<Reduction>>
 findReductions(Stmt &loop, bool strictFloat, const std::set<std::string> &explainedArrays = {}, bool runsAgain = false);
 
+/// All that the loop assigns is a reduction, where sums may change their order.
+bool onlyReduces(Stmt &loop);
+
 /// "float s = 0;" right before the loop: every thread starts at nothing already.
 bool startsAtIdentity(const Stmt &s, const Reduction &r);
 

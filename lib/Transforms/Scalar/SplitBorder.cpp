@@ -98,14 +98,12 @@ private:
 
 /// The parts of which `e` is the greatest (least) one.
 static std::vector<ExprRef> partsOf(const KernelModel &model, const ExprRef &e, bool greatest) {
-  auto both = [&](const ExprRef &a, const ExprRef &b) {
-    std::vector<ExprRef> result = partsOf(model, a, greatest);
-    llvm::append_range(result, partsOf(model, b, greatest));
-    return result;
-  };
   auto extreme = asExtreme(model, e);
-  if (extreme && extreme->greatest == greatest)
-    return both(extreme->a, extreme->b);
+  if (extreme && extreme->greatest == greatest) {
+    std::vector<ExprRef> result = partsOf(model, extreme->a, greatest);
+    llvm::append_range(result, partsOf(model, extreme->b, greatest));
+    return result;
+  }
   if (e->kind == ExprKind::Var)
     if (const Stmt *d = model.singleAssignment(e->text);
         d && d->expr && model.stable(d->expr) && d->type.sameNumber(d->expr->type))
@@ -144,14 +142,7 @@ std::optional<Inside> SplitBorder::clippedBounds(const KernelModel &model, const
       ExprRef condition = logicalAnd(allOf(lowers, l, ">="), allOf(uppers, u, "<="));
       if (!trips || *trips < 2 || *trips > mostTrips || !condition)
         continue;
-      std::set<std::string> taken = namesDeclaredIn(*loop.stmt);
-      for (const ExprRef &part : lowers)
-        taken.merge(namesIn(part));
-      walkExprs(*loop.stmt, [&](const ExprRef &e) {
-        if (e->kind == ExprKind::Var)
-          taken.insert(e->text);
-      });
-      std::string k = freshName(taken, loop.var);
+      std::string k = freshName(model.kernel(), loop.var);
       StmtRef body = clone(loop.stmt->body[0]);
       substitute(*body, {{loop.var, add(lowers[l], var(k, loop.type.unqualified()))}});
       return Inside{condition, countedFor(k, loop.type.unqualified(), intLit(0), intLit(*trips), 1, body, FullUnroll)};
