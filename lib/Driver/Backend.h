@@ -100,9 +100,10 @@ public:
   /// summary what it learnt.
   virtual void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) = 0;
   /// The kernels' time in a run of the whole rewritten program, beside the original's; predicted without a GPU.
-  virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) = 0;
-  /// Whether the whole rewritten program behaves like the original; the error says how it does not. `executable`: the
-  /// program, where buildProgram() has built it, or empty.
+  /// `executable`: the program, where buildProgram() has built it, or empty.
+  virtual llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted,
+                                                   const std::string &executable) = 0;
+  /// Whether the whole rewritten program behaves like the original; the error says how it does not.
   virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
                                    nlohmann::json &summary) = 0;
   /// Where programs are run: builds the emitted text as an executable of that name in the task's folder.

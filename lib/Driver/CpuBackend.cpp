@@ -110,7 +110,8 @@ public:
     summary["verified"] = verified;
   }
 
-  llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override {
+  llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted,
+                                           const std::string &) override {
     if (!original) {
       auto before = predict(task, task.text, runs.performance);
       if (!before)

@@ -6,7 +6,6 @@
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <future>
 #include <regex>
 
 using namespace optiml;
@@ -123,38 +122,23 @@ llvm::Expected<FuseTrial> Trial::timed(const std::vector<FusionCandidate> &fusio
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  auto times = backend.timeProgram(task, trial->text);
+  auto times = backend.timeProgram(task, trial->text, /*executable=*/"");
   if (!times)
     return times.takeError();
   trial->times = *times;
   return trial;
 }
 
-/// The program with these fused when it does what the original does and has the gain. It is run and compared at the
-/// same time: a comparison takes the emulator alone.
+/// The program with these fused when it does what the original does and has the gain.
 llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<FusionCandidate> &fusions, double leastGain) {
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  Deadline wanted(std::max(1e-3, task.deadline->remaining()), task.cancel());
-  SearchTask comparison = task;
-  comparison.deadline = &wanted;
-  auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, trial->text); });
-  auto times = backend.timeProgram(task, trial->text);
-  bool pays = times && times->before >= leastGain * times->after;
-  if (!pays)
-    wanted.raise();
-  auto verified = compared.get();
-  if (!pays) {
-    llvm::consumeError(verified.takeError()); // it was stopped
-    if (!times)
-      return times.takeError();
-    return makeError("with them fused the program's kernels are {0:f2} times as fast", times->before / times->after);
-  }
-  if (!verified)
-    return verified.takeError();
-  trial->times = *times;
-  trial->verified = *verified;
+  auto timed = timeAndCompare(task, backend, trial->text, /*executable=*/"", leastGain);
+  if (!timed)
+    return timed.takeError();
+  trial->times = timed->times;
+  trial->verified = std::move(timed->verified);
   auto fused = Program::parse(device.path(), trial->text, task.options, task.toolchain, View::Device);
   if (!fused)
     return fused.takeError();

@@ -74,7 +74,8 @@ public:
     return own->confirm(variant);
   }
   void settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) override;
-  llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted) override;
+  llvm::Expected<ProgramTimes> timeProgram(const SearchTask &task, const std::string &emitted,
+                                           const std::string &executable) override;
   llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
                            nlohmann::json &summary) override;
   llvm::Expected<std::string> buildProgram(const SearchTask &task, const std::string &emitted, const std::string &name,
@@ -423,8 +424,10 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   }
 }
 
-llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, const std::string &emitted) {
-  auto built = buildGpuProgram(task, &emitted, "program-launches");
+llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, const std::string &emitted,
+                                                     const std::string &executable) {
+  auto built = executable.empty() ? buildGpuProgram(task, &emitted, "program-launches")
+                                  : llvm::Expected<std::string>(executable);
   if (!built)
     return built.takeError();
   return timeBesides(task, {original, run, 0}, *built);

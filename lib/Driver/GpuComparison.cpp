@@ -25,7 +25,9 @@ llvm::Expected<ProgramTimes> optiml::timeBesides(const SearchTask &task, const O
       return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten->exitCode,
                        original.run.exitCode);
     times.after = i ? std::min(times.after, rewritten->times.kernelSeconds) : rewritten->times.kernelSeconds;
-    if (rewritten->seconds > slowRunSeconds)
+    const bool isClear = original.run.isUndisturbed() &&
+                         (clearGain * times.after <= times.before || clearGain * times.before <= times.after);
+    if (rewritten->seconds > slowRunSeconds || isClear)
       break;
     auto again = timeGpuProgram(task, original.executable);
     if (!again)

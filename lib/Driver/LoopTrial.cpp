@@ -1,15 +1,18 @@
 //===- LoopTrial.cpp - replacing loops of launches, tried out -------------===//
-#include "ProgramTrial.h"
+#include "LoopTrial.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Transforms/TimeSteps.h"
+#include "llvm/ADT/STLExtras.h"
 #include <regex>
 
 using namespace optiml;
 
 // Of the time that is left, for trying other tiles once there is one that is faster.
 static constexpr double tilesShare = 0.3;
-// Where none has been faster yet, so many are tried.
-static constexpr unsigned mostSlower = 3;
+// Where none has been faster yet, so many are tried; so many are built beside the search.
+static constexpr unsigned mostSlower = 3, mostBuilt = 4;
+// A compiler beside the search for so many processors.
+static constexpr unsigned jobsPerBuilder = 4;
 
 FoundLoops optiml::findLoops(const SearchTask &task, const Program &device, const Program &host) {
   FoundLoops found = findLoopRewrites(device, host, task.flags.fp.isStrict());
@@ -33,49 +36,156 @@ static bool choose(std::vector<LoopRewrite> &rewrites, size_t number) {
   return more;
 }
 
-LoopTrial optiml::tryLoops(const SearchTask &task, Backend &backend, const Program *host, FoundLoops found,
-                           const Variant &variant, double speedup) {
-  LoopTrial trial;
-  trial.notes = std::move(found.notes);
-  if (found.rewrites.empty())
-    return trial;
-  auto keep = [&](llvm::Error why) {
-    trial.notes.push_back("the loops of launches stay: " + llvm::toString(std::move(why)));
-    trial.rewrites.clear();
-    return trial;
-  };
-  if (task.deadline->passed())
-    return keep(makeError("no time was left to try others"));
-  std::string text;
-  double gain = 0, begin = task.deadline->remaining(), margin = leastProgramGain(task, backend);
-  for (size_t number = 0; choose(found.rewrites, number); ++number) {
-    bool slow = gain < margin * speedup;
-    if (number && (slow ? number >= mostSlower : begin - task.deadline->remaining() > tilesShare * begin))
-      break;
-    auto emitted = emitProgram(variant, *host, task.path, {}, found.rewrites);
+LoopTrials::LoopTrials(const SearchTask &task, Backend &backend, FoundLoops found)
+    : task(task), backend(backend), found(std::move(found)), stop(0, task.cancel()) {}
+
+LoopTrials::~LoopTrials() {
+  stop.raise();
+  stopBuilding();
+}
+
+void LoopTrials::buildBeside(const Write &write, unsigned jobs) {
+  for (size_t number = 0; number < mostBuilt && choose(found.rewrites, number); ++number) {
+    auto emitted = write(found.rewrites);
     if (!emitted)
-      return keep(emitted.takeError());
-    auto times = backend.timeProgram(task, emitted->text);
+      llvm::consumeError(emitted.takeError()); // it is written again, with a message
+    else
+      choices.push_back({found.rewrites, std::move(*emitted), "", {}});
+  }
+  for (size_t i = 0; i < std::min<size_t>(choices.size(), std::max(1u, jobs / jobsPerBuilder)); ++i)
+    builders.push_back(std::async(std::launch::async, [this] { buildAll(); }));
+}
+
+void LoopTrials::buildAll() {
+  for (std::unique_lock lock(mutex); !ending && next < choices.size() && !stop.passed();) {
+    const size_t number = next++;
+    Choice &choice = choices[number];
+    lock.unlock();
+    auto executable =
+        backend.buildProgram(task, choice.emitted.text, "program-loops-" + std::to_string(number), stop.flag());
+    lock.lock();
+    if (executable)
+      choice.executable = *executable;
+    else
+      failure = llvm::toString(executable.takeError());
+  }
+}
+
+void LoopTrials::stopBuilding() {
+  {
+    std::lock_guard lock(mutex);
+    ending = true;
+    if (llvm::any_of(choices, [](const Choice &choice) { return !choice.executable.empty(); }))
+      stop.raise(); // else the first that is under way is waited for
+  }
+  for (std::future<void> &builder : builders)
+    builder.wait();
+  builders.clear();
+}
+
+/// Of those that were built beside the search.
+llvm::Expected<LoopTrials::Choice> LoopTrials::fastestBuilt() {
+  Choice best;
+  llvm::Error last = makeError("{0}", failure.empty() ? "no time was left to try others" : failure);
+  for (Choice &choice : choices) {
+    if (choice.executable.empty())
+      continue;
+    auto times = backend.timeProgram(task, choice.emitted.text, choice.executable);
     if (!times) {
-      if (number == 0)
-        return keep(times.takeError());
+      last = llvm::joinErrors(std::move(last), times.takeError()); // the time is over, or this tile is too large
+      continue;
+    }
+    choice.times = *times;
+    if (choice.gain() > best.gain())
+      best = std::move(choice);
+  }
+  if (!(best.gain() > 0))
+    return std::move(last);
+  llvm::consumeError(std::move(last));
+  return best;
+}
+
+/// Of those with the variant. Once one has the gain that is wanted, others get a share of the time.
+llvm::Expected<LoopTrials::Choice> LoopTrials::fastestWritten(const Write &write, double wanted) {
+  Choice best;
+  const double begin = task.deadline->remaining();
+  for (size_t number = 0; choose(found.rewrites, number); ++number) {
+    const bool isSlow = best.gain() < wanted;
+    if (number && (isSlow ? number >= mostSlower : begin - task.deadline->remaining() > tilesShare * begin))
+      break;
+    auto emitted = write(found.rewrites);
+    if (!emitted)
+      return emitted.takeError();
+    auto times = backend.timeProgram(task, emitted->text, /*executable=*/"");
+    if (!times && number == 0)
+      return times.takeError();
+    if (!times) {
       llvm::consumeError(times.takeError()); // the time is over, or this tile is too large
       continue;
     }
-    double own = times->after > 0 ? times->before / times->after : 0;
-    if (!(own > gain))
-      continue;
-    gain = own;
-    text = emitted->text;
-    trial.times = *times;
-    trial.rewrites = found.rewrites;
+    Choice choice{found.rewrites, std::move(*emitted), "", *times};
+    if (choice.gain() > best.gain())
+      best = std::move(choice);
   }
-  if (!(gain >= margin * speedup))
+  return best;
+}
+
+/// Gives the choice the variant, where some kernel of it is still launched and the program becomes faster.
+llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, Choice &choice, bool &added) {
+  if (llvm::all_of(variant.rewrites, [&](const KernelRewrite &rewrite) {
+        return llvm::any_of(choice.rewrites,
+                            [&](const LoopRewrite &loop) { return loop.kernel.original == rewrite.original; });
+      }))
+    return llvm::Error::success();
+  auto emitted = write(choice.rewrites);
+  if (!emitted)
+    return emitted.takeError();
+  auto built = backend.buildProgram(task, emitted->text, "program-both", task.cancel());
+  if (!built)
+    return built.takeError();
+  auto times = backend.timeProgram(task, emitted->text, *built);
+  if (!times)
+    return times.takeError();
+  Choice both{choice.rewrites, std::move(*emitted), std::move(*built), *times};
+  if (both.gain() < leastProgramGain(task, backend) * choice.gain())
+    return llvm::Error::success();
+  choice = std::move(both);
+  added = true;
+  return llvm::Error::success();
+}
+
+LoopOutcome LoopTrials::finish(const Write &write, const Variant *variant, double speedup) {
+  LoopOutcome outcome;
+  outcome.notes = std::move(found.notes);
+  if (!any())
+    return outcome;
+  auto keep = [&](llvm::Error why) {
+    outcome.notes.push_back("the loops of launches stay: " + llvm::toString(std::move(why)));
+    return outcome;
+  };
+  const bool wereBuilt = !builders.empty();
+  stopBuilding();
+  if (task.deadline->passed())
+    return keep(makeError("no time was left to try others"));
+  const double wanted = leastProgramGain(task, backend) * speedup;
+  auto choice = wereBuilt ? fastestBuilt() : fastestWritten(write, wanted);
+  if (!choice)
+    return keep(choice.takeError());
+  bool withVariant = variant && !wereBuilt;
+  if (variant && wereBuilt)
+    if (llvm::Error e = addVariant(write, *variant, *choice, withVariant))
+      outcome.notes.push_back("the loops of launches are replaced without the kernels' variants: " +
+                              llvm::toString(std::move(e)));
+  if (!(choice->gain() >= wanted))
     return keep(makeError("with them replaced the program's kernels are {0:f2} times as fast, without {1:f2} times",
-                          gain, speedup));
-  auto verified = compareWholeProgram(task, backend, text);
+                          choice->gain(), speedup));
+  auto verified = compareWholeProgram(task, backend, choice->emitted.text);
   if (!verified)
     return keep(verified.takeError());
-  trial.verified = *verified;
-  return trial;
+  outcome.rewrites = std::move(choice->rewrites);
+  outcome.emitted = std::move(choice->emitted);
+  outcome.executable = std::move(choice->executable);
+  outcome.withVariant = withVariant;
+  outcome.timed = {choice->times, std::move(*verified)};
+  return outcome;
 }

@@ -2,6 +2,7 @@
 #include "ProgramTrial.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
+#include <future>
 
 using namespace optiml;
 
@@ -41,4 +42,26 @@ llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, 
 
 double optiml::leastProgramGain(const SearchTask &task, const Backend &backend) {
   return backend.measures() ? leastGain : task.flags.margin;
+}
+
+llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
+                                                    const std::string &executable, double leastGain) {
+  Deadline wanted(std::max(1e-3, task.deadline->remaining()), task.cancel());
+  SearchTask comparison = task;
+  comparison.deadline = &wanted;
+  auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, text); });
+  auto times = backend.timeProgram(task, text, executable);
+  const bool pays = times && times->before >= leastGain * times->after;
+  if (!pays)
+    wanted.raise();
+  auto verified = compared.get();
+  if (!pays) {
+    llvm::consumeError(verified.takeError()); // it was stopped
+    if (!times)
+      return times.takeError();
+    return makeError("the program's kernels are {0:f2} times as fast", times->before / times->after);
+  }
+  if (!verified)
+    return verified.takeError();
+  return TimedProgram{*times, std::move(*verified)};
 }

@@ -20,20 +20,19 @@ llvm::Expected<std::string> compareWholeProgram(const SearchTask &task, const Ba
 /// How many times as fast the program must become for new code to be worth it.
 double leastProgramGain(const SearchTask &task, const Backend &backend);
 
-struct LoopTrial {
-  std::vector<LoopRewrite> rewrites; ///< empty: all loops stay
-  ProgramTimes times;                ///< of the program without and with them
-  std::string verified;              ///< what was compared, for people
-  std::vector<std::string> notes;    ///< why loops stay
+/// A program beside the original.
+struct TimedProgram {
+  ProgramTimes times;   ///< of the program without and with what changed
+  std::string verified; ///< what was compared, for people
 };
+/// Times the program and compares it at the same time: a comparison takes the emulator alone. It ends early, with an
+/// error, where the program is not `leastGain` times as fast as the original. `executable`: empty where it is not
+/// built.
+llvm::Expected<TimedProgram> timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
+                                            const std::string &executable, double leastGain);
 
 /// The loops of the kernels that are searched.
 FoundLoops findLoops(const SearchTask &task, const Program &device, const Program &host);
-
-/// `host` may be null when nothing was found. What the search found in `variant` (no rewrites: nothing) stays in the
-/// program beside the loops' replacements; it is `speedup` times as fast as the original.
-LoopTrial tryLoops(const SearchTask &task, Backend &backend, const Program *host, FoundLoops found,
-                   const Variant &variant, double speedup);
 
 // Before the search: a program in which launches are fused takes the place of the original when it is the same and
 // faster. The search then rewrites the fused kernels as it would any other.

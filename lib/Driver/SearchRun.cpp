@@ -73,7 +73,7 @@ llvm::Error SearchRun::findLoopsOfLaunches() {
     return llvm::Error::success();
   if (llvm::Error e = parseHost())
     return e;
-  loops = findLoops(task, device, *host);
+  loops.emplace(task, backend, findLoops(task, device, *host));
   return llvm::Error::success();
 }
 
@@ -86,9 +86,8 @@ SearchSettings SearchRun::settings() const {
   settings.seconds = 0;
   if (std::isfinite(limits.budget.remaining())) {
     double keptBack = 0;
-    if (backend.measures() || fused.device || !loops.rewrites.empty())
-      keptBack =
-          std::min(concludingShare * limits.budget.remaining(), backend.concludingSeconds(!loops.rewrites.empty()));
+    if (backend.measures() || fused.device || withLoops())
+      keptBack = std::min(concludingShare * limits.budget.remaining(), backend.concludingSeconds(withLoops()));
     settings.seconds = std::max(1e-3, limits.budget.remaining() - keptBack); // at least a moment: 0 would be no limit
   }
   settings.seed = flags.seed;
@@ -197,8 +196,12 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   return result;
 }
 
-void SearchRun::buildBeside() {
-  if (!backend.measures() || task.isRecorded() || fused.device || !loops.rewrites.empty())
+void SearchRun::buildBeside(unsigned jobs) {
+  if (!backend.measures() || task.isRecorded())
+    return;
+  if (withLoops())
+    loops->buildBeside([&](const LoopTrials::Loops &replaced) { return emitWith(unchanged(), 0, replaced); }, jobs);
+  if (fused.device)
     return;
   auto make = [this, count = 0](const Variant &variant, const std::atomic<bool> *cancel) mutable {
     auto emitted = emitWith(limited(variant), 0, {});
@@ -222,7 +225,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   watch.lap("baseline");
   if (double share = backend.roofline(); limits.toBeat > 0 && share > 0 && fused.gain() / share <= limits.toBeat)
     return notApplicable("at their roofline the program's kernels would be {0:f2} times as fast", fused.gain() / share);
-  buildBeside();
+  buildBeside(settings().jobs);
   auto result = search(**space, **evaluator);
   if (!result)
     return result.takeError();
@@ -248,13 +251,19 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
     measureSteps = [&](const Variant &variant) { return (*evaluator)->evaluate(variant, Fidelity::Model); };
   if (trajectory)
     trajectory->event({{"event", "winner"},
-                       {"steps", stepsOf(**space, result->best.recipe, measureSteps)},
-                       {"missed", missedIn(**space, result->best.recipe)},
+                       {"steps", stepsOf(**space, outcome.recipe, measureSteps)},
+                       {"missed", missedIn(**space, outcome.recipe)},
                        {"emitted", withoutLineMarks(outcome.emitted)}});
   conclude(*result, outcome);
-  outcome.recipe = result->best.recipe;
   outcome.cancelled = result->stop == StopReason::Cancelled;
   return outcome;
+}
+
+Variant SearchRun::unchanged() const {
+  Variant variant;
+  variant.path = device.path();
+  variant.original = variant.text = task.text;
+  return variant;
 }
 
 Variant SearchRun::limited(const Variant &variant) const {
@@ -279,36 +288,56 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   // From here on nobody else reads or parses the program.
   const std::string built = result.improved && programs ? programs->take(result.best.variant->key()) : "";
   programs.reset();
-  Variant variant;
-  variant.path = device.path();
-  variant.original = variant.text = task.text;
+  Variant variant = unchanged();
   if (result.improved)
     variant = limited(*result.best.variant);
-  LoopTrial replaced = tryLoops(task, backend, host.get(), std::move(loops), variant,
-                                fused.gain() * (result.improved ? result.best.speedup() : 1));
-  addLoops(replaced, outcome.summary);
-  addFusions(fused, outcome.summary);
+  auto write = [&](const LoopTrials::Loops &replaced) { return emitWith(variant, result.best.speedup(), replaced); };
+  LoopOutcome replaced;
+  if (loops)
+    replaced = loops->finish(write, result.improved ? &variant : nullptr,
+                             fused.gain() * (result.improved ? result.best.speedup() : 1));
   watch.lap("loops");
-  if (!result.improved && replaced.rewrites.empty() && !fused.device)
+  nlohmann::json &summary = outcome.summary;
+  addFusions(fused, summary);
+  for (const std::string &note : replaced.notes)
+    summary["notes"].push_back(note);
+  outcome.recipe = result.best.recipe;
+  if (replaced.emitted) {
+    SearchOutcome withLoops = outcome;
+    if (!replaced.withVariant)
+      withLoops.dropRecipe();
+    addLoops(replaced, withLoops.summary);
+    check(*replaced.emitted, /*isTimed=*/true, replaced.executable, withLoops);
+    if (withLoops.improved || (!result.improved && !fused.device)) {
+      outcome = std::move(withLoops);
+      return llvm::Error::success();
+    }
+    summary["notes"].push_back("the loops of launches stay: " + withLoops.summary.value("kept", std::string()));
+  }
+  if (!result.improved && !fused.device)
     return llvm::Error::success();
-  auto emitted = emitWith(variant, result.best.speedup(), replaced.rewrites);
+  auto emitted = write({});
   if (!emitted)
     return emitted.takeError();
-  means.progress.clear();
-  for (const std::string &remark : emitted->remarks)
-    llvm::errs() << remark << "\n";
-  check(*emitted, !replaced.rewrites.empty(), built, outcome);
+  check(*emitted, /*isTimed=*/!fused.device, built, outcome);
   return llvm::Error::success();
 }
 
-void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::string &built, SearchOutcome &outcome) {
+void SearchRun::check(const EmittedProgram &emitted, bool isTimed, std::string executable, SearchOutcome &outcome) {
   nlohmann::json &summary = outcome.summary;
   auto keep = [&](const std::string &why) { summary["kept"] = why; };
+  means.progress.clear();
+  for (const std::string &remark : emitted.remarks)
+    llvm::errs() << remark << "\n";
   if (!emitted.dispatched && !emitted.entries && !fused.device)
     return keep("a faster variant was found, but no launch can be redirected to it");
-  if (fused.device && !withLoops) {
-    auto times =
-        emitted.dispatched ? backend.timeProgram(task, emitted.text) : llvm::Expected<ProgramTimes>(fused.times);
+  if (executable.empty() && !task.isRecorded())
+    if (llvm::Error e =
+            backend.buildProgram(task, emitted.text, "program-optimized", task.cancel()).moveInto(executable))
+      return keep(llvm::toString(std::move(e)));
+  if (!isTimed) {
+    auto times = emitted.dispatched ? backend.timeProgram(task, emitted.text, executable)
+                                    : llvm::Expected<ProgramTimes>(fused.times);
     if (!times)
       return keep(llvm::toString(times.takeError()));
     addTimes(*times, summary);
@@ -316,7 +345,7 @@ void SearchRun::check(const EmittedProgram &emitted, bool withLoops, const std::
       return keep(
           llvm::formatv("with launches fused its kernels are {0:f2} times as fast", times->before / times->after));
   }
-  if (llvm::Error e = backend.checkProgram(task, emitted.text, built, summary))
+  if (llvm::Error e = backend.checkProgram(task, emitted.text, executable, summary))
     return keep(llvm::toString(std::move(e)));
   outcome.improved = true;
   outcome.emitted = emitted.text;

@@ -8,6 +8,7 @@
 
 #include "Backend.h"
 #include "BuildBeside.h"
+#include "LoopTrial.h"
 #include "ProposerChain.h"
 #include "SearchSummary.h"
 #include "optiml/ActionSpace/KernelSpace.h"
@@ -80,12 +81,14 @@ private:
   llvm::Expected<SearchResult> search(KernelSpace &space, Evaluator &evaluator);
   llvm::Error emit(const SearchResult &result, SearchOutcome &outcome);
   /// Gives up what is not worth new code, or does not behave like the original.
-  /// `built`: the executable, or empty.
-  void check(const EmittedProgram &emitted, bool withLoops, const std::string &built, SearchOutcome &outcome);
-  /// Programs with verified variants are built while the search goes on.
-  void buildBeside();
+  /// `executable`: empty where it is not built.
+  void check(const EmittedProgram &emitted, bool isTimed, std::string executable, SearchOutcome &outcome);
+  /// Programs with verified variants, and with loops of launches replaced, are built while the search goes on.
+  void buildBeside(unsigned jobs);
+  bool withLoops() const { return loops && loops->any(); }
   /// The text with the variant, whose kernels' heads tell `gain` where it is not 0.
   llvm::Expected<EmittedProgram> emitWith(const Variant &variant, double gain, const std::vector<LoopRewrite> &loops);
+  Variant unchanged() const;
   Variant limited(const Variant &variant) const;
   void conclude(const SearchResult &result, SearchOutcome &outcome);
   const std::string &path() const { return task.options.inputs.front(); }
@@ -99,8 +102,8 @@ private:
   SearchLimits limits;
   StopWatch &watch;
 
-  FoundLoops loops;              ///< that can be replaced
-  std::unique_ptr<Program> host; ///< of the same text; null until it is needed
+  std::optional<LoopTrials> loops; ///< of launches, where a loop can have launched a kernel
+  std::unique_ptr<Program> host;   ///< of the same text; null until it is needed
   std::mutex hostMutex;
   ProposerChain proposers;
   std::unique_ptr<Trajectory> trajectory;

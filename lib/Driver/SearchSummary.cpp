@@ -13,6 +13,12 @@ double SearchOutcome::gain() const {
   return improved && after > 0 ? summary.value("baselineSeconds", 0.0) / after : 1;
 }
 
+void SearchOutcome::dropRecipe() {
+  recipe.clear();
+  summary["recipeText"] = "";
+  summary.erase("verified");
+}
+
 nlohmann::json optiml::summaryOf(const SearchResult &result, const Backend &backend) {
   nlohmann::json summary = toJson(result);
   summary["gpu"] = backend.gpuName();
@@ -61,19 +67,15 @@ static void addVerified(const std::string &what, nlohmann::json &summary) {
   summary["verified"] = verified + (verified.empty() ? "" : "; ") + what;
 }
 
-void optiml::addLoops(const LoopTrial &loops, nlohmann::json &summary) {
-  for (const std::string &note : loops.notes)
-    summary["notes"].push_back(note);
-  if (loops.rewrites.empty())
-    return;
+void optiml::addLoops(const LoopOutcome &loops, nlohmann::json &summary) {
   std::string recipe = summary.value("recipeText", std::string());
   for (const LoopRewrite &rewrite : loops.rewrites) {
     recipe += (recipe.empty() ? "" : "; ") + ("launch-loop[" + rewrite.kernel.original + "]");
     summary["loops"].push_back(rewrite.kernel.original);
   }
   summary["recipeText"] = recipe;
-  addTimes(loops.times, summary);
-  addVerified(loops.verified, summary);
+  addTimes(loops.timed.times, summary);
+  addVerified(loops.timed.verified, summary);
 }
 
 void optiml::addFusions(const FuseTrial &fused, nlohmann::json &summary) {

@@ -6,7 +6,7 @@
 #ifndef OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
 #define OPTIML_LIB_DRIVER_SEARCHSUMMARY_H
 
-#include "ProgramTrial.h"
+#include "LoopTrial.h"
 #include "optiml/Report/Limits.h"
 
 namespace optiml {
@@ -20,6 +20,8 @@ struct SearchOutcome {
   bool cancelled = false; ///< by a signal
   /// How many times as fast the program's kernels are.
   double gain() const;
+  /// The search's variant is not part of the program.
+  void dropRecipe();
 };
 
 /// The search, and where it ran.
@@ -27,7 +29,7 @@ nlohmann::json summaryOf(const SearchResult &result, const Backend &backend);
 /// The whole program's times take the place of those of the kernels that were searched.
 void addTimes(const ProgramTimes &times, nlohmann::json &summary);
 /// What replaced loops of launches change in the summary.
-void addLoops(const LoopTrial &loops, nlohmann::json &summary);
+void addLoops(const LoopOutcome &loops, nlohmann::json &summary);
 /// ... and what fused launches do, which the search began with.
 void addFusions(const FuseTrial &fused, nlohmann::json &summary);
 

@@ -289,7 +289,7 @@ Workbench::compareProgram(const std::string &changed, double seconds, const std:
   if (!answer.report.correct() || measures())
     return answer;
   stage("predicting its time");
-  if (auto times = impl->backend->timeProgram(task, changed)) {
+  if (auto times = impl->backend->timeProgram(task, changed, /*executable=*/"")) {
     answer.before = times->before;
     answer.after = times->after;
   } else {

@@ -1,0 +1,76 @@
+//===- LoopTrial.h - replacing loops of launches, tried out -----*- C++ -*-===//
+//
+// A loop of launches that is one algorithm can be replaced as a whole, with tiles of one size or another. Which of them
+// pays is timed in the whole program. Where programs are run, those with the original's kernels are built while the
+// search goes on: nvcc takes longer than all that follows.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OPTIML_LIB_DRIVER_LOOPTRIAL_H
+#define OPTIML_LIB_DRIVER_LOOPTRIAL_H
+
+#include "ProgramTrial.h"
+#include <functional>
+#include <future>
+#include <mutex>
+
+namespace optiml {
+
+/// What became of the loops of launches.
+struct LoopOutcome {
+  std::vector<LoopRewrite> rewrites;     ///< empty: all loops stay
+  std::optional<EmittedProgram> emitted; ///< with them
+  std::string executable;                ///< of `emitted`; empty: not built
+  bool withVariant = false;              ///< `emitted` has the search's variant, too
+  TimedProgram timed;                    ///< of `emitted`
+  std::vector<std::string> notes;        ///< why loops stay
+};
+
+class LoopTrials {
+public:
+  using Loops = std::vector<LoopRewrite>;
+  /// Writes a program in which these loops are replaced.
+  using Write = std::function<llvm::Expected<EmittedProgram>(const Loops &loops)>;
+
+  LoopTrials(const SearchTask &task, Backend &backend, FoundLoops found);
+  ~LoopTrials();
+  LoopTrials(const LoopTrials &) = delete;
+  LoopTrials &operator=(const LoopTrials &) = delete;
+
+  bool any() const { return !found.rewrites.empty(); }
+  /// Builds programs with the original's kernels from now on, on at most `jobs` processors. `write` is called before
+  /// this returns.
+  void buildBeside(const Write &write, unsigned jobs);
+  /// What pays beside the variant: `write` writes programs with it, which without the loops are `speedup` times as fast
+  /// as the original. `variant`: null where the search found nothing. Nothing is built beside any more.
+  LoopOutcome finish(const Write &write, const Variant *variant, double speedup);
+
+private:
+  struct Choice {
+    Loops rewrites;
+    EmittedProgram emitted;
+    std::string executable;
+    ProgramTimes times;
+    double gain() const { return times.after > 0 ? times.before / times.after : 0; }
+  };
+
+  void buildAll();
+  void stopBuilding();
+  llvm::Expected<Choice> fastestBuilt();
+  llvm::Expected<Choice> fastestWritten(const Write &write, double wanted);
+  llvm::Error addVariant(const Write &write, const Variant &variant, Choice &choice, bool &added);
+
+  const SearchTask &task;
+  Backend &backend;
+  FoundLoops found;
+  Deadline stop;
+  std::mutex mutex; ///< of what follows, while programs are built
+  std::vector<Choice> choices;
+  size_t next = 0; ///< to be built
+  bool ending = false;
+  std::string failure; ///< of the last one that was not built
+  std::vector<std::future<void>> builders;
+};
+
+} // namespace optiml
+
+#endif
