@@ -117,6 +117,8 @@ public:
   /// Seconds of the search's time that are kept back for what follows the search: timeProgram(), and `compared`:
   /// comparing whole programs on the emulator.
   virtual double concludingSeconds(bool compared) const = 0;
+  /// Seconds that nvcc took for the program, after observe(); 0: not known, or nothing is built.
+  virtual double buildSeconds() const { return 0; }
   virtual std::vector<std::string> notes() const = 0;
   virtual std::vector<std::string> originalFaults() const = 0;
 };

@@ -2,6 +2,7 @@
 #include "EarlyBuild.h"
 #include "GpuProgram.h"
 #include "optiml/Gpu/Driver.h"
+#include <chrono>
 #include <cstdlib>
 
 using namespace optiml;
@@ -25,7 +26,10 @@ std::unique_ptr<EarlyBuild> EarlyBuild::start(const Toolchain &toolchain, const 
   }
   auto early = std::make_unique<EarlyBuild>(std::move(*dir), cancel);
   early->executable = std::async(std::launch::async, [&toolchain, arguments, build = early.get()] {
-    return buildOriginalProgram(toolchain, arguments, build->dir.file("program-gpu"), build->stop.flag());
+    const auto began = std::chrono::steady_clock::now();
+    auto built = buildOriginalProgram(toolchain, arguments, build->dir.file("program-gpu"), build->stop.flag());
+    build->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return built;
   });
   return early;
 }

@@ -14,7 +14,8 @@ namespace optiml {
 /// The user's program, built while a worker starts and the file is parsed. The destructor stops nvcc.
 struct EarlyBuild {
   TempDir dir;
-  Deadline stop; ///< raised when nobody wants it
+  Deadline stop;      ///< raised when nobody wants it
+  double seconds = 0; ///< that it took, once `executable` is there
   std::future<llvm::Expected<std::string>> executable;
 
   EarlyBuild(TempDir dir, const std::atomic<bool> *cancel) : dir(std::move(dir)), stop(0, cancel) {}

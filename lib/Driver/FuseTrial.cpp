@@ -196,6 +196,13 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     result.plain.notes.push_back("launches that follow one another stay apart: " + llvm::toString(host.takeError()));
     return result;
   }
+  const double needed = backend.buildSeconds();
+  if (timeShare * budget.remaining() < needed) {
+    result.plain.notes.push_back(llvm::formatv("launches that follow one another stay apart: building the program "
+                                               "takes {0:f1} s, which is too much of the time that is left",
+                                               needed));
+    return result;
+  }
   bool tooLong = false;
   auto within = [&](auto attempt) {
     Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());

@@ -22,7 +22,6 @@ using namespace optiml;
 static constexpr double leastShare = 0.01;
 // What is gained must be worth a rewritten kernel: a smaller gain than this is left to the original.
 static constexpr double leastGain = 1.02;
-static constexpr double buildingSeconds = 2.5;
 // Odd sizes run on the emulator only if that is a matter of seconds.
 static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 // Predictions are beside the point where variants are measured, and some blocks in double precision are enough.
@@ -87,6 +86,7 @@ public:
     verified = std::move(call);
   }
   double concludingSeconds(bool) const override;
+  double buildSeconds() const override { return early ? early->seconds : 0; }
   std::vector<std::string> notes() const override;
   std::vector<std::string> originalFaults() const override {
     return own ? own->originalFaults() : std::vector<std::string>();
@@ -301,7 +301,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
 
 /// What is verified when the search ends, the final race, compute-sanitizer, and the whole program.
 double GpuBackend::concludingSeconds(bool withLoops) const {
-  const double loops = withLoops ? buildingSeconds + 2.5 * run.seconds : 0; // one run of each, and comparing
+  const double loops = withLoops ? 4 * run.seconds : 0; // of programs that are built beside the search
   return settlingSeconds + loops + checkingSeconds();
 }
 

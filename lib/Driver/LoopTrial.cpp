@@ -37,11 +37,13 @@ static bool choose(std::vector<LoopRewrite> &rewrites, size_t number) {
 }
 
 LoopTrials::LoopTrials(const SearchTask &task, Backend &backend, FoundLoops found)
-    : task(task), backend(backend), found(std::move(found)), stop(0, task.cancel()) {}
+    : task(task), backend(backend), found(std::move(found)), building(task.deadline->remaining(), task.cancel()),
+      comparing(task.deadline->remaining(), task.cancel()) {}
 
 LoopTrials::~LoopTrials() {
-  stop.raise();
+  building.raise();
   stopBuilding();
+  stopComparing(choices.size());
 }
 
 void LoopTrials::buildBeside(const Write &write, unsigned jobs) {
@@ -50,24 +52,54 @@ void LoopTrials::buildBeside(const Write &write, unsigned jobs) {
     if (!emitted)
       llvm::consumeError(emitted.takeError()); // it is written again, with a message
     else
-      choices.push_back({found.rewrites, std::move(*emitted), "", {}});
+      choices.push_back({found.rewrites, std::move(*emitted), "", {}, "", ""});
   }
   for (size_t i = 0; i < std::min<size_t>(choices.size(), std::max(1u, jobs / jobsPerBuilder)); ++i)
     builders.push_back(std::async(std::launch::async, [this] { buildAll(); }));
+  comparer = std::async(std::launch::async, [this] { compareAll(); });
 }
 
 void LoopTrials::buildAll() {
-  for (std::unique_lock lock(mutex); !ending && next < choices.size() && !stop.passed();) {
+  for (std::unique_lock lock(mutex); !ending && next < choices.size() && !building.passed(); ++built) {
     const size_t number = next++;
     Choice &choice = choices[number];
     lock.unlock();
     auto executable =
-        backend.buildProgram(task, choice.emitted.text, "program-loops-" + std::to_string(number), stop.flag());
+        backend.buildProgram(task, choice.emitted.text, "program-loops-" + std::to_string(number), building.flag());
     lock.lock();
     if (executable)
       choice.executable = *executable;
     else
       failure = llvm::toString(executable.takeError());
+    changed.notify_all();
+  }
+}
+
+void LoopTrials::compare(Choice &choice, const Deadline &within) {
+  SearchTask limited = task;
+  limited.deadline = &within;
+  auto answer = compareWholeProgram(limited, backend, choice.emitted.text);
+  if (answer)
+    choice.verified = *answer;
+  else
+    choice.refused = llvm::toString(answer.takeError());
+}
+
+/// One after the other, once the compilers have done their work.
+void LoopTrials::compareAll() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return ending || built == choices.size(); });
+  for (; !ending && compared < choices.size() && !comparing.passed(); ++compared) {
+    if (choices[compared].executable.empty())
+      continue;
+    Choice choice = choices[compared];
+    lock.unlock();
+    compare(choice, comparing);
+    lock.lock();
+    if (comparing.passed())
+      return;
+    choices[compared].verified = choice.verified;
+    choices[compared].refused = choice.refused;
   }
 }
 
@@ -76,33 +108,47 @@ void LoopTrials::stopBuilding() {
     std::lock_guard lock(mutex);
     ending = true;
     if (llvm::any_of(choices, [](const Choice &choice) { return !choice.executable.empty(); }))
-      stop.raise(); // else the first that is under way is waited for
+      building.raise(); // else the first that is under way is waited for
   }
+  changed.notify_all();
   for (std::future<void> &builder : builders)
     builder.wait();
   builders.clear();
 }
 
+/// Where the choice of that number is being compared, this waits for it.
+void LoopTrials::stopComparing(size_t but) {
+  if (!comparer.valid())
+    return;
+  {
+    std::lock_guard lock(mutex);
+    if (compared != but)
+      comparing.raise();
+  }
+  comparer.get();
+}
+
 /// Of those that were built beside the search.
 llvm::Expected<LoopTrials::Choice> LoopTrials::fastestBuilt() {
-  Choice best;
-  llvm::Error last = makeError("{0}", failure.empty() ? "no time was left to try others" : failure);
-  for (Choice &choice : choices) {
+  size_t best = choices.size();
+  std::string why = failure.empty() ? "no time was left to try others" : failure;
+  for (size_t number = 0; number < choices.size(); ++number) {
+    Choice &choice = choices[number];
     if (choice.executable.empty())
       continue;
     auto times = backend.timeProgram(task, choice.emitted.text, choice.executable);
     if (!times) {
-      last = llvm::joinErrors(std::move(last), times.takeError()); // the time is over, or this tile is too large
+      why = llvm::toString(times.takeError()); // the time is over, or this tile is too large
       continue;
     }
     choice.times = *times;
-    if (choice.gain() > best.gain())
-      best = std::move(choice);
+    if (best == choices.size() || choice.gain() > choices[best].gain())
+      best = number;
   }
-  if (!(best.gain() > 0))
-    return std::move(last);
-  llvm::consumeError(std::move(last));
-  return best;
+  stopComparing(best);
+  if (best == choices.size())
+    return makeError("{0}", why);
+  return std::move(choices[best]);
 }
 
 /// Of those with the variant. Once one has the gain that is wanted, others get a share of the time.
@@ -123,7 +169,7 @@ llvm::Expected<LoopTrials::Choice> LoopTrials::fastestWritten(const Write &write
       llvm::consumeError(times.takeError()); // the time is over, or this tile is too large
       continue;
     }
-    Choice choice{found.rewrites, std::move(*emitted), "", *times};
+    Choice choice{found.rewrites, std::move(*emitted), "", *times, "", ""};
     if (choice.gain() > best.gain())
       best = std::move(choice);
   }
@@ -146,7 +192,7 @@ llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, C
   auto times = backend.timeProgram(task, emitted->text, *built);
   if (!times)
     return times.takeError();
-  Choice both{choice.rewrites, std::move(*emitted), std::move(*built), *times};
+  Choice both{choice.rewrites, std::move(*emitted), std::move(*built), *times, "", ""};
   if (both.gain() < leastProgramGain(task, backend) * choice.gain())
     return llvm::Error::success();
   choice = std::move(both);
@@ -179,13 +225,14 @@ LoopOutcome LoopTrials::finish(const Write &write, const Variant *variant, doubl
   if (!(choice->gain() >= wanted))
     return keep(makeError("with them replaced the program's kernels are {0:f2} times as fast, without {1:f2} times",
                           choice->gain(), speedup));
-  auto verified = compareWholeProgram(task, backend, choice->emitted.text);
-  if (!verified)
-    return keep(verified.takeError());
+  if (choice->verified.empty() && choice->refused.empty())
+    compare(*choice, *task.deadline);
+  if (choice->verified.empty())
+    return keep(makeError("{0}", choice->refused));
   outcome.rewrites = std::move(choice->rewrites);
   outcome.emitted = std::move(choice->emitted);
   outcome.executable = std::move(choice->executable);
   outcome.withVariant = withVariant;
-  outcome.timed = {choice->times, std::move(*verified)};
+  outcome.timed = {choice->times, std::move(choice->verified)};
   return outcome;
 }

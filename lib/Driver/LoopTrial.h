@@ -9,6 +9,7 @@
 #define OPTIML_LIB_DRIVER_LOOPTRIAL_H
 
 #include "ProgramTrial.h"
+#include <condition_variable>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -37,8 +38,8 @@ public:
   LoopTrials &operator=(const LoopTrials &) = delete;
 
   bool any() const { return !found.rewrites.empty(); }
-  /// Builds programs with the original's kernels from now on, on at most `jobs` processors. `write` is called before
-  /// this returns.
+  /// Builds programs with the original's kernels from now on, and compares them with the original, on at most `jobs`
+  /// processors. `write` is called before this returns.
   void buildBeside(const Write &write, unsigned jobs);
   /// What pays beside the variant: `write` writes programs with it, which without the loops are `speedup` times as fast
   /// as the original. `variant`: null where the search found nothing. Nothing is built beside any more.
@@ -50,11 +51,15 @@ private:
     EmittedProgram emitted;
     std::string executable;
     ProgramTimes times;
+    std::string verified, refused; ///< what was compared, or why the program is wrong; both empty: not yet known
     double gain() const { return times.after > 0 ? times.before / times.after : 0; }
   };
 
   void buildAll();
+  void compareAll();
+  void compare(Choice &choice, const Deadline &within);
   void stopBuilding();
+  void stopComparing(size_t but);
   llvm::Expected<Choice> fastestBuilt();
   llvm::Expected<Choice> fastestWritten(const Write &write, double wanted);
   llvm::Error addVariant(const Write &write, const Variant &variant, Choice &choice, bool &added);
@@ -62,13 +67,15 @@ private:
   const SearchTask &task;
   Backend &backend;
   FoundLoops found;
-  Deadline stop;
-  std::mutex mutex; ///< of what follows, while programs are built
+  Deadline building, comparing; ///< what goes on beside the search
+  std::mutex mutex;             ///< of what follows, while it does
+  std::condition_variable changed;
   std::vector<Choice> choices;
-  size_t next = 0; ///< to be built
+  size_t next = 0, built = 0, compared = 0; ///< so many are begun, are built, are compared
   bool ending = false;
   std::string failure; ///< of the last one that was not built
   std::vector<std::future<void>> builders;
+  std::future<void> comparer;
 };
 
 } // namespace optiml

@@ -263,7 +263,7 @@ TEST(Model, TracesTheBlocksOfOneMultiprocessor) {
   TracePlan half = planTrace(h200(), {32, 0, 0, 0, 0}, big, 4);
   EXPECT_EQ(half.blocks.size(), 4u);
   EXPECT_EQ(half.l1Bytes, h200().l1Bytes / 2);
-  EXPECT_EQ(planTrace(h200(), {32, 0, 0, 0, 0}, small, 64).blocks, std::vector<uint32_t>{0});
+  EXPECT_EQ(planTrace(h200(), {32, 0, 0, 0, 0}, small, 64).blocks, std::vector<uint32_t>{50});
   EXPECT_EQ(planTrace(h200(), {32, 20 << 10, 0, 0, 0}, small, 64).l1Bytes, h200().l1Bytes - (21 << 10));
 }
 

@@ -237,10 +237,11 @@ TracePlan optiml::planTrace(const GpuSpec &gpu, const Resources &resources, cons
   if (shared)
     shared += resident * gpu.reservedSharedPerBlock;
   plan.l1Bytes = std::max<uint64_t>((gpu.l1Bytes - std::min(gpu.l1Bytes, shared)) * traced / resident, 4096);
-  // A middle round: the first one starts at the edge of every array.
+  // A middle round, or the middle of the only one: the first block starts at the edge of every array, and where work
+  // grows along the grid it has the least.
   uint64_t round = gpu.sms * perSM;
   plan.round = std::min(blocks, round);
-  uint64_t first = blocks > round ? blocks / round / 2 * round : 0;
+  uint64_t first = blocks > round ? blocks / round / 2 * round : (blocks - (resident - 1) * gpu.sms) / 2;
   for (uint64_t i = 0; i < traced; ++i)
     if (uint64_t block = first + i * gpu.sms; block < blocks && block <= UINT32_MAX)
       plan.blocks.push_back(uint32_t(block));
