@@ -4,8 +4,8 @@
 // together what is before the first thread's own element, and scan their own elements. What took n steps a thread takes
 // n / blockDim.x.
 //
-// Example (a block of 256 threads):
-//   int s = 0;                           int s_before = 0;   // alike in all threads
+// Example:
+//   int s = 0;                           int s_before = 0;   // alike in all threads of a block, 256
 //   for (int j = 0; j <= i; ++j)         for (long long k = threadIdx.x; k < first; k += 256)
 //     s += a[j];                           s_before += a[k];
 //   out[i] = s;                          … s_before of all threads, by shuffles …
