@@ -284,6 +284,9 @@ std::pair<std::string, ExprRef> OneCounter::placeOf(const ExprRef &pointer, unsi
       return placeOf(d->expr, depth + 1);
     return {pointer->text, intLit(0)};
   }
+  if (pointer->kind == ExprKind::Member && pointer->args[0]->kind == ExprKind::Var &&
+      !pointer->args[0]->type.isPointer() && !changesUnder(*kernel.body, pointer->args[0]->text))
+    return {str(pointer), intLit(0)};
   if (isBinary(pointer, "+") && pointer->args[0]->type.isPointer())
     return behind(pointer->args[0], pointer->args[1]);
   if (isBinary(pointer, "+") && pointer->args[1]->type.isPointer())
@@ -322,8 +325,10 @@ void OneCounter::shortenDifferences() {
       stays &= !isLoad(e) && e->kind != ExprKind::Opaque && !(e->kind == ExprKind::Call && !e->pure) &&
                !(e->kind == ExprKind::Var && changesUnder(*kernel.body, e->text));
     });
-    if (!stays || !(trips->type.isSigned || trips->type.bytes == 4))
+    if (!stays)
       continue;
+    if (trips->type.bytes == 8 && !trips->type.isSigned) // what a pointer moves by fits
+      trips = castTo(Type::makeLong(), trips);
     Type type = trips->type.isSigned && trips->type.bytes == 4 ? Type::makeInt() : Type::makeLong();
     const std::string name = s->init->text;
     if (type.bytes == 4)

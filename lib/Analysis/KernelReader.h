@@ -167,6 +167,7 @@ private:
   ExprRef hoisted(const cl::Expr *source, std::vector<StmtRef> &out);
   HoistPoint hoistPoint(const cl::Expr *source, std::vector<StmtRef> &out);
   const CalleeFacts &factsOf(const cl::FunctionDecl *definition);
+  bool isSplittable(cl::QualType type);
   /// Records are passed by value: split, they are read in place.
   bool takesRecord(const cl::FunctionDecl *fn);
   /// The definition that could be read in place of the call, as far as it alone decides; or null.

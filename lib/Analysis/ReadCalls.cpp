@@ -66,11 +66,13 @@ const CalleeFacts &KernelReader::factsOf(const cl::FunctionDecl *definition) {
   return it->second;
 }
 
+bool KernelReader::isSplittable(cl::QualType type) {
+  std::string text = typeText(type);
+  return type->isRecordType() && describe(type, text) && records.shapes.at(text).isWhole;
+}
+
 bool KernelReader::takesRecord(const cl::FunctionDecl *fn) {
-  return llvm::any_of(fn->parameters(), [&](const cl::ParmVarDecl *p) {
-    std::string type = typeText(p->getType());
-    return p->getType()->isRecordType() && describe(p->getType(), type) && records.shapes.at(type).isWhole;
-  });
+  return llvm::any_of(fn->parameters(), [&](const cl::ParmVarDecl *p) { return isSplittable(p->getType()); });
 }
 
 const cl::FunctionDecl *KernelReader::readable(const cl::CallExpr *x) {
@@ -392,7 +394,7 @@ std::optional<ExprRef> KernelReader::readInPlace(const cl::CallExpr *x, const cl
 std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = problem.empty() ? readable(x) : nullptr;
   bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
-  bool computes = fn && purity.isPure(fn) && !method && !takesRecord(fn) &&
+  bool computes = fn && purity.isPure(fn) && !method && !takesRecord(fn) && !isSplittable(fn->getReturnType()) &&
                   llvm::none_of(fn->parameters(), [](auto *p) { return p->getType()->isReferenceType(); });
   if (!fn ||
       (computes && (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
@@ -419,9 +421,9 @@ std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   bool waits =
       llvm::any_of(changed, [&](const std::string &name) { return callsThatChange(name, outer.statement) > 1; });
   bool writes = good && (writesOutside(made, changed) || (*value && hasEffects(*value)));
-  // As a statement of its own its body is what runs there: its values were taken before, its references are what they
-  // name.
-  if (writes && outer.before && x == outer.statement && returnedValues(fn).empty())
+  // As a statement of its own, or as all that a statement stores in a local, its body is what runs there: its values
+  // were taken before, its references are what they name.
+  if (writes && outer.before && (x == outer.statement || x == outer.whole) && returnedValues(fn).empty())
     writes = (*value && hasEffects(*value)) || letsThreadsMeet(made);
   if (!good || writes) {
     nameOf = std::move(names);
