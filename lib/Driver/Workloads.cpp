@@ -22,10 +22,11 @@ static constexpr double leastOtherSeconds = 5, mostOtherSeconds = 20;
 
 std::vector<std::vector<std::string>> optiml::oddArguments(const std::vector<std::string> &arguments) {
   std::vector<std::vector<std::string>> result;
-  // Odd, mutually prime, on both sides of a warp and of common tiles; then multiples of 16, for variants that ask for
-  // rows of whole vectors; then of 128, for programs that only take whole tiles, as their variants with larger ones do.
+  // Odd, mutually prime, on both sides of a warp and of common tiles, and the second one of a table of 256 elements;
+  // then multiples of 16, for variants that ask for rows of whole vectors; then of 128, for programs that only take
+  // whole tiles, as their variants with larger ones do.
   static const std::vector<std::vector<long>> sets = {
-      {61, 67, 71, 37}, {131, 45, 33, 29}, {48, 80, 112, 32}, {128, 256, 384, 128}};
+      {61, 67, 71, 37}, {131, 269, 33, 29}, {48, 80, 112, 32}, {128, 256, 384, 128}};
   auto single = [](long size) {
     return size % 128 ? size * 15 + size % 2 * 2 : size * 3;
   }; // a length: more than one block

@@ -8,6 +8,7 @@
 #include "DeviceModule.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/PostDominators.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
@@ -136,12 +137,34 @@ void optiml::emu::markCode(DeviceModule &dm) {
   }
 }
 
-/// Integers that the conditions on the way to `block` are made with, the nearest condition's first: "4,1024".
-static std::string constantsBefore(const BasicBlock &block, const DominatorTree &tree) {
+/// The index of a thread or block, or the extent of a block or grid.
+static bool isPlaceInGrid(const Value *value) {
+  while (const auto *cast = dyn_cast<CastInst>(value))
+    value = cast->getOperand(0);
+  const auto *call = dyn_cast<CallInst>(value);
+  return call && call->getCalledFunction() && call->getCalledFunction()->getName().contains(".sreg.");
+}
+
+/// In "blockIdx.x * 128", and in "i += 128" of a loop: how the threads share the work, whatever is done.
+static bool sharesWork(const BinaryOperator &op, const Value *constant) {
+  const Value *other = op.getOperand(op.getOperand(0) == constant);
+  const bool scales = op.getOpcode() == Instruction::Mul || op.getOpcode() == Instruction::Shl;
+  const auto *phi = dyn_cast<PHINode>(other);
+  return (scales && isPlaceInGrid(other)) ||
+         (op.getOpcode() == Instruction::Add && phi && is_contained(phi->incoming_values(), &op));
+}
+
+/// Integers that the conditions which lead to `block` are made with, the nearest condition's first: "4,1024". What is
+/// merely before it, a loop say, does not lead there; how threads share the work is no condition.
+static std::string constantsBefore(const BasicBlock &block, const DominatorTree &tree, const PostDominatorTree &after) {
   constexpr unsigned mostConstants = 16, mostSteps = 64;
   SetVector<int64_t> constants;
+  const BasicBlock *decided = &block;
   const DomTreeNode *node = tree.getNode(&block);
   for (node = node ? node->getIDom() : nullptr; node && constants.size() < mostConstants; node = node->getIDom()) {
+    if (after.dominates(decided, node->getBlock()))
+      continue;
+    decided = node->getBlock();
     const Instruction *end = node->getBlock()->getTerminator();
     SmallVector<const Value *, 16> work;
     if (const auto *branch = dyn_cast<BranchInst>(end); branch && branch->isConditional())
@@ -157,7 +180,11 @@ static std::string constantsBefore(const BasicBlock &block, const DominatorTree 
       if (const auto *number = dyn_cast<ConstantInt>(value)) {
         if (number->getBitWidth() > 1 && number->getBitWidth() <= 64 && number->getSExtValue() > 0)
           constants.insert(number->getSExtValue());
-      } else if (isa<BinaryOperator, CmpInst, CastInst, SelectInst, PHINode>(value)) {
+      } else if (const auto *op = dyn_cast<BinaryOperator>(value)) {
+        for (const Value *operand : op->operand_values())
+          if (!isa<ConstantInt>(operand) || !sharesWork(*op, operand))
+            work.push_back(operand);
+      } else if (isa<CmpInst, CastInst, SelectInst, PHINode>(value)) {
         append_range(work, cast<Instruction>(value)->operand_values());
       }
     }
@@ -176,7 +203,11 @@ void optiml::emu::countCode(DeviceModule &dm) {
   for (const Kernel &kernel : dm.kernels)
     kernels[kernel.body] = kernel.symbol;
   std::map<std::pair<const Function *, unsigned>, unsigned> slots;
-  std::map<const Function *, DominatorTree> trees;
+  struct Trees {
+    DominatorTree before;
+    PostDominatorTree after;
+  };
+  std::map<const Function *, Trees> trees;
   std::vector<std::pair<CallInst *, unsigned>> calls;
   for (User *user : placeholder->users()) {
     auto *call = cast<CallInst>(user);
@@ -184,11 +215,13 @@ void optiml::emu::countCode(DeviceModule &dm) {
     auto [slot, fresh] = slots.try_emplace({call->getFunction(), number}, unsigned(dm.code.size()));
     if (fresh) {
       auto kernel = kernels.find(call->getFunction());
-      DominatorTree &tree = trees[call->getFunction()];
-      if (!tree.getRoot())
-        tree.recalculate(*call->getFunction());
+      Trees &tree = trees[call->getFunction()];
+      if (!tree.before.getRoot()) {
+        tree.before.recalculate(*call->getFunction());
+        tree.after.recalculate(*call->getFunction());
+      }
       dm.code.push_back({kernel == kernels.end() ? "" : kernel->second, dm.codePlaces[number],
-                         constantsBefore(*call->getParent(), tree)});
+                         constantsBefore(*call->getParent(), tree.before, tree.after)});
     }
     calls.push_back({call, slot->second});
   }

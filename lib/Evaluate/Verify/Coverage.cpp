@@ -240,12 +240,26 @@ static llvm::StringRef lineOf(llvm::StringRef text, uint32_t number) {
   return text.split('\n').first.trim();
 }
 
+/// What "return x;" gives, as a variable gets it where the function is read in place of its call ("result = x;").
+static llvm::StringRef givenBy(llvm::StringRef line) {
+  llvm::StringRef value = line;
+  if (value.consume_front("return "))
+    return value.ltrim();
+  const size_t end = line.find_if_not([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  value = line.substr(end);
+  return end && value.consume_front(" = ") ? value.ltrim() : line;
+}
+
 void Coverage::ignoreCopies(llvm::StringRef text, const Coverage &original, llvm::StringRef originalText) {
-  std::set<std::pair<std::string, std::string>> there;
+  auto described = [](llvm::StringRef of, const emu::MissedCode &m) {
+    return std::array<std::string, 3>{llvm::sys::path::filename(m.file).str(), givenBy(lineOf(of, m.line)).str(),
+                                      m.constants};
+  };
+  std::set<std::array<std::string, 3>> there;
   for (const auto &[code, m] : original.never)
-    there.emplace(lineOf(originalText, m.line).str(), m.constants);
+    there.insert(described(originalText, m));
   for (auto it = never.begin(); it != never.end();)
-    it = there.count({lineOf(text, it->second.line).str(), it->second.constants}) ? never.erase(it) : std::next(it);
+    it = there.count(described(text, it->second)) ? never.erase(it) : std::next(it);
 }
 
 /// "a, b and 3 more", each once.

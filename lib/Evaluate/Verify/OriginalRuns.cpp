@@ -117,6 +117,11 @@ llvm::Error Verifier::Impl::runOriginal(ReferenceCase &c, unsigned w, unsigned l
   if (!*onlyFloats)
     if (llvm::Error e = markUnstable(c, w, l, plan, shadow->result.ok))
       return e;
+  {
+    std::lock_guard lock(coverageMutex);
+    originalCoverageKnown &= races->result.ok;
+    originalCovered.addRun({races->result.ran.begin(), races->result.ran.end()}, races->result.missed);
+  }
   c.verifySeconds = races->result.seconds;
   c.raceChecked = true;
   for (const ReplayFault &f : races->result.faults) {

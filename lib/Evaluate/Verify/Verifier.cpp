@@ -53,7 +53,7 @@ llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(ModuleBuilder builder
   impl.verifyModule = impl.dir.file("original-verify.so");
   impl.shadowModule = impl.dir.file("original-shadow.so");
   if (llvm::Error e = impl.build(text, {{emu::ModeBounds, impl.boundsModule},
-                                        {emu::ModeVerify, impl.verifyModule},
+                                        {emu::ModeVerify | emu::ModeCoverage, impl.verifyModule},
                                         {emu::ModeShadow, impl.shadowModule}}))
     return std::move(e);
   return v;
@@ -258,10 +258,17 @@ llvm::Expected<bool> Verifier::Impl::checkSome(Changed &changed, const Target &t
   return checkRun(changed.boundsModule, t, c, 0, limit, report, covered);
 }
 
+void Verifier::Impl::leaveOutCopies(const Changed &changed, Coverage &covered) {
+  std::lock_guard lock(coverageMutex);
+  if (originalCoverageKnown)
+    covered.ignoreCopies(changed.text, originalCovered, text);
+}
+
 llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                                   const std::vector<Target> &largeTargets, VerifyReport &report,
                                                   Coverage &covered) {
   for (const Target &t : largeTargets) { // sizes decide more often than data do
+    leaveOutCopies(changed, covered);
     if (covered.missed().empty())
       break;
     llvm::Expected<bool> good = checkSome(changed, t, report, covered);
@@ -273,6 +280,7 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
     if (!good || !*good)
       return good;
   }
+  leaveOutCopies(changed, covered);
   std::vector<emu::MissedCode> missed = covered.missed();
   report.verdict = missed.empty() ? Verdict::Correct : Verdict::Untested;
   if (!missed.empty())

@@ -49,6 +49,9 @@ struct Verifier::Impl {
   std::string boundsModule, verifyModule, shadowModule;                                     ///< of the original
   std::map<std::tuple<unsigned, unsigned, unsigned>, std::unique_ptr<ReferenceCase>> cases; ///< workload, launch, input
   std::mutex casesMutex;
+  Coverage originalCovered;          ///< by all cases
+  bool originalCoverageKnown = true; ///< of all of them
+  std::mutex coverageMutex;          ///< of these two
 
   explicit Impl(TempDir dir) : dir(std::move(dir)) {}
   std::string scratchDir();
@@ -91,6 +94,8 @@ struct Verifier::Impl {
   /// Compares on further inputs, where the data decide whether some code runs. False when the report is final.
   llvm::Expected<bool> checkOtherInputs(const Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                         VerifyReport &report, Coverage &covered);
+  /// Leaves out what the original does not run either.
+  void leaveOutCopies(const Changed &changed, Coverage &covered);
   /// Looks for runs of the code that has not run, and settles whether the text is correct or untested. False when the
   /// report was final before.
   llvm::Expected<bool> reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
