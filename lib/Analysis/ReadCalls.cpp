@@ -66,11 +66,6 @@ const CalleeFacts &KernelReader::factsOf(const cl::FunctionDecl *definition) {
   return it->second;
 }
 
-bool KernelReader::isSplittable(cl::QualType type) {
-  std::string text = typeText(type);
-  return type->isRecordType() && describe(type, text) && records.shapes.at(text).isWhole;
-}
-
 bool KernelReader::takesRecord(const cl::FunctionDecl *fn) {
   return llvm::any_of(fn->parameters(), [&](const cl::ParmVarDecl *p) { return isSplittable(p->getType()); });
 }

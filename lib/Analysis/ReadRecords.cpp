@@ -204,3 +204,8 @@ ExprRef KernelReader::recordAssignment(const cl::CXXOperatorCallExpr *x) {
     return nullptr;
   return make(ExprKind::Assign, x, "=", {target, value});
 }
+
+bool KernelReader::isSplittable(cl::QualType type) {
+  std::string text = typeText(type);
+  return type->isRecordType() && describe(type, text) && records.shapes.at(text).isWhole;
+}
