@@ -29,7 +29,9 @@ static bool nameElements(LaunchImage &launch, const std::vector<PointerField> &p
     if (!buffer)
       continue;
     any = true;
-    if (!buffer->element.empty() && buffer->element != p.pointee)
+    const auto layout = recordLayout(p.pointee);
+    const bool isInMiddle = layout && (address - buffer->address) % layout->bytes;
+    if (isInMiddle || (!buffer->element.empty() && buffer->element != p.pointee))
       unclear.insert(buffer);
     buffer->element = p.pointee;
   }

@@ -301,7 +301,8 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
 
 /// What is verified when the search ends, the final race, compute-sanitizer, and the whole program.
 double GpuBackend::concludingSeconds(bool withLoops) const {
-  const double loops = withLoops ? 4 * run.seconds : 0; // of programs that are built beside the search
+  // Of programs that are built beside the search, and of one that has its winner, too.
+  const double loops = withLoops ? 5 * run.seconds + buildSeconds() : 0;
   return settlingSeconds + loops + checkingSeconds();
 }
 

@@ -88,7 +88,7 @@ bool hasParts(const ASTContext &ast, QualType type) {
 /// The scalars of a structure, in recordLayout's words (Signature.h). Empty where it holds what has no such words:
 /// pointers, unions, bit fields, or too many scalars.
 std::string layoutOf(const ASTContext &ast, QualType record) {
-  constexpr unsigned most = 64;
+  constexpr unsigned most = 512;
   std::string text = "{" + std::to_string(ast.getTypeSizeInChars(record).getQuantity()) + ":";
   unsigned number = 0;
   const bool fits = walk(ast, record, 0, [&](QualType type, uint64_t offset) {

@@ -48,6 +48,20 @@ static Compare compareOf(const ElementType &type) {
   return Compare::Bits;
 }
 
+/// Of structures with floats, or with doubles, beside integers; those of both are compared bit for bit.
+static Compare compareOf(const RecordLayout &layout) {
+  Compare how = Compare::Bits;
+  for (const RecordField &field : layout.fields) {
+    if (!field.type.isFloating())
+      continue;
+    const Compare own = compareOf(field.type);
+    if (field.type.isFloat16() || (how != Compare::Bits && own != how))
+      return Compare::Bits;
+    how = own;
+  }
+  return how;
+}
+
 static bool is32Or64(Compare how) { return how == Compare::Float || how == Compare::Double; }
 
 namespace {
@@ -213,7 +227,8 @@ std::vector<BufferBound> GpuCases::bounds(unsigned index, const std::map<unsigne
   for (unsigned i = 0; i < launch.buffers.size(); ++i) {
     BufferBound bound;
     bound.buffer = i;
-    bound.compare = compareOf(types[i]);
+    auto layout = recordLayout(launch.buffers[i].element);
+    bound.compare = layout ? compareOf(*layout) : compareOf(types[i]);
     bound.typical = -1; // not known yet
     if (types[i].isFloat16() && options.floats.isFast())
       bound.relative = options.floats.error;

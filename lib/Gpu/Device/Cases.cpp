@@ -1,6 +1,7 @@
 //===- Cases.cpp - does a variant compute the same on the GPU? ------------===//
 #include "Cases.h"
 #include "optiml/Workload/Blob.h"
+#include "optiml/Workload/Signature.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -100,9 +101,12 @@ bool Cases::enqueueBuffer(const DeviceCase &c, const Run &run, unsigned i, unsig
     return true;
   if (!b.changed)
     return device.compareBits(at, b.expected, info.bytes, place);
-  return device.compareNumbers(b.bound.relative > 0 ? b.bound.compare : Compare::Bits, at, b.expected, info.bytes,
-                               b.bound.relative, b.bound.typical, place) &&
-         device.checkCells(at, b.expected, b.cells, b.cellCount, place);
+  const bool equal = b.bound.relative > 0 && b.kinds
+                         ? device.compareRecords(at, b.expected, info.bytes, b.kinds, b.words, b.bound.relative,
+                                                 b.bound.typical, place)
+                         : device.compareNumbers(b.bound.relative > 0 ? b.bound.compare : Compare::Bits, at, b.expected,
+                                                 info.bytes, b.bound.relative, b.bound.typical, place);
+  return equal && device.checkCells(at, b.expected, b.cells, b.cellCount, place);
 }
 
 bool Cases::enqueueComparison(const DeviceCase &c, const Run &run, unsigned place) {
@@ -204,8 +208,17 @@ std::string Cases::describe(const DeviceCase &c, const Run &run, unsigned buffer
   const BufferImage &info = image(c, buffer);
   ElementType type = bufferTypes(*run.launch->image)[buffer];
   uint64_t begin = std::min<uint64_t>(place, info.bytes - 1) / type.bytes * type.bytes;
-  std::string text = "kernel " + run.launch->kernelName() + ", " + run.launch->bufferName(buffer) + "[" +
-                     std::to_string(begin / type.bytes) + "]";
+  std::string text = "kernel " + run.launch->kernelName() + ", " + run.launch->bufferName(buffer) + "[";
+  if (auto layout = recordLayout(info.element)) {
+    text += std::to_string(place / layout->bytes) + "] at byte " + std::to_string(place % layout->bytes);
+    for (const RecordField &field : layout->fields)
+      if (uint64_t in = place % layout->bytes; in >= field.offset && in < field.offset + field.type.bytes) {
+        type = field.type;
+        begin = place - (in - field.offset);
+      }
+  } else {
+    text += std::to_string(begin / type.bytes) + "]";
+  }
   char actual[8] = {}, expected[8] = {};
   if (begin + type.bytes <= info.bytes && device.download(actual, launches.address(run, buffer) + begin, type.bytes) &&
       device.download(expected, c.buffers[buffer].expected + begin, type.bytes)) {
@@ -341,12 +354,37 @@ bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
   return b.expected && device.finish();
 }
 
+static std::vector<WordKind> kindsOf(const RecordLayout &layout) {
+  std::vector<WordKind> kinds(layout.bytes / 4, WordKind::Bits);
+  for (const RecordField &field : layout.fields)
+    if (field.type.kind == ElementKind::Float && field.offset % 4 == 0)
+      kinds[field.offset / 4] = WordKind::Float;
+    else if (field.type.kind == ElementKind::Double && field.offset % 4 == 0) {
+      kinds[field.offset / 4] = WordKind::Double;
+      kinds[field.offset / 4 + 1] = WordKind::OfDouble;
+    }
+  return kinds;
+}
+
+/// Where the buffer holds structures.
+bool Cases::setKinds(const BufferImage &info, DeviceCase::Buffer &b) {
+  auto layout = recordLayout(info.element);
+  if (!layout || layout->bytes % 4 || (b.bound.compare != Compare::Float && b.bound.compare != Compare::Double))
+    return true;
+  const std::vector<WordKind> kinds = kindsOf(*layout);
+  b.words = kinds.size();
+  b.kinds = own(device.allocate(kinds.size(), "no room for the layout of a structure"));
+  return b.kinds && device.upload(b.kinds, kinds.data(), kinds.size());
+}
+
 bool Cases::setBounds(DeviceCase &c) {
   for (const BufferBound &bound : c.request.bounds) {
     if (bound.buffer >= c.buffers.size())
       return device.fail("a bound for buffer " + std::to_string(bound.buffer) + ", which " + c.request.name + " lacks");
     DeviceCase::Buffer &b = c.buffers[bound.buffer];
     b.bound = bound;
+    if (!setKinds(image(c, bound.buffer), b))
+      return false;
     if (bound.cells.empty())
       continue;
     std::ifstream in(bound.cells, std::ios::binary | std::ios::ate);
@@ -360,16 +398,23 @@ bool Cases::setBounds(DeviceCase &c) {
 }
 
 /// Where nothing was recomputed, the largest finite result stands for the buffer's typical magnitude.
-static bool guessBound(Device &device, DeviceCase::Buffer &b, uint64_t bytes) {
+static bool guessBound(Device &device, DeviceCase::Buffer &b, const BufferImage &info) {
+  const uint64_t bytes = info.bytes;
   if (b.bound.compare == Compare::Bits || b.bound.typical >= 0)
     return true;
   std::string data(bytes, '\0');
   if (!device.download(data.data(), b.expected, bytes))
     return false;
   b.bound.typical = 0;
+  std::vector<WordKind> kinds;
+  if (b.kinds)
+    kinds = kindsOf(*recordLayout(info.element));
   auto scan = [&](auto zero, auto valueOf) {
     decltype(zero) v;
-    for (uint64_t i = 0; i + sizeof v <= bytes; i += sizeof v) {
+    const uint64_t step = kinds.empty() ? sizeof v : 4;
+    for (uint64_t i = 0; i + sizeof v <= bytes; i += step) {
+      if (!kinds.empty() && kinds[i / 4 % kinds.size()] != (sizeof v == 4 ? WordKind::Float : WordKind::Double))
+        continue;
       memcpy(&v, data.data() + i, sizeof v);
       if (double value = double(valueOf(v)); std::isfinite(value))
         b.bound.typical = std::max(b.bound.typical, std::fabs(value));
@@ -429,7 +474,7 @@ bool Cases::prepare(DeviceCase &c, Module &original, bool careful, double limit)
   if (!snapshot(c, run))
     return false;
   for (unsigned i = 0; i < c.buffers.size(); ++i)
-    if (c.buffers[i].changed && !guessBound(device, c.buffers[i], image(c, i).bytes))
+    if (c.buffers[i].changed && !guessBound(device, c.buffers[i], image(c, i)))
       return false;
   auto begin = Clock::now();
   if (!findUnstable(c, run, limit))

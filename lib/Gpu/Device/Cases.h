@@ -27,12 +27,17 @@ struct DeviceCase {
     BufferBound bound;
     CUdeviceptr cells = 0;
     uint64_t cellCount = 0;
+    CUdeviceptr kinds = 0; ///< of structures with numbers of the bound's kind among others: a WordKind for each word
+    uint64_t words = 0;    ///< in one structure
   };
   std::vector<Buffer> buffers;
   bool deterministic = true; ///< the original gave the same bits twice
   uint64_t writtenBytes = 0;
   double seconds = 0; ///< of the original, for time limits
 };
+
+/// What a word of a structure is, for optimlCompareRecords.
+enum class WordKind : unsigned char { Bits, Float, Double, OfDouble };
 
 /// The result of comparing one run.
 struct Outcome {
@@ -75,6 +80,7 @@ private:
   bool findUnstable(DeviceCase &c, const Run &run, double limit);
   bool tryPoison(DeviceCase &c, const Run &run, unsigned buffer, bool careful);
   bool setBounds(DeviceCase &c);
+  bool setKinds(const BufferImage &info, DeviceCase::Buffer &b);
   CUdeviceptr uploadFile(const std::string &path, uint64_t bytes);
   CUdeviceptr copyOf(CUdeviceptr from, uint64_t bytes);
   CUdeviceptr own(CUdeviceptr at);

@@ -85,9 +85,9 @@ bool Device::loadKernels() {
   return counterMemory && ok(cu.cuModuleLoadData(&module, workerKernels), "cannot load the worker's kernels") &&
          get(bitsKernel, "optimlCompareBits") && get(floatsKernel, "optimlCompareFloats") &&
          get(doublesKernel, "optimlCompareDoubles") && get(halvesKernel, "optimlCompareHalves") &&
-         get(bfloatsKernel, "optimlCompareBFloats") && get(cellsKernel, "optimlCheckCells") &&
-         get(patternKernel, "optimlCheckPattern") && get(writtenKernel, "optimlCheckWritten") &&
-         get(poisonKernel, "optimlPoison") && get(spinKernel, "optimlSpin");
+         get(bfloatsKernel, "optimlCompareBFloats") && get(recordsKernel, "optimlCompareRecords") &&
+         get(cellsKernel, "optimlCheckCells") && get(patternKernel, "optimlCheckPattern") &&
+         get(writtenKernel, "optimlCheckWritten") && get(poisonKernel, "optimlPoison") && get(spinKernel, "optimlSpin");
 }
 
 CUdeviceptr Device::allocate(uint64_t bytes, const char *what) {
@@ -163,6 +163,14 @@ bool Device::compareNumbers(Compare how, CUdeviceptr actual, CUdeviceptr expecte
   uint64_t size = how == Compare::Float ? 4 : how == Compare::Double ? 8 : 2, n = bytes / size;
   void *arguments[] = {&actual, &expected, &n, &relative, &typical, &at};
   return !n || launch(kernel, n, arguments);
+}
+
+bool Device::compareRecords(CUdeviceptr actual, CUdeviceptr expected, uint64_t bytes, CUdeviceptr kinds,
+                            uint64_t inRecord, double relative, double typical, unsigned place) {
+  CUdeviceptr at = counter(place);
+  uint64_t words = bytes / 4;
+  void *arguments[] = {&actual, &expected, &words, &kinds, &inRecord, &relative, &typical, &at};
+  return !words || launch(recordsKernel, words, arguments);
 }
 
 bool Device::checkCells(CUdeviceptr actual, CUdeviceptr expected, CUdeviceptr cells, uint64_t n, unsigned place) {

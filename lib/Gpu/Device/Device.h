@@ -56,6 +56,9 @@ public:
   bool compareBits(CUdeviceptr actual, CUdeviceptr expected, uint64_t bytes, unsigned place);
   bool compareNumbers(Compare how, CUdeviceptr actual, CUdeviceptr expected, uint64_t bytes, double relative,
                       double typical, unsigned place);
+  /// Structures of `inRecord` words. `kinds`: a WordKind (Cases.h) for each of them, on the device.
+  bool compareRecords(CUdeviceptr actual, CUdeviceptr expected, uint64_t bytes, CUdeviceptr kinds, uint64_t inRecord,
+                      double relative, double typical, unsigned place);
   bool checkCells(CUdeviceptr actual, CUdeviceptr expected, CUdeviceptr cells, uint64_t n, unsigned place);
   bool checkPattern(CUdeviceptr at, uint64_t bytes, unsigned char value, unsigned place);
   bool checkWritten(CUdeviceptr result, CUdeviceptr poisoned, CUdeviceptr expected, uint64_t bytes, unsigned place,
@@ -80,8 +83,8 @@ private:
 
   CUmodule module = nullptr;
   CUfunction bitsKernel = nullptr, floatsKernel = nullptr, doublesKernel = nullptr, halvesKernel = nullptr,
-             bfloatsKernel = nullptr, cellsKernel = nullptr, patternKernel = nullptr, writtenKernel = nullptr,
-             poisonKernel = nullptr, spinKernel = nullptr;
+             bfloatsKernel = nullptr, recordsKernel = nullptr, cellsKernel = nullptr, patternKernel = nullptr,
+             writtenKernel = nullptr, poisonKernel = nullptr, spinKernel = nullptr;
   CUdeviceptr counterMemory = 0, flushMemory = 0;
 };
 

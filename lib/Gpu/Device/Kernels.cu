@@ -78,6 +78,26 @@ __global__ void optimlCompareDoubles(const double *actual, const double *expecte
   compareFloats(actual, expected, n, relative, typical, DBL_MIN, place);
 }
 
+/// Structures of `inRecord` words, of which `kinds` tells what they are (Cases.h, WordKind).
+__global__ void optimlCompareRecords(const uint32_t *actual, const uint32_t *expected, uint64_t words,
+                                     const unsigned char *kinds, uint64_t inRecord, double relative, double typical,
+                                     Place *place) {
+  for (uint64_t i = firstItem(); i < words; i += step()) {
+    const unsigned kind = kinds[i % inRecord];
+    bool good = actual[i] == expected[i] || kind == 3;
+    if (kind == 1 && !good) {
+      const float a = __uint_as_float(actual[i]), e = __uint_as_float(expected[i]);
+      good = a == e || within(a, e, relative * fmax(fabs(double(e)), typical) + FLT_MIN);
+    } else if (kind == 2 && i + 1 < words) {
+      const double a = __hiloint2double(int(actual[i + 1]), int(actual[i])),
+                   e = __hiloint2double(int(expected[i + 1]), int(expected[i]));
+      good = a == e || within(a, e, relative * fmax(fabs(e), typical) + DBL_MIN);
+    }
+    if (!good)
+      atomicMin(place, Place(4 * i));
+  }
+}
+
 __global__ void optimlCompareHalves(const uint16_t *actual, const uint16_t *expected, uint64_t n, double relative,
                                     double typical, Place *place) {
   compareFloats16<optiml::Format16::Half>(actual, expected, n, relative, typical, place);
