@@ -4,7 +4,8 @@
 // block, or a warp with `threads=32,rows=8` (several in a block), or 4, 8 or 16 lanes of a warp with
 // `threads=8,rows=32`. The group shares out the iterations of the thread's loops. Shuffles combine the scalars that the
 // loops fold values into, and shared memory does so across the warps of a block. It pays where a thread works on a row:
-// neighbouring threads then read neighbouring elements, and a few thousand rows fill the GPU.
+// neighbouring threads then read neighbouring elements, and a few thousand rows fill the GPU. Of a loop that follows a
+// sum (a scan of a row), a thread takes `items` neighbouring iterations at a time, 1 if nothing is said.
 //
 // Example:
 //   int row = blockIdx.x * blockDim.x + threadIdx.x;    int row = blockIdx.x * 8 + threadIdx.y;
@@ -65,10 +66,11 @@ namespace {
 class Sharing {
 public:
   /// `entries`: elements of sorted arrays that are kept; 0: as many as there are.
-  /// `forOneThread`: statements that only the first thread of a group runs.
+  /// `forOneThread`: statements that only the first thread of a group runs. `items`: iterations of a running sum that a
+  /// thread takes at a time.
   Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, int64_t entries,
-          std::set<const Stmt *> forOneThread, RunsAgain again)
-      : state(state), kernel(kernel), model(model), group(group), entries(entries),
+          int64_t items, std::set<const Stmt *> forOneThread, RunsAgain again)
+      : state(state), kernel(kernel), model(model), group(group), entries(entries), items(items),
         forOneThread(std::move(forOneThread)), again(std::move(again)), taken(allNames(kernel)),
         combiner(group, taken) {}
 
@@ -77,6 +79,8 @@ public:
       return e;
     if (distributed && entries && done.empty())
       return notApplicable("it keeps no sorted array whose entries could be bounded");
+    if (distributed && items > 1 && !scans)
+      return notApplicable("no loop follows a sum, of which a thread could take several elements");
     if (distributed)
       return llvm::Error::success();
     return notApplicable("none of its loops can be shared out among threads{0}",
@@ -428,9 +432,10 @@ private:
     };
     byOthers(resets);
     if (scan) {
-      std::vector<StmtRef> statements = scanByGroup(*scan, *counted, group, taken);
+      std::vector<StmtRef> statements = scanByGroup(*scan, *counted, group, items, taken);
       out.insert(out.end(), statements.begin(), statements.end());
       combined = true; // it uses shared memory
+      ++scans;
     } else {
       stride(*s, *counted);
       out.push_back(s);
@@ -595,7 +600,7 @@ private:
   Kernel &kernel;
   const KernelModel &model;
   ThreadGroup group;
-  int64_t entries;
+  int64_t entries, items;
   std::set<const Stmt *> forOneThread;
   RunsAgain again;
   std::set<std::string> taken;
@@ -606,7 +611,7 @@ private:
   Pending pending;
   StmtRef lastOwn; ///< the last branch of the first thread, to which the next statement may be added
   bool combined = false;
-  unsigned distributed = 0;
+  unsigned distributed = 0, scans = 0;
   std::string firstReason; ///< why a loop is not shared out; of one that would be worth it, if there is any
   bool firstIsShort = false;
 };
@@ -625,7 +630,10 @@ public:
                                                {{"threads", "64"}},
                                                {{"threads", "8"}, {"rows", "32"}},
                                                {{"threads", "16"}, {"rows", "16"}},
-                                               {{"threads", "4"}, {"rows", "64"}}};
+                                               {{"threads", "4"}, {"rows", "64"}},
+                                               {{"threads", "256"}, {"items", "4"}},
+                                               {{"threads", "32"}, {"rows", "8"}, {"items", "4"}},
+                                               {{"threads", "128"}, {"items", "8"}}};
     if (!pays(state))
       return {};
     int64_t entries = entriesOf(state);
@@ -685,6 +693,9 @@ public:
     int64_t entries = paramInt(params, "entries", 0);
     if (entries && (entries < 2 || entries > mostSorted || (entries & (entries - 1))))
       return notApplicable("the number of entries must be a power of two from 2 to {0}", mostSorted);
+    const int64_t items = paramInt(params, "items", 1);
+    if (items < 1 || items > 16)
+      return notApplicable("a thread takes 1 to 16 elements of a running sum");
     if (rows > 1 && threads > 32)
       return notApplicable("only groups within warps can share a block");
     if (llvm::Error e = requireSameMemory(*state.tree))
@@ -710,7 +721,7 @@ public:
     if (rows > 1)
       requireCover(result, model, 0, rows);
     if (llvm::Error e =
-            Sharing(result, *kernel, model, {threads}, entries, std::move(forOneThread), std::move(again)).run())
+            Sharing(result, *kernel, model, {threads}, entries, items, std::move(forOneThread), std::move(again)).run())
       return std::move(e);
 
     LaunchStep &step = result.rewrite.plan.steps[0];

@@ -95,91 +95,198 @@ static void rename(std::vector<StmtRef> &list, const std::string &name, const Ex
     substitute(*s, {{name, with}});
 }
 
-std::vector<StmtRef> optiml::scanByGroup(const RunningSum &scan, const CountedLoop &counted, const ThreadGroup &group,
-                                         std::set<std::string> &taken) {
-  const Type type = scan.folded.type.unqualified(), constant = type.withConst(true),
-             counter = counted.type.bytes == 8 ? counted.type.withConst(false) : Type::makeLong();
-  const Fold &fold = scan.folded.fold;
-  const std::string &sum = scan.folded.variable;
-  const int64_t width = std::min<int64_t>(group.threads, 32), warps = group.threads / 32;
-  auto name = [&](const std::string &wish) { return freshName(taken, wish); };
-  ExprRef thread = builtin("threadIdx.x"), total = var(sum, type);
-  ExprRef lane = group.threads > 32 ? binary("%", thread, intLit(32), thread->type) : thread;
-  ExprRef warp = binary("/", thread, intLit(32), thread->type);
-  auto shuffle = [&](const char *function, const ExprRef &value, const ExprRef &by) {
-    std::vector<ExprRef> arguments = {group.mask(), value, by};
-    if (width < 32)
-      arguments.push_back(intLit(width));
-    return callOf(function, arguments, type, false);
-  };
-  ExprRef base = var(name(counted.var + "_of_group"), counter), own = var(name(counted.var + "_of_thread"), counter);
-  ExprRef active = var(name("active"), Type::makeBool()), term = var(name(sum + "_term"), constant);
-  ExprRef value = var(name(sum + "_of_lanes"), type), other = var(name(sum + "_of_other"), constant),
-          left = var(name(sum + "_of_left"), constant);
-  ExprRef before = var(name(sum + "_before"), type), after = var(name(sum + "_after"), type),
-          offset = var(name("offset"), Type::makeInt());
-  ExprRef totals = var(name(sum + "_of_warps"), type), w = var(name("warp"), Type::makeInt());
+namespace {
+/// Writes the loop of one scan.
+class GroupScan {
+public:
+  GroupScan(const RunningSum &scan, const CountedLoop &counted, const ThreadGroup &group, int64_t items,
+            std::set<std::string> &taken);
+  std::vector<StmtRef> write();
 
-  std::vector<StmtRef> result, body;
-  if (warps > 1)
-    result.push_back(sharedArray(totals->text, type, {intLit(warps)}));
-  // Threads beyond the end look at the last iteration and add nothing.
-  ExprRef mine = add(base, castTo(counter, thread));
-  body.push_back(declStmt(own->text, counter, mine));
-  body.push_back(declStmt(active->text, Type::makeBool(), lessThan(own, counted.upper)));
-  auto asCounter = [&](const ExprRef &e) {
-    auto known = constantValue(e);
-    return known ? intLit(*known, counter) : e->type.text == counter.text ? e : castTo(counter, e);
-  };
-  ExprRef index = conditional(active, own, binary("-", asCounter(counted.upper), intLit(1), counter));
-  body.push_back(
-      declStmt(counted.var, counted.type, counter.text == counted.type.text ? index : castTo(counted.type, index)));
-  body.insert(body.end(), scan.first.begin(), scan.first.end());
-  body.push_back(declStmt(term->text, constant, scan.folded.value));
-  ExprRef nothing = fold.isIdempotent() ? term : fold.identity(type);
-  body.push_back(declStmt(value->text, type, conditional(active, term, nothing)));
-  auto isAt = [&](const char *op, const ExprRef &a, const ExprRef &b) { return binary(op, a, b, Type::makeBool()); };
+private:
+  std::string name(const std::string &wish) { return freshName(taken, wish); }
+  ExprRef asCounter(const ExprRef &e) const;
+  ExprRef inOwnType(const ExprRef &e) const { return counter.text == counted.type.text ? e : castTo(counted.type, e); }
+  ExprRef shuffle(const char *function, const ExprRef &e, const ExprRef &by) const;
+  std::vector<StmtRef> foldAmongThreads();
+  std::vector<StmtRef> workOn(const ExprRef &folded, const ExprRef &sum);
+  StmtRef forItems(std::vector<StmtRef> body) const;
+  void oneEach(std::vector<StmtRef> &body);
+  void severalEach(std::vector<StmtRef> &body);
+
+  const RunningSum &scan;
+  const CountedLoop &counted;
+  const ThreadGroup &group;
+  const int64_t items;
+  std::set<std::string> &taken;
+  const Fold &fold;
+  const std::string &sum;
+  const Type type, constant, counter;
+  const int64_t width, warps;
+  const ExprRef thread = builtin("threadIdx.x");
+  ExprRef base, own, active, value, before, totals, item;
+};
+} // namespace
+
+GroupScan::GroupScan(const RunningSum &scan, const CountedLoop &counted, const ThreadGroup &group, int64_t items,
+                     std::set<std::string> &taken)
+    : scan(scan), counted(counted), group(group), items(items), taken(taken), fold(scan.folded.fold),
+      sum(scan.folded.variable), type(scan.folded.type.unqualified()), constant(type.withConst(true)),
+      counter(counted.type.bytes == 8 ? counted.type.withConst(false) : Type::makeLong()),
+      width(std::min<int64_t>(group.threads, 32)), warps(group.threads / 32) {
+  base = var(name(counted.var + "_of_group"), counter);
+  own = var(name(counted.var + "_of_thread"), counter);
+  active = var(name("active"), Type::makeBool());
+  value = var(name(sum + "_of_lanes"), type);
+  before = var(name(sum + "_before"), type);
+  totals = var(name(sum + "_of_warps"), type);
+  if (items > 1)
+    item = var(name("item"), Type::makeInt());
+}
+
+ExprRef GroupScan::asCounter(const ExprRef &e) const {
+  auto known = constantValue(e);
+  return known ? intLit(*known, counter) : e->type.text == counter.text ? e : castTo(counter, e);
+}
+
+ExprRef GroupScan::shuffle(const char *function, const ExprRef &e, const ExprRef &by) const {
+  std::vector<ExprRef> arguments = {group.mask(), e, by};
+  if (width < 32)
+    arguments.push_back(intLit(width));
+  return callOf(function, arguments, type, false);
+}
+
+static ExprRef compare(const char *op, const ExprRef &a, const ExprRef &b) {
+  return binary(op, a, b, Type::makeBool());
+}
+
+/// Of `value`, each thread's own: `before` gets the scalar with those of the threads before it, the scalar those of
+/// all.
+std::vector<StmtRef> GroupScan::foldAmongThreads() {
+  const ExprRef total = var(sum, type);
+  const ExprRef lane = group.threads > 32 ? binary("%", thread, intLit(32), thread->type) : thread;
+  const ExprRef warp = binary("/", thread, intLit(32), thread->type);
+  const ExprRef offset = var(name("offset"), Type::makeInt()), w = var(name("warp"), Type::makeInt());
+  const ExprRef other = var(name(sum + "_of_other"), constant), left = var(name(sum + "_of_left"), constant);
+  std::vector<StmtRef> made;
   StmtRef up = countedFor(offset->text, Type::makeInt(), intLit(1), intLit(width), 1,
                           block({declStmt(other->text, constant, shuffle("__shfl_up_sync", value, offset)),
-                                 ifStmt(isAt(">=", lane, offset), block({fold.into(value, other)}))}),
+                                 ifStmt(compare(">=", lane, offset), block({fold.into(value, other)}))}),
                           NoUnroll);
   up->step = assign("*=", offset, intLit(2));
-  body.push_back(up);
+  made.push_back(up);
   auto ofWarp = [&](const ExprRef &i) { return subscript(totals, i, type); };
   auto overWarps = [&](const ExprRef &end, const ExprRef &into) {
     return countedFor(w->text, Type::makeInt(), intLit(0), end, 1, block({fold.into(into, ofWarp(w))}), NoUnroll);
   };
   if (warps > 1) {
-    body.push_back(ifStmt(isAt("==", lane, intLit(31)), block({exprStmt(assign("=", ofWarp(warp), value))})));
-    body.push_back(barrierStmt());
+    made.push_back(ifStmt(compare("==", lane, intLit(31)), block({exprStmt(assign("=", ofWarp(warp), value))})));
+    made.push_back(barrierStmt());
   }
-  body.push_back(declStmt(before->text, type, total));
+  made.push_back(declStmt(before->text, type, total));
   if (warps > 1)
-    body.push_back(overWarps(warp, before));
-  body.push_back(declStmt(left->text, constant, shuffle("__shfl_up_sync", value, intLit(1))));
-  body.push_back(ifStmt(isAt(">", lane, intLit(0)), block({fold.into(before, left)})));
-  if (warps > 1)
-    body.push_back(overWarps(intLit(warps), total));
-  else {
-    ExprRef all = var(name(sum + "_of_all"), constant);
-    body.push_back(declStmt(all->text, constant, shuffle("__shfl_sync", value, intLit(width - 1))));
-    body.push_back(fold.into(total, all));
-    body.push_back(groupBarrier(group)); // threads beyond the end have looked at what the last iteration may change now
+    made.push_back(overWarps(warp, before));
+  made.push_back(declStmt(left->text, constant, shuffle("__shfl_up_sync", value, intLit(1))));
+  made.push_back(ifStmt(compare(">", lane, intLit(0)), block({fold.into(before, left)})));
+  if (warps > 1) {
+    made.push_back(overWarps(intLit(warps), total));
+  } else {
+    const ExprRef all = var(name(sum + "_of_all"), constant);
+    made.push_back(declStmt(all->text, constant, shuffle("__shfl_sync", value, intLit(width - 1))));
+    made.push_back(fold.into(total, all));
+    made.push_back(groupBarrier(group)); // threads beyond the end have looked at what the last iteration may change now
   }
-  std::vector<StmtRef> work = scan.before;
-  rename(work, sum, before);
+  return made;
+}
+
+/// What an iteration does beside folding `folded`, with `seen` in place of the scalar as it was when it began.
+std::vector<StmtRef> GroupScan::workOn(const ExprRef &folded, const ExprRef &seen) {
+  std::vector<StmtRef> work = scan.before, last = scan.after;
+  rename(work, sum, seen);
   if (llvm::any_of(scan.after, [&](const StmtRef &s) { return mentionsAny(*s, {sum}); })) {
-    work.push_back(declStmt(after->text, type, before));
-    work.push_back(fold.into(after, term));
+    const ExprRef after = var(name(sum + "_after"), type);
+    work.push_back(declStmt(after->text, type, seen));
+    work.push_back(fold.into(after, folded));
+    rename(last, sum, after);
   }
-  std::vector<StmtRef> last = scan.after;
-  rename(last, sum, after);
-  work.insert(work.end(), last.begin(), last.end());
-  body.push_back(ifStmt(active, block(work)));
+  llvm::append_range(work, last);
+  return work;
+}
+
+void GroupScan::oneEach(std::vector<StmtRef> &body) {
+  // Threads beyond the end look at the last iteration and add nothing.
+  const ExprRef term = var(name(sum + "_term"), constant);
+  body.push_back(declStmt(own->text, counter, add(base, castTo(counter, thread))));
+  body.push_back(declStmt(active->text, Type::makeBool(), lessThan(own, counted.upper)));
+  ExprRef index = conditional(active, own, binary("-", asCounter(counted.upper), intLit(1), counter));
+  body.push_back(declStmt(counted.var, counted.type, inOwnType(index)));
+  llvm::append_range(body, scan.first);
+  body.push_back(declStmt(term->text, constant, scan.folded.value));
+  const ExprRef nothing = fold.isIdempotent() ? term : fold.identity(type);
+  body.push_back(declStmt(value->text, type, conditional(active, term, nothing)));
+  llvm::append_range(body, foldAmongThreads());
+  body.push_back(ifStmt(active, block(workOn(term, before))));
+}
+
+StmtRef GroupScan::forItems(std::vector<StmtRef> body) const {
+  return countedFor(item->text, Type::makeInt(), intLit(0), intLit(items), 1, block(std::move(body)), FullUnroll);
+}
+
+/// Neighbouring iterations: their values first, which the thread folds by itself, and the rest once the scalar is
+/// known.
+void GroupScan::severalEach(std::vector<StmtRef> &body) {
+  const ExprRef terms = var(name(sum + "_terms"), type), term = subscript(terms, item, type);
+  const ExprRef place = add(base, castTo(counter, add(mul(thread, intLit(items)), item)));
+  body.push_back(declStmt(terms->text, type, nullptr, {intLit(items)}));
+  std::vector<StmtRef> values = {declStmt(own->text, counter, place),
+                                 declStmt(active->text, Type::makeBool(), lessThan(own, counted.upper))};
+  ExprRef index = conditional(active, own, binary("-", asCounter(counted.upper), intLit(1), counter));
+  values.push_back(declStmt(counted.var, counted.type, inOwnType(index)));
+  llvm::append_range(values, scan.first);
+  const ExprRef known = var(name(sum + "_term"), constant);
+  values.push_back(declStmt(known->text, constant, scan.folded.value));
+  const ExprRef nothing = fold.isIdempotent() ? known : fold.identity(type);
+  values.push_back(exprStmt(assign("=", term, conditional(active, known, nothing))));
+
+  std::vector<StmtRef> rest = {declStmt(counted.var, counted.type, inOwnType(own))};
+  for (const StmtRef &s : scan.first) { // what the rest looks at is kept: elements may have changed
+    auto isSeen = [&](const StmtRef &t) { return mentionsAny(*t, {s->text}); };
+    if (llvm::none_of(scan.before, isSeen) && llvm::none_of(scan.after, isSeen))
+      continue;
+    const Type kept = s->type.unqualified();
+    const ExprRef all = subscript(var(name(s->text + "_of_items"), kept), item, kept);
+    body.push_back(declStmt(all->args[0]->text, kept, nullptr, {intLit(items)}));
+    values.push_back(exprStmt(assign("=", all, var(s->text, s->type))));
+    rest.push_back(declStmt(s->text, s->type, all));
+  }
+  body.push_back(forItems(values));
+  body.push_back(declStmt(value->text, type, subscript(terms, intLit(0), type)));
+  body.push_back(countedFor(item->text, Type::makeInt(), intLit(1), intLit(items), 1, block({fold.into(value, term)}),
+                            FullUnroll));
+  llvm::append_range(body, foldAmongThreads());
+  llvm::append_range(rest, workOn(term, before));
+  StmtRef again = forItems({declStmt(own->text, counter, place), ifStmt(lessThan(own, counted.upper), block(rest)),
+                            fold.into(before, term)});
+  renameDeclarations(*again, taken); // two loops declare them
+  body.push_back(again);
+}
+
+std::vector<StmtRef> GroupScan::write() {
+  std::vector<StmtRef> result, body;
+  if (warps > 1)
+    result.push_back(sharedArray(totals->text, type, {intLit(warps)}));
+  if (items > 1)
+    severalEach(body);
+  else
+    oneEach(body);
   if (warps > 1)
     body.push_back(barrierStmt());
-  StmtRef loop =
-      countedFor(base->text, counter, asCounter(counted.lower), counted.upper, group.threads, block(body), NoUnroll);
-  result.push_back(loop);
+  result.push_back(countedFor(base->text, counter, asCounter(counted.lower), counted.upper, group.threads * items,
+                              block(body), NoUnroll));
   return result;
+}
+
+std::vector<StmtRef> optiml::scanByGroup(const RunningSum &scan, const CountedLoop &counted, const ThreadGroup &group,
+                                         int64_t items, std::set<std::string> &taken) {
+  return GroupScan(scan, counted, group, items, taken).write();
 }

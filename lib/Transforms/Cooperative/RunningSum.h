@@ -26,9 +26,10 @@ struct RunningSum {
 llvm::Expected<RunningSum> findRunningSum(Stmt &loop, const CountedLoop &counted, bool strictFloat);
 
 /// The loop by a group whose threads all get here: afterwards each holds the scalar as the loop leaves it. Blocks have
-/// barriers in it. Statements before the loop, and the loop last.
+/// barriers in it. A thread takes `items` neighbouring iterations at a time. Statements before the loop, and the loop
+/// last.
 std::vector<StmtRef> scanByGroup(const RunningSum &scan, const CountedLoop &counted, const ThreadGroup &group,
-                                 std::set<std::string> &taken);
+                                 int64_t items, std::set<std::string> &taken);
 
 } // namespace optiml
 

@@ -5,6 +5,14 @@
 // RUN: optiml-opt --emit --passes='distribute-loop[cumsum]{threads=128};distribute-loop[offsets]{threads=32,rows=4};distribute-loop[drawdown]{threads=64}' %s > %t2.cu
 // RUN: %verify=%t2.cu %s -- 5 1000 | %check=SAME
 // RUN: %nvcc -arch=sm_90 -c %t2.cu -o %t.o
+// RUN: %opt --passes='distribute-loop[drawdown]{threads=32,rows=4,items=4}' %s | %check=ITEMS
+// RUN: optiml-opt --emit --passes='distribute-loop[cumsum]{threads=32,rows=8,items=4};distribute-loop[offsets]{threads=256,items=8};distribute-loop[drawdown]{threads=8,rows=32,items=3}' %s > %t3.cu
+// RUN: %verify=%t3.cu %s -- 37 301 | %check=SAME
+// RUN: optiml-opt --emit --passes='distribute-loop[cumsum]{threads=128,items=2};distribute-loop[offsets]{threads=64,items=4};distribute-loop[drawdown]{threads=64,items=16}' %s > %t4.cu
+// RUN: %verify=%t4.cu %s -- 5 1000 | %check=SAME
+// RUN: %nvcc -arch=sm_90 -c %t4.cu -o %t.o
+// RUN: %refused --passes='distribute-loop[lengths]{threads=32,rows=8,items=4}' %s 2>&1 | %check=LENGTHS
+// LENGTHS: no loop follows a sum, of which a thread could take several elements
 // RUN: %refused --fp=strict --passes='distribute-loop[cumsum]{threads=256}' %s 2>&1 | %check=STRICT
 // RUN: %refused --passes='distribute-loop[compact]{threads=256}' %s 2>&1 | %check=COMPACT
 // RUN: %refused --passes='distribute-loop[recursive]{threads=256}' %s 2>&1 | %check=RECURSIVE
@@ -71,6 +79,28 @@ __global__ void drawdown(const float *price, float *high, float *worst, int rows
 // CHECK: drawdown_optiml
 // CHECK: top_before = fmaxf(top_before, top_of_left);
 // CHECK: fall = fmaxf(fall, top_after - now);
+
+// ITEMS: drawdown_optiml
+// ITEMS: for (long long c_of_group = 0ll; c_of_group < columns; c_of_group += 128) {
+// ITEMS: float top_terms[4];
+// ITEMS: float now_of_items[4];
+// ITEMS: now_of_items[item] = now;
+// ITEMS: top_of_lanes = fmaxf(top_of_lanes, top_terms[item]);
+// ITEMS: if (c_of_thread1 < columns) {
+// ITEMS: float now1 = now_of_items[item];
+// ITEMS: high[r * columns + c1] = top_after1;
+// ITEMS: top_before = fmaxf(top_before, top_terms[item]);
+
+// Only its total is of interest.
+__global__ void lengths(const float *x, float *y, int rows, int columns) {
+  int r = blockIdx.x * blockDim.x + threadIdx.x;
+  if (r >= rows)
+    return;
+  float s = 0;
+  for (int c = 0; c < columns; ++c)
+    s += x[r * columns + c] * x[r * columns + c];
+  y[r] = s;
+}
 
 // Where an element goes depends on the sum.
 __global__ void compact(const int *x, int *y, int n, int *count) {
