@@ -37,8 +37,9 @@ static bool choose(std::vector<LoopRewrite> &rewrites, size_t number) {
 }
 
 LoopTrials::LoopTrials(const SearchTask &task, Backend &backend, FoundLoops found)
-    : task(task), backend(backend), found(std::move(found)), building(task.deadline->remaining(), task.cancel()),
-      comparing(task.deadline->remaining(), task.cancel()) {}
+    : task(task), backend(backend), found(std::move(found)),
+      building(std::max(1e-3, task.deadline->remaining()), task.cancel()),
+      comparing(std::max(1e-3, task.deadline->remaining()), task.cancel()) {}
 
 LoopTrials::~LoopTrials() {
   building.raise();
@@ -186,15 +187,25 @@ llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, C
   auto emitted = write(choice.rewrites);
   if (!emitted)
     return emitted.takeError();
-  auto built = backend.buildProgram(task, emitted->text, "program-both", task.cancel());
-  if (!built)
-    return built.takeError();
-  auto times = backend.timeProgram(task, emitted->text, *built);
-  if (!times)
-    return times.takeError();
-  Choice both{choice.rewrites, std::move(*emitted), std::move(*built), *times, "", ""};
-  if (both.gain() < leastProgramGain(task, backend) * choice.gain())
-    return llvm::Error::success();
+  Choice both{choice.rewrites, std::move(*emitted), "", {}, "", ""};
+  Deadline wanted(std::max(1e-3, task.deadline->remaining()), task.cancel());
+  auto compared = std::async(std::launch::async, [&] { compare(both, wanted); }); // it takes the emulator alone
+  auto times = [&]() -> llvm::Expected<ProgramTimes> {
+    auto built = backend.buildProgram(task, both.emitted.text, "program-both", task.cancel());
+    if (!built)
+      return built.takeError();
+    auto timed = backend.timeProgram(task, both.emitted.text, *built);
+    both.executable = std::move(*built);
+    return timed;
+  }();
+  if (times)
+    both.times = *times;
+  const bool pays = times && both.gain() >= leastProgramGain(task, backend) * choice.gain();
+  if (!pays)
+    wanted.raise();
+  compared.wait();
+  if (!pays)
+    return times ? llvm::Error::success() : times.takeError();
   choice = std::move(both);
   added = true;
   return llvm::Error::success();
@@ -210,23 +221,28 @@ LoopOutcome LoopTrials::finish(const Write &write, const Variant *variant, doubl
     return outcome;
   };
   const bool wereBuilt = !builders.empty();
+  laps = StopWatch();
   stopBuilding();
+  laps.lap("build");
   if (task.deadline->passed())
     return keep(makeError("no time was left to try others"));
   const double wanted = leastProgramGain(task, backend) * speedup;
   auto choice = wereBuilt ? fastestBuilt() : fastestWritten(write, wanted);
   if (!choice)
     return keep(choice.takeError());
+  laps.lap("time");
   bool withVariant = variant && !wereBuilt;
   if (variant && wereBuilt)
     if (llvm::Error e = addVariant(write, *variant, *choice, withVariant))
       outcome.notes.push_back("the loops of launches are replaced without the kernels' variants: " +
                               llvm::toString(std::move(e)));
+  laps.lap("variant");
   if (!(choice->gain() >= wanted))
     return keep(makeError("with them replaced the program's kernels are {0:f2} times as fast, without {1:f2} times",
                           choice->gain(), speedup));
   if (choice->verified.empty() && choice->refused.empty())
     compare(*choice, *task.deadline);
+  laps.lap("compare");
   if (choice->verified.empty())
     return keep(makeError("{0}", choice->refused));
   outcome.rewrites = std::move(choice->rewrites);

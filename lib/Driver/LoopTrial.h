@@ -9,6 +9,7 @@
 #define OPTIML_LIB_DRIVER_LOOPTRIAL_H
 
 #include "ProgramTrial.h"
+#include "optiml/Support/StopWatch.h"
 #include <condition_variable>
 #include <functional>
 #include <future>
@@ -44,6 +45,8 @@ public:
   /// What pays beside the variant: `write` writes programs with it, which without the loops are `speedup` times as fast
   /// as the original. `variant`: null where the search found nothing. Nothing is built beside any more.
   LoopOutcome finish(const Write &write, const Variant *variant, double speedup);
+  /// Where finish() spent its time.
+  const StopWatch &watch() const { return laps; }
 
 private:
   struct Choice {
@@ -76,6 +79,7 @@ private:
   std::string failure; ///< of the last one that was not built
   std::vector<std::future<void>> builders;
   std::future<void> comparer;
+  StopWatch laps;
 };
 
 } // namespace optiml

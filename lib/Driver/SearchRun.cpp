@@ -298,6 +298,9 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
                              fused.gain() * (result.improved ? result.best.speedup() : 1));
   watch.lap("loops");
   nlohmann::json &summary = outcome.summary;
+  if (loops)
+    for (const auto &[step, seconds] : loops->watch().steps)
+      summary["loopSeconds"][step] = seconds;
   addFusions(fused, summary);
   for (const std::string &note : replaced.notes)
     summary["notes"].push_back(note);

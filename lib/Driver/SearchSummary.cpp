@@ -155,6 +155,10 @@ static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, co
     for (const auto &[phase, seconds] : s["phaseSeconds"].items())
       if (seconds.get<double>() >= 0.05)
         os << llvm::formatv(" {0} {1:f1} s", phase, seconds.get<double>());
+    if (flags.verbose && s.contains("loopSeconds"))
+      for (const auto &[step, seconds] : s["loopSeconds"].items())
+        os << llvm::formatv("{0}{1} {2:f1} s", step == s["loopSeconds"].begin().key() ? "; loops: " : " ", step,
+                            seconds.get<double>());
     os << "\n";
   }
   if (flags.verbose && s.contains("notes"))
