@@ -7,11 +7,13 @@ accumulation becomes (a loop that only stores may be shared out as well). It may
 the program with all of them.
 """
 
+import functools
 import re
 import subprocess
 import sys
 
 
+@functools.cache
 def optiml_opt(*arguments):
     return subprocess.run(["optiml-opt", "--block=64x1", *arguments], capture_output=True, text=True)
 
