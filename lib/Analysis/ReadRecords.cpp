@@ -1,5 +1,6 @@
 //===- ReadRecords.cpp - what classes and constructors are made of --------===//
 #include "KernelReader.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace optiml;
 
@@ -11,6 +12,9 @@ bool KernelReader::describe(cl::QualType type, const std::string &text) {
   if (!record || record->isUnion() || record->isLambda() || record->isDependentType() || record->getNumBases() ||
       !record->isTriviallyCopyable() || record->isEmpty() || isHalf(type))
     return false;
+  if (!underway.insert(text).second) // a node of a list, behind its own pointer
+    return false;
+  auto done = llvm::scope_exit([&] { underway.erase(text); });
   RecordShape shape;
   shape.isAggregate = record->isAggregate();
   for (const cl::FieldDecl *field : record->fields()) {
