@@ -92,7 +92,7 @@ private:
   std::set<std::string>
       memberPointers; ///< parameters of class type that the kernel does not change: p.data is a name of its own
   Records records;
-  std::set<std::string> underway; ///< classes that are being described
+  std::set<std::string> underway;                                      ///< classes that are being described
   std::map<std::string, const cl::CXXConstructorDecl *> constructorOf; ///< by key: the one in `records`
   std::string problem, place;
   const cl::FunctionDecl *kernelDecl = nullptr;
