@@ -13,12 +13,14 @@
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Support/Deadline.h"
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 namespace optiml {
 
@@ -40,6 +42,9 @@ struct SearchTask {
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// The program is not run, neither before nor after: its launches were recorded.
   bool isRecorded() const { return !flags.workloads.empty(); }
+  /// For a Deadline, for which 0 is no limit.
+  double remaining() const { return std::max(1e-3, deadline->remaining()); }
+  unsigned jobs() const { return flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency()); }
   /// A share of the seconds that the search was given, for something beside it; infinity where there is no limit.
   double share(double part) const {
     double all = flags.budget.seconds;

@@ -134,7 +134,7 @@ llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<FusionCandid
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  auto timed = timeAndCompare(task, backend, trial->text, /*executable=*/"", leastGain);
+  auto timed = timeAndCompare(task, backend, trial->text, leastGain);
   if (!timed)
     return timed.takeError();
   trial->times = timed->times;

@@ -276,7 +276,7 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   common.verify.raceSeconds = 2;
   common.verify.orders = 1; // another one with made-up inputs, and the GPU's own
   common.verify.comparedElsewhere = true;
-  common.verify.jobs = task.flags.jobs ? task.flags.jobs : std::max(1u, std::thread::hardware_concurrency());
+  common.verify.jobs = task.jobs();
   options.gained = [this, began = task.began](const Variant &variant, double speedup, bool isVerified) {
     tellGain(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(), variant, speedup,
              isVerified);

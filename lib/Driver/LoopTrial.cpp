@@ -37,9 +37,8 @@ static bool choose(std::vector<LoopRewrite> &rewrites, size_t number) {
 }
 
 LoopTrials::LoopTrials(const SearchTask &task, Backend &backend, FoundLoops found)
-    : task(task), backend(backend), found(std::move(found)),
-      building(std::max(1e-3, task.deadline->remaining()), task.cancel()),
-      comparing(std::max(1e-3, task.deadline->remaining()), task.cancel()) {}
+    : task(task), backend(backend), found(std::move(found)), building(task.remaining(), task.cancel()),
+      comparing(task.remaining(), task.cancel()) {}
 
 LoopTrials::~LoopTrials() {
   building.raise();
@@ -188,7 +187,7 @@ llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, C
   if (!emitted)
     return emitted.takeError();
   Choice both{choice.rewrites, std::move(*emitted), "", {}, "", ""};
-  Deadline wanted(std::max(1e-3, task.deadline->remaining()), task.cancel());
+  Deadline wanted(task.remaining(), task.cancel());
   auto compared = std::async(std::launch::async, [&] { compare(both, wanted); }); // it takes the emulator alone
   auto times = [&]() -> llvm::Expected<ProgramTimes> {
     auto built = backend.buildProgram(task, both.emitted.text, "program-both", task.cancel());

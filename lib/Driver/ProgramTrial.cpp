@@ -45,12 +45,12 @@ double optiml::leastProgramGain(const SearchTask &task, const Backend &backend) 
 }
 
 llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
-                                                    const std::string &executable, double leastGain) {
-  Deadline wanted(std::max(1e-3, task.deadline->remaining()), task.cancel());
+                                                    double leastGain) {
+  Deadline wanted(task.remaining(), task.cancel());
   SearchTask comparison = task;
   comparison.deadline = &wanted;
   auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, text); });
-  auto times = backend.timeProgram(task, text, executable);
+  auto times = backend.timeProgram(task, text, /*executable=*/"");
   const bool pays = times && times->before >= leastGain * times->after;
   if (!pays)
     wanted.raise();

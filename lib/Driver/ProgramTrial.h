@@ -26,10 +26,9 @@ struct TimedProgram {
   std::string verified; ///< what was compared, for people
 };
 /// Times the program and compares it at the same time: a comparison takes the emulator alone. It ends early, with an
-/// error, where the program is not `leastGain` times as fast as the original. `executable`: empty where it is not
-/// built.
+/// error, where the program is not `leastGain` times as fast as the original.
 llvm::Expected<TimedProgram> timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
-                                            const std::string &executable, double leastGain);
+                                            double leastGain);
 
 /// The loops of the kernels that are searched.
 FoundLoops findLoops(const SearchTask &task, const Program &device, const Program &host);

@@ -11,7 +11,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
-#include <thread>
 
 using namespace optiml;
 
@@ -91,7 +90,7 @@ SearchSettings SearchRun::settings() const {
     settings.seconds = std::max(1e-3, limits.budget.remaining() - keptBack); // at least a moment: 0 would be no limit
   }
   settings.seed = flags.seed;
-  settings.jobs = flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
+  settings.jobs = task.jobs();
   settings.margin = flags.margin;
   settings.simplerWithin = 1.02;
   backend.configure(settings);
@@ -196,11 +195,12 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   return result;
 }
 
-void SearchRun::buildBeside(unsigned jobs) {
+void SearchRun::buildBeside() {
   if (!backend.measures() || task.isRecorded())
     return;
   if (withLoops())
-    loops->buildBeside([&](const LoopTrials::Loops &replaced) { return emitWith(unchanged(), 0, replaced); }, jobs);
+    loops->buildBeside([&](const LoopTrials::Loops &replaced) { return emitWith(unchanged(), 0, replaced); },
+                       task.jobs());
   if (fused.device)
     return;
   auto make = [this, count = 0](const Variant &variant, const std::atomic<bool> *cancel) mutable {
@@ -225,7 +225,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   watch.lap("baseline");
   if (double share = backend.roofline(); limits.toBeat > 0 && share > 0 && fused.gain() / share <= limits.toBeat)
     return notApplicable("at their roofline the program's kernels would be {0:f2} times as fast", fused.gain() / share);
-  buildBeside(settings().jobs);
+  buildBeside();
   auto result = search(**space, **evaluator);
   if (!result)
     return result.takeError();

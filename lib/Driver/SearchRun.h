@@ -84,7 +84,7 @@ private:
   /// `executable`: empty where it is not built.
   void check(const EmittedProgram &emitted, bool isTimed, std::string executable, SearchOutcome &outcome);
   /// Programs with verified variants, and with loops of launches replaced, are built while the search goes on.
-  void buildBeside(unsigned jobs);
+  void buildBeside();
   bool withLoops() const { return loops && loops->any(); }
   /// The text with the variant, whose kernels' heads tell `gain` where it is not 0.
   llvm::Expected<EmittedProgram> emitWith(const Variant &variant, double gain, const std::vector<LoopRewrite> &loops);

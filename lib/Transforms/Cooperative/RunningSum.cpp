@@ -108,6 +108,8 @@ private:
   ExprRef asCounter(const ExprRef &e) const;
   ExprRef inOwnType(const ExprRef &e) const { return counter.text == counted.type.text ? e : castTo(counted.type, e); }
   ExprRef shuffle(const char *function, const ExprRef &e, const ExprRef &by) const;
+  std::vector<StmtRef> valueAt(const ExprRef &place, const ExprRef &term) const;
+  ExprRef ifActive(const ExprRef &term) const;
   std::vector<StmtRef> foldAmongThreads();
   std::vector<StmtRef> workOn(const ExprRef &folded, const ExprRef &sum);
   StmtRef forItems(std::vector<StmtRef> body) const;
@@ -213,17 +215,26 @@ std::vector<StmtRef> GroupScan::workOn(const ExprRef &folded, const ExprRef &see
   return work;
 }
 
-void GroupScan::oneEach(std::vector<StmtRef> &body) {
-  // Threads beyond the end look at the last iteration and add nothing.
-  const ExprRef term = var(name(sum + "_term"), constant);
-  body.push_back(declStmt(own->text, counter, add(base, castTo(counter, thread))));
-  body.push_back(declStmt(active->text, Type::makeBool(), lessThan(own, counted.upper)));
+/// What the iteration at `place` folds, in `term`. Beyond the end that is what the last iteration does.
+std::vector<StmtRef> GroupScan::valueAt(const ExprRef &place, const ExprRef &term) const {
   ExprRef index = conditional(active, own, binary("-", asCounter(counted.upper), intLit(1), counter));
-  body.push_back(declStmt(counted.var, counted.type, inOwnType(index)));
-  llvm::append_range(body, scan.first);
-  body.push_back(declStmt(term->text, constant, scan.folded.value));
-  const ExprRef nothing = fold.isIdempotent() ? term : fold.identity(type);
-  body.push_back(declStmt(value->text, type, conditional(active, term, nothing)));
+  std::vector<StmtRef> made = {declStmt(own->text, counter, place),
+                               declStmt(active->text, Type::makeBool(), lessThan(own, counted.upper)),
+                               declStmt(counted.var, counted.type, inOwnType(index))};
+  llvm::append_range(made, scan.first);
+  made.push_back(declStmt(term->text, constant, scan.folded.value));
+  return made;
+}
+
+/// Beyond the end nothing is added.
+ExprRef GroupScan::ifActive(const ExprRef &term) const {
+  return conditional(active, term, fold.isIdempotent() ? term : fold.identity(type));
+}
+
+void GroupScan::oneEach(std::vector<StmtRef> &body) {
+  const ExprRef term = var(name(sum + "_term"), constant);
+  llvm::append_range(body, valueAt(add(base, castTo(counter, thread)), term));
+  body.push_back(declStmt(value->text, type, ifActive(term)));
   llvm::append_range(body, foldAmongThreads());
   body.push_back(ifStmt(active, block(workOn(term, before))));
 }
@@ -238,15 +249,9 @@ void GroupScan::severalEach(std::vector<StmtRef> &body) {
   const ExprRef terms = var(name(sum + "_terms"), type), term = subscript(terms, item, type);
   const ExprRef place = add(base, castTo(counter, add(mul(thread, intLit(items)), item)));
   body.push_back(declStmt(terms->text, type, nullptr, {intLit(items)}));
-  std::vector<StmtRef> values = {declStmt(own->text, counter, place),
-                                 declStmt(active->text, Type::makeBool(), lessThan(own, counted.upper))};
-  ExprRef index = conditional(active, own, binary("-", asCounter(counted.upper), intLit(1), counter));
-  values.push_back(declStmt(counted.var, counted.type, inOwnType(index)));
-  llvm::append_range(values, scan.first);
   const ExprRef known = var(name(sum + "_term"), constant);
-  values.push_back(declStmt(known->text, constant, scan.folded.value));
-  const ExprRef nothing = fold.isIdempotent() ? known : fold.identity(type);
-  values.push_back(exprStmt(assign("=", term, conditional(active, known, nothing))));
+  std::vector<StmtRef> values = valueAt(place, known);
+  values.push_back(exprStmt(assign("=", term, ifActive(known))));
 
   std::vector<StmtRef> rest = {declStmt(counted.var, counted.type, inOwnType(own))};
   for (const StmtRef &s : scan.first) { // what the rest looks at is kept: elements may have changed

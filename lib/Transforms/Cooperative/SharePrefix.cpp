@@ -58,6 +58,10 @@ private:
   llvm::Error findBounds();
   llvm::Error findTotals();
   llvm::Error requireSameIterations() const;
+  bool isTotal(const ExprRef &e) const {
+    return e->kind == ExprKind::Var &&
+           llvm::any_of(totals, [&](const Total &total) { return total.reduction.variable == e->text; });
+  }
   ExprRef startOf(const Reduction &r) const;
   bool failsFromThere(const ExprRef &condition, bool taken) const;
   /// By threadIdx.x where all else is the block's.
@@ -186,10 +190,8 @@ llvm::Error Prefix::findGuards() {
   bool visible = llvm::none_of(moved, [&](const ExprRef &e) {
     return llvm::any_of(namesIn(e), [&](const std::string &name) { return later.count(name); });
   });
-  walkExprs(loop, [&](const ExprRef &e) {
-    visible &= e->kind != ExprKind::Var || !later.count(e->text) ||
-               llvm::any_of(totals, [&](const Total &total) { return total.reduction.variable == e->text; });
-  });
+  walkExprs(loop,
+            [&](const ExprRef &e) { visible &= e->kind != ExprKind::Var || !later.count(e->text) || isTotal(e); });
   if (!visible)
     return notApplicable("the loop needs what is declared beside it (line {0})", loop.line);
   return llvm::Error::success();
@@ -251,11 +253,9 @@ llvm::Error Prefix::requireSameIterations() const {
   bool same = !holdsKind(loop, {StmtKind::Opaque, StmtKind::Barrier, StmtKind::Return}) &&
               !leavesIteration(*loop.body[0], {StmtKind::Break});
   walkExprs(*loop.body[0], [&](const ExprRef &e) {
-    const bool isTotal = e->kind == ExprKind::Var &&
-                         llvm::any_of(totals, [&](const Total &total) { return total.reduction.variable == e->text; });
     same &= e->pure;
     if (e->kind == ExprKind::Builtin ||
-        (e->kind == ExprKind::Var && !isTotal && !inside.count(e->text) && e->text != counted.var))
+        (e->kind == ExprKind::Var && !isTotal(e) && !inside.count(e->text) && e->text != counted.var))
       same &= !(model.varies(e) & AnyThread) && model.stable(e);
   });
   if (!same)
