@@ -38,6 +38,7 @@ struct SearchTask {
   const Program *device;     ///< `text`, parsed
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now(); ///< what users wait since
   bool testsTexts = false; ///< new texts of kernels may come: what runs them must be compared, though it takes long
+  bool mayPause = false;   ///< a program that runs long need not run to its end before variants are measured
   bool replaced = false;   ///< `text` is not what the file holds: it stands in its place
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// The program is not run, neither before nor after: its launches were recorded.
@@ -49,6 +50,11 @@ struct SearchTask {
   double share(double part) const {
     double all = flags.budget.seconds;
     return all > 0 ? part * all : std::numeric_limits<double>::infinity();
+  }
+  /// Seconds until this part of the seconds that the search was given has passed, since users began to wait; may be
+  /// less than 0.
+  double leftOf(double part) const {
+    return share(part) - std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   }
   /// By path, what stands in place of files.
   std::map<std::string, std::string> changed() const {
@@ -81,6 +87,8 @@ public:
   /// Runs the program and captures its launches. The error says why the program cannot be searched. Again with a task
   /// whose text is replaced: that program is searched from then on, and still compared with the original as a whole.
   virtual llvm::Error observe(const SearchTask &task) = 0;
+  /// After observe(): the program ran to its end, and timeProgram() can tell its time from another's.
+  virtual bool sawWholeProgram() const { return true; }
   /// The launches whose time counts.
   virtual const Workload &performance() const = 0;
   /// The workloads on which variants are compared with the original; after evaluator().

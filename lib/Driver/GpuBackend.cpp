@@ -13,7 +13,6 @@
 #include <future>
 #include <mutex>
 #include <regex>
-#include <thread>
 #include <unistd.h>
 
 using namespace optiml;
@@ -39,6 +38,8 @@ static constexpr size_t shownCandidates = 5; // in the trajectory
 static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
 // Where more time than that is left, the winner is profiled, unless it has been.
 static constexpr std::chrono::seconds describing{3};
+// A program whose original was not run to its end runs so long at least, or until so much of the budget has passed.
+static constexpr double leastCheckSeconds = 1, mostOfBudget = 1.1;
 // A variant that was this much slower than the fastest does not take part in the final race.
 static constexpr double mayStillWin = 1.1;
 
@@ -54,6 +55,7 @@ public:
     return llvm::formatv("gpu {0} driver {1}", pool->device().name, pool->device().driver);
   }
   bool measures() const override { return true; }
+  bool sawWholeProgram() const override { return !paused; }
   const Workload &performance() const override { return captured; }
   std::vector<const Workload *> exercised() const override { return {&captured}; } // what the GPU compares
   std::vector<std::string> otherSizes() const override { return emulated.arguments; }
@@ -104,6 +106,7 @@ private:
   /// is needed.
   double checkingSeconds() const { return 0.5 + 1.25 * run.seconds; }
   std::vector<Candidate> finalists(std::vector<Candidate> all, const Candidate &best) const;
+  llvm::Error readRecorded(const SearchTask &task);
   void compileOriginal(const SearchTask &task);
   /// Tells of the first gain that was measured, and of the first that was verified.
   void tellGain(double seconds, const Variant &variant, double speedup, bool isVerified);
@@ -111,9 +114,10 @@ private:
   std::unique_ptr<WorkerPool> pool;
   const GpuSpec &gpu;
   std::unique_ptr<EarlyBuild> early;
-  std::string original; ///< its executable
-  GpuRun run;           ///< of the original
-  GpuRun searched;      ///< of the program whose kernels are searched
+  std::string original;                    ///< its executable
+  GpuRun run;                              ///< of the original
+  std::unique_ptr<ObservedProgram> paused; ///< the original, where it has not run to its end
+  GpuRun searched;                         ///< of the program whose kernels are searched
   Workload captured;
   CapturedRuns emulated; ///< runs with other sizes, on the emulator
   std::vector<std::string> remarks;
@@ -177,21 +181,26 @@ void GpuBackend::tellGain(double seconds, const Variant &variant, double speedup
                                 isVerified ? "measured and verified" : "measured; it is being verified");
 }
 
+llvm::Error GpuBackend::readRecorded(const SearchTask &task) {
+  if (llvm::Error e =
+          recordedRuns(task.flags.workloads, task.flags.threads, *task.device, task.folder).moveInto(emulated))
+    return e;
+  if (const std::string file = task.flags.workloads.front() + "/times.json"; llvm::sys::fs::exists(file))
+    if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
+      return e;
+  compileOriginal(task);
+  if (llvm::Error e = addDerivedSizes(task, std::min(otherSizesSeconds, task.share(preparingShare)), emulated))
+    remarks.push_back("no other sizes are checked on the emulator: " + llvm::toString(std::move(e)));
+  captured = std::exchange(emulated.performance, {});
+  return llvm::Error::success();
+}
+
 llvm::Error GpuBackend::observe(const SearchTask &task) {
   own.reset(); // of another text, and of another deadline
-  if (task.isRecorded()) {
-    if (llvm::Error e =
-            recordedRuns(task.flags.workloads, task.flags.threads, *task.device, task.folder).moveInto(emulated))
-      return e;
-    if (const std::string file = task.flags.workloads.front() + "/times.json"; llvm::sys::fs::exists(file))
-      if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
-        return e;
-    compileOriginal(task);
-    if (llvm::Error e = addDerivedSizes(task, std::min(otherSizesSeconds, task.share(preparingShare)), emulated))
-      remarks.push_back("no other sizes are checked on the emulator: " + llvm::toString(std::move(e)));
-    captured = std::exchange(emulated.performance, {});
-    return llvm::Error::success();
-  }
+  if (!task.replaced)
+    paused.reset();
+  if (task.isRecorded())
+    return readRecorded(task);
   compileOriginal(task);
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&]() -> llvm::Expected<CapturedRuns> {
@@ -207,13 +216,15 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
     if (!built)
       return built.takeError();
     // Times and launches in one run, as the program may take long. Which kernels matter shows only then.
-    auto timed = captureGpuProgram(task, *built, task.flags.kernel, task.folder + "/gpu", captured);
+    std::unique_ptr<ObservedProgram> stopped;
+    auto timed = captureGpuProgram(task, *built, task.flags.kernel, task.folder + "/gpu", captured, stopped);
     if (!timed)
       return timed.takeError();
     searched = std::move(*timed);
     if (!task.replaced) {
       original = *built;
       run = searched;
+      paused = std::move(stopped);
     }
     if (searched.times.kernels.empty())
       return makeError("the program launches no kernel on the GPU (it ended with exit code {0})", searched.exitCode);
@@ -223,7 +234,8 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
                        searched.times.kernels.size(), task.flags.kernel);
     if (llvm::any_of(symbols, [&](const std::string &symbol) { return !isCaptured(symbol); }))
       // Perhaps others have taken the room.
-      if (auto again = captureGpuProgram(task, *built, expressionFor(symbols), task.folder + "/gpu-again", captured);
+      if (auto again =
+              captureGpuProgram(task, *built, expressionFor(symbols), task.folder + "/gpu-again", captured, stopped);
           !again)
         return again.takeError();
     llvm::erase_if(captured.launches,
@@ -358,9 +370,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   using Clock = std::chrono::steady_clock;
   const Clock::time_point now = Clock::now();
   double left = mostSettlingSeconds;
-  if (double all = task.flags.budget.seconds; all > 0)
-    left = std::clamp(all - std::chrono::duration<double>(now - task.began).count() - checkingSeconds(),
-                      leastSettlingSeconds, mostSettlingSeconds);
+  if (task.flags.budget.seconds > 0)
+    left = std::clamp(task.leftOf(1) - checkingSeconds(), leastSettlingSeconds, mostSettlingSeconds);
   const Clock::time_point end = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(left));
   StopWatch watch;
   double raceSeconds = std::clamp(raceShare * left, leastRaceSeconds, mostRaceSeconds);
@@ -427,6 +438,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
 
 llvm::Expected<ProgramTimes> GpuBackend::timeProgram(const SearchTask &task, const std::string &emitted,
                                                      const std::string &executable) {
+  if (paused)
+    return makeError("the program takes too long to be timed as a whole");
   auto built = executable.empty() ? buildGpuProgram(task, &emitted, "program-launches")
                                   : llvm::Expected<std::string>(executable);
   if (!built)
@@ -442,6 +455,8 @@ llvm::Error GpuBackend::checkProgram(const SearchTask &task, const std::string &
                                   : llvm::Expected<std::string>(executable);
   if (!built)
     return built.takeError();
+  if (paused)
+    return comparePausedProgram(task, *paused, *built, std::max(leastCheckSeconds, task.leftOf(mostOfBudget)), summary);
   return compareGpuPrograms(task, {original, run, own->baseline().time.seconds}, *built, summary);
 }
 

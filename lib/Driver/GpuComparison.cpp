@@ -2,6 +2,7 @@
 #include "GpuProgram.h"
 #include "optiml/Support/Error.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <chrono>
 
 using namespace optiml;
 
@@ -81,12 +82,9 @@ static llvm::Expected<Runs> runByTurns(const SearchTask &task, const OriginalPro
   return runs;
 }
 
-llvm::Error optiml::compareGpuPrograms(const SearchTask &task, const OriginalProgram &original,
-                                       const std::string &changed, nlohmann::json &summary) {
-  auto runs = runByTurns(task, original, changed);
-  if (!runs)
-    return runs.takeError();
-  const GpuRun &first = runs->originals[0], &again = runs->originals[1], &rewritten = runs->changed[0];
+/// What the outputs and times say.
+static llvm::Error compareRuns(const Runs &runs, nlohmann::json &summary) {
+  const GpuRun &first = runs.originals[0], &again = runs.originals[1], &rewritten = runs.changed[0];
   if (first.exitCode == again.exitCode && rewritten.exitCode != first.exitCode)
     return makeError("the rewritten program ends with exit code {0} instead of {1}", rewritten.exitCode,
                      first.exitCode);
@@ -95,12 +93,51 @@ llvm::Error optiml::compareGpuPrograms(const SearchTask &task, const OriginalPro
     return makeError("the rewritten program prints {0}", difference.word);
   if (!difference.number.empty())
     summary["programNumbers"] = difference.number;
-  summary["programSeconds"] = runs->before;
-  summary["programSecondsOptimized"] = runs->after;
-  if (runs->after > programNoise * runs->before)
-    return makeError("within the whole program its kernels take {0:f1} us instead of {1:f1} us", runs->after * 1e6,
-                     runs->before * 1e6);
-  if (runs->after > 0)
-    summary["programSpeedup"] = runs->before / runs->after;
+  summary["programSeconds"] = runs.before;
+  summary["programSecondsOptimized"] = runs.after;
+  if (runs.after > programNoise * runs.before)
+    return makeError("within the whole program its kernels take {0:f1} us instead of {1:f1} us", runs.after * 1e6,
+                     runs.before * 1e6);
+  if (runs.after > 0)
+    summary["programSpeedup"] = runs.before / runs.after;
   return llvm::Error::success();
+}
+
+llvm::Error optiml::comparePausedProgram(const SearchTask &task, ObservedProgram &original, const std::string &changed,
+                                         double seconds, nlohmann::json &summary) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point began = Clock::now();
+  auto program = ObservedProgram::start(task, changed, {});
+  if (!program)
+    return program.takeError();
+  auto rewritten = (*program)->wait(seconds);
+  if (!rewritten)
+    return makeError("the rewritten program cannot be run: {0}", llvm::toString(rewritten.takeError()));
+  auto notCompared = [&](const char *which) {
+    summary["programNotCompared"] =
+        llvm::formatv("the {0} program did not end within {1:f1} s, so what they print is not compared", which, seconds)
+            .str();
+    return llvm::Error::success();
+  };
+  if (!*rewritten)
+    return notCompared("rewritten");
+  const double spent = std::chrono::duration<double>(Clock::now() - began).count();
+  auto first = original.finish(std::max(0.0, seconds - spent));
+  if (!first)
+    return first.takeError();
+  if (!*first) {
+    if ((*rewritten)->exitCode)
+      return makeError("the rewritten program ends with exit code {0}", (*rewritten)->exitCode);
+    return notCompared("original");
+  }
+  return compareRuns(
+      {{**first, **first}, {**rewritten}, (*first)->times.kernelSeconds, (*rewritten)->times.kernelSeconds}, summary);
+}
+
+llvm::Error optiml::compareGpuPrograms(const SearchTask &task, const OriginalProgram &original,
+                                       const std::string &changed, nlohmann::json &summary) {
+  auto runs = runByTurns(task, original, changed);
+  if (!runs)
+    return runs.takeError();
+  return compareRuns(*runs, summary);
 }

@@ -10,10 +10,19 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Regex.h"
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
 #include <set>
 #include <sstream>
+#include <unistd.h>
 
 using namespace optiml;
+
+/// Of the injected library (lib/Gpu/Capture/Capture.h).
+static constexpr const char *pauseVariable = "OPTIML_PAUSE_AFTER";
+// A program that runs longer on the GPU than this part of the search's time is not observed to its end.
+static constexpr double observedShare = 0.12, leastObservedSeconds = 1.2;
 
 std::vector<std::string> optiml::executableArguments(const std::vector<std::string> &arguments,
                                                      const std::string &executable) {
@@ -68,29 +77,16 @@ static std::string usualName(const SearchTask &task) {
   return llvm::StringRef(name).contains('/') ? name : "./" + name;
 }
 
-static llvm::Expected<ProcessResult> runInjected(const SearchTask &task, const std::string &executable,
-                                                 const std::map<std::string, std::string> &env) {
-  std::vector<std::string> argv = {executable};
-  argv.insert(argv.end(), task.flags.programArgs.begin(), task.flags.programArgs.end());
+/// Of a run with OptiML's library injected.
+static ProcessOptions injectedOptions(const SearchTask &task, const std::map<std::string, std::string> &env) {
   ProcessOptions options;
-  options.limits.seconds = task.flags.time;
   options.limits.outputBytes = 16 << 20;
-  options.cancel = task.cancel();
   options.endsDescendants = true;
   options.shownName = usualName(task); // programs print it and look for files beside it
   options.env = env;
   options.env["CUDA_PATH"] = task.toolchain.cudaPath;
   options.env["CUDA_INJECTION64_PATH"] = task.toolchain.libDir + "/liboptiml-capture.so";
-  auto result = runProcess(argv, options);
-  if (!result)
-    return result.takeError();
-  if (result->timedOut)
-    return makeError("the program ran longer than {0:f1} s on the GPU; --optiml-time=SECONDS allows more, "
-                     "--optiml-args=ARGS gives it less to do",
-                     task.flags.time);
-  if (result->cancelled)
-    return makeError("the program was stopped before it ended");
-  return result;
+  return options;
 }
 
 static llvm::StringRef lastWords(const ProcessResult &result) {
@@ -98,22 +94,92 @@ static llvm::StringRef lastWords(const ProcessResult &result) {
   return (text.empty() ? llvm::StringRef(result.out).trim() : text).take_back(600);
 }
 
+llvm::Expected<std::unique_ptr<ObservedProgram>>
+ObservedProgram::start(const SearchTask &task, const std::string &executable, std::map<std::string, std::string> env) {
+  std::unique_ptr<ObservedProgram> program(new ObservedProgram(task.cancel()));
+  program->times = executable + ".times.json";
+  program->limit = task.flags.time;
+  llvm::sys::fs::remove(program->times);
+  const bool mayPause = env.count(pauseVariable);
+  env["OPTIML_KERNEL_TIMES"] = patternOfPath(program->times);
+  ProcessOptions options = injectedOptions(task, env);
+  options.cancel = program->unwanted.flag();
+  options.limits.seconds = task.flags.time + (mayPause ? task.flags.budget.seconds : 0);
+  std::vector<std::string> argv = {executable};
+  argv.insert(argv.end(), task.flags.programArgs.begin(), task.flags.programArgs.end());
+  program->result = std::async(std::launch::async, [argv, options] { return runProcess(argv, options); });
+  return std::move(program);
+}
+
+ObservedProgram::~ObservedProgram() {
+  if (!result.valid())
+    return;
+  unwanted.raise();
+  if (auto last = result.get(); !last)
+    llvm::consumeError(last.takeError());
+}
+
+llvm::Expected<GpuRun> ObservedProgram::ended() {
+  auto process = result.get();
+  if (!process)
+    return process.takeError();
+  if (process->timedOut)
+    return makeError("the program ran longer than {0:f1} s on the GPU; --optiml-time=SECONDS allows more, "
+                     "--optiml-args=ARGS gives it less to do",
+                     limit);
+  if (process->cancelled)
+    return makeError("the program was stopped before it ended");
+  GpuRun run;
+  run.exitCode = process->signal ? 128 + process->signal : process->exitCode;
+  run.seconds = process->seconds;
+  run.out = process->out;
+  run.err = process->err;
+  if (llvm::Error e = KernelTimes::read(times).moveInto(run.times))
+    return makeError("the program {0} and its kernels could not be observed: {1}{2}", process->describe(),
+                     llvm::toString(std::move(e)), lastWords(*process).empty() ? "" : "; " + lastWords(*process).str());
+  return run;
+}
+
+llvm::Expected<GpuRun> ObservedProgram::wait() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point began = Clock::now();
+  while (result.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+    if (!llvm::sys::fs::exists(times))
+      continue;
+    auto soFar = KernelTimes::read(times);
+    if (!soFar || !soFar->paused) { // it is about to end
+      llvm::consumeError(soFar.takeError());
+      continue;
+    }
+    pausedProcess = std::exchange(soFar->paused, 0);
+    GpuRun run;
+    run.times = std::move(*soFar);
+    run.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    return run;
+  }
+  return ended();
+}
+
+llvm::Expected<std::optional<GpuRun>> ObservedProgram::wait(double seconds) {
+  if (result.wait_for(std::chrono::duration<double>(seconds)) != std::future_status::ready)
+    return std::nullopt;
+  auto run = ended();
+  if (!run)
+    return run.takeError();
+  return std::optional<GpuRun>(std::move(*run));
+}
+
+llvm::Expected<std::optional<GpuRun>> ObservedProgram::finish(double seconds) {
+  kill(-getpgid(pausedProcess), SIGCONT);
+  return wait(seconds);
+}
+
 static llvm::Expected<GpuRun> observe(const SearchTask &task, const std::string &executable,
                                       std::map<std::string, std::string> env) {
-  std::string file = executable + ".times.json";
-  env["OPTIML_KERNEL_TIMES"] = patternOfPath(file);
-  auto result = runInjected(task, executable, env);
-  if (!result)
-    return result.takeError();
-  GpuRun run;
-  run.exitCode = result->signal ? 128 + result->signal : result->exitCode;
-  run.seconds = result->seconds;
-  run.out = result->out;
-  run.err = result->err;
-  if (llvm::Error e = KernelTimes::read(file).moveInto(run.times))
-    return makeError("the program {0} and its kernels could not be observed: {1}{2}", result->describe(),
-                     llvm::toString(std::move(e)), lastWords(*result).empty() ? "" : "; " + lastWords(*result).str());
-  return run;
+  auto program = ObservedProgram::start(task, executable, std::move(env));
+  if (!program)
+    return program.takeError();
+  return (*program)->wait();
 }
 
 llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable) {
@@ -129,9 +195,16 @@ std::string optiml::expressionFor(llvm::ArrayRef<std::string> names) {
 
 llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const std::string &executable,
                                                  const std::string &kernels, const std::string &folder,
-                                                 Workload &workload) {
-  auto run =
-      observe(task, executable, {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)}, {emu::envCaptureKernels, kernels}});
+                                                 Workload &workload, std::unique_ptr<ObservedProgram> &paused) {
+  std::map<std::string, std::string> env = {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)},
+                                            {emu::envCaptureKernels, kernels}};
+  if (const double seconds = std::max(leastObservedSeconds, task.share(observedShare));
+      task.mayPause && std::isfinite(seconds))
+    env[pauseVariable] = std::to_string(seconds);
+  auto program = ObservedProgram::start(task, executable, env);
+  if (!program)
+    return program.takeError();
+  auto run = (*program)->wait();
   if (!run)
     return run.takeError();
   std::string error;
@@ -139,6 +212,9 @@ llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const s
     return makeError(
         "the launches of the program could not be captured: {0}{1}", error,
         llvm::StringRef(run->err).trim().empty() ? "" : "; " + llvm::StringRef(run->err).trim().take_back(600).str());
+  paused.reset();
+  if ((*program)->isPaused())
+    paused = std::move(*program);
   return run;
 }
 

@@ -9,7 +9,10 @@
 
 #include "Backend.h"
 #include "KernelTimes.h"
+#include "optiml/Support/Subprocess.h"
 #include "optiml/Workload/Workload.h"
+#include <future>
+#include <optional>
 
 namespace optiml {
 
@@ -28,7 +31,7 @@ struct GpuRun {
   int exitCode = 0;
   std::string out, err;
   KernelTimes times;
-  double seconds = 0; ///< wall time
+  double seconds = 0; ///< wall time, until it paused where it did
   /// Whether the time of its heaviest kernel is that of launches which were not captured.
   bool isUndisturbed() const {
     return !times.kernels.empty() && times.kernels.front().recorded < times.kernels.front().launches;
@@ -38,10 +41,37 @@ struct GpuRun {
 /// Runs it and measures its kernels. The error says that it could not be run, or ran too long.
 llvm::Expected<GpuRun> timeGpuProgram(const SearchTask &task, const std::string &executable);
 
-/// The same, and captures the launches of kernels whose name the POSIX extended regular expression matches (empty: of
-/// all) into `folder`. The run takes so much longer; its kernels' times are of launches that are not captured.
+/// A program that runs under observation. It is ended with this object.
+class ObservedProgram {
+public:
+  static llvm::Expected<std::unique_ptr<ObservedProgram>> start(const SearchTask &task, const std::string &executable,
+                                                                std::map<std::string, std::string> env);
+  ~ObservedProgram();
+  /// Waits until it ends or pauses. What there is then; of a program that pauses, without an exit code.
+  llvm::Expected<GpuRun> wait();
+  /// Waits for the end, but no longer than that; none where it has not come.
+  llvm::Expected<std::optional<GpuRun>> wait(double seconds);
+  /// After wait(): the program stands still, and leaves the GPU to others.
+  bool isPaused() const { return pausedProcess != 0; }
+  /// Lets one that pauses go on, and waits.
+  llvm::Expected<std::optional<GpuRun>> finish(double seconds);
+
+private:
+  explicit ObservedProgram(const std::atomic<bool> *cancel) : unwanted(0, cancel) {}
+  llvm::Expected<GpuRun> ended();
+  std::string times; ///< the file
+  double limit = 0;
+  Deadline unwanted; ///< raised when nobody waits for it any more
+  int pausedProcess = 0;
+  std::future<llvm::Expected<ProcessResult>> result;
+};
+
+/// A run with the launches of kernels whose name the POSIX extended regular expression matches (empty: of all) captured
+/// into `folder`. It takes so much longer; its kernels' times are of launches that are not captured. Where
+/// the task lets it, one that runs long pauses, and comes back as `paused`.
 llvm::Expected<GpuRun> captureGpuProgram(const SearchTask &task, const std::string &executable,
-                                         const std::string &kernels, const std::string &folder, Workload &workload);
+                                         const std::string &kernels, const std::string &folder, Workload &workload,
+                                         std::unique_ptr<ObservedProgram> &paused);
 /// The POSIX extended regular expression for kernels with these names, mangled or not.
 std::string expressionFor(llvm::ArrayRef<std::string> names);
 
@@ -57,6 +87,10 @@ struct OriginalProgram {
 /// Runs both by turns; the shorter run of each counts.
 llvm::Expected<ProgramTimes> timeBesides(const SearchTask &task, const OriginalProgram &original,
                                          const std::string &changed);
+/// The same of an original that pauses, where both have so many seconds. What does not end in time is not compared,
+/// which the summary tells; the error says where the changed program fails.
+llvm::Error comparePausedProgram(const SearchTask &task, ObservedProgram &original, const std::string &changed,
+                                 double seconds, nlohmann::json &summary);
 /// Whether the changed program prints and returns what the original does, and its kernels take no longer; the error
 /// says what differs. Adds times and numbers that differ to the summary.
 llvm::Error compareGpuPrograms(const SearchTask &task, const OriginalProgram &original, const std::string &changed,

@@ -20,6 +20,7 @@ llvm::Expected<KernelTimes> KernelTimes::read(const std::string &path) {
   JsonFields in(value, path + ": the list of kernel times");
   in.number("kernelSeconds", times.kernelSeconds);
   in.number("copySeconds", times.copySeconds);
+  in.number("paused", times.paused, /*required=*/false);
   for (const json &entry : in.array("kernels")) {
     KernelTime k;
     JsonFields kernel(entry, path + ": a kernel's time");

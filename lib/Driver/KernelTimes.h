@@ -20,6 +20,7 @@ struct KernelTime {
 struct KernelTimes {
   std::vector<KernelTime> kernels; ///< the longest first
   double kernelSeconds = 0, copySeconds = 0;
+  int paused = 0; ///< the program's process, where it has stopped and waits to go on
 
   static llvm::Expected<KernelTimes> read(const std::string &path);
   llvm::Error write(const std::string &path) const;

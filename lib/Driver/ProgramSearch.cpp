@@ -112,7 +112,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   means.progress.clear();
   watch.lap("observe");
   tellSmallBudget();
-  if (task.isRecorded())
+  if (task.isRecorded() || !backend.sawWholeProgram())
     return searchApart(limits, task.deadline);
   FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, limits.budget);
   fused = std::move(trials.plain);

@@ -53,11 +53,11 @@ private:
   std::vector<std::string> arguments;
   Toolchain toolchain;
   CompileOptions options;
-  std::unique_ptr<Backend> backend;
   std::unique_ptr<ModelSession> models; ///< null: none could be opened
   const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  const Deadline budget;  ///< of the search
-  const Deadline settled; ///< of what follows it where variants are measured
+  const Deadline budget;            ///< of the search
+  const Deadline settled;           ///< of what follows it where variants are measured
+  std::unique_ptr<Backend> backend; ///< what it runs looks at these
   std::string path, text;
   std::optional<TempDir> scratch; ///< while there is something to tell of the search
   bool fromStore = false;
@@ -217,6 +217,7 @@ llvm::Expected<SearchOutcome> Session::search() {
                   &*originals,
                   device->get(),
                   began};
+  task.mayPause = true;
   Progress progress(2, {flags.budget.evaluations, flags.budget.seconds, began});
   return ProgramSearch(std::move(task), *backend, **device, std::move(key),
                        {store.get(), models.get(), progress, interrupted()}, {flags.budget.evaluations, budget})

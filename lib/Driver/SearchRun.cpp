@@ -68,7 +68,7 @@ llvm::Error SearchRun::parseHost() {
 }
 
 llvm::Error SearchRun::findLoopsOfLaunches() {
-  if (task.isRecorded() || !launchesAgain(backend.performance()))
+  if (task.isRecorded() || !backend.sawWholeProgram() || !launchesAgain(backend.performance()))
     return llvm::Error::success();
   if (llvm::Error e = parseHost())
     return e;
@@ -195,6 +195,16 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   return result;
 }
 
+/// Whole programs with other loops cannot be run within the time that is left.
+void SearchRun::leaveLoopsThatTakeTooLong() {
+  const double left = limits.budget.remaining(), needed = backend.concludingSeconds(true);
+  if (!withLoops() || !backend.measures() || needed <= left)
+    return;
+  noLoops =
+      llvm::formatv("the loops of launches stay: trying others takes {0:f1} s, and {1:f1} s are left", needed, left);
+  loops.reset();
+}
+
 void SearchRun::buildBeside() {
   if (!backend.measures() || task.isRecorded())
     return;
@@ -225,6 +235,7 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   watch.lap("baseline");
   if (double share = backend.roofline(); limits.toBeat > 0 && share > 0 && fused.gain() / share <= limits.toBeat)
     return notApplicable("at their roofline the program's kernels would be {0:f2} times as fast", fused.gain() / share);
+  leaveLoopsThatTakeTooLong();
   buildBeside();
   auto result = search(**space, **evaluator);
   if (!result)
@@ -301,6 +312,8 @@ llvm::Error SearchRun::emit(const SearchResult &result, SearchOutcome &outcome) 
   if (loops)
     for (const auto &[step, seconds] : loops->watch().steps)
       summary["loopSeconds"][step] = seconds;
+  if (!noLoops.empty())
+    summary["notes"].push_back(noLoops);
   addFusions(fused, summary);
   for (const std::string &note : replaced.notes)
     summary["notes"].push_back(note);

@@ -84,6 +84,7 @@ private:
   /// `executable`: empty where it is not built.
   void check(const EmittedProgram &emitted, bool isTimed, std::string executable, SearchOutcome &outcome);
   /// Programs with verified variants, and with loops of launches replaced, are built while the search goes on.
+  void leaveLoopsThatTakeTooLong();
   void buildBeside();
   bool withLoops() const { return loops && loops->any(); }
   /// The text with the variant, whose kernels' heads tell `gain` where it is not 0.
@@ -103,6 +104,7 @@ private:
   StopWatch &watch;
 
   std::optional<LoopTrials> loops; ///< of launches, where a loop can have launched a kernel
+  std::string noLoops;             ///< why there are none
   std::unique_ptr<Program> host;   ///< of the same text; null until it is needed
   std::mutex hostMutex;
   ProposerChain proposers;

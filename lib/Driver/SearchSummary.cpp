@@ -120,6 +120,8 @@ static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, co
                           number("programSpeedup"), timeText(number("programSeconds")),
                           timeText(number("programSecondsOptimized")))
          << (s.contains("programNumbers") ? ", numbers such as " + word("programNumbers") : "") << "\n";
+    if (s.contains("programNotCompared"))
+      os << "  program:    " << word("programNotCompared") << "\n";
     os << "  verified:   " << word("verified");
     if (s.contains("otherSizes") && !s["otherSizes"].empty()) {
       os << ", sizes";

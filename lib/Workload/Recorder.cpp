@@ -110,6 +110,7 @@ static bool makeFolders(const std::string &path) {
 }
 
 bool Recorder::open(const std::string &directory, const CaptureLimits &wantedLimits) {
+  opened = Clock::now();
   limits = wantedLimits;
   workload.directory = directory;
   workload.programArguments = commandLine();
@@ -132,6 +133,13 @@ bool Recorder::wanted(const LaunchClass &c) const {
   return limits.perClass == 0 || c.count == 1 || (limits.perClass > 1 && std::has_single_bit(c.count));
 }
 
+bool Recorder::affordsAnother() const {
+  using Seconds = std::chrono::duration<double>;
+  return limits.timeShare <= 0 || Seconds(recording) <= limits.timeShare * Seconds(Clock::now() - opened);
+}
+
+void Recorder::stopClock() { recording += Clock::now() - begun; }
+
 bool Recorder::begin(LaunchImage launch) {
   current = std::move(launch);
   current.sequence = workload.totalLaunches++;
@@ -139,7 +147,7 @@ bool Recorder::begin(LaunchImage launch) {
     return false;
   LaunchClass &c = classes[current.launchClass];
   ++c.count;
-  if (!wanted(c))
+  if (!wanted(c) || (c.count > 1 && !affordsAnother()))
     return false;
   if (!replaces(c) && workload.launches.size() >= limits.maxLaunches) {
     if (c.kept.empty())
@@ -148,6 +156,7 @@ bool Recorder::begin(LaunchImage launch) {
                "launches");
     return false;
   }
+  begun = Clock::now();
   return true;
 }
 
@@ -223,6 +232,7 @@ void Recorder::commit() {
   c.kept.push_back(current.sequence);
   workload.launches.push_back(std::move(current));
   current = LaunchImage();
+  stopClock();
 }
 
 void Recorder::leaveOut(const std::string &why, const std::string &kind) {
@@ -234,6 +244,7 @@ void Recorder::abandon(const std::string &why) {
   release(current);
   leaveOut(why, why);
   current = LaunchImage();
+  stopClock();
 }
 
 void Recorder::note(const std::string &message) {

@@ -72,6 +72,17 @@ protected:
 
 } // namespace
 
+TEST_F(RecorderTest, FirstLaunchesAreKeptWhateverTheyTake) {
+  CaptureLimits limits;
+  limits.timeShare = 1e-9; // recording one takes more
+  open(limits);
+  EXPECT_TRUE(launch('a', 'b', "one"));
+  EXPECT_FALSE(launch('b', 'c', "one"));
+  EXPECT_TRUE(launch('a', 'b', "other"));
+  EXPECT_FALSE(launch('b', 'c', "other"));
+  EXPECT_EQ(keptNumbers(), (std::vector<uint64_t>{0, 2}));
+}
+
 TEST_F(RecorderTest, KeepsTheFirstAndTheNewestPowersOfTwo) {
   open({3, 1 << 20, 100});
   for (int i = 0; i < 20; ++i)

@@ -20,6 +20,7 @@
 #define OPTIML_WORKLOAD_RECORDER_H
 
 #include "optiml/Workload/Workload.h"
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -31,6 +32,8 @@ struct CaptureLimits {
   unsigned maxLaunches = 256;
   uint64_t moreBytes = uint64_t(1) << 30; ///< of all contents, where the launch's kernel has one already
   uint64_t skip = 0;                      ///< of each kernel, so many launches are only counted
+  /// Recording takes this part of the time so far at most, but for the first launch of each class; 0: no limit.
+  double timeShare = 0;
 };
 
 /// The value of an environment variable: a whole decimal number with an optional K, M or G. A bad one is reported on
@@ -97,6 +100,8 @@ private:
   /// Says why, once a kernel and kind of reason: its launches may be thousands.
   void leaveOut(const std::string &why, const std::string &kind);
   bool wanted(const LaunchClass &c) const;
+  bool affordsAnother() const;
+  void stopClock();
   bool replaces(const LaunchClass &c) const { return limits.perClass && c.kept.size() >= limits.perClass; }
   bool store(const void *data, uint64_t bytes, std::string &name);
   void release(const LaunchImage &launch);
@@ -115,6 +120,9 @@ private:
   std::set<std::string> noted;
   uint64_t stored = 0;
   LaunchImage current;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point opened, begun; ///< the folder, and the recording of a launch
+  Clock::duration recording{};     ///< of all launches so far
 };
 
 } // namespace optiml

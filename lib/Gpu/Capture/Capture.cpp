@@ -58,6 +58,7 @@ LaunchCall extendedCall(const cuLaunchKernelEx_params &p) {
 CUstream streamOf(CUstream stream, bool perThread) { return stream || !perThread ? stream : CU_STREAM_PER_THREAD; }
 
 void launchCall(const CUpti_CallbackData &d, LaunchCall call, bool perThread) {
+  launches->seen(d.context);
   call.stream = streamOf(call.stream, perThread);
   if (call.function && launches->before(call, d.symbolName))
     isRecorded(recordedCall = d.correlationId ? d.correlationId : 1);
@@ -236,6 +237,7 @@ bool optiml::gpu::startCapture(const Driver &driver, const Cupti &cupti, const c
   CaptureLimits limits;
   limits.maxBytes = uint64_t(8) << 30;
   limits.maxLaunches = 64;
+  limits.timeShare = 0.25;
   process = getpid();
   launches = new Launches(driver);
   if (!launches->open(pathOfProcess(directory), environmentLimits(limits), getenv(envCaptureKernels)))
@@ -251,5 +253,7 @@ bool optiml::gpu::startCapture(const Driver &driver, const Cupti &cupti, const c
     good &= succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id),
                       "CUPTI does not tell of modules");
   atexit(finish);
+  if (const char *seconds = getenv(envPauseAfter); good && seconds && *seconds)
+    pauseAfter(strtod(seconds, nullptr), driver, *launches);
   return good;
 }

@@ -4,6 +4,8 @@
 //
 //     {"kernels": [{"symbol", "name", "launches", "seconds"}, …], "kernelSeconds", "copySeconds", "dropped"}
 //
+// or when it pauses (Pause.cpp), then with "paused", its process's number.
+//
 //===----------------------------------------------------------------------===//
 #include "Capture.h"
 #include "Fields.h"
@@ -109,7 +111,7 @@ void CUPTIAPI bufferCompleted(CUcontext context, uint32_t stream, uint8_t *buffe
   free(buffer);
 }
 
-bool writeTimes(std::string &error) {
+bool writeTimes(bool paused, std::string &error) {
   std::lock_guard lock(times->mutex);
   std::vector<std::pair<std::string, KernelTime>> sorted(times->kernels.begin(), times->kernels.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -127,11 +129,13 @@ bool writeTimes(std::string &error) {
   // A program may start others, which inherit the environment: one without kernels leaves their file alone.
   if (kernels.empty() && access(times->file.c_str(), F_OK) == 0)
     return true;
-  return writeJson({{"kernels", kernels},
-                    {"kernelSeconds", total},
-                    {"copySeconds", double(times->copyNanoseconds) * 1e-9},
-                    {"dropped", times->dropped}},
-                   times->file, error);
+  json all = {{"kernels", kernels},
+              {"kernelSeconds", total},
+              {"copySeconds", double(times->copyNanoseconds) * 1e-9},
+              {"dropped", times->dropped}};
+  if (paused)
+    all["paused"] = times->process;
+  return writeJson(all, times->file, error);
 }
 
 /// Lets kernels that still run at the program's end finish, for a while: a program may leave one that never does.
@@ -154,7 +158,7 @@ void finish() {
   waitForGpu();
   times->cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   std::string error;
-  if (!writeTimes(error))
+  if (!writeTimes(/*paused=*/false, error))
     fprintf(stderr, "optiml: error: %s\n", error.c_str());
 }
 
@@ -188,6 +192,14 @@ void optiml::gpu::beforeContextEnds() {
   Quiet quiet;
   waitForGpu();
   times->cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+}
+
+bool optiml::gpu::writeTimesSoFar() {
+  if (!times || getpid() != times->process ||
+      times->cupti->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != CUPTI_SUCCESS)
+    return false;
+  std::string error;
+  return writeTimes(/*paused=*/true, error);
 }
 
 void optiml::gpu::isRecorded(uint32_t correlation) {

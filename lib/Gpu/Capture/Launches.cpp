@@ -280,3 +280,20 @@ void Launches::finish() {
   if (recorder.good())
     recorder.write();
 }
+
+void Launches::seen(CUcontext context) {
+  CUcontext none = nullptr;
+  if (context && !current.compare_exchange_strong(none, context) && none != context)
+    several = true;
+}
+
+bool Launches::hold() {
+  std::unique_lock lock(mutex, std::chrono::seconds(1));
+  if (!lock || ended || !capturedStreams.empty() || (recorder.good() && !recorder.write()))
+    return false;
+  ended = true; // what was recorded so far is the workload
+  lock.release();
+  return true;
+}
+
+void Launches::release() { mutex.unlock(); }

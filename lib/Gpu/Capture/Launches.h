@@ -10,7 +10,9 @@
 #include "Allocations.h"
 #include "Kernels.h"
 #include "optiml/Workload/Recorder.h"
+#include <atomic>
 #include <memory>
+#include <mutex>
 
 namespace optiml::gpu {
 
@@ -39,6 +41,17 @@ public:
   void streamCaptureEnds(CUstream stream);
   /// Writes workload.json a last time.
   void finish();
+  bool hasEnded() const { return ended; }
+
+  /// Writes workload.json a last time. No launch begins until release(), and none is recorded any more. False where
+  /// that cannot be now.
+  bool hold();
+  void release();
+  /// A launch comes from there.
+  void seen(CUcontext context);
+  /// Of the launches so far; null: there are none, or they come from several.
+  CUcontext context() const { return usesSeveralGpus() ? nullptr : current.load(); }
+  bool usesSeveralGpus() const { return several; }
 
   Allocations allocations;
   LoadedModules modules;
@@ -59,7 +72,8 @@ private:
   Recorder recorder;
   std::vector<CUstream> capturedStreams;
   std::atomic<bool> graphsNoted = false;
-  bool ended = false;
+  std::atomic<bool> ended = false, several = false;
+  std::atomic<CUcontext> current = nullptr;
   // The launch being recorded.
   std::vector<MemoryRange> foundByDriver, windows;
   std::unique_ptr<char[]> staging; ///< one window's content

@@ -312,7 +312,7 @@ bool Cases::tryPoison(DeviceCase &c, const Run &run, unsigned i, bool careful) {
   bool floating = type.isFloating();
   bool integers = type.kind == ElementKind::Integer && type.bytes >= 4;
   if (!b.present || b.unstable || !info.symbol.empty() || info.bytes < 4 || (info.bytes & 3) ||
-      pointsToConst(*run.launch, i) || !(floating || (integers && !careful && b.changed)))
+      pointsToConst(*run.launch, i) || !(floating || (integers && !careful && (b.changed || !c.changesAny()))))
     return true;
   int low = 0, high = 0;
   if (integers) {

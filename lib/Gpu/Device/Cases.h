@@ -10,6 +10,7 @@
 #define OPTIML_LIB_GPU_DEVICE_CASES_H
 
 #include "Launches.h"
+#include <algorithm>
 #include <set>
 
 namespace optiml::gpu {
@@ -31,6 +32,10 @@ struct DeviceCase {
     uint64_t words = 0;    ///< in one structure
   };
   std::vector<Buffer> buffers;
+  /// Not where it leaves what an earlier launch has left already, as long as nothing is poisoned.
+  bool changesAny() const {
+    return std::any_of(buffers.begin(), buffers.end(), [](const Buffer &b) { return b.changed; });
+  }
   bool deterministic = true; ///< the original gave the same bits twice
   uint64_t writtenBytes = 0;
   double seconds = 0; ///< of the original, for time limits
