@@ -102,11 +102,12 @@ public:
   /// A conjunction of facts p >= 0 implied by `guards` (affine parts only) and the bounds of the loops in `path`.
   std::vector<Poly> facts(const Access &access) const;
   void addFacts(const ExprRef &condition, bool taken, std::vector<Poly> &into) const;
+  /// What the value never falls below, or is never above: max(a, b) is at least a, and at least b.
+  std::vector<Poly> boundsOf(const ExprRef &e, bool fromBelow) const;
   /// Facts about loop variables among `loops`, thread and block indices.
   void addLoopFacts(const std::vector<Stmt *> &loops, std::vector<Poly> &into) const;
 
 private:
-  std::vector<Poly> boundsOf(const ExprRef &e, bool fromBelow) const;
   void collectDeclarations();
   /// An index of threads or blocks, an unsigned parameter, a counter from 0 on.
   bool neverNegative(const std::string &atom) const;

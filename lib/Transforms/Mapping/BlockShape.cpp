@@ -40,8 +40,8 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     if (state.isPinned())
       return {};
-    static const std::vector<std::array<int, 2>> shapes2 = {{16, 16}, {32, 8},  {16, 8},  {8, 16}, {32, 4},
-                                                            {8, 8},   {32, 16}, {32, 32}, {64, 4}};
+    static const std::vector<std::array<int, 2>> shapes2 = {{16, 16}, {32, 8},  {16, 8}, {8, 16},  {32, 4}, {8, 8},
+                                                            {32, 16}, {32, 32}, {64, 4}, {128, 1}, {256, 1}};
     static const std::vector<std::array<int, 2>> shapes1 = {{256, 1}, {128, 1}, {512, 1}, {64, 1}, {1024, 1}};
     std::vector<Params> values;
     auto add = [&](int64_t x, int64_t y, int64_t z) {

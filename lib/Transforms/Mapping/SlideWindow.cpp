@@ -30,8 +30,8 @@
 // fixed; and what `coarsen` refuses.
 //
 //===----------------------------------------------------------------------===//
-#include "ThreadMapping.h"
 #include "Transforms.h"
+#include "WindowSums.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/PolyTrees.h"
@@ -42,45 +42,49 @@
 
 using namespace optiml;
 
-namespace {
-
-/// The loop, and what moves its window.
-class Window {
-public:
-  Window(KernelState &state, Kernel &kernel, const KernelModel &model, Stmt &loop, unsigned axis, int64_t rows)
-      : state(state), kernel(kernel), model(model), loop(loop), index(axisName("globalIdx", axis)), axis(axis),
-        rows(rows), taken(allNames(kernel)) {}
-  llvm::Error slide();
-
-private:
-  struct Sum {
-    std::string name;
-    Type type;
-    ExprRef slid; ///< in the window, of an unsigned type
-  };
-  void findFollowers();
-  bool follows(const ExprRef &e) const {
-    return anyNode(e, [&](const ExprRef &x) {
-      return isBuiltin(x, index) || (x->kind == ExprKind::Var && followers.count(x->text));
-    });
+/// The loop as it moves its window through `rows` outputs of a thread.
+static llvm::Error slide(Kernel &kernel, WindowSums &window, unsigned axis, int64_t rows,
+                         std::set<std::string> &taken) {
+  const CountedLoop &counted = window.counted;
+  Type type = counted.type.unqualified();
+  auto fresh = [&](const char *wish) { return var(freshName(taken, counted.var + wish), type); };
+  ExprRef first = fresh("_first"), end = fresh("_end"), from = fresh("_from"), to = fresh("_to");
+  auto set = [](const ExprRef &v, const ExprRef &value) { return exprStmt(assign("=", v, value)); };
+  std::vector<StmtRef> start = {declStmt(first->text, type, intLit(0)), declStmt(end->text, type, intLit(0))};
+  StmtRef anew = block({set(first, from), set(end, from)});
+  for (const WindowSums::Sum &sum : window.sums) {
+    start.push_back(declStmt(sum.slid->text, sum.slid->type, intLit(0)));
+    anew->body.push_back(set(sum.slid, intLit(0)));
   }
-  ExprRef absolute(const ExprRef &e) const;
-  llvm::Error makeAbsolute();
-  llvm::Error findSums();
-  StmtRef part(bool enters, const ExprRef &from, const ExprRef &to);
+  auto either = [](const ExprRef &a, const ExprRef &b) { return binary("||", a, b, Type::makeBool()); };
+  std::vector<StmtRef> made = {
+      declStmt(from->text, type.withConst(true), counted.lower),
+      declStmt(to->text, type.withConst(true), counted.upper),
+      ifStmt(either(either(lessThan(from, first), lessThan(to, end)), lessThan(end, from)), anew),
+      window.part(/*enters=*/false, first, from),
+      window.part(/*enters=*/true, end, to),
+      set(first, from),
+      ifStmt(lessThan(end, to), block({set(end, to)}))};
+  for (const WindowSums::Sum &sum : window.sums)
+    made.push_back(exprStmt(assign("+=", var(sum.name, sum.type), castTo(sum.type, sum.slid))));
+  auto place = findPlace(*kernel.body, &window.loop);
+  if (!place)
+    return notApplicable("the loop is not found");
+  std::vector<StmtRef> &list = place->block->body;
+  list.erase(list.begin() + long(place->index));
+  list.insert(list.begin() + long(place->index), made.begin(), made.end());
 
-  KernelState &state;
-  Kernel &kernel;
-  const KernelModel &model;
-  Stmt &loop;
-  std::string index;
-  unsigned axis;
-  int64_t rows;
-  std::set<std::string> taken;
-  std::set<std::string> followers; ///< names whose values depend on the index
-  CountedLoop counted;
-  std::vector<Sum> sums;
-};
+  std::string row = freshName(taken, "row");
+  ExprRef output = add(axisBuiltin("globalIdx", axis), var(row, Type::makeInt()));
+  StmtRef body = kernel.body;
+  rewriteExprs(
+      *body, [&](const ExprRef &e) -> ExprRef { return isBuiltin(e, axisName("globalIdx", axis)) ? output : nullptr; });
+  start.push_back(countedFor(row, Type::makeInt(), intLit(0), intLit(rows), 1, body, NoUnroll));
+  kernel.body = block(start);
+  return llvm::Error::success();
+}
+
+namespace {
 
 class SlideWindow : public Transform {
 public:
@@ -121,7 +125,11 @@ public:
     copies[axis].var = "row";
     KernelState result = state.withTree(kernel);
     auto merge = [&](KernelState &s, Kernel &k, const KernelModel &model) {
-      return Window(s, k, model, *loop, axis, rows).slide();
+      std::set<std::string> taken = allNames(k);
+      WindowSums window(s, k, model, *loop, axis, taken);
+      if (llvm::Error e = window.find())
+        return e;
+      return slide(k, window, axis, rows, taken);
     };
     if (llvm::Error e = remapThreads(result, *kernel, shape, copies, merge))
       return std::move(e);
@@ -129,223 +137,5 @@ public:
   }
 };
 } // namespace
-
-/// Names that are assigned what follows the index, or assigned where it decides whether they are.
-void Window::findFollowers() {
-  std::set<std::string> declared;
-  // `decided`: what was declared before the innermost condition that follows the index.
-  std::function<void(const Stmt &, const std::set<std::string> &)> visit = [&](const Stmt &s,
-                                                                               const std::set<std::string> &decided) {
-    if (s.kind == StmtKind::Decl) {
-      declared.insert(s.text);
-      if (s.expr && follows(s.expr) && s.text != counted.var)
-        followers.insert(s.text);
-    }
-    ownExprs(const_cast<Stmt &>(s), [&](ExprRef &e) {
-      walk(e, [&](const ExprRef &x) {
-        const Expr *changed = mayChange(x) ? objectOf(x->args[0]) : nullptr;
-        if (changed && changed->kind == ExprKind::Var && changed->text != counted.var &&
-            (decided.count(changed->text) || follows(x)))
-          followers.insert(changed->text);
-      });
-    });
-    if (s.init)
-      visit(*s.init, decided);
-    bool decides = (s.kind == StmtKind::If || isLoop(s)) && s.expr && follows(s.expr);
-    const std::set<std::string> inside = decides ? declared : decided;
-    for (const StmtRef &child : s.body)
-      visit(*child, inside);
-  };
-  for (size_t known = SIZE_MAX; known != followers.size();) {
-    known = followers.size();
-    declared.clear();
-    visit(*kernel.body, {});
-  }
-}
-
-/// The expression by the absolute counter, of the same name, where it depends on no output any more; null where it
-/// does.
-ExprRef Window::absolute(const ExprRef &e) const {
-  bool isSum = e->type.isInt() && (e->kind == ExprKind::Binary || e->kind == ExprKind::Cast) &&
-               inverseComparison(e->text).empty() && (follows(e) || mentions(e, counted.var));
-  if (isSum) {
-    Poly p = model.poly(e).substitute(counted.var, Poly::atom(counted.var) - Poly::atom(index));
-    ExprRef made = p.atoms().count(index) ? nullptr : polyExpr(model, p);
-    if (made && !follows(made))
-      return e->type.bytes == 8 ? wideExpr(made) : made;
-  }
-  if (e->kind == ExprKind::Var)
-    return e->text == counted.var || followers.count(e->text) ? nullptr : e;
-  if (isBuiltin(e, index))
-    return nullptr;
-  bool good = true;
-  ExprRef result = mapOperands(e, [&](const ExprRef &operand) {
-    ExprRef made = absolute(operand);
-    good &= made != nullptr;
-    return made ? made : operand;
-  });
-  return good ? result : nullptr;
-}
-
-/// "for (d = -r; …) in[y + d]" as "for (d = y - r; …) in[d]", where iterations depend on the output otherwise.
-llvm::Error Window::makeAbsolute() {
-  for (const Sum &sum : sums)
-    followers.erase(sum.name); // they do, and are no part of what is added
-  if (!anyExpr(*loop.body[0], [&](const ExprRef &e) {
-        return isBuiltin(e, index) || (e->kind == ExprKind::Var && followers.count(e->text));
-      }))
-    return llvm::Error::success();
-  bool good = true;
-  StmtRef body = clone(loop.body[0]);
-  walk(*body, [&](Stmt &s) {
-    ownExprs(s, [&](ExprRef &e) {
-      if (!e || (isAssignStmt(s, "+=") && s.expr == e))
-        return;
-      ExprRef made = absolute(e);
-      good &= made != nullptr;
-      e = made ? made : e;
-    });
-    if (isAssignStmt(s, "+=")) {
-      ExprRef made = absolute(s.expr->args[1]);
-      good &= made != nullptr;
-      if (made)
-        s.expr = assign("+=", s.expr->args[0], made);
-    }
-  });
-  if (!good)
-    return notApplicable("what an iteration adds depends on the output (line {0})", loop.line);
-  loop.body[0] = body;
-  ExprRef output = axisBuiltin("globalIdx", axis);
-  Type type = Type::makeLong(); // the output's index may be anywhere
-  counted.lower = add(castTo(type, counted.lower), output);
-  counted.upper = add(castTo(type, counted.upper), output);
-  substitute(*loop.body[0], {{counted.var, var(counted.var, type)}});
-  counted.type = type;
-  return llvm::Error::success();
-}
-
-llvm::Error Window::findSums() {
-  std::set<std::string> inside = namesDeclaredIn(loop);
-  std::map<std::string, unsigned> explained;
-  bool good = !leavesIteration(*loop.body[0], {StmtKind::Break}) &&
-              !holdsKind(loop, {StmtKind::Opaque, StmtKind::Barrier, StmtKind::Return}) &&
-              !leavesIteration(*loop.body[0], {StmtKind::Continue});
-  walk(*loop.body[0], [&](Stmt &s) {
-    if (s.kind != StmtKind::Expr || !isChange(s.expr) || s.expr->args[0]->kind != ExprKind::Var ||
-        inside.count(s.expr->args[0]->text))
-      return;
-    const ExprRef &v = s.expr->args[0];
-    bool adds = (s.expr->kind == ExprKind::Assign && (s.expr->text == "+=" || s.expr->text == "-=")) ||
-                s.expr->kind == ExprKind::IncDec;
-    bool isNumber = v->type.cls == Type::Class::Int && !v->type.isVolatile && v->type.bytes >= 4 &&
-                    (s.expr->kind == ExprKind::IncDec || s.expr->args[1]->type.isInt());
-    good &= adds && isNumber;
-    ++explained[v->text];
-    if (good && llvm::none_of(sums, [&](const Sum &sum) { return sum.name == v->text; })) {
-      Type type = v->type.unqualified();
-      Type slid = type.bytes == 8 ? Type::makeLong() : Type::makeUnsigned();
-      sums.push_back({v->text, type, var(freshName(taken, v->text + "_of_window"), slid)});
-    }
-  });
-  walkExprs(*loop.body[0], [&](const ExprRef &e) {
-    good &= e->pure;
-    if (mayChange(e) && (e->args[0]->kind != ExprKind::Var || !inside.count(e->args[0]->text)))
-      good &= e->args[0]->kind == ExprKind::Var && explained.count(e->args[0]->text);
-  });
-  std::map<std::string, unsigned> mentioned = countMentions(*loop.body[0]);
-  for (const auto &[name, count] : explained)
-    good &= mentioned[name] == count;
-  if (!good || sums.empty())
-    return notApplicable("the loop does more than to add integers (line {0})", loop.line);
-  return llvm::Error::success();
-}
-
-/// for (counter = from; counter < to; ++counter) what enters or leaves
-StmtRef Window::part(bool enters, const ExprRef &from, const ExprRef &to) {
-  StmtRef body = clone(loop.body[0]);
-  walk(*body, [&](Stmt &s) {
-    if (s.kind != StmtKind::Expr || !isChange(s.expr) || s.expr->args[0]->kind != ExprKind::Var)
-      return;
-    for (const Sum &sum : sums)
-      if (sum.name == s.expr->args[0]->text) {
-        bool counts = s.expr->kind == ExprKind::IncDec;
-        bool plus = (s.expr->text.find('+') != std::string::npos) == enters;
-        ExprRef value = counts ? intLit(1) : s.expr->args[1];
-        s.expr = assign(plus ? "+=" : "-=", sum.slid, counts ? value : castTo(sum.slid->type, value));
-        return;
-      }
-  });
-  StmtRef made = countedFor(counted.var, counted.type.unqualified(), from, to, 1, body, NoUnroll);
-  renameDeclarations(*made->body[0], taken);
-  return atLine(loop.line, made);
-}
-
-llvm::Error Window::slide() {
-  auto found = asCountedLoop(loop);
-  if (!found || found->step != 1 || loop.body[0]->kind != StmtKind::Block)
-    return notApplicable("line {0}: the loop does not count in steps of one", loop.line);
-  counted = *found;
-  for (const Access &access : model.accesses())
-    if (insideOf(access, &loop))
-      for (const Stmt *s : access.path)
-        if (s != &loop && isLoop(*s) && holdsStmt(*s, &loop))
-          return notApplicable("the loop stands in another one (line {0})", s->line);
-  removeContinues(loop);
-  findFollowers();
-  if (!follows(counted.lower) && !follows(counted.upper) && !anyExpr(*loop.body[0], [&](const ExprRef &e) {
-        return isBuiltin(e, index) || (e->kind == ExprKind::Var && followers.count(e->text));
-      }))
-    return notApplicable("the window does not move along {0}", char('x' + axis));
-  if (hasEffects(counted.lower) || hasEffects(counted.upper))
-    return notApplicable("line {0}: the loop's bounds have effects", loop.line);
-  if (llvm::Error e = findSums())
-    return e;
-  std::set<std::string> arrays;
-  for (const Access &access : model.accesses())
-    if (insideOf(access, &loop) && access.space == Space::Global)
-      arrays.insert(access.array);
-    else if (insideOf(access, &loop) && !namesDeclaredIn(loop).count(access.array))
-      return notApplicable("the loop reads '{0}', which is a thread's own (line {1})", access.array, access.stmt->line);
-  if (llvm::Error e = requireDisjointFromWritten(state, model, arrays))
-    return e;
-  if (llvm::Error e = makeAbsolute())
-    return e;
-
-  Type type = counted.type.unqualified();
-  auto fresh = [&](const char *wish) { return var(freshName(taken, counted.var + wish), type); };
-  ExprRef first = fresh("_first"), end = fresh("_end"), from = fresh("_from"), to = fresh("_to");
-  auto set = [](const ExprRef &v, const ExprRef &value) { return exprStmt(assign("=", v, value)); };
-  std::vector<StmtRef> start = {declStmt(first->text, type, intLit(0)), declStmt(end->text, type, intLit(0))};
-  StmtRef anew = block({set(first, from), set(end, from)});
-  for (const Sum &sum : sums) {
-    start.push_back(declStmt(sum.slid->text, sum.slid->type, intLit(0)));
-    anew->body.push_back(set(sum.slid, intLit(0)));
-  }
-  auto either = [](const ExprRef &a, const ExprRef &b) { return binary("||", a, b, Type::makeBool()); };
-  std::vector<StmtRef> made = {
-      declStmt(from->text, type.withConst(true), counted.lower),
-      declStmt(to->text, type.withConst(true), counted.upper),
-      ifStmt(either(either(lessThan(from, first), lessThan(to, end)), lessThan(end, from)), anew),
-      part(/*enters=*/false, first, from),
-      part(/*enters=*/true, end, to),
-      set(first, from),
-      ifStmt(lessThan(end, to), block({set(end, to)}))};
-  for (const Sum &sum : sums)
-    made.push_back(exprStmt(assign("+=", var(sum.name, sum.type), castTo(sum.type, sum.slid))));
-  auto place = findPlace(*kernel.body, &loop);
-  if (!place)
-    return notApplicable("the loop is not found");
-  std::vector<StmtRef> &list = place->block->body;
-  list.erase(list.begin() + long(place->index));
-  list.insert(list.begin() + long(place->index), made.begin(), made.end());
-
-  std::string row = freshName(taken, "row");
-  ExprRef output = add(axisBuiltin("globalIdx", axis), var(row, Type::makeInt()));
-  StmtRef body = kernel.body;
-  rewriteExprs(*body, [&](const ExprRef &e) -> ExprRef { return isBuiltin(e, index) ? output : nullptr; });
-  start.push_back(countedFor(row, Type::makeInt(), intLit(0), intLit(rows), 1, body, NoUnroll));
-  kernel.body = block(start);
-  return llvm::Error::success();
-}
 
 DEFINE_TRANSFORM(SlideWindow)

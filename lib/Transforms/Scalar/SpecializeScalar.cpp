@@ -123,22 +123,31 @@ private:
     return add(a->args[0], intLit(sum));
   }
 
-  /// Parameters that bound loops, divide, or are small factors of indices.
+  /// Parameters that bound loops, divide, are small factors of indices, or say how far around a thread's index a loop
+  /// goes.
   static std::set<std::string> worthKnowing(const Kernel &kernel, const std::map<std::string, int64_t> &values) {
     std::set<std::string> result;
     if (values.empty())
       return result;
     KernelModel model(kernel);
-    auto note = [&](const ExprRef &e, int64_t largest) {
-      for (const std::string &atom : model.poly(e).atoms())
+    auto noteAll = [&](const Poly &p, int64_t largest) {
+      for (const std::string &atom : p.atoms())
         if (auto it = values.find(atom); it != values.end() && it->second >= 0 && it->second <= largest)
           result.insert(atom);
+    };
+    auto note = [&](const ExprRef &e, int64_t largest) { noteAll(model.poly(e), largest); };
+    auto noteRadius = [&](const ExprRef &bound, bool fromBelow) {
+      for (const Poly &p : model.boundsOf(bound, fromBelow))
+        if (llvm::any_of(p.atoms(), [&](const std::string &atom) { return model.variesAtom(atom) & AnyThread; }))
+          noteAll(p, largestFactor);
     };
     for (const auto &[path, stmt] : countedLoops(kernel)) {
       auto loop = asCountedLoop(*stmt);
       // A bound that differs between threads does not become constant.
       if (!(model.varies(loop->upper) & (AnyThread | AnyBlock | FromMemory)))
         note(loop->upper, largestBound);
+      noteRadius(loop->lower, true);
+      noteRadius(loop->upper, false);
     }
     walkExprs(*kernel.body, [&](const ExprRef &e) {
       if (e->kind != ExprKind::Binary || !e->type.isInt())

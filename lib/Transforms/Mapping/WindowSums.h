@@ -1,0 +1,57 @@
+//===- WindowSums.h - integers that are added over a window -----*- C++ -*-===//
+#ifndef OPTIML_LIB_TRANSFORMS_MAPPING_WINDOWSUMS_H
+#define OPTIML_LIB_TRANSFORMS_MAPPING_WINDOWSUMS_H
+
+#include "../ThreadMapping.h"
+#include "optiml/Analysis/KernelState.h"
+#include "optiml/Analysis/TreeQueries.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <set>
+
+namespace optiml {
+
+/// A loop that only adds integers, over a window that moves with an output's index along one axis: what an iteration
+/// adds depends on its counter and on other axes.
+class WindowSums {
+public:
+  struct Sum {
+    std::string name;
+    Type type;
+    ExprRef slid; ///< in the window, of an unsigned type
+  };
+  /// Of a kernel in terms of global indices. New names are made from `taken`.
+  WindowSums(KernelState &state, Kernel &kernel, const KernelModel &model, Stmt &loop, unsigned axis,
+             std::set<std::string> &taken);
+  /// Fills in what follows, and changes a counter that is relative to the output into an absolute one. What the kernel
+  /// writes does not overlap what the loop reads (a condition in the state). NotApplicable says why it is no such loop.
+  llvm::Error find();
+  /// The same of a loop within another one, about whose arrays is asked there.
+  llvm::Error findInner();
+  /// for (counter = from; counter < to; ++counter) what enters the window, or leaves it.
+  StmtRef part(bool enters, const ExprRef &from, const ExprRef &to);
+  bool follows(const ExprRef &e) const;
+
+  Stmt &loop;
+  CountedLoop counted; ///< its counter is absolute
+  std::vector<Sum> sums;
+
+private:
+  void findFollowers();
+  ExprRef absolute(const ExprRef &e) const;
+  llvm::Error makeAbsolute();
+  llvm::Error findSums();
+
+  KernelState &state;
+  Kernel &kernel;
+  const KernelModel &model;
+  const std::string index;
+  const unsigned axis;
+  std::set<std::string> &taken;
+  StmtRef original;                ///< what has become another, and the model still looks at
+  std::set<std::string> followers; ///< names whose values depend on the index
+};
+
+} // namespace optiml
+
+#endif
