@@ -11,7 +11,6 @@
 #include "llvm/Support/Regex.h"
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <set>
 #include <sstream>
@@ -21,8 +20,9 @@ using namespace optiml;
 
 /// Of the injected library (lib/Gpu/Capture/Capture.h).
 static constexpr const char *pauseVariable = "OPTIML_PAUSE_AFTER";
-// A program that runs longer on the GPU than this part of the search's time is not observed to its end.
-static constexpr double observedShare = 0.12, leastObservedSeconds = 1.2;
+// A program that runs longer on the GPU than this part of the search's time is not observed to its end, if it has
+// launched all its kernels; else more.
+static constexpr double observedShare = 0.12, leastObservedSeconds = 1.2, mostObservedShare = 0.25;
 
 std::vector<std::string> optiml::executableArguments(const std::vector<std::string> &arguments,
                                                      const std::string &executable) {
@@ -170,7 +170,8 @@ llvm::Expected<std::optional<GpuRun>> ObservedProgram::wait(double seconds) {
 }
 
 llvm::Expected<std::optional<GpuRun>> ObservedProgram::finish(double seconds) {
-  kill(-getpgid(pausedProcess), SIGCONT);
+  if (const pid_t group = getpgid(pausedProcess); group > 0)
+    kill(-group, SIGCONT);
   return wait(seconds);
 }
 
@@ -198,9 +199,10 @@ llvm::Expected<GpuRun> optiml::captureGpuProgram(const SearchTask &task, const s
                                                  Workload &workload, std::unique_ptr<ObservedProgram> &paused) {
   std::map<std::string, std::string> env = {{"OPTIML_CAPTURE_DIR", patternOfPath(folder)},
                                             {emu::envCaptureKernels, kernels}};
-  if (const double seconds = std::max(leastObservedSeconds, task.share(observedShare));
-      task.mayPause && std::isfinite(seconds))
-    env[pauseVariable] = std::to_string(seconds);
+  if (task.mayPause && task.flags.budget.seconds > 0)
+    env[pauseVariable] =
+        llvm::formatv("{0:f3},{1:f3},{2}", std::max(leastObservedSeconds, task.share(observedShare)),
+                      std::max(leastObservedSeconds, task.share(mostObservedShare)), task.device->kernels().size());
   auto program = ObservedProgram::start(task, executable, env);
   if (!program)
     return program.takeError();

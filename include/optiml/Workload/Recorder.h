@@ -91,6 +91,7 @@ public:
 
   const LaunchImage &launch() const { return current; } ///< that was begun
   const std::vector<LaunchImage> &kept() const { return workload.launches; }
+  size_t kernels() const { return seen.size(); } ///< that were launched
 
 private:
   struct LaunchClass {

@@ -253,7 +253,7 @@ bool optiml::gpu::startCapture(const Driver &driver, const Cupti &cupti, const c
     good &= succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id),
                       "CUPTI does not tell of modules");
   atexit(finish);
-  if (const char *seconds = getenv(envPauseAfter); good && seconds && *seconds)
-    pauseAfter(strtod(seconds, nullptr), driver, *launches);
+  if (const char *when = getenv(envPauseAfter); good && when && *when)
+    pauseAfter(when, driver, *launches);
   return good;
 }

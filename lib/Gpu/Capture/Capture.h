@@ -18,12 +18,13 @@ using optiml::emu::envCaptureKernels;
 /// too, those that are not count for all of their kernel, and copies are not timed.
 constexpr const char *envKernelTimes = "OPTIML_KERNEL_TIMES";
 
-/// Seconds, as a decimal number, after which a captured program stops, once it has launched a kernel (SIGSTOP): its
-/// launches and times so far are written then, with "paused", its process's number, among the times.
+/// "FIRST,LAST,KERNELS": after FIRST seconds, if it has launched so many kernels, else after LAST, a captured program
+/// stops (SIGSTOP). Its launches and times so far are written then, with "paused", its process's number, among the
+/// times.
 constexpr const char *envPauseAfter = "OPTIML_PAUSE_AFTER";
 
 class Launches;
-void pauseAfter(double seconds, const Driver &driver, Launches &launches);
+void pauseAfter(const char *when, const Driver &driver, Launches &launches);
 /// False where they cannot be written.
 bool writeTimesSoFar();
 

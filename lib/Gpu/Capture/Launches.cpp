@@ -287,6 +287,11 @@ void Launches::seen(CUcontext context) {
     several = true;
 }
 
+size_t Launches::kernelsSeen() {
+  std::unique_lock lock(mutex, std::chrono::seconds(1));
+  return lock ? recorder.kernels() : 0;
+}
+
 bool Launches::hold() {
   std::unique_lock lock(mutex, std::chrono::seconds(1));
   if (!lock || ended || !capturedStreams.empty() || (recorder.good() && !recorder.write()))

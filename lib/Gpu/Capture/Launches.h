@@ -46,6 +46,8 @@ public:
   /// Writes workload.json a last time. No launch begins until release(), and none is recorded any more. False where
   /// that cannot be now.
   bool hold();
+  /// How many kernels were launched that are to be recorded.
+  size_t kernelsSeen();
   void release();
   /// A launch comes from there.
   void seen(CUcontext context);

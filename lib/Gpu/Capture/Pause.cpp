@@ -9,7 +9,7 @@
 #include "Launches.h"
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
+#include <cstdio>
 #include <thread>
 #include <unistd.h>
 
@@ -35,13 +35,24 @@ static bool pause(const Driver &driver, Launches &launches) {
   return true;
 }
 
-void optiml::gpu::pauseAfter(double seconds, const Driver &driver, Launches &launches) {
-  // Where it cannot be stopped, because a graph is being captured, say, another time.
-  constexpr std::chrono::milliseconds again{100};
+void optiml::gpu::pauseAfter(const char *when, const Driver &driver, Launches &launches) {
+  double first = 0, last = 0;
+  unsigned kernels = 0;
+  if (sscanf(when, "%lf,%lf,%u", &first, &last, &kernels) != 3) {
+    fprintf(stderr, "optiml: warning: %s=%s is not understood; ignored\n", envPauseAfter, when);
+    return;
+  }
   std::thread([=, &driver, &launches] {
+    using Clock = std::chrono::steady_clock;
+    // Also where it cannot be stopped now, because a graph is being captured, say.
+    constexpr std::chrono::milliseconds again{50};
+    const Clock::time_point began = Clock::now();
     Quiet quiet;
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    while (!launches.usesSeveralGpus() && !launches.hasEnded() && !pause(driver, launches))
+    while (!launches.usesSeveralGpus() && !launches.hasEnded()) {
       std::this_thread::sleep_for(again);
+      const double passed = std::chrono::duration<double>(Clock::now() - began).count();
+      if (passed >= first && (passed >= last || launches.kernelsSeen() >= kernels) && pause(driver, launches))
+        return;
+    }
   }).detach();
 }

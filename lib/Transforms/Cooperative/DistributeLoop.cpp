@@ -5,7 +5,8 @@
 // `threads=8,rows=32`. The group shares out the iterations of the thread's loops. Shuffles combine the scalars that the
 // loops fold values into, and shared memory does so across the warps of a block. It pays where a thread works on a row:
 // neighbouring threads then read neighbouring elements, and a few thousand rows fill the GPU. Of a loop that follows a
-// sum (a scan of a row), a thread takes `items` neighbouring iterations at a time, 1 if nothing is said.
+// sum (a scan of a row), a thread takes `items` neighbouring iterations at a time, 1 if nothing is said. `filter=1`:
+// the values of a loop that keeps the k best are looked at twice, first for a bound, so that few are then inserted.
 //
 // Example:
 //   int row = blockIdx.x * blockDim.x + threadIdx.x;    int row = blockIdx.x * 8 + threadIdx.y;
@@ -67,10 +68,10 @@ class Sharing {
 public:
   /// `entries`: elements of sorted arrays that are kept; 0: as many as there are.
   /// `forOneThread`: statements that only the first thread of a group runs. `items`: iterations of a running sum that a
-  /// thread takes at a time.
-  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, int64_t entries,
-          int64_t items, std::set<const Stmt *> forOneThread, RunsAgain again)
-      : state(state), kernel(kernel), model(model), group(group), entries(entries), items(items),
+  /// thread takes at a time. `filters`: values that cannot be among the best are left out of sorted arrays.
+  Sharing(KernelState &state, Kernel &kernel, const KernelModel &model, ThreadGroup group, bool filters,
+          int64_t entries, int64_t items, std::set<const Stmt *> forOneThread, RunsAgain again)
+      : state(state), kernel(kernel), model(model), group(group), filters(filters), entries(entries), items(items),
         forOneThread(std::move(forOneThread)), again(std::move(again)), taken(allNames(kernel)),
         combiner(group, taken) {}
 
@@ -79,6 +80,8 @@ public:
       return e;
     if (distributed && entries && done.empty())
       return notApplicable("it keeps no sorted array whose entries could be bounded");
+    if (distributed && filters && !filtered)
+      return notApplicable("it keeps no single sorted array whose values could be filtered");
     if (distributed && items > 1 && !scans)
       return notApplicable("no loop follows a sum, of which a thread could take several elements");
     if (distributed)
@@ -449,6 +452,12 @@ private:
     }
     for (size_t i = 0; i < folds.size(); ++i) {
       SortedCombiner merger(folds[i], sizes[i], group, taken);
+      if (filters && folds.size() == 1 && folds[i].insertions.size() == 1 && reductions->empty() && !scan &&
+          writes.empty()) {
+        std::vector<StmtRef> pass = merger.filter(s);
+        out.insert(llvm::find(out, s), pass.begin(), pass.end());
+        ++filtered;
+      }
       merger.rewriteThread(kernel, retired);
       std::vector<StmtRef> combination = merger.combine();
       out.insert(out.end(), combination.begin(), combination.end());
@@ -600,6 +609,7 @@ private:
   Kernel &kernel;
   const KernelModel &model;
   ThreadGroup group;
+  const bool filters;
   int64_t entries, items;
   std::set<const Stmt *> forOneThread;
   RunsAgain again;
@@ -611,7 +621,7 @@ private:
   Pending pending;
   StmtRef lastOwn; ///< the last branch of the first thread, to which the next statement may be added
   bool combined = false;
-  unsigned distributed = 0, scans = 0;
+  unsigned distributed = 0, scans = 0, filtered = 0;
   std::string firstReason; ///< why a loop is not shared out; of one that would be worth it, if there is any
   bool firstIsShort = false;
 };
@@ -640,6 +650,9 @@ public:
     if (!entries)
       return kernelSite(*this, state, offers);
     std::vector<Params> withEntries = offers;
+    withEntries.push_back({{"threads", "256"}, {"filter", "1"}});
+    withEntries.push_back({{"threads", "32"}, {"rows", "8"}, {"filter", "1"}});
+    withEntries.push_back({{"threads", "128"}, {"filter", "1"}});
     for (Params &params : withEntries)
       params["entries"] = std::to_string(entries);
     std::vector<ActionTemplate> sites = kernelSite(*this, state, withEntries);
@@ -693,7 +706,7 @@ public:
     int64_t entries = paramInt(params, "entries", 0);
     if (entries && (entries < 2 || entries > mostSorted || (entries & (entries - 1))))
       return notApplicable("the number of entries must be a power of two from 2 to {0}", mostSorted);
-    const int64_t items = paramInt(params, "items", 1);
+    const int64_t items = paramInt(params, "items", 1), filters = paramInt(params, "filter", 0);
     if (items < 1 || items > 16)
       return notApplicable("a thread takes 1 to 16 elements of a running sum");
     if (rows > 1 && threads > 32)
@@ -720,8 +733,9 @@ public:
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     if (rows > 1)
       requireCover(result, model, 0, rows);
-    if (llvm::Error e =
-            Sharing(result, *kernel, model, {threads}, entries, items, std::move(forOneThread), std::move(again)).run())
+    if (llvm::Error e = Sharing(result, *kernel, model, {threads}, filters, entries, items, std::move(forOneThread),
+                                std::move(again))
+                            .run())
       return std::move(e);
 
     LaunchStep &step = result.rewrite.plan.steps[0];

@@ -245,6 +245,8 @@ StmtRef SortedCombiner::inserted(const Entry &added) {
   const char *isBetter = fold.descending ? ">" : "<";
   auto beats = [&](const ExprRef &index) { return binary(isBetter, added.value, element(index), Type::makeBool()); };
   ExprRef enters = beats(intLit(size - 1));
+  if (bound)
+    enters = logicalAnd(binary(fold.descending ? ">=" : "<=", added.value, bound, Type::makeBool()), enters);
   if (fold.places) {
     StmtRef shift =
         ifStmt(beats(previous), put(place, entryAt(previous)), block({ifStmt(beats(place), put(place, added))}));
@@ -254,6 +256,27 @@ StmtRef SortedCombiner::inserted(const Entry &added) {
   ExprRef moved = better(element(place), worse(element(previous), added.value));
   StmtRef shift = downTo(entry, size - 1, "-=", 1, block({exprStmt(assign("=", element(place), moved))}));
   return ifStmt(enters, block({shift, exprStmt(assign("=", element(first), better(element(first), added.value)))}));
+}
+
+// Each of `size` groups of a warp's lanes has seen a value that is no worse than the worst of what they have seen best:
+// so many values are no worse than this one, and what is worse is not among the best. Where a group has seen nothing,
+// it has what the array was filled with, than which nothing worse comes in.
+std::vector<StmtRef> SortedCombiner::filter(const StmtRef &loop) {
+  bound = var(freshName(taken, fold.array + "_bound"), fold.type);
+  auto place = findPlace(*loop, fold.insertions[0].stmt);
+  StmtRef &at = place->block->body[place->index];
+  const StmtRef insertion = std::exchange(at, exprStmt(assign("=", bound, better(bound, fold.insertions[0].value))));
+  StmtRef pass = clone(loop);
+  at = insertion;
+  renameDeclarations(*pass->body[0], taken);
+  std::vector<StmtRef> made = {declStmt(bound->text, fold.type, element(intLit(size - 1))), pass};
+  const int64_t lanes = 32;
+  for (int64_t apart = 1; apart < lanes; apart *= 2) {
+    ExprRef other =
+        callOf("__shfl_xor_sync", {intLit(0xffffffff, Type::makeUnsigned()), bound, intLit(apart)}, fold.type, false);
+    made.push_back(exprStmt(assign("=", bound, apart < lanes / size ? better(bound, other) : worse(bound, other))));
+  }
+  return made;
 }
 
 void SortedCombiner::rewriteThread(Kernel &kernel, std::vector<StmtRef> &retired) {

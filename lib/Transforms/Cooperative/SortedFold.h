@@ -61,6 +61,9 @@ public:
   /// Every element exists and is filled; values are inserted without branches. `retired` keeps what is taken out of the
   /// tree.
   void rewriteThread(Kernel &kernel, std::vector<StmtRef> &retired);
+  /// Statements for before `loop`, which is shared out: a pass over its values finds one than which none of the best is
+  /// worse, so that few are inserted. Of a fold with one insertion, before rewriteThread().
+  std::vector<StmtRef> filter(const StmtRef &loop);
   /// After these statements every thread of the group has the best of all its threads' values. For a block they hold a
   /// barrier; before they run again there must be another one.
   std::vector<StmtRef> combine();
@@ -93,6 +96,7 @@ private:
   int64_t size;
   ThreadGroup group;
   std::set<std::string> &taken;
+  ExprRef bound; ///< what is worse need not be inserted; null: all may be among the best
   std::string entry = "entry", distance = "distance", offset = "lane_offset", warp = "of_warp"; ///< loop variables
 };
 

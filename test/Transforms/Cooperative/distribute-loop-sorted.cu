@@ -7,6 +7,14 @@
 // RUN: %verify=%t.cu %s | %check=SAME
 // RUN: optiml-opt --emit --passes='distribute-loop[largest]{threads=96};distribute-loop[ranked]{threads=128};distribute-loop[where]{threads=64}' %s > %t.block.cu
 // RUN: %verify=%t.block.cu %s | %check=SAME
+// RUN: optiml-opt --reread --emit --passes='distribute-loop[largest]{threads=32,rows=8,filter=1};distribute-loop[where]{threads=64,filter=1}' %s > %t.filter.cu
+// RUN: %verify=%t.filter.cu %s | %check=SAME
+// RUN: %opt --passes='distribute-loop[where]{threads=32,rows=2,filter=1}' %s | %check=FILTER
+// FILTER: best_bound = fmaxf(best_bound, v
+// FILTER: best_bound = fminf(best_bound, __shfl_xor_sync(0xffffffff, best_bound, 2));
+// FILTER: if (v >= best_bound && v > best[15]) {
+// RUN: %refused --passes='distribute-loop[sum]{threads=32,filter=1}' %s 2>&1 | %check=UNFILTERED
+// UNFILTERED: it keeps no single sorted array whose values could be filtered
 // SAME: the same results
 // RUN: %refused --passes='distribute-loop[largest]{threads=32,entries=12}' %s 2>&1 | %check=POWER
 // POWER: the number of entries must be a power of two from 2 to 32
