@@ -45,3 +45,28 @@ using std::signbit;
 #define __SM_35_ATOMIC_FUNCTIONS_H__
 #define __SM_60_ATOMIC_FUNCTIONS_H__
 #define __SM_61_INTRINSICS_H__
+// Loads and stores of any memory order, which are nvcc's own (CUDA C++ Programming Guide, "__nv_atomic functions").
+enum {
+  __NV_ATOMIC_RELAXED = __ATOMIC_RELAXED, __NV_ATOMIC_CONSUME = __ATOMIC_CONSUME,
+  __NV_ATOMIC_ACQUIRE = __ATOMIC_ACQUIRE, __NV_ATOMIC_RELEASE = __ATOMIC_RELEASE,
+  __NV_ATOMIC_ACQ_REL = __ATOMIC_ACQ_REL, __NV_ATOMIC_SEQ_CST = __ATOMIC_SEQ_CST
+};
+enum {
+  __NV_THREAD_SCOPE_THREAD, __NV_THREAD_SCOPE_BLOCK, __NV_THREAD_SCOPE_CLUSTER, __NV_THREAD_SCOPE_DEVICE,
+  __NV_THREAD_SCOPE_SYSTEM
+};
+template <class T>
+static __attribute__((device)) inline T __nv_atomic_load_n(T *p, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+  return order == __NV_ATOMIC_RELAXED   ? __atomic_load_n(p, __ATOMIC_RELAXED)
+         : order == __NV_ATOMIC_SEQ_CST ? __atomic_load_n(p, __ATOMIC_SEQ_CST)
+                                        : __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+template <class T, class V>
+static __attribute__((device)) inline void __nv_atomic_store_n(T *p, V v, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+  if (order == __NV_ATOMIC_RELAXED)
+    __atomic_store_n(p, (T)v, __ATOMIC_RELAXED);
+  else if (order == __NV_ATOMIC_SEQ_CST)
+    __atomic_store_n(p, (T)v, __ATOMIC_SEQ_CST);
+  else
+    __atomic_store_n(p, (T)v, __ATOMIC_RELEASE);
+}

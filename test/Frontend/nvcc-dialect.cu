@@ -1032,3 +1032,12 @@ public:
 template <class T> __global__ void kk(T *a) { a[0] = 1; }
 void W::run(int *a) { kk<<<1, 1>>>(a); }
 } // namespace c_private_type_kernel
+namespace c_atomic_of_an_order {
+__global__ void k(unsigned *flag, unsigned long long *value) {
+  if (__nv_atomic_load_n(flag, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE))
+    __nv_atomic_store_n(value, 1ull, __NV_ATOMIC_RELAXED);
+  const unsigned long long old = __nv_atomic_load_n(value, __NV_ATOMIC_RELAXED);
+  atomicCAS(value, old, old + 1);
+}
+void h(unsigned *flag, unsigned long long *value) { k<<<1, 1>>>(flag, value); }
+} // namespace c_atomic_of_an_order
