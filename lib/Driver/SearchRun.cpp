@@ -195,10 +195,13 @@ llvm::Expected<SearchResult> SearchRun::search(KernelSpace &space, Evaluator &ev
   return result;
 }
 
+// What trying loops of launches needs is guessed, and mostly less: so much more than what is left is too much.
+static constexpr double loopsMayNeed = 2;
+
 /// Whole programs with other loops cannot be run within the time that is left.
 void SearchRun::leaveLoopsThatTakeTooLong() {
   const double left = limits.budget.remaining(), needed = backend.concludingSeconds(true);
-  if (!withLoops() || !backend.measures() || needed <= left)
+  if (!withLoops() || !backend.measures() || needed <= loopsMayNeed * left)
     return;
   noLoops =
       llvm::formatv("the loops of launches stay: trying others takes {0:f1} s, and {1:f1} s are left", needed, left);
