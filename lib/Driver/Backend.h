@@ -51,11 +51,11 @@ struct SearchTask {
     double all = flags.budget.seconds;
     return all > 0 ? part * all : std::numeric_limits<double>::infinity();
   }
+  /// Seconds that users have waited.
+  double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(); }
   /// Seconds until this part of the seconds that the search was given has passed, since users began to wait; may be
   /// less than 0.
-  double leftOf(double part) const {
-    return share(part) - std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  }
+  double leftOf(double part) const { return share(part) - elapsed(); }
   /// By path, what stands in place of files.
   std::map<std::string, std::string> changed() const {
     return replaced ? std::map<std::string, std::string>{{options.inputs.front(), text}}

@@ -94,8 +94,7 @@ static std::string adviceOn(llvm::StringRef why) {
 
 /// Says so where less than half of the budget is left for evaluations, as the program itself takes long.
 void ProgramSearch::tellSmallBudget() const {
-  const double budget = task.flags.budget.seconds,
-               spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - task.began).count(),
+  const double budget = task.flags.budget.seconds, spent = task.elapsed(),
                others = spent + backend.concludingSeconds(false);
   if (backend.measures() && budget > 0 && others > 0.5 * budget)
     llvm::errs() << llvm::formatv("optiml-clang: remark: observing the program took {0:f1} s, and what follows the "

@@ -258,6 +258,11 @@ StmtRef SortedCombiner::inserted(const Entry &added) {
   return ifStmt(enters, block({shift, exprStmt(assign("=", element(first), better(element(first), added.value)))}));
 }
 
+/// The value that the lane has whose number differs by exclusive or.
+static ExprRef ofLane(const ExprRef &own, const ExprRef &apart, const Type &type) {
+  return callOf("__shfl_xor_sync", {intLit(0xffffffff, Type::makeUnsigned()), own, apart}, type, false);
+}
+
 // Each of `size` groups of a warp's lanes has seen a value that is no worse than the worst of what they have seen best:
 // so many values are no worse than this one, and what is worse is not among the best. Where a group has seen nothing,
 // it has what the array was filled with, than which nothing worse comes in.
@@ -272,8 +277,7 @@ std::vector<StmtRef> SortedCombiner::filter(const StmtRef &loop) {
   std::vector<StmtRef> made = {declStmt(bound->text, fold.type, element(intLit(size - 1))), pass};
   const int64_t lanes = 32;
   for (int64_t apart = 1; apart < lanes; apart *= 2) {
-    ExprRef other =
-        callOf("__shfl_xor_sync", {intLit(0xffffffff, Type::makeUnsigned()), bound, intLit(apart)}, fold.type, false);
+    ExprRef other = ofLane(bound, intLit(apart), fold.type);
     made.push_back(exprStmt(assign("=", bound, apart < lanes / size ? better(bound, other) : worse(bound, other))));
   }
   return made;
@@ -343,8 +347,7 @@ std::vector<StmtRef> SortedCombiner::merged(const std::function<Entry(const Expr
 }
 
 std::vector<StmtRef> SortedCombiner::combine() {
-  ExprRef last = intLit(size - 1), mask = intLit(0xffffffff, Type::makeUnsigned()),
-          partner = var(offset, Type::makeInt());
+  ExprRef last = intLit(size - 1), partner = var(offset, Type::makeInt());
   std::vector<std::pair<ExprRef, Type>> arrays = {{var(fold.array, fold.type), fold.type}};
   if (fold.places)
     arrays.emplace_back(var(fold.places->array, fold.places->type), fold.places->type);
@@ -380,7 +383,7 @@ std::vector<StmtRef> SortedCombiner::combine() {
   lanes.push_back(each([&](size_t k, const ExprRef &i) { // all of them, before any of one's own changes
     const auto &[array, type] = arrays[k];
     ExprRef own = subscript(array, sub(last, i), type);
-    return std::pair(subscript(others[k], i, type), callOf("__shfl_xor_sync", {mask, own, partner}, type, false));
+    return std::pair(subscript(others[k], i, type), ofLane(own, partner, type));
   }));
   for (StmtRef &s : merged([&](const ExprRef &i) { return entryOf(others, i); }))
     lanes.push_back(std::move(s));

@@ -108,17 +108,11 @@ public:
     Stmt *loop = findLoop(*kernel, site);
     if (!loop)
       return notApplicable("there is no counted loop '{0}'", site);
-    std::array<CopyAxis, 3> copies;
-    for (unsigned a = 0; a < 3; ++a)
-      copies[a].axis = a;
-    copies[1].factor = rows;
-    copies[1].distance = 1;
-    copies[1].var = "row";
     KernelState result = state.withTree(kernel);
     auto merge = [&](KernelState &s, Kernel &k, const KernelModel &model) {
       return Columns(s, k, model, *loop, threads, rows).share();
     };
-    if (llvm::Error e = remapThreads(result, *kernel, state.pinnedBlock(), copies, merge))
+    if (llvm::Error e = remapThreads(result, *kernel, state.pinnedBlock(), neighbouringOutputs(1, rows), merge))
       return std::move(e);
     return result;
   }
@@ -134,8 +128,10 @@ private:
 ExprRef Columns::inlined(const ExprRef &e) const {
   if (e->kind == ExprKind::Var) {
     const Stmt *d = model.singleAssignment(e->text);
-    if (d && d->expr && d->dims.empty() && !d->isShared)
-      return castTo(e->type.unqualified(), inlined(d->expr));
+    if (d && d->expr && d->dims.empty() && !d->isShared) {
+      ExprRef value = inlined(d->expr);
+      return value ? castTo(e->type.unqualified(), value) : nullptr;
+    }
     return model.param(e->text) || !model.declaration(e->text) ? e : nullptr;
   }
   bool good = !isLoad(e) && !mayChange(e) && e->pure && e->kind != ExprKind::Opaque;
@@ -260,40 +256,34 @@ StmtRef Columns::overBlock(const ExprRef &c, StmtRef body) const {
 
 /// For one line of outputs: the columns' sums move on.
 std::vector<StmtRef> Columns::slide() {
-  const Type type = lines.counted.type.unqualified();
+  const Type type = lines.counted.type.withConst(true);
+  const WindowSums::Ends ends = lines.ends();
   auto fresh = [&](const std::string &wish, const Type &t) { return var(freshName(taken, wish), t); };
-  const std::string line = lines.counted.var;
-  ExprRef first = fresh(line + "_first", type), end = fresh(line + "_end", type), from = fresh(line + "_from", type),
-          to = fresh(line + "_to", type), anew = fresh("anew", Type::makeBool()), c = fresh("c", Type::makeInt());
+  ExprRef anew = fresh("anew", Type::makeBool()), c = fresh("c", Type::makeInt());
   // The inner loop's body, of the one column that this thread has.
   const Type columnType = across->counted.type.withConst(true);
   StmtRef column = declStmt(across->counted.var, columnType,
                             add(base, columnType.bytes == c->type.bytes ? c : castTo(columnType.unqualified(), c)));
   ofOneColumn.block->body.insert(ofOneColumn.block->body.begin() + long(ofOneColumn.index), column);
 
-  auto set = [](const ExprRef &v, const ExprRef &value) { return exprStmt(assign("=", v, value)); };
-  auto either = [](const ExprRef &a, const ExprRef &b) { return binary("||", a, b, Type::makeBool()); };
   std::vector<StmtRef> update;
   for (size_t i = 0; i < lines.sums.size(); ++i) {
     const ExprRef &slid = lines.sums[i].slid;
     update.push_back(declStmt(slid->text, slid->type,
                               conditional(anew, intLit(0, slid->type), subscript(totals[i], c, slid->type))));
   }
-  update.push_back(lines.part(/*enters=*/false, first, from));
-  update.push_back(lines.part(/*enters=*/true, end, to));
+  update.push_back(lines.part(/*enters=*/false, ends.first, ends.from));
+  update.push_back(lines.part(/*enters=*/true, ends.end, ends.to));
   for (size_t i = 0; i < lines.sums.size(); ++i)
-    update.push_back(set(subscript(totals[i], c, lines.sums[i].slid->type), lines.sums[i].slid));
-  std::vector<StmtRef> made = {declStmt(from->text, type.withConst(true), top),
-                               declStmt(to->text, type.withConst(true), bottom),
-                               declStmt(anew->text, anew->type.withConst(true),
-                                        either(either(lessThan(from, first), lessThan(to, end)), lessThan(end, from))),
-                               ifStmt(anew, block({set(first, from), set(end, from)})),
-                               overBlock(c, block({ifStmt(subscript(needed, c, Type::makeBool()), block(update))})),
-                               set(first, from),
-                               ifStmt(lessThan(end, to), block({set(end, to)})),
-                               barrierStmt()};
-  kernel.body->body.insert(kernel.body->body.begin(),
-                           {declStmt(first->text, type, intLit(0)), declStmt(end->text, type, intLit(0))});
+    update.push_back(exprStmt(assign("=", subscript(totals[i], c, lines.sums[i].slid->type), lines.sums[i].slid)));
+  std::vector<StmtRef> made = {declStmt(ends.from->text, type, top), declStmt(ends.to->text, type, bottom),
+                               declStmt(anew->text, anew->type.withConst(true), ends.startsAnew()),
+                               ifStmt(anew, block(ends.setAnew())),
+                               overBlock(c, block({ifStmt(subscript(needed, c, Type::makeBool()), block(update))}))};
+  llvm::append_range(made, ends.moved());
+  made.push_back(barrierStmt());
+  const std::vector<StmtRef> before = ends.declarations();
+  kernel.body->body.insert(kernel.body->body.begin(), before.begin(), before.end());
   return made;
 }
 

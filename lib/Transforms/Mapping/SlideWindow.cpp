@@ -46,25 +46,19 @@ using namespace optiml;
 static llvm::Error slide(Kernel &kernel, WindowSums &window, unsigned axis, int64_t rows,
                          std::set<std::string> &taken) {
   const CountedLoop &counted = window.counted;
-  Type type = counted.type.unqualified();
-  auto fresh = [&](const char *wish) { return var(freshName(taken, counted.var + wish), type); };
-  ExprRef first = fresh("_first"), end = fresh("_end"), from = fresh("_from"), to = fresh("_to");
-  auto set = [](const ExprRef &v, const ExprRef &value) { return exprStmt(assign("=", v, value)); };
-  std::vector<StmtRef> start = {declStmt(first->text, type, intLit(0)), declStmt(end->text, type, intLit(0))};
-  StmtRef anew = block({set(first, from), set(end, from)});
+  const Type type = counted.type.withConst(true);
+  const WindowSums::Ends ends = window.ends();
+  std::vector<StmtRef> start = ends.declarations();
+  StmtRef anew = block(ends.setAnew());
   for (const WindowSums::Sum &sum : window.sums) {
     start.push_back(declStmt(sum.slid->text, sum.slid->type, intLit(0)));
-    anew->body.push_back(set(sum.slid, intLit(0)));
+    anew->body.push_back(exprStmt(assign("=", sum.slid, intLit(0))));
   }
-  auto either = [](const ExprRef &a, const ExprRef &b) { return binary("||", a, b, Type::makeBool()); };
-  std::vector<StmtRef> made = {
-      declStmt(from->text, type.withConst(true), counted.lower),
-      declStmt(to->text, type.withConst(true), counted.upper),
-      ifStmt(either(either(lessThan(from, first), lessThan(to, end)), lessThan(end, from)), anew),
-      window.part(/*enters=*/false, first, from),
-      window.part(/*enters=*/true, end, to),
-      set(first, from),
-      ifStmt(lessThan(end, to), block({set(end, to)}))};
+  std::vector<StmtRef> made = {declStmt(ends.from->text, type, counted.lower),
+                               declStmt(ends.to->text, type, counted.upper), ifStmt(ends.startsAnew(), anew),
+                               window.part(/*enters=*/false, ends.first, ends.from),
+                               window.part(/*enters=*/true, ends.end, ends.to)};
+  llvm::append_range(made, ends.moved());
   for (const WindowSums::Sum &sum : window.sums)
     made.push_back(exprStmt(assign("+=", var(sum.name, sum.type), castTo(sum.type, sum.slid))));
   auto place = findPlace(*kernel.body, &window.loop);
@@ -117,12 +111,6 @@ public:
     Stmt *loop = findLoop(*kernel, site);
     if (!loop)
       return notApplicable("there is no counted loop '{0}'", site);
-    std::array<CopyAxis, 3> copies;
-    for (unsigned a = 0; a < 3; ++a)
-      copies[a].axis = a;
-    copies[axis].factor = rows;
-    copies[axis].distance = 1;
-    copies[axis].var = "row";
     KernelState result = state.withTree(kernel);
     auto merge = [&](KernelState &s, Kernel &k, const KernelModel &model) {
       std::set<std::string> taken = allNames(k);
@@ -131,7 +119,7 @@ public:
         return e;
       return slide(k, window, axis, rows, taken);
     };
-    if (llvm::Error e = remapThreads(result, *kernel, shape, copies, merge))
+    if (llvm::Error e = remapThreads(result, *kernel, shape, neighbouringOutputs(axis, rows), merge))
       return std::move(e);
     return result;
   }

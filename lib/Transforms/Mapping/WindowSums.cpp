@@ -12,6 +12,40 @@ WindowSums::WindowSums(KernelState &state, Kernel &kernel, const KernelModel &mo
     : loop(loop), state(state), kernel(kernel), model(model), index(axisName("globalIdx", axis)), axis(axis),
       taken(taken) {}
 
+std::array<CopyAxis, 3> optiml::neighbouringOutputs(unsigned axis, int64_t count) {
+  std::array<CopyAxis, 3> copies;
+  for (unsigned a = 0; a < 3; ++a)
+    copies[a].axis = a;
+  copies[axis].factor = count;
+  copies[axis].distance = 1;
+  copies[axis].var = "row";
+  return copies;
+}
+
+WindowSums::Ends WindowSums::ends() const {
+  const Type type = counted.type.unqualified();
+  auto fresh = [&](const char *wish) { return var(freshName(taken, counted.var + wish), type); };
+  ExprRef first = fresh("_first"), end = fresh("_end"), from = fresh("_from"), to = fresh("_to");
+  return {first, end, from, to};
+}
+
+static StmtRef set(const ExprRef &v, const ExprRef &value) { return exprStmt(assign("=", v, value)); }
+
+std::vector<StmtRef> WindowSums::Ends::declarations() const {
+  return {declStmt(first->text, first->type, intLit(0)), declStmt(end->text, end->type, intLit(0))};
+}
+
+ExprRef WindowSums::Ends::startsAnew() const {
+  auto either = [](const ExprRef &a, const ExprRef &b) { return binary("||", a, b, Type::makeBool()); };
+  return either(either(lessThan(from, first), lessThan(to, end)), lessThan(end, from));
+}
+
+std::vector<StmtRef> WindowSums::Ends::setAnew() const { return {set(first, from), set(end, from)}; }
+
+std::vector<StmtRef> WindowSums::Ends::moved() const {
+  return {set(first, from), ifStmt(lessThan(end, to), block({set(end, to)}))};
+}
+
 bool WindowSums::follows(const ExprRef &e) const {
   return anyNode(e, [&](const ExprRef &x) {
     return isBuiltin(x, index) || (x->kind == ExprKind::Var && followers.count(x->text));

@@ -31,6 +31,15 @@ public:
   /// for (counter = from; counter < to; ++counter) what enters the window, or leaves it.
   StmtRef part(bool enters, const ExprRef &from, const ExprRef &to);
   bool follows(const ExprRef &e) const;
+  /// The window of the output before, [first, end), and of this one, [from, to): variables with new names.
+  struct Ends {
+    ExprRef first, end, from, to;
+    std::vector<StmtRef> declarations() const; ///< of the former, before the first output: empty
+    ExprRef startsAnew() const;                ///< it does not move forward, or does not overlap the one before
+    std::vector<StmtRef> setAnew() const;      ///< the one before is empty then
+    std::vector<StmtRef> moved() const;        ///< this one is the one before the next
+  };
+  Ends ends() const;
 
   Stmt &loop;
   CountedLoop counted; ///< its counter is absolute
@@ -51,6 +60,9 @@ private:
   StmtRef original;                ///< what has become another, and the model still looks at
   std::set<std::string> followers; ///< names whose values depend on the index
 };
+
+/// A thread takes so many neighbouring outputs along the axis.
+std::array<CopyAxis, 3> neighbouringOutputs(unsigned axis, int64_t count);
 
 } // namespace optiml
 
