@@ -33,8 +33,7 @@ static constexpr double sanitizerShare = 0.5, leastSanitizerSeconds = 3, mostSan
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
 static constexpr size_t mostRacers = 4;
 static constexpr size_t shownCandidates = 5; // in the trajectory
-// All of settling, most of which goes on beside the search: what is kept for it, the least that it has, and what it may
-// take where time is no limit.
+// All of settling, most of which goes on beside the search: what is kept for it, the least, and the most that it has.
 static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
 // Where more time than that is left, the winner is profiled, unless it has been.
 static constexpr std::chrono::seconds describing{3};
@@ -322,6 +321,7 @@ void GpuBackend::configure(SearchSettings &settings) const {
   settings.screen = 0;       // measuring costs no more than predicting
   settings.verifyWithin = 0; // and tells more
   settings.batch = 16;       // compilers at work while the GPU measures
+  settings.flows = true;
   settings.firstTogether = 8;
   settings.margin = 1; // settle() decides
   settings.top = 64;   // among those that are verified

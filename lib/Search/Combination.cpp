@@ -23,14 +23,21 @@ void Combination::playIfBetter() {
     play(best, /*canWait=*/session.settings.firstTogether > 1);
 }
 
+std::optional<Job> Combination::take() {
+  std::optional<Waiting> last = std::exchange(waiting, std::nullopt);
+  if (!last)
+    return std::nullopt;
+  return Job{{last->end, nullptr, {}}, std::move(last->path)};
+}
+
 void Combination::evaluateWaiting() {
-  if (std::optional<Waiting> last = take()) {
-    session.evaluate({last->end});
-    session.backUp(last->path, last->end);
-  }
+  if (std::optional<Job> last = take())
+    session.run({std::move(*last)});
 }
 
 void Combination::finish() {
+  if (session.isFlowing()) // the last lines may still be under way
+    return playIfBetter();
   evaluateWaiting();
   if (secondsTogether() < played)
     play(best, /*canWait=*/false);

@@ -21,15 +21,15 @@ public:
   void add(size_t kernel, Node *end);
   void playIfBetter();
   /// What is to be evaluated with the next batch, where several lines are evaluated at once.
-  struct Waiting {
-    Node *end;
-    Path path;
-  };
-  std::optional<Waiting> take() { return std::exchange(waiting, std::nullopt); }
+  std::optional<Job> take();
   /// What is best in the end; where it is wrong, what is proven to be right one by one.
   void finish();
 
 private:
+  struct Waiting {
+    Node *end;
+    Path path;
+  };
   double secondsOf(const Node *node) const { return (node ? node : session.root)->measured->time.seconds; }
   double secondsTogether() const;
   void play(const std::vector<Node *> &lines, bool canWait);

@@ -43,7 +43,7 @@ private:
   void closeOff(Node &node);
   void applyItems(std::vector<Item> &items);
   void rankValues(std::vector<Item> &items);
-  void walkItems(std::vector<Item> &items);
+  std::function<std::optional<Action>(const SearchState &, bool)> walkFrom(const Item &item);
 
   Session &session;
   std::set<const Node *> blocked; ///< nothing below can be selected in this batch
@@ -258,45 +258,37 @@ static std::map<std::string, double> transformWeights(const Node &node) {
   return weights;
 }
 
-void Mcts::walkItems(std::vector<Item> &items) {
-  std::vector<Walk> walks;
-  std::vector<Item *> walkers;
-  for (Item &item : items) {
-    if (item.leaf && item.leaf->state.isSketch)
-      item.extraSteps = std::max(item.extraSteps, stepsFromSketch);
-    if (!item.leaf || item.leaf->failed || !item.extraSteps)
-      continue;
-    auto state = std::make_shared<std::tuple<std::mt19937_64, unsigned, unsigned>>(item.walkSeed, item.extraSteps, 3);
-    auto next = [state, weights = transformWeights(*item.node)](const SearchState &at,
-                                                                bool refused) -> std::optional<Action> {
-      auto &[random, stepsLeft, refusalsLeft] = *state;
-      if (refused ? refusalsLeft-- == 0 : stepsLeft-- == 0)
-        return std::nullopt;
-      auto weightOf = [&](const ActionTemplate &legal) {
-        auto it = weights.find(legal.transform);
-        return legal.values.empty() ? 0.0 : it == weights.end() ? 0.05 : it->second;
-      };
-      double sum = 0;
-      for (const ActionTemplate &legal : at.legal)
-        sum += weightOf(legal);
-      double target = double(random() >> 11) * 0x1p-53 * sum;
-      for (const ActionTemplate &legal : at.legal) {
-        if (double weight = weightOf(legal); weight > 0 && (target -= weight) < 0) {
-          // The site's best guess half the time.
-          size_t choice = random() % 2 ? 0 : random() % legal.values.size();
-          return Action{legal.transform, legal.site, legal.values[choice]};
-        }
-      }
+/// Further steps from the leaf, at random.
+std::function<std::optional<Action>(const SearchState &, bool)> Mcts::walkFrom(const Item &item) {
+  unsigned steps = item.extraSteps;
+  if (item.leaf->state.isSketch)
+    steps = std::max(steps, stepsFromSketch);
+  if (item.leaf->failed || !steps)
+    return nullptr;
+  auto state = std::make_shared<std::tuple<std::mt19937_64, unsigned, unsigned>>(item.walkSeed, steps, 3);
+  auto next = [state, weights = transformWeights(*item.node)](const SearchState &at,
+                                                              bool refused) -> std::optional<Action> {
+    auto &[random, stepsLeft, refusalsLeft] = *state;
+    if (refused ? refusalsLeft-- == 0 : stepsLeft-- == 0)
       return std::nullopt;
+    auto weightOf = [&](const ActionTemplate &legal) {
+      auto it = weights.find(legal.transform);
+      return legal.values.empty() ? 0.0 : it == weights.end() ? 0.05 : it->second;
     };
-    walks.push_back({item.leaf, std::move(next), {}});
-    walkers.push_back(&item);
-  }
-  session.walkAll(walks);
-  for (size_t i = 0; i < walks.size(); ++i) {
-    Path further = session.enter(walks[i], walkers[i]->leaf);
-    walkers[i]->path.insert(walkers[i]->path.end(), further.begin(), further.end());
-  }
+    double sum = 0;
+    for (const ActionTemplate &legal : at.legal)
+      sum += weightOf(legal);
+    double target = double(random() >> 11) * 0x1p-53 * sum;
+    for (const ActionTemplate &legal : at.legal) {
+      if (double weight = weightOf(legal); weight > 0 && (target -= weight) < 0) {
+        // The site's best guess half the time.
+        size_t choice = random() % 2 ? 0 : random() % legal.values.size();
+        return Action{legal.transform, legal.site, legal.values[choice]};
+      }
+    }
+    return std::nullopt;
+  };
+  return next;
 }
 
 bool Mcts::step(unsigned limit) {
@@ -315,17 +307,20 @@ bool Mcts::step(unsigned limit) {
   if (items.empty())
     return false;
   applyItems(items);
-  for (Item &item : items)
-    countVirtual(item, -1);
   rankValues(items);
-  walkItems(items);
-  std::vector<Node *> leaves;
-  for (const Item &item : items)
-    if (item.leaf)
-      leaves.push_back(item.leaf);
-  session.evaluate(leaves);
-  for (Item &item : items)
-    session.backUp(item.path, item.leaf ? item.leaf : item.node);
+  std::vector<Job> jobs;
+  for (Item &item : items) {
+    if (!item.leaf) {
+      countVirtual(item, -1);
+      session.backUp(item.path, item.node);
+      continue;
+    }
+    Walk walk{item.leaf, walkFrom(item), {}};
+    Path path = item.path;
+    jobs.push_back(
+        {std::move(walk), std::move(path), nullptr, [item = std::move(item)](Node *) { countVirtual(item, -1); }});
+  }
+  session.run(std::move(jobs));
   return true;
 }
 

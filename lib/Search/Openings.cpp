@@ -12,6 +12,8 @@ using namespace optiml::search;
 static constexpr double walkingShare = 0.1;
 /// Evaluated together, where it begins with one: every answer tells something of the others.
 static constexpr size_t mostTogether = 4;
+/// Lines of one idea on one kernel (a block for each row, a warp for each row) that come before those of others.
+static constexpr unsigned linesOfAnIdea = 3;
 /// Of the lines that promised too little, played beside each batch of the search: what was seen elsewhere may mislead.
 static constexpr size_t leftTogether = 1;
 
@@ -35,6 +37,12 @@ Openings::Openings(Session &session)
       varied(kernels.size()) {}
 Openings::~Openings() = default;
 
+/// The transform that the line is about, or its name.
+static std::string ideaOf(const OpeningLine &line) {
+  auto step = llvm::find_if(llvm::reverse(line.steps), [](const OpeningStep &s) { return s.required; });
+  return step == line.steps.rend() ? line.name : step->transform;
+}
+
 void Openings::play() {
   session.root->state.measurement = &*session.root->measured;
   session.expand(*session.root); // language models are asked before all else
@@ -45,69 +53,77 @@ void Openings::play() {
         continue;
       LinePlayer player(line, kernels[k]);
       auto dropped = player.dropped;
-      lines.push_back({{session.root, std::move(player), {}}, std::move(dropped), k, rank});
+      lines.push_back({{session.root, std::move(player), {}}, std::move(dropped), k, rank, ideaOf(line)});
     }
     ++rank;
   }
-  size_t walked = 0;
   if (session.settings.outlook && session.settings.outlook->knowsAnything()) {
-    walked = walkLines();
+    walkLines();
     tune();
     playRanked();
   }
-  playInTurn(walked);
+  playInTurn();
   combination.finish();
 }
 
-/// Evaluates what is in `batch` and tells of it.
+/// Evaluates these, and the combination that waits.
+void Openings::run(std::vector<Job> jobs) {
+  if (std::optional<Job> together = combination.take())
+    jobs.push_back(std::move(*together));
+  session.run(std::move(jobs));
+}
+
 void Openings::evaluate(std::vector<Waiting> batch) {
-  std::vector<Node *> nodes;
-  for (const Waiting &line : batch)
-    nodes.push_back(line.end);
-  std::optional<Combination::Waiting> together = combination.take();
-  if (together)
-    nodes.push_back(together->end);
-  session.evaluate(nodes);
-  if (together)
-    session.backUp(together->path, together->end);
-  for (const Waiting &line : batch) {
-    session.backUp(line.path, line.end);
-    combination.add(line.kernel, line.end);
+  std::vector<Job> jobs;
+  for (Waiting &line : batch)
+    jobs.push_back({{line.end, nullptr, {}}, std::move(line.path), nullptr, [this, kernel = line.kernel](Node *end) {
+                      if (end)
+                        combination.add(kernel, end);
+                    }});
+  run(std::move(jobs));
+}
+
+/// The first lines of every idea go before more of the same, and all in the order of the book.
+std::vector<Openings::Line> Openings::nextLines() {
+  std::vector<Line> next, rest;
+  size_t most = session.isFlowing() ? session.room() : session.settings.batch;
+  for (Line &line : lines) {
+    bool fits = next.size() < most && played[{line.kernel, line.idea}] < linesOfAnIdea;
+    played[{line.kernel, line.idea}] += fits;
+    (fits ? next : rest).push_back(std::move(line));
   }
+  if (next.empty()) {
+    auto last = rest.begin() + long(std::min(rest.size(), most));
+    next.assign(std::make_move_iterator(rest.begin()), std::make_move_iterator(last));
+    rest.erase(rest.begin(), last);
+  }
+  lines = std::move(rest);
+  return next;
 }
 
-/// Walks the lines from `first` on that make one batch.
-std::vector<Walk> Openings::walkBatch(size_t first) {
-  size_t last = std::min(lines.size(), first + session.settings.batch);
-  std::vector<Walk> walks;
-  for (size_t i = first; i < last; ++i)
-    walks.push_back(lines[i].walk);
-  session.walkAll(walks);
-  return walks;
-}
-
-/// In the order of the book, in batches.
-void Openings::playInTurn(size_t first) {
-  while (first < lines.size() && !session.stopReason()) {
-    std::vector<Waiting> batch;
-    for (const Walk &walk : walkBatch(first)) {
-      const Line &played = lines[first++];
-      if (walk.steps.empty() || *played.dropped)
-        continue;
-      Waiting &line = batch.emplace_back();
-      line.kernel = played.kernel;
-      line.path = session.enter(walk, line.end);
-    }
-    evaluate(std::move(batch));
-    if (std::all_of(lines.begin() + long(first), lines.end(),
-                    [&](const Line &line) { return combination.hasTried(line.kernel); }))
+/// In batches, or in flow.
+void Openings::playInTurn() {
+  while (!lines.empty() && !session.stopReason()) {
+    std::vector<Job> jobs;
+    for (Line &line : nextLines())
+      jobs.push_back({std::move(line.walk),
+                      {},
+                      [dropped = line.dropped](const Walk &walk) { return !walk.steps.empty() && !*dropped; },
+                      [this, kernel = line.kernel, idea = line.idea](Node *end) {
+                        if (end)
+                          combination.add(kernel, end);
+                        else if (unsigned &count = played[{kernel, idea}])
+                          --count;
+                      }});
+    run(std::move(jobs));
+    if (llvm::all_of(lines, [&](const Line &line) { return combination.hasTried(line.kernel); }))
       combination.playIfBetter();
   }
 }
 
 /// Enters the walk's end, which waits from now on, but not twice, and not when it is known.
 void Openings::wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe *basis) {
-  if (walk.steps.empty())
+  if (walk.steps.empty()) // what is replayed may not apply
     return;
   Waiting line;
   line.path = session.enter(walk, line.end);
@@ -119,18 +135,22 @@ void Openings::wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe
   waiting.push_back(std::move(line));
 }
 
-/// Walks the lines that there is time for. Returns the first that was not walked.
-size_t Openings::walkLines() {
-  size_t walked = 0;
+/// Walks the lines that there is time for.
+void Openings::walkLines() {
   double until = session.settings.seconds > 0 ? session.elapsed() + walkingShare * session.settings.seconds : HUGE_VAL;
-  while (walked < lines.size() && session.elapsed() < until && !session.stopReason()) {
-    for (const Walk &walk : walkBatch(walked)) {
-      const Line &line = lines[walked++];
-      if (!*line.dropped)
-        wait(walk, line.kernel, line.rank);
+  while (!lines.empty() && session.elapsed() < until && !session.stopReason()) {
+    std::vector<Line> next = nextLines();
+    std::vector<Walk> walks;
+    for (const Line &line : next)
+      walks.push_back(line.walk);
+    session.walkAll(walks);
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (*next[i].dropped)
+        --played[{next[i].kernel, next[i].idea}];
+      else
+        wait(walks[i], next[i].kernel, next[i].rank);
     }
   }
-  return walked;
 }
 
 /// Beside each line the same with details that did better elsewhere.
@@ -194,6 +214,10 @@ void Openings::playRanked() {
 }
 
 void Openings::playOn() {
+  if (session.isFlowing()) { // answers came meanwhile
+    combination.playIfBetter();
+    run({});
+  }
   if (!session.settings.outlook || !session.settings.outlook->knowsAnything())
     return;
   varyBest();

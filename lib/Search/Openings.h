@@ -24,13 +24,15 @@ private:
     std::shared_ptr<bool> dropped;
     size_t kernel;
     unsigned rank;
+    std::string idea; ///< what its last required step does
   };
   /// What was walked and waits to be evaluated.
   struct Waiting;
 
-  std::vector<Walk> walkBatch(size_t first);
-  void playInTurn(size_t first);
-  size_t walkLines();
+  /// The next lines that are walked together.
+  std::vector<Line> nextLines();
+  void playInTurn();
+  void walkLines();
   void playRanked();
   void playLeft();
   void tune();
@@ -39,11 +41,13 @@ private:
   void wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe *basis = nullptr);
   bool evaluatePromising(size_t most);
   void evaluate(std::vector<Waiting> batch);
+  void run(std::vector<Job> jobs);
 
   Session &session;
   std::vector<std::string> kernels;
   Combination combination;
-  std::vector<Line> lines;
+  std::vector<Line> lines;                                   ///< not walked yet, in the order of the book
+  std::map<std::pair<size_t, std::string>, unsigned> played; ///< lines that applied or may, by kernel and idea
   std::vector<Waiting> waiting;
   std::vector<const Node *> varied; ///< by kernel, the last node that was
 };

@@ -65,11 +65,10 @@ static bool atRoofline(Session &session) {
   return true;
 }
 
-static StopReason searchUntilStopped(Session &session) {
+static StopReason searchUntilStopped(Session &session, Openings &openings) {
   if (atRoofline(session))
     return StopReason::Roofline;
   session.tryAll(session.settings.first);
-  Openings openings(session);
   if (session.settings.openingBook)
     openings.play();
   std::unique_ptr<Searcher> searcher = makeSearcher(session);
@@ -85,7 +84,7 @@ static StopReason searchUntilStopped(Session &session) {
     session.reconsiderBest();
     if (session.settings.openingBook)
       openings.playOn();
-    if (searcher->step(session.allowance(session.settings.batch)) || session.stopReason() || session.takeAnswer())
+    if (searcher->step(session.room()) || session.stopReason() || session.awaitOne() || session.takeAnswer())
       continue;
     return StopReason::Exhausted;
   }
@@ -100,7 +99,9 @@ llvm::Expected<SearchResult> optiml::runSearch(ActionSpace &space, Proposer &pro
   Session session(space, proposer, evaluator, settings, memory, observer);
   if (llvm::Error error = session.begin())
     return std::move(error);
-  StopReason reason = searchUntilStopped(session);
+  Openings openings(session);
+  StopReason reason = searchUntilStopped(session, openings);
+  session.awaitAll(); // lines may still be under way
   session.preferSimpler();
   return session.finish(reason);
 }

@@ -1,5 +1,6 @@
 //===- Session.cpp - what every search strategy shares --------------------===//
 #include "Session.h"
+#include "Flow.h"
 #include "optiml/Support/Error.h"
 #include <algorithm>
 #include <cmath>
@@ -17,6 +18,16 @@ static bool isUsable(const Measurement &measurement) {
   return (measurement.verdict == Verdict::Correct || measurement.verdict == Verdict::Predicted) &&
          std::isfinite(measurement.time.seconds) && std::isfinite(measurement.reward);
 }
+
+Session::Session(ActionSpace &space, Proposer &proposer, Evaluator &evaluator, const SearchSettings &settings,
+                 EvaluationCache *memory, SearchObserver *observer)
+    : settings(settings), space(space), proposer(proposer), evaluator(evaluator), memory(memory), observer(observer),
+      random(settings.seed) {
+  if (settings.flows)
+    flow = std::make_unique<Flow>(*this);
+}
+
+Session::~Session() = default;
 
 double Session::elapsed() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -52,8 +63,8 @@ bool Session::takeAnswer() {
 unsigned Session::allowance(unsigned wanted) const {
   if (!settings.evaluations)
     return wanted;
-  const unsigned limit = evaluationLimit();
-  return std::min(wanted, limit - std::min(limit, statistics.evaluations));
+  const unsigned limit = evaluationLimit(), issued = statistics.evaluations + unsigned(flow ? flow->size() : 0);
+  return std::min(wanted, limit - std::min(limit, issued));
 }
 
 void Session::parallelFor(size_t count, const std::function<void(size_t)> &body, double until) {
@@ -211,50 +222,6 @@ void Session::applyAll(std::vector<Application> &applications) {
   }
 }
 
-void Session::walkAll(std::vector<Walk> &walks) {
-  parallelFor(walks.size(), [&](size_t i) {
-    Walk &walk = walks[i];
-    bool refused = false;
-    SearchState state = walk.from->state;
-    while (walk.steps.size() + walk.from->recipe.size() < settings.maxDepth && !outOfTime()) {
-      std::optional<Action> action = walk.next(state, refused);
-      if (!action)
-        break;
-      auto after = space.apply(state, *action);
-      refused = !after;
-      if (!after) {
-        llvm::consumeError(after.takeError());
-        continue;
-      }
-      state = *after;
-      walk.steps.emplace_back(std::move(*action), std::move(*after));
-    }
-  });
-}
-
-Path Session::enter(const Walk &walk, Node *&end) {
-  Path path;
-  end = walk.from;
-  for (const auto &[action, state] : walk.steps) {
-    if (!end->expanded && !end->state.legal.offers(action))
-      break;
-    SiteEdge *site = nullptr;
-    ValueEdge *value = end->expanded ? Graph::find(*end, action, &site) : Graph::findOrAdd(*end, action, site);
-    if (!value)
-      break;
-    Recipe recipe = end->recipe;
-    recipe.push_back(action);
-    bool known;
-    Node *child = graph.intern(state, std::move(recipe), known);
-    ++statistics.applied;
-    statistics.transpositions += known && value->child != child;
-    value->child = child;
-    path.push_back({end, site, value});
-    end = child;
-  }
-  return path;
-}
-
 bool Session::better(const Node &a, const Node &b) const { return a.measured->time.seconds < b.measured->time.seconds; }
 
 void Session::foldModel(Node &node, Measurement measurement) {
@@ -292,33 +259,32 @@ void Session::fold(Node &node, Measurement measurement, bool recalled) {
                          recalled, improved, elapsed()});
 }
 
+std::optional<Measurement> Session::measure(const SearchState &state, const Recipe &recipe, Fidelity fidelity,
+                                            bool &recalled) {
+  std::unique_lock lock(callbackMutex);
+  if (std::optional<Measurement> known = memory ? memory->recall(state.key, fidelity) : std::nullopt) {
+    recalled = true;
+    return known;
+  }
+  if (observer)
+    observer->started(recipe, fidelity);
+  lock.unlock();
+  Measurement measurement = evaluator.evaluate(*state.variant, fidelity);
+  // A failure while being cancelled, or for lack of time, says nothing about the variant.
+  if (!isUsable(measurement) && outOfTime())
+    return std::nullopt;
+  lock.lock();
+  if (memory) // at once: a search that is killed loses nothing
+    memory->remember(state.key, fidelity, recipe, measurement);
+  return measurement;
+}
+
 void Session::evaluateAt(const std::vector<Node *> &nodes, Fidelity fidelity,
                          llvm::function_ref<void(Node &, Measurement, bool recalled)> done, double until) {
   std::vector<std::optional<Measurement>> results(nodes.size());
-  std::vector<char> recalled(nodes.size());
-  if (memory)
-    for (size_t i = 0; i < nodes.size(); ++i)
-      if ((results[i] = memory->recall(nodes[i]->state.key, fidelity)))
-        recalled[i] = true;
+  std::unique_ptr<bool[]> recalled(new bool[nodes.size()]());
   parallelFor(
-      nodes.size(),
-      [&](size_t i) {
-        if (results[i])
-          return;
-        if (observer) {
-          std::lock_guard lock(callbackMutex);
-          observer->started(nodes[i]->recipe, fidelity);
-        }
-        Measurement measurement = evaluator.evaluate(*nodes[i]->state.variant, fidelity);
-        // A failure while being cancelled, or for lack of time, says nothing about the variant.
-        if (!isUsable(measurement) && outOfTime())
-          return;
-        results[i] = std::move(measurement);
-        if (memory) { // at once: a search that is killed loses nothing
-          std::lock_guard lock(callbackMutex);
-          memory->remember(nodes[i]->state.key, fidelity, nodes[i]->recipe, *results[i]);
-        }
-      },
+      nodes.size(), [&](size_t i) { results[i] = measure(nodes[i]->state, nodes[i]->recipe, fidelity, recalled[i]); },
       until);
   for (size_t i = 0; i < nodes.size(); ++i)
     if (results[i])
@@ -414,18 +380,6 @@ Session::Verifications Session::verifyPromising(std::vector<Node *> nodes, doubl
     });
   }
   return verified;
-}
-
-void Session::backUp(const Path &path, Node *end) {
-  ++end->visits;
-  std::optional<double> value = end->best;
-  for (auto step = path.rbegin(); step != path.rend(); ++step) {
-    ++step->node->visits;
-    ++step->site->visits;
-    ++step->value->visits;
-    if (value && (!step->node->best || *step->node->best < *value))
-      step->node->best = value;
-  }
 }
 
 void Session::preferSimpler() {

@@ -42,12 +42,23 @@ struct Walk {
   std::vector<std::pair<Action, SearchState>> steps; ///< filled in
 };
 
+/// A walk whose end is evaluated; one without a `next` stays where it begins.
+struct Job {
+  Walk walk;
+  Path path = {}; ///< from the root to where it begins
+  /// Whether the end is worth it. From any thread; null: it is.
+  std::function<bool(const Walk &)> isWanted = nullptr;
+  /// Told at last of the end, measured or not; null: it was not wanted, or there was no time.
+  std::function<void(Node *end)> done = nullptr;
+};
+
+class Flow;
+
 class Session {
 public:
   Session(ActionSpace &space, Proposer &proposer, Evaluator &evaluator, const SearchSettings &settings,
-          EvaluationCache *memory, SearchObserver *observer)
-      : settings(settings), space(space), proposer(proposer), evaluator(evaluator), memory(memory), observer(observer),
-        random(settings.seed) {}
+          EvaluationCache *memory, SearchObserver *observer);
+  ~Session();
 
   /// Sets up the root and evaluates the baseline.
   llvm::Error begin();
@@ -62,6 +73,15 @@ public:
   bool takeAnswer();
   /// Evaluations that may still be issued, at most `wanted`.
   unsigned allowance(unsigned wanted) const;
+
+  /// Evaluates the ends of these, and counts visits. In flow it returns as soon as there is room for more.
+  void run(std::vector<Job> jobs);
+  /// How many evaluations are best issued now. In flow: waits for room.
+  unsigned room();
+  bool isFlowing() const { return flow != nullptr; }
+  /// In flow: waits for an answer, or for all of them. False: none is under way.
+  bool awaitOne();
+  void awaitAll();
 
   void applyAll(std::vector<Application> &applications);
   void walkAll(std::vector<Walk> &walks);
@@ -99,6 +119,12 @@ public:
   Proposer &book() { return proposer; }
 
 private:
+  friend class Flow;
+  /// Takes the walk's steps; `depth` are behind it. In any thread.
+  void follow(Walk &walk, SearchState state, size_t depth) const;
+  /// In any thread. Nothing: there was no time.
+  std::optional<Measurement> measure(const SearchState &state, const Recipe &recipe, Fidelity fidelity, bool &recalled);
+  void finishJob(const Job &job, Node *end, const Path &walked);
   /// The first always, the others while fewer than `until` seconds of the search are over.
   void parallelFor(size_t count, const std::function<void(size_t)> &body, double until = HUGE_VAL);
   bool outOfTime() const;
@@ -130,6 +156,7 @@ private:
   unsigned answersSeen = 0;   ///< Proposer::answersTaken
   Node *considered = nullptr; ///< the best that the proposer was last asked about as such
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::unique_ptr<Flow> flow; ///< null: in batches
 };
 
 /// One way to search. Stateful; belongs to one session.

@@ -217,3 +217,15 @@ TEST(OpeningBook, SitesNameTheirKernel) {
   EXPECT_EQ(siteKernel("ns::scale<a::b>"), "ns::scale<a::b>");
   EXPECT_EQ(siteKernel("ns::scale:A"), "ns::scale");
 }
+
+TEST(OpeningBook, EveryIdeaHasItsTurnBeforeMoreOfTheSame) {
+  ToySpace space({"a", "b"}, 9);
+  ToyEvaluator evaluator([](const Settings &s) { return s.empty() ? 1.0 : 2.0; });
+  ToyProposer proposer;
+  for (const char *v : {"1", "2", "3", "4", "5"})
+    proposer.book.push_back({std::string("a") + v, {{"a", "*", {{{"v", v}}}, /*required=*/true}}});
+  proposer.book.push_back({"b1", {{"b", "*", {{{"v", "1"}}}, /*required=*/true}}});
+  Recorder recorder;
+  run(space, evaluator, budget(6), &recorder, nullptr, &proposer);
+  EXPECT_EQ(recorder.keys, (std::vector<std::string>{"a1;", "a2;", "a3;", "b1;", "a4;", "a5;"}));
+}

@@ -12,7 +12,8 @@
 //    found although each alone looks worse.
 //  - Before the tree grows, the opening book's lines are tried on every kernel, and the best of each kernel together.
 //  - Evaluations are issued in batches of a constant size and folded in in the order of issue: on a budget of
-//    evaluations a seed gives the same trajectory whatever the number of jobs.
+//    evaluations a seed gives the same trajectory whatever the number of jobs. Where times are measured no run repeats
+//    anyway: there nobody waits for the slowest (SearchSettings::flows).
 //  - Only a variant that promises to be the best is worth the dear part of an evaluation
 //  (SearchSettings::verifyWithin);
 //    the others keep their prediction, which guides the tree and is never believed.
@@ -42,6 +43,7 @@ struct SearchSettings {
   uint64_t seed = 1;
   unsigned jobs = 1;          ///< threads that apply and evaluate
   unsigned batch = 8;         ///< evaluations issued together; part of what makes a run repeatable
+  bool flows = false;         ///< evaluations are folded in as they finish, and none is waited for: no seed repeats it
   unsigned firstTogether = 1; ///< opening lines that are evaluated at once, before the first answer
   unsigned screen = 4;        ///< parameter values of one choice that are ranked by Fidelity::Model; below 2: none
   double verifyWithin = 0;    ///< verify what is predicted to take at most this times the best so far; 0: everything

@@ -23,6 +23,8 @@ static constexpr double provisionalFloat = 0x1p-10, provisionalDouble = 0x1p-28;
 static constexpr double slowSeconds = 5e-3, slowRaceSeconds = 0.06;
 // A new best variant is profiled when it takes this part of the time of the last one that was.
 static constexpr double worthProfiling = 0.9;
+// The others wait meanwhile: of the time since the original was measured, reading counters takes no larger part.
+static constexpr double profilingShare = 0.1;
 
 GpuEvaluator::GpuEvaluator() = default;
 GpuEvaluator::~GpuEvaluator() = default;
@@ -170,6 +172,7 @@ llvm::Error GpuEvaluator::Impl::start() {
     base.counters[step] = seconds;
   score(base, base, weights);
   best = base.time.seconds;
+  measuredOriginal = std::chrono::steady_clock::now();
   preparing = std::thread([this] {
     prepareThoroughly();
     std::lock_guard lock(mutex);
@@ -293,6 +296,17 @@ void GpuEvaluator::Impl::describe(const Variant &variant) {
   settled[variant.key()] = m;
 }
 
+/// Whether there is time to read counters once more, which counts from then on.
+bool GpuEvaluator::Impl::mayProfile() {
+  double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - measuredOriginal).count();
+  auto last = baselineMeasurement.counters.find("cost.profile");
+  double expected = last == baselineMeasurement.counters.end() ? 0 : last->second;
+  if (profilingSeconds + expected > profilingShare * elapsed)
+    return false;
+  profilingSeconds += expected;
+  return true;
+}
+
 Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch, WorkerPool::Clock::time_point beginBy,
                                         bool closely) {
   Verdict verdict;
@@ -344,7 +358,8 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
   {
     std::lock_guard lock(mutex);
     // Worth a closer look, for which the others wait: not before there is any gain, nor for a small step.
-    leads = closely && isThorough && m.time.seconds < best && m.time.seconds < worthProfiling * profiled;
+    leads =
+        closely && isThorough && m.time.seconds < best && m.time.seconds < worthProfiling * profiled && mayProfile();
     best = std::min(best, m.time.seconds);
     if (leads)
       profiled = m.time.seconds;

@@ -33,6 +33,8 @@ struct GpuEvaluator::Impl {
   double best = 0;                                           ///< seconds of the fastest correct variant so far
   double profiled = std::numeric_limits<double>::infinity(); ///< of the last one that was profiled
   bool profiles = true;
+  double profilingSeconds = 0; ///< what reading counters of variants should have taken
+  std::chrono::steady_clock::time_point measuredOriginal;
   std::mutex mutex;
   std::atomic<unsigned> counter{0};
   std::atomic<std::chrono::steady_clock::time_point> beginBy = std::chrono::steady_clock::time_point::max();
@@ -55,7 +57,8 @@ struct GpuEvaluator::Impl {
   std::atomic<std::chrono::steady_clock::time_point> closeBy = std::chrono::steady_clock::time_point::max();
   bool hasEnded = false; ///< what `preparing` does
   std::condition_variable ended;
-  double fastestTold = std::numeric_limits<double>::infinity();
+  double fastestTold = std::numeric_limits<double>::infinity(), lastGain = fastestTold;
+  std::chrono::steady_clock::time_point gainedAt;
   std::mutex sanitizing;                            ///< of what follows
   std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
 
@@ -95,6 +98,7 @@ struct GpuEvaluator::Impl {
   void describe(const Variant &variant);
   /// Fills times from a reply; false (and the verdict) when they cannot be.
   bool addTimes(const gpu::CandidateReply &reply, Measurement &m);
+  bool mayProfile();
   gpu::CandidateRequest profiledPart(const gpu::CandidateRequest &candidate) const;
   void addProfile(const gpu::CandidateRequest &whole, Measurement &m);
   bool profileByNcu(const std::string &cubin, const gpu::PlannedLaunch &launch, gpu::RawCounters &raw,

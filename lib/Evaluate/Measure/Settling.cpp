@@ -19,8 +19,9 @@ using namespace optiml::gpu;
 // Once the search has ended, what is faster by less than this is not worth the time that verifying takes.
 static constexpr double worthVerifying = 0.97;
 // While the search goes on, compute-sanitizer looks at a leader that takes this part of the time of the last one it
-// saw.
+// saw. It holds everything up: not while gains of this size still come, one after the other.
 static constexpr double worthSanitizing = 0.95, sanitizerSeconds = 20;
+static constexpr std::chrono::seconds quiet{2};
 
 static std::string textOf(const StopWatch &watch) {
   std::string text;
@@ -97,6 +98,10 @@ void GpuEvaluator::Impl::prepareThoroughly() {
 
 void GpuEvaluator::Impl::addUnsettled(const Variant &variant, const Measurement &m) {
   std::lock_guard lock(mutex);
+  if (m.time.seconds < worthSanitizing * lastGain) {
+    lastGain = m.time.seconds;
+    gainedAt = std::chrono::steady_clock::now();
+  }
   if (unsettled.try_emplace(variant.key(), Provisional{variant, m}).second && m.time.seconds < fastestTold) {
     fastestTold = m.time.seconds;
     tellGain(variant, m);
@@ -152,8 +157,10 @@ void GpuEvaluator::Impl::settleFastest() {
     const bool isLast = closeBy.load() != std::chrono::steady_clock::time_point::max();
     const double limit = isLast ? worthVerifying * bestVerified : bestVerified;
     const Provisional *fastest = nullptr;
+    bool isQuiet;
     {
       std::lock_guard lock(mutex);
+      isQuiet = std::chrono::steady_clock::now() - gainedAt > quiet;
       for (const auto &[key, p] : unsettled)
         if (!settled.count(key) && p.measurement.guardrails.empty() &&
             p.measurement.time.seconds < (fastest ? fastest->measurement.time.seconds : limit))
@@ -161,7 +168,7 @@ void GpuEvaluator::Impl::settleFastest() {
     }
     if (!fastest && isLast)
       return;
-    if (!fastest && leader && bestVerified < worthSanitizing * lastSanitized) {
+    if (!fastest && isQuiet && leader && bestVerified < worthSanitizing * lastSanitized) {
       lastSanitized = bestVerified;
       sanitize(*leader, sanitizerSeconds); // what it says counts when the search has ended
       describe(*leader);
