@@ -110,6 +110,7 @@ private:
   std::string shadowOfChanged; ///< with double-precision twins; empty: not built yet
   /// Searched for races, where data does not decide what the changed kernels touch: ProgramCoverage::launches.
   std::map<Arguments, uint64_t> raceFree;
+  bool isPatient = false;   ///< a line may take long: something has not run that must have
   std::string quickProgram; ///< the changed one, without the search for races; empty: not built yet
   int originalExit = 0;
   bool usesStreams = false; ///< the changed one

@@ -188,12 +188,14 @@ llvm::Expected<bool> Comparison::trySuspects(const Deadline &deadline) {
 
 llvm::Expected<bool> Comparison::compareEach(llvm::ArrayRef<std::pair<Arguments, double>> lines,
                                              const Deadline &deadline) {
+  // The original in double precision may take a hundred times as long as a probe.
+  const double limit = isPatient ? 0 : std::max(1.0, options.coverageSeconds / 3);
   for (const auto &[arguments, alone] : lines) {
     if (deadline.passed())
       break;
     if (compared.count(arguments))
       continue;
-    llvm::Expected<bool> good = compareWith(arguments, alone);
+    llvm::Expected<bool> good = compareWith(arguments, alone, limit);
     if (!good || !*good)
       return good;
   }
@@ -294,6 +296,7 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
   const double quickSeconds = budget / 36, compareSeconds = budget / 18;
   for (bool thorough : {false, true}) {
     leaveOutUnchanged();
+    isPatient = thorough;
     if (deadline.passed() || (thorough && nothingMissed()))
       break;
     const double search = thorough ? deadline.remaining() / 2 : std::min(quickSeconds, deadline.remaining());
@@ -321,6 +324,7 @@ llvm::Expected<bool> Comparison::tryOtherArguments(const std::string &program, c
     if (!good || !*good)
       return good;
   }
+  isPatient = false;
   llvm::Expected<bool> besides =
       tryNeighbours(explorer, Deadline(std::min(quickSeconds, deadline.remaining()), deadline.flag()));
   if (!besides || !*besides)

@@ -125,7 +125,13 @@ void Worker::begin(const CandidateRequest &request, Candidate &into) {
   }
 }
 
-void Worker::verify(Candidate &candidate) {
+/// Whether one run of so many seconds is all that it takes to leave it.
+static bool isHopeless(const EvaluateRequest &request, double original, double seconds) {
+  constexpr double isSlow = 0.3, farOff = 0.25; // the run is timed with what stands around it
+  return request.hopeless > 0 && seconds > isSlow && original < farOff * request.hopeless * seconds;
+}
+
+void Worker::verify(const EvaluateRequest &request, Candidate &candidate) {
   CandidateReply &reply = candidate.reply;
   std::map<unsigned, bool> counted;
   for (const DeviceCase &c : prepared) {
@@ -135,10 +141,8 @@ void Worker::verify(Candidate &candidate) {
     double limit = limitAfter(c.seconds);
     const auto begin = std::chrono::steady_clock::now();
     Outcome outcome = cases.check(c, run->second, limit);
-    // What is that slow is told so by the race, which compares each of its runs, too.
-    constexpr double isSlow = 0.3, muchSlower = 10;
     const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const bool hopeless = took > std::max(isSlow, muchSlower * c.seconds);
+    const bool hopeless = outcome.good() && isHopeless(request, c.seconds, took);
     if (outcome.good() && !hopeless && c.deterministic && c.request.inputs.empty()) {
       ++reply.runs;
       outcome = cases.repeat(c, run->second, limit);
@@ -147,6 +151,12 @@ void Worker::verify(Candidate &candidate) {
     if (!counted[c.request.launch]) {
       counted[c.request.launch] = true;
       ++reply.launches;
+    }
+    if (hopeless && c.request.inputs.empty()) { // nothing else is worth the time
+      const double ratio = c.seconds / took;
+      reply.times.push_back({c.request.launch, took, c.seconds, ratio, ratio, ratio, 1});
+      candidate.isRaced = false;
+      return;
     }
     if (outcome.good())
       continue;
@@ -198,7 +208,7 @@ bool Worker::time(const EvaluateRequest &request, std::vector<Candidate> &candid
     const DeviceCase *c = captured(launch);
     std::vector<Candidate *> running;
     for (Candidate &candidate : candidates)
-      if (candidate.reply.verdict == "correct" && candidate.runs.count(launch))
+      if (candidate.reply.verdict == "correct" && candidate.runs.count(launch) && candidate.isRaced)
         running.push_back(&candidate);
     if (c && !running.empty() && !timeLaunch(request, *c, running))
       return false;
@@ -212,7 +222,7 @@ EvaluateReply Worker::evaluate(const EvaluateRequest &request) {
   for (size_t i = 0; i < candidates.size() && !device.lost; ++i) {
     begin(request.candidates[i], candidates[i]);
     if (request.verify && candidates[i].reply.verdict == "correct")
-      verify(candidates[i]);
+      verify(request, candidates[i]);
   }
   if (!device.lost && !time(request, candidates))
     reply.why = "timing failed: " + device.error;

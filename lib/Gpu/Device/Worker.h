@@ -25,6 +25,7 @@ private:
     std::unique_ptr<Module> module;
     std::map<unsigned, Run> runs; ///< by launch
     CandidateReply reply;
+    bool isRaced = true; ///< else what its one run took is known
   };
   struct Baseline {
     double seconds, spread; ///< median, and relativeSpread()
@@ -32,7 +33,7 @@ private:
   using Baselines = std::map<unsigned, Baseline>; ///< by launch
   bool timeOriginal(const DeviceCase &c, const Run &run, Baselines::iterator &timed);
   void begin(const CandidateRequest &request, Candidate &into);
-  void verify(Candidate &candidate);
+  void verify(const EvaluateRequest &request, Candidate &candidate);
   bool time(const EvaluateRequest &request, std::vector<Candidate> &candidates);
   bool timeLaunch(const EvaluateRequest &request, const DeviceCase &c, std::vector<Candidate *> running);
   const DeviceCase *captured(unsigned launch) const;
