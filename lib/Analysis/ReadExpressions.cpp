@@ -13,9 +13,12 @@ std::string KernelReader::typeText(cl::QualType type) {
     type = type.getCanonicalType().getUnqualifiedType();
   if (type->isPointerType()) {
     cl::QualType to = type->getPointeeType();
-    std::string pointee = (to.isConstQualified() ? "const " : "") +
-                          std::string(to.isVolatileQualified() ? "volatile " : "") + typeText(to);
-    return pointee + (pointee.back() == '*' ? "*" : " *");
+    std::string constant = to.isConstQualified() ? "const " : "",
+                changing = to.isVolatileQualified() ? "volatile " : "";
+    const std::string pointee = typeText(to);
+    if (to->isPointerType()) // what is constant is the pointer to its left: float *const *
+      return pointee + constant + changing + "*";
+    return constant + changing + pointee + (pointee.back() == '*' ? "*" : " *");
   }
   return type.getAsString(policy);
 }

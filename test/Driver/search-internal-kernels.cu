@@ -1,6 +1,6 @@
 // Kernels that only their own file sees: compilers mangle their names differently.
 // REQUIRES: optiml-search, optiml-run
-// RUN: optiml-clang -O-search=4 --optiml-backend=cpu --optiml-store=none --optiml-emit=%t.cu -arch=sm_90 %s -o %t 2>&1 | FileCheck %s
+// RUN: optiml-clang -O-search=16 --optiml-backend=cpu --optiml-store=none --optiml-emit=%t.cu -arch=sm_90 %s -o %t 2>&1 | FileCheck %s
 // CHECK: OptiML: {{.*}}search-internal-kernels.cu: {{[0-9.]+}} times faster
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu 2>&1 | %check=RAN
 // RAN-DAG: OptiML: sums: 1 optimized, 0 original launches
