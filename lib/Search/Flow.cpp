@@ -26,6 +26,8 @@ size_t Flow::capacity() const {
 }
 
 void Flow::add(Job job) {
+  if (!session.allowance(1)) // what is under way may use up the budget
+    return session.finishJob(job, nullptr, {});
   auto task = std::make_unique<Task>();
   task->start = job.walk.from->state;
   task->start.measurement = nullptr; // may change meanwhile

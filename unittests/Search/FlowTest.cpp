@@ -115,3 +115,18 @@ TEST(Flow, LinesThatAreUnderWayAtTheEndAreTold) {
   EXPECT_EQ(result.stop, StopReason::Seconds);
   EXPECT_EQ(recorder.keys.size(), result.statistics.evaluations);
 }
+
+TEST(Flow, WhatIsUnderWayCountsAgainstTheBudget) {
+  ToySpace space({"a", "b", "c"}, 3);
+  ToyEvaluator evaluator(valley);
+  evaluator.delay = std::chrono::milliseconds(5);
+  ToyProposer proposer;
+  for (const char *name : {"a", "b", "c"})
+    for (const char *v : {"1", "2", "3"})
+      proposer.book.push_back({std::string(name) + v, {{name, "*", {{{"v", v}}}, /*required=*/true}}});
+  for (unsigned evaluations : {1u, 2u, 5u, 9u, 10u}) {
+    SearchResult result = run(space, evaluator, flowing(evaluations, 6), nullptr, nullptr, &proposer);
+    EXPECT_EQ(result.statistics.evaluations, evaluations);
+    EXPECT_EQ(result.stop, StopReason::Evaluations);
+  }
+}
