@@ -96,6 +96,8 @@ std::vector<Openings::Line> Openings::nextLines() {
     auto last = rest.begin() + long(std::min(rest.size(), most));
     next.assign(std::make_move_iterator(rest.begin()), std::make_move_iterator(last));
     rest.erase(rest.begin(), last);
+    for (const Line &line : next)
+      ++played[{line.kernel, line.idea}];
   }
   lines = std::move(rest);
   return next;
@@ -112,8 +114,8 @@ void Openings::playInTurn() {
                       [this, kernel = line.kernel, idea = line.idea](Node *end) {
                         if (end)
                           combination.add(kernel, end);
-                        else if (unsigned &count = played[{kernel, idea}])
-                          --count;
+                        else
+                          --played[{kernel, idea}];
                       }});
     run(std::move(jobs));
     if (llvm::all_of(lines, [&](const Line &line) { return combination.hasTried(line.kernel); }))
