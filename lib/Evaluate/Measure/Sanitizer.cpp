@@ -1,28 +1,25 @@
 //===- Sanitizer.cpp - compute-sanitizer on finalists ---------------------===//
 #include "optiml/Evaluate/Measure/Sanitizer.h"
 #include "Verify/ReplayProcess.h"
-#include <chrono>
 #include <future>
 
 using namespace optiml;
 
 static constexpr int foundSomething = 77;
 
-std::string Sanitizer::run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, double limit,
-                           std::string &failed) {
+std::string Sanitizer::run(const std::string &tool, const SanitizerJob &job, std::string &failed) {
+  std::string path = folder + "/sanitize" + std::to_string(counter++) + ".json", error;
+  emu::ReplayJob replay = replayJob(job.cubin, job.workload, job.launch.launch, {job.launch.scratch, job.launch.steps});
+  replay.seconds = seconds;
+  if (!emu::writeJob(replay, path, error)) {
+    failed = error;
+    return "";
+  }
   std::vector<std::string> argv = {program, "--tool", tool, "--error-exitcode", std::to_string(foundSomething)};
   argv.insert(argv.end(), worker.begin(), worker.end());
-  for (const SanitizerJob &job : jobs) {
-    std::string path = folder + "/sanitize" + std::to_string(counter++) + ".json";
-    emu::ReplayJob replay =
-        replayJob(job.cubin, job.workload, job.launch.launch, {job.launch.scratch, job.launch.steps});
-    replay.seconds = limit;
-    if (!emu::writeJob(replay, path, failed))
-      return "";
-    argv.insert(argv.end(), {"--replay", path});
-  }
+  argv.insert(argv.end(), {"--replay", path});
   ProcessOptions options;
-  options.limits.seconds = limit;
+  options.limits.seconds = seconds;
   options.limits.outputBytes = 1 << 20;
   options.cancel = cancel;
   auto result = runProcess(argv, options);
@@ -64,32 +61,19 @@ SanitizerReport Sanitizer::check(const std::vector<SanitizerJob> &jobs, const st
   }
   struct Run {
     std::string tool, finding, failed;
+    size_t job;
   };
-  const auto begin = std::chrono::steady_clock::now();
-  auto left = [&] { return seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  auto runOne = [&](std::string tool, size_t i) {
-    Run r{tool, "", ""};
-    std::string ignored;
-    r.finding = run(tool, jobs[i], std::max(1.0, left()), r.failed);
-    if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], std::max(1.0, left()), ignored).empty())
-      r.finding.clear(); // so does the original
-    return r;
-  };
-  // To begin is most of what a tool takes, so it looks at all jobs at once first.
-  std::vector<std::future<Run>> all, running;
-  for (const char *tool : {"memcheck", "racecheck", "initcheck"})
-    all.push_back(std::async(std::launch::async, [&, tool] {
-      Run r{tool, "", ""};
-      if (jobs.size() > 1)
-        r.finding = run(tool, jobs, left(), r.failed);
-      return r;
-    }));
-  for (std::future<Run> &future : all) {
-    const Run r = future.get();
-    if (jobs.size() == 1 || !r.finding.empty() || !r.failed.empty())
-      for (size_t i = 0; i < jobs.size(); ++i)
-        running.push_back(std::async(std::launch::async, runOne, r.tool, i));
-  }
+  std::vector<std::future<Run>> running;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    for (const char *tool : {"memcheck", "racecheck", "initcheck"})
+      running.push_back(std::async(std::launch::async, [this, i, tool, &jobs, &originals] {
+        Run r{tool, "", "", i};
+        r.finding = run(tool, jobs[i], r.failed);
+        std::string ignored;
+        if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], ignored).empty())
+          r.finding.clear(); // so does the original
+        return r;
+      }));
   for (std::future<Run> &future : running) {
     Run r = future.get();
     if (!r.finding.empty()) {

@@ -16,11 +16,11 @@ using namespace optiml;
 using namespace optiml::gpu;
 
 static const char help[] = R"(usage: optiml-worker [--device=N]
-       optiml-worker --replay JOB.json [--replay JOB.json ...]
+       optiml-worker --replay JOB.json
 
 Evaluates variants of CUDA kernels on one GPU for optiml-clang: reads one request a line, answers each with one line.
   --device=N         the GPU, counted among those visible (default 0)
-  --replay JOB.json  runs one captured launch once; the job's module is a cubin. Several run one after the other
+  --replay JOB.json  runs one captured launch once; the job's module is a cubin
   --version, --help
 )";
 
@@ -40,10 +40,13 @@ static bool writeLine(int fd, std::string line) {
   return true;
 }
 
-static int replay(const std::string &path, unsigned index, std::unique_ptr<Device> &device) {
+static int replay(const std::string &path, unsigned index) {
   emu::ReplayJob job;
   std::string why;
-  if (!emu::readJob(path, job, why) || (!device && !(device = Device::open(index, why))))
+  if (!emu::readJob(path, job, why))
+    return failed(why);
+  std::unique_ptr<Device> device = Device::open(index, why);
+  if (!device)
     return failed(why);
   auto launches = std::make_unique<Launches>(*device);
   if (!launches->loadExact(job.workload, job.launch)) {
@@ -71,7 +74,7 @@ static int replay(const std::string &path, unsigned index, std::unique_ptr<Devic
 
 int optiml::gpu::workerProgram(int argc, char **argv) {
   unsigned index = 0;
-  std::vector<std::string> jobs;
+  std::string job;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--help" || word == "-h") {
@@ -86,23 +89,19 @@ int optiml::gpu::workerProgram(int argc, char **argv) {
         word.size() > 9 && word.size() < 14)
       index = unsigned(std::stoul(word.substr(9)));
     else if (word == "--replay" && i + 1 < argc)
-      jobs.push_back(argv[++i]);
+      job = argv[++i];
     else
       return failed("what is '" + word + "'? optiml-worker --help shows how it is called");
   }
-  std::unique_ptr<Device> device;
-  for (const std::string &job : jobs)
-    if (int code = replay(job, index, device))
-      return code;
-  if (!jobs.empty())
-    return 0;
+  if (!job.empty())
+    return replay(job, index);
   prctl(PR_SET_PDEATHSIG, SIGKILL); // no GPU is kept busy for a search that was killed
   signal(SIGPIPE, SIG_IGN);
   int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY);
   if (out < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0)
     return failed(std::string("cannot set up the output: ") + strerror(errno));
   std::string why;
-  device = Device::open(index, why);
+  std::unique_ptr<Device> device = Device::open(index, why);
   if (!device)
     return failed(why);
   std::string noCounters;

@@ -3,7 +3,6 @@
 #define OPTIML_EVALUATE_MEASURE_SANITIZER_H
 
 #include "optiml/Gpu/Protocol.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <string>
@@ -27,7 +26,7 @@ struct SanitizerJob {
 class Sanitizer {
 public:
   /// `program`: compute-sanitizer; empty or missing: nothing is looked for, with a note. `worker`: optiml-worker.
-  /// `seconds`: limit of all tools, their starts included.
+  /// `seconds`: limit of one tool on one launch, its start included.
   Sanitizer(std::string program, std::vector<std::string> worker, std::string folder, const std::atomic<bool> *cancel,
             double seconds)
       : program(std::move(program)), worker(std::move(worker)), folder(std::move(folder)), cancel(cancel),
@@ -35,9 +34,8 @@ public:
   SanitizerReport check(const std::vector<SanitizerJob> &jobs, const std::vector<SanitizerJob> &originals);
 
 private:
-  /// Of the jobs, one after the other in one process. The first finding in one line; empty: none. `failed`: the tool
-  /// could not run, and why.
-  std::string run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, double limit, std::string &failed);
+  /// The first finding in one line; empty: none. `failed`: the tool could not run, and why.
+  std::string run(const std::string &tool, const SanitizerJob &job, std::string &failed);
   std::string program;
   std::vector<std::string> worker;
   std::string folder;
