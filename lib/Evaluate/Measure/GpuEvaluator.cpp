@@ -331,7 +331,7 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
     // Far from the best already, or from the original: a rough figure will do.
     request.hopeless = 0.5 * (best > 0 ? std::max(1.0, baselineMeasurement.time.seconds / best) : 1.0);
   }
-  auto evaluated = evaluate(request, allowedSeconds(), beginBy);
+  auto evaluated = evaluate(request, allowedSeconds(), beginBy, /*ahead=*/!closely);
   watch.lap("cost.gpu");
   if (!evaluated)
     return failed(Verdict::RuntimeError, llvm::toString(evaluated.takeError()));

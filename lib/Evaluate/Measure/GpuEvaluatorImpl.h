@@ -40,6 +40,7 @@ struct GpuEvaluator::Impl {
   std::atomic<std::chrono::steady_clock::time_point> beginBy = std::chrono::steady_clock::time_point::max();
 
   // What goes on beside the search (Settling.cpp).
+  Line line;                           ///< before the workers
   Gate workers;                        ///< closed while they are set up anew
   std::atomic<bool> isThorough{false}; ///< everything that verifying needs is there
   Deadline stopping;                   ///< also when the search is cancelled
@@ -63,8 +64,8 @@ struct GpuEvaluator::Impl {
   std::map<std::string, SanitizerReport> sanitized; ///< by the variant's key
 
   Impl(TempDir dir, WorkerPool &pool, GpuEvaluatorOptions options)
-      : options(std::move(options)), pool(pool), dir(std::move(dir)), stopping(0, this->options.common.verify.cancel),
-        enough(0, stopping.flag()) {}
+      : options(std::move(options)), pool(pool), dir(std::move(dir)), line(pool.size()),
+        stopping(0, this->options.common.verify.cancel), enough(0, stopping.flag()) {}
   ~Impl();
   llvm::Error start();
   llvm::Expected<gpu::PrepareRequest> requestOf(GpuCases &cases, bool careful, FreshIntegers integers);
@@ -86,8 +87,9 @@ struct GpuEvaluator::Impl {
   /// GpuEvaluator::sanitize; what is known of the variant counts.
   SanitizerReport sanitize(const Variant &variant, double seconds);
   SanitizerReport sanitizeAnew(const Variant &variant, double seconds);
+  /// `ahead`: of all that wait.
   llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
-                                                 WorkerPool::Clock::time_point beginBy);
+                                                 WorkerPool::Clock::time_point beginBy, bool ahead = false);
   /// Sums the original's times; its launches that ran are a candidate.
   gpu::CandidateRequest addOriginal(const gpu::PrepareReply &prepared, const CompiledText &original);
   llvm::Expected<gpu::CandidateRequest> candidateOf(const Variant &variant, const CompiledText &compiled,
