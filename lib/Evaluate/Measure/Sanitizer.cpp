@@ -33,20 +33,29 @@ std::string Sanitizer::run(const std::string &tool, const SanitizerJob &job, std
     failed = tool + " was cancelled";
     return "";
   }
+  // The worker asks for parameters until there are no more, which memcheck calls an error.
+  auto isOurs = [](llvm::StringRef line) {
+    return line.starts_with("Program hit") && line.contains("cuFuncGetParamInfo");
+  };
+  unsigned ours = 0, all = 0;
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(result->out).split(lines, '\n');
   for (llvm::StringRef line : lines) {
     line.consume_front("=========");
     line = line.trim();
-    if (line.contains(" SUMMARY: ")) // it counts what came before
+    if (line.consume_front("ERROR SUMMARY: "))
+      line.consumeInteger(10, all);
+    if (line.contains(" SUMMARY: ") || isOurs(line)) { // it counts what came before
+      ours += isOurs(line);
       continue;
+    }
     if (line.starts_with("Invalid") || line.contains("ace reported") || line.contains("hazard") ||
         line.starts_with("Uninitialized") || line.starts_with("Misaligned") || line.starts_with("Error: ") ||
         line.starts_with("Program hit"))
       return tool + ": " + line.str();
   }
   if (result->exitCode == foundSomething)
-    return tool + ": it found an error";
+    return ours && ours == all ? "" : tool + ": it found an error";
   failed =
       "compute-sanitizer " + result->describe() + ": " +
       (llvm::StringRef(result->err).trim().take_back(300) + llvm::StringRef(result->out).trim().take_back(300)).str();
