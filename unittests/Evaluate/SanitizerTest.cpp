@@ -16,10 +16,15 @@ for job; do :; done
 echo x >> "$(dirname "$0")/runs"
 [ "$2" = memcheck ] || exit 0
 ours() {
-  echo '========= Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to "invalid argument" on CUDA API call to cuFuncGetParamInfo.'
+  echo '========= Program hit CUDA_ERROR_INVALID_VALUE (error 1) due to "invalid argument"' \
+    'on CUDA API call to cuFuncGetParamInfo.'
 }
 case $(cat "$job") in
-*'"bad"'*) ours; echo '========= Invalid __global__ write of size 4 bytes'; echo '========= ERROR SUMMARY: 2 errors'; exit 77;;
+*'"bad"'*)
+  ours
+  echo '========= Invalid __global__ write of size 4 bytes'
+  echo '========= ERROR SUMMARY: 2 errors'
+  exit 77;;
 *'"unsaid"'*) ours; echo '========= ERROR SUMMARY: 3 errors'; exit 77;;
 *'"fine"'*) ours; ours; echo '========= ERROR SUMMARY: 2 errors'; exit 77;;
 esac
