@@ -61,7 +61,7 @@ void Flow::work() {
 
 void Flow::perform(Task &task) {
   Walk &walk = task.job.walk;
-  session.follow(walk, task.start, task.recipe.size());
+  session.takeSteps(walk, task.start, task.recipe.size());
   task.isDropped = session.outOfTime() || (task.job.isWanted && !task.job.isWanted(walk));
   if (task.isDropped)
     return;

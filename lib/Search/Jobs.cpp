@@ -4,7 +4,7 @@
 using namespace optiml;
 using namespace optiml::search;
 
-void Session::follow(Walk &walk, SearchState state, size_t depth) const {
+void Session::takeSteps(Walk &walk, SearchState state, size_t depth) const {
   bool refused = false;
   while (walk.next && walk.steps.size() + depth < settings.maxDepth && !outOfTime()) {
     std::optional<Action> action = walk.next(state, refused);
@@ -22,7 +22,7 @@ void Session::follow(Walk &walk, SearchState state, size_t depth) const {
 }
 
 void Session::walkAll(std::vector<Walk> &walks) {
-  parallelFor(walks.size(), [&](size_t i) { follow(walks[i], walks[i].from->state, walks[i].from->recipe.size()); });
+  parallelFor(walks.size(), [&](size_t i) { takeSteps(walks[i], walks[i].from->state, walks[i].from->recipe.size()); });
 }
 
 Path Session::enter(const Walk &walk, Node *&end) {

@@ -43,7 +43,7 @@ private:
   void closeOff(Node &node);
   void applyItems(std::vector<Item> &items);
   void rankValues(std::vector<Item> &items);
-  std::function<std::optional<Action>(const SearchState &, bool)> walkFrom(const Item &item);
+  Walk::Next walkFrom(const Item &item);
 
   Session &session;
   std::set<const Node *> blocked; ///< nothing below can be selected in this batch
@@ -259,15 +259,14 @@ static std::map<std::string, double> transformWeights(const Node &node) {
 }
 
 /// Further steps from the leaf, at random.
-std::function<std::optional<Action>(const SearchState &, bool)> Mcts::walkFrom(const Item &item) {
+Walk::Next Mcts::walkFrom(const Item &item) {
   unsigned steps = item.extraSteps;
   if (item.leaf->state.isSketch)
     steps = std::max(steps, stepsFromSketch);
   if (item.leaf->failed || !steps)
     return nullptr;
   auto state = std::make_shared<std::tuple<std::mt19937_64, unsigned, unsigned>>(item.walkSeed, steps, 3);
-  auto next = [state, weights = transformWeights(*item.node)](const SearchState &at,
-                                                              bool refused) -> std::optional<Action> {
+  return [state, weights = transformWeights(*item.node)](const SearchState &at, bool refused) -> std::optional<Action> {
     auto &[random, stepsLeft, refusalsLeft] = *state;
     if (refused ? refusalsLeft-- == 0 : stepsLeft-- == 0)
       return std::nullopt;
@@ -288,7 +287,6 @@ std::function<std::optional<Action>(const SearchState &, bool)> Mcts::walkFrom(c
     }
     return std::nullopt;
   };
-  return next;
 }
 
 bool Mcts::step(unsigned limit) {

@@ -36,9 +36,10 @@ using Path = std::vector<PathStep>;
 
 /// A free walk of several steps from a state; a pure function of it, so that walks can run beside each other.
 struct Walk {
-  Node *from;
   /// The next action, or nothing to stop. Called again with `refused` set when the last one did not apply.
-  std::function<std::optional<Action>(const SearchState &, bool refused)> next;
+  using Next = std::function<std::optional<Action>(const SearchState &, bool refused)>;
+  Node *from;
+  Next next;
   std::vector<std::pair<Action, SearchState>> steps; ///< filled in
 };
 
@@ -121,7 +122,7 @@ public:
 private:
   friend class Flow;
   /// Takes the walk's steps; `depth` are behind it. In any thread.
-  void follow(Walk &walk, SearchState state, size_t depth) const;
+  void takeSteps(Walk &walk, SearchState state, size_t depth) const;
   /// In any thread. Nothing: there was no time.
   std::optional<Measurement> measure(const SearchState &state, const Recipe &recipe, Fidelity fidelity, bool &recalled);
   void finishJob(const Job &job, Node *end, const Path &walked);

@@ -13,6 +13,15 @@ static SearchSettings flowing(unsigned evaluations, unsigned jobs) {
   return settings;
 }
 
+/// A line for every value of every switch.
+static std::vector<OpeningLine> everyValue(std::initializer_list<const char *> names, int values) {
+  std::vector<OpeningLine> book;
+  for (const char *name : names)
+    for (int v = 1; v <= values; ++v)
+      book.push_back({name + std::to_string(v), {{name, "*", {{{"v", std::to_string(v)}}}, /*required=*/true}}});
+  return book;
+}
+
 TEST(Flow, FindsTheValleyWithinTheBudgetAndEvaluatesNothingTwice) {
   for (unsigned jobs : {1u, 2u, 7u})
     for (Strategy strategy : {Strategy::Mcts, Strategy::Beam, Strategy::Random}) {
@@ -105,9 +114,7 @@ TEST(Flow, LinesThatAreUnderWayAtTheEndAreTold) {
   ToyEvaluator evaluator(valley);
   evaluator.delay = std::chrono::milliseconds(40);
   ToyProposer proposer;
-  for (const char *name : {"a", "b", "c"})
-    for (const char *v : {"1", "2", "3", "4", "5", "6", "7", "8", "9"})
-      proposer.book.push_back({std::string(name) + v, {{name, "*", {{{"v", v}}}, /*required=*/true}}});
+  proposer.book = everyValue({"a", "b", "c"}, 9);
   SearchSettings settings = flowing(0, 6);
   settings.seconds = 0.1;
   Recorder recorder;
@@ -121,9 +128,7 @@ TEST(Flow, WhatIsUnderWayCountsAgainstTheBudget) {
   ToyEvaluator evaluator(valley);
   evaluator.delay = std::chrono::milliseconds(5);
   ToyProposer proposer;
-  for (const char *name : {"a", "b", "c"})
-    for (const char *v : {"1", "2", "3"})
-      proposer.book.push_back({std::string(name) + v, {{name, "*", {{{"v", v}}}, /*required=*/true}}});
+  proposer.book = everyValue({"a", "b", "c"}, 3);
   for (unsigned evaluations : {1u, 2u, 5u, 9u, 10u}) {
     SearchResult result = run(space, evaluator, flowing(evaluations, 6), nullptr, nullptr, &proposer);
     EXPECT_EQ(result.statistics.evaluations, evaluations);

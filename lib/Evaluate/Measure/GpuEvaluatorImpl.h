@@ -87,7 +87,29 @@ struct GpuEvaluator::Impl {
   /// GpuEvaluator::sanitize; what is known of the variant counts.
   SanitizerReport sanitize(const Variant &variant, double seconds);
   SanitizerReport sanitizeAnew(const Variant &variant, double seconds);
-  /// `ahead`: of all that wait.
+  /// A place at a worker that nobody sets up meanwhile. No more have one than there are workers: who sets them up anew
+  /// waits for all of them.
+  class Visit {
+  public:
+    /// `ahead`: of all that wait. False: there was no place by then, or the search was cancelled.
+    Visit(Impl &impl, bool ahead, WorkerPool::Clock::time_point by)
+        : impl(impl), isInside(impl.line.enter(ahead, by, impl.options.common.verify.cancel)) {
+      if (isInside)
+        impl.workers.lock_shared();
+    }
+    Visit(const Visit &) = delete;
+    ~Visit() {
+      if (!isInside)
+        return;
+      impl.workers.unlock_shared();
+      impl.line.leave();
+    }
+    explicit operator bool() const { return isInside; }
+
+  private:
+    Impl &impl;
+    bool isInside;
+  };
   llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
                                                  WorkerPool::Clock::time_point beginBy, bool ahead = false);
   /// Sums the original's times; its launches that ran are a candidate.

@@ -2,8 +2,8 @@
 #include "GpuEvaluatorImpl.h"
 #include "Verify/ReplayProcess.h"
 #include "optiml/Gpu/NsightCompute.h"
+#include "optiml/Support/Error.h"
 #include "optiml/Support/Subprocess.h"
-#include <shared_mutex>
 
 using namespace optiml;
 using namespace optiml::gpu;
@@ -87,8 +87,9 @@ void GpuEvaluator::Impl::addProfile(const CandidateRequest &whole, Measurement &
       if (RawCounters raw; why.empty() && profileByNcu(candidate.cubin, launch, raw, why))
         all.push_back(std::move(raw));
   } else {
-    std::shared_lock inside(workers);
-    auto reply = pool.profile({candidate}, 60 + allowedSeconds());
+    Visit visit(*this, /*ahead=*/true, WorkerPool::Clock::time_point::max());
+    auto reply = visit ? pool.profile({candidate}, 60 + allowedSeconds())
+                       : llvm::Expected<ProfileReply>(makeError("the search was cancelled"));
     why = reply ? reply->why : llvm::toString(reply.takeError());
     if (reply)
       for (const RawCounters &raw : reply->launches)

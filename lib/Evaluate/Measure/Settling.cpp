@@ -10,9 +10,7 @@
 #include "optiml/Emulator/Build.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/ScopeExit.h"
 #include <future>
-#include <shared_mutex>
 
 using namespace optiml;
 using namespace optiml::gpu;
@@ -42,11 +40,9 @@ void GpuEvaluator::Impl::stopPreparing() {
 
 llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(const EvaluateRequest &request, double seconds,
                                                                    WorkerPool::Clock::time_point beginBy, bool ahead) {
-  // Not more than there are workers stand inside: who sets them up anew would wait for all.
-  if (!line.enter(ahead, beginBy, options.common.verify.cancel))
+  Visit visit(*this, ahead, beginBy);
+  if (!visit)
     return makeError("no GPU came free in time");
-  auto leave = llvm::make_scope_exit([this] { line.leave(); });
-  std::shared_lock inside(workers);
   return pool.evaluate(request, seconds, beginBy);
 }
 

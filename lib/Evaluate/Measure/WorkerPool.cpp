@@ -9,7 +9,6 @@
 #include <deque>
 #include <future>
 #include <mutex>
-#include <set>
 
 using namespace optiml;
 using namespace optiml::gpu;
@@ -41,12 +40,11 @@ struct WorkerPool::Impl {
   std::string lastFailure;   ///< why a worker could not be started
   std::mutex mutex;
   std::condition_variable freed;
-  std::set<uint64_t> line; ///< of those who wait for a worker: first come, first served
-  uint64_t nextInLine = 0;
   std::atomic<unsigned> restarts{0};
 
   llvm::Expected<std::unique_ptr<LineProcess>> start(unsigned device, DeviceInfo &info);
-  /// A free slot, marked busy. Null: there is none any more, none came free by then, or the search is cancelled.
+  /// A free slot, marked busy; null when every worker is beyond repair or the search is cancelled.
+  /// Null: there is none any more, or none came free by then.
   Slot *take(Clock::time_point beginBy);
   void release(Slot &slot);
   /// Makes sure that a prepared worker runs in the slot.
@@ -191,35 +189,28 @@ llvm::Error WorkerPool::Impl::revive(Slot &slot) {
 
 Slot *WorkerPool::Impl::take(Clock::time_point beginBy) {
   std::unique_lock lock(mutex);
-  const uint64_t own = nextInLine++;
-  line.insert(own);
-  Slot *taken = nullptr;
-  while (!taken && Clock::now() < beginBy) {
+  while (Clock::now() < beginBy) {
     bool any = false;
     for (auto &slot : slots) {
       if (slot->failedStarts >= mostFailedStarts)
         continue;
       any = true;
-      if (!slot->busy && *line.begin() == own) {
-        taken = slot.get();
-        break;
+      if (!slot->busy) {
+        slot->busy = true;
+        return slot.get();
       }
     }
-    if (taken || !any || (options.cancel && *options.cancel))
-      break;
+    if (!any || (options.cancel && *options.cancel))
+      return nullptr;
     freed.wait_for(lock, std::chrono::milliseconds(100));
   }
-  line.erase(own);
-  if (taken)
-    taken->busy = true;
-  freed.notify_all(); // the next in line may take another
-  return taken;
+  return nullptr;
 }
 
 void WorkerPool::Impl::release(Slot &slot) {
   std::lock_guard lock(mutex);
   slot.busy = false;
-  freed.notify_all();
+  freed.notify_one();
 }
 
 llvm::Expected<bool> WorkerPool::Impl::ask(const std::string &request, double seconds, Clock::time_point beginBy,

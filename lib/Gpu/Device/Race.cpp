@@ -57,7 +57,6 @@ static bool settled(const RaceResult &result, const RaceSettings &settings) {
 
 /// A single round tells what is far off.
 static bool isHopeless(const RaceResult &result, const RaceSettings &settings) {
-  constexpr double farOff = 0.25; // times what is hopeless
   if (settings.hopeless <= 0 || result.baseline.empty() || result.runners.empty())
     return false;
   const double least = result.baseline.size() < 3 ? farOff * settings.hopeless : settings.hopeless;

@@ -13,6 +13,9 @@
 
 namespace optiml::gpu {
 
+/// Times what is hopeless: a single run tells.
+inline constexpr double farOff = 0.25;
+
 struct RaceSettings {
   unsigned fewestRounds = 2; ///< even when time is up
   unsigned leastRounds = 5, mostRounds = 50;

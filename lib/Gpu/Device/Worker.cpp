@@ -127,7 +127,7 @@ void Worker::begin(const CandidateRequest &request, Candidate &into) {
 
 /// Whether one run of so many seconds is all that it takes to leave it.
 static bool isHopeless(const EvaluateRequest &request, double original, double seconds) {
-  constexpr double isSlow = 0.3, farOff = 0.25; // the run is timed with what stands around it
+  constexpr double isSlow = 0.3; // the run is timed with what stands around it
   return request.hopeless > 0 && seconds > isSlow && original < farOff * request.hopeless * seconds;
 }
 
