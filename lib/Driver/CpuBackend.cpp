@@ -80,6 +80,9 @@ public:
     options.verify.textsOnLarge = testsOnPerformance();
     if (verifiesPerformance())
       options.verification.push_back(runs.performance);
+    if (!task.isRecorded()) // these have been made of what was recorded
+      options.sizedKernels = sizedKernels(*task.device, runs.performance, runs.otherSizes);
+    options.derivingSeconds = std::min(mostDerivedSeconds, otherShare * task.deadline->remaining());
     auto made = CpuEvaluator::create(std::move(options));
     if (!made)
       return made.takeError();
@@ -148,17 +151,14 @@ public:
 private:
   /// Seconds of a program's launches.
   llvm::Expected<double> predict(const SearchTask &task, const std::string &text, Workload launches) const {
-    CpuEvaluatorOptions options;
+    PredictorOptions options;
     options.toolchain = task.toolchain;
     options.compile = task.options;
     options.path = task.path;
     options.text = text;
     options.performance = std::move(launches);
     options.verify = verifyOptions(task);
-    auto evaluator = CpuEvaluator::create(std::move(options));
-    if (!evaluator)
-      return evaluator.takeError();
-    return (*evaluator)->baseline().time.seconds;
+    return predictOriginal(std::move(options));
   }
 
   /// The program's own run is compared too where that is affordable, and always when there is nothing smaller.

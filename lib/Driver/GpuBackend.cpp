@@ -188,8 +188,6 @@ llvm::Error GpuBackend::readRecorded(const SearchTask &task) {
     if (llvm::Error e = KernelTimes::read(file).moveInto(searched.times))
       return e;
   compileOriginal(task);
-  if (llvm::Error e = addDerivedSizes(task, std::min(otherSizesSeconds, task.share(preparingShare)), emulated))
-    remarks.push_back("no other sizes are checked on the emulator: " + llvm::toString(std::move(e)));
   captured = std::exchange(emulated.performance, {});
   return llvm::Error::success();
 }
@@ -279,6 +277,8 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
     common.verification.push_back(captured);
   common.verify = verifyOptions(task);
   common.traceSeconds = std::min(traceSeconds, task.share(preparingShare));
+  common.sizedKernels = sizedKernels(*task.device, captured, emulated.otherSizes);
+  common.derivingSeconds = std::min(otherSizesSeconds, 2 * task.share(preparingShare));
   options.setUpSeconds = task.deadline->remaining();
   options.sampleSeconds = std::min(sampleSeconds, task.share(preparingShare));
   options.profileSeconds = task.share(preparingShare);
@@ -303,10 +303,8 @@ llvm::Expected<Evaluator *> GpuBackend::evaluator(const SearchTask &task) {
   options.profiler = task.flags.profiler == "none"  ? Profiler::None
                      : task.flags.profiler == "ncu" ? Profiler::NsightCompute
                                                     : Profiler::Cupti;
-  auto made = GpuEvaluator::create(std::move(options), *pool);
-  if (!made)
-    return made.takeError();
-  own = std::move(*made);
+  if (llvm::Error e = GpuEvaluator::create(std::move(options), *pool).moveInto(own))
+    return std::move(e);
   return own.get();
 }
 
@@ -428,6 +426,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
     summary["speedupHigh"] = runner.high;
     const std::map<std::string, double> &counters = closer.counters;
     auto counted = [&](const char *name) { return counters.count(name) ? unsigned(counters.at(name)) : 0; };
+    if (!counters.count("emulated"))
+      summary["otherSizes"] = nlohmann::json::array(); // which its conditions leave to the original
     summary["verified"] =
         llvm::formatv("{0} launches compared with the original in {1} runs on {2}the GPU", counted("verify.launches"),
                       counted("verify.runs"), counters.count("emulated") ? "the CPU emulator and " : "")

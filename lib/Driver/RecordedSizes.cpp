@@ -1,6 +1,7 @@
 //===- RecordedSizes.cpp - other sizes for recorded launches --------------===//
 #include "Backend.h"
 #include "Workloads.h"
+#include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Evaluate/Verify/DerivedSizes.h"
 #include "optiml/Support/Error.h"
@@ -9,6 +10,7 @@
 #include "clang/AST/Decl.h"
 #include "clang/AST/RecordLayout.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace optiml;
 
@@ -42,7 +44,8 @@ static void addIntegers(const clang::ASTContext &ast, clang::QualType type, unsi
       addIntegers(ast, field->getType(), argument, offset + layout.getFieldOffset(field->getFieldIndex()) / 8, into);
 }
 
-static std::vector<SizedKernel> sizedKernels(const Program &program, const Workload &recorded) {
+std::vector<SizedKernel> optiml::sizedKernels(const Program &program, const Workload &recorded,
+                                              const std::vector<Workload> &others) {
   std::vector<SizedKernel> result;
   for (const LaunchImage &launch : recorded.launches) {
     auto kernel =
@@ -51,6 +54,9 @@ static std::vector<SizedKernel> sizedKernels(const Program &program, const Workl
         llvm::any_of(result, [&](const SizedKernel &k) { return k.recorded == launch.kernel; }))
       continue;
     SizedKernel sized{launch.kernel, kernel->symbol, {}};
+    sized.addsRare = llvm::any_of(others, [&](const Workload &other) {
+      return llvm::any_of(other.launches, [&](const LaunchImage &l) { return l.kernel == launch.kernel; });
+    });
     for (unsigned i = 0; i < launch.arguments.size(); ++i)
       addIntegers(program.ast(), kernel->decl->getParamDecl(i)->getType(), i, 0, sized.integers);
     llvm::erase_if(sized.integers, [&](const ArgumentInteger &integer) {
@@ -63,15 +69,19 @@ static std::vector<SizedKernel> sizedKernels(const Program &program, const Workl
 }
 
 llvm::Error optiml::addDerivedSizes(const SearchTask &task, double seconds, CapturedRuns &runs) {
-  const std::vector<SizedKernel> kernels = sizedKernels(*task.device, runs.performance);
+  const std::vector<SizedKernel> kernels = sizedKernels(*task.device, runs.performance, {});
   if (kernels.empty())
     return llvm::Error::success();
-  auto build = [&](const std::string &text, const std::vector<std::pair<uint32_t, std::string>> &outputs) {
-    return emu::buildReplayModules(task.path, text, task.options, task.toolchain, outputs);
-  };
+  const std::string folder = task.folder + "/derived";
+  const CheckedModules original = {task.folder + "/derived-bounds.so", task.folder + "/derived-verify.so"};
+  if (llvm::Error e = emu::buildReplayModules(task.path, task.text, task.options, task.toolchain,
+                                              {{emu::ModeBounds, original.bounds}, {emu::ModeVerify, original.verify}}))
+    return e;
   VerifyOptions options = verifyOptions(task);
   options.replayProgram = replayProgramOf(task.toolchain);
-  auto derived = deriveSizes(runs.performance, kernels, build, task.text, options, task.folder + "/derived", seconds);
+  auto derived = deriveSizes(runs.performance, kernels, original, options, folder, seconds);
+  for (const std::string &module : {original.bounds, original.verify})
+    llvm::sys::fs::remove(module);
   if (!derived)
     return derived.takeError();
   if (!derived->launches.empty())

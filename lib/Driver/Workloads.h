@@ -13,6 +13,7 @@
 namespace optiml {
 
 struct SearchTask;
+struct SizedKernel;
 
 struct CapturedRuns {
   Workload performance;               ///< the program's own run
@@ -49,6 +50,10 @@ llvm::Expected<CapturedRuns> captureOtherSizes(const CompileOptions &options, co
 /// The error says which folder holds none.
 llvm::Expected<CapturedRuns> recordedRuns(const std::vector<std::string> &folders, const ThreadRange &threads,
                                           const Program &program, const std::string &directory);
+
+/// The kernels of `recorded` that have integers among their arguments, for launches beside those of `others`.
+std::vector<SizedKernel> sizedKernels(const Program &program, const Workload &recorded,
+                                      const std::vector<Workload> &others);
 
 /// Adds a run with launches of other sizes, made of the recorded ones (DerivedSizes.h), within so many seconds. The
 /// error says why that could not be tried.

@@ -1,7 +1,7 @@
 //===- Score.cpp - how fast a program is predicted to be ------------------===//
 #include "optiml/Emulator/Build.h"
 #include "optiml/Emulator/Run.h"
-#include "optiml/Evaluate/Predict/CpuEvaluator.h"
+#include "optiml/Evaluate/Predict/Predictor.h"
 #include "optiml/Generate/Gate.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Support/TempDir.h"
@@ -32,7 +32,7 @@ llvm::Expected<double> optiml::gen::predictProgram(const std::string &text, cons
     return result.takeError();
   if (!result->ok())
     return makeError("it {0}", result->describe());
-  CpuEvaluatorOptions options;
+  PredictorOptions options;
   std::string why;
   if (!Workload::read(run.captureDir, options.performance, why))
     return makeError(why);
@@ -40,8 +40,5 @@ llvm::Expected<double> optiml::gen::predictProgram(const std::string &text, cons
   options.compile = compile;
   options.path = source;
   options.text = text;
-  auto evaluator = CpuEvaluator::create(std::move(options));
-  if (!evaluator)
-    return evaluator.takeError();
-  return (*evaluator)->baseline().time.seconds;
+  return predictOriginal(std::move(options));
 }

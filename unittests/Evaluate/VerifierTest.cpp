@@ -75,6 +75,11 @@ protected:
         return makeError("no module for {0}: {1}", text, ec.message());
     return llvm::Error::success();
   }
+  CheckedModules modulesOf(const std::string &text) {
+    CheckedModules modules = {dir.path() + "/derived-bounds.so", dir.path() + "/derived-verify.so"};
+    llvm::cantFail(build(text, {{emu::ModeBounds, modules.bounds}, {emu::ModeVerify, modules.verify}}));
+    return modules;
+  }
   void makeVerifier() { verifier = llvm::cantFail(Verifier::create(build, "0", {w}, options)); }
 
   BufferImage buffer(uint64_t address, const std::vector<float> &v) {
@@ -184,11 +189,24 @@ TEST_F(Verified, LeavesOutWhatTakesTooLong) {
   EXPECT_NE(r.why.find("takes longer than"), std::string::npos) << r.why;
 }
 
+// Where a GPU compares them, some blocks of large launches run under the checkers.
+TEST_F(Verified, LargeLaunchesAloneShowFaults) {
+  options.comparedElsewhere = true;
+  verifier = llvm::cantFail(Verifier::create(build, "0", {}, options));
+  verifier->addLarge(w);
+  VerifyReport r = verify("0");
+  EXPECT_EQ(r.verdict, Verdict::NotApplicable) << "it is not compared here";
+  EXPECT_EQ(r.launches, 0u);
+  ASSERT_EQ(r.notes.size(), 1u);
+  EXPECT_EQ(verify("2").verdict, Verdict::NotApplicable);
+  EXPECT_EQ(verify("4").verdict, Verdict::RuntimeError);
+}
+
 // A variant that is right where its blocks cover the recorded size exactly, and wrong elsewhere.
 TEST_F(Verified, DerivedSizesShowWhatARecordingHides) {
   const std::vector<SizedKernel> kernels = {{"_Z6gatherPKfPfii", "_Z6gatherPKfPfii", {{2, 0, 4, true}}}};
-  auto derived = llvm::cantFail(deriveSizes(w, kernels, build, "0", options, dir.path() + "/derived", 60));
-  ASSERT_EQ(derived.launches.size(), 3u);
+  auto derived = llvm::cantFail(deriveSizes(w, kernels, modulesOf("0"), options, dir.path() + "/derived", 60));
+  ASSERT_EQ(derived.launches.size(), 4u);
   int n = 0;
   for (auto [launch, size] : {std::pair(0, 41), {1, 32}, {2, 1}}) {
     memcpy(&n, derived.launches[launch].arguments[2].bytes.data(), 4);
@@ -207,7 +225,7 @@ TEST_F(Verified, DerivedSizesShowWhatARecordingHides) {
 // Where the original shows a fault there is nothing to compare with.
 TEST_F(Verified, SizesThatTheOriginalDoesNotTakeAreLeftOut) {
   const std::vector<SizedKernel> kernels = {{"_Z6gatherPKfPfii", "twin", {{2, 0, 4, true}}}};
-  auto derived = llvm::cantFail(deriveSizes(w, kernels, build, "4", options, dir.path() + "/derived", 60));
+  auto derived = llvm::cantFail(deriveSizes(w, kernels, modulesOf("4"), options, dir.path() + "/derived", 60));
   EXPECT_EQ(derived.launches.size(), 1u) << "one element is without the race";
 }
 
@@ -223,12 +241,12 @@ LaunchImage launchWith(std::array<uint32_t, 3> grid, std::array<uint32_t, 3> blo
 }
 
 /// The values and the grid of each launch that is made of one with these.
-std::vector<std::vector<int>> derivedFrom(const LaunchImage &launch) {
+std::vector<std::vector<int>> derivedFrom(const LaunchImage &launch, bool addsRare = false) {
   std::vector<ArgumentInteger> integers;
   for (unsigned i = 0; i < launch.arguments.size(); ++i)
     integers.push_back({i, 0, 4, true});
   std::vector<std::vector<int>> result;
-  for (const LaunchImage &other : launchesWithOtherSizes(launch, integers)) {
+  for (const LaunchImage &other : launchesWithOtherSizes(launch, {"", "", integers, addsRare})) {
     std::vector<int> row;
     for (const ArgumentImage &argument : other.arguments) {
       int v;
@@ -245,14 +263,32 @@ std::vector<std::vector<int>> derivedFrom(const LaunchImage &launch) {
 
 TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
   using Rows = std::vector<std::vector<int>>;
-  // Rows and columns; a width; equal ones; a seed below zero.
+  // Rows and columns; a width; equal ones; a seed below zero. The last one has blocks that find nothing to do.
   EXPECT_EQ(derivedFrom(launchWith({4, 24, 1}, {128, 16, 1}, {512, 384, 3, 512, -7})),
-            (Rows{{43, 37, 3, 43, -7, 1, 3, 1}, {64, 32, 3, 64, -7, 1, 2, 1}, {2, 1, 3, 2, -7, 1, 1, 1}}));
+            (Rows{{43, 37, 3, 43, -7, 1, 3, 1},
+                  {64, 32, 3, 64, -7, 1, 2, 1},
+                  {2, 1, 3, 2, -7, 1, 1, 1},
+                  {43, 37, 3, 43, -7, 2, 4, 1}}));
   // The product of two, and what lies beside one.
   EXPECT_EQ(derivedFrom(launchWith({118, 1, 1}, {256, 1, 1}, {300, 100, 30000, 101, 200})),
-            (Rows{{43, 37, 1591, 38, 74, 7, 1, 1}, {64, 32, 2048, 33, 64, 8, 1, 1}, {2, 1, 2, 2, 2, 1, 1, 1}}));
+            (Rows{{43, 37, 1591, 38, 74, 7, 1, 1},
+                  {64, 32, 2048, 33, 64, 8, 1, 1},
+                  {2, 1, 2, 2, 2, 1, 1, 1},
+                  {43, 37, 1591, 38, 74, 8, 1, 1},
+                  {143, 100, 14300, 101, 200, 57, 1, 1}}));
   // A block for each row; the block's extent is no size.
   EXPECT_EQ(derivedFrom(launchWith({1000, 1, 1}, {256, 1, 1}, {1000, 256})),
-            (Rows{{557, 256, 557, 1, 1}, {256, 256, 256, 1, 1}, {1, 256, 1, 1, 1}}));
+            (Rows{{557, 256, 557, 1, 1}, {256, 256, 256, 1, 1}, {1, 256, 1, 1, 1}, {37, 256, 38, 1, 1}}));
   EXPECT_EQ(derivedFrom(launchWith({4, 1, 1}, {128, 1, 1}, {5, 7})), Rows{});
+}
+
+TEST(DerivedSizes, KeepTheSmallestThatAKernelMayBeWrittenFor) {
+  using Rows = std::vector<std::vector<int>>;
+  // Points, features, centers: more than one block of points.
+  const LaunchImage points = launchWith({4096, 1, 1}, {256, 1, 1}, {1 << 20, 16, 64});
+  EXPECT_EQ(derivedFrom(points, /*addsRare=*/true),
+            (Rows{{797, 16, 43, 5, 1, 1}, {813, 16, 59, 5, 1, 1}, {861, 16, 64, 5, 1, 1}}));
+  EXPECT_EQ(derivedFrom(points).size(), 6u);
+  // Rows that are long.
+  EXPECT_EQ(derivedFrom(launchWith({512, 1, 1}, {128, 1, 1}, {512, 1024}), true), (Rows{{37, 74, 38, 1, 1}}));
 }

@@ -74,31 +74,35 @@ FinalRace GpuEvaluator::race(const std::vector<std::pair<const Variant *, Measur
 }
 
 SanitizerReport GpuEvaluator::sanitize(const Variant &variant, double seconds) {
-  return impl->sanitize(variant, seconds);
+  return impl->sanitize(variant, seconds, impl->stopping);
 }
 
-SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, double seconds) {
+SanitizerReport GpuEvaluator::Impl::sanitize(const Variant &variant, double seconds, const Deadline &end) {
   std::lock_guard alone(sanitizing);
-  auto [known, isNew] = sanitized.try_emplace(variant.key());
-  if (isNew)
-    known->second = sanitizeAnew(variant, seconds);
-  return known->second;
+  const std::string key = variant.key();
+  if (auto known = sanitized.find(key); known != sanitized.end())
+    return known->second;
+  SanitizerReport report = sanitizeAnew(variant, seconds, end);
+  if (!end.passed()) // else it was cut short
+    sanitized.emplace(key, report);
+  return report;
 }
 
-SanitizerReport GpuEvaluator::Impl::sanitizeAnew(const Variant &variant, double seconds) {
+SanitizerReport GpuEvaluator::Impl::sanitizeAnew(const Variant &variant, double seconds, const Deadline &end) {
   const CpuEvaluatorOptions &o = options.common;
   Verdict verdict;
   auto compiled = compiler->compile(variant.text, verdict);
   if (!compiled)
     return {false, {llvm::toString(compiled.takeError())}};
   std::vector<SanitizerJob> jobs, originals;
+  const std::vector<Workload> smaller = isThorough && verifier ? verifier->workloads() : o.verification;
   for (const KernelRewrite &rewrite : variant.rewrites) {
     // One launch of each kernel, the smallest for which the rewrite's conditions hold.
     const Workload *chosen = nullptr;
     unsigned index = 0;
     uint64_t least = UINT64_MAX;
     std::vector<const Workload *> workloads = {&o.performance};
-    for (const Workload &w : o.verification)
+    for (const Workload &w : smaller)
       workloads.push_back(&w);
     for (const Workload *w : workloads)
       for (unsigned i = 0; i < w->launches.size(); ++i) {
@@ -125,7 +129,7 @@ SanitizerReport GpuEvaluator::Impl::sanitizeAnew(const Variant &variant, double 
     originals.push_back({chosen->directory, (*compiled)->cubin, {index, {}, identity.steps}}); // the text holds both
   }
   std::string program = o.toolchain.cudaPath + "/bin/compute-sanitizer";
-  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), stopping.flag(),
+  Sanitizer sanitizer(program, WorkerPool::workerCommand(o.toolchain.libDir + "/../bin"), dir.path(), end.flag(),
                       seconds);
   return sanitizer.check(jobs, originals);
 }

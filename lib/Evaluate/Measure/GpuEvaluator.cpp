@@ -31,14 +31,14 @@ GpuEvaluator::~GpuEvaluator() = default;
 const Measurement &GpuEvaluator::baseline() const { return impl->baselineMeasurement; }
 
 std::vector<std::string> GpuEvaluator::originalFaults() const {
-  return impl->emulator() ? impl->cpu->originalFaults() : std::vector<std::string>();
+  return impl->isThorough && impl->verifier ? impl->verifier->originalFaults() : std::vector<std::string>();
 }
 
 std::vector<std::string> GpuEvaluator::notes() const {
   std::lock_guard lock(impl->mutex);
   std::vector<std::string> all(impl->remarks.begin(), impl->remarks.end());
-  if (impl->emulator())
-    llvm::append_range(all, impl->cpu->notes());
+  if (impl->isThorough && impl->verifier)
+    llvm::append_range(all, impl->verifier->notes());
   return all;
 }
 
@@ -133,7 +133,6 @@ CandidateRequest GpuEvaluator::Impl::addOriginal(const PrepareReply &prepared, c
 }
 
 llvm::Error GpuEvaluator::Impl::start() {
-  StopWatch watch;
   CpuEvaluatorOptions &o = options.common;
   spec = o.gpu ? o.gpu : &GpuSpec::forArch(o.compile.arch);
   o.warmL2 = !options.cold;
@@ -150,7 +149,20 @@ llvm::Error GpuEvaluator::Impl::start() {
       return original.takeError();
     originalText = std::move(*original);
   }
-  watch.lap("cost.prepare");
+  // Most of what verifying needs takes no GPU.
+  preparing = std::thread([this, isMeasured = started.get_future()]() mutable {
+    prepareThoroughly(std::move(isMeasured));
+    std::lock_guard lock(mutex);
+    hasEnded = true;
+    ended.notify_all();
+  });
+  llvm::Error failure = measureOriginal();
+  started.set_value(!failure);
+  return failure;
+}
+
+llvm::Error GpuEvaluator::Impl::measureOriginal() {
+  StopWatch watch;
   auto prepared = setUp({[&] { return firstRequest(/*careful=*/false); }, [&] { return firstRequest(true); }});
   if (!prepared)
     return prepared.takeError();
@@ -173,12 +185,6 @@ llvm::Error GpuEvaluator::Impl::start() {
   score(base, base, weights);
   best = base.time.seconds;
   measuredOriginal = std::chrono::steady_clock::now();
-  preparing = std::thread([this] {
-    prepareThoroughly();
-    std::lock_guard lock(mutex);
-    hasEnded = true;
-    ended.notify_all();
-  });
   return llvm::Error::success();
 }
 
@@ -260,9 +266,9 @@ bool GpuEvaluator::Impl::addTimes(const CandidateReply &reply, Measurement &m) {
 }
 
 void GpuEvaluator::Impl::addPrediction(const Variant &variant, const CompiledText &compiled, Measurement &m) {
-  if (!emulator())
+  if (!canPredict)
     return;
-  Measurement predicted = cpu->predict(variant, compiled);
+  Measurement predicted = predictor->predict(variant, compiled);
   if (predicted.verdict != Verdict::Predicted)
     return;
   for (const auto &[name, value] : predicted.counters)
@@ -326,11 +332,7 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
   request.candidates = {*candidate};
   if (*llvm::max_element(launchSeconds) > slowSeconds) // the final race looks closer
     request.seconds = slowRaceSeconds;
-  {
-    std::lock_guard lock(mutex);
-    // Far from the best already, or from the original: a rough figure will do.
-    request.hopeless = 0.5 * (best > 0 ? std::max(1.0, baselineMeasurement.time.seconds / best) : 1.0);
-  }
+  request.hopeless = 1; // of what is known when its turn comes
   auto evaluated = evaluate(request, allowedSeconds(), beginBy, /*ahead=*/!closely);
   watch.lap("cost.gpu");
   if (!evaluated)
@@ -387,15 +389,13 @@ Measurement GpuEvaluator::Impl::measure(const Variant &variant, StopWatch &watch
   return m;
 }
 
-Measurement GpuEvaluator::evaluate(const Variant &variant, Fidelity fidelity) {
+Measurement GpuEvaluator::evaluate(const Variant &variant, Fidelity) {
   if (variant.rewrites.empty())
     return impl->baselineMeasurement;
   auto start = std::chrono::steady_clock::now();
   StopWatch watch;
-  bool predicts = fidelity == Fidelity::Model && impl->emulator();
-  Measurement m = predicts ? impl->cpu->evaluate(variant, fidelity)
-                           : impl->measure(variant, watch, impl->beginBy, /*closely=*/true);
-  if (!predicts && m.correct())
+  Measurement m = impl->measure(variant, watch, impl->beginBy, /*closely=*/true);
+  if (m.correct())
     impl->addUnsettled(variant, m);
   for (const auto &[step, seconds] : watch.steps)
     m.counters[step] = seconds;

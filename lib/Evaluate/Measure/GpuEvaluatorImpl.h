@@ -24,7 +24,8 @@ struct GpuEvaluator::Impl {
   TempDir dir;
   std::unique_ptr<TextCompiler> compiler;
   std::shared_ptr<const CompiledText> originalText; ///< a worker that is started again loads it again
-  std::unique_ptr<CpuEvaluator> cpu;                ///< null: the emulator cannot run this program. After isThorough
+  std::unique_ptr<Verifier> verifier;               ///< null: the emulator cannot run this program. After isThorough
+  std::unique_ptr<Predictor> predictor;             ///< null: it is too slow for that. After canPredict
   Measurement baselineMeasurement;
   std::vector<double> weights;
   std::vector<double> launchSeconds; ///< of the original, by launch; 0: not timed
@@ -43,8 +44,10 @@ struct GpuEvaluator::Impl {
   Line line;                           ///< before the workers
   Gate workers;                        ///< closed while they are set up anew
   std::atomic<bool> isThorough{false}; ///< everything that verifying needs is there
-  Deadline stopping;                   ///< also when the search is cancelled
-  Deadline enough;                     ///< nothing more is verified
+  std::atomic<bool> canPredict{false};
+  std::promise<bool> started; ///< the original was measured; false: it could not be
+  Deadline stopping;          ///< also when the search is cancelled
+  Deadline enough;            ///< nothing more is verified
   std::thread preparing;
   std::string broken; ///< why nothing can be verified. Once `preparing` has ended
   struct Provisional {
@@ -68,11 +71,13 @@ struct GpuEvaluator::Impl {
         stopping(0, this->options.common.verify.cancel), enough(0, stopping.flag()) {}
   ~Impl();
   llvm::Error start();
+  llvm::Error measureOriginal();
   llvm::Expected<gpu::PrepareRequest> requestOf(GpuCases &cases, bool careful, FreshIntegers integers);
   /// For a start: captured inputs alone.
   llvm::Expected<gpu::PrepareRequest> firstRequest(bool careful);
   llvm::Expected<gpu::PrepareReply> setUp(const std::vector<WorkerPool::MakeRequest> &alternatives);
-  void prepareThoroughly();
+  /// `isMeasured`: as `started`.
+  void prepareThoroughly(std::future<bool> isMeasured);
   void stopPreparing();
   /// A variant that is faster than the original stood every check. With `mutex` held.
   bool hasVerified() const;
@@ -81,12 +86,12 @@ struct GpuEvaluator::Impl {
   void addUnsettled(const Variant &variant, const Measurement &m);
   /// On everything that there is, once.
   Measurement settle(const Variant &variant);
-  /// The emulator's evaluator, once it is there.
-  CpuEvaluator *emulator() const { return isThorough ? cpu.get() : nullptr; }
+  /// Traces the original, beside the search.
+  void preparePredictions();
   void tellGain(const Variant &variant, const Measurement &m);
-  /// GpuEvaluator::sanitize; what is known of the variant counts.
-  SanitizerReport sanitize(const Variant &variant, double seconds);
-  SanitizerReport sanitizeAnew(const Variant &variant, double seconds);
+  /// GpuEvaluator::sanitize, which goes on until `end` at most; what is known of the variant counts.
+  SanitizerReport sanitize(const Variant &variant, double seconds, const Deadline &end);
+  SanitizerReport sanitizeAnew(const Variant &variant, double seconds, const Deadline &end);
   /// A place at a worker that nobody sets up meanwhile. No more have one than there are workers: who sets them up anew
   /// waits for all of them.
   class Visit {
@@ -110,7 +115,7 @@ struct GpuEvaluator::Impl {
     Impl &impl;
     bool isInside;
   };
-  llvm::Expected<WorkerPool::Evaluated> evaluate(const gpu::EvaluateRequest &request, double seconds,
+  llvm::Expected<WorkerPool::Evaluated> evaluate(gpu::EvaluateRequest request, double seconds,
                                                  WorkerPool::Clock::time_point beginBy, bool ahead = false);
   /// Sums the original's times; its launches that ran are a candidate.
   gpu::CandidateRequest addOriginal(const gpu::PrepareReply &prepared, const CompiledText &original);

@@ -38,56 +38,74 @@ void GpuEvaluator::Impl::stopPreparing() {
     preparing.join();
 }
 
-llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(const EvaluateRequest &request, double seconds,
+llvm::Expected<WorkerPool::Evaluated> GpuEvaluator::Impl::evaluate(EvaluateRequest request, double seconds,
                                                                    WorkerPool::Clock::time_point beginBy, bool ahead) {
   Visit visit(*this, ahead, beginBy);
   if (!visit)
     return makeError("no GPU came free in time");
+  if (request.hopeless > 0) { // far from the best already, or from the original: a rough figure will do
+    std::lock_guard lock(mutex);
+    request.hopeless = 0.5 * (best > 0 ? std::max(1.0, baselineMeasurement.time.seconds / best) : 1.0);
+  }
   return pool.evaluate(request, seconds, beginBy);
 }
 
-void GpuEvaluator::Impl::prepareThoroughly() {
-  CpuEvaluatorOptions o = options.common;
+void GpuEvaluator::Impl::preparePredictions() {
+  PredictorOptions o = options.common;
   o.verify.cancel = enough.flag();
-  auto emulated = std::async(std::launch::async, [&o] { return CpuEvaluator::create(o); });
-  std::string shadow = dir.file("shadow.so");
-  if (llvm::Error e = emu::buildReplayModule(o.path, o.text, o.compile, o.toolchain, emu::ModeShadow, shadow)) {
-    note("results on the GPU are compared with a general tolerance: " + llvm::toString(std::move(e)));
-    shadow.clear();
-  }
+  auto made = Predictor::create(std::move(o), *originalText);
+  if (!made)
+    return note("nothing is predicted: " + llvm::toString(made.takeError()));
+  predictor = std::move(*made);
+  canPredict = true;
+}
+
+void GpuEvaluator::Impl::prepareThoroughly(std::future<bool> isMeasured) {
+  const CpuEvaluatorOptions &o = options.common;
   VerifyOptions verify = o.verify;
+  verify.cancel = enough.flag();
   verify.replayProgram = replayProgramOf(o.toolchain);
-  GpuCases cases(o.performance, verify, shadow, dir.path(), options.sampleSeconds);
+  StopWatch watch;
+  std::unique_ptr<Verifier> emulated;
+  if (auto made = Verifier::create(o.toolchain, o.path, o.text, o.compile, o.verification, verify))
+    emulated = std::move(*made);
+  else
+    note("the emulator does not run this program, so variants are compared on the GPU alone, with a general "
+         "tolerance: " +
+         llvm::toString(made.takeError()));
+  watch.lap("modules");
+  auto derived = std::async(std::launch::async, [&] {
+    if (!emulated)
+      return;
+    if (llvm::Error e = emulated->addDerivedSizes(o.performance, o.sizedKernels, dir.path(), o.derivingSeconds))
+      note("no smaller sizes are checked on the emulator: " + llvm::toString(std::move(e)));
+    emulated->addLarge(o.performance);
+  });
+  GpuCases cases(o.performance, verify, emulated ? emulated->shadowModule() : "", dir.path(), options.sampleSeconds);
   auto make = [&](bool careful) {
     return requestOf(cases, careful, careful ? FreshIntegers::Keep : FreshIntegers::Shuffle);
   };
-  StopWatch watch;
   llvm::Expected<PrepareRequest> first = make(/*careful=*/false);
   watch.lap("cases");
-  auto evaluator = emulated.get();
-  watch.lap("emulator");
-  if (stopping.passed()) {
+  derived.wait();
+  watch.lap("sizes");
+  if (!isMeasured.get() || stopping.passed()) {
     broken = "the search was stopped";
-    llvm::consumeError(first.takeError());
-    return llvm::consumeError(evaluator.takeError());
+    return llvm::consumeError(first.takeError());
   }
+  watch.lap("original");
+  auto predictions = std::async(std::launch::async, [this] { preparePredictions(); });
   {
     std::unique_lock alone(workers);
+    watch.lap("waiting");
     llvm::Expected<PrepareReply> prepared = first
                                                 ? setUp({[&] { return std::move(first); }, [&] { return make(true); }})
                                                 : llvm::Expected<PrepareReply>(first.takeError());
-    if (!prepared)
+    if (!prepared) {
       broken = llvm::toString(prepared.takeError());
-    else if (evaluator)
-      cpu = std::move(*evaluator);
-    else
-      note("the emulator does not run this program, so nothing is predicted and variants are compared on the GPU "
-           "alone: " +
-           llvm::toString(evaluator.takeError()));
-    if (!broken.empty()) {
-      llvm::consumeError(evaluator.takeError());
       return;
     }
+    verifier = std::move(emulated);
     isThorough = true;
   }
   watch.lap("workers");
@@ -127,8 +145,8 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
   m.verdict = Verdict::Correct;
   StopWatch watch;
   // Races, bounds and odd sizes are seen in the emulator only.
-  if (cpu && !options.common.verification.empty())
-    cpu->verify(variant, m);
+  if (verifier)
+    verifier->verify(variant, m);
   watch.lap("emulator");
   if (enough.passed()) // it was stopped
     return noTime();
@@ -171,7 +189,7 @@ void GpuEvaluator::Impl::settleFastest() {
       return;
     if (!fastest && isQuiet && leader && bestVerified < worthSanitizing * lastSanitized) {
       lastSanitized = bestVerified;
-      sanitize(*leader, sanitizerSeconds); // what it says counts when the search has ended
+      sanitize(*leader, sanitizerSeconds, enough); // what it says counts when the search has ended
       describe(*leader);
       continue;
     }

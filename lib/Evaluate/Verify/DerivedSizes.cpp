@@ -1,5 +1,6 @@
 //===- DerivedSizes.cpp - smaller launches from recorded ones -------------===//
 #include "optiml/Evaluate/Verify/DerivedSizes.h"
+#include "BlockSample.h"
 #include "ReplayProcess.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Support/Deadline.h"
@@ -107,45 +108,81 @@ static uint32_t gridFor(uint32_t extent, uint32_t block, const std::map<int64_t,
   return result > 0 ? uint32_t(std::min<int64_t>(result, extent)) : extent;
 }
 
-std::vector<LaunchImage> optiml::launchesWithOtherSizes(const LaunchImage &launch,
-                                                        const std::vector<ArgumentInteger> &integers) {
-  // Odd ones beside what tiles take; whole tiles; and hardly anything.
-  // They rise, so that what was no smaller than another one, as the distance of rows, stays so.
-  static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96, 128, 160, 192},
-                           few[] = {1, 2, 3, 5};
-  std::vector<int64_t> all, kept;
+/// The launch with other sizes in place of the bases.
+static LaunchImage launchWith(const LaunchImage &launch, const std::vector<ArgumentInteger> &integers,
+                              const SmallerValues &smaller, const std::vector<int64_t> &now) {
+  const std::map<int64_t, int64_t> values = smaller.with(now);
+  LaunchImage other = launch;
   for (const ArgumentInteger &integer : integers)
+    if (auto it = values.find(valueOf(launch, integer)); it != values.end())
+      setValue(other, integer, it->second);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    other.grid[axis] = gridFor(launch.grid[axis], launch.block[axis], values);
+  return other;
+}
+
+// Odd sizes beside what tiles take; whole tiles; and hardly anything.
+// They rise, so that what was no smaller than another one, as the distance of rows, stays so.
+static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96, 128, 160, 192}, few[] = {1, 2, 3, 5};
+
+// So many sizes are kept at most, and none that is larger: launches would not be small.
+static constexpr size_t mostKept = 2;
+static constexpr int64_t largestKept = 256;
+
+/// An odd length of more than one block.
+static constexpr int64_t lengthOf(int64_t size) { return size * 15 + 2; }
+
+std::vector<LaunchImage> optiml::launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel) {
+  std::vector<int64_t> all, kept;
+  for (const ArgumentInteger &integer : kernel.integers)
     all.push_back(valueOf(launch, integer));
   for (uint32_t extent : launch.block)
     if (extent > 1)
       kept.push_back(extent);
   const SmallerValues smaller(all, kept);
   std::vector<LaunchImage> result;
-  if (!smaller.count())
-    return result;
-  for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(odd), llvm::ArrayRef(whole), llvm::ArrayRef(few)}) {
-    std::vector<int64_t> now;
-    for (size_t i = 0; i < smaller.count(); ++i) {
-      int64_t size = sizes[i % sizes.size()];
-      if (smaller.count() == 1 && size >= leastSize) // a length: more than one block
-        size = size % 2 ? size * 15 + 2 : size * 8;
-      if (size >= smaller.base(i) && smaller.base(i) > sizes[0]) // something between
-        size = size % 2 ? smaller.base(i) * 5 / 8 | 1 : smaller.base(i) / 2 / sizes[0] * sizes[0];
-      now.push_back(std::clamp<int64_t>(size, 1, smaller.base(i)));
-    }
-    const std::map<int64_t, int64_t> values = smaller.with(now);
-    LaunchImage other = launch;
-    for (const ArgumentInteger &integer : integers)
-      if (auto it = values.find(valueOf(launch, integer)); it != values.end())
-        setValue(other, integer, it->second);
-    for (unsigned axis = 0; axis < 3; ++axis)
-      other.grid[axis] = gridFor(launch.grid[axis], launch.block[axis], values);
+  auto add = [&](LaunchImage other) {
     auto isSame = [&](const LaunchImage &known) {
       return known.grid == other.grid &&
              llvm::equal(known.arguments, other.arguments, [](auto &a, auto &b) { return a.bytes == b.bytes; });
     };
     if (!isSame(launch) && llvm::none_of(result, isSame))
       result.push_back(std::move(other));
+  };
+  for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(odd), llvm::ArrayRef(whole), llvm::ArrayRef(few)}) {
+    if (kernel.addsRare)
+      break;
+    std::vector<int64_t> now;
+    for (size_t i = 0; i < smaller.count(); ++i) {
+      int64_t size = sizes[i % sizes.size()];
+      if (smaller.count() == 1 && size >= leastSize)
+        size = size % 2 ? lengthOf(size) : size * 8;
+      if (size >= smaller.base(i) && smaller.base(i) > sizes[0]) // something between
+        size = size % 2 ? smaller.base(i) * 5 / 8 | 1 : smaller.base(i) / 2 / sizes[0] * sizes[0];
+      now.push_back(std::clamp<int64_t>(size, 1, smaller.base(i)));
+    }
+    if (!now.empty())
+      add(launchWith(launch, kernel.integers, smaller, now));
+  }
+  for (size_t keeps = 0; keeps <= mostKept && keeps < smaller.count(); ++keeps) {
+    if (keeps && smaller.base(keeps - 1) > largestKept)
+      break;
+    auto with = [&](bool isLong) {
+      std::vector<int64_t> now;
+      for (size_t i = 0; i < smaller.count(); ++i) {
+        const int64_t least = keeps ? smaller.base(keeps - 1) : 0, size = odd[i % std::size(odd)],
+                      more = least + (isLong && i + 1 == smaller.count() ? lengthOf(size) : size);
+        now.push_back(i < keeps ? smaller.base(i) : std::min(more | 1, smaller.base(i)));
+      }
+      return launchWith(launch, kernel.integers, smaller, now);
+    };
+    LaunchImage other = with(/*isLong=*/false);
+    if (blocksOf(other.grid) == 1)
+      other = with(true);
+    // Blocks that find nothing to do, where the kernel looks whether there is something.
+    for (unsigned axis = 0; axis < 3; ++axis)
+      other.grid[axis] += launch.grid[axis] > 1;
+    add(std::move(other));
   }
   return result;
 }
@@ -154,12 +191,12 @@ namespace {
 
 class Deriving {
 public:
-  Deriving(const Workload &recorded, const VerifyOptions &options, const std::string &directory, double seconds)
-      : recorded(recorded), options(options), deadline(seconds, options.cancel), probe(directory + "/probe"),
-        bounds(directory + "/bounds.so"), verify(directory + "/verify.so") {
+  Deriving(const Workload &recorded, const CheckedModules &original, const VerifyOptions &options,
+           const std::string &directory, double seconds)
+      : recorded(recorded), original(original), options(options), deadline(seconds, options.cancel),
+        probe(directory + "/probe") {
     derived.directory = directory;
   }
-  llvm::Error build(const ModuleBuilder &builder, const std::string &text);
   /// Adds the launch where the original runs it well.
   llvm::Error add(const LaunchImage &launch, const SizedKernel &kernel);
   bool isOver() const { return deadline.passed(); }
@@ -173,9 +210,10 @@ private:
   llvm::Error cut(BufferImage &buffer, uint64_t bytes);
 
   const Workload &recorded;
+  const CheckedModules &original;
   const VerifyOptions &options;
   const Deadline deadline;
-  const std::string probe, bounds, verify;
+  const std::string probe;
   Workload derived;
 };
 
@@ -183,12 +221,6 @@ private:
 
 // Of one launch: what takes longer is no smaller test.
 static constexpr double launchSeconds = 4;
-
-llvm::Error Deriving::build(const ModuleBuilder &builder, const std::string &text) {
-  if (std::error_code e = fs::create_directories(probe))
-    return makeError("{0}: {1}", probe, e.message());
-  return builder(text, {{emu::ModeBounds, bounds}, {emu::ModeVerify, verify}});
-}
 
 llvm::Expected<std::optional<emu::ReplayResult>> Deriving::run(emu::ReplayJob job) {
   job.seconds = std::min(launchSeconds, deadline.remaining());
@@ -204,7 +236,7 @@ llvm::Expected<std::optional<emu::ReplayResult>> Deriving::run(emu::ReplayJob jo
 
 llvm::Expected<std::optional<std::vector<uint64_t>>> Deriving::touched(LaunchImage launch, const SizedKernel &kernel) {
   // Files that take no room stand for the buffers; the recorded ones are given as inputs, and read where they are used.
-  emu::ReplayJob job = replayJob(bounds, probe, 0, identityPlan(launch, kernel.symbol));
+  emu::ReplayJob job = replayJob(original.bounds, probe, 0, identityPlan(launch, kernel.symbol));
   for (unsigned i = 0; i < launch.buffers.size(); ++i) {
     BufferImage &buffer = launch.buffers[i];
     if (!buffer.initial)
@@ -275,7 +307,8 @@ llvm::Error Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) 
   if (!derived.write(error))
     return makeError("{0}", error);
   const auto last = unsigned(derived.launches.size() - 1);
-  auto result = run(replayJob(verify, derived.directory, last, identityPlan(derived.launches.back(), kernel.symbol)));
+  auto result =
+      run(replayJob(original.verify, derived.directory, last, identityPlan(derived.launches.back(), kernel.symbol)));
   if (!result)
     return result.takeError();
   if (!*result)
@@ -284,25 +317,22 @@ llvm::Error Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) 
 }
 
 Workload Deriving::finish() {
-  for (const std::string &path : {bounds, verify})
-    fs::remove(path);
   fs::remove_directories(probe);
   derived.totalLaunches = derived.launches.size();
   return std::move(derived);
 }
 
 llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std::vector<SizedKernel> &kernels,
-                                             const ModuleBuilder &build, const std::string &text,
-                                             const VerifyOptions &options, const std::string &directory,
-                                             double seconds) {
-  Deriving deriving(recorded, options, directory, seconds);
-  if (llvm::Error e = deriving.build(build, text))
-    return std::move(e);
+                                             const CheckedModules &original, const VerifyOptions &options,
+                                             const std::string &directory, double seconds) {
+  if (std::error_code e = fs::create_directories(directory + "/probe"))
+    return makeError("{0}/probe: {1}", directory, e.message());
+  Deriving deriving(recorded, original, options, directory, seconds);
   for (const SizedKernel &kernel : kernels) {
     auto launch = llvm::find_if(recorded.launches, [&](const LaunchImage &l) { return l.kernel == kernel.recorded; });
     if (launch == recorded.launches.end())
       continue;
-    for (const LaunchImage &other : launchesWithOtherSizes(*launch, kernel.integers))
+    for (const LaunchImage &other : launchesWithOtherSizes(*launch, kernel))
       if (llvm::Error e = deriving.isOver() ? llvm::Error::success() : deriving.add(other, kernel))
         return std::move(e);
   }

@@ -53,6 +53,9 @@ struct Verifier::Impl {
   bool originalCoverageKnown = true; ///< of all of them
   std::mutex coverageMutex;          ///< of these two
 
+  std::set<std::string> notes, originalFaults; ///< of all verifications
+  std::mutex notesMutex;                       ///< of these two
+
   explicit Impl(TempDir dir) : dir(std::move(dir)) {}
   std::string scratchDir();
   ReferenceCase &caseOf(unsigned workload, unsigned launch, unsigned input);
@@ -103,6 +106,11 @@ struct Verifier::Impl {
   /// Runs some blocks of a launch and compares what they write with what the whole original leaves there. False when
   /// the report is final.
   llvm::Expected<bool> checkSome(Changed &changed, const Target &t, VerifyReport &report, Coverage &covered);
+  /// What the blocks did wrong, and the original's do not. False when the report is final.
+  llvm::Expected<bool> checkFaults(const emu::ReplayResult &ran, const Target &t, const std::vector<uint32_t> &blocks,
+                                   VerifyReport &report);
+  /// Where nothing small is there to compare: some blocks of each of these.
+  llvm::Expected<VerifyReport> checkLargeAlone(Changed &changed, const std::vector<Target> &large, VerifyReport report);
   /// Whether the cells that the run has changed are as the original leaves them.
   llvm::Expected<bool> agreesWhereItWrote(const ReplayRun &run, const Target &t, ReferenceCase &c);
   /// What a variant does wrong on some blocks of a long launch, of which nothing is compared. False when the report is

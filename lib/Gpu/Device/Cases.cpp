@@ -255,7 +255,7 @@ bool Cases::snapshot(DeviceCase &c, const Run &run) {
   return device.finish();
 }
 
-double optiml::gpu::limitAfter(double seconds) { return 2 + 20 * seconds; }
+double optiml::gpu::limitAfter(double seconds) { return 1 + 8 * seconds; }
 
 /// With made-up inputs a slow original runs twice: the captured ones have told what varies and what it writes, and the
 /// GPU is wanted.

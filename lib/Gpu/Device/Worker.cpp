@@ -125,10 +125,10 @@ void Worker::begin(const CandidateRequest &request, Candidate &into) {
   }
 }
 
-/// Whether one run of so many seconds is all that it takes to leave it.
+/// Whether one run of so many seconds is all that it takes to leave it. It is timed with what stands around it.
 static bool isHopeless(const EvaluateRequest &request, double original, double seconds) {
-  constexpr double isSlow = 0.3; // the run is timed with what stands around it
-  return request.hopeless > 0 && seconds > isSlow && original < farOff * request.hopeless * seconds;
+  constexpr double isSlow = 0.05, tolerated = 0.8;
+  return request.hopeless > 0 && seconds > isSlow && original < tolerated * request.hopeless * seconds;
 }
 
 void Worker::verify(const EvaluateRequest &request, Candidate &candidate) {

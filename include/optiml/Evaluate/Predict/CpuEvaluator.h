@@ -8,27 +8,16 @@
 #ifndef OPTIML_EVALUATE_PREDICT_CPUEVALUATOR_H
 #define OPTIML_EVALUATE_PREDICT_CPUEVALUATOR_H
 
-#include "optiml/Core/Interfaces.h"
-#include "optiml/Evaluate/Predict/Compile.h"
-#include "optiml/Evaluate/Predict/GpuSpec.h"
-#include "optiml/Evaluate/Verify/Verifier.h"
-#include "optiml/Frontend/CompileOptions.h"
-#include "optiml/Workload/Workload.h"
-#include <memory>
+#include "optiml/Evaluate/Predict/Predictor.h"
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
 
 namespace optiml {
 
-struct CpuEvaluatorOptions {
-  Toolchain toolchain;
-  CompileOptions compile;
-  std::string path, text;             ///< the original
-  Workload performance;               ///< launches whose time counts
+struct CpuEvaluatorOptions : PredictorOptions {
   std::vector<Workload> verification; ///< launches that must come out the same
-  VerifyOptions verify;
-  const GpuSpec *gpu = nullptr; ///< null: the one for the command line's architecture
-  bool warmL2 = false;          ///< LaunchShape::warmL2
-  unsigned tracedBlocks = 4;    ///< of each launch
-  double traceSeconds = 20;     ///< limit of one trace
+  /// Kernels of the performance launches that smaller ones are made of, which must, too, and how long that may take.
+  std::vector<SizedKernel> sizedKernels;
+  double derivingSeconds = 5;
 };
 
 class CpuEvaluator : public Evaluator {
@@ -39,10 +28,6 @@ public:
   /// Verified measurements have the counters verify.launches and verify.runs: how many captured launches were compared
   /// with the original, in how many runs.
   Measurement evaluate(const Variant &variant, Fidelity fidelity) override;
-  /// Prediction only, of a variant that was compiled already.
-  Measurement predict(const Variant &variant, const CompiledText &compiled);
-  /// Comparison only: sets the verdict, the reason and the counters verify.launches and verify.runs.
-  void verify(const Variant &variant, Measurement &into);
   /// The original, predicted.
   const Measurement &baseline() const;
   /// Weights of the performance launches, in order.

@@ -29,17 +29,25 @@ struct SizedKernel {
   std::string recorded; ///< its symbol in the workload
   std::string symbol;   ///< ... and in the text
   std::vector<ArgumentInteger> integers;
+  /// Runs with other sizes are known: only what such runs hardly show is made, the last kinds of
+  /// launchesWithOtherSizes().
+  bool addsRare = false;
 };
 
 /// Other values for a launch's integers and grid; exposed for tests. Each is smaller in some integer and larger in
-/// none.
-std::vector<LaunchImage> launchesWithOtherSizes(const LaunchImage &launch,
-                                                const std::vector<ArgumentInteger> &integers);
+/// none. Most keep no size. The last ones have blocks that find nothing to do, and keep the smallest, and the two
+/// smallest integers: a kernel may be written for these values (a number of channels, of features).
+std::vector<LaunchImage> launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel);
+
+/// The original's modules, in emu::ModeBounds and emu::ModeVerify.
+struct CheckedModules {
+  std::string bounds, verify;
+};
 
 /// A workload in the folder `directory`, which is created, with launches of these kernels that are made of `recorded`.
-/// `build` makes modules of `text`, the original. It takes `seconds` at most. No launch: none could be made.
+/// It takes `seconds` at most. No launch: none could be made.
 llvm::Expected<Workload> deriveSizes(const Workload &recorded, const std::vector<SizedKernel> &kernels,
-                                     const ModuleBuilder &build, const std::string &text, const VerifyOptions &options,
+                                     const CheckedModules &original, const VerifyOptions &options,
                                      const std::string &directory, double seconds);
 
 } // namespace optiml

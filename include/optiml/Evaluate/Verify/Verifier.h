@@ -30,6 +30,8 @@
 
 namespace optiml {
 
+struct SizedKernel;
+
 struct VerifyOptions {
   FloatRule floats;
   double seconds = 60;     ///< limit of one replay; variants also get no more than 10 times what the original took
@@ -114,9 +116,25 @@ public:
   /// Launches that are too large to be compared as a whole: of these some blocks run where the others leave code that
   /// has not run. Before the first call of verify().
   void addLarge(Workload workload);
-  /// Compares every captured launch of every rewritten kernel whose conditions hold. NotApplicable when they hold for
-  /// none. An Error means that verification itself could not run.
+  /// Adds launches of other sizes, made of those in `recorded` (DerivedSizes.h), in a new folder below `directory`.
+  /// Before addLarge() and the first call of verify(). The error says why that could not be tried.
+  llvm::Error addDerivedSizes(const Workload &recorded, const std::vector<SizedKernel> &kernels,
+                              const std::string &directory, double seconds);
+  /// Compares every captured launch of every rewritten kernel whose conditions hold; where they hold for large ones
+  /// only, some blocks of these run under the checkers. NotApplicable when they hold for none. An Error means that
+  /// verification itself could not run.
   llvm::Expected<VerifyReport> verify(const Variant &variant);
+  /// The same: sets the verdict, the reason and the counters verify.launches, verify.runs (how many captured launches
+  /// were compared with the original, in how many runs), verify.error and verify.long.
+  void verify(const Variant &variant, Measurement &into);
+  /// The workloads that are compared as a whole.
+  std::vector<Workload> workloads() const;
+  /// The original's module in emu::ModeShadow.
+  const std::string &shadowModule() const;
+  /// What the original program does wrong itself (a data race, say), each once.
+  std::vector<std::string> originalFaults() const;
+  /// What every verification so far could not check, each once.
+  std::vector<std::string> notes() const;
 
 private:
   Verifier();
