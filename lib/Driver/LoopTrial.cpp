@@ -11,6 +11,8 @@ using namespace optiml;
 static constexpr double tilesShare = 0.3;
 // Where none has been faster yet, so many are tried; so many are built beside the search.
 static constexpr unsigned mostSlower = 3, mostBuilt = 4;
+// Comparing the whole program with them may take so many seconds, though the budget is spent.
+static constexpr double leastComparing = 2;
 // A compiler beside the search for so many processors.
 static constexpr unsigned jobsPerBuilder = 4;
 
@@ -75,6 +77,12 @@ void LoopTrials::buildAll() {
   }
 }
 
+double LoopTrials::remaining() const {
+  const double left = std::chrono::duration<double>(endBy - std::chrono::steady_clock::now()).count();
+  constexpr double mostSeconds = 1e6; // as a time to wait
+  return std::clamp(left, 1e-3, std::min(task.remaining(), mostSeconds));
+}
+
 void LoopTrials::compare(Choice &choice, const Deadline &within) {
   SearchTask limited = task;
   limited.deadline = &within;
@@ -116,7 +124,7 @@ void LoopTrials::stopBuilding() {
   builders.clear();
 }
 
-/// Where the choice of that number is being compared, this waits for it.
+/// Where the choice of that number is being compared, this waits for it, until its time is over.
 void LoopTrials::stopComparing(size_t but) {
   if (!comparer.valid())
     return;
@@ -125,6 +133,8 @@ void LoopTrials::stopComparing(size_t but) {
     if (compared != but)
       comparing.raise();
   }
+  if (comparer.wait_for(std::chrono::duration<double>(remaining())) != std::future_status::ready)
+    comparing.raise();
   comparer.get();
 }
 
@@ -187,7 +197,7 @@ llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, C
   if (!emitted)
     return emitted.takeError();
   Choice both{choice.rewrites, std::move(*emitted), "", {}, "", ""};
-  Deadline wanted(task.remaining(), task.cancel());
+  Deadline wanted(remaining(), task.cancel());
   auto compared = std::async(std::launch::async, [&] { compare(both, wanted); }); // it takes the emulator alone
   auto times = [&]() -> llvm::Expected<ProgramTimes> {
     auto built = backend.buildProgram(task, both.emitted.text, "program-both", task.cancel());
@@ -221,6 +231,10 @@ LoopOutcome LoopTrials::finish(const Write &write, const Variant *variant, doubl
   };
   const bool wereBuilt = !builders.empty();
   laps = StopWatch();
+  using Clock = std::chrono::steady_clock;
+  if (task.flags.budget.seconds > 0 && backend.measures()) // what the search has found is still to be compared
+    endBy = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                               std::chrono::duration<double>(std::max(leastComparing, task.leftOf(1))));
   stopBuilding();
   laps.lap("build");
   if (task.deadline->passed())
@@ -240,7 +254,7 @@ LoopOutcome LoopTrials::finish(const Write &write, const Variant *variant, doubl
     return keep(makeError("with them replaced the program's kernels are {0:f2} times as fast, without {1:f2} times",
                           choice->gain(), speedup));
   if (choice->verified.empty() && choice->refused.empty())
-    compare(*choice, *task.deadline);
+    compare(*choice, Deadline(remaining(), task.cancel()));
   laps.lap("compare");
   if (choice->verified.empty())
     return keep(makeError("{0}", choice->refused));

@@ -60,6 +60,7 @@ private:
 
   void buildAll();
   void compareAll();
+  double remaining() const; ///< seconds
   void compare(Choice &choice, const Deadline &within);
   void stopBuilding();
   void stopComparing(size_t but);
@@ -71,6 +72,8 @@ private:
   Backend &backend;
   FoundLoops found;
   Deadline building, comparing; ///< what goes on beside the search
+  /// When comparing ends, after the search.
+  std::chrono::steady_clock::time_point endBy = std::chrono::steady_clock::time_point::max();
   std::mutex mutex;             ///< of what follows, while it does
   std::condition_variable changed;
   std::vector<Choice> choices;

@@ -105,7 +105,9 @@ static uint32_t gridFor(uint32_t extent, uint32_t block, const std::map<int64_t,
       for (auto [b, newB] : values)
         if (a <= b && b <= INT32_MAX)
           consider(a * b, newA * newB);
-  return result > 0 ? uint32_t(std::min<int64_t>(result, extent)) : extent;
+  // What follows from no integer (heads, or blocks that share all work) is no test where there are many.
+  constexpr uint32_t most = 2;
+  return uint32_t(std::min<int64_t>(result > 0 ? result : most, extent));
 }
 
 /// The launch with other sizes in place of the bases.
@@ -132,7 +134,8 @@ static constexpr int64_t largestKept = 256;
 /// An odd length of more than one block.
 static constexpr int64_t lengthOf(int64_t size) { return size * 15 + 2; }
 
-std::vector<LaunchImage> optiml::launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel) {
+std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const LaunchImage &launch,
+                                                                     const SizedKernel &kernel) {
   std::vector<int64_t> all, kept;
   for (const ArgumentInteger &integer : kernel.integers)
     all.push_back(valueOf(launch, integer));
@@ -140,14 +143,17 @@ std::vector<LaunchImage> optiml::launchesWithOtherSizes(const LaunchImage &launc
     if (extent > 1)
       kept.push_back(extent);
   const SmallerValues smaller(all, kept);
-  std::vector<LaunchImage> result;
-  auto add = [&](LaunchImage other) {
-    auto isSame = [&](const LaunchImage &known) {
-      return known.grid == other.grid &&
-             llvm::equal(known.arguments, other.arguments, [](auto &a, auto &b) { return a.bytes == b.bytes; });
-    };
-    if (!isSame(launch) && llvm::none_of(result, isSame))
-      result.push_back(std::move(other));
+  std::vector<std::vector<LaunchImage>> result;
+  auto add = [&](std::vector<LaunchImage> alternatives) {
+    llvm::erase_if(alternatives, [&](const LaunchImage &other) {
+      auto isSame = [&](const LaunchImage &known) {
+        return known.grid == other.grid &&
+               llvm::equal(known.arguments, other.arguments, [](auto &a, auto &b) { return a.bytes == b.bytes; });
+      };
+      return isSame(launch) || llvm::any_of(result, [&](const auto &known) { return isSame(known.front()); });
+    });
+    if (!alternatives.empty())
+      result.push_back(std::move(alternatives));
   };
   for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(odd), llvm::ArrayRef(whole), llvm::ArrayRef(few)}) {
     if (kernel.addsRare)
@@ -155,34 +161,41 @@ std::vector<LaunchImage> optiml::launchesWithOtherSizes(const LaunchImage &launc
     std::vector<int64_t> now;
     for (size_t i = 0; i < smaller.count(); ++i) {
       int64_t size = sizes[i % sizes.size()];
-      if (smaller.count() == 1 && size >= leastSize)
+      if (smaller.count() == 1 && size >= leastSize &&
+          llvm::count_if(launch.grid, [](uint32_t e) { return e > 1; }) < 2)
         size = size % 2 ? lengthOf(size) : size * 8;
       if (size >= smaller.base(i) && smaller.base(i) > sizes[0]) // something between
         size = size % 2 ? smaller.base(i) * 5 / 8 | 1 : smaller.base(i) / 2 / sizes[0] * sizes[0];
       now.push_back(std::clamp<int64_t>(size, 1, smaller.base(i)));
     }
     if (!now.empty())
-      add(launchWith(launch, kernel.integers, smaller, now));
+      add({launchWith(launch, kernel.integers, smaller, now)});
   }
   for (size_t keeps = 0; keeps <= mostKept && keeps < smaller.count(); ++keeps) {
     if (keeps && smaller.base(keeps - 1) > largestKept)
       break;
-    auto with = [&](bool isLong) {
+    auto with = [&](int64_t least, bool isLong) {
       std::vector<int64_t> now;
       for (size_t i = 0; i < smaller.count(); ++i) {
-        const int64_t least = keeps ? smaller.base(keeps - 1) : 0, size = odd[i % std::size(odd)],
+        const int64_t size = odd[i % std::size(odd)],
                       more = least + (isLong && i + 1 == smaller.count() ? lengthOf(size) : size);
         now.push_back(i < keeps ? smaller.base(i) : std::min(more | 1, smaller.base(i)));
       }
       return launchWith(launch, kernel.integers, smaller, now);
     };
-    LaunchImage other = with(/*isLong=*/false);
-    if (blocksOf(other.grid) == 1)
-      other = with(true);
-    // Blocks that find nothing to do, where the kernel looks whether there is something.
-    for (unsigned axis = 0; axis < 3; ++axis)
-      other.grid[axis] += launch.grid[axis] > 1;
-    add(std::move(other));
+    std::vector<LaunchImage> alternatives;
+    for (int64_t least : {int64_t(0), keeps ? smaller.base(keeps - 1) : 0}) { // it may be no smaller than what is kept
+      LaunchImage other = with(least, /*isLong=*/false);
+      if (blocksOf(other.grid) == 1)
+        other = with(least, true);
+      // Blocks that find nothing to do, where the kernel looks whether there is something.
+      for (unsigned axis = 0; axis < 3; ++axis)
+        other.grid[axis] += launch.grid[axis] > 1;
+      alternatives.push_back(std::move(other));
+    }
+    if (keeps == 0)
+      alternatives.pop_back();
+    add(std::move(alternatives));
   }
   return result;
 }
@@ -197,8 +210,8 @@ public:
         probe(directory + "/probe") {
     derived.directory = directory;
   }
-  /// Adds the launch where the original runs it well.
-  llvm::Error add(const LaunchImage &launch, const SizedKernel &kernel);
+  /// Adds the launch where the original runs it well; false where it does not.
+  llvm::Expected<bool> add(const LaunchImage &launch, const SizedKernel &kernel);
   bool isOver() const { return deadline.passed(); }
   Workload finish();
 
@@ -219,11 +232,11 @@ private:
 
 } // namespace
 
-// Of one launch: what takes longer is no smaller test.
-static constexpr double launchSeconds = 4;
+// Of one launch: what takes longer is no smaller test. Variants take some ten times as long under the checkers.
+static constexpr double mostSeconds = 0.15;
 
 llvm::Expected<std::optional<emu::ReplayResult>> Deriving::run(emu::ReplayJob job) {
-  job.seconds = std::min(launchSeconds, deadline.remaining());
+  job.seconds = std::min(3 * mostSeconds, deadline.remaining());
   auto ended = runReplay(options, job, probe, job.seconds + 5);
   if (!ended)
     return ended.takeError();
@@ -278,12 +291,12 @@ llvm::Error Deriving::cut(BufferImage &buffer, uint64_t bytes) {
                                                                                    : makeError("{0}", error);
 }
 
-llvm::Error Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) {
+llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) {
   auto used = touched(launch, kernel);
   if (!used)
     return used.takeError();
   if (!*used || (*used)->size() != launch.buffers.size())
-    return llvm::Error::success();
+    return false;
   LaunchImage smaller = launch;
   for (const ArgumentImage &argument : launch.arguments) // what nobody reads may be pointed to
     if (argument.buffer >= 0) {
@@ -295,7 +308,7 @@ llvm::Error Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) 
     BufferImage &buffer = smaller.buffers[i];
     const uint64_t bytes = std::clamp<uint64_t>((**used)[i], 1, buffer.bytes);
     if (llvm::Error e = cut(buffer, buffer.symbol.empty() ? bytes : buffer.bytes))
-      return e;
+      return std::move(e);
   }
   for (const ArgumentImage &argument : smaller.arguments)
     bufferBytes.push_back(argument.buffer >= 0 ? smaller.buffers[size_t(argument.buffer)].bytes : 0);
@@ -311,9 +324,10 @@ llvm::Error Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) 
       run(replayJob(original.verify, derived.directory, last, identityPlan(derived.launches.back(), kernel.symbol)));
   if (!result)
     return result.takeError();
-  if (!*result)
+  const bool isGood = *result && (*result)->seconds <= mostSeconds;
+  if (!isGood)
     derived.launches.pop_back();
-  return llvm::Error::success();
+  return isGood;
 }
 
 Workload Deriving::finish() {
@@ -332,9 +346,16 @@ llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std
     auto launch = llvm::find_if(recorded.launches, [&](const LaunchImage &l) { return l.kernel == kernel.recorded; });
     if (launch == recorded.launches.end())
       continue;
-    for (const LaunchImage &other : launchesWithOtherSizes(*launch, kernel))
-      if (llvm::Error e = deriving.isOver() ? llvm::Error::success() : deriving.add(other, kernel))
-        return std::move(e);
+    for (const std::vector<LaunchImage> &alternatives : launchesWithOtherSizes(*launch, kernel))
+      for (const LaunchImage &other : alternatives) {
+        if (deriving.isOver())
+          break;
+        auto isAdded = deriving.add(other, kernel);
+        if (!isAdded)
+          return isAdded.takeError();
+        if (*isAdded)
+          break;
+      }
   }
   Workload derived = deriving.finish();
   std::string error;

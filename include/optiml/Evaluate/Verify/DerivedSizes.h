@@ -37,7 +37,8 @@ struct SizedKernel {
 /// Other values for a launch's integers and grid; exposed for tests. Each is smaller in some integer and larger in
 /// none. Most keep no size. The last ones have blocks that find nothing to do, and keep the smallest, and the two
 /// smallest integers: a kernel may be written for these values (a number of channels, of features).
-std::vector<LaunchImage> launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel);
+/// Of each list the first one that the original runs well will do.
+std::vector<std::vector<LaunchImage>> launchesWithOtherSizes(const LaunchImage &launch, const SizedKernel &kernel);
 
 /// The original's modules, in emu::ModeBounds and emu::ModeVerify.
 struct CheckedModules {
