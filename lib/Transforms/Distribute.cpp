@@ -399,7 +399,12 @@ llvm::Error Distributor::leaf(const StmtRef &stmt, Pass &pass) {
   if (uniformAlong && open(s))
     return notApplicable("the loop at line {0} may not run the same for all threads of a block", s.line);
   StmtRef made = clone(stmt);
+  // What is declared inside has the copy's value: it is made of the copy's indices there.
+  std::map<std::string, ExprRef> all = indexAtCopy;
+  for (const std::string &name : namesDeclaredIn(s))
+    indexAtCopy.erase(name);
   atCopy(*made);
+  indexAtCopy = std::move(all);
   pass.group.push_back({made, maskOf(s), pass.guard && !speculatable(s, pass.guard)});
   return llvm::Error::success();
 }
