@@ -74,7 +74,7 @@ private:
   Deadline building, comparing; ///< what goes on beside the search
   /// When comparing ends, after the search.
   std::chrono::steady_clock::time_point endBy = std::chrono::steady_clock::time_point::max();
-  std::mutex mutex;             ///< of what follows, while it does
+  std::mutex mutex; ///< of what follows, while it does
   std::condition_variable changed;
   std::vector<Choice> choices;
   size_t next = 0, built = 0, compared = 0; ///< so many are begun, are built, are compared

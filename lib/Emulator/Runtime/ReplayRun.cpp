@@ -25,12 +25,12 @@ using Clock = std::chrono::steady_clock;
 static ReplayResult partial;
 static std::string partialPath;
 static FaultCollector collector;
+static std::mutex ending; ///< never released: one result is written
 
 static ReplayFault convert(const Fault &f) { return {f.kind, f.oneLine(), f.file, f.line, f.kernel}; }
 
 [[noreturn]] static void endEarly(const ReplayFault &fault) {
-  static std::mutex once; // never released
-  once.lock();
+  ending.lock();
   for (const Fault &f : collector.faults)
     partial.faults.push_back(convert(f));
   partial.faults.push_back(fault);
@@ -312,5 +312,7 @@ ReplayResult optiml::emu::runReplay(const ReplayJob &job, const std::string &res
       partial.seconds = seconds;
       endEarly({"timeout", "the replay ran longer than " + std::to_string(seconds) + " s", "", 0, kernel});
     }).detach();
-  return Replay(job).run();
+  ReplayResult result = Replay(job).run();
+  ending.lock();
+  return result;
 }

@@ -7,7 +7,8 @@
 namespace optiml::emu {
 
 /// Runs the job. Once a process. Faults are in the result; a kernel that crashes or outlasts the job's limit ends the
-/// process after writing the result to `resultPath`. What cannot even begin is a fault of kind "launch".
+/// process after writing the result to `resultPath`, but not once this has returned. What cannot even begin is a fault
+/// of kind "launch".
 ReplayResult runReplay(const ReplayJob &job, const std::string &resultPath);
 
 } // namespace optiml::emu

@@ -3,6 +3,10 @@
 // split-border[kernel/loop]: a loop over a window that is clipped at the borders of an array gets a twin for where
 // nothing is clipped, with a constant number of iterations, which the compiler unrolls.
 //
+// split-border[kernel/loop]{style=guard}: in place of a twin, the loop gets a constant number of iterations, with a
+// condition on what it does. Threads, and outputs of a thread, then run it together: a window in shared memory or
+// several outputs a thread are next.
+//
 // Example:
 //   for (int k = max(0, i - 7); k <= min(n - 1, i + 7); ++k)    if (i - 7 >= 0 && i + 7 + 1 <= n - 1 + 1) {
 //     s += x[k];                                                  #pragma unroll
@@ -19,15 +23,24 @@
 //       s += x[i + d];                                            for (int d = -7; d <= 7; ++d) s += x[i + d];
 //                                                               } else …
 //
+// Or, with style=guard:
+//   for (int k = max(0, i - 7); k <= min(n - 1, i + 7); ++k)    for (int k1 = 0; k1 < 15; ++k1) {
+//     s += x[k];                                                  int k = i - 7 + k1;
+//                                                                 if (k >= 0 && k < n - 1 + 1) {
+//                                                                   s += x[k];
+//                                                                 }
+//                                                               }
+//
 // Legal: always; which of the two runs is decided at run time. Of bounds made by `min`, `max` or a condition in their
 // place, one below and one above are a constant number of iterations apart, and the twin runs where these are the
-// bounds. Conditions are comparisons that are linear in the counter: they hold in all iterations where they hold in the
-// first and in the last one.
+// bounds. Conditions, in inner loops too, are comparisons that are linear in the counters: they hold in all iterations
+// where they hold in the first or the last one of each counter.
 //
 // Refuses: bounds that no constant distance lies between (`specialize-scalar` may give them one), more than 64
 // iterations, and what may be left early.
 //
 //===----------------------------------------------------------------------===//
+#include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/KernelModel.h"
@@ -41,7 +54,7 @@ using namespace optiml;
 
 namespace {
 
-constexpr int64_t mostTrips = 64, mostTripsAround = 15; ///< the latter around other loops
+constexpr int64_t mostTrips = 64;
 
 /// Where nothing is clipped: the condition, and the loop.
 struct Inside {
@@ -55,12 +68,16 @@ public:
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
-    for (const auto &[path, stmt] : countedLoops(*state.tree))
-      offer(result, state, path, {{}});
+    // What is unrolled already, copies of an output say, comes last.
+    for (bool unrolled : {false, true})
+      for (const auto &[path, stmt] : countedLoops(*state.tree))
+        if ((stmt->unroll == FullUnroll) == unrolled)
+          offer(result, state, path, {{}, {{"style", "guard"}}});
     return result;
   }
 
-  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &) const override {
+  llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
+                                    const Params &params) const override {
     auto kernel = state.tree->clone();
     Stmt *loop = findLoop(*kernel, site);
     auto counted = loop ? asCountedLoop(*loop) : std::nullopt;
@@ -70,27 +87,29 @@ public:
         holdsKind(*loop, {StmtKind::Opaque}) || counted->step != 1)
       return notApplicable("line {0}: the loop may be left early, or does more than to count", loop->line);
     KernelModel model(*kernel, state.pinnedBlock());
+    if (auto style = params.find("style"); style != params.end())
+      return style->second == "guard" ? guarded(state, kernel, model, *counted)
+                                      : notApplicable("the style can be 'guard', or none is told");
     auto inside = clippedBounds(model, *counted);
     if (!inside)
       inside = clippedBody(model, *counted);
     if (!inside)
       return notApplicable("line {0}: nothing clips a constant number of iterations", loop->line);
-    int64_t trips = *asCountedLoop(*inside->loop)->tripCount();
-    if (holdsKind(*inside->loop->body[0], {StmtKind::For, StmtKind::While, StmtKind::Do})) {
-      if (trips > mostTripsAround)
-        return notApplicable("line {0}: {1} iterations around other loops", loop->line, trips);
+    if (holdsKind(*inside->loop->body[0], {StmtKind::For, StmtKind::While, StmtKind::Do}))
       inside->loop->unroll = NoUnroll; // the loops within it come first
-    }
     auto place = findPlace(*kernel->body, loop);
     std::vector<StmtRef> &list = place->block->body;
     std::set<std::string> taken = allNames(*kernel);
     renameDeclarations(*inside->loop->body[0], taken);
     StmtRef asItWas = list[place->index];
     list[place->index] = atLine(loop->line, ifStmt(inside->condition, block({inside->loop}), block({asItWas})));
+    removeUnused(*kernel);
     return state.withTree(kernel);
   }
 
 private:
+  static llvm::Expected<KernelState> guarded(const KernelState &state, const std::shared_ptr<Kernel> &kernel,
+                                             const KernelModel &model, const CountedLoop &loop);
   static std::optional<Inside> clippedBounds(const KernelModel &model, const CountedLoop &loop);
   static std::optional<Inside> clippedBody(const KernelModel &model, const CountedLoop &loop);
 };
@@ -127,72 +146,170 @@ static ExprRef allOf(const std::vector<ExprRef> &parts, size_t chosen, const cha
   return result;
 }
 
-std::optional<Inside> SplitBorder::clippedBounds(const KernelModel &model, const CountedLoop &loop) {
+namespace {
+/// Bounds of which one below and one above are a constant number of iterations apart.
+struct ClippedRange {
+  std::vector<ExprRef> lowers, uppers;
+  size_t lower = 0, upper = 0; ///< these two
+  int64_t trips = 0;
+};
+} // namespace
+
+static std::optional<ClippedRange> clippedRange(const KernelModel &model, const CountedLoop &loop) {
   if (hasEffects(loop.lower) || hasEffects(loop.upper) || !loop.type.isSigned)
     return std::nullopt;
-  std::vector<ExprRef> lowers = partsOf(model, loop.lower, /*greatest=*/true),
-                       uppers = partsOf(model, loop.upper, /*greatest=*/false);
-  for (const std::vector<ExprRef> *parts : {&lowers, &uppers})
+  ClippedRange range{partsOf(model, loop.lower, /*greatest=*/true), partsOf(model, loop.upper, /*greatest=*/false)};
+  std::map<std::string, unsigned> changes = countChanges(*loop.stmt->body[0]);
+  for (const std::vector<ExprRef> *parts : {&range.lowers, &range.uppers})
     for (const ExprRef &part : *parts)
-      if (part->type.cls != Type::Class::Int || !part->type.isSigned)
+      if (part->type.cls != Type::Class::Int || !part->type.isSigned || anyNode(part, isLoad) ||
+          llvm::any_of(namesIn(part), [&](const std::string &name) { return changes[name] != 0; }))
         return std::nullopt;
-  for (size_t l = 0; l < lowers.size(); ++l)
-    for (size_t u = 0; u < uppers.size(); ++u) {
-      auto trips = (model.poly(uppers[u]) - model.poly(lowers[l])).constant();
-      ExprRef condition = logicalAnd(allOf(lowers, l, ">="), allOf(uppers, u, "<="));
-      if (!trips || *trips < 2 || *trips > mostTrips || !condition)
+  for (range.lower = 0; range.lower < range.lowers.size(); ++range.lower)
+    for (range.upper = 0; range.upper < range.uppers.size(); ++range.upper) {
+      auto trips = (model.poly(range.uppers[range.upper]) - model.poly(range.lowers[range.lower])).constant();
+      if (!trips || *trips < 2 || *trips > mostTrips || range.lowers.size() + range.uppers.size() == 2)
         continue;
-      std::string k = freshName(model.kernel(), loop.var);
-      StmtRef body = clone(loop.stmt->body[0]);
-      substitute(*body, {{loop.var, add(lowers[l], var(k, loop.type.unqualified()))}});
-      return Inside{condition, countedFor(k, loop.type.unqualified(), intLit(0), intLit(*trips), 1, body, FullUnroll)};
+      range.trips = *trips;
+      return range;
     }
   return std::nullopt;
+}
+
+std::optional<Inside> SplitBorder::clippedBounds(const KernelModel &model, const CountedLoop &loop) {
+  auto range = clippedRange(model, loop);
+  if (!range)
+    return std::nullopt;
+  ExprRef condition = logicalAnd(allOf(range->lowers, range->lower, ">="), allOf(range->uppers, range->upper, "<="));
+  std::string k = freshName(model.kernel(), loop.var);
+  StmtRef body = clone(loop.stmt->body[0]);
+  substitute(*body, {{loop.var, add(range->lowers[range->lower], var(k, loop.type.unqualified()))}});
+  return Inside{condition,
+                countedFor(k, loop.type.unqualified(), intLit(0), intLit(range->trips), 1, body, FullUnroll)};
+}
+
+/// All bounds but the two become a condition.
+llvm::Expected<KernelState> SplitBorder::guarded(const KernelState &state, const std::shared_ptr<Kernel> &kernel,
+                                                 const KernelModel &model, const CountedLoop &loop) {
+  auto range = clippedRange(model, loop);
+  if (!range)
+    return notApplicable("line {0}: nothing clips a constant number of iterations", loop.stmt->line);
+  const Type type = loop.type.unqualified();
+  const ExprRef counter = var(loop.var, type);
+  ExprRef condition;
+  for (size_t i = 0; i < range->lowers.size(); ++i)
+    if (i != range->lower)
+      condition = logicalAnd(condition, binary(">=", counter, range->lowers[i], Type::makeBool()));
+  for (size_t i = 0; i < range->uppers.size(); ++i)
+    if (i != range->upper)
+      condition = logicalAnd(condition, binary("<", counter, range->uppers[i], Type::makeBool()));
+  const std::string k = freshName(model.kernel(), loop.var);
+  StmtRef value = declStmt(loop.var, type, add(range->lowers[range->lower], var(k, type)));
+  StmtRef made = countedFor(k, type, intLit(0), intLit(range->trips), 1,
+                            block({value, ifStmt(condition, clone(loop.stmt->body[0]))}), NoUnroll);
+  auto place = findPlace(*kernel->body, loop.stmt);
+  place->block->body[place->index] = atLine(loop.stmt->line, made);
+  removeUnused(*kernel);
+  return state.withTree(kernel);
+}
+
+namespace {
+/// Takes out of a loop what holds in all of its iterations where it holds in the first and the last ones.
+class Unclipped {
+public:
+  Unclipped(const KernelModel &model, const CountedLoop &loop)
+      : model(model), changes(countChanges(*loop.stmt)), declared(namesDeclaredIn(*loop.stmt)) {
+    ends[loop.var] = {loop.lower, sub(loop.upper, intLit(1))};
+  }
+  /// Of a copy of the loop.
+  void takeOut(std::vector<StmtRef> &body);
+  ExprRef condition; ///< null: nothing was taken out
+
+private:
+  bool takeOut(const ExprRef &term);
+  const KernelModel &model;
+  std::map<std::string, unsigned> changes;
+  std::set<std::string> declared;
+  std::map<std::string, std::pair<ExprRef, ExprRef>> ends; ///< first and last values of counters
+  std::map<std::string, ExprRef> locals;                   ///< of an iteration
+  std::set<std::string> known;                             ///< parts of the condition
+};
+} // namespace
+
+bool Unclipped::takeOut(const ExprRef &term) {
+  ExprRef c = substitute(term, locals);
+  if (c->kind != ExprKind::Binary || inverseComparison(c->text).empty() || c->text == "==" || c->text == "!=" ||
+      !onlyComputes(c) || anyNode(c, isLoad))
+    return false;
+  for (const ExprRef &side : c->args)
+    if (side->type.cls != Type::Class::Int || !side->type.isSigned)
+      return false;
+  const Poly difference = model.poly(c->args[0]) - model.poly(c->args[1]);
+  std::map<std::string, ExprRef> hardest;
+  for (const std::string &name : namesIn(c)) {
+    auto counter = ends.find(name);
+    if (counter == ends.end() && (changes[name] || declared.count(name)))
+      return false;
+    if (counter == ends.end())
+      continue;
+    auto coefficient = difference.coefficient(name);
+    auto slope = coefficient ? coefficient->constant() : std::nullopt;
+    if (!slope)
+      return false;
+    const bool atLeast = c->text[0] == '>', rises = *slope > 0;
+    hardest[name] = *slope == 0 || atLeast == rises ? counter->second.first : counter->second.second;
+  }
+  ExprRef here = substitute(c, hardest);
+  if (known.insert(str(here)).second)
+    condition = logicalAnd(condition, here);
+  return true;
+}
+
+void Unclipped::takeOut(std::vector<StmtRef> &list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Stmt &s = *list[i];
+    if (s.kind == StmtKind::Decl && s.expr && s.dims.empty() && onlyComputes(s.expr) && !anyNode(s.expr, isLoad) &&
+        !changes[s.text]) {
+      ExprRef value = substitute(s.expr, locals);
+      locals[s.text] = s.type.sameNumber(s.expr->type) ? value : castTo(s.type.unqualified(), value);
+    } else if (s.kind == StmtKind::Block) {
+      takeOut(s.body);
+    } else if (s.kind == StmtKind::For) {
+      auto inner = asCountedLoop(s);
+      if (!inner || inner->step != 1 || !inner->tripCount() || *inner->tripCount() < 1)
+        continue;
+      ends[inner->var] = {inner->lower, sub(inner->upper, intLit(1))};
+      takeOut(s.body[0]->body);
+    } else if (s.kind == StmtKind::If) {
+      ExprRef rest;
+      for (const ExprRef &term : operandsOf(s.expr, "&&"))
+        if (s.body.size() > 1 || !takeOut(term))
+          rest = logicalAnd(rest, term);
+      for (const StmtRef &branch : s.body)
+        takeOut(branch->body);
+      if (rest) {
+        s.expr = rest;
+        continue;
+      }
+      std::vector<StmtRef> inside = s.body[0]->body;
+      list.erase(list.begin() + long(i));
+      list.insert(list.begin() + long(i), inside.begin(), inside.end());
+      i += inside.size() - 1;
+    }
+  }
 }
 
 std::optional<Inside> SplitBorder::clippedBody(const KernelModel &model, const CountedLoop &loop) {
   auto trips = loop.tripCount();
   if (!trips || *trips < 2 || *trips > mostTrips)
     return std::nullopt;
-  const std::vector<StmtRef> &body = loop.stmt->body[0]->body;
-  if (body.empty() || body.back()->kind != StmtKind::If || body.back()->body.size() != 1)
-    return std::nullopt;
-  std::map<std::string, ExprRef> locals; // of an iteration
-  for (size_t i = 0; i + 1 < body.size(); ++i) {
-    if (body[i]->kind != StmtKind::Decl || !body[i]->expr || !onlyComputes(body[i]->expr) ||
-        anyNode(body[i]->expr, isLoad) || countChanges(*loop.stmt)[body[i]->text])
-      return std::nullopt;
-    locals.emplace(body[i]->text, body[i]->type.sameNumber(body[i]->expr->type)
-                                      ? substitute(body[i]->expr, locals)
-                                      : castTo(body[i]->type.unqualified(), substitute(body[i]->expr, locals)));
-  }
-  ExprRef condition;
-  std::map<std::string, unsigned> changes = countChanges(*loop.stmt);
-  for (const ExprRef &term : operandsOf(body.back()->expr, "&&")) {
-    ExprRef c = substitute(term, locals);
-    if (c->kind != ExprKind::Binary || inverseComparison(c->text).empty() || c->text == "==" || c->text == "!=" ||
-        !onlyComputes(c) || anyNode(c, isLoad))
-      return std::nullopt;
-    for (const ExprRef &side : c->args)
-      if (side->type.cls != Type::Class::Int || !side->type.isSigned)
-        return std::nullopt;
-    for (const std::string &name : namesIn(c))
-      if (changes[name] && name != loop.var)
-        return std::nullopt;
-    auto slope = (model.poly(c->args[0]) - model.poly(c->args[1])).coefficient(loop.var);
-    if (!slope || !slope->constant())
-      return std::nullopt;
-    bool atLeast = c->text[0] == '>', rises = *slope->constant() > 0; // hardest where it is lowest, or highest
-    ExprRef end = *slope->constant() == 0 || atLeast == rises ? loop.lower : sub(loop.upper, intLit(1));
-    condition = logicalAnd(condition, substitute(c, {{loop.var, end}}));
-  }
   StmtRef made = clone(std::make_shared<Stmt>(*loop.stmt));
-  std::vector<StmtRef> &inner = made->body[0]->body;
-  StmtRef guarded = inner.back()->body[0];
-  inner.pop_back();
-  inner.insert(inner.end(), guarded->body.begin(), guarded->body.end());
+  Unclipped unclipped(model, loop);
+  unclipped.takeOut(made->body[0]->body);
+  if (!unclipped.condition)
+    return std::nullopt;
   made->unroll = FullUnroll;
-  return Inside{condition, made};
+  return Inside{unclipped.condition, made};
 }
 
 DEFINE_TRANSFORM(SplitBorder)
