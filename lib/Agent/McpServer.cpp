@@ -84,6 +84,7 @@ struct McpServer::Impl {
   std::condition_variable ended;
   bool initialized = false;
   std::map<std::string, std::shared_ptr<ToolCall>> calls; ///< under way, by the request's id
+  size_t running = 0;                                     ///< of the calls: those without an answer
 
   void write(const json &message);
   void answer(const Asker &asker, json result);
@@ -167,6 +168,10 @@ void McpServer::Impl::listTools(const Asker &asker) {
 }
 
 void McpServer::Impl::finish(const Asker &asker, const ToolAnswer &given, const ToolCall &call) {
+  {
+    std::lock_guard lock(mutex);
+    --running; // who reads the answer may call again at once
+  }
   if (!call.cancelled()) // the protocol wants no answer then
     answer(asker, {{"content",
                     {{{"type", "text"}, {"text", given.content.dump(1, ' ', false, json::error_handler_t::replace)}}}},
@@ -195,10 +200,11 @@ void McpServer::Impl::callTool(const Asker &asker, const json &params) {
   json arguments = params.contains("arguments") ? params.at("arguments") : json::object();
   {
     std::lock_guard lock(mutex);
-    if (calls.size() >= settings.mostCalls)
+    if (running >= settings.mostCalls)
       return refuse(asker.id, invalidRequest, "too many calls at the same time");
     if (!calls.emplace(textOf(asker.id), call).second)
       return refuse(asker.id, invalidRequest, "a request with this id is under way");
+    ++running;
   }
   std::thread([this, asker, call, &tool = *tool, arguments = std::move(arguments)] {
     const std::string problem = argumentProblem(tool.schema, arguments);
