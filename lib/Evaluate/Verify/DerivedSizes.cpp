@@ -89,14 +89,16 @@ private:
 
 } // namespace
 
-/// What the extent of a grid along one axis becomes.
+/// What the extent of a grid along one axis becomes. Where it may have been made of several integers, the least: blocks
+/// that find nothing to do cost a variant that shares its work among them much.
 static uint32_t gridFor(uint32_t extent, uint32_t block, const std::map<int64_t, int64_t> &values) {
   int64_t result = 0;
   auto consider = [&](int64_t before, int64_t now) {
-    if (int64_t(llvm::divideCeil(uint64_t(before), block)) == extent)
-      result = std::max(result, int64_t(llvm::divideCeil(uint64_t(now), block)));
-    else if (before == extent)
-      result = std::max(result, now);
+    const bool isBlocks = int64_t(llvm::divideCeil(uint64_t(before), block)) == extent;
+    if (!isBlocks && before != extent)
+      return;
+    const int64_t own = isBlocks ? int64_t(llvm::divideCeil(uint64_t(now), block)) : now;
+    result = result ? std::min(result, own) : own;
   };
   for (auto [before, now] : values)
     consider(before, now);
@@ -123,16 +125,17 @@ static LaunchImage launchWith(const LaunchImage &launch, const std::vector<Argum
   return other;
 }
 
-// Odd sizes beside what tiles take; whole tiles; and hardly anything.
-// They rise, so that what was no smaller than another one, as the distance of rows, stays so.
-static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96, 128, 160, 192}, few[] = {1, 2, 3, 5};
+// Odd sizes beside what tiles take; whole tiles; hardly anything; and whole pieces of 16 bytes beside tiles. They rise,
+// so that what was no smaller than another one, as the distance of rows, stays so.
+static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96, 128, 160, 192}, few[] = {1, 2, 3, 5},
+                         pieces[] = {36, 44, 52, 60, 68, 76}, fewPieces[] = {4, 8, 12, 20};
 
 // So many sizes are kept at most, and none that is larger: launches would not be small.
 static constexpr size_t mostKept = 2;
 static constexpr int64_t largestKept = 256;
 
-/// An odd length of more than one block.
-static constexpr int64_t lengthOf(int64_t size) { return size * 15 + 2; }
+/// A length of more than one block, odd, or a whole number of what `size` is.
+static constexpr int64_t lengthOf(int64_t size) { return size % 2 ? size * 15 + 2 : size % 8 ? size * 15 : size * 8; }
 
 std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const LaunchImage &launch,
                                                                      const SizedKernel &kernel) {
@@ -155,15 +158,17 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
     if (!alternatives.empty())
       result.push_back(std::move(alternatives));
   };
-  for (llvm::ArrayRef<int64_t> sizes : {llvm::ArrayRef(odd), llvm::ArrayRef(whole), llvm::ArrayRef(few)}) {
-    if (kernel.addsRare)
-      break;
+  const llvm::ArrayRef<int64_t> common[] = {odd, whole, few}, rare[] = {pieces, fewPieces};
+  auto lists = llvm::to_vector(llvm::ArrayRef(rare));
+  if (!kernel.addsRare)
+    lists.insert(lists.begin(), std::begin(common), std::end(common));
+  for (llvm::ArrayRef<int64_t> sizes : lists) {
     std::vector<int64_t> now;
     for (size_t i = 0; i < smaller.count(); ++i) {
       int64_t size = sizes[i % sizes.size()];
       if (smaller.count() == 1 && size >= leastSize &&
           llvm::count_if(launch.grid, [](uint32_t e) { return e > 1; }) < 2)
-        size = size % 2 ? lengthOf(size) : size * 8;
+        size = lengthOf(size);
       if (size >= smaller.base(i) && smaller.base(i) > sizes[0]) // something between
         size = size % 2 ? smaller.base(i) * 5 / 8 | 1 : smaller.base(i) / 2 / sizes[0] * sizes[0];
       now.push_back(std::clamp<int64_t>(size, 1, smaller.base(i)));

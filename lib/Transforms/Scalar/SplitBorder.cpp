@@ -24,10 +24,10 @@
 //                                                               } else …
 //
 // Or, with style=guard:
-//   for (int k = max(0, i - 7); k <= min(n - 1, i + 7); ++k)    for (int k1 = 0; k1 < 15; ++k1) {
-//     s += x[k];                                                  int k = i - 7 + k1;
-//                                                                 if (k >= 0 && k < n - 1 + 1) {
-//                                                                   s += x[k];
+//   for (int k = max(0, i - 7); k <= min(n - 1, i + 7); ++k)    for (int k = 0; k < 15; ++k) {
+//     s += x[k];                                                  int k1 = i - 7 + k;
+//                                                                 if (k1 >= 0 && k1 < n - 1 + 1) {
+//                                                                   s += x[k1];
 //                                                                 }
 //                                                               }
 //
@@ -195,7 +195,8 @@ llvm::Expected<KernelState> SplitBorder::guarded(const KernelState &state, const
   if (!range)
     return notApplicable("line {0}: nothing clips a constant number of iterations", loop.stmt->line);
   const Type type = loop.type.unqualified();
-  const ExprRef counter = var(loop.var, type);
+  const std::string at = freshName(model.kernel(), loop.var); // declared, so that it needs a name of its own
+  const ExprRef counter = var(at, type);
   ExprRef condition;
   for (size_t i = 0; i < range->lowers.size(); ++i)
     if (i != range->lower)
@@ -203,10 +204,11 @@ llvm::Expected<KernelState> SplitBorder::guarded(const KernelState &state, const
   for (size_t i = 0; i < range->uppers.size(); ++i)
     if (i != range->upper)
       condition = logicalAnd(condition, binary("<", counter, range->uppers[i], Type::makeBool()));
-  const std::string k = freshName(model.kernel(), loop.var);
-  StmtRef value = declStmt(loop.var, type, add(range->lowers[range->lower], var(k, type)));
-  StmtRef made = countedFor(k, type, intLit(0), intLit(range->trips), 1,
-                            block({value, ifStmt(condition, clone(loop.stmt->body[0]))}), NoUnroll);
+  StmtRef body = clone(loop.stmt->body[0]);
+  substitute(*body, {{loop.var, counter}});
+  StmtRef value = declStmt(at, type, add(range->lowers[range->lower], var(loop.var, type)));
+  StmtRef made =
+      countedFor(loop.var, type, intLit(0), intLit(range->trips), 1, block({value, ifStmt(condition, body)}), NoUnroll);
   auto place = findPlace(*kernel->body, loop.stmt);
   place->block->body[place->index] = atLine(loop.stmt->line, made);
   removeUnused(*kernel);

@@ -1,9 +1,9 @@
 // A window that is clipped by the bounds of its loops gets loops of a constant number of iterations: then it lies in
 // shared memory, and a thread has several outputs. The twin for where nothing is clipped has no conditions left, in
 // inner loops neither.
-// RUN: %plan --passes='split-border[box/j]{style=guard};split-border[box/j1/i]{style=guard}' %s | FileCheck %s
-// RUN: %plan --passes='split-border[box/j]{style=guard};split-border[box/j1/i]{style=guard};block-shape[box]{x=16,y=8};coarsen[box]{style=blocked,x=2,y=2};stage-window[box:in];split-border[box/j1]' %s | %check=TWIN
-// RUN: optiml-opt --emit --passes='split-border[box/j]{style=guard};split-border[box/j1/i]{style=guard};block-shape[box]{x=16,y=8};coarsen[box]{style=blocked,x=2,y=2};stage-window[box:in];split-border[box/j1]' %s > %t.cu
+// RUN: %plan --passes='split-border[box/j]{style=guard};split-border[box/j/i]{style=guard}' %s | FileCheck %s
+// RUN: %plan --passes='split-border[box/j]{style=guard};split-border[box/j/i]{style=guard};block-shape[box]{x=16,y=8};coarsen[box]{style=blocked,x=2,y=2};stage-window[box:in];split-border[box/j]' %s | %check=TWIN
+// RUN: optiml-opt --emit --passes='split-border[box/j]{style=guard};split-border[box/j/i]{style=guard};block-shape[box]{x=16,y=8};coarsen[box]{style=blocked,x=2,y=2};stage-window[box:in];split-border[box/j]' %s > %t.cu
 // RUN: %verify=%t.cu %s | %check=SAME
 // RUN: not optiml-opt --passes='split-border[moving/j]{style=guard}' %s 2>&1 | %check=MOVING
 // RUN: not optiml-opt --passes='split-border[box/j]{style=other}' %s 2>&1 | %check=STYLE
@@ -14,16 +14,16 @@
 #include <cstdio>
 #include <vector>
 
-// CHECK: for (int j1 = 0; j1 < 7; ++j1) {
-// CHECK-NEXT: int j = y - 3 + j1;
-// CHECK-NEXT: if (j >= 0 && j < {{.*}}) {
-// CHECK-NEXT: for (int i1 = 0; i1 < 5; ++i1) {
-// CHECK-NEXT: int i = x - 2 + i1;
-// CHECK-NEXT: if (i >= 0 && i < w) {
+// CHECK: for (int j = 0; j < 7; ++j) {
+// CHECK-NEXT: int j1 = y - 3 + j;
+// CHECK-NEXT: if (j1 >= 0 && j1 < {{.*}}) {
+// CHECK-NEXT: for (int i = 0; i < 5; ++i) {
+// CHECK-NEXT: int i1 = x - 2 + i;
+// CHECK-NEXT: if (i1 >= 0 && i1 < w) {
 //
 // TWIN: __shared__
 // TWIN: if (y - 3 {{.*}} >= 0 &&
-// TWIN-NEXT: for (int j1 = 0; j1 < 7; ++j1) {
+// TWIN-NEXT: for (int j = 0; j < 7; ++j) {
 // TWIN-NOT: if
 // TWIN: sum[iy][ix] +=
 // TWIN: } else {
