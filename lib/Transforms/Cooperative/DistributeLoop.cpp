@@ -598,7 +598,10 @@ private:
     s.expr = lessThan(var(wide, Type::makeLong()), counted.upper);
     s.step = assign("+=", var(wide, Type::makeLong()), intLit(step));
     std::string own = counted.var;
-    if (!narrowed.insert(own).second) { // loops one after the other may have one name, declarations may not
+    // Loops one after the other may have one name, declarations may not, nor a loop and a declaration.
+    bool isShared = !narrowed.insert(own).second;
+    walk(*kernel.body, [&](Stmt &t) { isShared |= t.kind == StmtKind::For && t.init && t.init->text == own; });
+    if (isShared) {
       own = freshName(taken, own);
       substitute(*s.body[0], {{counted.var, var(own, counted.type)}});
     }
