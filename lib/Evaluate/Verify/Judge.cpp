@@ -2,9 +2,26 @@
 #include "VerifierImpl.h"
 #include "optiml/Core/Interfaces.h"
 #include "optiml/Evaluate/Verify/DerivedSizes.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ThreadPool.h"
 
 using namespace optiml;
+
+void VerifyReport::add(VerifyReport other, bool isFinal) {
+  launches += other.launches;
+  runs += other.runs;
+  unaffordable += other.unaffordable;
+  longLaunches += other.longLaunches;
+  error = std::max(error, other.error);
+  llvm::append_range(notes, std::move(other.notes));
+  llvm::append_range(originalFaults, std::move(other.originalFaults));
+  if (!isFinal)
+    return;
+  verdict = other.verdict;
+  why = std::move(other.why);
+  difference = std::move(other.difference);
+  llvm::append_range(faults, std::move(other.faults));
+}
 
 void Verifier::verify(const Variant &variant, Measurement &m) {
   auto report = verify(variant);

@@ -2,6 +2,7 @@
 #include "optiml/Evaluate/Verify/Verifier.h"
 #include "BlockSample.h"
 #include "VerifierImpl.h"
+#include "optiml/Core/KernelName.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Support/Error.h"
@@ -62,22 +63,6 @@ llvm::Expected<std::unique_ptr<Verifier>> Verifier::create(ModuleBuilder builder
 void Verifier::addLarge(Workload workload) {
   impl->large = unsigned(impl->workloads.size());
   impl->workloads.push_back(std::move(workload));
-}
-
-void VerifyReport::add(VerifyReport other, bool isFinal) {
-  launches += other.launches;
-  runs += other.runs;
-  unaffordable += other.unaffordable;
-  longLaunches += other.longLaunches;
-  error = std::max(error, other.error);
-  llvm::append_range(notes, std::move(other.notes));
-  llvm::append_range(originalFaults, std::move(other.originalFaults));
-  if (!isFinal)
-    return;
-  verdict = other.verdict;
-  why = std::move(other.why);
-  difference = std::move(other.difference);
-  llvm::append_range(faults, std::move(other.faults));
 }
 
 static Verdict verdictOf(const ReplayFault &f) {
@@ -294,7 +279,14 @@ void Verifier::Impl::leaveOutCopies(const Changed &changed, Coverage &covered) {
 llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                                   const std::vector<Target> &largeTargets, VerifyReport &report,
                                                   Coverage &covered) {
-  for (const Target &t : largeTargets) { // sizes decide more often than data do
+  std::vector<Target> larger = largeTargets;
+  std::set<std::string> wanted; // the kernels that have not run as a whole come first
+  for (const emu::MissedCode &m : covered.missed())
+    wanted.insert({m.kernel, plainName(demangled(m.kernel))});
+  std::stable_partition(larger.begin(), larger.end(), [&](const Target &t) {
+    return llvm::any_of(t.plan.steps, [&](const emu::ReplayStep &step) { return wanted.count(step.kernel) != 0; });
+  });
+  for (const Target &t : larger) { // sizes decide more often than data do
     leaveOutCopies(changed, covered);
     if (covered.missed().empty())
       break;
