@@ -138,11 +138,12 @@ static std::vector<ExprRef> partsOf(const KernelModel &model, const ExprRef &e, 
   return {e};
 }
 
-static ExprRef allOf(const std::vector<ExprRef> &parts, size_t chosen, const char *op) {
+/// `value` compared with all of the parts but one.
+static ExprRef withAll(const ExprRef &value, const char *op, const std::vector<ExprRef> &parts, size_t but) {
   ExprRef result;
   for (size_t i = 0; i < parts.size(); ++i)
-    if (i != chosen)
-      result = logicalAnd(result, binary(op, parts[chosen], parts[i], Type::makeBool()));
+    if (i != but)
+      result = logicalAnd(result, binary(op, value, parts[i], Type::makeBool()));
   return result;
 }
 
@@ -180,10 +181,12 @@ std::optional<Inside> SplitBorder::clippedBounds(const KernelModel &model, const
   auto range = clippedRange(model, loop);
   if (!range)
     return std::nullopt;
-  ExprRef condition = logicalAnd(allOf(range->lowers, range->lower, ">="), allOf(range->uppers, range->upper, "<="));
+  const ExprRef lower = range->lowers[range->lower], upper = range->uppers[range->upper];
+  ExprRef condition =
+      logicalAnd(withAll(lower, ">=", range->lowers, range->lower), withAll(upper, "<=", range->uppers, range->upper));
   std::string k = freshName(model.kernel(), loop.var);
   StmtRef body = clone(loop.stmt->body[0]);
-  substitute(*body, {{loop.var, add(range->lowers[range->lower], var(k, loop.type.unqualified()))}});
+  substitute(*body, {{loop.var, add(lower, var(k, loop.type.unqualified()))}});
   return Inside{condition,
                 countedFor(k, loop.type.unqualified(), intLit(0), intLit(range->trips), 1, body, FullUnroll)};
 }
@@ -197,13 +200,8 @@ llvm::Expected<KernelState> SplitBorder::guarded(const KernelState &state, const
   const Type type = loop.type.unqualified();
   const std::string at = freshName(model.kernel(), loop.var); // declared, so that it needs a name of its own
   const ExprRef counter = var(at, type);
-  ExprRef condition;
-  for (size_t i = 0; i < range->lowers.size(); ++i)
-    if (i != range->lower)
-      condition = logicalAnd(condition, binary(">=", counter, range->lowers[i], Type::makeBool()));
-  for (size_t i = 0; i < range->uppers.size(); ++i)
-    if (i != range->upper)
-      condition = logicalAnd(condition, binary("<", counter, range->uppers[i], Type::makeBool()));
+  const ExprRef condition = logicalAnd(withAll(counter, ">=", range->lowers, range->lower),
+                                       withAll(counter, "<", range->uppers, range->upper));
   StmtRef body = clone(loop.stmt->body[0]);
   substitute(*body, {{loop.var, counter}});
   StmtRef value = declStmt(at, type, add(range->lowers[range->lower], var(loop.var, type)));
@@ -238,6 +236,15 @@ private:
 };
 } // namespace
 
+/// The counter stands in sums and products alone: in a quotient, or in a narrower number, it has no slope that is seen.
+static bool isInSums(const ExprRef &e, const std::string &counter) {
+  if (isVar(e, counter) || !mentions(e, counter))
+    return true;
+  const bool sums = isBinary(e, "+") || isBinary(e, "-") || isBinary(e, "*") || isUnary(e, "-") ||
+                    (e->kind == ExprKind::Cast && e->type.sameNumber(e->args[0]->type));
+  return sums && llvm::all_of(e->args, [&](const ExprRef &part) { return isInSums(part, counter); });
+}
+
 bool Unclipped::takeOut(const ExprRef &term) {
   ExprRef c = substitute(term, locals);
   if (c->kind != ExprKind::Binary || inverseComparison(c->text).empty() || c->text == "==" || c->text == "!=" ||
@@ -254,6 +261,8 @@ bool Unclipped::takeOut(const ExprRef &term) {
       return false;
     if (counter == ends.end())
       continue;
+    if (!isInSums(c->args[0], name) || !isInSums(c->args[1], name))
+      return false;
     auto coefficient = difference.coefficient(name);
     auto slope = coefficient ? coefficient->constant() : std::nullopt;
     if (!slope)

@@ -7,7 +7,9 @@
 // RUN: %verify=%t.cu %s | %check=SAME
 // RUN: not optiml-opt --passes='split-border[moving/j]{style=guard}' %s 2>&1 | %check=MOVING
 // RUN: not optiml-opt --passes='split-border[box/j]{style=other}' %s 2>&1 | %check=STYLE
+// RUN: not optiml-opt --passes='split-border[halves/d]' %s 2>&1 | %check=HALVES
 // SAME: the same results
+// HALVES: split-border[halves/d]: line {{[0-9]+}}: nothing clips a constant number of iterations
 // MOVING: split-border[moving/j]{style=guard}: line {{[0-9]+}}: nothing clips a constant number of iterations
 // STYLE: the style can be 'guard', or none is told
 #include <algorithm>
@@ -54,6 +56,17 @@ __global__ void moving(const float *in, float *out, int n) {
   }
   if (x < n)
     out[x] = sum + at;
+}
+
+// In a quotient the counter falls: where it holds for the first, it need not hold for the last.
+__global__ void halves(const float *in, float *out, int n) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int d = -3; d < 4; ++d)
+    if ((x - d) / 2 >= 1)
+      sum += in[(x - d) / 2 - 1];
+  if (x < n)
+    out[x] = sum;
 }
 
 int main() {
