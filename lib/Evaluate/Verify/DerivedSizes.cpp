@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 
 using namespace optiml;
 namespace fs = llvm::sys::fs;
@@ -189,7 +190,8 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
       return launchWith(launch, kernel.integers, smaller, now);
     };
     std::vector<LaunchImage> alternatives;
-    for (int64_t least : {int64_t(0), keeps ? smaller.base(keeps - 1) : 0}) { // it may be no smaller than what is kept
+    // The others may have to be no smaller than what is kept.
+    for (int64_t least : std::set<int64_t>{0, keeps ? smaller.base(keeps - 1) : 0}) {
       LaunchImage other = with(least, /*isLong=*/false);
       if (blocksOf(other.grid) == 1)
         other = with(least, true);
@@ -198,8 +200,6 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
         other.grid[axis] += launch.grid[axis] > 1;
       alternatives.push_back(std::move(other));
     }
-    if (keeps == 0)
-      alternatives.pop_back();
     add(std::move(alternatives));
   }
   return result;

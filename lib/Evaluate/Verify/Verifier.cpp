@@ -73,6 +73,14 @@ static Verdict verdictOf(const ReplayFault &f) {
   return Verdict::RuntimeError;
 }
 
+/// The fault is the verdict, which is final: false.
+static bool refuse(VerifyReport &report, const ReplayFault &f, const std::string &where) {
+  report.verdict = verdictOf(f);
+  report.why = f.kind + ": " + f.message + ", on " + where;
+  report.faults.push_back(f);
+  return false;
+}
+
 llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const Target &t, ReferenceCase &c,
                                               uint64_t orderSeed, double seconds, VerifyReport &report,
                                               Coverage &covered, emu::ReplayResult *ran) {
@@ -87,10 +95,7 @@ llvm::Expected<bool> Verifier::Impl::checkRun(const std::string &module, const T
   for (const ReplayFault &f : run->result.faults) {
     if (f.kind == "benign-race" || (run->result.ok && c.faultKinds.count(f.kind)))
       continue;
-    report.verdict = verdictOf(f);
-    report.why = f.kind + ": " + f.message + ", on " + c.name;
-    report.faults.push_back(f);
-    return false;
+    return refuse(report, f, c.name);
   }
   if (!run->result.ok)
     return makeError("optiml-replay ended without a result or a reason");
@@ -136,10 +141,7 @@ llvm::Expected<bool> Verifier::Impl::checkRaces(const std::string &module, const
     }
     if (f.kind == "benign-race" || c.faultKinds.count(f.kind))
       continue;
-    report.verdict = verdictOf(f);
-    report.why = f.kind + ": " + f.message + ", on " + c.name;
-    report.faults.push_back(f);
-    return false;
+    return refuse(report, f, c.name);
   }
   report.notes.push_back(
       llvm::formatv(
@@ -217,10 +219,7 @@ llvm::Expected<bool> Verifier::Impl::checkFaults(const emu::ReplayResult &ran, c
   for (const ReplayFault &f : ran.faults) {
     if (!counts(f) || llvm::any_of(own->result.faults, [&](const ReplayFault &known) { return known.kind == f.kind; }))
       continue;
-    report.verdict = verdictOf(f);
-    report.why = f.kind + ": " + f.message + ", on some blocks of launch " + std::to_string(launch.sequence);
-    report.faults.push_back(f);
-    return false;
+    return refuse(report, f, "some blocks of launch " + std::to_string(launch.sequence));
   }
   return true;
 }
