@@ -83,7 +83,7 @@ llvm::Expected<ProgramOutcome> ProgramRunner::run(const std::string &program, co
   const std::string folder = dir.file("run" + std::to_string(number)), log = folder + "/log",
                     faults = folder + "/faults", types = folder + "/types";
   emu::RunOptions run = optionsFor(input.arguments, folder);
-  double seconds = number == 0 ? options.firstSeconds : input.given ? options.seconds : 10 + 10 * slowest.load();
+  double seconds = number == 0 ? options.firstSeconds : input.given ? options.seconds : 3 + 10 * slowest.load();
   run.faultFile = faults;
   run.env[emu::envCopyLog] = log;
   run.env[emu::envRaces] = "report";

@@ -7,7 +7,7 @@
 // RUN: %refused --passes='grid-stride[moments]{blocks=2,x=64};privatize-atomic[moments:m];privatize-atomic[moments:m]' %s 2>&1 | %check=TWICE
 // TWICE: 'm' is updated by one thread of a block already
 // RUN: %refused --passes='block-shape[read]{x=64,y=1};privatize-atomic[read:m]' %s 2>&1 | %check=READ
-// RUN: %if verify %{ optiml-run --coverage=8 --verify=%t.cu %s -- 300 | %check=SAME %}
+// RUN: %if verify %{ optiml-run --coverage=5 --verify=%t.cu %s -- 300 | %check=SAME %}
 // SAME: the same results
 #include <cstdio>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 // RUN: %plan --passes='block-shape[before]{x=32};share-prefix[before/j]' %s | %check=BEFORE
 // RUN: optiml-opt --emit --passes='block-shape[upTo]{x=64};share-prefix[upTo/j];block-shape[before]{x=32};share-prefix[before/j];block-shape[highest]{x=64};share-prefix[highest/k]' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %if verify %{ optiml-run --coverage=8 --verify=%t.cu %s -- 300 5 | %check=SAME %}
+// RUN: %if verify %{ optiml-run --coverage=5 --verify=%t.cu %s -- 300 5 | %check=SAME %}
 // RUN: %refused --passes='share-prefix[upTo/j]' %s 2>&1 | %check=SHAPE
 // RUN: %refused --passes='block-shape[byRow]{x=64};share-prefix[byRow/j]' %s 2>&1 | %check=BYROW
 // RUN: %refused --passes='block-shape[chosen]{x=64};share-prefix[chosen/j]' %s 2>&1 | %check=CHOSEN

@@ -2,7 +2,7 @@
 // RUN: %plan --passes='block-shape[box]{x=64,y=1};share-columns[box/j]{rows=8}' %s | %check=BOX
 // RUN: optiml-opt --emit --passes='block-shape[box]{x=64,y=1};share-columns[box/j]{rows=8};block-shape[guarded]{x=32,y=1};share-columns[guarded/dy]{rows=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %if verify %{ optiml-run --coverage=8 --verify=%t.cu %s -- 150 83 | %check=SAME %}
+// RUN: %if verify %{ optiml-run --coverage=5 --verify=%t.cu %s -- 150 83 | %check=SAME %}
 // RUN: %if verify %{ optiml-run --verify=%t.cu %s -- 5 3 | %check=SAME %}
 // RUN: %refused --passes='share-columns[box/j]' %s 2>&1 | %check=SHAPE
 // RUN: %refused --passes='block-shape[box]{x=32,y=4};share-columns[box/j]' %s 2>&1 | %check=ROWS

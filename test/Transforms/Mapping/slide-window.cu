@@ -3,7 +3,7 @@
 // RUN: %plan --passes='block-shape[relative]{x=64,y=1};slide-window[relative/d]{axis=x,rows=8}' %s | %check=RELATIVE
 // RUN: optiml-opt --emit --passes='block-shape[box]{x=32,y=4};slide-window[box/j]{axis=y,rows=4};block-shape[relative]{x=64,y=1};slide-window[relative/d]{axis=x,rows=8}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %if verify %{ optiml-run --coverage=8 --verify=%t.cu %s -- 37 23 3 | %check=SAME %}
+// RUN: %if verify %{ optiml-run --coverage=5 --verify=%t.cu %s -- 37 23 3 | %check=SAME %}
 // RUN: %refused --passes='slide-window[box/j]' %s 2>&1 | %check=SHAPE
 // RUN: %refused --passes='block-shape[box]{x=32,y=4};slide-window[box/j]{axis=x}' %s 2>&1 | %check=ALONG
 // RUN: %refused --passes='block-shape[box]{x=32,y=4};slide-window[box/j/i]{axis=x}' %s 2>&1 | %check=INNER

@@ -4,7 +4,7 @@
 // RUN: %opt --passes='split-border[guarded/d]' %s | %check=GUARDED
 // RUN: optiml-opt --emit --passes='split-border[clipped/j];split-border[chosen/j];split-border[guarded/d]' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %if verify %{ optiml-run --coverage=8 --verify=%t.cu %s -- 100 | %check=SAME %}
+// RUN: %if verify %{ optiml-run --coverage=5 --verify=%t.cu %s -- 100 | %check=SAME %}
 // RUN: %refused --passes='split-border[open/j]' %s 2>&1 | %check=OPEN
 // RUN: %refused --passes='split-border[unsigned_bounds/j]' %s 2>&1 | %check=OPEN
 // RUN: %refused --passes='split-border[data/d]' %s 2>&1 | %check=OPEN

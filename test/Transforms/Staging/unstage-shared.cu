@@ -17,13 +17,13 @@
 // RUN: optiml-run --coverage=off --verify=%t.cu %s -- 48 48 48 | %check=SAME
 // RUN: optiml-run --coverage=off --verify=%t.cu %s -- 37 51 29 | %check=SAME
 // RUN: optiml-opt --reread --emit --block=64x1x1 --passes='unstage-shared[matvec]' %s > %t.matvec.cu
-// RUN: optiml-run --coverage=12 --verify=%t.matvec.cu %s -- 37 51 29 | %check=SAME
+// RUN: optiml-run --coverage=6 --verify=%t.matvec.cu %s -- 37 51 29 | %check=SAME
 // RUN: optiml-opt --reread --emit --block=256x1x1 --passes='unstage-shared[oneAxis];swap-thread-axes[oneAxis]{with=y};block-shape[oneAxis]{x=32,y=8}' %s > %t.split.cu
-// RUN: optiml-run --coverage=12 --verify=%t.split.cu %s -- 64 32 48 | %check=SAME
+// RUN: optiml-run --coverage=6 --verify=%t.split.cu %s -- 64 32 48 | %check=SAME
 // RUN: optiml-opt --reread --emit --block=16x4x1 --passes='unstage-shared[turned]' %s > %t.turned.cu
-// RUN: optiml-run --coverage=12 --verify=%t.turned.cu %s -- 37 51 29 | %check=SAME
+// RUN: optiml-run --coverage=6 --verify=%t.turned.cu %s -- 37 51 29 | %check=SAME
 // RUN: optiml-opt --reread --emit --block=16x16x1 --passes='unstage-shared[checked];block-shape[checked]{x=16,y=8};coarsen[checked]{x=4,y=4};stage-shared[checked/p:a+b]{tile=8}' %s > %t.tiles.cu
-// RUN: optiml-run --coverage=12 --verify=%t.tiles.cu %s -- 37 51 29 | %check=SAME
+// RUN: optiml-run --coverage=6 --verify=%t.tiles.cu %s -- 37 51 29 | %check=SAME
 // SAME: the same results
 
 // RUN: %refused --passes='unstage-shared[checked]' %s 2>&1 | %check=SHAPE
