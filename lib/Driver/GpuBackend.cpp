@@ -321,8 +321,8 @@ void GpuBackend::configure(SearchSettings &settings) const {
   settings.batch = 16;       // compilers at work while the GPU measures
   settings.flows = true;
   settings.firstTogether = 8;
-  settings.margin = 1; // settle() decides
-  settings.top = 64;   // among those that are verified
+  settings.margin = 1;                                 // settle() decides
+  settings.top = std::numeric_limits<unsigned>::max(); // those that are verified may be far behind
 }
 
 /// What compute-sanitizer says of a candidate.

@@ -15,8 +15,9 @@
 namespace optiml {
 
 /// What a kernel in another style needs before it is like others, in this order; done wherever it can be done.
-inline constexpr llvm::StringLiteral preparations[] = {"expand-powers", "thread-per-iteration", "loop-to-grid",
-                                                       "loop-to-grid",  "swap-thread-axes",     "promote-accumulator"};
+inline constexpr llvm::StringLiteral preparations[] = {"expand-powers",      "reciprocal-roots", "thread-per-iteration",
+                                                       "loop-to-grid",       "loop-to-grid",     "swap-thread-axes",
+                                                       "promote-accumulator"};
 
 /// What was learnt on kernels like those of one program. Immutable; may be used from any thread. The same memories give
 /// the same answers, in whatever order they come.

@@ -81,7 +81,7 @@ struct GpuEvaluator::Impl {
   void stopPreparing();
   /// A variant that is faster than the original stood every check. With `mutex` held.
   bool hasVerified() const;
-  /// Verifies the fastest of the provisional variants, and then those that are faster still.
+  /// Verifies the provisional variants that promise most, and then those that are faster than what is verified.
   void settleFastest();
   void addUnsettled(const Variant &variant, const Measurement &m);
   /// On everything that there is, once.

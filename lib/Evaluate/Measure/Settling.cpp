@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "GpuEvaluatorImpl.h"
+#include "Suspects.h"
 #include "Verify/GpuCases.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
@@ -169,42 +170,51 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
 }
 
 void GpuEvaluator::Impl::settleFastest() {
+  Suspects suspects;
   double bestVerified = baselineMeasurement.time.seconds, lastSanitized = bestVerified;
   const Variant *leader = nullptr; ///< of those that are verified
   while (!enough.passed()) {
     // Before looking: what is added later is not measured any more.
     const bool isLast = closeBy.load() != std::chrono::steady_clock::time_point::max();
     const double limit = isLast ? worthVerifying * bestVerified : bestVerified;
-    const Provisional *fastest = nullptr;
+    const Provisional *next = nullptr;
     bool isQuiet;
     {
       std::lock_guard lock(mutex);
       isQuiet = std::chrono::steady_clock::now() - gainedAt > quiet;
-      for (const auto &[key, p] : unsettled)
-        if (!settled.count(key) && p.measurement.guardrails.empty() &&
-            p.measurement.time.seconds < (fastest ? fastest->measurement.time.seconds : limit))
-          fastest = &p;
+      double most = 0;
+      for (const auto &[key, p] : unsettled) {
+        if (settled.count(key) || !p.measurement.guardrails.empty() || !(p.measurement.time.seconds < limit))
+          continue;
+        const double expected = std::log2(limit / p.measurement.time.seconds) * suspects.chance(p.variant.recipe);
+        if (expected > most) {
+          most = expected;
+          next = &p;
+        }
+      }
     }
-    if (!fastest && isLast)
+    if (!next && isLast)
       return;
-    if (!fastest && isQuiet && leader && bestVerified < worthSanitizing * lastSanitized) {
+    if (!next && isQuiet && leader && bestVerified < worthSanitizing * lastSanitized) {
       lastSanitized = bestVerified;
       sanitize(*leader, sanitizerSeconds, enough); // what it says counts when the search has ended
       describe(*leader);
       continue;
     }
-    if (!fastest) {
+    if (!next) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       continue;
     }
-    Measurement m = settle(fastest->variant);
+    Measurement m = settle(next->variant);
+    if (!enough.passed()) // else it was stopped
+      suspects.add(next->variant.recipe, m.correct());
     if (!m.correct() || !m.guardrails.empty())
       continue;
     if (m.time.seconds < bestVerified) {
       bestVerified = m.time.seconds;
-      leader = &fastest->variant;
+      leader = &next->variant;
     }
-    tellGain(fastest->variant, m);
+    tellGain(next->variant, m);
     if (std::chrono::steady_clock::now() > closeBy.load())
       return;
   }

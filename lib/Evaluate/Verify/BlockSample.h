@@ -21,11 +21,13 @@ inline std::vector<uint32_t> spreadBlocks(uint64_t blocks, uint64_t count) {
   return sample;
 }
 
+constexpr uint64_t fewBlocks = 8, manyBlocks = 64;
+
 /// Those of a long launch that are looked at closely: enough to see every kind of block, few enough to take a fraction
 /// of the launch's time where each takes some 20 times as long.
 /// In pairs of neighbours, along x and along the next axis in turn, for these are the ones that share elements.
-inline std::vector<uint32_t> closeBlocks(const std::array<uint32_t, 3> &grid) {
-  uint64_t blocks = blocksOf(grid), most = std::clamp<uint64_t>(blocks / 32, 8, 64);
+inline std::vector<uint32_t> closeBlocks(const std::array<uint32_t, 3> &grid, uint64_t atMost = manyBlocks) {
+  uint64_t blocks = blocksOf(grid), most = std::clamp<uint64_t>(blocks / 32, fewBlocks, atMost);
   std::vector<uint32_t> sample = spreadBlocks(blocks, most);
   for (size_t i = 1; i < sample.size(); i += 2) {
     uint64_t neighbour = uint64_t(sample[i - 1]) + (i % 4 == 1 ? 1 : grid[0]);

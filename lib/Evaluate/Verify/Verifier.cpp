@@ -224,10 +224,10 @@ llvm::Expected<bool> Verifier::Impl::checkFaults(const emu::ReplayResult &ran, c
   return true;
 }
 
-llvm::Expected<bool> Verifier::Impl::checkSome(Changed &changed, const Target &t, VerifyReport &report,
+llvm::Expected<bool> Verifier::Impl::checkSome(Changed &changed, const Target &t, uint64_t most, VerifyReport &report,
                                                Coverage &covered) {
   const ReferenceCase captured; // with its own inputs
-  std::vector<uint32_t> blocks = closeBlocks(t.plan.steps.front().grid);
+  std::vector<uint32_t> blocks = closeBlocks(t.plan.steps.front().grid, most);
   bool compares = !options.comparedElsewhere;
   llvm::Expected<ReplayRun> run =
       replay(changed.verifyModule, t.workload, t.launch, captured, t.plan, 0, options.raceSeconds, blocks, compares);
@@ -286,12 +286,15 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
     return llvm::any_of(t.plan.steps, [&](const emu::ReplayStep &step) { return wanted.count(step.kernel) != 0; });
   });
   for (const Target &t : larger) { // sizes decide more often than data do
-    leaveOutCopies(changed, covered);
-    if (covered.missed().empty())
-      break;
-    llvm::Expected<bool> good = checkSome(changed, t, report, covered);
-    if (!good || !*good)
-      return good;
+    // A few blocks first: of blocks that work long, more do not end in time.
+    for (uint64_t most : {fewBlocks, manyBlocks}) {
+      leaveOutCopies(changed, covered);
+      if (covered.missed().empty())
+        break;
+      llvm::Expected<bool> good = checkSome(changed, t, most, report, covered);
+      if (!good || !*good)
+        return good;
+    }
   }
   if (changed.dataDecides) {
     llvm::Expected<bool> good = checkOtherInputs(changed, targets, inputs, report, covered);
@@ -372,7 +375,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::checkLargeAlone(Changed &changed, c
                                                              VerifyReport report) {
   Coverage covered;
   for (const Target &t : largeTargets) {
-    llvm::Expected<bool> good = checkSome(changed, t, report, covered);
+    llvm::Expected<bool> good = checkSome(changed, t, manyBlocks, report, covered);
     if (!good)
       return good.takeError();
     if (!*good)
