@@ -409,6 +409,10 @@ llvm::Error Distributor::leaf(const StmtRef &stmt, Pass &pass) {
   return llvm::Error::success();
 }
 
+static bool isWarpBarrier(const Stmt &s) {
+  return s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Call && s.expr->text == "__syncwarp";
+}
+
 llvm::Expected<bool> Distributor::enter(const std::vector<StmtRef> &stmts, size_t at, Pass &pass) {
   Stmt &s = *stmts[at];
   if (s.kind == StmtKind::Return)
@@ -416,6 +420,11 @@ llvm::Expected<bool> Distributor::enter(const std::vector<StmtRef> &stmts, size_
   if (s.kind == StmtKind::Barrier) {
     if (pass.guard)
       return notApplicable("a barrier stands under a condition (line {0})", s.line);
+    flush(pass);
+    pass.out.push_back(clone(stmts[at]));
+    return true;
+  }
+  if (isWarpBarrier(s) && !uniformAlong) { // its lanes have their copies in common, and so the guards on them
     flush(pass);
     pass.out.push_back(clone(stmts[at]));
     return true;

@@ -7,6 +7,7 @@
 // neighbouring threads then read neighbouring elements, and a few thousand rows fill the GPU. Of a loop that follows a
 // sum (a scan of a row), a thread takes `items` neighbouring iterations at a time, 1 if nothing is said. `filter=1`:
 // the values of a loop that keeps the k best are looked at twice, first for a bound, so that few are then inserted.
+// `each=4`: a group of at most a warp has four neighbouring rows, which share what they read alike.
 //
 // Example:
 //   int row = blockIdx.x * blockDim.x + threadIdx.x;    int row = blockIdx.x * 8 + threadIdx.y;
@@ -35,7 +36,10 @@
 // The first thread writes what is written elsewhere, and barriers stand where accesses on both sides may meet.
 // Floating-point sums change their order, which `--optiml-fp=strict` forbids.
 //
+// With `each`, the number of rows is a multiple of it (a condition), where the kernel compares rows with it.
+//
 // Refuses: loops with fewer iterations than the group, or a warp of it, has lanes; recurrences other than running sums.
+// With `each`, it refuses whatever needs shared memory.
 //
 //===----------------------------------------------------------------------===//
 #include "CarriedValues.h"
@@ -45,6 +49,7 @@
 #include "OwnState.h"
 #include "RunAgain.h"
 #include "RunningSum.h"
+#include "SeveralRows.h"
 #include "SortedFold.h"
 #include "ThreadMapping.h"
 #include "Transforms.h"
@@ -634,7 +639,7 @@ public:
   llvm::StringRef name() const override { return "distribute-loop"; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
-    static const std::vector<Params> offers = {{{"threads", "256"}},
+    static const std::vector<Params> common = {{{"threads", "256"}},
                                                {{"threads", "32"}, {"rows", "8"}},
                                                {{"threads", "128"}},
                                                {{"threads", "512"}},
@@ -649,6 +654,13 @@ public:
                                                {{"threads", "128"}, {"items", "8"}}};
     if (!pays(state))
       return {};
+    std::vector<Params> offers(std::begin(common), std::end(common));
+    KernelState trial = state;
+    if (auto kernel = remappable(trial, 1, 256, /*batches=*/true); !kernel)
+      llvm::consumeError(kernel.takeError());
+    else if (rowsShareReads(**kernel))
+      for (const char *each : {"4", "2", "8"})
+        offers.push_back({{"threads", "32"}, {"rows", "8"}, {"each", each}});
     int64_t entries = entriesOf(state);
     if (!entries)
       return kernelSite(*this, state, offers);
@@ -709,11 +721,14 @@ public:
     int64_t entries = paramInt(params, "entries", 0);
     if (entries && (entries < 2 || entries > mostSorted || (entries & (entries - 1))))
       return notApplicable("the number of entries must be a power of two from 2 to {0}", mostSorted);
-    const int64_t items = paramInt(params, "items", 1), filters = paramInt(params, "filter", 0);
+    const int64_t items = paramInt(params, "items", 1), filters = paramInt(params, "filter", 0),
+                  each = paramInt(params, "each", 1);
     if (items < 1 || items > 16)
       return notApplicable("a thread takes 1 to 16 elements of a running sum");
-    if (rows > 1 && threads > 32)
-      return notApplicable("only groups within warps can share a block");
+    if ((rows > 1 || each > 1) && threads > 32)
+      return notApplicable("only groups within warps can share a block, or have several rows");
+    if (each < 1 || each > 16)
+      return notApplicable("a group takes 1 to 16 rows");
     if (llvm::Error e = requireSameMemory(*state.tree))
       return std::move(e);
     KernelState result = state;
@@ -734,11 +749,14 @@ public:
     KernelModel model(*kernel, {0, 0, 0});
     if (unsigned line = model.unknownEffectLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
-    if (rows > 1)
-      requireCover(result, model, 0, rows);
+    const std::optional<Poly> end = globalUpperBound(model, 0);
+    if (rows * each > 1)
+      requireCover(result, model, 0, rows * each);
     if (llvm::Error e = Sharing(result, *kernel, model, {threads}, filters, entries, items, std::move(forOneThread),
                                 std::move(again))
                             .run())
+      return std::move(e);
+    if (llvm::Error e = each > 1 ? giveSeveralRows(result, *kernel, each, end) : llvm::Error::success())
       return std::move(e);
 
     LaunchStep &step = result.rewrite.plan.steps[0];
@@ -751,12 +769,16 @@ public:
         requireOneCopy(result, axis);
     }
     std::string work = threadsAlong(0);
-    step.grid[0] = result.overOriginal(rows == 1 ? work : "ceildiv(" + work + ", " + std::to_string(rows) + ")");
+    const int64_t ofBlock = rows * each;
+    step.grid[0] = result.overOriginal(ofBlock == 1 ? work : "ceildiv(" + work + ", " + std::to_string(ofBlock) + ")");
     result.require(IntExpr::of(step.grid[0].str() + " <= 2147483647"), "a grid cannot be larger");
     step.block = {IntExpr::literal(threads), IntExpr::literal(rows), IntExpr::literal(1)};
     lowerGlobalIndex(*kernel, [&](unsigned axis) -> ExprRef {
       ExprRef block = axisBuiltin("blockIdx", axis);
-      return rows == 1 || axis ? block : add(mul(block, intLit(rows)), builtin("threadIdx.y"));
+      if (axis)
+        return block;
+      ExprRef first = mul(block, intLit(ofBlock));
+      return rows == 1 ? first : add(first, mul(builtin("threadIdx.y"), intLit(each)));
     });
     kernel->maxThreads = unsigned(threads * rows);
     result.tree = kernel;
