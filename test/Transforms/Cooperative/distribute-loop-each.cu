@@ -8,8 +8,8 @@
 // MANY: a group takes 1 to 16 rows
 
 // RUN: optiml-opt --list-sites %s | %check=SITES
-// SITES: distribute-loop[product]{each=4,rows=8,threads=32}
-// SITES: distribute-loop[nearest<unsigned long>]{each=4,rows=8,threads=32}
+// SITES-DAG: distribute-loop[product]{each=4,rows=8,threads=32}
+// SITES-DAG: distribute-loop[nearest<unsigned long>]{each=4,rows=8,threads=32}
 // SITES-NOT: distribute-loop[running]{each
 
 // RUN: optiml-opt --reread --emit --passes='distribute-loop[product]{threads=32,rows=8,each=4};distribute-loop[nearest<unsigned long>]{threads=8,rows=16,each=2};distribute-loop[all]{threads=32,rows=4,each=2};distribute-loop[running]{threads=16,rows=4,each=4}' %s > %t.cu

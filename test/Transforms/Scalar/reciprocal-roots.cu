@@ -1,4 +1,4 @@
-// Divisions by square roots become products with their reciprocals; what may change in between, doubles and functions of
+// Divisions by square roots become products with their reciprocals. What may change in between, doubles and functions of
 // the same name stay.
 // RUN: %opt --passes='reciprocal-roots[bodies]' %s | %check=BODIES
 // RUN: %opt --passes='reciprocal-roots[unit<float>]' %s | %check=UNIT
