@@ -25,10 +25,10 @@ static constexpr double leastGain = 1.02;
 static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 // Predictions are beside the point where variants are measured, and some blocks in double precision are enough.
 static constexpr double traceSeconds = 8, sampleSeconds = 8;
-// Each of these, and the original's profile, takes at most so much of the search's time.
+// Each of these, and the original's profile, takes so much of the search's time at most.
 static constexpr double preparingShare = 0.1;
 // compute-sanitizer on one launch: of the time that is left, and its limits.
-static constexpr double sanitizerShare = 0.5, leastSanitizerSeconds = 3, mostSanitizerSeconds = 60;
+static constexpr double leastSanitizerSeconds = 1.5, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
 static constexpr size_t mostRacers = 4;
@@ -409,7 +409,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
           llvm::formatv("'{0}' was measured, but is not verified: {1}", recipeText(candidate.recipe), closer.why));
       continue;
     }
-    if (!isClean(candidate, std::clamp(sanitizerShare * left, leastSanitizerSeconds, mostSanitizerSeconds)))
+    const double remaining = std::chrono::duration<double>(end - Clock::now()).count();
+    if (!isClean(candidate, std::clamp(remaining, leastSanitizerSeconds, mostSanitizerSeconds)))
       continue;
     watch.lap("sanitize");
     for (const auto &[step, seconds] : watch.steps)

@@ -202,6 +202,13 @@ unsigned Distributor::maskOf(Stmt &s) const {
   return mask & allCopies;
 }
 
+/// An integer division that cannot fault: by a constant other than 0, and than -1, by which the least number has no
+/// quotient.
+static bool dividesWell(const ExprRef &division) {
+  const auto divisor = constantValue(division->args[1]);
+  return divisor && *divisor != 0 && *divisor != -1;
+}
+
 /// May run although its guard is false: it computes private values that only code under the same guard looks at, and
 /// cannot fault. A variable from outside of the guard must keep its value there.
 bool Distributor::speculatable(Stmt &s, const ExprRef &guard) const {
@@ -218,7 +225,9 @@ bool Distributor::speculatable(Stmt &s, const ExprRef &guard) const {
   } else {
     return s.kind == StmtKind::Decl && !s.expr;
   }
-  return !anyNode(value, [](const ExprRef &e) { return !e->pure || isLoad(e) || isChange(e) || isIntDivision(e); });
+  return !anyNode(value, [](const ExprRef &e) {
+    return !e->pure || isLoad(e) || isChange(e) || (isIntDivision(e) && !dividesWell(e));
+  });
 }
 
 /// A declaration that stands between runs of leaves, not in one of them.

@@ -16,8 +16,8 @@ static bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, 
   for (const Poly &fact : llvm::ArrayRef(facts).drop_front(before)) {
     if (!fact.isAffine())
       return false;
-    for (const std::string &atom : fact.atoms())
-      if (atom[0] == '{')
+    for (const std::string &atom : fact.atoms()) // what a whole block has alike is a constant here
+      if (atom[0] == '{' && (model.variesAtom(atom) & (AnyThread | FromMemory) || !model.stable(fact)))
         return false;
   }
   return true;
