@@ -1,8 +1,11 @@
 //===- StageWindow.cpp - a block's whole input in shared memory -----------===//
 //
-// stage-window[kernel:A+B]{pad=0}: before anything else, the block's threads together copy all that the block reads of
-// A and B into shared memory, meet, and read it there. It serves stencils and convolutions, and small operands that
-// every thread reads, such as a filter.
+// stage-window[kernel:A+B]{pad=0,zeros=1}: before anything else, the block's threads together copy all that the block
+// reads of A and B into shared memory, meet, and read it there. It serves stencils and convolutions, and small operands
+// that every thread reads, such as a filter.
+//
+// `zeros=1`: outside of the array the tile holds zeros, which are added in place of a test whether to add. Where the
+// other factor is staged, too, and some element of it is not finite, a block tests as before.
 //
 // Example:
 //   if (x >= width - 4)              __shared__ __align__(16) float in_window[68];
@@ -37,9 +40,11 @@
 // has already, shared memory is limited to 48 KiB.
 //
 //===----------------------------------------------------------------------===//
+#include "ThreadMapping.h"
 #include "TileCopy.h"
 #include "TileGuards.h"
 #include "Transforms.h"
+#include "ZeroPadding.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
@@ -131,12 +136,17 @@ public:
     auto addSite = [&](const std::string &list) {
       llvm::SmallVector<llvm::StringRef, 4> names;
       llvm::StringRef(list).split(names, '+');
-      auto applied = stage(state, names, {}, 2);
-      if (applied)
-        result.push_back({"stage-window", state.rewrite.original + ":" + list, {{}}});
-      else
-        llvm::consumeError(applied.takeError());
-      return bool(applied);
+      ActionTemplate site{"stage-window", state.rewrite.original + ":" + list, {}};
+      for (const Params &params : {Params{{"zeros", "1"}}, Params{}}) {
+        auto applied = stage(state, names, params, 2);
+        if (applied)
+          site.values.push_back(params);
+        else
+          llvm::consumeError(applied.takeError());
+      }
+      if (!site.values.empty())
+        result.push_back(site);
+      return !site.values.empty();
     };
     for (const std::string &array : arrays)
       if (addSite(array))
@@ -205,14 +215,24 @@ private:
         staged[access->place.get()] = tileElement(model, tile, *access);
     }
     load.push_back(barrierStmt());
+    const auto padding = ZeroPadding::find(model, tiles);
 
     // The nodes are still those that the model has seen: nothing else is replaced.
     replaceNodes(*kernel->body, staged);
     std::vector<StmtRef> &list = kernel->body->body;
+    if (paramInt(params, "zeros", 0)) {
+      if (state.hints.strictFloat)
+        return notApplicable("zeros may change the sign of a zero (--optiml-fp=strict)");
+      auto tests = padding.drop(*kernel, tiles, var(tid, Type::makeInt()), threads, taken);
+      if (!tests)
+        return tests.takeError();
+      llvm::append_range(load, *tests);
+    }
     list.insert(list.begin() + long(place), load.begin(), load.end());
     // Threads without a result of their own may compute one from zeros.
     dropGuards(*kernel, *kernel->body, tileNames);
     hoistInvariantLoads(*kernel, *kernel->body, tileNames);
+    removeUnused(*kernel); // what only tests used
     result.tree = kernel;
     return result;
   }

@@ -34,13 +34,38 @@ static bool surelyExists(const Kernel &kernel, const ExprRef &element) {
   return true;
 }
 
-/// Its value is a zero where the elements of the tiles and the variables `zeros` are. A factor that is neither may be
-/// infinite, and zero times that is no zero.
-static bool isZeroWith(const ExprRef &e, const std::set<std::string> &tiles, const std::set<std::string> &zeros) {
-  auto zero = [&](size_t i) { return isZeroWith(e->args[i], tiles, zeros); };
-  auto literal = [&](size_t i) {
-    return e->args[i]->kind == ExprKind::FloatLit || e->args[i]->kind == ExprKind::IntLit;
-  };
+namespace {
+/// Whether statements do nothing but add zeros to private variables.
+class ZeroAdder {
+public:
+  ZeroAdder(const Kernel &kernel, const std::set<std::string> &tiles, const std::string &counter,
+            const std::set<std::string> &finite)
+      : kernel(kernel), tiles(tiles), counter(counter), finite(finite) {}
+  bool addsZeros(Stmt &s, std::set<std::string> &zeros) const;
+
+private:
+  /// A factor that is neither zero nor known to be finite may be infinite, and zero times that is no zero.
+  bool isFinite(const ExprRef &e) const {
+    return e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit ||
+           (e->kind == ExprKind::Subscript && finite.count(rootName(e)));
+  }
+  /// Its value is a zero where the elements of the tiles and the variables `zeros` are.
+  bool isZero(const ExprRef &e, const std::set<std::string> &zeros) const;
+  bool isZeroProduct(const ExprRef &a, const ExprRef &b, const std::set<std::string> &zeros) const {
+    const bool first = isZero(a, zeros), second = isZero(b, zeros);
+    return (first && second) || (first && isFinite(b)) || (isFinite(a) && second);
+  }
+  bool addsZero(const ExprRef &assignment, const std::set<std::string> &zeros) const;
+
+  const Kernel &kernel;
+  const std::set<std::string> &tiles;
+  const std::string &counter;
+  const std::set<std::string> &finite;
+};
+} // namespace
+
+bool ZeroAdder::isZero(const ExprRef &e, const std::set<std::string> &zeros) const {
+  auto zero = [&](size_t i) { return isZero(e->args[i], zeros); };
   switch (e->kind) {
   case ExprKind::Subscript: return tiles.count(rootName(e)) || zeros.count(rootName(e));
   case ExprKind::Var: return zeros.count(e->text);
@@ -49,7 +74,7 @@ static bool isZeroWith(const ExprRef &e, const std::set<std::string> &tiles, con
   case ExprKind::Binary:
     if (e->text == "+" || e->text == "-")
       return zero(0) && zero(1);
-    return e->text == "*" && ((zero(0) && zero(1)) || (zero(0) && literal(1)) || (literal(0) && zero(1)));
+    return e->text == "*" && isZeroProduct(e->args[0], e->args[1], zeros);
   case ExprKind::Call: {
     bool converts = e->text == "__half2float" || e->text == "__bfloat162float";
     return converts && e->args.size() == 1 && e->args[0]->type.isHalf && zero(0);
@@ -58,55 +83,65 @@ static bool isZeroWith(const ExprRef &e, const std::set<std::string> &tiles, con
   }
 }
 
-static bool addsZeros(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter,
-                      std::set<std::string> &zeros) {
+/// It may be computed wherever it stands: no memory is read, and nothing changes.
+static bool onlyOfLocals(const ExprRef &e) {
+  return !anyNode(e, [](const ExprRef &n) { return !n->pure || isLoad(n) || isChange(n) || isIntDivision(n); });
+}
+
+bool ZeroAdder::addsZeros(Stmt &s, std::set<std::string> &zeros) const {
   switch (s.kind) {
   case StmtKind::Block:
-  case StmtKind::For: {
-    std::set<std::string> inner = zeros; // its declarations end with it
-    for (StmtRef &child : s.body)
-      if (!addsZeros(kernel, *child, tiles, counter, inner))
-        return false;
-    return s.kind == StmtKind::Block || asCountedLoop(s).has_value();
-  }
-  case StmtKind::Decl:
-    // Without a value: every one that it gets below is a zero.
-    if (s.isShared || !(s.type.isFloat() || s.type.isInt()) || (s.expr && !isZeroWith(s.expr, tiles, zeros)))
+  case StmtKind::If:
+  case StmtKind::For:
+    if ((s.kind == StmtKind::For && !asCountedLoop(s)) || (s.kind == StmtKind::If && !onlyOfLocals(s.expr)))
       return false;
-    zeros.insert(s.text);
+    for (StmtRef &child : s.body) {
+      std::set<std::string> inner = zeros; // its declarations end with it
+      if (!addsZeros(*child, inner))
+        return false;
+      if (s.kind == StmtKind::Block)
+        zeros = std::move(inner);
+    }
     return true;
-  case StmtKind::Expr: break;
+  case StmtKind::Decl:
+    if (s.isShared || !(s.type.isFloat() || s.type.isInt()))
+      return false;
+    // Without a value: every one that it gets below is a zero.
+    if (!s.expr || isZero(s.expr, zeros))
+      zeros.insert(s.text);
+    else if (!s.type.isInt() || !s.dims.empty() || !onlyOfLocals(s.expr)) // else an index
+      return false;
+    return true;
+  case StmtKind::Expr: return s.expr->kind == ExprKind::Assign && addsZero(s.expr, zeros);
   default: return false;
   }
-  if (s.expr->kind != ExprKind::Assign)
-    return false;
-  const ExprRef &target = s.expr->args[0];
+}
+
+bool ZeroAdder::addsZero(const ExprRef &assignment, const std::set<std::string> &zeros) const {
+  const ExprRef &target = assignment->args[0], &value = assignment->args[1];
   const Stmt *own = findDeclaration(*kernel.body, rootName(target));
   if (!own || own->isShared || own->type.isPointer() || mentions(target, counter) ||
       (target->kind == ExprKind::Subscript && !surelyExists(kernel, target)))
     return false;
-  ExprRef value = s.expr->args[1];
-  if (s.expr->text == "=" && zeros.count(rootName(target)))
-    return isZeroWith(value, tiles, zeros);
-  if (s.expr->text == "=") { // acc = acc + product
-    if (!isBinary(value, "+"))
-      return false;
-    if (equal(value->args[0], s.expr->args[0]))
-      value = value->args[1];
-    else if (equal(value->args[1], s.expr->args[0]))
-      value = value->args[0];
-    else
-      return false;
-  } else if (s.expr->text != "+=" && s.expr->text != "-=") {
+  if (assignment->text == "+=" || assignment->text == "-=")
+    return isZero(value, zeros);
+  if (assignment->text != "=")
     return false;
-  }
-  return isZeroWith(value, tiles, zeros);
+  if (zeros.count(rootName(target)))
+    return isZero(value, zeros);
+  if (value->kind == ExprKind::Call && value->args.size() == 3 && // acc = fmaf(a, b, acc)
+      (value->text == "fmaf" || value->text == "fma" || value->text == "__fmaf_rn"))
+    return equal(value->args[2], target) && isZeroProduct(value->args[0], value->args[1], zeros);
+  if (!isBinary(value, "+")) // acc = acc + product
+    return false;
+  return (equal(value->args[0], target) && isZero(value->args[1], zeros)) ||
+         (equal(value->args[1], target) && isZero(value->args[0], zeros));
 }
 
 bool optiml::addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles,
-                                const std::string &counter) {
+                                const std::string &counter, const std::set<std::string> &finite) {
   std::set<std::string> zeros;
-  return addsZeros(kernel, s, tiles, counter, zeros);
+  return ZeroAdder(kernel, tiles, counter, finite).addsZeros(s, zeros);
 }
 
 namespace {

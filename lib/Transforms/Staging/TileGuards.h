@@ -9,8 +9,9 @@ namespace optiml {
 
 /// Statements under `s` do nothing but add to private variables, to the same ones in every iteration of the loop that
 /// counts `counter`, and what they add is zero where the elements of the tiles are: products, differences, squares of
-/// these.
-bool addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter);
+/// these, and products with elements of arrays that are `finite`.
+bool addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter,
+                        const std::set<std::string> &finite = {});
 
 /// Removes guards under `loop` from statements that then only change private values nobody looks at without the same
 /// guard. `tiles` are the names of the staged arrays.
