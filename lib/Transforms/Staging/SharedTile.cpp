@@ -377,6 +377,22 @@ static llvm::Expected<std::vector<Tile>> tilesOf(KernelState &state, const Kerne
   return result;
 }
 
+/// What a thread's copies read lies apart along a dimension that loops run along, too: they cannot read it at once.
+static bool spreadsCopies(const KernelModel &model, const Tile &tile) {
+  return llvm::any_of(tile.coordinates, [&](const auto &read) {
+    const auto &[access, coordinates] = read;
+    const Poly &inner = coordinates[tile.layout.back()];
+    bool spreads = false, runs = false;
+    for (const std::string &atom : inner.atoms()) {
+      const bool isCopy = indexesRegisters(model, *access, atom);
+      const auto factor = inner.coefficient(atom);
+      spreads |= isCopy && factor && factor->constant() && std::abs(*factor->constant()) > 1;
+      runs |= !isCopy && model.loopOf(atom);
+    }
+    return spreads && runs;
+  });
+}
+
 /// Records that the kernel writes nothing that overlaps the array.
 static llvm::Error requireUnwritten(KernelState &state, const KernelModel &model, const std::string &array) {
   std::set<std::string> written;
@@ -395,9 +411,11 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const Ke
   std::vector<Tile> result;
   for (llvm::StringRef array : arrays) {
     auto tiles = tilesOf(state, model, array.str(), strip, /*apart=*/false);
-    if (!tiles) { // conditions on rows and on columns are convex where these are dimensions of their own
+    // Conditions on rows and on columns are convex where these are dimensions of their own.
+    if (!tiles || (!strip && llvm::any_of(*tiles, [&](const Tile &tile) { return spreadsCopies(model, tile); }))) {
       if (auto others = tilesOf(state, model, array.str(), strip, /*apart=*/true)) {
-        llvm::consumeError(tiles.takeError());
+        if (!tiles)
+          llvm::consumeError(tiles.takeError());
         tiles = std::move(others);
       } else {
         llvm::consumeError(others.takeError());

@@ -31,11 +31,17 @@ ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> 
         !tile.boundaries.empty())
       continue;
     for (const Access *access : tile.accesses) {
-      std::vector<Poly> inside = tile.guards.front();
       const std::vector<Poly> &coordinates = tile.coordinates.at(access);
-      for (Poly &p : inside)
-        for (size_t d = 0; d < coordinates.size(); ++d)
+      std::vector<Poly> inside; // what is said of the element, in terms of the read
+      for (Poly p : tile.guards.front()) {
+        bool ofElement = false;
+        for (size_t d = 0; d < coordinates.size(); ++d) {
+          ofElement |= p.mentions(coordinate(d));
           p = p.substitute(coordinate(d), coordinates[d]);
+        }
+        if (ofElement)
+          inside.push_back(p);
+      }
       Stmt *outermost = nullptr;
       for (Stmt *s : access->path) {
         if (s->kind == StmtKind::For && !outermost)

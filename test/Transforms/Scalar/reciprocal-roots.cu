@@ -1,5 +1,5 @@
-// Divisions by square roots become products with their reciprocals. What may change in between, doubles and functions of
-// the same name stay.
+// Divisions by square roots become products with their reciprocals. What may change in between stays, and so do doubles
+// and functions of the same name.
 // RUN: %opt --passes='reciprocal-roots[bodies]' %s | %check=BODIES
 // RUN: %opt --passes='reciprocal-roots[unit<float>]' %s | %check=UNIT
 // RUN: %opt --passes='reciprocal-roots[cubes]' %s | %check=CUBES

@@ -1,5 +1,5 @@
-// A convolution over channels: the borders are skipped by `continue`, one axis of the grid holds images and filters, all
-// sizes are in a structure, and half of the window is a quotient.
+// A convolution over channels: `continue` skips the borders, one axis of the grid holds images and filters, all sizes
+// are in a structure, and half of the window is a quotient.
 // RUN: %plan --passes='specialize-scalar[conv:s.window]{value=3};block-shape[conv]{x=16,y=8};coarsen[conv]{x=1,y=1,z=2,style=strided};stage-shared[conv/c:image+filter]{tile=2}' %s | %check=SHARED
 // RUN: %opt --passes='specialize-scalar[conv:s.window]{value=3};specialize-scalar[conv:s.channels]{value=6};block-shape[conv]{x=16,y=8};stage-window[conv:image]' %s | %check=WINDOW
 // RUN: optiml-opt --reread --emit --passes='specialize-scalar[conv:s.window]{value=3};block-shape[conv]{x=16,y=8};coarsen[conv]{x=1,y=1,z=2,style=strided};stage-shared[conv/c:image+filter]{tile=2}' %s > %t.cu
