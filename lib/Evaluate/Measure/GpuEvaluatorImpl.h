@@ -83,11 +83,13 @@ struct GpuEvaluator::Impl {
   bool hasVerified() const;
   /// Verifies the provisional variants that promise most, and then those that are faster than what is verified.
   void settleFastest();
+  class Settler;
   void addUnsettled(const Variant &variant, const Measurement &m);
   /// On everything that there is, once.
   Measurement settle(const Variant &variant);
   /// Traces the original, beside the search.
   void preparePredictions();
+  /// With `mutex` held.
   void tellGain(const Variant &variant, const Measurement &m);
   /// GpuEvaluator::sanitize, which goes on until `end` at most; what is known of the variant counts.
   SanitizerReport sanitize(const Variant &variant, double seconds, const Deadline &end);

@@ -169,56 +169,112 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
   return settled.try_emplace(key, m).first->second;
 }
 
-void GpuEvaluator::Impl::settleFastest() {
+namespace {
+/// Several threads verify at a time, where there are processors for them: one variant may keep the emulator for
+/// seconds.
+unsigned verifiersAtOnce() { return std::clamp(std::thread::hardware_concurrency() / 5, 1u, 3u); }
+} // namespace
+
+/// Verifies the provisional variants that promise most, and then those that are faster than what is verified.
+class GpuEvaluator::Impl::Settler {
+public:
+  explicit Settler(Impl &impl)
+      : impl(impl), bestVerified(impl.baselineMeasurement.time.seconds), lastSanitized(bestVerified) {}
+  void run() {
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < verifiersAtOnce(); ++i)
+      others.emplace_back([this] { settleNext(); });
+    settleNext();
+    for (std::thread &other : others)
+      other.join();
+  }
+
+private:
+  void settleNext();
+  /// The one that promises most, and that nobody verifies; null: there is none that takes less than `limit`.
+  const Provisional *choose(double limit);
+  /// Lets compute-sanitizer look at the leader, where no gains have come for some time. False: it need not.
+  bool sanitizeLeader();
+  /// What became of it. False: there is no time for more.
+  bool tell(const Provisional &variant, const Measurement &m);
+
+  Impl &impl;
+  // All of this with the evaluator's mutex.
   Suspects suspects;
-  double bestVerified = baselineMeasurement.time.seconds, lastSanitized = bestVerified;
+  std::set<const Provisional *> underWay;
+  double bestVerified, lastSanitized;
   const Variant *leader = nullptr; ///< of those that are verified
-  while (!enough.passed()) {
+};
+
+const GpuEvaluator::Impl::Provisional *GpuEvaluator::Impl::Settler::choose(double limit) {
+  const Provisional *next = nullptr;
+  double most = 0;
+  for (const auto &[key, p] : impl.unsettled) {
+    if (impl.settled.count(key) || underWay.count(&p) || !p.measurement.guardrails.empty() ||
+        !(p.measurement.time.seconds < limit))
+      continue;
+    const double expected = std::log2(limit / p.measurement.time.seconds) * suspects.chance(p.variant.recipe);
+    if (expected > most) {
+      most = expected;
+      next = &p;
+    }
+  }
+  if (next)
+    underWay.insert(next);
+  return next;
+}
+
+bool GpuEvaluator::Impl::Settler::sanitizeLeader() {
+  const Variant *looked = nullptr;
+  {
+    std::lock_guard lock(impl.mutex);
+    const bool isQuiet = std::chrono::steady_clock::now() - impl.gainedAt > quiet;
+    if (!isQuiet || !leader || !underWay.empty() || !(bestVerified < worthSanitizing * lastSanitized))
+      return false;
+    lastSanitized = bestVerified;
+    looked = leader;
+  }
+  impl.sanitize(*looked, sanitizerSeconds, impl.enough); // what it says counts when the search has ended
+  impl.describe(*looked);
+  return true;
+}
+
+bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measurement &m) {
+  std::lock_guard lock(impl.mutex);
+  underWay.erase(&variant);
+  if (!impl.enough.passed()) // else it was stopped
+    suspects.add(variant.variant.recipe, m.correct());
+  if (!m.correct() || !m.guardrails.empty())
+    return true;
+  if (m.time.seconds < bestVerified) {
+    bestVerified = m.time.seconds;
+    leader = &variant.variant;
+  }
+  impl.tellGain(variant.variant, m);
+  return std::chrono::steady_clock::now() <= impl.closeBy.load();
+}
+
+void GpuEvaluator::Impl::Settler::settleNext() {
+  while (!impl.enough.passed()) {
     // Before looking: what is added later is not measured any more.
-    const bool isLast = closeBy.load() != std::chrono::steady_clock::time_point::max();
-    const double limit = isLast ? worthVerifying * bestVerified : bestVerified;
-    const Provisional *next = nullptr;
-    bool isQuiet;
+    const bool isLast = impl.closeBy.load() != std::chrono::steady_clock::time_point::max();
+    const Provisional *next;
     {
-      std::lock_guard lock(mutex);
-      isQuiet = std::chrono::steady_clock::now() - gainedAt > quiet;
-      double most = 0;
-      for (const auto &[key, p] : unsettled) {
-        if (settled.count(key) || !p.measurement.guardrails.empty() || !(p.measurement.time.seconds < limit))
-          continue;
-        const double expected = std::log2(limit / p.measurement.time.seconds) * suspects.chance(p.variant.recipe);
-        if (expected > most) {
-          most = expected;
-          next = &p;
-        }
-      }
+      std::lock_guard lock(impl.mutex);
+      next = choose(isLast ? worthVerifying * bestVerified : bestVerified);
     }
-    if (!next && isLast)
+    if (next) {
+      if (!tell(*next, impl.settle(next->variant)))
+        return;
+    } else if (isLast) {
       return;
-    if (!next && isQuiet && leader && bestVerified < worthSanitizing * lastSanitized) {
-      lastSanitized = bestVerified;
-      sanitize(*leader, sanitizerSeconds, enough); // what it says counts when the search has ended
-      describe(*leader);
-      continue;
-    }
-    if (!next) {
+    } else if (!sanitizeLeader()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      continue;
     }
-    Measurement m = settle(next->variant);
-    if (!enough.passed()) // else it was stopped
-      suspects.add(next->variant.recipe, m.correct());
-    if (!m.correct() || !m.guardrails.empty())
-      continue;
-    if (m.time.seconds < bestVerified) {
-      bestVerified = m.time.seconds;
-      leader = &next->variant;
-    }
-    tellGain(next->variant, m);
-    if (std::chrono::steady_clock::now() > closeBy.load())
-      return;
   }
 }
+
+void GpuEvaluator::Impl::settleFastest() { Settler(*this).run(); }
 
 void GpuEvaluator::Impl::tellGain(const Variant &variant, const Measurement &m) {
   double speedup = m.time.seconds > 0 ? baselineMeasurement.time.seconds / m.time.seconds : 0;

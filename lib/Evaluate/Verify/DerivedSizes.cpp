@@ -189,17 +189,21 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
       }
       return launchWith(launch, kernel.integers, smaller, now);
     };
-    std::vector<LaunchImage> alternatives;
+    std::vector<LaunchImage> alternatives, shorter;
     // The others may have to be no smaller than what is kept.
     for (int64_t least : std::set<int64_t>{0, keeps ? smaller.base(keeps - 1) : 0}) {
       LaunchImage other = with(least, /*isLong=*/false);
-      if (blocksOf(other.grid) == 1)
+      if (blocksOf(other.grid) == 1) {
+        shorter.push_back(other); // where what is kept makes more blocks take too long
         other = with(least, true);
-      // Blocks that find nothing to do, where the kernel looks whether there is something.
-      for (unsigned axis = 0; axis < 3; ++axis)
-        other.grid[axis] += launch.grid[axis] > 1;
+      }
       alternatives.push_back(std::move(other));
     }
+    llvm::move(shorter, std::back_inserter(alternatives));
+    // Blocks that find nothing to do, where the kernel looks whether there is something.
+    for (LaunchImage &other : alternatives)
+      for (unsigned axis = 0; axis < 3; ++axis)
+        other.grid[axis] += launch.grid[axis] > 1;
     add(std::move(alternatives));
   }
   return result;

@@ -375,7 +375,7 @@ llvm::Expected<VerifyReport> Verifier::Impl::checkLargeAlone(Changed &changed, c
                                                              VerifyReport report) {
   Coverage covered;
   for (const Target &t : largeTargets) {
-    llvm::Expected<bool> good = checkSome(changed, t, manyBlocks, report, covered);
+    llvm::Expected<bool> good = checkSome(changed, t, fewBlocks, report, covered);
     if (!good)
       return good.takeError();
     if (!*good)

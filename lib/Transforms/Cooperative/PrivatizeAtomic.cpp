@@ -42,6 +42,7 @@
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Analysis/ValueBounds.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -452,6 +453,13 @@ private:
     for (const Update &u : updates) {
       ExprRef index = u.access->node->args[1];
       std::vector<StmtRef> stmts;
+      auto update = [&](const ExprRef &element) {
+        return exprStmt(callOf(u.stmt->expr->text, {addressOf(element), u.value}, type, false));
+      };
+      if (requireBelow(state, model, *u.access, index, bins, "every element has a place in the table")) {
+        replace(kernel, u, {update(subscript(base, index, type))});
+        continue;
+      }
       if (index->kind != ExprKind::Var) { // it is used three times
         Type own = index->type.unqualified();
         std::string bin = freshName(taken, "bin");
@@ -461,9 +469,6 @@ private:
       ExprRef inside = lessThan(index, intLit(bins));
       if (index->type.isSigned)
         inside = logicalAnd(binary(">=", index, intLit(0)), inside);
-      auto update = [&](const ExprRef &element) {
-        return exprStmt(callOf(u.stmt->expr->text, {addressOf(element), u.value}, type, false));
-      };
       stmts.push_back(ifStmt(inside, block({update(subscript(base, index, type))}),
                              block({update(subscript(u.access->node->args[0], index, type))})));
       replace(kernel, u, stmts);
