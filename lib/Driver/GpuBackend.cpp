@@ -28,7 +28,7 @@ static constexpr double traceSeconds = 8, sampleSeconds = 8;
 // Each of these, and the original's profile, takes so much of the search's time at most.
 static constexpr double preparingShare = 0.1;
 // compute-sanitizer on one launch: of the time that is left, and its limits.
-static constexpr double leastSanitizerSeconds = 1.5, mostSanitizerSeconds = 60;
+static constexpr double leastSanitizerSeconds = 2, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
 static constexpr size_t mostRacers = 4;

@@ -57,3 +57,12 @@ TEST_F(SanitizerTest, AFindingCountsUnlessTheOriginalHasIt) {
   EXPECT_FALSE(check("unsaid", "fine").clean);
   EXPECT_TRUE(check("bad", "bad").clean);
 }
+
+TEST_F(SanitizerTest, AllLaunchesShareAProcess) {
+  llvm::cantFail(writeFileAtomically(dir.file("sanitizer"), script));
+  EXPECT_FALSE(llvm::sys::fs::setPermissions(dir.file("sanitizer"), llvm::sys::fs::all_all));
+  Sanitizer sanitizer(dir.file("sanitizer"), {"worker"}, dir.path(), nullptr, /*seconds=*/60);
+  const SanitizerJob fine{"workload", "fine", {}};
+  EXPECT_TRUE(sanitizer.check({fine, fine, fine}, {fine, fine, fine}).clean);
+  EXPECT_EQ(runs(), 3u);
+}

@@ -7,17 +7,21 @@ using namespace optiml;
 
 static constexpr int foundSomething = 77;
 
-std::string Sanitizer::run(const std::string &tool, const SanitizerJob &job, std::string &failed) {
-  std::string path = folder + "/sanitize" + std::to_string(counter++) + ".json", error;
-  emu::ReplayJob replay = replayJob(job.cubin, job.workload, job.launch.launch, {job.launch.scratch, job.launch.steps});
-  replay.seconds = seconds;
-  if (!emu::writeJob(replay, path, error)) {
-    failed = error;
-    return "";
-  }
+std::string Sanitizer::run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, std::string &failed) {
   std::vector<std::string> argv = {program, "--tool", tool, "--error-exitcode", std::to_string(foundSomething)};
   argv.insert(argv.end(), worker.begin(), worker.end());
-  argv.insert(argv.end(), {"--replay", path});
+  argv.push_back("--replay");
+  for (const SanitizerJob &job : jobs) {
+    std::string path = folder + "/sanitize" + std::to_string(counter++) + ".json", error;
+    emu::ReplayJob replay =
+        replayJob(job.cubin, job.workload, job.launch.launch, {job.launch.scratch, job.launch.steps});
+    replay.seconds = seconds;
+    if (!emu::writeJob(replay, path, error)) {
+      failed = error;
+      return "";
+    }
+    argv.push_back(path);
+  }
   ProcessOptions options;
   options.limits.seconds = seconds;
   options.limits.outputBytes = 1 << 20;
@@ -69,20 +73,23 @@ SanitizerReport Sanitizer::check(const std::vector<SanitizerJob> &jobs, const st
     return report;
   }
   struct Run {
-    std::string tool, finding, failed;
-    size_t job;
+    std::string finding, failed;
   };
+  // All launches in one process, as starting takes a second; one by one where it finds something.
   std::vector<std::future<Run>> running;
-  for (size_t i = 0; i < jobs.size(); ++i)
-    for (const char *tool : {"memcheck", "racecheck", "initcheck"})
-      running.push_back(std::async(std::launch::async, [this, i, tool, &jobs, &originals] {
-        Run r{tool, "", "", i};
+  for (const char *tool : {"memcheck", "racecheck", "initcheck"})
+    running.push_back(std::async(std::launch::async, [this, tool, &jobs, &originals] {
+      Run r;
+      if (run(tool, jobs, r.failed).empty())
+        return r;
+      for (size_t i = 0; i < jobs.size() && r.finding.empty(); ++i) {
         r.finding = run(tool, jobs[i], r.failed);
         std::string ignored;
         if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], ignored).empty())
           r.finding.clear(); // so does the original
-        return r;
-      }));
+      }
+      return r;
+    }));
   for (std::future<Run> &future : running) {
     Run r = future.get();
     if (!r.finding.empty()) {

@@ -11,16 +11,17 @@
 #include <string>
 #include <sys/prctl.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace optiml;
 using namespace optiml::gpu;
 
 static const char help[] = R"(usage: optiml-worker [--device=N]
-       optiml-worker --replay JOB.json
+       optiml-worker --replay JOB.json...
 
 Evaluates variants of CUDA kernels on one GPU for optiml-clang: reads one request a line, answers each with one line.
   --device=N         the GPU, counted among those visible (default 0)
-  --replay JOB.json  runs one captured launch once; the job's module is a cubin
+  --replay JOB.json  runs one captured launch once; the job's module is a cubin. More jobs may follow
   --version, --help
 )";
 
@@ -40,41 +41,50 @@ static bool writeLine(int fd, std::string line) {
   return true;
 }
 
-static int replay(const std::string &path, unsigned index) {
+static int replay(const std::string &path, Device &device) {
   emu::ReplayJob job;
   std::string why;
   if (!emu::readJob(path, job, why))
     return failed(why);
-  std::unique_ptr<Device> device = Device::open(index, why);
-  if (!device)
-    return failed(why);
-  auto launches = std::make_unique<Launches>(*device);
+  auto launches = std::make_unique<Launches>(device);
   if (!launches->loadExact(job.workload, job.launch)) {
-    fprintf(stderr, "optiml-worker: note: memory is laid out as it was captured: %s\n", device->error.c_str());
-    launches = std::make_unique<Launches>(*device);
+    fprintf(stderr, "optiml-worker: note: memory is laid out as it was captured: %s\n", device.error.c_str());
+    launches = std::make_unique<Launches>(device);
     if (!launches->load(job.workload))
-      return failed(device->error);
+      return failed(device.error);
   }
-  std::unique_ptr<Module> module = Module::load(*device, job.module);
+  std::unique_ptr<Module> module = Module::load(device, job.module);
   Run run;
   Failure failure;
   PlannedLaunch planned{job.launch, job.scratch, job.steps};
   if (!module || !launches->plan(planned, *module, run, failure) || !launches->putInPlace(run) ||
       !launches->enqueue(run, failure))
-    return failed(device->error);
-  switch (device->wait(job.seconds > 0 ? job.seconds : 600)) {
+    return failed(device.error);
+  switch (device.wait(job.seconds > 0 ? job.seconds : 600)) {
   case Device::Wait::Done: return 0;
   case Device::Wait::TimedOut:
     fprintf(stderr, "optiml-worker: error: the launch did not end\n");
     _exit(1); // the driver would wait for the kernel
   case Device::Wait::Failed: break;
   }
-  return failed(device->error);
+  return failed(device.error);
+}
+
+/// One after the other: what watches the program starts once for all of them.
+static int replay(const std::vector<std::string> &paths, unsigned index) {
+  std::string why;
+  std::unique_ptr<Device> device = Device::open(index, why);
+  if (!device)
+    return failed(why);
+  for (const std::string &path : paths)
+    if (int code = replay(path, *device))
+      return code;
+  return 0;
 }
 
 int optiml::gpu::workerProgram(int argc, char **argv) {
   unsigned index = 0;
-  std::string job;
+  std::vector<std::string> jobs;
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--help" || word == "-h") {
@@ -89,12 +99,14 @@ int optiml::gpu::workerProgram(int argc, char **argv) {
         word.size() > 9 && word.size() < 14)
       index = unsigned(std::stoul(word.substr(9)));
     else if (word == "--replay" && i + 1 < argc)
-      job = argv[++i];
+      jobs.push_back(argv[++i]);
+    else if (!jobs.empty() && word.rfind("-", 0) != 0)
+      jobs.push_back(word);
     else
       return failed("what is '" + word + "'? optiml-worker --help shows how it is called");
   }
-  if (!job.empty())
-    return replay(job, index);
+  if (!jobs.empty())
+    return replay(jobs, index);
   prctl(PR_SET_PDEATHSIG, SIGKILL); // no GPU is kept busy for a search that was killed
   signal(SIGPIPE, SIG_IGN);
   int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY);
