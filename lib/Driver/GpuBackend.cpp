@@ -27,12 +27,11 @@ static constexpr double otherSizeSeconds = 5, otherSizesSeconds = 60;
 static constexpr double traceSeconds = 8, sampleSeconds = 8;
 // Each of these, and the original's profile, takes so much of the search's time at most.
 static constexpr double preparingShare = 0.1;
-// compute-sanitizer on one launch: of the time that is left, and its limits.
+// A tool of compute-sanitizer has the time that is left, within these limits.
 static constexpr double leastSanitizerSeconds = 2, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
-static constexpr size_t mostRacers = 4;
-static constexpr size_t shownCandidates = 5; // in the trajectory
+static constexpr size_t mostRacers = 4, shownCandidates = 5; // in the race, and in the trajectory
 // All of settling, most of which goes on beside the search: what is kept for it, the least, and the most that it has.
 static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
 // Where more time than that is left, the winner is profiled, unless it has been.
