@@ -199,6 +199,34 @@ CalleeFacts optiml::examineStatement(const cl::Stmt *statement) {
   return examination.facts;
 }
 
+namespace {
+/// Floats that become doubles for a while, and square roots.
+class OtherForms : public cl::RecursiveASTVisitor<OtherForms> {
+public:
+  bool found = false;
+  bool VisitImplicitCastExpr(cl::ImplicitCastExpr *cast) {
+    found |= cast->getCastKind() == cl::CK_FloatingCast &&
+             isOf(cast->getSubExpr()->getType(), cl::BuiltinType::Float) &&
+             isOf(cast->getType(), cl::BuiltinType::Double);
+    return true;
+  }
+  bool VisitCallExpr(cl::CallExpr *call) {
+    const cl::FunctionDecl *fn = call->getDirectCallee();
+    found |= fn && fn->getIdentifier() && (fn->getName() == "sqrt" || fn->getName() == "sqrtf");
+    return true;
+  }
+
+private:
+  static bool isOf(cl::QualType type, cl::BuiltinType::Kind kind) { return type->isSpecificBuiltinType(kind); }
+};
+} // namespace
+
+bool optiml::hasOtherForms(const cl::Expr *value) {
+  OtherForms forms;
+  forms.TraverseStmt(const_cast<cl::Expr *>(value));
+  return value->getType()->isRealFloatingType() && forms.found;
+}
+
 // The tree
 
 /// Control never falls out of the end of the list.

@@ -391,14 +391,15 @@ std::optional<ExprRef> KernelReader::inlined(const cl::CallExpr *x) {
   bool method = llvm::isa<cl::CXXMemberCallExpr, cl::CXXOperatorCallExpr>(x);
   bool computes = fn && purity.isPure(fn) && !method && !takesRecord(fn) && !isSplittable(fn->getReturnType()) &&
                   llvm::none_of(fn->parameters(), [](auto *p) { return p->getType()->isReferenceType(); });
-  if (!fn ||
-      (computes && (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
+  const std::vector<const cl::Expr *> values = computes ? returnedValues(fn) : std::vector<const cl::Expr *>();
+  if (!fn || (computes && !(values.size() == 1 && hasOtherForms(values.front())) &&
+              (!fn->getReturnType()->isIntegralOrEnumerationType() || fn->getReturnType()->isBooleanType())))
     return std::nullopt;
   auto names = nameOf;
   auto claimed = taken;
   std::vector<StmtRef> made;
   HoistPoint outer = std::exchange(hoist, {});
-  bool chooses = computes && returnedValues(fn).empty(); // clamps its argument step by step, say
+  bool chooses = computes && values.empty(); // clamps its argument step by step, say
   if (outer.before && (!computes || chooses))
     hoist.before = &made;
   std::set<std::string> changed;

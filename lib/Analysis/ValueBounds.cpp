@@ -60,6 +60,14 @@ static bool addBounds(const KernelModel &model, const Poly &p, const std::vector
   return true;
 }
 
+static bool boundsMention(const KernelModel &model, const std::vector<Stmt *> &loops, const std::string &name) {
+  return llvm::any_of(loops, [&](Stmt *loop) {
+    const auto counted = asCountedLoop(*loop);
+    return counted &&
+           (model.dependsOn(model.poly(counted->lower), {name}) || model.dependsOn(model.poly(counted->upper), {name}));
+  });
+}
+
 std::optional<ValueBounds> optiml::valueBounds(const KernelModel &model, const Access &access, const ExprRef &e) {
   const Poly p = model.poly(e);
   std::vector<Poly> facts = model.facts(access);
@@ -69,13 +77,20 @@ std::optional<ValueBounds> optiml::valueBounds(const KernelModel &model, const A
     const Stmt *d = model.declaration(atom);
     if (!d || model.stable(Poly::atom(atom)))
       continue;
-    if (local || d->isShared || !d->type.isInt())
+    if (local || d->isShared || !d->type.isInt() || d->type.bytes < 4)
       return std::nullopt;
     local = atom;
   }
   if (!local)
     return addBounds(model, p, facts, result) ? std::optional(result) : std::nullopt;
-  std::erase_if(facts, [&](const Poly &fact) { return fact.mentions(*local); }); // of another moment
+  // What holds of other locals now need not have held when the value was assigned.
+  auto isOfThisMoment = [&](const std::string &atom) {
+    const bool counts = llvm::any_of(access.path, [&](const Stmt *loop) {
+      return loop->kind == StmtKind::For && loop->init && loop->init->text == atom;
+    });
+    return !counts && (atom.starts_with("{") || model.declaration(atom));
+  };
+  std::erase_if(facts, [&](const Poly &fact) { return llvm::any_of(fact.atoms(), isOfThisMoment); });
   const auto values = valuesOf(model.kernel(), *local);
   if (!values)
     return std::nullopt;
@@ -83,11 +98,14 @@ std::optional<ValueBounds> optiml::valueBounds(const KernelModel &model, const A
     const Poly value = model.poly(assigned.value);
     if (!model.stable(value))
       return std::nullopt;
-    // Loops around both have moved on since, so that the value's loops say nothing of the access's.
+    // A loop around both has moved on since; and a counter with the same name is another one.
+    auto countsElsewhere = [&](const Stmt *loop) {
+      return loop->kind == StmtKind::For && loop->init &&
+             (value.mentions(loop->init->text) || boundsMention(model, assigned.loops, loop->init->text));
+    };
+    if (llvm::any_of(access.path, countsElsewhere))
+      return std::nullopt;
     std::vector<Poly> known = facts;
-    for (Stmt *loop : assigned.loops)
-      if (llvm::is_contained(access.path, loop) && loop->init && value.mentions(loop->init->text))
-        return std::nullopt;
     model.addLoopFacts(assigned.loops, known);
     if (!addBounds(model, p.substitute(*local, value), known, result))
       return std::nullopt;

@@ -13,6 +13,7 @@
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Support/Deadline.h"
+#include "optiml/Support/Processors.h"
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -45,7 +46,7 @@ struct SearchTask {
   bool isRecorded() const { return !flags.workloads.empty(); }
   /// For a Deadline, for which 0 is no limit.
   double remaining() const { return std::max(1e-3, deadline->remaining()); }
-  unsigned jobs() const { return flags.jobs ? flags.jobs : std::max(1u, std::thread::hardware_concurrency()); }
+  unsigned jobs() const { return flags.jobs ? flags.jobs : availableProcessors(); }
   /// A share of the seconds that the search was given, for something beside it; infinity where there is no limit.
   double share(double part) const {
     double all = flags.budget.seconds;

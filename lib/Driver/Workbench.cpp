@@ -10,6 +10,7 @@
 #include "optiml/Frontend/ProgramTextCheck.h"
 #include "optiml/Propose/KernelWriter.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Processors.h"
 #include "optiml/Support/Subprocess.h"
 #include "optiml/Support/TempDir.h"
 #include "llvm/Demangle/Demangle.h"
@@ -249,7 +250,7 @@ llvm::Expected<SearchResult> Workbench::tune(const Recipe &from, const TuneLimit
   SearchSettings settings;
   settings.evaluations = limits.evaluations;
   settings.seconds = limits.seconds;
-  settings.jobs = std::max(1u, std::thread::hardware_concurrency());
+  settings.jobs = availableProcessors();
   settings.simplerWithin = 1.02;
   impl->backend->configure(settings);
   settings.margin = 1; // conclude() decides

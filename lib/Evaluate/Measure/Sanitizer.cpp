@@ -80,14 +80,19 @@ SanitizerReport Sanitizer::check(const std::vector<SanitizerJob> &jobs, const st
   for (const char *tool : {"memcheck", "racecheck", "initcheck"})
     running.push_back(std::async(std::launch::async, [this, tool, &jobs, &originals] {
       Run r;
-      if (run(tool, jobs, r.failed).empty())
+      const std::string joint = run(tool, jobs, r.failed);
+      const bool isAlone = jobs.size() == 1;
+      if (joint.empty() && (r.failed.empty() || isAlone || (cancel && *cancel)))
         return r;
+      r.failed.clear();
       for (size_t i = 0; i < jobs.size() && r.finding.empty(); ++i) {
-        r.finding = run(tool, jobs[i], r.failed);
+        r.finding = isAlone ? joint : run(tool, jobs[i], r.failed);
         std::string ignored;
         if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], ignored).empty())
           r.finding.clear(); // so does the original
       }
+      if (r.finding.empty() && !r.failed.empty())
+        r.finding = joint; // whose it is could not be found out
       return r;
     }));
   for (std::future<Run> &future : running) {

@@ -10,6 +10,7 @@
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Emulator/Build.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Processors.h"
 #include "llvm/ADT/STLExtras.h"
 #include <future>
 
@@ -172,7 +173,7 @@ Measurement GpuEvaluator::Impl::settle(const Variant &variant) {
 namespace {
 /// Several threads verify at a time, where there are processors for them: one variant may keep the emulator for
 /// seconds.
-unsigned verifiersAtOnce() { return std::clamp(std::thread::hardware_concurrency() / 5, 1u, 3u); }
+unsigned verifiersAtOnce() { return std::clamp(availableProcessors() / 5, 1u, 3u); }
 } // namespace
 
 /// Verifies the provisional variants that promise most, and then those that are faster than what is verified.
@@ -204,11 +205,14 @@ private:
   std::set<const Provisional *> underWay;
   double bestVerified, lastSanitized;
   const Variant *leader = nullptr; ///< of those that are verified
+  bool sanitizes = false;          ///< compute-sanitizer is at work, beside which nothing is verified
 };
 
 const GpuEvaluator::Impl::Provisional *GpuEvaluator::Impl::Settler::choose(double limit) {
   const Provisional *next = nullptr;
   double most = 0;
+  if (sanitizes)
+    return nullptr;
   for (const auto &[key, p] : impl.unsettled) {
     if (impl.settled.count(key) || underWay.count(&p) || !p.measurement.guardrails.empty() ||
         !(p.measurement.time.seconds < limit))
@@ -229,13 +233,16 @@ bool GpuEvaluator::Impl::Settler::sanitizeLeader() {
   {
     std::lock_guard lock(impl.mutex);
     const bool isQuiet = std::chrono::steady_clock::now() - impl.gainedAt > quiet;
-    if (!isQuiet || !leader || !underWay.empty() || !(bestVerified < worthSanitizing * lastSanitized))
+    if (sanitizes || !isQuiet || !leader || !underWay.empty() || !(bestVerified < worthSanitizing * lastSanitized))
       return false;
     lastSanitized = bestVerified;
     looked = leader;
+    sanitizes = true;
   }
   impl.sanitize(*looked, sanitizerSeconds, impl.enough); // what it says counts when the search has ended
   impl.describe(*looked);
+  std::lock_guard lock(impl.mutex);
+  sanitizes = false;
   return true;
 }
 
@@ -244,14 +251,17 @@ bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measure
   underWay.erase(&variant);
   if (!impl.enough.passed()) // else it was stopped
     suspects.add(variant.variant.recipe, m.correct());
-  if (!m.correct() || !m.guardrails.empty())
-    return true;
-  if (m.time.seconds < bestVerified) {
-    bestVerified = m.time.seconds;
-    leader = &variant.variant;
+  if (m.correct() && m.guardrails.empty()) {
+    if (m.time.seconds < bestVerified) {
+      bestVerified = m.time.seconds;
+      leader = &variant.variant;
+    }
+    impl.tellGain(variant.variant, m);
   }
-  impl.tellGain(variant.variant, m);
-  return std::chrono::steady_clock::now() <= impl.closeBy.load();
+  if (std::chrono::steady_clock::now() <= impl.closeBy.load() || !impl.hasVerified())
+    return true;
+  impl.enough.raise(); // for those beside this one, too
+  return false;
 }
 
 void GpuEvaluator::Impl::Settler::settleNext() {

@@ -5,6 +5,7 @@
 #include "ConcretePlan.h"
 #include "ReplayProcess.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Support/Processors.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -133,7 +134,7 @@ void GpuCases::recompute(unsigned index, const std::map<unsigned, std::string> &
   job.seconds = sampleSeconds;
   job.beginSeconds = beginShare * sampleSeconds;
   job.numbersOnly = true;
-  job.workers = std::max(1u, std::thread::hardware_concurrency() / unsigned(workload.launches.size()));
+  job.workers = std::max(1u, availableProcessors() / unsigned(workload.launches.size()));
   auto fail = [&](const std::string &why) {
     std::lock_guard lock(mutex);
     tooLong.insert(index);

@@ -289,7 +289,8 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
     // A few blocks first: of blocks that work long, more do not end in time.
     for (uint64_t most : {fewBlocks, manyBlocks}) {
       leaveOutCopies(changed, covered);
-      if (covered.missed().empty())
+      const std::array<uint32_t, 3> &grid = t.plan.steps.front().grid;
+      if (covered.missed().empty() || (most != fewBlocks && closeBlocks(grid, most) == closeBlocks(grid, fewBlocks)))
         break;
       llvm::Expected<bool> good = checkSome(changed, t, most, report, covered);
       if (!good || !*good)

@@ -103,8 +103,8 @@ struct Verifier::Impl {
   /// report was final before.
   llvm::Expected<bool> reachTheRest(Changed &changed, const std::vector<Target> &targets, unsigned inputs,
                                     const std::vector<Target> &largeTargets, VerifyReport &report, Coverage &covered);
-  /// Runs `most` blocks of a launch and compares what they write with what the whole original leaves there. False when
-  /// the report is final.
+  /// Runs at most `most` blocks of a launch, and compares what they write with what the whole original leaves there,
+  /// unless that is done elsewhere. False when the report is final.
   llvm::Expected<bool> checkSome(Changed &changed, const Target &t, uint64_t most, VerifyReport &report,
                                  Coverage &covered);
   /// What the blocks did wrong, and the original's do not. False when the report is final.

@@ -117,6 +117,10 @@ static unsigned toSingle(Stmt &body) {
     return made ? made : value;
   };
   rewriteExprs(body, [&](const ExprRef &e) -> ExprRef {
+    if (e->kind == ExprKind::Cast && isSingle(e->type) && isDouble(e->args[0]->type)) {
+      ExprRef value = convert(e->args[0]);
+      return value == e->args[0] ? nullptr : value;
+    }
     static const std::set<std::string> operators = {"=", "+=", "-=", "*=", "/="};
     if (e->kind != ExprKind::Assign || !isSingle(e->args[0]->type) || !operators.count(e->text))
       return nullptr;

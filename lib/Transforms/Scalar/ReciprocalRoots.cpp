@@ -12,9 +12,9 @@
 //                                                float g = m * root_inverse * root_inverse * root_inverse;
 //
 // Legal: floating point need not be strict. `rsqrtf` errs by two units in the last place at most, over all floats (CUDA
-// Programming Guide, "Mathematical Functions", where it stands among the standard functions). For zeros, infinities and
-// NaN the product is what the division is; only where the divisor leaves the range of floats, though the quotient does
-// not, are the results apart, and the product is then the better one. The verifier judges the error.
+// Programming Guide, "Mathematical Functions", where it stands among the standard functions). For a quotient of a root,
+// zeros, infinities and NaN give the same. Elsewhere the two may be apart where the divisor, or a part of either,
+// leaves the range of floats, and in the sign of what is divided by a negative zero. The verifier judges the error.
 //
 // Refuses: everything under `--optiml-fp=strict`; doubles; more than the third power; roots whose argument may change
 // before the division; functions of that name that are not CUDA's or the standard library's.
@@ -108,12 +108,13 @@ std::optional<Divisor> RootFinder::divisorOf(const ExprRef &e) const {
       continue;
     }
     const Stmt *held = factor->kind == ExprKind::Var ? model.singleAssignment(factor->text) : nullptr;
-    if (ExprRef radicand = held && held->kind == StmtKind::Decl && isSingle(held->type) && held->expr
-                               ? radicandOf(held->expr)
-                               : nullptr)
+    if (ExprRef radicand =
+            held && held->kind == StmtKind::Decl && isSingle(held->type) && held->expr && findPlace(*kernel.body, held)
+                ? radicandOf(held->expr)
+                : nullptr)
       add(factor, radicand);
-    else
-      divisor.rest.push_back(factor);
+    else // an integer among them must not make a division of integers
+      divisor.rest.push_back(isSingle(factor->type) ? factor : castTo(Type::makeFloat(4), factor));
   }
   if (divisor.roots.empty())
     return std::nullopt;

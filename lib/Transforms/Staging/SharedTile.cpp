@@ -410,13 +410,15 @@ llvm::Expected<std::vector<Tile>> optiml::planTiles(KernelState &state, const Ke
                                                     llvm::ArrayRef<llvm::StringRef> arrays, const Strip *strip) {
   std::vector<Tile> result;
   for (llvm::StringRef array : arrays) {
+    KernelState other = state;
     auto tiles = tilesOf(state, model, array.str(), strip, /*apart=*/false);
     // Conditions on rows and on columns are convex where these are dimensions of their own.
     if (!tiles || (!strip && llvm::any_of(*tiles, [&](const Tile &tile) { return spreadsCopies(model, tile); }))) {
-      if (auto others = tilesOf(state, model, array.str(), strip, /*apart=*/true)) {
+      if (auto others = tilesOf(other, model, array.str(), strip, /*apart=*/true)) {
         if (!tiles)
           llvm::consumeError(tiles.takeError());
         tiles = std::move(others);
+        state = std::move(other);
       } else {
         llvm::consumeError(others.takeError());
       }

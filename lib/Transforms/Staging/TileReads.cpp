@@ -16,9 +16,14 @@ static bool fullyUnderstood(const KernelModel &model, const ExprRef &condition, 
   for (const Poly &fact : llvm::ArrayRef(facts).drop_front(before)) {
     if (!fact.isAffine())
       return false;
-    for (const std::string &atom : fact.atoms()) // what a whole block has alike is a constant here
-      if (atom[0] == '{' && (model.variesAtom(atom) & (AnyThread | FromMemory) || !model.stable(fact)))
+    for (const std::string &atom : fact.atoms()) { // what a whole block has alike all the time is a constant here
+      if (atom[0] != '{')
+        continue;
+      const bool counts =
+          llvm::any_of(model.atomNames(atom), [&](const std::string &name) { return model.loopOf(name).has_value(); });
+      if (counts || model.variesAtom(atom) & (AnyThread | FromMemory) || !model.stable(fact))
         return false;
+    }
   }
   return true;
 }

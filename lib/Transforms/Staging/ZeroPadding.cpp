@@ -30,9 +30,9 @@ ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> 
     if (tile.guards.size() != 1 || tile.parts.size() != 1 || !tile.parts.front().type.isFloat() ||
         !tile.boundaries.empty())
       continue;
+    std::map<const Access *, std::vector<Poly>> inside; // what is said of the element, in terms of the read
     for (const Access *access : tile.accesses) {
       const std::vector<Poly> &coordinates = tile.coordinates.at(access);
-      std::vector<Poly> inside; // what is said of the element, in terms of the read
       for (Poly p : tile.guards.front()) {
         bool ofElement = false;
         for (size_t d = 0; d < coordinates.size(); ++d) {
@@ -40,13 +40,22 @@ ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> 
           p = p.substitute(coordinate(d), coordinates[d]);
         }
         if (ofElement)
-          inside.push_back(p);
+          inside[access].push_back(p);
       }
+    }
+    // The test has to say it of all reads of the tile under it: one element may be outside, and its neighbour inside.
+    auto saysOfAll = [&](Stmt *branch, const Poly &fact) {
+      return llvm::all_of(tile.accesses, [&](const Access *access) {
+        return !llvm::is_contained(access->path, branch) || llvm::is_contained(inside[access], fact);
+      });
+    };
+    std::set<const Stmt *> seen;
+    for (const Access *access : tile.accesses) {
       Stmt *outermost = nullptr;
       for (Stmt *s : access->path) {
         if (s->kind == StmtKind::For && !outermost)
           outermost = s;
-        if (s->kind != StmtKind::If || s->body.size() != 1)
+        if (s->kind != StmtKind::If || s->body.size() != 1 || !seen.insert(s).second)
           continue;
         Test test{s, outermost ? outermost : s, tile.parts.front().name, {}};
         std::vector<ExprRef> conjuncts;
@@ -55,7 +64,7 @@ ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> 
           std::vector<Poly> facts;
           if (conjunct->kind == ExprKind::Binary)
             model.addFacts(conjunct, true, facts);
-          if (facts.size() == 1 && llvm::is_contained(inside, facts.front()))
+          if (facts.size() == 1 && saysOfAll(s, facts.front()))
             test.needless.push_back(conjunct);
         }
         if (!test.needless.empty())
@@ -94,7 +103,7 @@ llvm::Expected<std::vector<StmtRef>> ZeroPadding::drop(Kernel &kernel, const std
                                                        const ExprRef &tid, int64_t threads,
                                                        std::set<std::string> &taken) const {
   // A test of a tile's reads may go where the whole branch adds zeros with that tile's zeros.
-  std::map<Stmt *, std::vector<const Test *>> byLoop;
+  std::vector<std::pair<Stmt *, std::vector<const Test *>>> byLoop; // in their order in the kernel
   std::set<std::string> factors;
   for (const Test &test : tests) {
     std::set<std::string> others;
@@ -104,7 +113,10 @@ llvm::Expected<std::vector<StmtRef>> ZeroPadding::drop(Kernel &kernel, const std
         others.insert(tile.parts.front().name);
     if (!addsZerosWithTiles(kernel, *test.branch->body[0], {test.tile}, "", others))
       continue;
-    byLoop[test.outermost].push_back(&test);
+    auto own = llvm::find_if(byLoop, [&](const auto &entry) { return entry.first == test.outermost; });
+    if (own == byLoop.end())
+      own = byLoop.insert(own, {test.outermost, {}});
+    own->second.push_back(&test);
     walkExprs(*test.branch->body[0], [&](const ExprRef &e) {
       if (e->kind == ExprKind::Var && others.count(e->text))
         factors.insert(e->text);
@@ -132,15 +144,16 @@ llvm::Expected<std::vector<StmtRef>> ZeroPadding::drop(Kernel &kernel, const std
     StmtRef careful = allFinite ? clone(fast) : nullptr;
     if (careful)
       renameDeclarations(*careful, taken);
-    std::map<Stmt *, std::vector<ExprRef>> needless;
-    for (const Test *test : own)
-      llvm::append_range(needless[test->branch], test->needless);
     StmtRef holder = block({fast});
-    for (auto &[branch, conjuncts] : needless) {
-      branch->expr = without(branch->expr, conjuncts);
-      if (branch->expr)
+    for (const Test *test : own) {
+      Stmt *branch = test->branch;
+      if (ExprRef rest = without(branch->expr, test->needless)) {
+        branch->expr = rest;
         continue;
+      }
       auto at = findPlace(*holder, branch);
+      if (!at) // it went for the sake of another tile
+        continue;
       std::vector<StmtRef> inner = branch->body[0]->body, &list = at->block->body;
       list.erase(list.begin() + long(at->index));
       list.insert(list.begin() + long(at->index), inner.begin(), inner.end());

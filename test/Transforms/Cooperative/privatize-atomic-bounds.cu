@@ -5,6 +5,8 @@
 // RUN: %opt --passes='block-shape[given]{x=64,y=1};privatize-atomic[given:counts]{bins=64}' %s | %check=GIVEN
 // RUN: %opt --passes='block-shape[stepped]{x=64,y=1};privatize-atomic[stepped:counts]{bins=64}' %s | %check=STEPPED
 // RUN: %opt --passes='block-shape[around]{x=64,y=1};privatize-atomic[around:counts]{bins=64}' %s | %check=AROUND
+// RUN: %opt --passes='block-shape[again]{x=64,y=1};privatize-atomic[again:counts]{bins=64}' %s | %check=AGAIN
+// RUN: %opt --passes='block-shape[before]{x=64,y=1};privatize-atomic[before:counts]{bins=64}' %s | %check=BEFORE
 
 // RUN: optiml-opt --reread --emit --passes='block-shape[nearest]{x=64,y=1};privatize-atomic[nearest:counts]{bins=64};block-shape[columns]{x=64,y=1};privatize-atomic[columns:sums]{bins=64};block-shape[stepped]{x=64,y=1};privatize-atomic[stepped:counts]{bins=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
@@ -84,6 +86,35 @@ __global__ void around(const float *at, int *counts, int points, int centers) {
   }
 }
 
+// Another counter of the same name.
+// AGAIN: if (bin >= 0 && bin < 64) {
+__global__ void again(const float *at, int *counts, int points, int centers) {
+  int p = blockIdx.x * blockDim.x + threadIdx.x;
+  if (p < points) {
+    int best = 0;
+    for (int c = 0; c < centers; ++c)
+      if (at[p] > 10.0f * c)
+        best = c;
+    for (int c = 0; c < 3; ++c)
+      atomicAdd(&counts[best + c], 1);
+  }
+}
+
+// What holds of this value need not hold of the one before.
+// BEFORE: if (bin >= 0 && bin < 64) {
+__global__ void before(const int *bins, int *counts, int points) {
+  int p = blockIdx.x * blockDim.x + threadIdx.x;
+  if (p < points) {
+    int previous = 0;
+    for (int t = 0; t < 5; ++t) {
+      int now = bins[(p + t) % points];
+      if (now >= 0 && now < 64)
+        atomicAdd(&counts[previous + 1], 1);
+      previous = now;
+    }
+  }
+}
+
 int main(int argc, char **argv) {
   const int points = argc > 1 ? atoi(argv[1]) : 300, centers = argc > 2 ? atoi(argv[2]) : 12;
   float *at, *center, *sums;
@@ -105,6 +136,8 @@ int main(int argc, char **argv) {
   given<<<blocks, 64>>>(bins, counts, points);
   stepped<<<blocks, 64>>>(at, counts, points, centers);
   around<<<blocks, 64>>>(at, counts, points, centers);
+  before<<<blocks, 64>>>(bins, counts, points);
+  again<<<blocks, 64>>>(at, counts, points, centers);
   cudaDeviceSynchronize();
   double sum = 0;
   for (int i = 0; i < 256; ++i)

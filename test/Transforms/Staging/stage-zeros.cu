@@ -5,11 +5,12 @@
 // RUN: %refused --passes='block-shape[counts]{x=16,y=8};stage-window[counts:in]{zeros=1}' %s 2>&1 | %check=NONE
 // RUN: %refused --passes='block-shape[largest]{x=16,y=8};stage-window[largest:in]{zeros=1}' %s 2>&1 | %check=NONE
 // RUN: %refused --passes='block-shape[inner]{x=16,y=8};stage-window[inner:in+w]{zeros=1}' %s 2>&1 | %check=NONE
+// RUN: %opt --passes='block-shape[neighbours]{x=16,y=8};stage-window[neighbours:in]{zeros=1}' %s | %check=NEIGHBOURS
 // RUN: %refused --fp=strict --passes='block-shape[filter]{x=16,y=8};stage-window[filter:in+w]{zeros=1}' %s 2>&1 | %check=STRICT
 // NONE: no test could go in favour of zeros in a tile
 // STRICT: zeros may change the sign of a zero (--optiml-fp=strict)
 
-// RUN: optiml-opt --reread --emit --passes='split-border[blur/y]{style=guard};split-border[blur/y/x]{style=guard};block-shape[blur]{x=16,y=8};stage-window[blur:in]{zeros=1};block-shape[filter]{x=16,y=8};coarsen[filter]{x=2,style=blocked};stage-window[filter:in+w]{zeros=1}' %s > %t.cu
+// RUN: optiml-opt --reread --emit --passes='split-border[blur/y]{style=guard};split-border[blur/y/x]{style=guard};block-shape[blur]{x=16,y=8};stage-window[blur:in]{zeros=1};block-shape[filter]{x=16,y=8};coarsen[filter]{x=2,style=blocked};stage-window[filter:in+w]{zeros=1};block-shape[neighbours]{x=16,y=8};stage-window[neighbours:in]{zeros=1}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 37 21 | %check=SAME
 // A weight that is infinite, and one that is no number.
@@ -96,6 +97,18 @@ __global__ void inner(const float *in, const float *w, float *out, int width, in
   }
 }
 
+// One of three elements is outside where the test on columns fails, and the others are not. The test on rows is of all.
+// NEIGHBOURS: if (c >= 1 && c < width - 1) {
+// NEIGHBOURS-NEXT: s += in_window
+__global__ void neighbours(const float *in, float *out, int width, int h) {
+  int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+  float s = 0;
+  if (r < h && c >= 1 && c < width - 1)
+    s += in[r * width + c - 1] + in[r * width + c] + in[r * width + c + 1];
+  if (c < width && r < h)
+    out[r * width + c] = s;
+}
+
 int main(int argc, char **argv) {
   const int w = argc > 1 ? atoi(argv[1]) : 33, h = argc > 2 ? atoi(argv[2]) : 18;
   float *in, *weights, *out;
@@ -126,6 +139,8 @@ int main(int argc, char **argv) {
   counts<<<grid, block>>>(in, out, w, h);
   add();
   largest<<<grid, block>>>(in, out, w, h);
+  add();
+  neighbours<<<grid, block>>>(in, out, w, h);
   add();
   inner<<<grid, block>>>(in, weights, out, w, h);
   add();
