@@ -33,7 +33,7 @@ struct GpuEvaluator::Impl {
   std::set<std::string> remarks;
   double best = 0;                                           ///< seconds of the fastest correct variant so far
   double profiled = std::numeric_limits<double>::infinity(); ///< of the last one that was profiled
-  bool profiles = true;
+  std::atomic<bool> profiles{true};
   double profilingSeconds = 0; ///< what reading counters of variants should have taken
   std::chrono::steady_clock::time_point measuredOriginal;
   std::mutex mutex;
