@@ -22,6 +22,7 @@
 // library's; comparisons; helpers that stay calls.
 //
 //===----------------------------------------------------------------------===//
+#include "SingleFloats.h"
 #include "Transforms.h"
 #include "optiml/Analysis/KernelModel.h"
 #include "optiml/Core/KernelName.h"
@@ -44,7 +45,6 @@ public:
 };
 } // namespace
 
-static bool isSingle(const Type &type) { return type.isFloat() && type.bytes == 4; }
 static bool isDouble(const Type &type) { return type.isFloat() && type.bytes == 8; }
 
 // Single precision
@@ -146,12 +146,6 @@ static std::string intrinsicFor(std::string callee) {
 static bool isSquareRoot(const ExprRef &e) {
   return e->kind == ExprKind::Call && e->isLibrary && isSingle(e->type) && e->args.size() == 1 &&
          isSingle(e->args[0]->type) && (unqualified(e->text) == "sqrtf" || unqualified(e->text) == "sqrt");
-}
-
-static bool isOne(const ExprRef &e) {
-  if (e->kind == ExprKind::FloatLit)
-    return std::strtod(e->text.c_str(), nullptr) == 1;
-  return constantValue(e) == 1;
 }
 
 static bool isConstant(const ExprRef &e) {

@@ -20,6 +20,7 @@
 // before the division; functions of that name that are not CUDA's or the standard library's.
 //
 //===----------------------------------------------------------------------===//
+#include "SingleFloats.h"
 #include "Transforms.h"
 #include "optiml/Analysis/KernelModel.h"
 #include "optiml/Analysis/TreeQueries.h"
@@ -73,8 +74,6 @@ private:
 
 /// Each factor brings its error.
 static constexpr unsigned mostTimes = 3;
-
-static bool isSingle(const Type &type) { return type.isFloat() && type.bytes == 4; }
 
 /// What the square root is taken of; null: the expression is none.
 static ExprRef radicandOf(const ExprRef &e) {
@@ -153,10 +152,6 @@ ExprRef RootFinder::inverseOf(const Divisor::Root &root, const Type &type) {
   return var(name, type);
 }
 
-static bool isOne(const ExprRef &e) {
-  return e->kind == ExprKind::FloatLit ? std::strtod(e->text.c_str(), nullptr) == 1 : constantValue(e) == 1;
-}
-
 ExprRef RootFinder::quotient(const ExprRef &above, const ExprRef &below, const Type &type) {
   const auto divisor = divisorOf(below);
   auto isFine = [&](const Divisor::Root &root) {
@@ -203,7 +198,10 @@ ExprRef RootFinder::rewritten(const ExprRef &e) {
 /// The inverse of a root stands where the root did; the root goes where nobody asks for it any more.
 void RootFinder::declareInverses() {
   std::map<std::string, unsigned> uses;
-  walkExprs(*kernel.body, [&](const ExprRef &e) { uses[e->kind == ExprKind::Var ? e->text : ""] += 1; });
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    if (e->kind == ExprKind::Var)
+      ++uses[e->text];
+  });
   forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
     for (size_t i = 0; i < list.size(); ++i) {
       if (list[i]->kind != StmtKind::Decl || !inverses.count(list[i]->text))

@@ -215,12 +215,13 @@ private:
         staged[access->place.get()] = tileElement(model, tile, *access);
     }
     load.push_back(barrierStmt());
-    const auto padding = ZeroPadding::find(model, tiles);
+    const bool hasZeros = paramInt(params, "zeros", 0) != 0;
+    const ZeroPadding padding = hasZeros ? ZeroPadding::find(model, tiles) : ZeroPadding();
 
     // The nodes are still those that the model has seen: nothing else is replaced.
     replaceNodes(*kernel->body, staged);
     std::vector<StmtRef> &list = kernel->body->body;
-    if (paramInt(params, "zeros", 0)) {
+    if (hasZeros) {
       if (state.hints.strictFloat)
         return notApplicable("zeros may change the sign of a zero (--optiml-fp=strict)");
       auto tests = padding.drop(*kernel, tiles, var(tid, Type::makeInt()), threads, taken);
