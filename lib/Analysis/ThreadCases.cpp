@@ -16,15 +16,59 @@ std::string ThreadValue::str() const { return !pointer.empty() || !poly ? term :
 
 std::string optiml::elementTerm(const std::string &array, const Poly &index) { return array + "[" + index.str() + "]"; }
 
+std::string optiml::operationTerm(const std::string &op, std::string a, std::string b) {
+  if (b < a)
+    std::swap(a, b);
+  return op + "(" + a + "," + b + ")";
+}
+
 bool ThreadCases::uniform(const Poly &p) const {
   for (const std::string &name : p.atoms()) {
-    if (name == "globalIdx.x")
+    if (llvm::StringRef(name).starts_with("globalIdx."))
       return false;
     auto it = atoms.find(name);
     if (it != atoms.end() && !(uniform(it->second.a) && uniform(it->second.b)))
       return false;
   }
   return true;
+}
+
+bool ThreadCase::holds(const Poly &p) const {
+  if (auto constant = p.constant())
+    return *constant >= 0;
+  return std::any_of(facts.begin(), facts.end(), [&](const Poly &fact) {
+    auto rest = (p - fact).constant();
+    return rest && *rest >= 0;
+  });
+}
+
+static bool contradict(const std::vector<Poly> &a, const std::vector<Poly> &b) {
+  for (const Poly &x : a)
+    for (const Poly &y : b)
+      if (auto sum = (x + y).constant(); sum && *sum < 0)
+        return true;
+  return false;
+}
+
+std::optional<std::vector<std::pair<std::vector<Poly>, std::vector<const ThreadCase *>>>>
+ThreadCases::byArguments() const {
+  std::vector<std::pair<std::vector<Poly>, std::vector<const ThreadCase *>>> result;
+  for (const ThreadCase &c : cases) {
+    std::vector<Poly> demands;
+    for (const Poly &fact : c.facts)
+      if (uniform(fact) && std::find(demands.begin(), demands.end(), fact) == demands.end())
+        demands.push_back(fact);
+    std::sort(demands.begin(), demands.end(), [](const Poly &a, const Poly &b) { return a.terms < b.terms; });
+    auto same = std::find_if(result.begin(), result.end(), [&](const auto &g) { return g.first == demands; });
+    if (same == result.end())
+      same = result.insert(result.end(), {demands, {}});
+    same->second.push_back(&c);
+  }
+  for (size_t i = 0; i < result.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (!contradict(result[i].first, result[j].first))
+        return std::nullopt;
+  return result;
 }
 
 std::string ThreadCases::cxx(const Poly &p) const {
@@ -50,14 +94,19 @@ struct Run {
   bool ended = false;
 };
 
-/// The first ?: in it that has none in its condition.
-ExprRef firstConditional(const ExprRef &e) {
+/// Its value is 0 or 1: a comparison, or conditions together.
+bool isCondition(const ExprRef &e) {
+  return isUnary(e, "!") ||
+         (e->kind == ExprKind::Binary && (e->text == "&&" || e->text == "||" || !inverseComparison(e->text).empty()));
+}
+
+/// The first choice in it that has none in its condition: a ?:, or a condition as a value.
+ExprRef firstChoice(const ExprRef &e) {
   ExprRef found;
-  walk(e, [&](const ExprRef &n) {
-    if (n->kind == ExprKind::Cond && !found && !firstConditional(n->args[0]))
-      found = n;
-  });
-  return found;
+  for (const ExprRef &arg : e->args)
+    if (!found && !isCondition(e))
+      found = firstChoice(arg);
+  return found || (e->kind != ExprKind::Cond && !isCondition(e)) ? found : e;
 }
 
 class Walker {
@@ -134,11 +183,13 @@ private:
   }
 
   std::vector<Run> effect(const ExprRef &e, Run run) {
-    if (ExprRef choice = firstConditional(e)) {
+    if (ExprRef choice = firstChoice(e)) {
       std::vector<Run> result;
+      const bool isValue = choice->kind != ExprKind::Cond;
       for (unsigned side : {1u, 2u}) {
-        ExprRef simpler = rewrite(e, [&](const ExprRef &n) { return equal(n, choice) ? choice->args[side] : nullptr; });
-        for (const Run &next : split(choice->args[0], side == 1, run))
+        ExprRef taken = isValue ? intLit(side == 1, choice->type) : choice->args[side];
+        ExprRef simpler = rewrite(e, [&](const ExprRef &n) { return equal(n, choice) ? taken : nullptr; });
+        for (const Run &next : split(isValue ? choice : choice->args[0], side == 1, run))
           llvm::append_range(result, effect(simpler, next));
       }
       return result;
@@ -152,7 +203,7 @@ private:
     ThreadValue v = value(full, run);
     // Conversions that the source leaves to the compiler: only of integers
     // that count, and of elements to a wider integer type and back.
-    bool counts = v.poly && v.pointer.empty() && target->type.isInt() && target->type.bytes >= 4;
+    bool counts = v.poly && v.pointer.empty() && target->type.isInt() && (target->type.bytes >= 4 || isSmall(*v.poly));
     bool widens = full->type.cls == Type::Class::Int && target->type.cls == Type::Class::Int && target->type.isSigned &&
                   target->type.bytes > full->type.bytes && !v.fits.empty();
     bool same = full->type.text == target->type.text || (!v.fits.empty() && v.fits == target->type.text);
@@ -239,7 +290,8 @@ private:
       }
       return result;
     }
-    if (e.kind != ExprKind::Binary || e.args[0]->type.text != e.args[1]->type.text)
+    const bool isComparison = e.kind == ExprKind::Binary && !inverseComparison(e.text).empty();
+    if (isComparison ? e.args[0]->type.text != e.args[1]->type.text : e.type.cls != Type::Class::Int)
       fail("values of different types are compared");
     std::string x = a.str(), y = b.str();
     if (op == ">" || op == ">=") {
@@ -250,12 +302,18 @@ private:
     return result;
   }
 
+  /// A constant that all integer types hold.
+  static bool isSmall(const Poly &p) {
+    auto constant = p.constant();
+    return constant && *constant >= 0 && *constant <= 1;
+  }
+
   ThreadValue value(const ExprRef &e, const Run &run) {
     switch (e->kind) {
     case ExprKind::IntLit: return {Poly(e->value)};
     case ExprKind::FloatLit: return {std::nullopt, e->text, "", ""};
     case ExprKind::Builtin:
-      if (e->text != "globalIdx.x")
+      if (!llvm::StringRef(e->text).starts_with("globalIdx."))
         return fail("the kernel uses " + e->text + " other than as the global index");
       return {Poly::atom(e->text)};
     case ExprKind::Var: {
@@ -275,9 +333,12 @@ private:
       ThreadValue v = value(e->args[0], run);
       if (e->type.isInt() && e->type.bytes >= 4 && v.poly && v.pointer.empty())
         return v;
-      if (e->args[0]->type.text == e->type.text)
+      if (e->args[0]->type.text == e->type.text || (v.poly && v.pointer.empty() && isSmall(*v.poly) && e->type.isInt()))
         return v;
-      return fail("a conversion to " + e->text);
+      const Type &from = e->args[0]->type;
+      bool widens = from.cls == Type::Class::Int && e->type.cls == Type::Class::Int && from.bytes < e->type.bytes &&
+                    (e->type.isSigned || !from.isSigned);
+      return widens ? v : fail("a conversion to " + e->text);
     }
     case ExprKind::Subscript: return loadAt(e, run);
     case ExprKind::Unary: {
@@ -323,10 +384,7 @@ private:
       if (e->args[0]->type.text != e->args[1]->type.text)
         return fail("operands of different types");
       ThreadValue a = value(e->args[0], run), b = value(e->args[1], run);
-      std::string x = a.str(), y = b.str();
-      if (y < x)
-        std::swap(x, y);
-      return {std::nullopt, it->second + "(" + x + "," + y + ")", "", a.fits == b.fits ? a.fits : ""};
+      return {std::nullopt, operationTerm(it->second, a.str(), b.str()), "", a.fits == b.fits ? a.fits : ""};
     }
     if (e->text == "__ldg" && e->args.size() == 1) {
       ThreadValue p = value(e->args[0], run);
@@ -343,7 +401,7 @@ private:
     if (op == "*")
       return {*a.poly * *b.poly};
     if (op == "-") { // an unsigned difference is one where it is known not to be negative
-      if (!e->type.isSigned && !known(run, *a.poly - *b.poly))
+      if (!e->type.isSigned && !run.so.holds(*a.poly - *b.poly))
         return fail("an unsigned difference that may be negative");
       return {*a.poly - *b.poly};
     }
@@ -400,17 +458,6 @@ private:
     return {Poly::atom(name)};
   }
 
-  /// p >= 0 follows from one of the facts.
-  static bool known(const Run &run, const Poly &p) {
-    auto constant = p.constant();
-    if (constant)
-      return *constant >= 0;
-    return std::any_of(run.so.facts.begin(), run.so.facts.end(), [&](const Poly &fact) {
-      auto rest = (p - fact).constant();
-      return rest && *rest >= 0;
-    });
-  }
-
   bool possible(const Run &run) const {
     const std::vector<Poly> &facts = run.so.facts;
     auto negative = [](const Poly &p) {
@@ -425,8 +472,9 @@ private:
             return false;
       if (auto c = facts[i].constant(); c && *c < 0)
         return false;
-      if (facts[i] == Poly::atom("globalIdx.x") * Poly(-1) - Poly(1))
-        return false; // an index is not negative
+      for (const char *index : {"globalIdx.x", "globalIdx.y", "globalIdx.z"})
+        if (facts[i] == Poly::atom(index) * Poly(-1) - Poly(1))
+          return false; // an index is not negative
       for (size_t j = 0; j < i; ++j)
         if (auto sum = (facts[i] + facts[j]).constant(); sum && *sum < 0)
           return false;

@@ -141,8 +141,7 @@ void optiml::inlinePointerLocals(Kernel &kernel) {
   });
 }
 
-/// The builtins of one axis that the kernel uses; all of them when text that is kept verbatim mentions any.
-static std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis) {
+std::set<std::string> optiml::builtinsOf(const Kernel &kernel, unsigned axis) {
   std::set<std::string> used;
   bool opaque = false;
   static const char *const bases[] = {"threadIdx", "blockIdx", "blockDim", "gridDim"};

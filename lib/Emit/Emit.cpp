@@ -173,7 +173,8 @@ void Emitter::emitLoops(const LoopRewrite &rewrite) {
         ++result.dispatched;
       }
     std::string used;
-    if (rewrite.idiom.kind != LaunchIdiom::Kind::ExchangeStep && loop.pointersKnown && !rewrite.copyBack) {
+    bool inPlace = rewrite.idiom.in == rewrite.idiom.out;
+    if (!inPlace && loop.pointersKnown && !rewrite.copyBack) {
       for (const std::string &pointer : loop.living)
         used += (used.empty() ? "" : ", ") + pointer;
       used = "\n" + object + ".used({" + used + "});";

@@ -10,6 +10,9 @@
 // Sort: tiles are sorted in shared memory by a bitonic network whose comparisons all point one way, so that a tile may
 // end anywhere; then runs are merged two by two, each element finding its place by a binary search in the other run.
 //
+// Closure: in tiles, two launches for each on the diagonal. Whether the matrix holds what that needs is looked up
+// before (ClosureStep.cpp); where it does not, the launches run as they are.
+//
 //===----------------------------------------------------------------------===//
 #include "Texts.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,7 +27,10 @@ static std::string formTests(const LaunchIdiom &idiom) {
     std::string when = llvm::join(form.when, " && ");
     if (!when.empty())
       text += "    if (" + when + ") {\n";
-    if (scan)
+    if (idiom.kind == LaunchIdiom::Kind::ClosureStep)
+      text += "    n = " + form.count + ";\n    pitch = " + form.pitch + ";\n    vertex = " + form.step +
+              ";\n    return true;\n";
+    else if (scan)
       text += "    n = " + form.count + ";\n    distance = " + form.distance + ";\n    return distance > 0;\n";
     else
       text += "    first = " + form.first + ";\n    pairs = " + form.count +
@@ -62,8 +68,44 @@ static std::string runText(const std::string &dispatcher, const std::string &cal
   return "path().count(false);\n    " + callee + "<<<" + config + ">>>(" + list + ");";
 }
 
+/// What is filled in of a closure: the operations, and the numbers that the matrix may hold.
+static void addClosure(const LaunchIdiom &idiom, std::map<std::string, std::string> &values) {
+  static const std::map<std::string, std::string> operations = {{"+", "a + b"},           {"*", "a * b"},
+                                                                {"&", "a & b"},           {"|", "a | b"},
+                                                                {"min", "b < a ? b : a"}, {"max", "a < b ? b : a"}};
+  const std::string type = values["T"];
+  const bool sums = idiom.with == "+" && !idiom.isFloat, bits = idiom.op == "|" && !idiom.infinite.empty();
+  values["OP"] = operations.at(idiom.op);
+  values["WITH"] = operations.at(idiom.with);
+  values["TILE"] = idiom.bytes > 4 ? "32" : "64";
+  // No sum of two numbers that are not negative overflows.
+  values["U"] = !sums ? type : idiom.bytes > 4 ? "unsigned long long" : "unsigned";
+  const unsigned width = 8 * idiom.bytes - idiom.isSigned;
+  const std::string top = std::to_string(~0ull >> (64 - std::min(width, 64u))) + "ull";
+  std::string most = "0", infinite = "0";
+  values["ALLOWED"] = bits                   ? "x == 0 || x == 1"
+                      : idiom.with == "*"    ? "x >= 0 && x <= 1"
+                      : idiom.op == "|"      ? "true"
+                      : idiom.with != "+"    ? "x == x"
+                      : idiom.infinite != "" ? "x >= 0 && (x <= most || x == infinite)"
+                      : sums                 ? "x >= 0 && x <= most"
+                                             : "x >= 0";
+  if (idiom.with == "+" && !idiom.infinite.empty())
+    most = infinite = type + "(" + idiom.infinite + ")";
+  if (sums) {
+    most = type + "(" + top + " / 2)";
+    if (!idiom.infinite.empty()) // a path has fewer than n edges
+      most = infinite + " <= " + most + " ? " + infinite + " : " + type + "(" + top +
+             (idiom.infiniteAlone ? " / (2 * n))" : " / 2)");
+    if (!idiom.infinite.empty() && !idiom.infiniteAlone)
+      values["ALLOWED"] = "x >= 0 && x <= most";
+  }
+  values["LIMITS"] = "    const " + type + " most = " + most + ", infinite = " + infinite + ";\n";
+}
+
 std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &names, const LoopCopyNames &copy) {
-  bool scan = idiom.kind == LaunchIdiom::Kind::ScanStep, steps = idiom.kind == LaunchIdiom::Kind::TimeStep;
+  bool scan = idiom.kind == LaunchIdiom::Kind::ScanStep, steps = idiom.kind == LaunchIdiom::Kind::TimeStep,
+       closure = idiom.kind == LaunchIdiom::Kind::ClosureStep;
   static const std::map<std::string, std::string> operations = {
       {"+", "a + b"}, {"*", "a * b"},           {"&", "a & b"},          {"|", "a | b"},
       {"^", "a ^ b"}, {"min", "b < a ? b : a"}, {"max", "a < b ? b : a"}};
@@ -84,9 +126,10 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
   bool undone = !idiom.isFloat && (idiom.op == "+" || idiom.op == "^");
   values["UNDO"] = idiom.op == "^" ? "sums[i] ^ sums[i - distance]"
                                    : "(unsigned long long)sums[i] - (unsigned long long)sums[i - distance]";
-  values["WHAT"] = scan    ? names.kernel + " is a step of Hillis and Steele's scan"
-                   : steps ? names.kernel + " is a step of a stencil in time"
-                           : names.kernel + " is a phase of a sort by odd-even transposition";
+  values["WHAT"] = scan      ? names.kernel + " is a step of Hillis and Steele's scan"
+                   : steps   ? names.kernel + " is a step of a stencil in time"
+                   : closure ? names.kernel + " is a step of a closure"
+                             : names.kernel + " is a phase of a sort by odd-even transposition";
   values["PARAMETERS"] = names.parameters.empty() ? "" : ",\n           " + declarations(names.parameters);
   values["ARGUMENTS"] = arguments(names.parameters);
   values["FIELDS"] = fields(names.parameters);
@@ -118,8 +161,11 @@ std::string optiml::loopText(const LaunchIdiom &idiom, const LoopTextNames &name
     values["MEMBERS"] = timeStepMembers(*idiom.step, idiom.tile, names, copy);
     return timeStepKernel(*idiom.step, idiom.tile, names.prefix) + "\n" + filledText("loop-class.txt", values);
   }
-  values["MEMBERS"] = scan ? filledText("scan-members.txt", values) : "\n" + filledText("sort-members.txt", values);
-  std::string kernels = "\n" + filledText(scan ? "scan.cu" : "sort.cu", values);
+  if (closure)
+    addClosure(idiom, values);
+  values["MEMBERS"] = scan ? filledText("scan-members.txt", values)
+                           : "\n" + filledText(closure ? "closure-members.txt" : "sort-members.txt", values);
+  std::string kernels = "\n" + filledText(scan ? "scan.cu" : closure ? "closure.cu" : "sort.cu", values);
   if (undone && scan)
     kernels += "\n" + filledText("scan-before.cu", values);
   return alias + kernels + "\n" + filledText("loop-class.txt", values);

@@ -32,6 +32,8 @@ struct ThreadCase {
     std::string value; ///< ThreadValue::str()
   };
   std::vector<Store> stores; ///< at most one for each array and index; what is overwritten is left out
+  /// p >= 0 follows from one of the facts.
+  bool holds(const Poly &p) const;
 };
 
 /// An integer operation that is no polynomial, an atom of facts and indices: x % 2, 1 << step.
@@ -45,14 +47,18 @@ struct ThreadCases {
   std::map<std::string, ThreadAtom> atoms;
   /// Depends on nothing but the kernel's arguments.
   bool uniform(const Poly &p) const;
+  /// The cases by what they ask of the kernel's arguments; nothing when two such demands may hold at once.
+  std::optional<std::vector<std::pair<std::vector<Poly>, std::vector<const ThreadCase *>>>> byArguments() const;
   /// C++ of a uniform polynomial in long long; the kernel's parameters are members of `launch`.
   std::string cxx(const Poly &p) const;
 };
 
 /// The value read from `array` at `index`, as ThreadValue::str() spells it.
 std::string elementTerm(const std::string &array, const Poly &index);
+/// The same for an operation on two terms that may change places: "+(a,b)".
+std::string operationTerm(const std::string &op, std::string a, std::string b);
 
-/// The cases of `kernel`, in which globalIdx.x is the only index (normalizeGlobalIndex). NotApplicable when it has
+/// The cases of `kernel`, in which globalIdx.a are the only indices (normalizeGlobalIndex). NotApplicable when it has
 /// loops, barriers, calls that are not known, or more than 64 cases. Parameters that are written are assumed to overlap
 /// no other: who relies on the cases has to see to that.
 llvm::Expected<ThreadCases> threadCases(const Kernel &kernel);

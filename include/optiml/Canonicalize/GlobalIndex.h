@@ -29,6 +29,10 @@ void inlinePointerLocals(Kernel &kernel);
 /// same memory.
 std::set<std::string> inlineThreadLocals(Kernel &kernel);
 
+/// The builtins of one axis that the kernel uses ("threadIdx"); all of them when text that is kept verbatim mentions
+/// any.
+std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis);
+
 /// Along an axis that the kernel uses by its block index alone (blocks being one thread thick), or by its thread index
 /// alone (in one block), that is the global index: writes it so, and records the condition.
 void adoptPlainIndices(KernelState &state, Kernel &kernel);

@@ -69,19 +69,26 @@ struct LaunchIdiom {
   enum class Kind {
     ScanStep,     ///< out[i] = i >= distance ? in[i - distance] op in[i] : in[i], for 0 <= i < count
     ExchangeStep, ///< data[x], data[x + 1] in order, for x = first, first + 2, … (`count` pairs)
+    ClosureStep,  ///< m[i][j] = m[i][j] op (m[i][k] with m[k][j]), for 0 <= i, j < count
     TimeStep,     ///< new[cell] = f(old around cell), for all cells of a grid
   };
   Kind kind = Kind::ScanStep;
-  std::string in, out; ///< parameters; the same for ExchangeStep
+  std::string in, out; ///< parameters; the same for ExchangeStep and ClosureStep
   std::string element; ///< C++ type of the elements
   bool isFloat = false;
-  std::string op; ///< ScanStep: + * & | ^ min max
+  std::string op;        ///< ScanStep: + * & | ^ min max; ClosureStep: min max |
+  std::string with;      ///< ClosureStep: + * & min max
+  bool isSigned = false; ///< the elements
+  unsigned bytes = 0;    ///< of an element
+  std::string infinite;  ///< ClosureStep: C++ of the number that stands for "no path"; empty: the kernel knows none
+  bool infiniteAlone = false; ///< it is added to nothing
 
   /// All expressions are C++ in long long; the kernel's parameters are members of `launch`.
   struct Form {
     std::vector<std::string> when; ///< conditions under which a launch has this form
     std::string count;
     std::string distance;          ///< ScanStep
+    std::string pitch, step;       ///< ClosureStep: from row to row, in elements; and k
     std::string first;             ///< ExchangeStep; must turn out to be 0 or 1
     bool threadPerElement = false; ///< ExchangeStep: thread i looks at x = i, not at x = first + 2 i
   };

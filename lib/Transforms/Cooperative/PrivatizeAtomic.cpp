@@ -8,6 +8,10 @@
 // shared memory collects the block's updates and is added to the array at the end. Updates of other elements go
 // straight to the array, as before.
 //
+// privatize-atomic[kernel:array]{bins=256,copies=4}: as many tables, which a warp's threads take by turns, so that
+// fewer of them meet at one element. A gap after each 32 elements keeps elements apart that are 32 or 64 away from each
+// other, as the same column of different rows is. The tables are added up at the end.
+//
 // Example:
 //   if (i < n)                             unsigned counts_of_block[256] = 0, by all threads; __syncthreads();
 //     atomicAdd(&counts[x[i]], 1);         if (i < n) {
@@ -37,48 +41,20 @@
 //===----------------------------------------------------------------------===//
 #include "ExpandUpdates.h"
 #include "ManySums.h"
+#include "PrivateTable.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
-#include "optiml/Analysis/ValueBounds.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
 
 namespace {
 
-/// How an update is folded: atomicAdd is +, and so on.
-struct Update {
-  Stmt *stmt;
-  const Access *access;
-  std::string fold; ///< + - & | ^ min max
-  ExprRef value;
-};
-
 /// Bytes of one thread's sums: more do not stay in registers.
 constexpr size_t mostBytes = 512;
-
-std::string foldOf(const std::string &atomic) {
-  static const std::map<std::string, std::string> folds = {
-      {"atomicAdd", "+"}, {"atomicSub", "-"},   {"atomicAnd", "&"},  {"atomicOr", "|"},
-      {"atomicXor", "^"}, {"atomicMin", "min"}, {"atomicMax", "max"}};
-  return folds.at(atomic);
-}
-
-/// What no update changes: 0, or the other end of the type for a minimum or maximum.
-ExprRef neutral(const std::string &fold, const Type &type) {
-  if (fold != "min" && fold != "max")
-    return Fold{Fold::Kind::Operator, fold == "-" ? "+" : fold}.identity(type);
-  bool eight = type.bytes == 8;
-  if (!type.isSigned)
-    return intLit(fold == "max" ? 0 : eight ? -1 : int64_t(UINT32_MAX), type);
-  ExprRef most = intLit(eight ? INT64_MAX : INT32_MAX, type);
-  if (fold == "min")
-    return most;
-  return binary("-", unary("-", most, type), intLit(1), type); // as C writes it: -most - 1
-}
 
 /// No table, and tables: the smallest for all elements of the array as it was launched first.
 static std::vector<Params> offers(const LaunchHints &hints, const std::string &array, int64_t elementBytes) {
@@ -90,8 +66,13 @@ static std::vector<Params> offers(const LaunchHints &hints, const std::string &a
     });
   }
   std::vector<Params> result = {{}};
-  for (int64_t n : bins)
-    result.push_back({{"bins", std::to_string(n)}});
+  for (const char *copies : {"", "1", "4", "8"})
+    for (int64_t n : bins) {
+      Params params = {{"bins", std::to_string(n)}};
+      if (*copies)
+        params["copies"] = copies;
+      result.push_back(std::move(params));
+    }
   return result;
 }
 
@@ -184,8 +165,9 @@ public:
         if (!updatedAlike(model, other, updates.front().fold, type))
           if (llvm::Error e = requireDisjoint(result, model, array, other, /*byType=*/true, *first))
             return std::move(e);
-    llvm::Error e = bins ? intoTable(result, *kernel, model, updates, array, type, bins, group)
-                         : intoRegisters(result, *kernel, model, updates, array, group);
+    llvm::Error e =
+        bins ? intoTable(result, *kernel, model, updates, array, {type, bins, paramInt(params, "copies", 0)}, group)
+             : intoRegisters(result, *kernel, model, updates, array, group);
     if (e)
       return std::move(e);
     result.tree = kernel;
@@ -294,13 +276,6 @@ private:
     ExprRef local = var(freshName(taken, "value"), target->type);
     return {declStmt(local->text, target->type, value),
             Fold{Fold::Kind::Compare, u.fold == "min" ? "<" : ">"}.into(target, local)};
-  }
-
-  static void replace(Kernel &kernel, const Update &u, std::vector<StmtRef> with) {
-    auto place = findPlace(*kernel.body, u.stmt);
-    std::vector<StmtRef> &list = place->block->body;
-    list.erase(list.begin() + long(place->index));
-    list.insert(list.begin() + long(place->index), with.begin(), with.end());
   }
 
   /// What every update's value is divided by, where the sum may be divided instead: a division for each element takes
@@ -427,66 +402,11 @@ private:
       whole = [divisor, type](const ExprRef &total) { return binary("/", total, divisor, type); };
     }
     for (const Update &u : updates)
-      replace(kernel, u, foldInto(u, sum, taken));
+      replaceUpdate(kernel, u, foldInto(u, sum, taken));
     before.push_back(declStmt(reduction.variable, type, start));
     bool isElement = element->kind == ExprKind::Subscript;
     ExprRef address = isElement && constantValue(element->args[1]) == 0 ? element->args[0] : addressOf(element);
     sums.push_back({reduction, atomic, address, whole});
-    return llvm::Error::success();
-  }
-
-  static llvm::Error intoTable(KernelState &state, Kernel &kernel, const KernelModel &model,
-                               const std::vector<Update> &updates, const std::string &array, const Type &type,
-                               int64_t bins, const ThreadGroup &group) {
-    int64_t bytes = bins * type.bytes + sharedBytes(kernel);
-    if (bins < 1 || bytes > state.hints.maxSharedBytes)
-      return notApplicable("a table of {0} elements is too large", bins);
-    const std::string &fold = updates.front().fold;
-    for (const Update &u : updates)
-      if (u.access->node->kind != ExprKind::Subscript || !isVar(u.access->node->args[0], array))
-        return notApplicable("line {0} does not name an element of '{1}'", u.stmt->line, array);
-    std::set<std::string> taken = allNames(kernel);
-    std::string table = freshName(taken, array + "_of_block"), k = freshName(taken, "k");
-    ExprRef base = var(table, type), counter = var(k, Type::makeInt()), start = neutral(fold, type);
-    ExprRef entry = subscript(base, counter, type);
-    std::string atomic = updates.front().stmt->expr->text;
-    for (const Update &u : updates) {
-      ExprRef index = u.access->node->args[1];
-      std::vector<StmtRef> stmts;
-      auto update = [&](const ExprRef &element) {
-        return exprStmt(callOf(u.stmt->expr->text, {addressOf(element), u.value}, type, false));
-      };
-      if (requireBelow(state, model, *u.access, index, bins, "every element has a place in the table")) {
-        replace(kernel, u, {update(subscript(base, index, type))});
-        continue;
-      }
-      if (index->kind != ExprKind::Var) { // it is used three times
-        Type own = index->type.unqualified();
-        std::string bin = freshName(taken, "bin");
-        stmts.push_back(declStmt(bin, own, index));
-        index = var(bin, own);
-      }
-      ExprRef inside = lessThan(index, intLit(bins));
-      if (index->type.isSigned)
-        inside = logicalAnd(binary(">=", index, intLit(0)), inside);
-      stmts.push_back(ifStmt(inside, block({update(subscript(base, index, type))}),
-                             block({update(subscript(u.access->node->args[0], index, type))})));
-      replace(kernel, u, stmts);
-    }
-    auto everyEntry = [&](StmtRef what) {
-      return countedFor(k, Type::makeInt(), group.rank(), intLit(bins), group.threads, block({std::move(what)}),
-                        NoUnroll);
-    };
-    if (atomic == "atomicSub")
-      atomic = "atomicAdd";
-    std::vector<StmtRef> &body = kernel.body->body;
-    std::vector<StmtRef> before = {sharedArray(table, type, {intLit(bins)}),
-                                   everyEntry(exprStmt(assign("=", entry, start))), barrierStmt()};
-    body.insert(body.begin(), before.begin(), before.end());
-    body.push_back(barrierStmt());
-    ExprRef target = subscript(updates.front().access->node->args[0], counter, type);
-    body.push_back(everyEntry(ifStmt(binary("!=", entry, start),
-                                     block({exprStmt(callOf(atomic, {addressOf(target), entry}, type, false))}))));
     return llvm::Error::success();
   }
 };

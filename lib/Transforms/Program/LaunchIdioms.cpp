@@ -1,7 +1,8 @@
 //===- LaunchIdioms.cpp - a loop of launches as one algorithm -------------===//
 //
 // launch-loop[kernel]: a loop on the host that launches one kernel again and again becomes the algorithm of which its
-// launches are the steps: a scan, a sort by exchanges, or several steps in time of a stencil.
+// launches are the steps. That is a scan, a sort by exchanges, shortest paths and other closures of a matrix, or
+// several steps in time of a stencil.
 //
 // Example:
 //   for (int d = 1; d < n; d *= 2) {         { // OptiML: its launches take place at the end
@@ -35,34 +36,13 @@
 #include "optiml/Analysis/ThreadCases.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Support/Error.h"
+#include "optiml/Transforms/ClosureStep.h"
 
 using namespace optiml;
 
 namespace {
 
 using Group = std::vector<const ThreadCase *>;
-
-/// p >= 0 follows from one of the facts.
-bool holds(const ThreadCase &c, const Poly &p) {
-  return std::any_of(c.facts.begin(), c.facts.end(), [&](const Poly &fact) {
-    auto rest = (p - fact).constant();
-    return rest && *rest >= 0;
-  });
-}
-
-bool contradict(const std::vector<Poly> &a, const std::vector<Poly> &b) {
-  for (const Poly &x : a)
-    for (const Poly &y : b)
-      if (auto sum = (x + y).constant(); sum && *sum < 0)
-        return true;
-  return false;
-}
-
-std::string operation(const std::string &op, std::string a, std::string b) {
-  if (b < a)
-    std::swap(a, b);
-  return op + "(" + a + "," + b + ")";
-}
 
 /// "globalIdx.x plus something uniform is even, or odd", as a fact says it: remainder `atom` has value `value`.
 struct Parity {
@@ -75,12 +55,12 @@ std::optional<Parity> parityOf(const ThreadCases &cases, const ThreadCase &c, co
     if (atom.op != "%" || atom.b.constant() != 2 || !cases.uniform(atom.a - index))
       continue;
     Poly remainder = Poly::atom(name);
-    if (holds(c, remainder - Poly(1)))
+    if (c.holds(remainder - Poly(1)))
       return Parity{name, atom.a - index, Poly(1)};
-    if (holds(c, Poly(0) - remainder))
+    if (c.holds(Poly(0) - remainder))
       return Parity{name, atom.a - index, Poly(0)};
     for (const Poly &fact : c.facts)
-      if (fact.mentions(name) && cases.uniform(fact - remainder) && holds(c, Poly(0) - fact))
+      if (fact.mentions(name) && cases.uniform(fact - remainder) && c.holds(Poly(0) - fact))
         return Parity{name, atom.a - index, remainder - fact};
   }
   return std::nullopt;
@@ -91,7 +71,7 @@ public:
   Recognizer(const Kernel &kernel, const ThreadCases &cases) : kernel(kernel), cases(cases) {}
 
   llvm::Expected<LaunchIdiom> run() {
-    auto byArguments = groups();
+    auto byArguments = cases.byArguments();
     if (!byArguments)
       return notApplicable("it branches on its arguments in ways that are not understood");
     for (LaunchIdiom::Kind kind : {LaunchIdiom::Kind::ScanStep, LaunchIdiom::Kind::ExchangeStep}) {
@@ -137,7 +117,7 @@ private:
         for (const Poly &fact : c->facts)
           for (const char *op : {"+", "*", "&", "|", "^", "min", "max"})
             if (cases.uniform(index - fact) &&
-                store.value == operation(op, elementTerm(p.name, index), elementTerm(p.name, fact))) {
+                store.value == operationTerm(op, elementTerm(p.name, index), elementTerm(p.name, fact))) {
               distance = index - fact;
               if ((!idiom.op.empty() && (idiom.op != op || idiom.in != p.name || idiom.out != store.array)))
                 return false;
@@ -156,21 +136,21 @@ private:
     if (!distance || !end || otherAtoms("") || !element(idiom.in, idiom) || !element(idiom.out, idiom))
       return false;
     std::string own = elementTerm(idiom.in, index);
-    std::string both = operation(idiom.op, own, elementTerm(idiom.in, index - *distance));
+    std::string both = operationTerm(idiom.op, own, elementTerm(idiom.in, index - *distance));
     for (const ThreadCase *c : group) {
       if (!c->tests.empty())
         return false;
       if (c->stores.empty()) {
-        if (!holds(*c, index - *end))
+        if (!c->holds(index - *end))
           return false;
         continue;
       }
       const ThreadCase::Store &store = c->stores[0];
       if (c->stores.size() != 1 || store.array != idiom.out || !(store.index == index) ||
-          !holds(*c, *end - index - Poly(1)))
+          !c->holds(*end - index - Poly(1)))
         return false;
-      bool combines = holds(*c, index - *distance) && store.value == both;
-      bool copies = holds(*c, *distance - index - Poly(1)) && store.value == own;
+      bool combines = c->holds(index - *distance) && store.value == both;
+      bool copies = c->holds(*distance - index - Poly(1)) && store.value == own;
       if (!combines && !copies)
         return false;
     }
@@ -218,7 +198,7 @@ private:
 
     std::string strict = b + " < " + a, lenient = b + " <= " + a, kept;
     for (const ThreadCase *c : group) {
-      bool outside = end ? holds(*c, low + Poly(1) - *end) : holds(*c, index - *pairs);
+      bool outside = end ? c->holds(low + Poly(1) - *end) : c->holds(index - *pairs);
       if (parity)
         outside |= std::any_of(c->facts.begin(), c->facts.end(), [&](const Poly &fact) {
           auto there = fact.substitute(parity->atom, parity->value).constant();
@@ -231,7 +211,7 @@ private:
           return false;
         continue;
       }
-      bool inside = end ? holds(*c, *end - low - Poly(2)) : holds(*c, *pairs - index - Poly(1));
+      bool inside = end ? c->holds(*end - low - Poly(2)) : c->holds(*pairs - index - Poly(1));
       if (parity) {
         auto own = parityOf(cases, *c, index);
         inside &= own && own->atom == parity->atom && own->value == parity->value;
@@ -244,7 +224,7 @@ private:
         if (store.array != array || (!isLow && !(store.index == low + Poly(1))))
           return false;
         bool right = swapped ? store.value == (isLow ? b : a)
-                             : c->tests.empty() && store.value == operation(isLow ? "min" : "max", a, b);
+                             : c->tests.empty() && store.value == operationTerm(isLow ? "min" : "max", a, b);
         if (!right)
           return false;
       }
@@ -284,27 +264,6 @@ private:
     return std::any_of(cases.atoms.begin(), cases.atoms.end(),
                        [&](const auto &atom) { return atom.first != name && !cases.uniform(Poly::atom(atom.first)); });
   }
-
-  /// The cases by what they ask of the kernel's arguments; nothing when two such demands may hold at once.
-  std::optional<std::vector<std::pair<std::vector<Poly>, Group>>> groups() const {
-    std::vector<std::pair<std::vector<Poly>, Group>> result;
-    for (const ThreadCase &c : cases.cases) {
-      std::vector<Poly> demands;
-      for (const Poly &fact : c.facts)
-        if (cases.uniform(fact) && std::find(demands.begin(), demands.end(), fact) == demands.end())
-          demands.push_back(fact);
-      std::sort(demands.begin(), demands.end(), [](const Poly &a, const Poly &b) { return a.terms < b.terms; });
-      auto same = std::find_if(result.begin(), result.end(), [&](const auto &g) { return g.first == demands; });
-      if (same == result.end())
-        same = result.insert(result.end(), {demands, {}});
-      same->second.push_back(&c);
-    }
-    for (size_t i = 0; i < result.size(); ++i)
-      for (size_t j = 0; j < i; ++j)
-        if (!contradict(result[i].first, result[j].first))
-          return std::nullopt;
-    return result;
-  }
 };
 
 } // namespace
@@ -328,14 +287,19 @@ llvm::Expected<LaunchIdiom> optiml::recognizeLaunchIdiom(const KernelState &stat
   auto idiom = recognizeLaunchIdiom(*state.original);
   if (idiom)
     return idiom;
+  auto closure = recognizeClosureStep(*state.original);
+  if (closure) {
+    llvm::consumeError(idiom.takeError());
+    return closure;
+  }
+  const std::string none =
+      llvm::toString(idiom.takeError()) + ", nor of a closure: " + llvm::toString(closure.takeError());
   auto step = recognizeTimeStep(state);
   if (!step)
-    return notApplicable("{0}, nor of a stencil: {1}", llvm::toString(idiom.takeError()),
-                         llvm::toString(step.takeError()));
+    return notApplicable("{0}, nor of a stencil: {1}", none, llvm::toString(step.takeError()));
   std::vector<TimeTile> tiles = timeTiles(*step);
   if (tiles.empty())
-    return notApplicable("{0}, and several steps of this stencil fit no tile", llvm::toString(idiom.takeError()));
-  llvm::consumeError(idiom.takeError());
+    return notApplicable("{0}, and several steps of this stencil fit no tile", none);
   LaunchIdiom result;
   result.kind = LaunchIdiom::Kind::TimeStep;
   result.in = step->fields.front().in;

@@ -208,8 +208,8 @@ int main() {
 // CHECK-NEXT: {{.*}}.used({in});
 // CHECK-NEXT: }
 //
-// NOTES: note: line {{.*}}: almost: it is no step of a scan or of a sort by exchanges, nor of a stencil: {{.*}} (the loop's launches stay as they are)
-// NOTES: note: line {{.*}}: falling: it is no step of a scan or of a sort by exchanges, nor of a stencil: {{.*}} (the loop's launches stay as they are)
+// NOTES: note: line {{.*}}: almost: it is no step of a scan or of a sort by exchanges, nor of a closure: {{.*}}, nor of a stencil: {{.*}} (the loop's launches stay as they are)
+// NOTES: note: line {{.*}}: falling: it is no step of a scan or of a sort by exchanges, nor of a closure: {{.*}}, nor of a stencil: {{.*}} (the loop's launches stay as they are)
 // NOTES: note: line {{.*}}: a call of cudaMemcpy (the loop's launches stay as they are)
 //
 // RAN-DAG: PASS
