@@ -65,9 +65,15 @@ std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &mod
   return result;
 }
 
+/// A quotient of such values, as an atom: its text for IntExpr. A divisor that is 0 has no result, whatever this says.
+static bool isQuotient(const std::string &atom) { return atom.starts_with("(("); }
+static Poly quotientAtom(const std::string &value, const std::string &by) {
+  return Poly::atom("((" + value + ") / max(" + by + ", 1))");
+}
+
 /// The same for a whole launch: parameters, and how many blocks and threads there are.
 static bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
-  return isParameter(model, atom) || atom.starts_with("gridDim.") || atom.starts_with("blockDim.");
+  return isParameter(model, atom) || atom.starts_with("gridDim.") || atom.starts_with("blockDim.") || isQuotient(atom);
 }
 
 static bool onlyLaunchConstants(const KernelModel &model, const Poly &p) {
@@ -81,7 +87,8 @@ static std::optional<std::string> originalPlanText(const KernelModel &original, 
     p = p.substitute("gridDim." + axis, Poly::atom("grid." + axis))
             .substitute("blockDim." + axis, Poly::atom("block." + axis));
   for (const std::string &atom : p.atoms())
-    if (!atom.starts_with("grid.") && !atom.starts_with("block.") && !planText(original, Poly::atom(atom)))
+    if (!atom.starts_with("grid.") && !atom.starts_with("block.") && !isQuotient(atom) &&
+        !planText(original, Poly::atom(atom)))
       return std::nullopt;
   return p.str();
 }
@@ -250,8 +257,12 @@ static void addDivisionFacts(const KernelModel &model, const Poly &p, std::vecto
       facts.push_back(by - Poly(1) - self);
     else if (high && high->constant() && divisor)
       facts.push_back(Poly(*high->constant() / *divisor) - self);
-    else if (high && product)
-      facts.push_back(greatestQuotient(*high, by.terms.begin()->first).value_or(*high) - self);
+    else if (high && product) {
+      auto most = greatestQuotient(*high, by.terms.begin()->first);
+      if (auto text = most ? std::nullopt : originalPlanText(model, *high))
+        most = quotientAtom(*text, by.str());
+      facts.push_back(most.value_or(*high) - self);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 //===- KernelAccesses.cpp - the memory accesses of a kernel ---------------===//
+#include "optiml/Analysis/IntegerSet.h"
 #include "optiml/Analysis/KernelModel.h"
 #include <algorithm>
 
@@ -253,4 +254,27 @@ bool KernelModel::writesWhatIsRead(const Access &read) const {
       seen = true;
     }
   return !seen && writesArray(read.array);
+}
+
+/// An index that wraps around on the way is back in the end by what is known: (i - first + 12) * 25.
+void KernelModel::resolveWrapping(Access &access) const {
+  if (access.subscripts.size() != 1 || access.node->kind != ExprKind::Subscript)
+    return;
+  const ExprRef &e = access.node->args[1];
+  Poly &index = access.subscripts[0];
+  auto isDifference = [&](const std::string &atom) {
+    ExprRef difference = atomExpr(atom);
+    return difference && isBinary(difference, "-") && difference->type.cls == Type::Class::Int &&
+           !difference->type.isSigned;
+  };
+  if (e->type.isSigned || e->type.cls != Type::Class::Int || llvm::none_of(index.atoms(), isDifference) ||
+      !(poly(e) == index))
+    return;
+  const Poly whole = withWrapping(e);
+  if (!stable(whole) || llvm::any_of(whole.atoms(), isDifference))
+    return;
+  std::vector<Poly> negative = facts(access);
+  negative.push_back(Poly(-1) - whole);
+  if (isEmptySet(negative))
+    index = whole;
 }

@@ -117,6 +117,18 @@ static Poly joinGlobalIndex(Poly p, const std::array<int64_t, 3> &block) {
   return p;
 }
 
+/// Sums, differences and products of unsigned numbers by the rules of integers: right but for multiples of 2^32, or of
+/// 2^64.
+Poly KernelModel::withWrapping(const ExprRef &e) const {
+  auto isAlike = [&](const ExprRef &x) { return x->type.cls == Type::Class::Int && x->type.bytes == e->type.bytes; };
+  if (e->kind == ExprKind::Cast && isAlike(e->args[0]))
+    return withWrapping(e->args[0]);
+  if (e->kind != ExprKind::Binary || !isAlike(e->args[0]) || !isAlike(e->args[1]))
+    return poly(e);
+  const Poly a = withWrapping(e->args[0]), b = withWrapping(e->args[1]);
+  return e->text == "+" ? joinGlobalIndex(a + b, block) : e->text == "-" ? a - b : e->text == "*" ? a * b : poly(e);
+}
+
 Poly KernelModel::poly(const ExprRef &e) const {
   auto opaque = [&] {
     std::string name = "{" + str(e) + "}";
@@ -166,6 +178,10 @@ Poly KernelModel::poly(const ExprRef &e) const {
   case ExprKind::Binary: {
     if (!e->type.isInt() || e->type.cls == Type::Class::Bool)
       return opaque();
+    // What wraps around on the way may be back in the end: i - first + 12, where i >= first - 12.
+    if (!e->type.isSigned && e->text == "+" && anyNode(e, [](const ExprRef &n) { return isBinary(n, "-"); }))
+      if (Poly whole = withWrapping(e); cannotWrap(whole))
+        return whole;
     if (e->text == "+")
       return joinGlobalIndex(poly(e->args[0]) + poly(e->args[1]), block);
     if (e->text == "*")
@@ -231,6 +247,7 @@ void KernelModel::resolveDifferences(Access &access) const {
           std::any_of(known.begin(), known.end(), [&](const Poly &fact) { return cannotWrap(difference - fact); }))
         index = index.substitute(atom, difference);
     }
+  resolveWrapping(access);
 }
 
 bool KernelModel::dependsOn(const Poly &p, const std::set<std::string> &names) const {

@@ -177,6 +177,8 @@ ExprRef KernelReader::intConstant(const cl::Expr *source) {
   e->value = value.isSigned() ? value.getSExtValue() : int64_t(value.getZExtValue());
   if (source->getType()->isEnumeralType() || e->type.bytes < 4)
     e->type = e->type.cls == Type::Class::Bool ? Type::makeBool() : Type::makeInt();
+  if (source->getType()->isScopedEnumeralType()) // nothing converts between it and integers
+    return castTo(convert(source->getType().getUnqualifiedType()), e);
   return e;
 }
 
@@ -308,6 +310,8 @@ ExprRef KernelReader::expression(const cl::Expr *source) {
   if (auto *x = llvm::dyn_cast<cl::BinaryOperator>(e))
     return binaryOperator(x);
   if (auto *x = llvm::dyn_cast<cl::ConditionalOperator>(e)) {
+    if (ExprRef constant = intConstant(x->getCond())) // as template arguments decide it
+      return inPlace(constantValue(constant).value_or(0) ? x->getTrueExpr() : x->getFalseExpr());
     std::vector<ExprRef> parts = {expression(x->getCond()), inPlace(x->getTrueExpr()), inPlace(x->getFalseExpr())};
     bool lists = parts[1]->kind == ExprKind::InitList || parts[2]->kind == ExprKind::InitList; // they say no type
     return lists ? opaque(e) : make(ExprKind::Cond, e, "", parts);

@@ -138,7 +138,10 @@ bool KernelReader::readSwitch(const cl::SwitchStmt *source, std::vector<StmtRef>
     StmtRef branch = newStmt(StmtKind::If, source);
     branch->line = line(one.labels[0]->getBeginLoc());
     for (const cl::Expr *label : one.labels) {
-      ExprRef equals = binary("==", value, intConstant(label));
+      ExprRef constant = intConstant(label);
+      if (constant->kind == ExprKind::Cast && value->type.text != constant->type.text) // of a scoped enumeration
+        constant = constant->args[0];
+      ExprRef equals = binary("==", value, constant);
       branch->expr = branch->expr ? binary("||", branch->expr, equals) : equals;
     }
     branch->body = {list};

@@ -13,7 +13,15 @@ static ExprRef indexAs(unsigned axis, const Type &type) {
   return castTo(type.withConst(false), axisBuiltin("globalIdx", axis));
 }
 
-std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel, unsigned axis) {
+/// Arithmetic on parameters and constants.
+static bool onlyParameters(const KernelModel &model, const ExprRef &e) {
+  return !anyNode(e, [&](const ExprRef &n) {
+    const bool computes = n->kind == ExprKind::Binary || n->kind == ExprKind::Cast || n->kind == ExprKind::IntLit;
+    return !n->type.isInt() || !(computes || (n->kind == ExprKind::Var && isParameter(model, n->text)));
+  });
+}
+
+std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel, unsigned axis, bool anyEnd) {
   const KernelModel model(kernel);
   const std::string name = axisBuiltin("globalIdx", axis)->text;
   const Poly index = Poly::atom(name);
@@ -29,7 +37,7 @@ std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel, unsigned axi
   if (least == divisors.end())
     return std::nullopt;
   const ExprRef width = *least;
-  FlatIndex flat{model.poly(width), Poly()};
+  FlatIndex flat{model.poly(width), Poly(), nullptr};
   if (!isUniform(model, flat.width) || flat.width.terms.empty())
     return std::nullopt;
   std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
@@ -53,12 +61,17 @@ std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel, unsigned axi
     if (compares || turned) { // y * width + x < height * width says y < height
       const ExprRef &end = e->args[turned ? 0 : 1];
       auto height = quotient(model.poly(end), flat.width);
+      const Type type = end->type.bytes == 8 ? Type::makeLong() : Type::makeInt();
+      ExprRef rows;
       if (height && isUniform(model, *height)) {
         flat.height = *height;
-        Type type = end->type.bytes == 8 ? Type::makeLong() : Type::makeInt();
-        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(axis + 1, type), polyExpr(model, *height),
-                      Type::makeBool());
+        rows = polyExpr(model, *height);
+      } else if (anyEnd && (!flat.end || equal(flat.end, end)) && onlyParameters(model, end)) {
+        flat.end = end;
+        rows = binary("/", end, width, end->type);
       }
+      if (rows)
+        return binary(turned ? mirrored.at(e->text) : e->text, indexAs(axis + 1, type), rows, Type::makeBool());
     }
     auto copy = std::make_shared<Expr>(*e);
     for (ExprRef &arg : copy->args)
@@ -67,7 +80,7 @@ std::optional<FlatIndex> optiml::takeApartFlatIndex(Kernel &kernel, unsigned axi
   };
   std::vector<std::pair<ExprRef *, ExprRef>> changes; // the model reads the tree as it is
   walk(*kernel.body, [&](Stmt &s) { ownExprs(s, [&](ExprRef &e) { changes.emplace_back(&e, visit(e)); }); });
-  if (flat.height.terms.empty())
+  if (flat.height.terms.empty() == !flat.end) // none, or both
     return std::nullopt;
   for (auto &[place, changed] : changes)
     *place = changed;

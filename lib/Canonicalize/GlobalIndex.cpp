@@ -160,7 +160,78 @@ std::set<std::string> optiml::builtinsOf(const Kernel &kernel, unsigned axis) {
   return used;
 }
 
+/// Which axis of the blocks goes with which axis of their threads, where that is another one for some:
+/// "blockIdx.x * blockDim.y + threadIdx.y". Nothing: each goes with its own, or with several.
+static std::optional<std::array<unsigned, 3>> pairedAxes(const Kernel &kernel) {
+  std::array<std::optional<unsigned>, 3> partner;
+  std::array<unsigned, 3> inProducts = {0, 0, 0}, mentions = {0, 0, 0};
+  bool several = false, sizes = false;
+  walkExprs(*kernel.body, [&](const ExprRef &e) {
+    for (unsigned a = 0; a < 3; ++a) {
+      mentions[a] += isBuiltin(e, axisName("blockIdx", a));
+      sizes |= isBuiltin(e, axisName("gridDim", a));
+      for (unsigned b = 0; b < 3 && isBinary(e, "*"); ++b)
+        for (unsigned side : {0u, 1u})
+          if (isBuiltin(stripCasts(e->args[side]), axisName("blockIdx", a)) &&
+              isBuiltin(stripCasts(e->args[1 - side]), axisName("blockDim", b))) {
+            several |= partner[a] && *partner[a] != b;
+            partner[a] = b;
+            ++inProducts[a];
+          }
+    }
+  });
+  std::array<unsigned, 3> result = {3, 3, 3};
+  std::array<bool, 3> taken = {false, false, false};
+  bool moves = false;
+  for (unsigned a = 0; a < 3; ++a) {
+    if (!partner[a])
+      continue;
+    several |= taken[*partner[a]] || inProducts[a] != mentions[a];
+    taken[*partner[a]] = true;
+    result[a] = *partner[a];
+    moves |= result[a] != a;
+  }
+  if (several || sizes || !moves || holdsKind(*kernel.body, {StmtKind::Opaque}))
+    return std::nullopt;
+  // Those that have no threads go where there are none, or to the axis that is left.
+  for (bool withoutThreads : {true, false})
+    for (unsigned a = 0; a < 3; ++a)
+      for (unsigned b = 0; b < 3 && result[a] == 3; ++b) {
+        const bool hasThreads =
+            anyExpr(*kernel.body, [&](const ExprRef &e) { return isBuiltin(e, axisName("threadIdx", b)); });
+        if (taken[b] || (withoutThreads && (hasThreads || !mentions[a])))
+          continue;
+        result[a] = b;
+        taken[b] = true;
+      }
+  return result;
+}
+
+/// Turns the axes of the grid, so that each goes with its own axis of threads.
+static void pairAxes(KernelState &state, Kernel &kernel) {
+  std::array<IntExpr, 3> &grid = state.rewrite.plan.steps[0].grid;
+  for (unsigned a = 0; a < 3; ++a)
+    if (!(grid[a] == state.blocks[a]))
+      return;
+  auto axes = pairedAxes(kernel);
+  if (!axes)
+    return;
+  const std::array<IntExpr, 3> before = state.blocks;
+  const LaunchHints hints = state.hints;
+  std::map<std::string, ExprRef> names;
+  for (unsigned a = 0; a < 3; ++a) {
+    const unsigned now = (*axes)[a];
+    grid[now] = state.blocks[now] = before[a];
+    state.hints.grid[now] = hints.grid[a];
+    names[axisName("blockIdx", a)] = axisBuiltin("blockIdx", now);
+    if (now > 0 && now != a)
+      state.require(IntExpr::of("(" + before[a].str() + ") <= 65535"), "a grid cannot be larger");
+  }
+  substitute(*kernel.body, names);
+}
+
 void optiml::adoptPlainIndices(KernelState &state, Kernel &kernel) {
+  pairAxes(state, kernel);
   for (unsigned axis = 0; axis < 3; ++axis) {
     std::string suffix(1, char('x' + axis));
     std::set<std::string> used = builtinsOf(kernel, axis);

@@ -147,3 +147,19 @@ void optiml::boundBreakingLoops(Kernel &kernel) {
         boundBreaking(model, list, i, taken);
   });
 }
+
+void optiml::countFromZero(Kernel &kernel) {
+  constexpr int64_t mostTrips = 64;
+  walk(*kernel.body, [&](Stmt &s) {
+    auto counted = s.kind == StmtKind::For ? asCountedLoop(s) : std::nullopt;
+    auto lower = counted ? constantValue(counted->lower) : std::nullopt;
+    auto trips = counted ? counted->tripCount() : std::nullopt;
+    if (!lower || *lower == 0 || !trips || *trips > mostTrips || counted->step != 1 || !counted->type.isSigned ||
+        counted->type.bytes < 4 || holdsKind(s, {StmtKind::Opaque}))
+      return;
+    const ExprRef v = var(counted->var, counted->type);
+    substitute(*s.body[0], {{counted->var, *lower < 0 ? sub(v, intLit(-*lower)) : add(v, intLit(*lower))}});
+    s.init->expr = intLit(0, s.init->type);
+    s.expr = lessThan(v, intLit(*trips));
+  });
+}

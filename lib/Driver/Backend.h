@@ -13,6 +13,7 @@
 #include "optiml/Frontend/Program.h"
 #include "optiml/Search/Search.h"
 #include "optiml/Support/Deadline.h"
+#include "optiml/Support/Error.h"
 #include "optiml/Support/Processors.h"
 #include <algorithm>
 #include <chrono>
@@ -120,6 +121,11 @@ public:
   /// Whether the whole rewritten program behaves like the original; the error says how it does not.
   virtual llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
                                    nlohmann::json &summary) = 0;
+  /// Whether the program that buildProgram() has built copies the same to the host as the original (GpuProgram.h).
+  virtual llvm::Expected<std::string> compareCopies(const SearchTask &, const std::string & /*executable*/,
+                                                    unsigned /*floatBytes*/) {
+    return makeError("no programs are run");
+  }
   /// Where programs are run: builds the emitted text as an executable of that name in the task's folder.
   virtual llvm::Expected<std::string> buildProgram(const SearchTask &, const std::string & /*emitted*/,
                                                    const std::string & /*name*/, const std::atomic<bool> * /*cancel*/) {

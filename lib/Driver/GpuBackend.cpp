@@ -1,6 +1,7 @@
 //===- GpuBackend.cpp - measuring on a GPU --------------------------------===//
 #include "Backend.h"
 #include "EarlyBuild.h"
+#include "Finalists.h"
 #include "GpuProgram.h"
 #include "Workloads.h"
 #include "optiml/Evaluate/Measure/GpuEvaluator.h"
@@ -31,15 +32,13 @@ static constexpr double preparingShare = 0.1;
 static constexpr double leastSanitizerSeconds = 2, mostSanitizerSeconds = 60;
 // The final race: so much of the time that is left for settling, and its limits.
 static constexpr double raceShare = 0.3, leastRaceSeconds = 0.5, mostRaceSeconds = 3;
-static constexpr size_t mostRacers = 4, shownCandidates = 5; // in the race, and in the trajectory
+static constexpr size_t shownCandidates = 5; // in the trajectory
 // All of settling, most of which goes on beside the search: what is kept for it, the least, and the most that it has.
 static constexpr double settlingSeconds = 2, leastSettlingSeconds = 1, mostSettlingSeconds = 120;
 // Where more time than that is left, the winner is profiled, unless it has been.
 static constexpr std::chrono::seconds describing{3};
 // A program whose original was not run to its end runs so long at least, or until so much of the budget has passed.
 static constexpr double leastCheckSeconds = 1, mostOfBudget = 1.1;
-// A variant that was this much slower than the fastest does not take part in the final race.
-static constexpr double mayStillWin = 1.1;
 
 namespace {
 
@@ -77,6 +76,10 @@ public:
                                            const std::string &executable) override;
   llvm::Error checkProgram(const SearchTask &task, const std::string &emitted, const std::string &executable,
                            nlohmann::json &summary) override;
+  llvm::Expected<std::string> compareCopies(const SearchTask &task, const std::string &executable,
+                                            unsigned floatBytes) override {
+    return compareGpuCopies(task, original, executable, floatBytes);
+  }
   llvm::Expected<std::string> buildProgram(const SearchTask &task, const std::string &emitted, const std::string &name,
                                            const std::atomic<bool> *cancel) override {
     return buildGpuProgram(task, &emitted, name, cancel);
@@ -103,7 +106,6 @@ private:
   /// Seconds for running the rewritten program, which is built beside the search, and the original once more where that
   /// is needed.
   double checkingSeconds() const { return 0.5 + 1.25 * run.seconds; }
-  std::vector<Candidate> finalists(std::vector<Candidate> all, const Candidate &best) const;
   llvm::Error readRecorded(const SearchTask &task);
   void compileOriginal(const SearchTask &task);
   /// Tells of the first gain that was measured, and of the first that was verified.
@@ -331,22 +333,6 @@ bool GpuBackend::isClean(const Candidate &candidate, double seconds) {
   return report.clean;
 }
 
-/// The fastest that are verified; where none is, the fastest.
-std::vector<Candidate> GpuBackend::finalists(std::vector<Candidate> all, const Candidate &best) const {
-  if (llvm::none_of(all, [&](const Candidate &c) { return c.key == best.key; }))
-    all.insert(all.begin(), best);
-  std::vector<Candidate> chosen;
-  llvm::copy_if(all, std::back_inserter(chosen), [&](const Candidate &c) { return own->isVerified(*c.variant); });
-  if (chosen.empty())
-    chosen = std::move(all);
-  auto seconds = [](const Candidate &c) { return c.measurement.time.seconds; };
-  const double fastest =
-      seconds(*llvm::min_element(chosen, [&](const auto &a, const auto &b) { return seconds(a) < seconds(b); }));
-  llvm::erase_if(chosen, [&](const Candidate &c) { return seconds(c) > mayStillWin * fastest; });
-  chosen.resize(std::min(chosen.size(), mostRacers));
-  return chosen;
-}
-
 void GpuBackend::addFacts(nlohmann::json &summary) const {
   summary["measured"] = true;
   summary["driver"] = pool->device().driver;
@@ -374,7 +360,8 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   double raceSeconds = std::clamp(raceShare * left, leastRaceSeconds, mostRaceSeconds);
   own->close(end - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(raceSeconds)));
   watch.lap("verify");
-  const std::vector<Candidate> best = finalists(std::move(all), result.best);
+  const std::vector<Candidate> best =
+      finalists(std::move(all), result.best, [&](const Variant &variant) { return own->isVerified(variant); });
   std::vector<std::pair<const Variant *, Measurement>> entries;
   for (const Candidate &candidate : best)
     entries.push_back({candidate.variant.get(), candidate.measurement});

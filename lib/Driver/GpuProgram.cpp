@@ -183,8 +183,12 @@ static llvm::Expected<GpuRun> observe(const SearchTask &task, const std::string 
   return (*program)->wait();
 }
 
-llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable) {
-  return observe(task, executable, {});
+llvm::Expected<GpuRun> optiml::timeGpuProgram(const SearchTask &task, const std::string &executable,
+                                              const std::string &copies) {
+  std::map<std::string, std::string> env;
+  if (!copies.empty())
+    env["OPTIML_COPIES"] = patternOfPath(copies);
+  return observe(task, executable, std::move(env));
 }
 
 std::string optiml::expressionFor(llvm::ArrayRef<std::string> names) {

@@ -38,8 +38,10 @@ struct GpuRun {
   }
 };
 
-/// Runs it and measures its kernels. The error says that it could not be run, or ran too long.
-llvm::Expected<GpuRun> timeGpuProgram(const SearchTask &task, const std::string &executable);
+/// Runs it and measures its kernels. The error says that it could not be run, or ran too long. `copies`: a file for
+/// what it copies to the host (lib/Gpu/Capture/Copies.cpp); empty: none.
+llvm::Expected<GpuRun> timeGpuProgram(const SearchTask &task, const std::string &executable,
+                                      const std::string &copies = "");
 
 /// A program that runs under observation. It is ended with this object.
 class ObservedProgram {
@@ -95,6 +97,11 @@ llvm::Error comparePausedProgram(const SearchTask &task, ObservedProgram &origin
 /// says what differs. Adds times and numbers that differ to the summary.
 llvm::Error compareGpuPrograms(const SearchTask &task, const OriginalProgram &original, const std::string &changed,
                                nlohmann::json &summary);
+
+/// Whether two programs copy the same to the host, where neither copies anything else later. `floatBytes`: of
+/// floating-point numbers, which may differ by rounding; 0: every bit must be the same. Returned is what was compared.
+llvm::Expected<std::string> compareGpuCopies(const SearchTask &task, const std::string &original,
+                                             const std::string &changed, unsigned floatBytes);
 
 /// In which words the outputs of two programs differ; words that already differ between two runs of the original do not
 /// count, and numbers that differ are told apart (they may be times). Empty: none.

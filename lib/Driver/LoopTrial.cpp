@@ -4,6 +4,7 @@
 #include "optiml/Transforms/TimeSteps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <regex>
+#include <set>
 
 using namespace optiml;
 
@@ -54,7 +55,7 @@ void LoopTrials::buildBeside(const Write &write, unsigned jobs) {
     if (!emitted)
       llvm::consumeError(emitted.takeError()); // it is written again, with a message
     else
-      choices.push_back({found.rewrites, std::move(*emitted), "", {}, "", ""});
+      choices.push_back({found.rewrites, std::move(*emitted), "", {}, "", "", false});
   }
   for (size_t i = 0; i < std::min<size_t>(choices.size(), std::max(1u, jobs / jobsPerBuilder)); ++i)
     builders.push_back(std::async(std::launch::async, [this] { buildAll(); }));
@@ -86,11 +87,53 @@ double LoopTrials::remaining() const {
 void LoopTrials::compare(Choice &choice, const Deadline &within) {
   SearchTask limited = task;
   limited.deadline = &within;
-  auto answer = compareWholeProgram(limited, backend, choice.emitted.text);
+  auto answer = compareWholeProgram(limited, backend, choice.emitted.text, &choice.cannotTell);
   if (answer)
     choice.verified = *answer;
   else
     choice.refused = llvm::toString(answer.takeError());
+}
+
+/// Of floating-point numbers that may differ by rounding; 0: there are none. Nothing: sums change their order, so that
+/// a fault could hide.
+static std::optional<unsigned> roundedBytes(const LaunchIdiom &idiom) {
+  if (idiom.kind == LaunchIdiom::Kind::ClosureStep) // no term is less than nothing
+    return idiom.isFloat ? idiom.bytes : 0;
+  if (idiom.kind != LaunchIdiom::Kind::TimeStep) // those of time steps differ by contractions of the compiler's alone
+    return idiom.isFloat ? std::nullopt : std::optional<unsigned>(0);
+  unsigned bytes = 0;
+  for (const TimeStep::Field &field : idiom.step->fields)
+    if (field.element == "float" || field.element == "double")
+      bytes = std::max(bytes, field.bytes);
+  return bytes;
+}
+
+/// A program whose launches take the emulator too long: what its host sees is compared on the GPU. The kernels of these
+/// algorithms are OptiML's own, whose tests look for races and faults.
+void LoopTrials::compareOnGpu(Choice &choice) {
+  std::set<unsigned> bytes = {0};
+  for (const LoopRewrite &rewrite : choice.rewrites) {
+    auto rounded = roundedBytes(rewrite.idiom);
+    if (!rounded)
+      return;
+    bytes.insert(*rounded);
+  }
+  if (bytes.size() > 2)
+    return;
+  const unsigned floatBytes = *bytes.rbegin();
+  if (choice.executable.empty()) {
+    auto built = backend.buildProgram(task, choice.emitted.text, "program-compared", task.cancel());
+    if (!built)
+      return llvm::consumeError(built.takeError());
+    choice.executable = std::move(*built);
+  }
+  if (choice.executable.empty())
+    return;
+  auto answer = backend.compareCopies(task, choice.executable, floatBytes);
+  if (answer)
+    choice.verified = *answer;
+  else
+    choice.refused += "; on the GPU, " + llvm::toString(answer.takeError());
 }
 
 /// One after the other, once the compilers have done their work.
@@ -108,6 +151,7 @@ void LoopTrials::compareAll() {
       return;
     choices[compared].verified = choice.verified;
     choices[compared].refused = choice.refused;
+    choices[compared].cannotTell = choice.cannotTell;
   }
 }
 
@@ -179,7 +223,7 @@ llvm::Expected<LoopTrials::Choice> LoopTrials::fastestWritten(const Write &write
       llvm::consumeError(times.takeError()); // the time is over, or this tile is too large
       continue;
     }
-    Choice choice{found.rewrites, std::move(*emitted), "", *times, "", ""};
+    Choice choice{found.rewrites, std::move(*emitted), "", *times, "", "", false};
     if (choice.gain() > best.gain())
       best = std::move(choice);
   }
@@ -196,7 +240,7 @@ llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, C
   auto emitted = write(choice.rewrites);
   if (!emitted)
     return emitted.takeError();
-  Choice both{choice.rewrites, std::move(*emitted), "", {}, "", ""};
+  Choice both{choice.rewrites, std::move(*emitted), "", {}, "", "", false};
   Deadline wanted(remaining(), task.cancel());
   auto compared = std::async(std::launch::async, [&] { compare(both, wanted); }); // it takes the emulator alone
   auto times = [&]() -> llvm::Expected<ProgramTimes> {
@@ -255,6 +299,8 @@ LoopOutcome LoopTrials::finish(const Write &write, const Variant *variant, doubl
                           choice->gain(), speedup));
   if (choice->verified.empty() && choice->refused.empty())
     compare(*choice, Deadline(remaining(), task.cancel()));
+  if (choice->verified.empty() && choice->cannotTell)
+    compareOnGpu(*choice);
   laps.lap("compare");
   if (choice->verified.empty())
     return keep(makeError("{0}", choice->refused));

@@ -55,6 +55,7 @@ private:
     std::string executable;
     ProgramTimes times;
     std::string verified, refused; ///< what was compared, or why the program is wrong; both empty: not yet known
+    bool cannotTell = false;       ///< `refused` says nothing against the program
     double gain() const { return times.after > 0 ? times.before / times.after : 0; }
   };
 
@@ -62,6 +63,7 @@ private:
   void compareAll();
   double remaining() const; ///< seconds
   void compare(Choice &choice, const Deadline &within);
+  void compareOnGpu(Choice &choice);
   void stopBuilding();
   void stopComparing(size_t but);
   llvm::Expected<Choice> fastestBuilt();

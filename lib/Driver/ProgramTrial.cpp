@@ -14,7 +14,7 @@ static constexpr double compareSeconds = 60;
 static constexpr double firstShare = 0.2;
 
 llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, const Backend &backend,
-                                                        const std::string &text) {
+                                                        const std::string &text, bool *cannotTell) {
   CompareOptions compare;
   compare.everyPath = false; // its sizes are the program's own
   compare.verify = verifyOptions(task);
@@ -31,6 +31,8 @@ llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, 
   }
   auto report =
       comparePrograms(*task.originals, task.toolchain, task.options.inputs.front(), text, task.options, compare);
+  if (cannotTell)
+    *cannotTell = !report;
   if (!report)
     return report.takeError();
   if (report->verdict != Verdict::Correct)

@@ -13,9 +13,10 @@
 
 namespace optiml {
 
-/// Compares the program with the original, on the emulator. What was compared, or an error.
-llvm::Expected<std::string> compareWholeProgram(const SearchTask &task, const Backend &backend,
-                                                const std::string &text);
+/// Compares the program with the original, on the emulator. What was compared, or an error; `cannotTell` then gets
+/// whether that says nothing against the program, because it takes too long there, for example.
+llvm::Expected<std::string> compareWholeProgram(const SearchTask &task, const Backend &backend, const std::string &text,
+                                                bool *cannotTell = nullptr);
 
 /// How many times as fast the program must become for new code to be worth it.
 double leastProgramGain(const SearchTask &task, const Backend &backend);

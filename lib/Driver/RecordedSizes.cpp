@@ -53,12 +53,19 @@ std::vector<SizedKernel> optiml::sizedKernels(const Program &program, const Work
     if (kernel == program.kernels().end() || kernel->decl->getNumParams() != launch.arguments.size() ||
         llvm::any_of(result, [&](const SizedKernel &k) { return k.recorded == launch.kernel; }))
       continue;
-    SizedKernel sized{launch.kernel, kernel->symbol, {}};
+    SizedKernel sized{launch.kernel, kernel->symbol, {}, {}};
     sized.addsRare = llvm::any_of(others, [&](const Workload &other) {
       return llvm::any_of(other.launches, [&](const LaunchImage &l) { return l.kernel == launch.kernel; });
     });
-    for (unsigned i = 0; i < launch.arguments.size(); ++i)
-      addIntegers(program.ast(), kernel->decl->getParamDecl(i)->getType(), i, 0, sized.integers);
+    for (unsigned i = 0; i < launch.arguments.size(); ++i) {
+      const clang::QualType type = kernel->decl->getParamDecl(i)->getType();
+      addIntegers(program.ast(), type, i, 0, sized.integers);
+      if (type->isPointerType() && type->getPointeeType().isConstQualified())
+        addIntegers(program.ast(), type->getPointeeType().getUnqualifiedType(), i, 0, sized.indices);
+    }
+    llvm::erase_if(sized.indices, [&](const ArgumentInteger &index) { // bytes and records hold other things
+      return index.bytes < 2 || kernel->decl->getParamDecl(index.argument)->getType()->getPointeeType()->isRecordType();
+    });
     llvm::erase_if(sized.integers, [&](const ArgumentInteger &integer) {
       return integer.offset + integer.bytes > launch.arguments[integer.argument].bytes.size();
     });

@@ -1,4 +1,7 @@
-//===- QuotientIndex.cpp - indices that are taken apart by / and % --------===//
+//===- QuotientIndex.cpp - what copies of a thread have of the first one --===//
+//
+// i < n: where n is a multiple of the number of indices that a thread (or a block) does the work of, the first of them
+// decides for all.
 //
 // k = blockIdx.z % K, n = blockIdx.z / K: where K is a multiple of the number of indices that a block (or a thread)
 // does the work of, their quotient is that of the first of them, and the remainder grows by one with the index.
@@ -34,6 +37,50 @@ static bool divides(KernelState &state, const KernelModel &model, int64_t group,
   return true;
 }
 
+/// The first index of a block or of a thread, as an integer of this type.
+static ExprRef firstIndexAs(const std::string &name, const Type &type) {
+  auto result = std::make_shared<Expr>(*builtin(name));
+  if (type.bytes == 8)
+    result->type = type;
+  return type.bytes == 4 && type.isSigned ? castTo(type, result) : ExprRef(result);
+}
+
+void optiml::takeBoundsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock, int64_t ofThread) {
+  KernelModel model(kernel);
+  const Poly global = Poly::atom(axisBuiltin("globalIdx", axis)->text);
+  // What is not known of any launch is no reason to leave launches to the original.
+  auto isMultiple = [&](const Poly &bound, int64_t group) {
+    if (auto constant = bound.constant())
+      return *constant % group == 0;
+    auto text = planText(model, bound);
+    const std::string condition = "(" + text.value_or("0") + ") % " + std::to_string(group) + " == 0";
+    if (group < 2 || !text || state.hints.arguments.empty() ||
+        state.hints.evaluate(IntExpr::of(condition)).value_or(0) == 0)
+      return false;
+    state.require(condition, "what a thread computes is inside together");
+    return true;
+  };
+  rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+    if (e->kind != ExprKind::Binary || (e->text != "<" && e->text != ">=" && e->text != ">" && e->text != "<="))
+      return nullptr;
+    const unsigned side = e->text == "<" || e->text == ">=" ? 0 : 1;
+    const ExprRef &index = e->args[side];
+    if (!(model.poly(index) == global))
+      return nullptr;
+    const Poly bound = model.poly(e->args[1 - side]);
+    std::string first;
+    if (ofThread > 1 && isMultiple(bound, ofThread))
+      first = firstOfThread(axis);
+    else if (ofThread < 2 && isMultiple(bound, ofBlock))
+      first = firstOfBlock(axis);
+    if (first.empty())
+      return nullptr;
+    auto copy = std::make_shared<Expr>(*e);
+    copy->args[side] = firstIndexAs(first, index->type.withConst(false));
+    return copy;
+  });
+}
+
 void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock,
                                   int64_t ofThread) {
   KernelModel model(kernel);
@@ -51,18 +98,13 @@ void optiml::takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned a
     bool wide = e->type.bytes == 8;
     if (axis == 0 && !wide)
       state.require(threadsAlong(axis) + " <= 2147483647", "its index is an int");
-    auto index = [&](const std::string &name, const Type &type) {
-      auto result = std::make_shared<Expr>(*builtin(name));
-      if (type.bytes == 8)
-        result->type = type;
-      return type.bytes == 4 && type.isSigned ? castTo(type, result) : ExprRef(result);
-    };
     Type type = e->args[0]->type.withConst(false), whole = wide ? Type::makeLong() : Type::makeInt();
-    ExprRef quotient = binary("/", index(block ? firstOfBlock(axis) : firstOfThread(axis), type), divisor, e->type);
+    ExprRef quotient =
+        binary("/", firstIndexAs(block ? firstOfBlock(axis) : firstOfThread(axis), type), divisor, e->type);
     if (e->text == "/")
       return quotient;
     auto in = [&](const ExprRef &x) { return x->type.text == whole.text ? x : castTo(whole, x); };
-    ExprRef rest = sub(index(global->text, whole), mul(in(quotient), in(divisor)));
+    ExprRef rest = sub(firstIndexAs(global->text, whole), mul(in(quotient), in(divisor)));
     return e->type.text == whole.text ? rest : castTo(e->type, rest);
   });
 }

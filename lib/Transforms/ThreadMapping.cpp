@@ -275,13 +275,19 @@ llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::
       int64_t factor = copies[c.axis].factor, adjacent = adjacentCopies(copies[c.axis]);
       takeQuotientsOfFirst(state, kernel, c.axis, shape[c.axis] * factor, adjacent == factor ? adjacent : 1);
     }
-  KernelModel model(kernel, {0, 0, 0});
-  if (llvm::Error e = setGeometry(state, model, *uses, shape, copies))
-    return e;
-  if (merge) {
-    if (llvm::Error e = merge(state, kernel, model))
+  {
+    KernelModel model(kernel, {0, 0, 0});
+    if (llvm::Error e = setGeometry(state, model, *uses, shape, copies))
       return e;
-  } else if (!loops->empty()) {
+    if (llvm::Error e = merge ? merge(state, kernel, model) : llvm::Error::success())
+      return e;
+  }
+  if (!merge && !loops->empty()) {
+    for (const CopyAxis &c : countedLoops(kernel).empty() ? std::vector<CopyAxis>() : *loops) {
+      int64_t factor = copies[c.axis].factor, adjacent = adjacentCopies(copies[c.axis]);
+      takeBoundsOfFirst(state, kernel, c.axis, shape[c.axis] * factor, adjacent == factor ? adjacent : 1);
+    }
+    KernelModel model(kernel, {0, 0, 0});
     auto body = Distributor(kernel, model, *loops, 0, [](Stmt &) { return true; }).run();
     if (!body)
       return body.takeError();

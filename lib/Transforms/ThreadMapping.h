@@ -53,6 +53,9 @@ bool usesGlobalIndex(const Kernel &kernel, unsigned axis);
 /// number of these; else, in the same way, of the first of the `ofThread` adjacent ones that a thread has (1: they are
 /// not adjacent). The conditions go to `state`. The first indices are pseudo indices, until they are lowered.
 void takeQuotientsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock, int64_t ofThread);
+/// "globalIdx.a < n" becomes a test of the first index, where n is a multiple of a thread's indices, or without any of
+/// a block's: by a condition that the captured launches fulfil.
+void takeBoundsOfFirst(KernelState &state, Kernel &kernel, unsigned axis, int64_t ofBlock, int64_t ofThread);
 /// Replaces these by `make(axis, ofThread)`.
 void lowerFirstIndices(Kernel &kernel, const std::function<ExprRef(unsigned axis, bool ofThread)> &make);
 

@@ -16,7 +16,7 @@
 #include <cstdlib>
 
 // STEPS: ? in[min(max(row, 0), h - 1) * w + (column < 0 ? 0 - column >= w ? {{.*}} : 0 - column : column >= w ? w * 2 - 2 - column : column)] : 0.0f;
-// STEPS: s += in_window[dy + threadIdx.y + 2][dx + threadIdx.x + 2];
+// STEPS: s += in_window[dy + threadIdx.y][dx + threadIdx.x];
 __global__ void steps(const float *__restrict__ in, float *__restrict__ out, int w, int h) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
   if (x >= w || y >= h)

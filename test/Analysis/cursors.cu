@@ -4,7 +4,7 @@
 // RUN: optiml-opt --kernels-only --passes='unroll[means/i]{factor=2}' %s | %check=MEANS
 // RUN: optiml-opt --emit --passes='distribute-loop[offsets]{threads=64};distribute-loop[means]{rows=8,threads=32};distribute-loop[lengths]{threads=128}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %if verify %{ optiml-run --coverage=5 --verify=%t.cu %s -- 9 70 | %check=SAME %}
+// RUN: %if verify %{ optiml-run --coverage=15 --verify=%t.cu %s -- 9 70 | %check=SAME %}
 // SAME: the same results
 #include <cstdio>
 #include <cstdlib>

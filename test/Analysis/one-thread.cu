@@ -49,6 +49,8 @@ __global__ void early(const float *in, float *out, int n) {
 
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 1000;
+  if (n < 1) // there is no first element
+    return 1;
   float *in, *out;
   cudaMallocManaged(&in, n * sizeof(float));
   cudaMallocManaged(&out, 4 * sizeof(float));

@@ -164,7 +164,7 @@ __global__ void edges(const float *a, float *o, int n, int w) {
 }
 // MIRROR: const int at1 = (int)blockIdx.x * 64 + c - 3;
 // MIRROR: a_window[c] = {{.*}}a[at1 < 0 ? 0 - at1 : at1 >= n ? n * 2 - 2 - at1 : at1] : 0.0f;
-// MIRROR: s += a_window[k + threadIdx.x + 3] * (k + 4);
+// MIRROR: s += a_window[k + threadIdx.x] * (k - 3 + 4);
 __global__ void mirrored(const float *a, float *o, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {

@@ -15,7 +15,7 @@
 // RUN: optiml-opt --reread --emit --passes='block-shape[product]{x=16,y=16};coarsen[product]{x=2,y=2};stage-shared[product/k:a+b]{tile=16,prefetch=1,wide=1};block-shape[methods]{x=16,y=16};stage-shared[methods/k:a+b]{tile=16};block-shape[library]{x=16,y=16};coarsen[library]{x=4,y=1};block-shape[julia]{x=64};block-shape[forces]{x=64};stage-shared[forces/j:p]{tile=32};block-shape[gravity]{x=64};coarsen[gravity]{x=2};stage-shared[gravity/j:pos]{tile=32,wide=1,prefetch=1};block-shape[nested]{x=64};block-shape[kept]{x=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: optiml-run --coverage=off --verify=%t.cu %s -- 38 | %check=SAME
-// RUN: optiml-run --coverage=6 --verify=%t.cu %s -- 67 | %check=SAME
+// RUN: optiml-run --coverage=15 --verify=%t.cu %s -- 67 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 38 2>&1 | %check=RAN
 // RAN-DAG: product: 1 optimized, 0 original launches

@@ -246,7 +246,8 @@ std::vector<std::vector<int>> derivedFrom(const LaunchImage &launch, bool addsRa
   for (unsigned i = 0; i < launch.arguments.size(); ++i)
     integers.push_back({i, 0, 4, true});
   std::vector<std::vector<int>> result;
-  for (const std::vector<LaunchImage> &alternatives : launchesWithOtherSizes(launch, {"", "", integers, addsRare})) {
+  for (const std::vector<LaunchImage> &alternatives :
+       launchesWithOtherSizes(launch, {"", "", integers, {}, addsRare})) {
     const LaunchImage &other = alternatives.front();
     std::vector<int> row;
     for (const ArgumentImage &argument : other.arguments) {
@@ -303,7 +304,7 @@ TEST(DerivedSizes, KeepTheSmallestThatAKernelMayBeWrittenFor) {
   EXPECT_EQ(derivedFrom(points).size(), 8u);
   // It may have to be no smaller than what is kept.
   const std::vector<ArgumentInteger> three = {{0, 0, 4, true}, {1, 0, 4, true}, {2, 0, 4, true}};
-  const std::vector<LaunchImage> alternatives = launchesWithOtherSizes(points, {"", "", three, true}).back();
+  const std::vector<LaunchImage> alternatives = launchesWithOtherSizes(points, {"", "", three, {}, true}).back();
   ASSERT_EQ(alternatives.size(), 4u);
   // And one block of points may be all that there is time for.
   EXPECT_EQ(alternatives[0].grid[0], 5u);

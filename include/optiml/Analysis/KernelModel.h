@@ -135,6 +135,8 @@ private:
   };
   /// The array behind a Subscript chain, through pointer locals and pointer arithmetic: (p + 3)[i] -> p, {i + 3}.
   ExprRef resolve(const ExprRef &e, std::vector<ExprRef> &subscripts) const;
+  Poly withWrapping(const ExprRef &e) const;
+  void resolveWrapping(Access &access) const;
   bool isPrivate(ExprRef root) const;
 
   Kernel theKernel; ///< shares the statements

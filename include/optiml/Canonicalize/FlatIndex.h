@@ -11,11 +11,14 @@ namespace optiml {
 /// Other divisors are multiples of the width.
 struct FlatIndex {
   Poly width, height;
+  /// What i is compared with, where that is no product with the width ("i < total"). The rows are whole where the width
+  /// divides it; `height` is nothing then.
+  ExprRef end;
 };
 
 /// Writes such a kernel, whose i is the global index of `axis`, as one over two: that of `axis` and that of the next;
-/// nothing when it is none.
-std::optional<FlatIndex> takeApartFlatIndex(Kernel &kernel, unsigned axis = 0);
+/// nothing when it is none. `anyEnd`: also where FlatIndex::end says something, which the caller must ask of a launch.
+std::optional<FlatIndex> takeApartFlatIndex(Kernel &kernel, unsigned axis = 0, bool anyEnd = false);
 
 } // namespace optiml
 

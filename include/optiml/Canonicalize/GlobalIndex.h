@@ -33,8 +33,9 @@ std::set<std::string> inlineThreadLocals(Kernel &kernel);
 /// any.
 std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis);
 
-/// Along an axis that the kernel uses by its block index alone (blocks being one thread thick), or by its thread index
-/// alone (in one block), that is the global index: writes it so, and records the condition.
+/// Where an axis of the blocks goes with another one of their threads ("blockIdx.x * blockDim.y + threadIdx.y"), the
+/// grid is turned. Along an axis that the kernel uses by its block index alone (blocks being one thread thick), or by
+/// its thread index alone (in one block), that is the global index: writes it so, and records the condition.
 void adoptPlainIndices(KernelState &state, Kernel &kernel);
 
 /// Replaces globalIdx.a by `make(axis)`.

@@ -14,6 +14,10 @@ void countStridedLoops(KernelState &state, Kernel &kernel);
 /// first); ++k) { int i = first + k; … }": where nothing runs before the break, and the counter decides it.
 void boundBreakingLoops(Kernel &kernel);
 
+/// "for (d = -1; d <= 1; ++d)" becomes "for (d = 0; d < 3; ++d)", with d - 1 in place of d: loops between constants, of
+/// few iterations.
+void countFromZero(Kernel &kernel);
+
 } // namespace optiml
 
 #endif

@@ -221,6 +221,9 @@ public:
   }
   /// Adds the launch where the original runs it well; false where it does not.
   llvm::Expected<bool> add(const LaunchImage &launch, const SizedKernel &kernel);
+  /// Adds a launch like one of this kernel's, the larger first, but with larger integers in buffers, where the original
+  /// runs it well.
+  llvm::Error addWider(const SizedKernel &kernel);
   bool isOver() const { return deadline.passed(); }
   Workload finish();
 
@@ -230,6 +233,11 @@ private:
   /// How many bytes of its buffers the original uses.
   llvm::Expected<std::optional<std::vector<uint64_t>>> touched(LaunchImage launch, const SizedKernel &kernel);
   llvm::Error cut(BufferImage &buffer, uint64_t bytes);
+  /// Another content for a buffer of a derived launch.
+  llvm::Error fill(BufferImage &buffer, const std::string &content);
+  llvm::Expected<LaunchImage> wider(LaunchImage launch, const SizedKernel &kernel);
+  /// Whether the original runs the last launch well; it stays then.
+  llvm::Expected<bool> keepLast(const SizedKernel &kernel);
 
   const Workload &recorded;
   const CheckedModules &original;
@@ -291,13 +299,10 @@ llvm::Expected<std::optional<std::vector<uint64_t>>> Deriving::touched(LaunchIma
 /// Its first bytes, as another file.
 llvm::Error Deriving::cut(BufferImage &buffer, uint64_t bytes) {
   std::ifstream in(recorded.directory + "/" + buffer.before, std::ios::binary);
-  std::string content(bytes, 0), error;
+  std::string content(bytes, 0);
   if (!in.read(content.data(), std::streamsize(bytes)))
     return makeError("{0}/{1}: cannot be read", recorded.directory, buffer.before);
-  buffer.bytes = bytes;
-  buffer.before = buffer.after = blobName(content.data(), bytes);
-  return writeBlob(derived.directory, buffer.before, content.data(), bytes, error) ? llvm::Error::success()
-                                                                                   : makeError("{0}", error);
+  return fill(buffer, content);
 }
 
 llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel &kernel) {
@@ -325,6 +330,10 @@ llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel 
   smaller.weight = 1;
   smaller.sequence = derived.launches.size();
   derived.launches.push_back(std::move(smaller));
+  return keepLast(kernel);
+}
+
+llvm::Expected<bool> Deriving::keepLast(const SizedKernel &kernel) {
   std::string error;
   if (!derived.write(error))
     return makeError("{0}", error);
@@ -337,6 +346,99 @@ llvm::Expected<bool> Deriving::add(const LaunchImage &launch, const SizedKernel 
   if (!isGood)
     derived.launches.pop_back();
   return isGood;
+}
+
+llvm::Error Deriving::fill(BufferImage &buffer, const std::string &content) {
+  std::string error;
+  buffer.bytes = content.size();
+  buffer.before = buffer.after = blobName(content.data(), content.size());
+  return writeBlob(derived.directory, buffer.before, content.data(), content.size(), error) ? llvm::Error::success()
+                                                                                            : makeError("{0}", error);
+}
+
+// How much larger integers in buffers become, and the buffers that they may lead into, up to which length.
+static constexpr int64_t timesLarger = 40;
+static constexpr uint64_t longestBytes = uint64_t(1) << 20;
+
+/// Allocations that have grown begin further behind one another, in their order; arguments follow them.
+static void moveApart(LaunchImage &launch, const std::vector<uint64_t> &before) {
+  constexpr uint64_t page = 4096;
+  std::vector<size_t> order;
+  for (size_t i = 0; i < launch.buffers.size(); ++i)
+    if (launch.buffers[i].symbol.empty())
+      order.push_back(i);
+  llvm::sort(order, [&](size_t a, size_t b) { return launch.buffers[a].address < launch.buffers[b].address; });
+  uint64_t shift = 0;
+  for (size_t i : order) {
+    launch.buffers[i].address += shift;
+    shift += llvm::alignTo(launch.buffers[i].bytes - before[i], page);
+  }
+  for (ArgumentImage &argument : launch.arguments)
+    if (argument.isPointer && argument.buffer >= 0) {
+      const uint64_t value = launch.buffers[size_t(argument.buffer)].address + argument.offset;
+      memcpy(argument.bytes.data(), &value, sizeof value);
+    }
+}
+
+llvm::Expected<LaunchImage> Deriving::wider(LaunchImage other, const SizedKernel &kernel) {
+  std::vector<uint64_t> before;
+  for (const BufferImage &buffer : other.buffers)
+    before.push_back(buffer.bytes);
+  std::map<int, ArgumentInteger> indices; // by buffer
+  for (const ArgumentInteger &index : kernel.indices)
+    indices.emplace(other.arguments[index.argument].buffer, index);
+  for (size_t i = 0; i < other.buffers.size(); ++i) {
+    BufferImage &buffer = other.buffers[i];
+    std::ifstream in(derived.directory + "/" + buffer.before, std::ios::binary);
+    std::string content(buffer.bytes, 0);
+    if (!buffer.symbol.empty() || !in.read(content.data(), std::streamsize(content.size())))
+      continue;
+    if (auto index = indices.find(int(i)); index != indices.end()) {
+      const unsigned bytes = index->second.bytes;
+      for (size_t at = 0; at + bytes <= content.size(); at += bytes) {
+        int64_t value = 0;
+        memcpy(&value, content.data() + at, bytes);
+        value *= timesLarger; // what is cut off leads anywhere: then the original shows it
+        memcpy(content.data() + at, &value, bytes);
+      }
+    } else {
+      const uint64_t length = std::max(content.size(), std::min(content.size() * uint64_t(timesLarger), longestBytes));
+      for (const std::string once = content; content.size() < length;)
+        content += once.substr(0, size_t(length - content.size()));
+    }
+    if (llvm::Error e = fill(buffer, content))
+      return e;
+  }
+  moveApart(other, before);
+  return other;
+}
+
+llvm::Error Deriving::addWider(const SizedKernel &kernel) {
+  std::vector<LaunchImage> own;
+  llvm::copy_if(derived.launches, std::back_inserter(own),
+                [&](const LaunchImage &launch) { return launch.kernel == kernel.recorded; });
+  auto bytes = [](const LaunchImage &launch) {
+    uint64_t sum = 0;
+    for (const BufferImage &buffer : launch.buffers)
+      sum += buffer.bytes;
+    return sum;
+  };
+  llvm::sort(own, [&](const LaunchImage &a, const LaunchImage &b) { return bytes(a) > bytes(b); });
+  for (const LaunchImage &launch : kernel.indices.empty() ? std::vector<LaunchImage>() : own) {
+    if (isOver())
+      break;
+    auto other = wider(launch, kernel);
+    if (!other)
+      return other.takeError();
+    other->sequence = derived.launches.size();
+    derived.launches.push_back(std::move(*other));
+    auto isKept = keepLast(kernel);
+    if (!isKept)
+      return isKept.takeError();
+    if (*isKept)
+      break;
+  }
+  return llvm::Error::success();
 }
 
 Workload Deriving::finish() {
@@ -365,6 +467,9 @@ llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std
         if (*isAdded)
           break;
       }
+    if (!deriving.isOver())
+      if (llvm::Error e = deriving.addWider(kernel))
+        return std::move(e);
   }
   Workload derived = deriving.finish();
   std::string error;

@@ -162,14 +162,16 @@ void finish() {
     fprintf(stderr, "optiml: error: %s\n", error.c_str());
 }
 
-void CUPTIAPI contextEnds(void *, CUpti_CallbackDomain, CUpti_CallbackId, const void *data) {
-  if (data && static_cast<const CUpti_CallbackData *>(data)->callbackSite == CUPTI_API_ENTER)
+void CUPTIAPI called(void *, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data) {
+  if (data && isCopy(domain, id))
+    copyEnded(*static_cast<const CUpti_CallbackData *>(data));
+  else if (data && static_cast<const CUpti_CallbackData *>(data)->callbackSite == CUPTI_API_ENTER)
     beforeContextEnds();
 }
 
 bool watchContexts(const Cupti &cupti) {
   CUpti_SubscriberHandle subscriber = nullptr;
-  if (!succeeded(cupti, cupti.cuptiSubscribe(&subscriber, contextEnds, nullptr), "CUPTI does not tell of resets"))
+  if (!succeeded(cupti, cupti.cuptiSubscribe(&subscriber, called, nullptr), "CUPTI does not tell of resets"))
     return false;
   succeeded(cupti,
             cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
@@ -181,6 +183,7 @@ bool watchContexts(const Cupti &cupti) {
         CUPTI_DRIVER_TRACE_CBID_cuCtxDestroy_v2})
     succeeded(cupti, cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id),
               "CUPTI does not tell of resets");
+  keepCopies(cupti, subscriber);
   return true;
 }
 

@@ -58,6 +58,7 @@
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/KernelState.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/FirstIteration.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include "optiml/Canonicalize/LoopBounds.h"
 #include "optiml/Support/Error.h"
@@ -737,6 +738,7 @@ public:
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;
     countStridedLoops(result, *kernel);
+    beginAtFirstElement(*kernel);
     boundBreakingLoops(*kernel);
     splitLocalArrays(*kernel);
     keepOneOfCopies(*kernel);

@@ -13,10 +13,10 @@
 // Legal: threads that do not work together run in any order and in any block. The index is compared with the product of
 // the extents, and divided by the width or multiples of it. The conditions are that every extent is at least 1, that
 // rows and planes are at most 65535, and that all cells are fewer than 2^31 and no more than the launch has threads.
+// Where the index is compared with a number of its own (`i < total`), the rows and planes must be whole.
 //
-// Refuses: indices on several axes, other uses of the place in the block, and a fixed block shape. It also refuses a
-// bound that is a parameter of its own, divisors of which none divides all the others, and a launch that another
-// transform has changed already.
+// Refuses: indices on several axes, other uses of the place in the block, and a fixed block shape. It also refuses
+// divisors of which none divides all the others, and a launch that another transform has changed already.
 //
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
@@ -69,7 +69,7 @@ static llvm::Expected<std::vector<FlatIndex>> takeApart(KernelState &state, Kern
   bool opaque = holdsKind(*kernel.body, {StmtKind::Opaque});
   std::vector<FlatIndex> found;
   for (unsigned axis = 0; axis < 2 && uses[0].global && !opaque; ++axis) {
-    auto flat = takeApartFlatIndex(kernel, axis);
+    auto flat = takeApartFlatIndex(kernel, axis, /*anyEnd=*/true);
     if (!flat)
       break;
     found.push_back(*flat);
@@ -141,6 +141,26 @@ static void setLaunch(KernelState &state, const std::vector<std::string> &extent
   }
 }
 
+/// How many rows, or planes, there are. `extents`: of the axes before that.
+static std::optional<std::string> lastExtent(KernelState &state, const KernelModel &model,
+                                             const std::vector<FlatIndex> &flat,
+                                             const std::vector<std::string> &extents) {
+  std::optional<std::string> cells; // along the axis that is taken apart
+  for (size_t level = 0; level < flat.size(); ++level) {
+    if (!flat[level].end) {
+      cells = planText(model, flat[level].height);
+      continue;
+    }
+    if (level == 0 || !flat[level - 1].end)
+      cells = planText(model, model.poly(flat[level].end));
+    if (!cells)
+      return std::nullopt;
+    state.require("(" + *cells + ") % (" + extents[level] + ") == 0", "the cells are whole rows");
+    cells = "(" + *cells + ") / (" + extents[level] + ")";
+  }
+  return cells;
+}
+
 llvm::Expected<KernelState> UnflattenIndex::apply(const KernelState &state, llvm::StringRef, const Params &) const {
   if (state.isPinned())
     return notApplicable("the block shape is fixed already");
@@ -163,7 +183,7 @@ llvm::Expected<KernelState> UnflattenIndex::apply(const KernelState &state, llvm
       return notApplicable("the grid's extents cannot be computed before the launch");
     extents.push_back(*text);
   }
-  auto last = planText(model, flat->back().height);
+  auto last = lastExtent(result, model, *flat, extents);
   if (!last)
     return notApplicable("the grid's extents cannot be computed before the launch");
   extents.push_back(*last);

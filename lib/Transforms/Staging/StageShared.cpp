@@ -42,6 +42,7 @@
 #include "Transforms.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/LoopBounds.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <algorithm>
@@ -413,6 +414,7 @@ public:
       return notApplicable("the tile must be 1 to 256");
     auto [path, arrayList] = site.rsplit(':');
     auto kernel = state.tree->clone();
+    countFromZero(*kernel);
     auto loop = reachTogether(*kernel, path, shape);
     if (!loop)
       return loop.takeError();

@@ -47,6 +47,7 @@
 #include "ZeroPadding.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
+#include "optiml/Canonicalize/LoopBounds.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
@@ -172,6 +173,7 @@ private:
     if (arrays.empty())
       return notApplicable("no array is named");
     auto kernel = state.tree->clone();
+    countFromZero(*kernel);
     if (llvm::Error e = removeReturns(*kernel->body))
       return e;
     if (llvm::Error e = requireNoOpaqueText(*kernel))

@@ -1,14 +1,15 @@
 // One index that is taken apart by / and %: the axes of a grid of threads in its place, which can be tiled.
 // RUN: %plan --passes='unflatten-index[pointwise]' %s | FileCheck %s
 // RUN: %plan --passes='unflatten-index[shifted]' %s | %check=SHIFTED
-// RUN: optiml-opt --emit --passes='unflatten-index[pointwise];block-shape[pointwise]{x=16,y=16};coarsen[pointwise]{style=blocked,x=4,y=4};stage-shared[pointwise/c:in+w]{tile=16};unflatten-index[shifted]' %s > %t.cu
+// RUN: optiml-opt --emit --passes='unflatten-index[pointwise];block-shape[pointwise]{x=16,y=16};coarsen[pointwise]{style=blocked,x=4,y=4};stage-shared[pointwise/c:in+w]{tile=16};unflatten-index[shifted];unflatten-index[total]' %s > %t.cu
 // RUN: %verify=%t.cu %s | %check=SAME
-// RUN: %refused --passes='unflatten-index[total]' %s 2>&1 | %check=TOTAL
+// RUN: %plan --passes='unflatten-index[total]' %s | %check=TOTAL
 // RUN: %refused --passes='unflatten-index[odd]' %s 2>&1 | %check=ODD
 // RUN: %refused --passes='unflatten-index[together]' %s 2>&1 | %check=TOGETHER
 // RUN: %refused --passes='block-shape[shifted]{x=128,y=1};unflatten-index[shifted]' %s 2>&1 | %check=FIXED
 // SAME: the same results
-// TOTAL: no index i < width * height is taken apart by / and % of one width and its multiples
+// TOTAL: (ceildiv(W, block.x), all / W, grid.z)
+// TOTAL: // when all % W == 0  (the cells are whole rows)
 // ODD: no index i < width * height is taken apart by / and % of one width and its multiples
 // TOGETHER: the kernel's threads work together, or wait for each other
 // FIXED: the block shape is fixed already
@@ -74,20 +75,25 @@ int main() {
     in[i] = float(i % 17) / 8 - 1;
   for (size_t i = 0; i < w.size(); ++i)
     w[i] = float(i % 5) / 4;
-  float *a, *b, *c, *d;
+  float *a, *b, *c, *d, *e;
   cudaMalloc(&a, in.size() * 4);
   cudaMalloc(&b, w.size() * 4);
   cudaMalloc(&c, out.size() * 4);
   cudaMalloc(&d, in.size() * 4);
+  cudaMalloc(&e, in.size() * 4);
   cudaMemcpy(a, in.data(), in.size() * 4, cudaMemcpyHostToDevice);
   cudaMemcpy(b, w.data(), w.size() * 4, cudaMemcpyHostToDevice);
   pointwise<<<(N * O * hw + 127) / 128, 128>>>(a, b, c, N, C, O, hw);
   shifted<<<(N * C * hw + 63) / 64, 64>>>(a, d, N * C, H, W);
+  total<<<(N * C * hw + 63) / 64, 64>>>(a, e, N * C * hw, W);
   cudaMemcpy(out.data(), c, out.size() * 4, cudaMemcpyDeviceToHost);
   cudaMemcpy(in.data(), d, in.size() * 4, cudaMemcpyDeviceToHost);
   double sum = 0;
   for (float v : out)
     sum += v;
+  for (float v : in)
+    sum += v;
+  cudaMemcpy(in.data(), e, in.size() * 4, cudaMemcpyDeviceToHost);
   for (float v : in)
     sum += v;
   printf("%.3f\n", sum);

@@ -70,7 +70,7 @@ __global__ void cross(const float *u, float *next, int nx, int ny) {
 // An index may run backwards, in steps, and from below zero.
 // FLIPPED: __shared__ __align__(16) float in_window[69];
 // FLIPPED: __shared__ __align__(16) float w_window[6];
-// FLIPPED: s += in_window[k + threadIdx.x + 2] * w_window[2 - k];
+// FLIPPED: s += in_window[k + threadIdx.x] * w_window[4 - k];
 __global__ void flipped(const float *in, const float *w, float *out, int n) {
   int x = blockIdx.x * blockDim.x + threadIdx.x;
   if (x < 2 || x >= n - 2)

@@ -8,6 +8,9 @@
 // keep what they hold, up to the last byte that the original uses at the new sizes. So nothing has to be known of what
 // an integer means: the original runs under the checkers first, and a launch on which it shows any fault is no test.
 //
+// Integers in buffers may name elements: labels, bins, columns. A table that holds all those that the run has seen is
+// tested with larger ones, too, in longer buffers.
+//
 //===----------------------------------------------------------------------===//
 #ifndef OPTIML_EVALUATE_VERIFY_DERIVEDSIZES_H
 #define OPTIML_EVALUATE_VERIFY_DERIVEDSIZES_H
@@ -29,6 +32,8 @@ struct SizedKernel {
   std::string recorded; ///< its symbol in the workload
   std::string symbol;   ///< ... and in the text
   std::vector<ArgumentInteger> integers;
+  /// Arguments that point to integers which the kernel only reads, and these.
+  std::vector<ArgumentInteger> indices;
   /// Runs with other sizes are known: only what such runs hardly show is made, the last kinds of
   /// launchesWithOtherSizes().
   bool addsRare = false;
