@@ -1,6 +1,6 @@
 //===- GridStride.cpp - a fixed grid whose threads take turns -------------===//
 //
-// grid-stride[kernel]{x=256,blocks=1056}: launches a fixed number of blocks. Each thread does the work of every
+// grid-stride[kernel]{x=256,blocks=1056}: launches so many blocks at most. Each thread does the work of every
 // `blocks * x`-th original one, in a loop. More work then shares what a block does once, such as a table in shared
 // memory or one atomic for many, and `unroll` can have several loads in flight.
 //
@@ -8,7 +8,7 @@
 //   int i = blockIdx.x * blockDim.x + threadIdx.x;  for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 270336) {
 //   if (i < n)                                        y[i] = f(x[i]);
 //     y[i] = f(x[i]);                               }
-//   // plan: map_optiml<<<(1056, 1, 1), (256, 1, 1), shared>>>
+//   // plan: map_optiml<<<(min(1056, ceildiv(grid.x * block.x, 256)), 1, 1), (256, 1, 1), shared>>>
 //   // when n <= grid.x * block.x
 //   // when n <= 2147213311
 //
@@ -99,7 +99,10 @@ public:
       requireOneCopy(result, axis);
     result.require(text + " <= " + threadsAlong(0), "the launch covers every index");
     LaunchStep &launch = result.rewrite.plan.steps[0];
-    launch.grid = {IntExpr::literal(blocks), IntExpr::literal(1), IntExpr::literal(1)};
+    // No more than have something to do: what a block sets up is not free.
+    const std::string most =
+        "min(" + std::to_string(blocks) + ", ceildiv(" + threadsAlong(0) + ", " + std::to_string(x) + "))";
+    launch.grid = {result.overOriginal(most), IntExpr::literal(1), IntExpr::literal(1)};
     launch.block = {IntExpr::literal(x), IntExpr::literal(1), IntExpr::literal(1)};
     kernel->maxThreads = unsigned(x);
     result.tree = kernel;

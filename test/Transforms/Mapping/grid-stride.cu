@@ -23,7 +23,7 @@ __global__ void scale(float *x, float f, int n) {
   if (i < n)
     x[i] *= f;
 }
-// SCALE: <<<(264, 1, 1), (256, 1, 1), shared>>>
+// SCALE: <<<(min(264, ceildiv(grid.x * block.x, 256)), 1, 1), (256, 1, 1), shared>>>
 // SCALE: when n <= 2147416063
 // SCALE: when grid.y * block.y == 1
 // SCALE: when n <= grid.x * block.x
