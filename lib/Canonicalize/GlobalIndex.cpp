@@ -165,11 +165,13 @@ std::set<std::string> optiml::builtinsOf(const Kernel &kernel, unsigned axis) {
 static std::optional<std::array<unsigned, 3>> pairedAxes(const Kernel &kernel) {
   std::array<std::optional<unsigned>, 3> partner;
   std::array<unsigned, 3> inProducts = {0, 0, 0}, mentions = {0, 0, 0};
-  bool several = false, sizes = false;
+  bool several = false;
+  for (unsigned a = 0; a < 3; ++a)
+    if (builtinsOf(kernel, a).count("gridDim")) // also where verbatim text names an index
+      return std::nullopt;
   walkExprs(*kernel.body, [&](const ExprRef &e) {
     for (unsigned a = 0; a < 3; ++a) {
       mentions[a] += isBuiltin(e, axisName("blockIdx", a));
-      sizes |= isBuiltin(e, axisName("gridDim", a));
       for (unsigned b = 0; b < 3 && isBinary(e, "*"); ++b)
         for (unsigned side : {0u, 1u})
           if (isBuiltin(stripCasts(e->args[side]), axisName("blockIdx", a)) &&
@@ -191,7 +193,7 @@ static std::optional<std::array<unsigned, 3>> pairedAxes(const Kernel &kernel) {
     result[a] = *partner[a];
     moves |= result[a] != a;
   }
-  if (several || sizes || !moves || holdsKind(*kernel.body, {StmtKind::Opaque}))
+  if (several || !moves)
     return std::nullopt;
   // Those that have no threads go where there are none, or to the axis that is left.
   for (bool withoutThreads : {true, false})
@@ -207,8 +209,7 @@ static std::optional<std::array<unsigned, 3>> pairedAxes(const Kernel &kernel) {
   return result;
 }
 
-/// Turns the axes of the grid, so that each goes with its own axis of threads.
-static void pairAxes(KernelState &state, Kernel &kernel) {
+void optiml::pairAxes(KernelState &state, Kernel &kernel) {
   std::array<IntExpr, 3> &grid = state.rewrite.plan.steps[0].grid;
   for (unsigned a = 0; a < 3; ++a)
     if (!(grid[a] == state.blocks[a]))

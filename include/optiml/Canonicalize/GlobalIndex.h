@@ -34,8 +34,11 @@ std::set<std::string> inlineThreadLocals(Kernel &kernel);
 std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis);
 
 /// Where an axis of the blocks goes with another one of their threads ("blockIdx.x * blockDim.y + threadIdx.y"), the
-/// grid is turned. Along an axis that the kernel uses by its block index alone (blocks being one thread thick), or by
-/// its thread index alone (in one block), that is the global index: writes it so, and records the condition.
+/// grid is turned, so that each goes with its own.
+void pairAxes(KernelState &state, Kernel &kernel);
+
+/// Pairs the axes. Then, along an axis that the kernel uses by its block index alone (blocks being one thread thick),
+/// or by its thread index alone (in one block), that is the global index: writes it so, and records the condition.
 void adoptPlainIndices(KernelState &state, Kernel &kernel);
 
 /// Replaces globalIdx.a by `make(axis)`.

@@ -54,6 +54,8 @@ public:
     if (state.hints.block[0])
       add(state.hints.block[0], state.hints.block[1], state.hints.block[2]);
     auto kernel = state.tree->clone();
+    KernelState trial = state;
+    pairAxes(trial, *kernel);
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(*kernel, {0, 0, 0});
     for (const auto &[x, y] : uses[1].global ? shapes2 : shapes1)
       add(x, y, 1);
