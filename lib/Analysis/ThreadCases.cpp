@@ -42,7 +42,7 @@ bool ThreadCase::holds(const Poly &p) const {
   });
 }
 
-static bool contradict(const std::vector<Poly> &a, const std::vector<Poly> &b) {
+bool optiml::contradict(const std::vector<Poly> &a, const std::vector<Poly> &b) {
   for (const Poly &x : a)
     for (const Poly &y : b)
       if (auto sum = (x + y).constant(); sum && *sum < 0)

@@ -41,7 +41,7 @@ static ExprRef candidateOf(const Stmt &body, const std::string &m) {
     return compared && equal(compared, value) ? value : nullptr;
   }
   static const std::set<std::string> extremes = {"min", "max", "::min", "::max", "fminf", "fmaxf", "fmin", "fmax"};
-  return value->kind == ExprKind::Call && extremes.count(value->text) ? other(value) : nullptr;
+  return value->kind == ExprKind::Call && value->isLibrary && extremes.count(value->text) ? other(value) : nullptr;
 }
 
 /// What the variable holds right before the statement at `end`; null where that is not known.

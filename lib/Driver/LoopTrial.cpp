@@ -55,7 +55,7 @@ void LoopTrials::buildBeside(const Write &write, unsigned jobs) {
     if (!emitted)
       llvm::consumeError(emitted.takeError()); // it is written again, with a message
     else
-      choices.push_back({found.rewrites, std::move(*emitted), "", {}, "", "", false});
+      choices.push_back({found.rewrites, std::move(*emitted), "", {}, "", ""});
   }
   for (size_t i = 0; i < std::min<size_t>(choices.size(), std::max(1u, jobs / jobsPerBuilder)); ++i)
     builders.push_back(std::async(std::launch::async, [this] { buildAll(); }));
@@ -223,7 +223,7 @@ llvm::Expected<LoopTrials::Choice> LoopTrials::fastestWritten(const Write &write
       llvm::consumeError(times.takeError()); // the time is over, or this tile is too large
       continue;
     }
-    Choice choice{found.rewrites, std::move(*emitted), "", *times, "", "", false};
+    Choice choice{found.rewrites, std::move(*emitted), "", *times, "", ""};
     if (choice.gain() > best.gain())
       best = std::move(choice);
   }
@@ -240,7 +240,7 @@ llvm::Error LoopTrials::addVariant(const Write &write, const Variant &variant, C
   auto emitted = write(choice.rewrites);
   if (!emitted)
     return emitted.takeError();
-  Choice both{choice.rewrites, std::move(*emitted), "", {}, "", "", false};
+  Choice both{choice.rewrites, std::move(*emitted), "", {}, "", ""};
   Deadline wanted(remaining(), task.cancel());
   auto compared = std::async(std::launch::async, [&] { compare(both, wanted); }); // it takes the emulator alone
   auto times = [&]() -> llvm::Expected<ProgramTimes> {

@@ -53,6 +53,9 @@ struct ThreadCases {
   std::string cxx(const Poly &p) const;
 };
 
+/// One of the facts p >= 0 of the one list is seen to rule out one of the other.
+bool contradict(const std::vector<Poly> &a, const std::vector<Poly> &b);
+
 /// The value read from `array` at `index`, as ThreadValue::str() spells it.
 std::string elementTerm(const std::string &array, const Poly &index);
 /// The same for an operation on two terms that may change places: "+(a,b)".

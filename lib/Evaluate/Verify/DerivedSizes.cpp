@@ -417,13 +417,7 @@ llvm::Error Deriving::addWider(const SizedKernel &kernel) {
   std::vector<LaunchImage> own;
   llvm::copy_if(derived.launches, std::back_inserter(own),
                 [&](const LaunchImage &launch) { return launch.kernel == kernel.recorded; });
-  auto bytes = [](const LaunchImage &launch) {
-    uint64_t sum = 0;
-    for (const BufferImage &buffer : launch.buffers)
-      sum += buffer.bytes;
-    return sum;
-  };
-  llvm::sort(own, [&](const LaunchImage &a, const LaunchImage &b) { return bytes(a) > bytes(b); });
+  llvm::sort(own, [](const LaunchImage &a, const LaunchImage &b) { return bytesOf(a) > bytesOf(b); });
   for (const LaunchImage &launch : kernel.indices.empty() ? std::vector<LaunchImage>() : own) {
     if (isOver())
       break;

@@ -38,11 +38,8 @@ struct Cell {
   bool flat = false; ///< `indices` is one, of the cell in the matrix
 };
 
-const char *const axisNames[] = {"x", "y", "z"};
-
 std::string threadsAlongAxis(unsigned axis) {
-  std::string suffix = axisNames[axis];
-  return "(long long)launch.launchGrid." + suffix + " * launch.launchBlock." + suffix;
+  return "(long long)" + axisName("launch.launchGrid", axis) + " * " + axisName("launch.launchBlock", axis);
 }
 
 /// What stands for globalIdx.a in a kernel, and what that asks of a launch, in C++.
@@ -116,8 +113,8 @@ private:
     std::vector<Cell> found;
     for (unsigned row = 0; row < 3; ++row)
       for (unsigned column = 0; column < 3; ++column) {
-        Poly i = Poly::atom(std::string("globalIdx.") + axisNames[row]);
-        Poly j = Poly::atom(std::string("globalIdx.") + axisNames[column]);
+        Poly i = Poly::atom(axisName("globalIdx", row));
+        Poly j = Poly::atom(axisName("globalIdx", column));
         auto pitch = index.coefficient(*i.atoms().begin());
         if (row != column && pitch && cases.uniform(*pitch) && index == *pitch * i + j)
           found.push_back({i, j, *pitch, {{i, axes.threads[row]}, {j, axes.threads[column]}}, false});
@@ -138,14 +135,7 @@ private:
     return found;
   }
 
-  bool isExcluded(const ThreadCase &c) const {
-    return llvm::any_of(c.facts, [&](const Poly &fact) {
-      return llvm::any_of(demands, [&](const Poly &demand) {
-        auto sum = (fact + demand).constant();
-        return sum && *sum < 0;
-      });
-    });
-  }
+  bool isExcluded(const ThreadCase &c) const { return contradict(c.facts, demands); }
 
   /// What a launch must be like to be a step over all cells.
   bool findForm() {
@@ -185,9 +175,8 @@ private:
     else
       form.when.push_back("(" + extents[0] + ") == (" + cases.cxx(cell.pitch) + ") * (" + cases.cxx(cell.pitch) + ")");
     for (unsigned axis = 0; axis < 3; ++axis)
-      if (llvm::none_of(cell.indices, [&](const auto &i) {
-            return i.first == Poly::atom(std::string("globalIdx.") + axisNames[axis]);
-          }))
+      if (llvm::none_of(cell.indices,
+                        [&](const auto &i) { return i.first == Poly::atom(axisName("globalIdx", axis)); }))
         form.when.push_back(axes.threads[axis] + " == 1");
     form.pitch = cases.cxx(cell.pitch);
     form.count = cell.flat ? form.pitch : extents[0];
@@ -329,7 +318,7 @@ Axes adoptAxes(Kernel &kernel) {
   Axes axes;
   const std::set<std::string> block = {"blockIdx"}, thread = {"threadIdx"}, both = {"blockIdx", "threadIdx"};
   auto rename = [&](const std::string &from, unsigned axis) {
-    substitute(*kernel.body, {{from, builtin(std::string("globalIdx.") + axisNames[axis])}});
+    substitute(*kernel.body, {{from, builtin(axisName("globalIdx", axis))}});
   };
   if (builtinsOf(kernel, 0) == both && builtinsOf(kernel, 1).empty()) {
     rename("threadIdx.x", 0);
@@ -342,9 +331,8 @@ Axes adoptAxes(Kernel &kernel) {
     const std::set<std::string> used = builtinsOf(kernel, axis);
     if (used != block && used != thread)
       continue;
-    const std::string suffix = std::string(".") + axisNames[axis];
-    axes.when.push_back((used == block ? "launch.launchBlock" : "launch.launchGrid") + suffix + " == 1");
-    rename(*used.begin() + suffix, axis);
+    axes.when.push_back(axisName(used == block ? "launch.launchBlock" : "launch.launchGrid", axis) + " == 1");
+    rename(axisName(used.begin()->c_str(), axis), axis);
   }
   return axes;
 }

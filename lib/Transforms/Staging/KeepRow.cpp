@@ -168,12 +168,11 @@ private:
       inside |= s == loop.stmt;
     }
     // Conditions of the loop's surroundings are met before it begins.
-    return plain && !anyNode(wholeOf(access), [&](const ExprRef &e) {
+    return plain && !anyNode(access.stmt->expr, [&](const ExprRef &e) {
              const bool chooses = e->kind == ExprKind::Cond || isBinary(e, "&&") || isBinary(e, "||");
              return chooses && anyNode(e, [&](const ExprRef &inner) { return inner == access.node; });
            });
   }
-  static ExprRef wholeOf(const Access &access) { return access.stmt->expr; }
 
   /// "A[i] = …;" or "A[i] += …;" as a statement.
   static bool isStore(const Access &access) {
