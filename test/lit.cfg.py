@@ -63,7 +63,7 @@ config.substitutions.append(("%plan", "optiml-opt --reread --kernels-only --prin
 config.substitutions.append(("%opt", "optiml-opt --reread --kernels-only"))
 config.substitutions.append(("%refused", "not optiml-opt"))
 # Enough time to reach all code of a transform's result, and little for the edges between outcomes.
-config.substitutions.append(("%verify", "optiml-run --coverage=4 --verify"))
+config.substitutions.append(("%verify", "optiml-run --coverage=6 --verify"))
 config.substitutions.append(("%check=", "FileCheck %s --check-prefix="))
 
 if os.path.isdir(config.optiml_tools_dir):

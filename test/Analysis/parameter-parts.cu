@@ -8,7 +8,7 @@
 // RUN: %refused --passes='block-shape[chosen]{x=64};unroll[chosen/i]{factor=4}' %s 2>&1 | %check=CHOSEN
 // RUN: optiml-opt --emit --passes='block-shape[product<float>]{x=16,y=8};coarsen[product<float>]{x=2,y=2};stage-shared[product<float>/k:a.data+b.data]{tile=8};block-shape[shift]{x=32,y=8};vectorize-access[shift]{width=4};block-shape[sums]{x=64};unroll[sums/i]{factor=4}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
-// RUN: %verify=%t.cu %s -- 45 | %check=SAME
+// RUN: optiml-run --coverage=15 --verify=%t.cu %s -- 45 | %check=SAME
 // SAME: the same results
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 44 2>&1 | %check=RAN
 // RAN-DAG: product<float>: 1 optimized, 0 original launches

@@ -16,8 +16,8 @@
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 96 70 2>&1 | %check=RAN
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 97 70 2>&1 | %check=ODD
-// RUN: %verify=%t.cu %s -- 96 70 | %check=SAME
-// RUN: %verify=%t.cu %s -- 97 41 | %check=SAME
+// RUN: optiml-run --coverage=15 --verify=%t.cu %s -- 96 70 | %check=SAME
+// RUN: optiml-run --coverage=15 --verify=%t.cu %s -- 97 41 | %check=SAME
 // RAN-DAG: product: 1 optimized
 // RAN-DAG: nearest<unsigned long>: 1 optimized
 // RAN-DAG: running: 1 optimized
