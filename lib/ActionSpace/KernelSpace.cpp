@@ -262,8 +262,12 @@ llvm::Expected<SearchState> KernelSpace::apply(const SearchState &state, const A
                      : transform->apply(before, llvm::StringRef(action.site).drop_front(kernel->size()), action.params);
   if (!next)
     return next.takeError();
-  if (!isText)
+  if (!isText) {
     next->verbatim.clear();
+    auto tree = next->tree->clone();
+    normalize(*tree); // as it is read back
+    next->tree = std::move(tree);
+  }
   requireRoom(*next);
   auto variant = std::make_shared<TreeVariant>(from);
   variant->kernels.at(*kernel) = *next;
