@@ -9,6 +9,7 @@
 
 #include "Inlining.h"
 #include "SplitRecords.h"
+#include "optiml/Analysis/AtomicFunction.h"
 #include "optiml/Analysis/Purity.h"
 #include "optiml/Analysis/Read.h"
 #include "optiml/Support/Error.h"
@@ -86,6 +87,7 @@ private:
   cl::ASTContext &ast;
   cl::SourceManager &sm;
   PurityAnalysis purity;
+  std::map<const cl::FunctionDecl *, std::string> atomicFolds;
   cl::PrintingPolicy policy;
   std::map<const cl::VarDecl *, std::string> nameOf;
   std::set<std::string> taken, closures;
@@ -213,6 +215,11 @@ private:
   /// A thread's own variable that `statement` names nowhere but in calls that change it: nothing else there sees it
   /// change.
   bool changesAlone(const std::string &name, const cl::Expr *statement);
+  /// atomicFold, asked once.
+  const std::string &foldOfFunction(const cl::FunctionDecl *fn) {
+    auto [it, added] = atomicFolds.try_emplace(fn);
+    return added ? it->second = atomicFold(fn) : it->second;
+  }
   /// The value of a call whose function is read in its place (null for none); nothing where it stays a call.
   std::optional<ExprRef> inlined(const cl::CallExpr *x);
   /// A call as a statement of its own, whose value nobody uses.

@@ -74,7 +74,8 @@ const cl::FunctionDecl *KernelReader::readable(const cl::CallExpr *x) {
   const cl::FunctionDecl *fn = x->getDirectCallee();
   if (!fn || inlining.size() >= 8 || fn->isVariadic() || fn->getBuiltinID() || !fn->hasBody(fn) ||
       (sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation())) && !takesRecord(fn)) ||
-      llvm::is_contained(inlining, fn) || fn->hasAttr<cl::NoInlineAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>())
+      llvm::is_contained(inlining, fn) || fn->hasAttr<cl::NoInlineAttr>() || fn->hasAttr<cl::CUDAGlobalAttr>() ||
+      !foldOfFunction(fn).empty())
     return nullptr;
   auto *method = llvm::dyn_cast<cl::CXXMethodDecl>(fn);
   bool copies =
@@ -489,7 +490,8 @@ ExprRef KernelReader::call(const cl::CallExpr *x) {
   auto e = make(ExprKind::Call, x, name, args);
   e->pure = purity.isPure(fn);
   e->isLibrary = fn->getIdentifier() && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
-  e->isAtomic = e->isLibrary && fn->getName().starts_with("atomic");
+  e->folds = e->isLibrary ? foldOfAtomic(fn->getName().str()) : foldOfFunction(fn);
+  e->isAtomic = (e->isLibrary && fn->getName().starts_with("atomic")) || !e->folds.empty();
   if (e->isAtomic && !e->args.empty()) // atomicAdd(p + i, x) is atomicAdd(&p[i], x)
     if (ExprRef place = pointedTo(e->args[0]); place->kind == ExprKind::Subscript && place != e->args[0])
       e->args[0] = addressOf(place);

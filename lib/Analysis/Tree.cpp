@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <climits>
+#include <map>
 
 namespace optiml {
 
@@ -87,7 +88,16 @@ ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bo
   e->pure = pure;
   e->isLibrary = true;
   e->isAtomic = name.starts_with("atomic");
+  e->folds = foldOfAtomic(name);
   return e;
+}
+
+std::string foldOfAtomic(const std::string &name) {
+  static const std::map<std::string, std::string> folds = {
+      {"atomicAdd", "+"}, {"atomicSub", "-"},   {"atomicAnd", "&"},  {"atomicOr", "|"},
+      {"atomicXor", "^"}, {"atomicMin", "min"}, {"atomicMax", "max"}};
+  auto it = folds.find(name);
+  return it == folds.end() ? "" : it->second;
 }
 
 ExprRef addressOf(const ExprRef &element) {

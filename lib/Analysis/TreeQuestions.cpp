@@ -133,10 +133,8 @@ bool opaqueMentions(Stmt &s, const std::set<std::string> &names) {
 }
 
 bool isAtomicUpdate(const Stmt &s) {
-  static const std::set<std::string> names = {"atomicAdd", "atomicSub", "atomicMin", "atomicMax",
-                                              "atomicAnd", "atomicOr",  "atomicXor"};
   return s.kind == StmtKind::Expr && s.expr && s.expr->kind == ExprKind::Call && s.expr->isAtomic &&
-         s.expr->args.size() == 2 && names.count(s.expr->text);
+         s.expr->args.size() == 2 && !s.expr->folds.empty();
 }
 
 bool hasBarrier(Stmt &s) {

@@ -34,6 +34,46 @@ static AccessKind atomicKind(const Instruction &inst, SyncScope::ID scope) {
   return scope == inst.getContext().getOrInsertSyncScopeID(blockScopeName) ? AccessAtomicBlock : AccessAtomic;
 }
 
+/// The same address, also where it is computed twice, from what does not change.
+static bool isSamePlace(const Value *a, const Value *b, unsigned depth = 6) {
+  a = a->stripPointerCasts();
+  b = b->stripPointerCasts();
+  auto *x = dyn_cast<Instruction>(a), *y = dyn_cast<Instruction>(b);
+  if (a == b || !depth || !x || !y || !x->isSameOperationAs(y) || isa<PHINode, CallBase>(x))
+    return a == b;
+  if (auto *load = dyn_cast<LoadInst>(x); x->mayReadOrWriteMemory() && !(load && isContextAccess(load->getOperand(0))))
+    return false;
+  return all_of(zip(x->operands(), y->operands()),
+                [&](const auto &pair) { return isSamePlace(std::get<0>(pair), std::get<1>(pair), depth - 1); });
+}
+
+/// "old = *p;" before "atomicCAS(p, old, …)", as the CUDA C++ Programming Guide (atomicCAS) writes it, and "*p > x"
+/// beside it: whatever is read, the exchange or another turn of the loop sets it right.
+static bool isFirstLoad(LoadInst *load, ArrayRef<const AtomicCmpXchgInst *> exchanges) {
+  auto isOfPlace = [&](const AtomicCmpXchgInst *exchange) {
+    return isSamePlace(exchange->getPointerOperand(), load->getPointerOperand());
+  };
+  if (none_of(exchanges, isOfPlace))
+    return false;
+  SmallPtrSet<const Value *, 8> seen;
+  SmallVector<const Value *, 8> work = {load};
+  bool isExpected = false, isOnlyCompared = true;
+  while (!work.empty())
+    for (const Use &use : work.pop_back_val()->uses()) {
+      const User *user = use.getUser();
+      bool isNew = false;
+      if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(user))
+        isExpected |= use.getOperandNo() == 1 && isOfPlace(exchange);
+      else if (isa<BitCastInst, PHINode>(user))
+        isNew = seen.insert(user).second;
+      else
+        isOnlyCompared &= isa<CmpInst>(user);
+      if (isNew)
+        work.push_back(user);
+    }
+  return isExpected || isOnlyCompared;
+}
+
 std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStack) {
   const DataLayout &layout = f.getDataLayout();
   std::vector<MemoryAccess> result;
@@ -45,11 +85,16 @@ std::vector<MemoryAccess> optiml::emu::memoryAccesses(Function &f, bool withStac
       result.push_back(
           {&inst, pointer, nullptr, uint32_t(size), uint32_t(std::min<uint64_t>(align.value(), 16)), kind});
   };
+  SmallVector<const AtomicCmpXchgInst *, 4> exchanges;
+  for (Instruction &inst : instructions(f))
+    if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&inst))
+      exchanges.push_back(exchange);
   for (Instruction &inst : instructions(f)) {
     if (auto *load = dyn_cast<LoadInst>(&inst)) {
       add(inst, load->getPointerOperand(), load->getType(), load->getAlign(),
           load->isAtomic()                  ? AccessAtomic
           : load->isVolatile()              ? AccessVolatileLoad
+          : isFirstLoad(load, exchanges)    ? AccessFirstLoad
           : load->hasMetadata(readOnlyName) ? AccessReadOnlyLoad
                                             : AccessLoad);
     } else if (auto *store = dyn_cast<StoreInst>(&inst)) {

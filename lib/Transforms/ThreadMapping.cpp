@@ -148,6 +148,38 @@ bool optiml::usesGlobalIndex(const Kernel &kernel, unsigned axis) {
   return anyExpr(*kernel.body, [&](const ExprRef &e) { return isBuiltin(e, axisName("globalIdx", axis)); });
 }
 
+/// The innermost statement by which threads may meet, if `s` holds any.
+static const Stmt &meetingIn(const Stmt &s) {
+  for (const StmtRef &child : s.body)
+    if (hasBarrier(*child))
+      return meetingIn(*child);
+  return s;
+}
+
+static std::string nameOfMeeting(const Stmt &s) {
+  if (s.kind == StmtKind::Barrier)
+    return "__syncthreads";
+  std::string result;
+  walkExprs(const_cast<Stmt &>(s), [&](const ExprRef &e) {
+    if (result.empty() && e->kind == ExprKind::Call && !e->pure)
+      result = "a call of '" + e->text + "'";
+    else if (result.empty() && e->type.isVolatile && e->kind != ExprKind::Var)
+      result = "volatile memory";
+  });
+  return result.empty() ? "text that is kept as it is" : result;
+}
+
+llvm::Error optiml::requireApart(const Kernel &kernel) {
+  static constexpr llvm::StringLiteral why = "the kernel's threads work together, or wait for each other";
+  if (hasBarrier(*kernel.body)) {
+    const Stmt &s = meetingIn(*kernel.body);
+    return notApplicable("{0}: {1} (line {2})", why, nameOfMeeting(s), s.line);
+  }
+  std::string shared;
+  walk(*kernel.body, [&](Stmt &s) { shared = s.isShared ? s.text : shared; });
+  return shared.empty() ? llvm::Error::success() : notApplicable("{0}: '{1}' is in shared memory", why, shared);
+}
+
 llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads,
                                                            bool batches) {
   if (state.isPinned())
@@ -157,8 +189,8 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
   auto kernel = state.tree->clone();
   if (llvm::Error e = requireConstantParameters(*kernel))
     return std::move(e);
-  if (threadsWorkTogether(*kernel))
-    return notApplicable("the kernel's threads work together, or wait for each other");
+  if (llvm::Error e = requireApart(*kernel))
+    return std::move(e);
   if (llvm::Error e = removeReturns(*kernel->body))
     return std::move(e);
   if (axes == 1)
@@ -177,10 +209,8 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
 /// Leaves the axes as globalIdx.a. NotApplicable where the kernel depends on its own block shape.
 static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, Kernel &kernel) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
-  if (hasBarrier(*kernel.body))
-    return notApplicable("the kernel synchronizes or calls functions that may");
-  if (anyStmt(*kernel.body, [](const Stmt &s) { return s.isShared; }))
-    return notApplicable("the kernel uses shared memory, which is tied to its block shape");
+  if (llvm::Error e = requireApart(kernel))
+    return std::move(e);
   if (!pinned[0])
     adoptPlainIndices(state, kernel);
   std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, pinned);

@@ -16,6 +16,9 @@ using MergeCopies = std::function<llvm::Error(KernelState &state, Kernel &kernel
 llvm::Error remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                          const std::array<CopyAxis, 3> &copies, const MergeCopies &merge = nullptr);
 
+/// NotApplicable, with the place, where threads of the kernel wait for each other or share memory.
+llvm::Error requireApart(const Kernel &kernel);
+
 /// A copy of the kernel for a transform that gives its threads' work to others: NotApplicable unless the kernel uses
 /// its first `axes` axes through their global indices (globalIdx.a in the copy) and no others (with `batches`, others
 /// so too, if it likes), does not synchronize, changes no parameters, has no block shape yet, and may be launched with

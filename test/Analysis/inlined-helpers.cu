@@ -171,7 +171,7 @@ __global__ void ownState(const float *in, float *out, int n) {
     out[i] = sum.total / sum.count;
   }
 }
-// WRITES: the kernel synchronizes or calls functions that may
+// WRITES: the kernel's threads work together, or wait for each other: 
 __global__ void sharedState(const float *in, float *out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {

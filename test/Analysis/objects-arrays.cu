@@ -10,7 +10,7 @@
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 45 131 2>&1 | %check=RAN
 // RAN-DAG: best: 1 optimized, 0 original launches
 // RAN-DAG: smooth: 1 optimized, 0 original launches
-// GIVEN: the kernel synchronizes or calls functions that may
+// GIVEN: the kernel's threads work together, or wait for each other: 
 // REQUIRES: optiml-run
 #include <cstdio>
 #include <cstdlib>

@@ -8,7 +8,7 @@
 // RUN: %refused --passes='block-shape[sides]{x=64,y=1}' %s 2>&1 | %check=REFUSED
 // RUN: %refused --passes='block-shape[inside]{x=64,y=1}' %s 2>&1 | %check=REFUSED
 // SAME: the same results
-// REFUSED: the kernel synchronizes or calls functions that may
+// REFUSED: the kernel's threads work together, or wait for each other: 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -13,7 +13,7 @@
 // RAN-DAG: filter: 1 optimized, 0 original launches
 // RAN-DAG: operate: 3 optimized, 0 original launches
 // RAN-DAG: rotate: 1 optimized, 0 original launches
-// KEPT: the kernel synchronizes or calls functions that may
+// KEPT: the kernel's threads work together, or wait for each other: 
 // SAME: the same results
 // REQUIRES: optiml-run
 #include <cstdio>

@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 
 __device__ double addByCas(double *p, double v) {
-  unsigned long long *a = (unsigned long long *)p, old = *(volatile unsigned long long *)a, assumed;
+  unsigned long long *a = (unsigned long long *)p, old = *a, assumed;
   do {
     assumed = old;
     old = atomicCAS(a, assumed, __double_as_longlong(v + __longlong_as_double(assumed)));

@@ -79,7 +79,8 @@ struct Expr {
   int64_t value = 0;
   std::vector<ExprRef> args;
   std::set<std::string> names; ///< Opaque
-  bool isAtomic = false;       ///< Call: one of CUDA's own atomic operations
+  bool isAtomic = false;       ///< Call: an atomic operation of CUDA, or a function of the program that is one
+  std::string folds;           ///< of an atomic call: + - & | ^ min max, where its value comes into args[0] by that
   bool isLibrary = false;      ///< Call: a function of CUDA's or the standard library's headers
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
   unsigned line = 0;           ///< in the user's source; 0: made by OptiML
@@ -181,6 +182,7 @@ ExprRef conditional(ExprRef c, ExprRef a, ExprRef b);
 ExprRef castTo(Type type, ExprRef e);
 /// name(args…), of a function of CUDA's; not `pure` when it writes memory or lets threads meet.
 ExprRef callOf(const std::string &name, std::vector<ExprRef> args, Type type, bool pure);
+std::string foldOfAtomic(const std::string &name); ///< + of CUDA's atomicAdd; empty of what is no such update
 ExprRef addressOf(const ExprRef &element);
 /// object.name; `offset` in bytes.
 ExprRef memberExpr(ExprRef object, const std::string &name, Type type, int64_t offset = 0);
@@ -202,8 +204,7 @@ StmtRef countedFor(const std::string &var, Type type, ExprRef lower, ExprRef upp
 StmtRef barrierStmt();
 /// __shared__ __align__(align) type name[dims…]; 0: as the type wants it
 StmtRef sharedArray(const std::string &name, Type type, std::vector<ExprRef> dims, unsigned align = 0);
-/// The statement with a line of the user's source.
-StmtRef atLine(unsigned line, StmtRef s);
+StmtRef atLine(unsigned line, StmtRef s); ///< the statement with a line of the user's source
 StmtRef clone(const StmtRef &s);
 
 // Walking and rewriting.
@@ -270,8 +271,7 @@ bool mentions(const ExprRef &e, const std::string &name);
 bool opaqueMentions(Stmt &s, const std::set<std::string> &names);
 /// An atomic read-modify-write whose old value is not used: "atomicAdd(&a[i], x);" with + - min max & | ^.
 bool isAtomicUpdate(const Stmt &s);
-/// Contains a barrier, or something that may contain one or that other threads may wait for. Atomic updates are
-/// neither.
+/// Contains a barrier, or what may contain one or let other threads wait. Atomic updates are neither.
 bool hasBarrier(Stmt &s);
 /// A name that no name in the kernel equals, made from `wish`.
 std::string freshName(const Kernel &kernel, const std::string &wish);

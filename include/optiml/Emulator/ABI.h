@@ -44,8 +44,9 @@ enum AccessKind : uint32_t {
   AccessAtomic = 2,
   AccessVolatileLoad = 3,
   AccessVolatileStore = 4,
-  AccessAtomicBlock = 5, ///< atomic among the threads of one block only (atomicAdd_block)
-  AccessReadOnlyLoad = 6 ///< __ldg: through a cache that sees no stores of the same kernel
+  AccessAtomicBlock = 5,  ///< atomic among the threads of one block only (atomicAdd_block)
+  AccessReadOnlyLoad = 6, ///< __ldg: through a cache that sees no stores of the same kernel
+  AccessFirstLoad = 7     ///< what atomicCAS of the same place expects first
 };
 
 /// One static memory access (or barrier, or unsupported construct) of the source, for messages and traces.

@@ -119,7 +119,7 @@ void Access::touch(RaceCell &cell, const Stamp &now, uint32_t run) {
     if (!s.valid() || s.sameThread(now))
       return false;
     // Volatile accesses within one warp are the old warp-synchronous style, which is wrong since Volta.
-    bool warpSynchronous = shared && !isAtomic(kind) && s.thread / 32 == now.thread / 32;
+    bool warpSynchronous = shared && !isAtomic(kind) && kind != AccessFirstLoad && s.thread / 32 == now.thread / 32;
     bool outOfScope = (now.blockScope || s.blockScope) && now.block != s.block;
     if (now.strong && s.strong && !warpSynchronous && !outOfScope)
       return false;
@@ -182,7 +182,7 @@ void optiml::emu::raceAccess(Fiber &fiber, uint64_t address, uint64_t bytes, Acc
   RaceCell *cells = cellsOf(b, region, origin, run);
   if (!cells)
     return;
-  bool strong = isAtomic(kind) || kind == AccessVolatileLoad || kind == AccessVolatileStore;
+  bool strong = isAtomic(kind) || kind == AccessVolatileLoad || kind == AccessVolatileStore || kind == AccessFirstLoad;
   if (isAtomic(kind) || kind == AccessVolatileLoad)
     takeUp(fiber, address);
   Stamp now;

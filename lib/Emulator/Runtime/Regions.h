@@ -22,7 +22,9 @@ std::string describeAddress(const Block &block, uint64_t address, uint64_t bytes
 
 inline bool isStore(AccessKind k) { return k == AccessStore || k == AccessVolatileStore; }
 inline bool isAtomic(AccessKind k) { return k == AccessAtomic || k == AccessAtomicBlock; }
-inline bool isLoad(AccessKind k) { return k == AccessLoad || k == AccessVolatileLoad || k == AccessReadOnlyLoad; }
+inline bool isLoad(AccessKind k) {
+  return k == AccessLoad || k == AccessVolatileLoad || k == AccessReadOnlyLoad || k == AccessFirstLoad;
+}
 /// "load", "store", "atomic operation"
 const char *accessName(AccessKind kind);
 

@@ -1,5 +1,6 @@
 //===- ManySums.cpp - many sums of a block at once ------------------------===//
 #include "ManySums.h"
+#include "PrivateTable.h"
 
 using namespace optiml;
 
@@ -55,8 +56,7 @@ std::vector<StmtRef> optiml::combineMany(const ThreadGroup &group, const std::ve
   for (size_t s = 0; s < blockSums.size(); ++s) {
     const BlockSum &sum = blockSums[s];
     ExprRef isThis = logicalAnd(binary("==", k, intLit(int64_t(s)), Type::makeBool()), binary("!=", total, intLit(0)));
-    updates->body.push_back(
-        ifStmt(isThis, block({exprStmt(callOf(sum.atomic, {sum.address, sum.whole(total)}, type, false))})));
+    updates->body.push_back(ifStmt(isThis, block({exprStmt(updateLike(sum.update, sum.address, sum.whole(total)))})));
   }
   made.push_back(countedFor(k->text, Type::makeInt(), rank, intLit(wanted), group.threads, updates, NoUnroll));
   return made;

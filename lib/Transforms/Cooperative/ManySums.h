@@ -9,7 +9,7 @@ namespace optiml {
 /// What a thread has of one sum, and the atomic update that gets what the block has of it.
 struct BlockSum {
   Reduction reduction;
-  std::string atomic;
+  ExprRef update; ///< one of them
   ExprRef address;
   std::function<ExprRef(const ExprRef &)> whole; ///< the update's value, of the block's sum
 };

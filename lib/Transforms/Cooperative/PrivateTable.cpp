@@ -12,16 +12,13 @@ using namespace optiml;
 static constexpr int64_t gapEvery = 32;
 static constexpr int64_t gapShift = 5;
 
-std::string optiml::foldOf(const std::string &atomic) {
-  static const std::map<std::string, std::string> folds = {
-      {"atomicAdd", "+"}, {"atomicSub", "-"},   {"atomicAnd", "&"},  {"atomicOr", "|"},
-      {"atomicXor", "^"}, {"atomicMin", "min"}, {"atomicMax", "max"}};
-  return folds.at(atomic);
-}
-
 ExprRef optiml::neutral(const std::string &fold, const Type &type) {
   if (fold != "min" && fold != "max")
     return Fold{Fold::Kind::Operator, fold == "-" ? "+" : fold}.identity(type);
+  if (type.isFloat()) {
+    ExprRef infinity = callOf(type.bytes == 4 ? "__builtin_inff" : "__builtin_inf", {}, type, true);
+    return fold == "min" ? infinity : unary("-", infinity, type);
+  }
   bool eight = type.bytes == 8;
   if (!type.isSigned)
     return intLit(fold == "max" ? 0 : eight ? -1 : int64_t(UINT32_MAX), type);
@@ -29,6 +26,14 @@ ExprRef optiml::neutral(const std::string &fold, const Type &type) {
   if (fold == "min")
     return most;
   return binary("-", unary("-", most, type), intLit(1), type); // as C writes it: -most - 1
+}
+
+ExprRef optiml::updateLike(const ExprRef &update, const ExprRef &address, const ExprRef &value) {
+  if (update->text == "atomicSub") // the sum has the sign already
+    return callOf("atomicAdd", {address, value}, value->type, false);
+  auto call = std::make_shared<Expr>(*update);
+  call->args = {address, value};
+  return call;
 }
 
 void optiml::replaceUpdate(Kernel &kernel, const Update &u, std::vector<StmtRef> with) {
@@ -53,9 +58,7 @@ public:
     const std::string k = freshName(taken, "k");
     const ExprRef counter = var(k, Type::makeInt()), start = neutral(updates.front().fold, type);
     const ExprRef target = subscript(updates.front().access->node->args[0], counter, type);
-    std::string atomic = updates.front().stmt->expr->text; // its statement goes
-    if (atomic == "atomicSub")
-      atomic = "atomicAdd";
+    const ExprRef update = updates.front().stmt->expr; // its statement goes
     for (const Update &u : updates)
       move(u);
     auto everyEntry = [&](std::vector<StmtRef> what) {
@@ -81,8 +84,7 @@ public:
       total = var(add.back()->text, type);
       add.push_back(everyCopy(fold(total, entryOf(copy, counter)), 1));
     }
-    add.push_back(
-        ifStmt(binary("!=", total, start), block({exprStmt(callOf(atomic, {addressOf(target), total}, type, false))})));
+    add.push_back(ifStmt(binary("!=", total, start), block({exprStmt(updateLike(update, addressOf(target), total))})));
     body.push_back(everyEntry(add));
     return llvm::Error::success();
   }

@@ -17,10 +17,10 @@ struct Update {
   ExprRef value;
 };
 
-/// The fold of the function of this name.
-std::string foldOf(const std::string &atomic);
 /// What no update changes: 0, or the other end of the type for a minimum or maximum.
 ExprRef neutral(const std::string &fold, const Type &type);
+/// The same atomic function for a sum of its values.
+ExprRef updateLike(const ExprRef &update, const ExprRef &address, const ExprRef &value);
 void replaceUpdate(Kernel &kernel, const Update &u, std::vector<StmtRef> with);
 
 /// A table in shared memory for the first elements of an array.

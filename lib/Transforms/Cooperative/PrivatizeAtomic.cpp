@@ -30,7 +30,8 @@
 //                                          }
 //
 // Legal: every access to the array is an `atomicAdd`, `Sub`, `Min`, `Max`, `And`, `Or` or `Xor` of one kind whose
-// result is not used. Such updates commute, so they may come later and together, unless the thread itself could notice.
+// result is not used, or a function of the program that adds or takes an extreme in a loop around `atomicCAS`. Such
+// updates commute, so they may come later and together, unless the thread itself could notice.
 // It cannot where nothing it accesses follows its update, or where other arrays do not overlap the element or the
 // table's elements (a condition). An element that no thread would update is not touched: a sum that stayed neutral is
 // not added. Floating-point sums change their order, which `--optiml-fp=strict` forbids.
@@ -136,15 +137,13 @@ public:
         return notApplicable("'{0}' is accessed other than by atomic updates (line {1})", array, access.stmt->line);
       if (isPrivate(model, access))
         return notApplicable("'{0}' is updated by one thread of a block already (line {1})", array, access.stmt->line);
-      updates.push_back({access.stmt, &access, foldOf(access.stmt->expr->text), access.stmt->expr->args.at(1)});
+      updates.push_back({access.stmt, &access, access.stmt->expr->folds, access.stmt->expr->args.at(1)});
       for (const Update &u : updates)
         if (!sameFold(updates.back().fold, u.fold) && access.array == u.access->array && sameMember(access, *u.access))
           return notApplicable("'{0}' is updated in different ways (line {1})", array, access.stmt->line);
       const Type &type = access.place->type;
       if ((type.bytes != 4 && type.bytes != 8) || !(type.cls == Type::Class::Int || type.isFloat()))
         return notApplicable("'{0}' holds elements that threads cannot exchange", array);
-      if (type.isFloat() && updates.back().fold != "+" && updates.back().fold != "-")
-        return notApplicable("'{0}' holds floating-point numbers, which have no such atomics", array);
       if (state.hints.strictFloat && type.isFloat())
         return notApplicable("the order of the sum may not change (--optiml-fp=strict)");
       if (bins && access.place->kind != ExprKind::Subscript)
@@ -257,7 +256,7 @@ private:
       if (access.array != array || access.space != Space::Global)
         continue;
       const Type &own = access.place->type;
-      if (!access.atomic || !isAtomicUpdate(*access.stmt) || !sameFold(foldOf(access.stmt->expr->text), fold) ||
+      if (!access.atomic || !isAtomicUpdate(*access.stmt) || !sameFold(access.stmt->expr->folds, fold) ||
           !own.sameNumber(type))
         return false;
     }
@@ -338,8 +337,8 @@ private:
       const Type &type = sum.reduction.type;
       ExprRef total = var(sum.reduction.variable, type);
       llvm::append_range(after, combiner.combine(sum.reduction));
-      ExprRef any = binary("!=", total, neutral(foldOf(sum.atomic), type));
-      StmtRef update = exprStmt(callOf(sum.atomic, {sum.address, sum.whole(total)}, type, false));
+      ExprRef any = binary("!=", total, neutral(sum.update->folds, type));
+      StmtRef update = exprStmt(updateLike(sum.update, sum.address, sum.whole(total)));
       after.push_back(ifStmt(logicalAnd(group.isFirst(), any), block({update})));
     }
     std::vector<StmtRef> &body = kernel.body->body;
@@ -386,9 +385,7 @@ private:
                !model.param(place->args[0]->text)) {
       return notApplicable("the place of the update is not understood (line {0})", updates.front().stmt->line);
     }
-    std::string atomic = updates.front().stmt->expr->text;
-    if (atomic == "atomicSub")
-      atomic = "atomicAdd"; // the sum has the sign already
+    const ExprRef update = updates.front().stmt->expr;
     ExprRef divisor = commonDivisor(model, updates);
     std::function<ExprRef(const ExprRef &)> whole = [](const ExprRef &total) { return total; };
     if (divisor && type.cls == Type::Class::Float && type.bytes == 8) {
@@ -406,7 +403,7 @@ private:
     before.push_back(declStmt(reduction.variable, type, start));
     bool isElement = element->kind == ExprKind::Subscript;
     ExprRef address = isElement && constantValue(element->args[1]) == 0 ? element->args[0] : addressOf(element);
-    sums.push_back({reduction, atomic, address, whole});
+    sums.push_back({reduction, update, address, whole});
     return llvm::Error::success();
   }
 };

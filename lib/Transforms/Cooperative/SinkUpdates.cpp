@@ -29,7 +29,7 @@ std::optional<Sink> asSink(Stmt &s) {
   if (s.kind == StmtKind::If && s.body.size() == 1 && s.body[0]->body.size() == 1 && isBinary(s.expr, "!=") &&
       isZero(s.expr->args[1])) { // adding nothing does nothing
     auto inner = asSink(*s.body[0]->body[0]);
-    bool adds = inner && inner->update->expr->text == "atomicAdd";
+    bool adds = inner && inner->update->expr->folds == "+";
     return adds && isVar(s.expr->args[0], inner->sum) ? inner : std::nullopt;
   }
   if (!isAtomicUpdate(s) || s.expr->args.size() != 2)
@@ -50,17 +50,16 @@ std::optional<Sink> asSink(Stmt &s) {
 /// Folding into the sum and updating by it are one operation.
 bool sameOperation(const Fold &fold, const std::string &atomic) {
   if (fold.kind == Fold::Kind::Operator)
-    return (fold.op == "+" && atomic == "atomicAdd") || (fold.op == "&" && atomic == "atomicAnd") ||
-           (fold.op == "|" && atomic == "atomicOr") || (fold.op == "^" && atomic == "atomicXor");
+    return fold.op == atomic;
   bool largest = fold.kind == Fold::Kind::Compare ? fold.op[0] == '>' : llvm::StringRef(fold.op).contains("max");
-  return atomic == (largest ? "atomicMax" : "atomicMin");
+  return atomic == (largest ? "max" : "min");
 }
 
 /// "s" right where the loop begins: what no update changes.
 bool startsAtNothing(const Stmt &decl, const FoldedValue &folded) {
   if (folded.fold.kind == Fold::Kind::Operator)
     return startsAtIdentity(decl, {folded.variable, folded.type, folded.fold});
-  bool largest = sameOperation(folded.fold, "atomicMax");
+  bool largest = sameOperation(folded.fold, "max");
   auto start = decl.expr ? constantValue(decl.expr) : std::nullopt;
   if (!start || folded.type.cls != Type::Class::Int || folded.type.bytes != 4)
     return false;
@@ -126,7 +125,7 @@ private:
         return;
       ++folds;
       foldMentions += mentionsIn(s, sink.sum);
-      same &= sameOperation(folded->fold, sink.update->expr->text) && startsAtNothing(*decl, *folded) &&
+      same &= sameOperation(folded->fold, sink.update->expr->folds) && startsAtNothing(*decl, *folded) &&
               folded->value->type.isFloat() <= folded->type.isFloat();
     });
     if (!folds || !same || foldMentions != mentionsIn(loop, sink.sum))

@@ -465,8 +465,8 @@ public:
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);
-    if (threadsWorkTogether(*kernel))
-      return notApplicable("the kernel's threads work together, or wait for each other");
+    if (llvm::Error e = requireApart(*kernel))
+      return std::move(e);
     if (llvm::Error e = removeReturns(*kernel->body))
       return std::move(e);
     Stmt *loop = findLoop(*kernel, site);

@@ -70,8 +70,8 @@ public:
 private:
   /// Leaves the axes as globalIdx.a; NotApplicable where they are used in another way.
   static llvm::Error normalize(KernelState &state, Kernel &kernel, unsigned with) {
-    if (threadsWorkTogether(kernel))
-      return notApplicable("the kernel's threads work together, or wait for each other");
+    if (llvm::Error e = requireApart(kernel))
+      return e;
     adoptPlainIndices(state, kernel);
     std::array<AxisUse, 3> uses = normalizeGlobalIndex(kernel, {0, 0, 0});
     for (unsigned axis = 0; axis < 3; ++axis)

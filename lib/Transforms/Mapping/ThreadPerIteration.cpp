@@ -154,8 +154,8 @@ public:
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
       return std::move(e);
-    if (threadsWorkTogether(*kernel))
-      return notApplicable("the kernel's threads work together, or wait for each other");
+    if (llvm::Error e = requireApart(*kernel))
+      return std::move(e);
     sinkUpdates(*kernel, state.hints.strictFloat);
     useBlockExtents(result, *kernel);
     normalizeGlobalIndex(*kernel, {0, 0, 0});

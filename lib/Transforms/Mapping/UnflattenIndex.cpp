@@ -55,8 +55,8 @@ public:
 /// With the places that a flat index stands for as global indices: columns first, then rows, then planes where the rows
 /// are taken apart as well. NotApplicable where the index is another.
 static llvm::Expected<std::vector<FlatIndex>> takeApart(KernelState &state, Kernel &kernel) {
-  if (threadsWorkTogether(kernel))
-    return notApplicable("the kernel's threads work together, or wait for each other");
+  if (llvm::Error e = requireApart(kernel))
+    return std::move(e);
   if (llvm::Error e = requireConstantParameters(kernel))
     return std::move(e);
   if (llvm::Error e = removeReturns(*kernel.body))
