@@ -16,8 +16,8 @@ class FunctionDecl;
 namespace optiml {
 
 /// The fold that `f(T *place, T value)` applies to what `place` points to, in one step for all other threads: "+",
-/// "min" or "max"; empty where `f` does anything else, or it is not understood. Every path is run on symbols, with up to
-/// two other threads that come between.
+/// "min" or "max"; empty where `f` does anything else, or it is not understood. Every path is run on symbols, with up
+/// to two other threads that come between.
 ///
 /// Of what is no number: a value that is NaN may be left out, or stay until another value comes.
 std::string atomicFold(const clang::FunctionDecl *f);
