@@ -164,6 +164,8 @@ std::string Run::evaluate(const Expr *e) {
     return "";
   if (auto *cleanups = dyn_cast<ExprWithCleanups>(e))
     return evaluate(cleanups->getSubExpr());
+  if (auto *temporary = dyn_cast<MaterializeTemporaryExpr>(e))
+    return evaluate(temporary->getSubExpr());
   if (auto *cast = dyn_cast<CastExpr>(e))
     return conversion(cast);
   if (auto *ref = dyn_cast<DeclRefExpr>(e)) {
@@ -217,9 +219,11 @@ std::string Run::call(const CallExpr *e) {
   static const llvm::StringSet<> least = {"min", "fmin", "fminf"}, most = {"max", "fmax", "fmaxf"};
   const FunctionDecl *f = e->getDirectCallee();
   const SourceManager &sm = ast.getSourceManager();
-  if (!f || !f->getIdentifier() || !sm.isInSystemHeader(sm.getExpansionLoc(f->getLocation())))
+  const llvm::StringRef name = f && f->getIdentifier() ? f->getName() : "";
+  if (name == "__nv_atomic_load_n")
+    return evaluate(e->getArg(0)) == "p" && hasSize(e->getType()) && !succeeded ? read() : giveUp();
+  if (name.empty() || !sm.isInSystemHeader(sm.getExpansionLoc(f->getLocation())))
     return giveUp();
-  const llvm::StringRef name = f->getName();
   if (name == "atomicCAS" && e->getNumArgs() == 3)
     return exchange(e);
   if (bits.contains(name) && e->getNumArgs() == 1)

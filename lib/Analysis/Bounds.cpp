@@ -33,12 +33,16 @@ std::optional<std::string> optiml::planText(const KernelModel &model, const Poly
   return p.str();
 }
 
-std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &model, const Poly &index) {
+static bool isLaunchExtent(llvm::StringRef atom) {
+  return atom.starts_with("gridDim.") || atom.starts_with("blockDim.");
+}
+
+std::optional<std::vector<Dimension>> optiml::delinearize(const KernelModel &model, const Poly &index, bool launch) {
   std::map<Poly::Monomial, Poly> parts;
   for (const auto &[monomial, coefficient] : index.terms) {
     Poly::Monomial stride, varying;
     for (const std::string &atom : monomial)
-      (isParameter(model, atom) ? stride : varying).push_back(atom);
+      (isParameter(model, atom) || (launch && isLaunchExtent(atom)) ? stride : varying).push_back(atom);
     if (varying.size() > 1)
       return std::nullopt;
     // A lone parameter is an offset, not a stride, when nothing varies with it.
@@ -73,7 +77,7 @@ static Poly quotientAtom(const std::string &value, const std::string &by) {
 
 /// The same for a whole launch: parameters, and how many blocks and threads there are.
 static bool isLaunchConstant(const KernelModel &model, const std::string &atom) {
-  return isParameter(model, atom) || atom.starts_with("gridDim.") || atom.starts_with("blockDim.") || isQuotient(atom);
+  return isParameter(model, atom) || isLaunchExtent(atom) || isQuotient(atom);
 }
 
 static bool onlyLaunchConstants(const KernelModel &model, const Poly &p) {
@@ -353,12 +357,13 @@ static llvm::Expected<Range> touchedRange(const KernelModel &model, const std::s
         else
           return notApplicable("the range of {0} that the kernel touches cannot be bounded (line {1})", array,
                                access.stmt->line);
-      auto dims = delinearize(model, index);
+      auto dims = delinearize(model, index, /*launch=*/true);
       for (const Dimension &d : dims.value_or(std::vector<Dimension>())) {
         Poly stride(1);
         for (const std::string &atom : d.stride) {
           stride = stride * Poly::atom(atom);
-          range.nonNegative.insert(atom);
+          if (!isLaunchExtent(atom))
+            range.nonNegative.insert(atom);
         }
         parts.emplace_back(stride, d.value);
       }

@@ -20,6 +20,13 @@ int64_t optiml::sharedBytes(const Kernel &kernel) {
   return bytes;
 }
 
+const Stmt *optiml::onlyStatement(const Stmt &s) {
+  const Stmt *inner = &s;
+  while (inner->kind == StmtKind::Block && inner->body.size() == 1)
+    inner = inner->body[0].get();
+  return inner->kind == StmtKind::Block ? nullptr : inner;
+}
+
 std::optional<StmtPlace> optiml::findPlace(Stmt &root, const Stmt *target) {
   for (size_t i = 0; i < root.body.size(); ++i) {
     if (root.kind == StmtKind::Block && root.body[i].get() == target)

@@ -6,14 +6,6 @@
 
 using namespace optiml;
 
-/// The one statement of a body.
-static const Stmt *onlyStatement(const Stmt &s) {
-  const Stmt *inner = &s;
-  while (inner->kind == StmtKind::Block && inner->body.size() == 1)
-    inner = inner->body[0].get();
-  return inner->kind == StmtKind::Block ? nullptr : inner;
-}
-
 /// What the body makes of `m` in an iteration, if it is better: "if (e > m) m = e;" and "m = fmaxf(m, e);" give e; null
 /// where the body is another.
 static ExprRef candidateOf(const Stmt &body, const std::string &m) {

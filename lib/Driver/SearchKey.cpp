@@ -8,7 +8,7 @@
 
 using namespace optiml;
 
-const char *const optiml::searchVersion = "0.1.2";
+const char *const optiml::searchVersion = OPTIML_VERSION;
 
 /// What of the models decides a search's outcome, as far as that can be told.
 static std::string proposerKey(const OwnFlags &flags, const ModelSession *models) {

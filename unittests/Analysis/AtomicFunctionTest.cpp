@@ -51,6 +51,10 @@ const Case cases[] = {
     {"negated", "min", "double", R"(unsigned long long *a = (unsigned long long *)p, old = *a;
        while (!(__longlong_as_double(old) <= v)) { unsigned long long t = old;
          old = atomicCAS(a, t, __double_as_longlong(v)); if (old == t) return v; } return v;)"},
+    {"loadsAtomically", "max", "float", R"(unsigned *a = (unsigned *)p;
+       unsigned r = __nv_atomic_load_n(a, __NV_ATOMIC_RELAXED);
+       while (v > __uint_as_float(r)) { unsigned o = r; if ((r = atomicCAS(a, o, __float_as_uint(v))) == o) break; }
+       return __uint_as_float(r);)"},
     // Others.
     {"notAgain", "", "float",
      R"(int o = *(int *)p; atomicCAS((int *)p, o, __float_as_int(__int_as_float(o) + v)); return 0;)"},

@@ -26,12 +26,13 @@ std::optional<ScaledBound> scaledUpperBound(const KernelModel &model, unsigned a
 std::optional<std::string> planText(const KernelModel &model, const Poly &p);
 
 /// A linear index split by its parametric strides: index = Σ stride·value, every value affine in what varies within a
-/// launch. Nothing when a product of two varying values remains.
+/// launch. Nothing when a product of two varying values remains. `launch`: gridDim.a and blockDim.a are parameters,
+/// too.
 struct Dimension {
   Poly::Monomial stride; ///< product of parameters; empty: 1
   Poly value;
 };
-std::optional<std::vector<Dimension>> delinearize(const KernelModel &model, const Poly &index);
+std::optional<std::vector<Dimension>> delinearize(const KernelModel &model, const Poly &index, bool launch = false);
 /// A parameter (or a member of one): the same for every thread and all the time.
 bool isParameter(const KernelModel &model, const std::string &atom);
 

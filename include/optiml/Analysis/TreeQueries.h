@@ -47,6 +47,9 @@ inline bool insideOf(const Access &access, const Stmt *loop) {
   return std::find(access.path.begin(), access.path.end(), loop) != access.path.end();
 }
 
+/// What `s` comes to where it is a block of one statement; null where a block has none or several.
+const Stmt *onlyStatement(const Stmt &s);
+
 /// Calls f for each list of statements, outermost first.
 void forEachList(Stmt &root, const std::function<void(std::vector<StmtRef> &)> &f);
 

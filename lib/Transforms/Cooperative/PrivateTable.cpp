@@ -36,6 +36,12 @@ ExprRef optiml::updateLike(const ExprRef &update, const ExprRef &address, const 
   return call;
 }
 
+StmtRef optiml::foldInto(const std::string &fold, const ExprRef &total, const ExprRef &value) {
+  if (fold != "min" && fold != "max")
+    return exprStmt(assign(fold + "=", total, value));
+  return Fold{Fold::Kind::Compare, fold == "min" ? "<" : ">"}.into(total, value);
+}
+
 void optiml::replaceUpdate(Kernel &kernel, const Update &u, std::vector<StmtRef> with) {
   auto place = findPlace(*kernel.body, u.stmt);
   std::vector<StmtRef> &list = place->block->body;
@@ -134,11 +140,10 @@ private:
     return entryOf(copies() > 1 ? binary("%", group.rank(), intLit(copies()), Type::makeInt()) : nullptr, index);
   }
 
+  /// What two tables have, which has its sign already.
   StmtRef fold(const ExprRef &total, const ExprRef &value) {
     const std::string &fold = updates.front().fold;
-    if (fold != "min" && fold != "max")
-      return exprStmt(assign((fold == "-" ? "+" : fold) + "=", total, value));
-    return Fold{Fold::Kind::Compare, fold == "min" ? "<" : ">"}.into(total, value);
+    return foldInto(fold == "-" ? "+" : fold, total, value);
   }
 
   /// An update becomes one of the table, where its element has a place there.

@@ -21,6 +21,8 @@ struct Update {
 ExprRef neutral(const std::string &fold, const Type &type);
 /// The same atomic function for a sum of its values.
 ExprRef updateLike(const ExprRef &update, const ExprRef &address, const ExprRef &value);
+/// total = total fold value
+StmtRef foldInto(const std::string &fold, const ExprRef &total, const ExprRef &value);
 void replaceUpdate(Kernel &kernel, const Update &u, std::vector<StmtRef> with);
 
 /// A table in shared memory for the first elements of an array.

@@ -268,13 +268,12 @@ private:
     return value->type.sameNumber(type) ? value : castTo(type, value);
   }
 
-  static std::vector<StmtRef> foldInto(const Update &u, const ExprRef &target, std::set<std::string> &taken) {
+  static std::vector<StmtRef> foldUpdate(const Update &u, const ExprRef &target, std::set<std::string> &taken) {
     ExprRef value = asElement(u.value, target->type);
     if (u.fold != "min" && u.fold != "max")
-      return {exprStmt(assign(u.fold + "=", target, value))};
-    ExprRef local = var(freshName(taken, "value"), target->type);
-    return {declStmt(local->text, target->type, value),
-            Fold{Fold::Kind::Compare, u.fold == "min" ? "<" : ">"}.into(target, local)};
+      return {foldInto(u.fold, target, value)};
+    ExprRef local = var(freshName(taken, "value"), target->type); // it is used twice
+    return {declStmt(local->text, target->type, value), foldInto(u.fold, target, local)};
   }
 
   /// What every update's value is divided by, where the sum may be divided instead: a division for each element takes
@@ -399,7 +398,7 @@ private:
       whole = [divisor, type](const ExprRef &total) { return binary("/", total, divisor, type); };
     }
     for (const Update &u : updates)
-      replaceUpdate(kernel, u, foldInto(u, sum, taken));
+      replaceUpdate(kernel, u, foldUpdate(u, sum, taken));
     before.push_back(declStmt(reduction.variable, type, start));
     bool isElement = element->kind == ExprKind::Subscript;
     ExprRef address = isElement && constantValue(element->args[1]) == 0 ? element->args[0] : addressOf(element);

@@ -49,13 +49,6 @@ public:
 };
 
 /// The one statement in a block, and what is in that.
-Stmt *onlyStatement(Stmt &s) {
-  Stmt *inner = &s;
-  while (inner->kind == StmtKind::Block && inner->body.size() == 1)
-    inner = inner->body[0].get();
-  return inner;
-}
-
 std::vector<StoreLoop> findStores(Kernel &kernel, const KernelModel &model, llvm::StringRef array) {
   std::vector<StoreLoop> result;
   walk(*kernel.body, [&](Stmt &s) {
@@ -64,15 +57,17 @@ std::vector<StoreLoop> findStores(Kernel &kernel, const KernelModel &model, llvm
     if (!trips || *trips % width != 0 || counted->step != 1 ||
         constantValue(counted->lower) != std::optional<int64_t>(0))
       return;
-    Stmt *inner = onlyStatement(*s.body[0]);
+    const Stmt *inner = onlyStatement(*s.body[0]);
     ExprRef guard;
-    if (inner->kind == StmtKind::If && inner->body.size() == 1) {
+    if (inner && inner->kind == StmtKind::If && inner->body.size() == 1) {
       guard = inner->expr;
       inner = onlyStatement(*inner->body[0]);
     }
+    if (!inner || inner->kind != StmtKind::Expr)
+      return;
     for (const Access &access : model.accesses())
-      if (access.stmt == inner && access.write && access.array == array && inner->kind == StmtKind::Expr &&
-          inner->expr->kind == ExprKind::Assign && inner->expr->text == "=" && inner->expr->args[0] == access.node)
+      if (access.stmt == inner && access.write && access.array == array && inner->expr->kind == ExprKind::Assign &&
+          inner->expr->text == "=" && inner->expr->args[0] == access.node)
         result.push_back({&s, *counted, &access, guard});
   });
   return result;
