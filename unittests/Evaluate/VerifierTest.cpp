@@ -290,6 +290,12 @@ TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
                                                                                    {4, 256, 4, 1, 1},
                                                                                    {37, 256, 38, 1, 1}}));
   EXPECT_EQ(derivedFrom(launchWith({4, 1, 1}, {128, 1, 1}, {5, 7})), Rows{});
+  // Rows by the threads' second axis: also a length that is odd in blocks by whole groups.
+  EXPECT_EQ(derivedFrom(launchWith({256, 8, 1}, {64, 4, 1}, {8, 1024, 64}), true), (Rows{{8, 44, 64, 11, 8, 1},
+                                                                                         {4, 8, 64, 2, 4, 1},
+                                                                                         {2, 107, 64, 16, 2, 1},
+                                                                                         {8, 43, 64, 12, 9, 1},
+                                                                                         {8, 51, 64, 14, 9, 1}}));
 }
 
 TEST(DerivedSizes, KeepTheSmallestThatAKernelMayBeWrittenFor) {

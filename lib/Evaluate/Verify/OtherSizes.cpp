@@ -1,0 +1,243 @@
+//===- OtherSizes.cpp - the sizes of smaller launches ---------------------===//
+//
+// Integers of a launch that look like sizes become others, and the grid with them.
+//
+//===----------------------------------------------------------------------===//
+#include "BlockSample.h"
+#include "optiml/Evaluate/Verify/DerivedSizes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+using namespace optiml;
+
+static int64_t valueOf(const LaunchImage &launch, const ArgumentInteger &integer) {
+  const std::string &bytes = launch.arguments[integer.argument].bytes;
+  uint64_t value = 0;
+  memcpy(&value, bytes.data() + integer.offset, integer.bytes);
+  return integer.isSigned ? llvm::SignExtend64(value, 8 * integer.bytes) : int64_t(value);
+}
+
+static void setValue(LaunchImage &launch, const ArgumentInteger &integer, int64_t value) {
+  memcpy(launch.arguments[integer.argument].bytes.data() + integer.offset, &value, integer.bytes);
+}
+
+namespace {
+
+/// Smaller values of integers that count something hardly say so: a filter's width, a number of channels.
+constexpr int64_t leastSize = 8;
+
+/// How integers of a launch become smaller, by their values.
+class SmallerValues {
+public:
+  /// `kept`: values that are no sizes, as far as one can tell.
+  SmallerValues(std::vector<int64_t> all, const std::vector<int64_t> &kept) {
+    llvm::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    llvm::erase_if(all, [&](int64_t v) { return v < leastSize || llvm::is_contained(kept, v); });
+    values = std::move(all);
+    for (int64_t v : values) // from the smallest on
+      if (!isDerived(v))
+        bases.push_back(v);
+  }
+  size_t count() const { return bases.size(); }
+  int64_t base(size_t i) const { return bases[i]; }
+  /// What each value becomes when the bases become `now`.
+  std::map<int64_t, int64_t> with(const std::vector<int64_t> &now) const {
+    std::map<int64_t, int64_t> result;
+    for (size_t i = 0; i < bases.size(); ++i)
+      result[bases[i]] = now[i];
+    for (int64_t v : values)
+      if (!result.count(v))
+        result[v] = derived(v, result);
+    return result;
+  }
+
+private:
+  bool isDerived(int64_t v) const {
+    std::map<int64_t, int64_t> same;
+    for (int64_t b : values)
+      if (b < v)
+        same[b] = b;
+    return derived(v, same) != 0;
+  }
+  /// As a product of two smaller ones, or as what lies beside one; 0: it is neither.
+  static int64_t derived(int64_t v, const std::map<int64_t, int64_t> &smaller) {
+    for (auto [a, newA] : smaller)
+      for (auto [b, newB] : smaller)
+        if (a * b == v && a <= b && b < v)
+          return newA * newB;
+    for (auto [a, newA] : smaller)
+      if (a < v) {
+        if (v - a <= 2)
+          return newA + (v - a);
+        if (v == 2 * a || v == 2 * a + 1)
+          return 2 * newA + (v - 2 * a);
+      }
+    return 0;
+  }
+  std::vector<int64_t> values, bases;
+};
+
+} // namespace
+
+/// What the extent of a grid along one axis becomes, of blocks with `block` threads along an axis; 0: it follows from
+/// no integer. Where it may have been made of several, the least: blocks that find nothing to do cost a variant that
+/// shares its work among them much.
+static int64_t extentFor(uint32_t extent, uint32_t block, const std::map<int64_t, int64_t> &values) {
+  int64_t result = 0;
+  auto consider = [&](int64_t before, int64_t now) {
+    const bool isBlocks = int64_t(llvm::divideCeil(uint64_t(before), block)) == extent;
+    if (!isBlocks && before != extent)
+      return;
+    const int64_t own = isBlocks ? int64_t(llvm::divideCeil(uint64_t(now), block)) : now;
+    result = result ? std::min(result, own) : own;
+  };
+  for (auto [before, now] : values)
+    consider(before, now);
+  if (!result)
+    for (auto [a, newA] : values)
+      for (auto [b, newB] : values)
+        if (a <= b && b <= INT32_MAX)
+          consider(a * b, newA * newB);
+  return result;
+}
+
+/// Of the blocks' axes the one that this axis of the grid goes with: another, where only that explains its extent.
+static unsigned axisOfBlocks(const LaunchImage &launch, unsigned axis, const std::map<int64_t, int64_t> &values) {
+  for (unsigned other : {axis, 0u, 1u, 2u})
+    if (extentFor(launch.grid[axis], launch.block[other], values))
+      return other;
+  return axis;
+}
+
+static uint32_t gridFor(const LaunchImage &launch, unsigned axis, const std::map<int64_t, int64_t> &values) {
+  const int64_t result = extentFor(launch.grid[axis], launch.block[axisOfBlocks(launch, axis, values)], values);
+  // What follows from no integer (heads, or blocks that share all work) is no test where there are many.
+  constexpr uint32_t most = 2;
+  return uint32_t(std::min<int64_t>(result > 0 ? result : most, launch.grid[axis]));
+}
+
+/// The launch with other sizes in place of the bases.
+static LaunchImage launchWith(const LaunchImage &launch, const std::vector<ArgumentInteger> &integers,
+                              const SmallerValues &smaller, const std::vector<int64_t> &now) {
+  const std::map<int64_t, int64_t> values = smaller.with(now);
+  LaunchImage other = launch;
+  for (const ArgumentInteger &integer : integers)
+    if (auto it = values.find(valueOf(launch, integer)); it != values.end())
+      setValue(other, integer, it->second);
+  for (unsigned axis = 0; axis < 3; ++axis)
+    other.grid[axis] = gridFor(launch, axis, values);
+  return other;
+}
+
+// Odd sizes beside what tiles take; whole tiles; hardly anything; and whole pieces of 16 bytes beside tiles. They rise,
+// so that what was no smaller than another one, as the distance of rows, stays so.
+static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96, 128, 160, 192}, few[] = {1, 2, 3, 5},
+                         pieces[] = {36, 44, 52, 60, 68, 76}, fewPieces[] = {4, 8, 12, 20};
+
+// So many sizes are kept at most, and none that is larger: launches would not be small.
+static constexpr size_t mostKept = 2;
+static constexpr int64_t largestKept = 256;
+
+/// A length of more than one block, odd, or a whole number of what `size` is.
+static constexpr int64_t lengthOf(int64_t size) { return size % 2 ? size * 15 + 2 : size % 8 ? size * 15 : size * 8; }
+
+/// Odd sizes in a launch of a grid whose rows go with the threads' columns: blocks by whole groups, so that several of
+/// them may be one of a variant, where the kernel does not look whether its row is there. The longer one first.
+static std::vector<LaunchImage> wholeGroups(const LaunchImage &launch, const std::vector<ArgumentInteger> &integers,
+                                            const SmallerValues &smaller) {
+  constexpr int64_t longer = 64, isFew = 16;
+  std::vector<LaunchImage> result;
+  for (auto [more, group] : {std::pair(longer, 16u), std::pair(int64_t(0), 8u)}) {
+    std::vector<int64_t> now;
+    for (size_t i = 0; i < smaller.count(); ++i)
+      now.push_back(std::min(smaller.base(i) <= isFew ? few[1] : odd[i % std::size(odd)] + more, smaller.base(i)));
+    LaunchImage other = launchWith(launch, integers, smaller, now);
+    bool isTurned = false;
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (uint32_t &extent = other.grid[axis];
+          axisOfBlocks(launch, axis, smaller.with(now)) != axis && extent >= group) {
+        extent = extent / group * group;
+        isTurned = true;
+      }
+    if (isTurned)
+      result.push_back(std::move(other));
+  }
+  return result;
+}
+
+std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const LaunchImage &launch,
+                                                                     const SizedKernel &kernel) {
+  std::vector<int64_t> all, kept;
+  for (const ArgumentInteger &integer : kernel.integers)
+    all.push_back(valueOf(launch, integer));
+  for (uint32_t extent : launch.block)
+    if (extent > 1)
+      kept.push_back(extent);
+  const SmallerValues smaller(all, kept);
+  std::vector<std::vector<LaunchImage>> result;
+  auto add = [&](std::vector<LaunchImage> alternatives) {
+    llvm::erase_if(alternatives, [&](const LaunchImage &other) {
+      auto isSame = [&](const LaunchImage &known) {
+        return known.grid == other.grid &&
+               llvm::equal(known.arguments, other.arguments, [](auto &a, auto &b) { return a.bytes == b.bytes; });
+      };
+      return isSame(launch) || llvm::any_of(result, [&](const auto &known) { return isSame(known.front()); });
+    });
+    if (!alternatives.empty())
+      result.push_back(std::move(alternatives));
+  };
+  const llvm::ArrayRef<int64_t> common[] = {odd, whole, few}, rare[] = {pieces, fewPieces};
+  auto lists = llvm::to_vector(llvm::ArrayRef(rare));
+  if (!kernel.addsRare)
+    lists.insert(lists.begin(), std::begin(common), std::end(common));
+  for (llvm::ArrayRef<int64_t> sizes : lists) {
+    std::vector<int64_t> now;
+    for (size_t i = 0; i < smaller.count(); ++i) {
+      int64_t size = sizes[i % sizes.size()];
+      if (smaller.count() == 1 && size >= leastSize &&
+          llvm::count_if(launch.grid, [](uint32_t e) { return e > 1; }) < 2)
+        size = lengthOf(size);
+      if (size >= smaller.base(i) && smaller.base(i) > sizes[0]) // something between
+        size = size % 2 ? smaller.base(i) * 5 / 8 | 1 : smaller.base(i) / 2 / sizes[0] * sizes[0];
+      now.push_back(std::clamp<int64_t>(size, 1, smaller.base(i)));
+    }
+    if (!now.empty())
+      add({launchWith(launch, kernel.integers, smaller, now)});
+  }
+  add(wholeGroups(launch, kernel.integers, smaller));
+  for (size_t keeps = 0; keeps <= mostKept && keeps < smaller.count(); ++keeps) {
+    if (keeps && smaller.base(keeps - 1) > largestKept)
+      break;
+    auto with = [&](int64_t least, bool isLong) {
+      std::vector<int64_t> now;
+      for (size_t i = 0; i < smaller.count(); ++i) {
+        const int64_t size = odd[i % std::size(odd)],
+                      more = least + (isLong && i + 1 == smaller.count() ? lengthOf(size) : size);
+        now.push_back(i < keeps ? smaller.base(i) : std::min(more | 1, smaller.base(i)));
+      }
+      return launchWith(launch, kernel.integers, smaller, now);
+    };
+    std::vector<LaunchImage> alternatives, shorter;
+    // The others may have to be no smaller than what is kept.
+    for (int64_t least : std::set<int64_t>{0, keeps ? smaller.base(keeps - 1) : 0}) {
+      LaunchImage other = with(least, /*isLong=*/false);
+      if (blocksOf(other.grid) == 1) {
+        shorter.push_back(other); // where what is kept makes more blocks take too long
+        other = with(least, true);
+      }
+      alternatives.push_back(std::move(other));
+    }
+    llvm::move(shorter, std::back_inserter(alternatives));
+    // Blocks that find nothing to do, where the kernel looks whether there is something.
+    for (LaunchImage &other : alternatives)
+      for (unsigned axis = 0; axis < 3; ++axis)
+        other.grid[axis] += launch.grid[axis] > 1;
+    add(std::move(alternatives));
+  }
+  return result;
+}
