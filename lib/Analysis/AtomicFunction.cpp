@@ -240,6 +240,8 @@ std::string Run::exchange(const CallExpr *e) {
   const std::string place = evaluate(e->getArg(0)), expected = evaluate(e->getArg(1)), other = evaluate(e->getArg(2));
   if (!understood || succeeded || place != "p" || !reads || expected != lastRead() || !hasSize(e->getType()))
     return giveUp();
+  if (size_t at = other.find('#'); at != std::string::npos && other.substr(at) != expected)
+    return giveUp(); // made of what was read before
   State now = values;
   for (auto &[name, text] : now)
     if (size_t at = text.find('#'); at != std::string::npos)

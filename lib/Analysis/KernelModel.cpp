@@ -117,13 +117,18 @@ static Poly joinGlobalIndex(Poly p, const std::array<int64_t, 3> &block) {
   return p;
 }
 
+/// The operands are integers of the result's size.
+static bool hasIntegersAlike(const ExprRef &e) {
+  return llvm::all_of(
+      e->args, [&](const ExprRef &x) { return x->type.cls == Type::Class::Int && x->type.bytes == e->type.bytes; });
+}
+
 /// Sums, differences and products of unsigned numbers by the rules of integers: right but for multiples of 2^32, or of
 /// 2^64.
 Poly KernelModel::withWrapping(const ExprRef &e) const {
-  auto isAlike = [&](const ExprRef &x) { return x->type.cls == Type::Class::Int && x->type.bytes == e->type.bytes; };
-  if (e->kind == ExprKind::Cast && isAlike(e->args[0]))
+  if (e->kind == ExprKind::Cast && hasIntegersAlike(e))
     return withWrapping(e->args[0]);
-  if (e->kind != ExprKind::Binary || !isAlike(e->args[0]) || !isAlike(e->args[1]))
+  if (e->kind != ExprKind::Binary || !hasIntegersAlike(e))
     return poly(e);
   const Poly a = withWrapping(e->args[0]), b = withWrapping(e->args[1]);
   return e->text == "+" ? joinGlobalIndex(a + b, block) : e->text == "-" ? a - b : e->text == "*" ? a * b : poly(e);
@@ -179,7 +184,8 @@ Poly KernelModel::poly(const ExprRef &e) const {
     if (!e->type.isInt() || e->type.cls == Type::Class::Bool)
       return opaque();
     // What wraps around on the way may be back in the end: i - first + 12, where i >= first - 12.
-    if (!e->type.isSigned && e->text == "+" && anyNode(e, [](const ExprRef &n) { return isBinary(n, "-"); }))
+    if (!e->type.isSigned && e->text == "+" && hasIntegersAlike(e) &&
+        anyNode(e, [](const ExprRef &n) { return isBinary(n, "-"); }))
       if (Poly whole = withWrapping(e); cannotWrap(whole))
         return whole;
     if (e->text == "+")

@@ -60,6 +60,8 @@ const Case cases[] = {
      R"(int o = *(int *)p; atomicCAS((int *)p, o, __float_as_int(__int_as_float(o) + v)); return 0;)"},
     {"staleSum", "", "float", R"(int *a = (int *)p, first = *a, o = first, t;
        do { t = o; o = atomicCAS(a, t, __float_as_int(__int_as_float(first) + v)); } while (t != o); return 0;)"},
+    {"sumOfAnEarlierRead", "", "float", R"(int *a = (int *)p, o, t;
+       do { float sum = *p + v; t = *a; o = atomicCAS(a, t, __float_as_int(sum)); } while (t != o); return 0;)"},
     {"product", "", "float", R"(int *a = (int *)p, o = *a, t;
        do { t = o; o = atomicCAS(a, t, __float_as_int(__int_as_float(t) * v)); } while (t != o); return 0;)"},
     {"difference", "", "float", R"(int *a = (int *)p, o = *a, t;

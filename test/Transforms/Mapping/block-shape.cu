@@ -26,7 +26,7 @@ __global__ void exact(const float *a, float *c) {
 // The launch's own shape is always right, and makes blockDim a constant.
 // OWN: when block.x == 64
 // OWN: c[blockIdx.x * 64 + threadIdx.x] = s[64 - 1 - threadIdx.x];
-// SHARED: the kernel synchronizes
+// SHARED: the kernel's threads work together, or wait for each other: __syncthreads (line
 __global__ void tile(const float *a, float *c) {
   __shared__ float s[64];
   s[threadIdx.x] = a[blockIdx.x * blockDim.x + threadIdx.x];
