@@ -1,6 +1,5 @@
 //===- DerivedSizes.cpp - smaller launches from recorded ones -------------===//
 #include "optiml/Evaluate/Verify/DerivedSizes.h"
-#include "BlockSample.h"
 #include "ReplayProcess.h"
 #include "optiml/Emulator/ABI.h"
 #include "optiml/Support/Deadline.h"
@@ -15,7 +14,6 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <set>
 
 using namespace optiml;
 namespace fs = llvm::sys::fs;

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LocalLists.h"
+#include "PrivateTable.h"
 #include "SortedFold.h"
 #include "optiml/Analysis/Bounds.h"
 #include "optiml/Analysis/IterationCases.h"
@@ -21,10 +22,8 @@ namespace {
 
 /// A value that is worse than all others of its type, or as bad as the worst.
 ExprRef worstOf(const Type &type, bool descending) {
-  if (type.isFloat()) {
-    ExprRef infinity = callOf(type.bytes == 4 ? "__builtin_inff" : "__builtin_inf", {}, type, true);
-    return descending ? unary("-", infinity, type) : infinity;
-  }
+  if (type.isFloat())
+    return neutral(descending ? "max" : "min", type);
   int64_t least = type.isSigned ? (type.bytes == 4 ? INT32_MIN : INT64_MIN) : 0;
   int64_t most = type.isSigned ? (type.bytes == 4 ? INT32_MAX : INT64_MAX) : type.bytes == 4 ? UINT32_MAX : -1;
   if (descending && least)
