@@ -12,7 +12,22 @@ KernelModel::KernelModel(const Kernel &kernel, std::array<int64_t, 3> block) : t
 
 // Declarations
 
+/// Votes, shuffles and barriers that also vote touch no memory (CUDA C++ Programming Guide, synchronization, warp vote
+/// and warp shuffle functions).
+static bool onlyExchangesRegisters(const Expr &call) {
+  const llvm::StringRef name = call.text;
+  if (call.kind != ExprKind::Call || !call.isLibrary || !name.starts_with("__"))
+    return false;
+  return name.starts_with("__syncthreads_") || name.starts_with("__shfl_") || name == "__syncwarp" ||
+         name == "__ballot_sync" || name == "__any_sync" || name == "__all_sync";
+}
+
 void KernelModel::collectDeclarations() {
+  auto noteUnknown = [this](const Expr &e) {
+    for (unsigned *line : {&unknownEffects, onlyExchangesRegisters(e) ? nullptr : &unknownMemory})
+      if (line && !*line)
+        *line = std::max(1u, e.line);
+  };
   for (const Param &p : theKernel.params)
     for (const Param::Field &field : p.fields)
       if (field.type.isPointer() && field.type.pointee)
@@ -22,8 +37,9 @@ void KernelModel::collectDeclarations() {
       decls[s.text] = &s;
     if (auto loop = asCountedLoop(s))
       loops[loop->var] = *loop;
-    if (s.kind == StmtKind::Opaque && s.mayBarrier && !unknownEffects)
-      unknownEffects = std::max(1u, s.line);
+    if (s.kind == StmtKind::Opaque && s.mayBarrier)
+      for (unsigned *line : {&unknownEffects, &unknownMemory})
+        *line = *line ? *line : std::max(1u, s.line);
     if (s.kind == StmtKind::Opaque)
       for (const std::string &name : s.names)
         ++assignments[name];
@@ -36,20 +52,20 @@ void KernelModel::collectDeclarations() {
         target = target->args[0].get();
       if (target->kind == ExprKind::Var) {
         ++assignments[target->text];
-        if (!decls.count(target->text) && !param(target->text) && !unknownEffects) // a variable of the file: memory
-          unknownEffects = std::max(1u, e->line);
+        if (!decls.count(target->text) && !param(target->text)) // a variable of the file: memory
+          noteUnknown(*e);
       }
     }
-    if (e->kind == ExprKind::Call && e->isAtomic && !unknownEffects && !e->args.empty()) {
+    if (e->kind == ExprKind::Call && e->isAtomic && !e->args.empty()) {
       const ExprRef &place = e->args[0];
       if (isUnary(place, "&") && place->args[0]->kind == ExprKind::Var && !decls.count(place->args[0]->text))
-        unknownEffects = std::max(1u, e->line);
+        noteUnknown(*e);
     }
     if (isUnary(e, "&") && e->args[0]->kind == ExprKind::Var)
       addressTaken.insert(e->args[0]->text);
     if ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure) {
-      if (!unknownEffects && !(e->kind == ExprKind::Call && e->isAtomic))
-        unknownEffects = std::max(1u, e->line);
+      if (!(e->kind == ExprKind::Call && e->isAtomic))
+        noteUnknown(*e);
       for (const std::string &name : e->names)
         ++assignments[name];
     }

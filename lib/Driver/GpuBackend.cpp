@@ -344,6 +344,17 @@ void GpuBackend::addFacts(nlohmann::json &summary) const {
   summary["programKernels"] = kernels;
 }
 
+/// For the summary.
+static nlohmann::json listOf(const std::vector<Verification> &verifications) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const Verification &v : verifications)
+    all.push_back({{"recipe", recipeText(v.recipe)},
+                   {"verdict", verdictName(v.verdict)},
+                   {"why", v.why},
+                   {"seconds", v.seconds}});
+  return all;
+}
+
 void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::json &summary) {
   addFacts(summary);
   std::vector<Candidate> all = result.top;
@@ -359,6 +370,7 @@ void GpuBackend::settle(const SearchTask &task, SearchResult &result, nlohmann::
   StopWatch watch;
   double raceSeconds = std::clamp(raceShare * left, leastRaceSeconds, mostRaceSeconds);
   own->close(end - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(raceSeconds)));
+  summary["verifications"] = listOf(own->verifications());
   watch.lap("verify");
   const std::vector<Candidate> best =
       finalists(std::move(all), result.best, [&](const Variant &variant) { return own->isVerified(variant); });

@@ -45,6 +45,24 @@ std::string indented(const std::string &text, const std::string &by) {
 
 } // namespace
 
+/// In two dimensions, which of a thread's cells a step computes, as bits: those whose row has enough of them around it,
+/// where its column has.
+static std::string activeCells(const TimeStep &step, const std::string &number, const std::string &columnHas) {
+  const auto &n = step.names;
+  if (step.dims.size() != 2)
+    return n.at("inside");
+  const TimeStep::Dimension &y = step.dims[1];
+  auto from = [&](const std::string &row) { // all bits from this row on
+    return "(~0u << min(max(" + row + " - int(threadIdx.y * " + n.at("cells") + "), 0), 31))";
+  };
+  std::string rows;
+  if (y.low)
+    rows += " & " + from(times(y.low, number));
+  if (y.high)
+    rows += " & ~" + from(n.at("height") + " - " + times(y.high, number));
+  return (columnHas == "true" ? "" : columnHas + " ? ") + n.at("inside") + rows + (columnHas == "true" ? "" : " : 0");
+}
+
 std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, const std::string &prefix) {
   std::map<std::string, std::string> v(step.names.begin(), step.names.end());
   const auto &n = step.names;
@@ -72,9 +90,11 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   if (streams)
     shape = "[" + n.at("slots") + "]" + shape;
   std::string versions = streams ? "[" + n.at("most") + "]" : "[2]";
+  auto ownOf = [&](const TimeStep::Field &f) { return f.own + "_cells"; }; // by turns, as the tile
   v["TILES"] = each(step.fields, "",
                     [&](const TimeStep::Field &f, size_t i) {
-                      return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n";
+                      return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n" +
+                             (f.own.empty() ? "" : "  " + f.element + " " + ownOf(f) + "[2][" + n.at("cells") + "];\n");
                     }) +
                each(step.held, "", [&](const TimeStep::Held &h, size_t) {
                  return "  " + h.type + " " + h.name + "[" + n.at("cells") + "];\n";
@@ -107,7 +127,7 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
     v["CELL"] = "    const int " + y.local + " = threadIdx.y * " + n.at("cells") + " + " + n.at("cell") + ";\n" +
                 cellOf(1, "    ");
   }
-  v["INNERCELL"] = indented(v["CELL"], "  ");
+  v["INNERCELL"] = indented(v["CELL"], "    ");
   std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + "][" + x.local + "]";
   if (streams)
     at = "[" + step.dims[2].local + " % " + n.at("slots") + "]" + at;
@@ -121,31 +141,35 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   std::string index = "[" + step.index + "]", cellsIndex = "[" + n.at("cellIndex") + "]",
               in = streams ? "          " : "      ";
   std::string define = "const auto " + n.at("cellIndex") + " = " + step.index + ";\n";
+  auto own = [&](const TimeStep::Field &f, const std::string &turn) {
+    return f.own.empty() ? "" : ownOf(f) + "[" + turn + "][" + n.at("cell") + "] = ";
+  };
   auto ahead = [&](size_t i) { return step.fields[i].now + "_ahead[" + n.at("cell") + "]"; };
-  v["LOAD"] =
-      in + define +
-      each(step.fields, "",
-           [&](const TimeStep::Field &, size_t i) {
-             return in + (streams ? ahead(i) : tileOf(i) + "[0]" + at) + " = " + buffer("from", i) + cellsIndex + ";\n";
-           }) +
-      each(step.held, "", [&](const TimeStep::Held &h, size_t) {
-        return in + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n";
-      });
-  v["KEEP"] = in + define + each(step.fields, "", [&](const TimeStep::Field &, size_t i) {
+  v["LOAD"] = in + define +
+              each(step.fields, "",
+                   [&](const TimeStep::Field &f, size_t i) {
+                     return in + own(f, "0") + (streams ? ahead(i) : tileOf(i) + "[0]" + at) + " = " +
+                            buffer("from", i) + cellsIndex + ";\n";
+                   }) +
+              each(step.held, "", [&](const TimeStep::Held &h, size_t) {
+                return in + h.name + "[" + n.at("cell") + "] = " + h.value + ";\n";
+              });
+  v["KEEP"] = in + define + each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
                 if (streams)
                   return in + tileOf(i) + "[" + n.at("step") + " % " + n.at("most") + "]" + at + " = (" + n.at("step") +
                          " % 2 ? " + buffer("second", i) + " : " + buffer("first", i) + ")" + cellsIndex + ";\n";
-                return in + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n" + in + tileOf(i) +
-                       "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
+                return in + own(f, "0") + tileOf(i) + "[0]" + at + " = " + buffer("first", i) + cellsIndex + ";\n" +
+                       in + own(f, "1") + tileOf(i) + "[1]" + at + " = " + buffer("second", i) + cellsIndex + ";\n";
               });
-  std::string before = streams ? n.at("step") + " - 1" : "(" + n.at("step") + " - 1) % 2";
+  std::string before = streams ? n.at("step") + " - 1" : n.at("half"), after = "1 - " + n.at("half");
   v["NOW"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return (streams ? "      const " : "    const ") + f.element + " (&" + f.now + ")" + shape + " = " + tileOf(i) +
-           "[" + before + "];\n";
+    const std::string reference = "      const " + f.element + " (&";
+    return reference + f.now + ")" + shape + " = " + tileOf(i) + "[" + before + "];\n" +
+           (f.own.empty() ? "" : reference + f.own + ")[" + n.at("cells") + "] = " + ownOf(f) + "[" + before + "];\n");
   });
-  auto within = [&](const std::string &steps) {
+  auto within = [&](const std::string &steps, size_t dims = 2) {
     std::string text;
-    for (size_t d = 0; d < std::min<size_t>(2, step.dims.size()); ++d) {
+    for (size_t d = 0; d < std::min(dims, step.dims.size()); ++d) {
       const TimeStep::Dimension &dim = step.dims[d];
       if (dim.low)
         text += (text.empty() ? "" : " && ") + dim.local + " >= " + times(dim.low, steps);
@@ -155,25 +179,31 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
     return text.empty() ? "true" : text;
   };
   v["VALID"] = within(n.at("step"));
+  v["ACTIVE"] = activeCells(step, n.at("step"), row ? "true" : within(n.at("step"), 1));
+  if (!streams)
+    v["VALID"] = row ? " && " + v["VALID"] : "";
   v["MIDDLE"] = within(n.at("most"));
   for (const TimeStep::Dimension &dim : step.dims)
     if (!dim.ring.empty()) // once
       v["MIDDLE"] += " && " + dim.placed + " == " + dim.cell;
   v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) {
-    return (streams ? "          " : "        ") + f.element + " " + f.result + ";\n";
+    return "          " + f.element + " " + f.result + ";\n";
   });
-  v["BODY"] = indented(step.body, streams ? "        " : "      ");
+  v["BODY"] = indented(step.body, "        ");
   v["NEXT"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return (streams ? "            " : "          ") + tileOf(i) + "[" + n.at("step") + " % " +
-           (streams ? n.at("most") : "2") + "]" + at + " = " + f.result + ";\n";
+    if (streams)
+      return "            " + tileOf(i) + "[" + n.at("step") + " % " + n.at("most") + "]" + at + " = " + f.result +
+             ";\n";
+    return "          " + own(f, after) + tileOf(i) + "[" + after + "]" + at + " = " + f.result + ";\n";
   });
   v["STORE"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
-    return (streams ? "            " : "          ") + buffer("to", i) + index + " = " + f.result + ";\n";
+    return streams
+               ? "            " + buffer("to", i) + index + " = " + f.result + ";\n"
+               : "      " + buffer("to", i) + index + " = " + tileOf(i) + "[" + n.at("steps") + " % 2]" + at + ";\n";
   });
   if (!streams)
     return "\n" + filledText("steps.txt", v);
   const TimeStep::Dimension &z = step.dims[2];
-  v["INNERCELL"] = indented(v["CELL"], "    ");
   v["OWN"] = each(step.dims, " && ", [](const TimeStep::Dimension &d, size_t) {
     return d.cell + " >= 0 && " + d.cell + " < " + d.extent;
   });

@@ -118,7 +118,7 @@ TEST(Pairs, WhatIsLegalAfterWhat) {
       {"blur: unroll", "block-shape qualify-pointers unroll"},
       {"norms:", "block-shape distribute-loop grid-stride qualify-pointers specialize-scalar split-reduction unroll"},
       {"norms: block-shape", "coarsen privatize-atomic qualify-pointers specialize-scalar stage-shared unroll"},
-      {"norms: distribute-loop", "specialize-scalar unroll"},
+      {"norms: distribute-loop", "qualify-pointers specialize-scalar unroll"},
       {"norms: grid-stride", "privatize-atomic qualify-pointers specialize-scalar unroll"},
       {"norms: qualify-pointers", "block-shape distribute-loop grid-stride specialize-scalar split-reduction unroll"},
       {"norms: specialize-scalar", "block-shape grid-stride qualify-pointers unroll"},

@@ -26,6 +26,7 @@ case $(cat "$job") in
   echo '========= ERROR SUMMARY: 2 errors'
   exit 77;;
 *'"unsaid"'*) ours; echo '========= ERROR SUMMARY: 3 errors'; exit 77;;
+*'"slow"'*) sleep 60;;
 *'"fine"'*) ours; ours; echo '========= ERROR SUMMARY: 2 errors'; exit 77;;
 esac
 )";
@@ -65,4 +66,15 @@ TEST_F(SanitizerTest, AllLaunchesShareAProcess) {
   const SanitizerJob fine{"workload", "fine", {}};
   EXPECT_TRUE(sanitizer.check({fine, fine, fine}, {fine, fine, fine}).clean);
   EXPECT_EQ(runs(), 3u);
+}
+
+TEST_F(SanitizerTest, TheRunsOfAToolShareItsTime) {
+  llvm::cantFail(writeFileAtomically(dir.file("sanitizer"), script));
+  EXPECT_FALSE(llvm::sys::fs::setPermissions(dir.file("sanitizer"), llvm::sys::fs::all_all));
+  Sanitizer sanitizer(dir.file("sanitizer"), {"worker"}, dir.path(), nullptr, /*seconds=*/1);
+  const SanitizerJob slow{"workload", "slow", {}};
+  SanitizerReport report = sanitizer.check({slow, slow, slow}, {slow, slow, slow});
+  EXPECT_TRUE(report.clean);
+  EXPECT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(runs(), 3u); // none of the launches alone
 }

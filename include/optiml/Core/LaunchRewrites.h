@@ -23,6 +23,7 @@ struct TimeStep {
     unsigned bytes = 0;  ///< of an element
     std::string now;     ///< the tile that `body` reads
     std::string result;  ///< the variable that `body` gives its value to
+    std::string own;     ///< the registers with a thread's own cells, where `body` reads them; else empty
   };
   /// A direction of the grid.
   struct Dimension {

@@ -57,6 +57,7 @@ struct GpuEvaluator::Impl {
   std::map<std::string, Provisional> unsettled;  ///< by the variant's key
   std::map<std::string, Measurement> settled;    ///< looked at again
   std::map<std::string, Measurement> objections; ///< not told yet
+  std::vector<Verification> verifications;
   /// When settling is to end, once nothing more is measured: max() while the search goes on.
   std::atomic<std::chrono::steady_clock::time_point> closeBy = std::chrono::steady_clock::time_point::max();
   bool hasEnded = false; ///< what `preparing` does

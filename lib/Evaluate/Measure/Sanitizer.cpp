@@ -7,7 +7,13 @@ using namespace optiml;
 
 static constexpr int foundSomething = 77;
 
-std::string Sanitizer::run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, std::string &failed) {
+std::string Sanitizer::run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, const Deadline &end,
+                           std::string &failed) {
+  const double seconds = end.remaining();
+  if (end.passed() || !(seconds > 0)) {
+    failed = "no time was left for " + tool;
+    return "";
+  }
   std::vector<std::string> argv = {program, "--tool", tool, "--error-exitcode", std::to_string(foundSomething)};
   argv.insert(argv.end(), worker.begin(), worker.end());
   argv.push_back("--replay");
@@ -80,15 +86,16 @@ SanitizerReport Sanitizer::check(const std::vector<SanitizerJob> &jobs, const st
   for (const char *tool : {"memcheck", "racecheck", "initcheck"})
     running.push_back(std::async(std::launch::async, [this, tool, &jobs, &originals] {
       Run r;
-      const std::string joint = run(tool, jobs, r.failed);
+      const Deadline end(seconds, cancel);
+      const std::string joint = run(tool, jobs, end, r.failed);
       const bool isAlone = jobs.size() == 1;
       if (joint.empty() && (r.failed.empty() || isAlone || (cancel && *cancel)))
         return r;
       r.failed.clear();
       for (size_t i = 0; i < jobs.size() && r.finding.empty(); ++i) {
-        r.finding = isAlone ? joint : run(tool, jobs[i], r.failed);
+        r.finding = isAlone ? joint : run(tool, jobs[i], end, r.failed);
         std::string ignored;
-        if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], ignored).empty())
+        if (!r.finding.empty() && i < originals.size() && !run(tool, originals[i], end, ignored).empty())
           r.finding.clear(); // so does the original
       }
       if (r.finding.empty() && !r.failed.empty())

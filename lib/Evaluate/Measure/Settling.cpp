@@ -197,7 +197,7 @@ private:
   /// Lets compute-sanitizer look at the leader, where no gains have come for some time. False: it need not.
   bool sanitizeLeader();
   /// What became of it. False: there is no time for more.
-  bool tell(const Provisional &variant, const Measurement &m);
+  bool tell(const Provisional &variant, const Measurement &m, double seconds);
 
   Impl &impl;
   // All of this with the evaluator's mutex.
@@ -246,8 +246,9 @@ bool GpuEvaluator::Impl::Settler::sanitizeLeader() {
   return true;
 }
 
-bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measurement &m) {
+bool GpuEvaluator::Impl::Settler::tell(const Provisional &variant, const Measurement &m, double seconds) {
   std::lock_guard lock(impl.mutex);
+  impl.verifications.push_back({variant.variant.recipe, m.verdict, m.why, seconds});
   underWay.erase(&variant);
   if (!impl.enough.passed()) // else it was stopped
     suspects.add(variant.variant.recipe, m.correct());
@@ -274,7 +275,9 @@ void GpuEvaluator::Impl::Settler::settleNext() {
       next = choose(isLast ? worthVerifying * bestVerified : bestVerified);
     }
     if (next) {
-      if (!tell(*next, impl.settle(next->variant)))
+      const auto begin = std::chrono::steady_clock::now();
+      const Measurement m = impl.settle(next->variant);
+      if (!tell(*next, m, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()))
         return;
     } else if (isLast) {
       return;
@@ -326,6 +329,11 @@ bool GpuEvaluator::isVerified(const Variant &variant) const {
   std::lock_guard lock(impl->mutex);
   auto known = impl->settled.find(variant.key());
   return known != impl->settled.end() && known->second.correct();
+}
+
+std::vector<Verification> GpuEvaluator::verifications() const {
+  std::lock_guard lock(impl->mutex);
+  return impl->verifications;
 }
 
 void GpuEvaluator::describe(const Variant &variant) { impl->describe(variant); }

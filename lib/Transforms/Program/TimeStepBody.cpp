@@ -10,8 +10,9 @@ using namespace optiml;
 
 void TimeStepReader::name() {
   taken = allNames(*kernel);
-  for (const char *wish : {"steps", "step", "most", "cell", "cells", "from", "first", "second", "to", "inside", "width",
-                           "height", "cellIndex", "tile", "planes", "slots", "front", "loaded"})
+  for (const char *wish :
+       {"steps",  "step",      "most", "cell",   "cells", "from",  "first",  "second", "to",   "inside", "width",
+        "height", "cellIndex", "tile", "planes", "slots", "front", "loaded", "active", "pair", "half"})
     step.names[wish] = freshName(taken, wish);
   const char *cells[] = {"cellX", "cellY", "cellZ"}, *locals[] = {"column", "row", "plane"},
              *extents[] = {"cellsX", "cellsY", "cellsZ"};
@@ -28,14 +29,73 @@ void TimeStepReader::name() {
   }
 }
 
+/// The value over the cells' indices and parameters alone, with locals replaced; null: it depends on something else.
+ExprRef TimeStepReader::ofCell(const ExprRef &e) const {
+  bool known = onlyComputes(e);
+  ExprRef result = rewrite(e, [&](const ExprRef &part) -> ExprRef {
+    if (part->kind != ExprKind::Var || model->param(part->text))
+      return nullptr;
+    const Stmt *local = model->singleAssignment(part->text);
+    ExprRef value = local && local->expr && local->dims.empty() ? ofCell(local->expr) : nullptr;
+    known &= value != nullptr;
+    return value ? castTo(local->type.withConst(false), value) : nullptr;
+  });
+  known &= !anyNode(result, [&](const ExprRef &part) {
+    const bool isIndex = part->kind == ExprKind::Builtin && llvm::any_of(step.dims, [&](const TimeStep::Dimension &d) {
+                           return part->text == std::string("globalIdx.") + char('x' + d.axis);
+                         });
+    return isLoad(part) || (part->kind == ExprKind::Builtin && !isIndex) ||
+           (part->kind == ExprKind::Var && !model->stable(part));
+  });
+  return known ? result : nullptr;
+}
+
+/// Where the statement under `body` is reached, over cells; true: everywhere; null: that is not known.
+ExprRef TimeStepReader::whereReached(const Stmt &body, const Stmt *target) const {
+  if (target->kind != StmtKind::Decl && target->kind != StmtKind::Expr)
+    return nullptr;
+  ExprRef where = intLit(1, Type::makeBool());
+  const Stmt *s = &body;
+  while (s != target) {
+    auto inner = llvm::find_if(s->body, [&](const StmtRef &child) { return holdsStmt(*child, target); });
+    ExprRef condition = s->kind == StmtKind::If ? ofCell(s->expr) : nullptr;
+    if (inner == s->body.end() || (s->kind != StmtKind::Block && !condition))
+      return nullptr;
+    if (condition && inner != s->body.begin())
+      condition = logicalNot(condition);
+    if (condition)
+      where = where->kind == ExprKind::IntLit ? condition : logicalAnd(where, condition);
+    s = inner->get();
+  }
+  return where;
+}
+
+/// Branches that depend on the cell alone are decided once for all steps.
+void TimeStepReader::holdConditions(Stmt &body) {
+  constexpr unsigned most = 2;
+  unsigned count = 0;
+  std::function<void(Stmt &)> visit = [&](Stmt &s) {
+    if (s.kind == StmtKind::If && count < most)
+      if (ExprRef condition = ofCell(s.expr);
+          condition && anyNode(condition, [](const ExprRef &part) { return part->kind == ExprKind::Builtin; })) {
+        const std::string name = freshName(taken, "chosen"), text = str(atCells(condition, step, false));
+        step.held.push_back({"bool", name, text});
+        s.expr = subscript(var(name, Type::makeBool()), var(step.names["cell"], Type::makeInt()), Type::makeBool());
+        ++count;
+      }
+    if (s.kind == StmtKind::Block || s.kind == StmtKind::If)
+      for (const StmtRef &child : s.body)
+        visit(*child);
+  };
+  visit(body);
+}
+
 /// Reads of other arrays that every step repeats are done once for a cell.
 void TimeStepReader::holdReads(Stmt &body) {
   std::map<const Expr *, ExprRef> held;
   for (const Access &access : model->accesses()) {
-    bool always = llvm::any_of(body.body, [&](const StmtRef &s) {
-      return s.get() == access.stmt && (s->kind == StmtKind::Decl || s->kind == StmtKind::Expr);
-    });
-    if (!always || !access.read || access.write || access.space != Space::Global || fieldRead(access.array) ||
+    ExprRef where = whereReached(body, access.stmt);
+    if (!where || !access.read || access.write || access.space != Space::Global || fieldRead(access.array) ||
         !access.members().empty() || access.subscripts.size() != 1 || !model->stable(access.subscripts[0]) ||
         step.held.size() == 4)
       continue;
@@ -52,14 +112,36 @@ void TimeStepReader::holdReads(Stmt &body) {
     });
     if (!plain)
       continue;
-    ExprRef value = elementExpr(*model, access, access.subscripts[0]);
-    std::string text = str(atCells(value, step, true));
+    ExprRef value = atCells(elementExpr(*model, access, access.subscripts[0]), step, true);
+    if (where->kind != ExprKind::IntLit)
+      value = conditional(atCells(where, step, false), value, castTo(type.withConst(false), intLit(0)));
+    std::string text = str(value);
     auto known = llvm::find_if(step.held, [&](const TimeStep::Held &h) { return h.value == text; });
     if (known == step.held.end())
       known = step.held.insert(known, {type.text, freshName(taken, access.array + "_held"), text});
     held[access.node.get()] = subscript(var(known->name, type), var(step.names["cell"], Type::makeInt()), type);
   }
   replaceNodes(body, held);
+}
+
+/// Its value, from the registers of the thread where it is the own cell or one above or below it.
+ExprRef TimeStepReader::inRegisters(const Access &access, const std::vector<CellDistance> &distances, ExprRef element) {
+  if (distances.size() > 2 || llvm::any_of(distances, [](const CellDistance &d) { return d.rule.has_value(); }) ||
+      distances[0].distance.constant() != 0)
+    return element;
+  auto rows = distances.size() == 2 ? distances[1].distance.constant() : 0;
+  if (!rows)
+    return element;
+  auto field = llvm::find_if(step.fields, [&](const TimeStep::Field &f) { return f.in == access.array; });
+  if (field->own.empty())
+    field->own = freshName(taken, field->in + "_own");
+  ExprRef cell = add(var(step.names["cell"], Type::makeInt()), intLit(*rows));
+  ExprRef own = subscript(var(field->own, access.node->type), cell, access.node->type);
+  if (*rows == 0)
+    return own;
+  ExprRef isOwn = *rows < 0 ? binary(">=", cell, intLit(0), Type::makeBool())
+                            : lessThan(cell, var(step.names["cells"], Type::makeInt()));
+  return conditional(isOwn, own, element);
 }
 
 llvm::Error TimeStepReader::writeBody() {
@@ -84,7 +166,7 @@ llvm::Error TimeStepReader::writeBody() {
         at = binary("%", at, var(step.names.at("slots"), Type::makeInt()));
       element = subscript(element, at, access.node->type);
     }
-    replaced[access.node.get()] = element;
+    replaced[access.node.get()] = inRegisters(access, it->second, element);
   }
   const Access *store = nullptr;
   bool wide = false;
@@ -106,8 +188,10 @@ llvm::Error TimeStepReader::writeBody() {
     return llvm::any_of(step.fields, [&](const TimeStep::Field &f) { return isStoreTo(s, f.out); });
   };
   sets.dropGuards(*body, storesAll);
-  if (step.dims.size() < 3) // where a thread stays with its cells
+  if (step.dims.size() < 3) { // where a thread stays with its cells
     holdReads(*body);
+    holdConditions(*body);
+  }
   replaceNodes(*body, replaced);
   rewriteExprs(*body, [&](const ExprRef &e) { return atCell(e, step, false); });
   walk(*body, [&](Stmt &s) { // int x = (unsigned)cell; says the same as int x = cell;

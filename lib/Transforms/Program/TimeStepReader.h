@@ -49,6 +49,10 @@ private:
   void name();
   bool isStoreTo(const Stmt &s, const std::string &array) const;
   void holdReads(Stmt &body);
+  void holdConditions(Stmt &body);
+  ExprRef ofCell(const ExprRef &e) const;
+  ExprRef whereReached(const Stmt &body, const Stmt *target) const;
+  ExprRef inRegisters(const Access &access, const std::vector<CellDistance> &distances, ExprRef element);
   std::vector<Poly> factsOf(const Access &access);
   Poly withoutWrapping(Poly p, const std::vector<Poly> &facts);
   const TimeStep::Field *fieldRead(const std::string &array) const {

@@ -28,7 +28,7 @@ public:
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override {
     KernelModel model(*state.tree, state.pinnedBlock());
-    if (unsigned line = model.unknownEffectLine())
+    if (unsigned line = model.unknownMemoryLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     auto kernel = state.tree->clone();
     KernelState result = state;

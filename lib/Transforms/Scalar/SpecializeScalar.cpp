@@ -2,7 +2,7 @@
 //
 // specialize-scalar[kernel:n]{value=24}: an integer parameter, or a public member of one (`p.n`), becomes a constant of
 // the kernel. Loops over it can then be unrolled completely, divisions by it become multiplications, and it can size
-// the arrays that `stage-window` declares.
+// the arrays that `stage-window` declares. Locals that thereby keep one constant value give way to it.
 //
 // Example:
 //   for (int k = 0; k < width; ++k)         for (int k = 0; k < 5; ++k) {
@@ -56,12 +56,14 @@ public:
     auto kernel = state.tree->clone();
     if (!anyExpr(*kernel->body, [&](const ExprRef &e) { return isRead(e, name); }))
       return notApplicable("the kernel does not use '{0}'", name);
+    const std::map<std::string, ExprRef> before = constantLocals(*kernel);
     ExprRef constant = constantOf(*type, value);
     rewriteExprs(*kernel->body, [&](const ExprRef &e) -> ExprRef {
       if (isRead(e, name))
         return constant;
       return folded(e);
     });
+    propagate(*kernel, before);
     KernelState result = state;
     result.require(name + " == " + std::to_string(value), "the kernel is written for this value");
     result.tree = kernel;
@@ -102,6 +104,39 @@ private:
       return literal;
     type.isConst = type.isVolatile = false;
     return castTo(type, literal); // arithmetic with it keeps its type
+  }
+
+  /// Integer locals that are declared with a constant and keep it, with their values.
+  static std::map<std::string, ExprRef> constantLocals(const Kernel &kernel) {
+    std::map<std::string, ExprRef> found;
+    const std::map<std::string, unsigned> changes = countChanges(*kernel.body);
+    walk(*kernel.body, [&](Stmt &s) {
+      if (s.kind != StmtKind::Decl || !s.type.isInt() || s.type.isVolatile || s.isShared || !s.dims.empty() || !s.expr)
+        return;
+      auto value = constantValue(s.expr);
+      if (value && *value > INT32_MIN && *value <= INT32_MAX && fits(*value, s.type) && !changes.count(s.text) &&
+          !opaqueMentions(*kernel.body, {s.text}))
+        found[s.text] = constantOf(s.type, *value);
+    });
+    return found;
+  }
+
+  /// Puts constants in the place of locals, but for those that were constant `before`: a person named these.
+  static void propagate(Kernel &kernel, const std::map<std::string, ExprRef> &before) {
+    while (true) {
+      std::map<std::string, ExprRef> constants = constantLocals(kernel);
+      std::erase_if(constants, [&](const auto &local) { return before.count(local.first) != 0; });
+      if (constants.empty())
+        return;
+      forEachList(*kernel.body, [&](std::vector<StmtRef> &list) {
+        std::erase_if(list,
+                      [&](const StmtRef &s) { return s->kind == StmtKind::Decl && constants.count(s->text) != 0; });
+      });
+      rewriteExprs(*kernel.body, [&](const ExprRef &e) -> ExprRef {
+        auto local = e->kind == ExprKind::Var ? constants.find(e->text) : constants.end();
+        return local == constants.end() ? folded(e) : local->second;
+      });
+    }
   }
 
   /// Sums and products of constants, as a person would write them; null for all else.

@@ -1,7 +1,10 @@
 //===- StageShared.cpp - the operands of a loop in shared memory ----------===//
 //
-// stage-shared[kernel/loop:A+B]{tile=32}: strip-mines the loop. Before each strip the block's threads together copy
-// what it reads of A and B into shared memory, and the strip reads it there.
+// stage-shared[kernel/loop:A+B]{tile=32,zeros=1}: strip-mines the loop. Before each strip the block's threads together
+// copy what it reads of A and B into shared memory, and the strip reads it there.
+//
+// `zeros=1`: outside of the array a tile holds zeros, which are added in place of a test whether to add. Where the
+// other factor is staged, too, and some element of its strip is not finite, a block tests as before.
 //
 // Example:
 //   for (int k = 0; k < m; ++k)             for (int k0 = 0; k0 < m; k0 += 32) {
@@ -37,9 +40,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Distribute.h"
+#include "ThreadMapping.h"
 #include "TileCopy.h"
 #include "TileGuards.h"
 #include "Transforms.h"
+#include "ZeroPadding.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/LoopBounds.h"
@@ -108,14 +113,22 @@ public:
         llvm::append_range(outer, copy.direct());
       outer.push_back(barrierStmt());
     }
-    StmtRef body = clone(loop.body[0]);
-    if (llvm::Error e = useTiles(body))
+    const ZeroPadding padding = zeros ? ZeroPadding::find(model, tiles, &loop) : ZeroPadding();
+    if (llvm::Error e = useTiles(loop.body[0]))
       return e;
+    if (zeros) {
+      loadAlways(kernel, loop, tileNames);
+      auto tests = padding.drop(kernel, tiles, var(tid, Type::makeInt()), shape[0] * shape[1] * shape[2], taken);
+      if (!tests)
+        return tests.takeError();
+      llvm::append_range(outer, *tests);
+    }
     // Private accumulators of guarded sums need no guard any more: the tiles hold zeros where nothing may be read.
-    loop.body = {body}; // so that uses are seen in the new form
     dropGuards(kernel, loop, tileNames);
     hoistInvariantLoads(kernel, loop, tileNames);
     putTogether(loop.body[0]);
+    if (zeros)
+      removeUnused(kernel); // what only tests used
     return llvm::Error::success();
   }
 
@@ -141,6 +154,9 @@ private:
       return notApplicable("the layout may be 'fragments', or the usual one");
     stage = stages > 1 ? freshName(taken, "stage") : "";
     wide = paramInt(params, "wide", 0);
+    zeros = paramInt(params, "zeros", 0) != 0;
+    if (zeros && state.hints.strictFloat)
+      return notApplicable("zeros may change the sign of a zero (--optiml-fp=strict)");
     prefetch = paramInt(params, "prefetch", 0);
     return llvm::Error::success();
   }
@@ -253,7 +269,7 @@ private:
   }
 
   /// Replaces the staged reads while the nodes are still those that the model has seen.
-  llvm::Error useTiles(StmtRef &body) const {
+  llvm::Error useTiles(const StmtRef &body) const {
     std::map<const Expr *, ExprRef> replacement;
     for (const Tile &tile : tiles)
       for (const Access *access : tile.accesses)
@@ -323,7 +339,7 @@ private:
   std::set<std::string> taken, tileNames;
   const std::string strip; ///< its variable
   long stages = 1;
-  bool fragments = false, wide = false, prefetch = false, anyWide = false;
+  bool fragments = false, wide = false, prefetch = false, zeros = false, anyWide = false;
   std::string stage, tid;
   std::vector<Tile> tiles;
   std::vector<TileCopy> copies;
@@ -362,6 +378,8 @@ std::vector<Params> parametersFor(const LaunchHints &hints) {
     values.push_back({{"tile", tile}, {"wide", "1"}});
     values.push_back({{"tile", tile}, {"prefetch", "1"}});
   }
+  for (const char *tile : {"2", "4", "8"})
+    values.push_back({{"tile", tile}, {"zeros", "1"}});
   if (hints.arch < 80)
     return values;
   for (const auto &[tile, stages] : {std::pair("16", "2"), {"16", "3"}, {"8", "3"}, {"8", "4"}, {"32", "2"}})

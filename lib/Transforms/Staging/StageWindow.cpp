@@ -226,6 +226,7 @@ private:
     if (hasZeros) {
       if (state.hints.strictFloat)
         return notApplicable("zeros may change the sign of a zero (--optiml-fp=strict)");
+      loadAlways(*kernel, *kernel->body, tileNames);
       auto tests = padding.drop(*kernel, tiles, var(tid, Type::makeInt()), threads, taken);
       if (!tests)
         return tests.takeError();

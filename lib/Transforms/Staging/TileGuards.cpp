@@ -34,6 +34,20 @@ static bool surelyExists(const Kernel &kernel, const ExprRef &element) {
   return true;
 }
 
+/// How often variables or elements of these are changed under `s`, or handed to functions that may change them.
+static std::map<std::string, unsigned> countElementChanges(Stmt &s) {
+  std::map<std::string, unsigned> changes;
+  walkExprs(s, [&](const ExprRef &e) {
+    if (mayChange(e))
+      ++changes[rootName(e->args[0])];
+    else if (e->kind == ExprKind::Call)
+      for (const ExprRef &argument : e->args)
+        if (argument->kind == ExprKind::Var && !argument->type.isInt() && !argument->type.isFloat())
+          ++changes[argument->text];
+  });
+  return changes;
+}
+
 namespace {
 /// Whether statements do nothing but add zeros to private variables.
 class ZeroAdder {
@@ -41,21 +55,35 @@ public:
   ZeroAdder(const Kernel &kernel, const std::set<std::string> &tiles, const std::string &counter,
             const std::set<std::string> &finite)
       : kernel(kernel), tiles(tiles), counter(counter), finite(finite) {}
-  bool addsZeros(Stmt &s, std::set<std::string> &zeros) const;
+  bool addsZeros(Stmt &s) const {
+    Locals known;
+    return addsZeros(s, known);
+  }
 
 private:
+  /// Declared under the statement: variables that are zero where the tiles are, and some that are finite.
+  struct Locals {
+    std::set<std::string> zeros, finite;
+  };
+  bool addsZeros(Stmt &s, Locals &known) const;
+  bool declares(const Stmt &s, llvm::ArrayRef<StmtRef> after, Locals &known) const;
   /// A factor that is neither zero nor known to be finite may be infinite, and zero times that is no zero.
-  bool isFinite(const ExprRef &e) const {
+  bool isFinite(const ExprRef &e, const Locals &known) const {
+    if (e->kind == ExprKind::Subscript && known.finite.count(rootName(e)))
+      return surelyExists(kernel, e);
     return e->kind == ExprKind::FloatLit || e->kind == ExprKind::IntLit ||
+           (e->kind == ExprKind::Var && known.finite.count(e->text)) ||
            (e->kind == ExprKind::Subscript && finite.count(rootName(e)));
   }
-  /// Its value is a zero where the elements of the tiles and the variables `zeros` are.
-  bool isZero(const ExprRef &e, const std::set<std::string> &zeros) const;
-  bool isZeroProduct(const ExprRef &a, const ExprRef &b, const std::set<std::string> &zeros) const {
-    const bool first = isZero(a, zeros), second = isZero(b, zeros);
-    return (first && second) || (first && isFinite(b)) || (isFinite(a) && second);
+  /// All that the variable gets is finite, and it gets it whatever the conditions say.
+  bool becomesFinite(const std::string &name, Stmt &s, const Locals &known, bool &assigned) const;
+  /// Its value is a zero where the elements of the tiles and the variables of that kind are.
+  bool isZero(const ExprRef &e, const Locals &known) const;
+  bool isZeroProduct(const ExprRef &a, const ExprRef &b, const Locals &known) const {
+    const bool first = isZero(a, known), second = isZero(b, known);
+    return (first && second) || (first && isFinite(b, known)) || (isFinite(a, known) && second);
   }
-  bool addsZero(const ExprRef &assignment, const std::set<std::string> &zeros) const;
+  bool addsZero(const ExprRef &assignment, const Locals &known) const;
 
   const Kernel &kernel;
   const std::set<std::string> &tiles;
@@ -64,17 +92,17 @@ private:
 };
 } // namespace
 
-bool ZeroAdder::isZero(const ExprRef &e, const std::set<std::string> &zeros) const {
-  auto zero = [&](size_t i) { return isZero(e->args[i], zeros); };
+bool ZeroAdder::isZero(const ExprRef &e, const Locals &known) const {
+  auto zero = [&](size_t i) { return isZero(e->args[i], known); };
   switch (e->kind) {
-  case ExprKind::Subscript: return tiles.count(rootName(e)) || zeros.count(rootName(e));
-  case ExprKind::Var: return zeros.count(e->text);
+  case ExprKind::Subscript: return tiles.count(rootName(e)) || known.zeros.count(rootName(e));
+  case ExprKind::Var: return known.zeros.count(e->text);
   case ExprKind::Unary: return (e->text == "-" || e->text == "+") && zero(0);
   case ExprKind::Cast: return (e->type.isFloat() || e->type.isInt()) && zero(0);
   case ExprKind::Binary:
     if (e->text == "+" || e->text == "-")
       return zero(0) && zero(1);
-    return e->text == "*" && isZeroProduct(e->args[0], e->args[1], zeros);
+    return e->text == "*" && isZeroProduct(e->args[0], e->args[1], known);
   case ExprKind::Call: {
     bool converts = e->text == "__half2float" || e->text == "__bfloat162float";
     return converts && e->args.size() == 1 && e->args[0]->type.isHalf && zero(0);
@@ -88,60 +116,83 @@ static bool onlyOfLocals(const ExprRef &e) {
   return !anyNode(e, [](const ExprRef &n) { return !n->pure || isLoad(n) || isChange(n) || isIntDivision(n); });
 }
 
-bool ZeroAdder::addsZeros(Stmt &s, std::set<std::string> &zeros) const {
+bool ZeroAdder::becomesFinite(const std::string &name, Stmt &s, const Locals &known, bool &assigned) const {
+  if (s.kind == StmtKind::Block || asCountedLoop(s))
+    return llvm::all_of(s.body, [&](const StmtRef &child) { return becomesFinite(name, *child, known, assigned); });
+  const bool assigns = s.kind == StmtKind::Expr && s.expr->kind == ExprKind::Assign && s.expr->text == "=";
+  if (!assigns || rootName(s.expr->args[0]) != name)
+    return !countElementChanges(s).count(name);
+  assigned = true;
+  return isFinite(s.expr->args[1], known);
+}
+
+/// Notes what the declaration's variable is, as the statements after it make it; false: it is nothing of use.
+bool ZeroAdder::declares(const Stmt &s, llvm::ArrayRef<StmtRef> after, Locals &known) const {
+  if (s.isShared || !(s.type.isFloat() || s.type.isInt()))
+    return false;
+  bool assigned = false;
+  auto isGivenLater = [&] {
+    return llvm::all_of(after, [&](const StmtRef &next) { return becomesFinite(s.text, *next, known, assigned); });
+  };
+  if (!finite.empty() && s.expr && s.dims.empty() && !isZero(s.expr, known) && isFinite(s.expr, known))
+    known.finite.insert(s.text);
+  else if (!finite.empty() && !s.expr && isGivenLater() && assigned)
+    known.finite.insert(s.text);
+  else if (!s.expr || isZero(s.expr, known)) // without a value: every one that it gets below is a zero
+    known.zeros.insert(s.text);
+  else if (!s.type.isInt() || !s.dims.empty() || !onlyOfLocals(s.expr)) // else an index
+    return false;
+  return true;
+}
+
+bool ZeroAdder::addsZeros(Stmt &s, Locals &known) const {
   switch (s.kind) {
   case StmtKind::Block:
   case StmtKind::If:
   case StmtKind::For:
     if ((s.kind == StmtKind::For && !asCountedLoop(s)) || (s.kind == StmtKind::If && !onlyOfLocals(s.expr)))
       return false;
-    for (StmtRef &child : s.body) {
-      std::set<std::string> inner = zeros; // its declarations end with it
-      if (!addsZeros(*child, inner))
+    for (size_t i = 0; i < s.body.size(); ++i) {
+      Locals inner = known; // its declarations end with it
+      Stmt &child = *s.body[i];
+      if (child.kind == StmtKind::Decl ? !declares(child, llvm::ArrayRef(s.body).drop_front(i + 1), inner)
+                                       : !addsZeros(child, inner))
         return false;
       if (s.kind == StmtKind::Block)
-        zeros = std::move(inner);
+        known = std::move(inner);
     }
     return true;
-  case StmtKind::Decl:
-    if (s.isShared || !(s.type.isFloat() || s.type.isInt()))
-      return false;
-    // Without a value: every one that it gets below is a zero.
-    if (!s.expr || isZero(s.expr, zeros))
-      zeros.insert(s.text);
-    else if (!s.type.isInt() || !s.dims.empty() || !onlyOfLocals(s.expr)) // else an index
-      return false;
-    return true;
-  case StmtKind::Expr: return s.expr->kind == ExprKind::Assign && addsZero(s.expr, zeros);
+  case StmtKind::Expr: return s.expr->kind == ExprKind::Assign && addsZero(s.expr, known);
   default: return false;
   }
 }
 
-bool ZeroAdder::addsZero(const ExprRef &assignment, const std::set<std::string> &zeros) const {
+bool ZeroAdder::addsZero(const ExprRef &assignment, const Locals &known) const {
   const ExprRef &target = assignment->args[0], &value = assignment->args[1];
   const Stmt *own = findDeclaration(*kernel.body, rootName(target));
   if (!own || own->isShared || own->type.isPointer() || mentions(target, counter) ||
       (target->kind == ExprKind::Subscript && !surelyExists(kernel, target)))
     return false;
   if (assignment->text == "+=" || assignment->text == "-=")
-    return isZero(value, zeros);
+    return isZero(value, known);
   if (assignment->text != "=")
     return false;
-  if (zeros.count(rootName(target)))
-    return isZero(value, zeros);
+  if (known.finite.count(rootName(target)))
+    return isFinite(value, known);
+  if (known.zeros.count(rootName(target)))
+    return isZero(value, known);
   if (value->kind == ExprKind::Call && value->args.size() == 3 && // acc = fmaf(a, b, acc)
       (value->text == "fmaf" || value->text == "fma" || value->text == "__fmaf_rn"))
-    return equal(value->args[2], target) && isZeroProduct(value->args[0], value->args[1], zeros);
+    return equal(value->args[2], target) && isZeroProduct(value->args[0], value->args[1], known);
   if (!isBinary(value, "+")) // acc = acc + product
     return false;
-  return (equal(value->args[0], target) && isZero(value->args[1], zeros)) ||
-         (equal(value->args[1], target) && isZero(value->args[0], zeros));
+  return (equal(value->args[0], target) && isZero(value->args[1], known)) ||
+         (equal(value->args[1], target) && isZero(value->args[0], known));
 }
 
 bool optiml::addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles,
                                 const std::string &counter, const std::set<std::string> &finite) {
-  std::set<std::string> zeros;
-  return ZeroAdder(kernel, tiles, counter, finite).addsZeros(s, zeros);
+  return ZeroAdder(kernel, tiles, counter, finite).addsZeros(s);
 }
 
 namespace {
@@ -165,6 +216,61 @@ public:
         i += inner.size() - 1;
       }
     });
+  }
+
+  /// Locals that get an element of a tile, the same in all iterations that may give it, get it always.
+  void loadAlways(Stmt &loop) {
+    const std::map<std::string, unsigned> changes = countElementChanges(*kernel.body);
+    std::set<std::string> inside = namesDeclaredIn(loop);
+    std::vector<std::string> counters;      // of the loops around
+    std::map<std::string, size_t> declared; // of a local without a value: the number of loops around it
+    std::function<bool(Stmt &)> isLoad = [&](Stmt &s) {
+      if (auto counted = asCountedLoop(s)) {
+        counters.push_back(counted->var);
+        const bool loads =
+            counted->tripCount() && llvm::all_of(s.body[0]->body, [&](auto &inner) { return isLoad(*inner); });
+        counters.pop_back();
+        return loads;
+      }
+      if (s.kind != StmtKind::Expr || s.expr->kind != ExprKind::Assign || s.expr->text != "=")
+        return false;
+      const ExprRef &place = s.expr->args[0], &value = s.expr->args[1];
+      auto own = declared.find(rootName(place));
+      if (own == declared.end() || changes.at(own->first) != 1 || !harmless(value) ||
+          (place->kind == ExprKind::Subscript && !surelyExists(kernel, place)))
+        return false;
+      const std::set<std::string> indices = namesIn(place);
+      return llvm::all_of(namesIn(value), [&](const std::string &name) {
+        auto counter = llvm::find(counters, name);
+        if (counter != counters.end())
+          return size_t(counter - counters.begin()) < own->second || indices.count(name);
+        return tiles.count(name) || (!inside.count(name) && !changes.count(name));
+      });
+    };
+    std::function<void(Stmt &)> visit = [&](Stmt &s) {
+      auto counted = asCountedLoop(s);
+      if (counted)
+        counters.push_back(counted->var);
+      for (size_t i = 0; i < s.body.size(); ++i) {
+        Stmt &child = *s.body[i];
+        if (child.kind == StmtKind::Decl && !child.expr && !child.isShared && s.kind == StmtKind::Block)
+          declared[child.text] = counters.size();
+        const bool loads = child.kind == StmtKind::If && child.body.size() == 1 && s.kind == StmtKind::Block &&
+                           !hasEffects(child.expr) &&
+                           llvm::all_of(child.body[0]->body, [&](auto &inner) { return isLoad(*inner); });
+        if (!loads) {
+          visit(child);
+          continue;
+        }
+        const std::vector<StmtRef> inner = child.body[0]->body;
+        s.body.erase(s.body.begin() + long(i));
+        s.body.insert(s.body.begin() + long(i), inner.begin(), inner.end());
+        i += inner.size() - 1;
+      }
+      if (counted)
+        counters.pop_back();
+    };
+    visit(loop);
   }
 
 private:
@@ -302,6 +408,10 @@ private:
   }
 };
 } // namespace
+
+void optiml::loadAlways(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles) {
+  GuardDropper(kernel, tiles).loadAlways(loop);
+}
 
 void optiml::dropGuards(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles) {
   GuardDropper(kernel, tiles).run(loop);

@@ -13,6 +13,10 @@ namespace optiml {
 bool addsZerosWithTiles(const Kernel &kernel, Stmt &s, const std::set<std::string> &tiles, const std::string &counter,
                         const std::set<std::string> &finite = {});
 
+/// Removes guards under `loop` from loads of a tile's elements into locals that have no other value: where the guard
+/// does not hold, nobody looks at them. Whatever the guards say, the reads stay inside of the tiles.
+void loadAlways(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles);
+
 /// Removes guards under `loop` from statements that then only change private values nobody looks at without the same
 /// guard. `tiles` are the names of the staged arrays.
 void dropGuards(Kernel &kernel, Stmt &loop, const std::set<std::string> &tiles);

@@ -23,8 +23,9 @@ static ExprRef without(const ExprRef &condition, const std::vector<ExprRef> &nee
   return left && right ? logicalAnd(left, right) : left ? left : right;
 }
 
-ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> &tiles) {
+ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> &tiles, const Stmt *within) {
   ZeroPadding found;
+  forEachList(*model.kernel().body, [&](std::vector<StmtRef> &list) { llvm::append_range(found.owners, list); });
   for (const Tile &tile : tiles) {
     // With one conjunction for all reads, an element for which it does not hold is zero.
     if (tile.guards.size() != 1 || tile.parts.size() != 1 || !tile.parts.front().type.isFloat() ||
@@ -52,7 +53,10 @@ ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> 
     std::set<const Stmt *> seen;
     for (const Access *access : tile.accesses) {
       Stmt *outermost = nullptr;
-      for (Stmt *s : access->path) {
+      auto from = within ? llvm::find(access->path, within) : access->path.begin();
+      if (within && from != access->path.end())
+        ++from;
+      for (Stmt *s : llvm::make_range(from, access->path.end())) {
         if (s->kind == StmtKind::For && !outermost)
           outermost = s;
         if (s->kind != StmtKind::If || s->body.size() != 1 || !seen.insert(s).second)
@@ -80,6 +84,8 @@ static StmtRef testElements(const Tile &tile, const ExprRef &finite, const ExprR
                             std::set<std::string> &taken) {
   const TilePart &part = tile.parts.front();
   ExprRef e = var(freshName(taken, "e"), Type::makeInt()), element = var(part.name, part.type);
+  if (tile.copy)
+    element = subscript(element, tile.copy, part.type);
   int64_t inner = tile.elements();
   for (unsigned d : tile.layout) {
     const int64_t extent = tile.dims[d].extent;
@@ -105,19 +111,28 @@ llvm::Expected<std::vector<StmtRef>> ZeroPadding::drop(Kernel &kernel, const std
   // A test of a tile's reads may go where the whole branch adds zeros with that tile's zeros.
   std::vector<std::pair<Stmt *, std::vector<const Test *>>> byLoop; // in their order in the kernel
   std::set<std::string> factors;
+  std::set<const Stmt *> present;
+  walk(*kernel.body, [&](Stmt &s) { present.insert(&s); });
   for (const Test &test : tests) {
+    if (!present.count(test.branch) || !present.count(test.outermost))
+      continue;
     std::set<std::string> others;
     for (const Tile &tile : tiles)
       if (tile.parts.size() == 1 && tile.parts.front().name != test.tile &&
           (tile.parts.front().type.bytes == 4 || tile.parts.front().type.bytes == 8))
         others.insert(tile.parts.front().name);
-    if (!addsZerosWithTiles(kernel, *test.branch->body[0], {test.tile}, "", others))
-      continue;
+    // The factor may have come to a local before the branch.
+    Stmt *seen = test.branch->body[0].get();
+    if (!addsZerosWithTiles(kernel, *seen, {test.tile}, "", others)) {
+      seen = test.outermost;
+      if (!addsZerosWithTiles(kernel, *seen, {test.tile}, "", others))
+        continue;
+    }
     auto own = llvm::find_if(byLoop, [&](const auto &entry) { return entry.first == test.outermost; });
     if (own == byLoop.end())
       own = byLoop.insert(own, {test.outermost, {}});
     own->second.push_back(&test);
-    walkExprs(*test.branch->body[0], [&](const ExprRef &e) {
+    walkExprs(*seen, [&](const ExprRef &e) {
       if (e->kind == ExprKind::Var && others.count(e->text))
         factors.insert(e->text);
     });

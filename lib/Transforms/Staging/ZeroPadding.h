@@ -11,8 +11,8 @@ namespace optiml {
 /// other factor is finite.
 class ZeroPadding {
 public:
-  /// Looks for such tests, before the reads of the tiles are replaced.
-  static ZeroPadding find(const KernelModel &model, const std::vector<Tile> &tiles);
+  /// Looks for such tests, before the reads of the tiles are replaced: in the kernel, or under one of its loops.
+  static ZeroPadding find(const KernelModel &model, const std::vector<Tile> &tiles, const Stmt *within = nullptr);
   /// Once the reads are replaced: drops the tests from the loops around them. Where a tile's elements are the other
   /// factor, the loops keep a copy with the tests, for blocks in which one of these is not finite; the answer then ends
   /// in a name that tells, and stands behind the barrier after the copies. `tid`: the number of a thread in its block.
@@ -22,11 +22,12 @@ public:
 
 private:
   struct Test {
-    Stmt *branch = nullptr, *outermost = nullptr; ///< the branch, and the outermost loop around it, or itself
+    Stmt *branch = nullptr, *outermost = nullptr; ///< the branch, and the outermost loop around it there, or itself
     std::string tile;                             ///< the tile's name
     std::vector<ExprRef> needless;                ///< conjuncts of the branch's condition
   };
   std::vector<Test> tests;
+  std::vector<StmtRef> owners; ///< of the tests' statements, which may leave the kernel meanwhile
 };
 
 } // namespace optiml

@@ -6,6 +6,7 @@
 // RUN: %refused --passes='specialize-scalar[pitched:stride]{value=-1}' %s 2>&1 | %check=RANGE
 // RUN: %refused --passes='specialize-scalar[halve:n]{value=8}' %s 2>&1 | %check=CHANGED
 // RUN: %plan --passes='specialize-scalar[strided:p.taps]{value=3}' %s | %check=MEMBER
+// RUN: %plan --passes='specialize-scalar[nearest:p.taps]{value=3};unroll[nearest/c/k]{factor=full}' %s | %check=LOCALS
 // RUN: optiml-opt --emit --passes='specialize-scalar[taps:width]{value=5};unroll[taps/k]{factor=full}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 
@@ -50,6 +51,35 @@ __global__ void strided(const float *in, float *out, Shape p) {
   for (int k = 0; k < p.taps; ++k)
     s += in[x * p.stride + k];
   out[x] = s * p.scale;
+}
+
+// Locals and parameters of helpers that keep its value give way to it; one that changes stays, and one that a person
+// made a constant.
+// LOCALS: const int names = 2;
+// LOCALS: for (int c = 0; c < names; ++c) {
+// LOCALS-NOT: dims
+// LOCALS: unsigned int left = (unsigned int)3;
+// LOCALS: for (unsigned int k = 0; k < (unsigned int)3; ++k) {
+// LOCALS-NEXT: sum += in[(long long)x + c + k * (unsigned int)4];
+// LOCALS-NEXT: left -= k;
+__device__ float difference(const float *a, unsigned dims, unsigned more) {
+  float sum = 0;
+  unsigned left = dims;
+  for (unsigned k = 0; k < dims; ++k) {
+    sum += a[k * more];
+    left -= k;
+  }
+  return sum * left;
+}
+__global__ void nearest(const float *in, float *out, Shape p) {
+  int x = blockIdx.x * blockDim.x + threadIdx.x;
+  const int names = 2;
+  float best = 1e30f;
+  for (int c = 0; c < names; ++c) {
+    const unsigned d = p.taps, more = d + 1;
+    best = fminf(best, difference(in + x + c, d, more));
+  }
+  out[x] = best;
 }
 
 // CHANGED: the kernel changes its parameter 'n'

@@ -52,6 +52,14 @@ struct FinalRace {
   double fastest() const;
 };
 
+/// How the verification of a variant that had been measured ended.
+struct Verification {
+  Recipe recipe;
+  Verdict verdict = Verdict::Untested;
+  std::string why;    ///< where it does not stand
+  double seconds = 0; ///< that it took
+};
+
 class GpuEvaluator : public Evaluator {
 public:
   /// Sets the pool's workers up with the original. An error means that there is nothing to compare with.
@@ -83,11 +91,12 @@ public:
   /// After close(): races the candidates against the original again, longer, in random order, for so many seconds.
   FinalRace race(const std::vector<std::pair<const Variant *, Measurement>> &candidates, double seconds);
   /// compute-sanitizer on the launches of the variant's kernels, small ones where there are any. `seconds`: limit of
-  /// its tools, which run side by side, on one launch: it is 10 to 100 times slower under them. Nothing is timed
-  /// meanwhile.
+  /// its tools, which run side by side: a launch is 10 to 100 times slower under them. Nothing is timed meanwhile.
   SanitizerReport sanitize(const Variant &variant, double seconds);
   std::vector<std::string> originalFaults() const;
   std::vector<std::string> notes() const;
+  /// What became of the variants that were looked at again, in the order in which that ended.
+  std::vector<Verification> verifications() const;
 
 private:
   GpuEvaluator();

@@ -3,6 +3,7 @@
 #define OPTIML_EVALUATE_MEASURE_SANITIZER_H
 
 #include "optiml/Gpu/Protocol.h"
+#include "optiml/Support/Deadline.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
@@ -27,7 +28,7 @@ struct SanitizerJob {
 class Sanitizer {
 public:
   /// `program`: compute-sanitizer; empty or missing: nothing is looked for, with a note. `worker`: optiml-worker.
-  /// `seconds`: limit of one tool, its start included.
+  /// `seconds`: limit of one tool, its starts included.
   Sanitizer(std::string program, std::vector<std::string> worker, std::string folder, const std::atomic<bool> *cancel,
             double seconds)
       : program(std::move(program)), worker(std::move(worker)), folder(std::move(folder)), cancel(cancel),
@@ -36,7 +37,7 @@ public:
 
 private:
   /// The first finding in one line; empty: none. `failed`: the tool could not run, and why.
-  std::string run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, std::string &failed);
+  std::string run(const std::string &tool, llvm::ArrayRef<SanitizerJob> jobs, const Deadline &end, std::string &failed);
   std::string program;
   std::vector<std::string> worker;
   std::string folder;
