@@ -280,15 +280,15 @@ TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
                   {2, 1, 2, 2, 2, 1, 1, 1},
                   {44, 36, 1584, 37, 72, 7, 1, 1},
                   {8, 4, 32, 5, 8, 1, 1, 1},
-                  {43, 37, 1591, 38, 74, 8, 1, 1},
-                  {43, 100, 4300, 101, 200, 18, 1, 1}}));
+                  {43, 37, 1591, 38, 74, 11, 1, 1},
+                  {43, 100, 4300, 101, 200, 21, 1, 1}}));
   // A block for each row; the block's extent is no size.
   EXPECT_EQ(derivedFrom(launchWith({1000, 1, 1}, {256, 1, 1}, {1000, 256})), (Rows{{557, 256, 557, 1, 1},
                                                                                    {256, 256, 256, 1, 1},
                                                                                    {1, 256, 1, 1, 1},
                                                                                    {540, 256, 540, 1, 1},
                                                                                    {4, 256, 4, 1, 1},
-                                                                                   {37, 256, 38, 1, 1}}));
+                                                                                   {37, 256, 41, 1, 1}}));
   EXPECT_EQ(derivedFrom(launchWith({4, 1, 1}, {128, 1, 1}, {5, 7})), Rows{});
   // Rows by the threads' second axis: also a length that is odd in blocks by whole groups.
   EXPECT_EQ(derivedFrom(launchWith({256, 8, 1}, {64, 4, 1}, {8, 1024, 64}), true), (Rows{{8, 44, 64, 11, 8, 1},
@@ -304,21 +304,21 @@ TEST(DerivedSizes, KeepTheSmallestThatAKernelMayBeWrittenFor) {
   const LaunchImage points = launchWith({4096, 1, 1}, {256, 1, 1}, {1 << 20, 16, 64});
   EXPECT_EQ(derivedFrom(points, /*addsRare=*/true), (Rows{{52, 16, 44, 1, 1, 1},
                                                           {12, 4, 8, 1, 1, 1},
-                                                          {797, 16, 43, 5, 1, 1},
-                                                          {813, 16, 59, 5, 1, 1},
-                                                          {797, 16, 64, 5, 1, 1}}));
+                                                          {797, 16, 43, 8, 1, 1},
+                                                          {813, 16, 59, 8, 1, 1},
+                                                          {797, 16, 64, 8, 1, 1}}));
   EXPECT_EQ(derivedFrom(points).size(), 8u);
   // It may have to be no smaller than what is kept.
   const std::vector<ArgumentInteger> three = {{0, 0, 4, true}, {1, 0, 4, true}, {2, 0, 4, true}};
   const std::vector<LaunchImage> alternatives = launchesWithOtherSizes(points, {"", "", three, {}, true}).back();
   ASSERT_EQ(alternatives.size(), 4u);
   // And one block of points may be all that there is time for.
-  EXPECT_EQ(alternatives[0].grid[0], 5u);
-  EXPECT_EQ(alternatives[2].grid[0], 2u);
+  EXPECT_EQ(alternatives[0].grid[0], 8u);
+  EXPECT_EQ(alternatives[2].grid[0], 5u);
   // Heads that no integer tells.
   EXPECT_EQ(derivedFrom(launchWith({128, 128, 8}, {16, 16, 1}, {2048, 64})).front(),
             (std::vector<int>{43, 37, 3, 3, 2}));
   // Rows that are long.
   EXPECT_EQ(derivedFrom(launchWith({512, 1, 1}, {128, 1, 1}, {512, 1024}), true),
-            (Rows{{252, 504, 252, 1, 1}, {4, 8, 4, 1, 1}, {37, 74, 38, 1, 1}}));
+            (Rows{{252, 504, 252, 1, 1}, {4, 8, 4, 1, 1}, {37, 74, 45, 1, 1}}));
 }

@@ -143,6 +143,9 @@ static constexpr int64_t odd[] = {37, 43, 53, 61, 67, 71}, whole[] = {32, 64, 96
 static constexpr size_t mostKept = 2;
 static constexpr int64_t largestKept = 256;
 
+// Threads of a row that one block of a variant may take over.
+static constexpr uint32_t largestBlock = 1024;
+
 /// A length of more than one block, odd, or a whole number of what `size` is.
 static constexpr int64_t lengthOf(int64_t size) { return size % 2 ? size * 15 + 2 : size % 8 ? size * 15 : size * 8; }
 
@@ -233,10 +236,13 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
       alternatives.push_back(std::move(other));
     }
     llvm::move(shorter, std::back_inserter(alternatives));
-    // Blocks that find nothing to do, where the kernel looks whether there is something.
+    // Blocks that find nothing to do, where the kernel looks whether there is something: in a row of blocks so many
+    // that a larger block of a variant has none either.
+    const bool isRow = launch.grid[1] == 1 && launch.grid[2] == 1 && launch.block[1] == 1 && launch.block[2] == 1;
     for (LaunchImage &other : alternatives)
       for (unsigned axis = 0; axis < 3; ++axis)
-        other.grid[axis] += launch.grid[axis] > 1;
+        if (launch.grid[axis] > 1)
+          other.grid[axis] += isRow ? std::max(1u, largestBlock / launch.block[0]) : 1;
     add(std::move(alternatives));
   }
   return result;

@@ -78,6 +78,18 @@ ExprRef roomFor(const CountedLoop &loop, const ExprRef &counter, int64_t iterati
   return logicalAnd(lessThan(counter, loop.upper), binary(">=", sub(from, by), intLit(iterations)));
 }
 
+/// The most iterations that a thread has in the launches that are known; nothing where that cannot be told.
+std::optional<int64_t> mostTrips(const CountedLoop &loop, const KernelModel &model, const LaunchHints &hints) {
+  if (!isNotNegative(loop.lower))
+    return std::nullopt;
+  Poly upper = model.poly(loop.upper);
+  for (const std::string &atom : upper.atoms())
+    if (auto known = hints.scalars.find(atom); known != hints.scalars.end())
+      upper = upper.substitute(atom, Poly(known->second));
+  auto end = upper.constant();
+  return end && *end >= 0 ? std::optional((*end + loop.step - 1) / loop.step) : std::nullopt;
+}
+
 class Unroll : public Transform {
 public:
   llvm::StringRef name() const override { return "unroll"; }
@@ -85,19 +97,23 @@ public:
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;
     auto kernel = state.tree->clone();
+    const KernelModel model(*kernel, state.pinnedBlock());
     for (const auto &[path, stmt] : countedLoops(*kernel)) {
       if (stmt->unroll != NoUnroll)
         continue;
       auto loop = asCountedLoop(*stmt);
       auto trips = loop->tripCount();
       ActionTemplate site{"unroll", state.rewrite.original + path, {}};
+      // Threads of a large grid may have one element each: no copies of the body would ever run.
+      const std::optional<int64_t> most = mostTrips(*loop, model, state.hints);
       std::vector<Stmt *> around;
       findLoop(*kernel, path, &around);
       if (trips && *trips <= 64 && unrolledSize(*stmt) * copiesBy(around) <= largestBody)
         site.values.push_back({{"factor", "full"}});
       for (long factor : {4, 8, 2, 16}) {
         Params params = {{"factor", std::to_string(factor)}};
-        if (!hasBarrier(*stmt) && !(trips && *trips <= factor) && applies(state, path, params))
+        if (!hasBarrier(*stmt) && !(trips && *trips <= factor) && !(most && *most < factor) &&
+            applies(state, path, params))
           site.values.push_back(params);
       }
       if (!site.values.empty())

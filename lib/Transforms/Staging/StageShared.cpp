@@ -382,6 +382,8 @@ std::vector<Params> parametersFor(const LaunchHints &hints) {
     values.push_back({{"tile", tile}, {"zeros", "1"}});
   if (hints.arch < 80)
     return values;
+  for (const auto &[tile, stages] : {std::pair("4", "2"), {"2", "2"}, {"8", "2"}, {"4", "3"}})
+    values.push_back({{"tile", tile}, {"stages", stages}, {"zeros", "1"}});
   for (const auto &[tile, stages] : {std::pair("16", "2"), {"16", "3"}, {"8", "3"}, {"8", "4"}, {"32", "2"}})
     values.push_back({{"tile", tile}, {"wide", "1"}, {"stages", stages}});
   values.push_back({{"tile", "16"}, {"stages", "2"}});

@@ -1,27 +1,11 @@
 //===- ZeroPadding.cpp - tests that a tile's zeros stand for --------------===//
 #include "ZeroPadding.h"
 #include "TileGuards.h"
+#include "optiml/Analysis/Conjuncts.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace optiml;
-
-static void addConjuncts(const ExprRef &condition, std::vector<ExprRef> &into) {
-  if (!isBinary(condition, "&&"))
-    return into.push_back(condition);
-  addConjuncts(condition->args[0], into);
-  addConjuncts(condition->args[1], into);
-}
-
-/// What is left of the condition; null: nothing.
-static ExprRef without(const ExprRef &condition, const std::vector<ExprRef> &needless) {
-  if (llvm::is_contained(needless, condition))
-    return nullptr;
-  if (!isBinary(condition, "&&"))
-    return condition;
-  ExprRef left = without(condition->args[0], needless), right = without(condition->args[1], needless);
-  return left && right ? logicalAnd(left, right) : left ? left : right;
-}
 
 ZeroPadding ZeroPadding::find(const KernelModel &model, const std::vector<Tile> &tiles, const Stmt *within) {
   ZeroPadding found;
@@ -162,7 +146,7 @@ llvm::Expected<std::vector<StmtRef>> ZeroPadding::drop(Kernel &kernel, const std
     StmtRef holder = block({fast});
     for (const Test *test : own) {
       Stmt *branch = test->branch;
-      if (ExprRef rest = without(branch->expr, test->needless)) {
+      if (ExprRef rest = withoutConjuncts(branch->expr, test->needless)) {
         branch->expr = rest;
         continue;
       }
