@@ -144,6 +144,12 @@ static Projection project(const std::string &paramList, const std::string &dimLi
   if (!set || !known)
     return std::nullopt;
   set.reset(isl_set_coalesce(isl_set_remove_redundancies(isl_set_coalesce(set.release()))));
+  // An inner part and its edges are one box, which pairs of them do not show.
+  if (set && isl_set_n_basic_set(set.get()) > 1) {
+    SetPtr hull(isl_set_from_basic_set(isl_set_simple_hull(isl_set_copy(set.get()))), isl_set_free);
+    if (hull && isl_set_is_subset(hull.get(), set.get()) == isl_bool_true)
+      set = std::move(hull);
+  }
   if (!set || isl_set_n_basic_set(set.get()) < 1 || isl_set_n_basic_set(set.get()) > int(most))
     return std::nullopt;
   SetPtr gist(isl_set_gist(isl_set_copy(set.get()), known.release()), isl_set_free);

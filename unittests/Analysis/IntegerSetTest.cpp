@@ -62,6 +62,26 @@ TEST(IntegerSet, ATileOfAMatrixIsItsBox) {
     EXPECT_EQ(holds(*box, {{"x", x}, {"k0", 4}, {"n", 10}}), x >= 4 && x < 10) << x;
 }
 
+TEST(IntegerSet, AnInnerPartAndItsEdgesAreOneBox) {
+  const Poly x = Poly::atom("i"), y = Poly::atom("j"), n = Poly::atom("n"), one(1), two(2);
+  const std::vector<Poly> box = {x, n - one - x, y, n - one - y};
+  std::vector<SetPiece> pieces = {{{x, y}, {x - one, n - two - x, y - one, n - two - y}}};
+  for (const Poly &edge : {Poly(-1) * x, x - n + one, Poly(-1) * y, y - n + one}) {
+    std::vector<Poly> facts = box;
+    facts.push_back(edge);
+    pieces.push_back({{x, y}, facts});
+  }
+  auto all = projectSet({"x", "y"}, {"i", "j"}, pieces, {n - one});
+  ASSERT_TRUE(all);
+  for (int64_t size = 1; size <= 5; ++size)
+    for (int64_t a = -1; a <= 6; ++a)
+      for (int64_t b = -1; b <= 6; ++b)
+        EXPECT_EQ(holds(*all, {{"x", a}, {"y", b}, {"n", size}}), a >= 0 && a < size && b >= 0 && b < size)
+            << a << " " << b << " n=" << size;
+  pieces.pop_back(); // without the last row
+  EXPECT_FALSE(projectSet({"x", "y"}, {"i", "j"}, pieces, {n - one}));
+}
+
 TEST(IntegerSet, WhatIsNoConvexSetIsNotClaimed) {
   const Poly i = Poly::atom("i");
   SetPiece even{{Poly(2) * i}, {i, Poly(5) - i}};
