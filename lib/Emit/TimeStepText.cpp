@@ -43,6 +43,19 @@ std::string indented(const std::string &text, const std::string &by) {
   return result;
 }
 
+/// Two spaces less before each line.
+std::string outdented(const std::string &text) {
+  std::string result;
+  llvm::StringRef rest = text;
+  while (!rest.empty()) {
+    auto [line, next] = rest.split('\n');
+    line.consume_front("  ");
+    result += line.str() + "\n";
+    rest = next;
+  }
+  return result;
+}
+
 } // namespace
 
 /// In two dimensions, which of a thread's cells a step computes, as bits: those whose row has enough of them around it,
@@ -61,6 +74,31 @@ static std::string activeCells(const TimeStep &step, const std::string &number, 
   if (y.high)
     rows += " & ~" + from(n.at("height") + " - " + times(y.high, number));
   return (columnHas == "true" ? "" : columnHas + " ? ") + n.at("inside") + rows + (columnHas == "true" ? "" : " : 0");
+}
+
+/// Zeros in a cell of all tiles, which nothing is made of that anyone looks at.
+static std::string blankCells(const TimeStep &step, const std::string &at,
+                              const std::function<std::string(size_t)> &tileOf) {
+  return " else {\n" +
+         each(step.fields, "",
+              [&](const TimeStep::Field &, size_t i) {
+                return "      " + tileOf(i) + "[0]" + at + " = " + tileOf(i) + "[1]" + at + " = 0;\n";
+              }) +
+         "    }";
+}
+
+/// Zeros in the rows before and behind the tiles' own.
+static std::string blankRows(const TimeStep &step, int64_t around, const std::function<std::string(size_t)> &tileOf) {
+  const auto &n = step.names;
+  const std::string row = n.at("cell"), low = number(step.dims[1].low),
+                    at = "[" + row + " < " + low + " ? " + row + " : " + n.at("height") + " + " + row + "][" +
+                         step.dims[0].local + "]";
+  return "  for (int " + row + " = threadIdx.y; " + row + " < " + number(around) + "; " + row + " += blockDim.y) {\n" +
+         each(step.fields, "",
+              [&](const TimeStep::Field &, size_t i) {
+                return "    " + tileOf(i) + "[0]" + at + " = " + tileOf(i) + "[1]" + at + " = 0;\n";
+              }) +
+         "  }\n";
 }
 
 std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, const std::string &prefix) {
@@ -86,19 +124,26 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   v["SIZES"] = each(step.dims, "", [&](const TimeStep::Dimension &, size_t d) {
     return d == 2 ? std::string() : ", " + n.at(sizes[d]) + " = " + number(extentOf(step, tile, d));
   });
-  std::string shape = (row ? "" : "[" + n.at("height") + "]") + "[" + n.at("width") + "]";
+  // Straight on, rows beyond the tile are read, too.
+  const bool straight = step.straight.has_value();
+  const int64_t around = straight ? step.dims[1].low + step.dims[1].high : 0;
+  const std::string height = around ? n.at("height") + " + " + number(around) : n.at("height");
+  std::string shape = (row ? "" : "[" + height + "]") + "[" + n.at("width") + "]";
   if (streams)
     shape = "[" + n.at("slots") + "]" + shape;
   std::string versions = streams ? "[" + n.at("most") + "]" : "[2]";
   auto ownOf = [&](const TimeStep::Field &f) { return f.own + "_cells"; }; // by turns, as the tile
-  v["TILES"] = each(step.fields, "",
-                    [&](const TimeStep::Field &f, size_t i) {
-                      return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n" +
-                             (f.own.empty() ? "" : "  " + f.element + " " + ownOf(f) + "[2][" + n.at("cells") + "];\n");
-                    }) +
-               each(step.held, "", [&](const TimeStep::Held &h, size_t) {
-                 return "  " + h.type + " " + h.name + "[" + n.at("cells") + "];\n";
-               });
+  const std::string blank = straight ? " = {}" : "";
+  v["TILES"] =
+      each(step.fields, "",
+           [&](const TimeStep::Field &f, size_t i) {
+             return "  __shared__ " + f.element + " " + tileOf(i) + versions + shape + ";\n" +
+                    (f.own.empty() ? ""
+                                   : "  " + f.element + " " + ownOf(f) + "[2][" + n.at("cells") + "]" + blank + ";\n");
+           }) +
+      each(step.held, "", [&](const TimeStep::Held &h, size_t) {
+        return "  " + h.type + " " + h.name + "[" + n.at("cells") + "]" + blank + ";\n";
+      });
   auto first = [&](size_t d) { // the index of the tile's first cell
     const TimeStep::Dimension &dim = step.dims[d];
     if (d == 2)
@@ -128,7 +173,8 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
                 cellOf(1, "    ");
   }
   v["INNERCELL"] = indented(v["CELL"], "    ");
-  std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + "][" + x.local + "]";
+  const std::string below = around ? " + " + number(step.dims[1].low) : "";
+  std::string at = row ? "[" + x.local + "]" : "[" + step.dims[1].local + below + "][" + x.local + "]";
   if (streams)
     at = "[" + step.dims[2].local + " % " + n.at("slots") + "]" + at;
   v["OWN"] =
@@ -179,9 +225,9 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
     return text.empty() ? "true" : text;
   };
   v["VALID"] = within(n.at("step"));
-  v["ACTIVE"] = activeCells(step, n.at("step"), row ? "true" : within(n.at("step"), 1));
-  if (!streams)
-    v["VALID"] = row ? " && " + v["VALID"] : "";
+  v["ACTIVE"] = straight ? ""
+                         : "      const int " + n.at("active") + " = " +
+                               activeCells(step, n.at("step"), row ? "true" : within(n.at("step"), 1)) + ";\n";
   v["MIDDLE"] = within(n.at("most"));
   for (const TimeStep::Dimension &dim : step.dims)
     if (!dim.ring.empty()) // once
@@ -201,6 +247,15 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
                ? "            " + buffer("to", i) + index + " = " + f.result + ";\n"
                : "      " + buffer("to", i) + index + " = " + tileOf(i) + "[" + n.at("steps") + " % 2]" + at + ";\n";
   });
+  const std::string bit = " >> " + n.at("cell") + " & 1";
+  if (straight)
+    v["COMPUTE"] = indented(*step.straight, "        ") + outdented(v["RESULTS"] + v["BODY"]) + "        if (" +
+                   n.at("inside") + bit + ") {\n" + v["NEXT"] + "        }\n";
+  else
+    v["COMPUTE"] = "        if ((" + n.at("active") + bit + ")" + (row ? " && " + v["VALID"] : "") + ") {\n" +
+                   v["RESULTS"] + v["BODY"] + v["NEXT"] + "        }\n";
+  v["BLANK"] = straight ? blankCells(step, at, tileOf) : "";
+  v["BLANKROWS"] = around ? blankRows(step, around, tileOf) : "";
   if (!streams)
     return "\n" + filledText("steps.txt", v);
   const TimeStep::Dimension &z = step.dims[2];

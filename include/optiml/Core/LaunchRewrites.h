@@ -48,6 +48,9 @@ struct TimeStep {
   std::string needed;     ///< another cell is read
   std::string index;      ///< of a cell in the fields' memory
   std::string body;       ///< statements that compute a cell
+  /// In two dimensions: the body may be computed for all cells of a tile, whose rows begin at `low` of the second one
+  /// and have as many beyond them. These statements read what it needs first. Nothing: it may not.
+  std::optional<std::string> straight;
   std::vector<Held> held;
   std::vector<std::string> constants;       ///< the kernel's parameters that are no fields
   std::vector<Parameter> parameters;        ///< these

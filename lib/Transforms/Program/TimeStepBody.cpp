@@ -144,30 +144,98 @@ ExprRef TimeStepReader::inRegisters(const Access &access, const std::vector<Cell
   return conditional(isOwn, own, element);
 }
 
-llvm::Error TimeStepReader::writeBody() {
-  std::map<const Expr *, ExprRef> replaced;
-  for (const Access &access : model->accesses()) {
-    if (const TimeStep::Field *field = access.write ? fieldWritten(access.array) : nullptr;
-        field && access.space == Space::Global) {
-      replaced[access.node.get()] = var(field->result, access.node->type);
-      continue;
-    }
-    auto it = places.find(&access);
-    if (it == places.end())
-      continue;
-    ExprRef element = var(fieldRead(access.array)->now, access.root->type);
-    for (size_t d = step.dims.size(); d-- > 0;) {
-      const CellDistance &one = it->second[d];
-      ExprRef at = add(var(step.dims[d].local, Type::makeInt()), polyExpr(*model, one.distance));
-      if (one.rule) // as far from the own cell as the rule says
-        at = sub(add(at, atCells(one.rule->at(polyExpr(*model, one.rule->coordinate)), step, true)),
-                 var(step.dims[d].cell, Type::makeInt()));
-      if (d == 2) // few planes are kept
-        at = binary("%", at, var(step.names.at("slots"), Type::makeInt()));
-      element = subscript(element, at, access.node->type);
-    }
-    replaced[access.node.get()] = inRegisters(access, it->second, element);
+/// It only computes, without loops, from the fields at distances that are numbers, and from what is held: of any cell,
+/// what comes out may be thrown away.
+bool TimeStepReader::mayRunStraight(Stmt &body) const {
+  if (step.dims.size() != 2)
+    return false;
+  std::set<const Expr *> fields;
+  for (const auto &[access, distances] : places) {
+    if (!access->write)
+      fields.insert(access->node.get());
+    for (const CellDistance &one : distances)
+      if (one.rule || !one.distance.constant())
+        return false;
   }
+  std::function<bool(const ExprRef &)> isPlain = [&](const ExprRef &e) {
+    if (fields.count(e.get()))
+      return true;
+    const bool isHeld = e->kind == ExprKind::Subscript &&
+                        llvm::any_of(step.held, [&](const TimeStep::Held &h) { return h.name == rootName(e); });
+    return isHeld || (e->pure && !isLoad(e) && !isIntDivision(e) && e->kind != ExprKind::Opaque && !isChange(e) &&
+                      llvm::all_of(e->args, isPlain));
+  };
+  return !anyStmt(body, [&](const Stmt &s) {
+    switch (s.kind) {
+    case StmtKind::Block: return false;
+    case StmtKind::If: return !isPlain(s.expr);
+    case StmtKind::Decl: return s.isShared || !s.dims.empty() || (s.expr && !isPlain(s.expr));
+    case StmtKind::Expr: return s.expr->kind != ExprKind::Assign || !isPlain(s.expr->args[1]);
+    default: return true;
+    }
+  });
+}
+
+/// What the access reads, from the tile.
+ExprRef TimeStepReader::elementNear(const Access &access, const std::vector<CellDistance> &distances,
+                                    bool isStraight) const {
+  const Type integer = Type::makeInt();
+  ExprRef element = var(fieldRead(access.array)->now, access.root->type);
+  for (size_t d = step.dims.size(); d-- > 0;) {
+    const CellDistance &one = distances[d];
+    const int64_t number = isStraight ? *one.distance.constant() : 0;
+    const Poly shift = isStraight && d == 1 ? Poly(step.dims[d].low) : Poly(0); // there are rows before the first one
+    ExprRef at = add(var(step.dims[d].local, integer), polyExpr(*model, one.distance + shift));
+    if (one.rule) // as far from the own cell as the rule says
+      at = sub(add(at, atCells(one.rule->at(polyExpr(*model, one.rule->coordinate)), step, true)),
+               var(step.dims[d].cell, integer));
+    if (isStraight && d == 0 && number < 0)
+      at = callOf("max", {at, intLit(0)}, integer, true);
+    if (isStraight && d == 0 && number > 0)
+      at = callOf("min", {at, sub(var(step.names.at("width"), integer), intLit(1))}, integer, true);
+    if (d == 2) // few planes are kept
+      at = binary("%", at, var(step.names.at("slots"), integer));
+    element = subscript(element, at, access.node->type);
+  }
+  return element;
+}
+
+/// Reads of the tile get names of their own, before all else, and branches that only choose a value choose among two.
+void TimeStepReader::readFirst(Stmt &body, std::map<const Expr *, ExprRef> &replaced) {
+  step.straight = "";
+  std::map<std::string, ExprRef> known;
+  for (auto &[node, element] : replaced) {
+    if (element->kind == ExprKind::Var ||
+        (element->kind == ExprKind::Subscript && element->args[0]->kind == ExprKind::Var))
+      continue; // results, and own cells
+    const std::string text = str(element);
+    if (!known.count(text)) {
+      const std::string name = freshName(taken, "near");
+      *step.straight += "const " + element->type.text + " " + name + " = " + text + ";\n";
+      known[text] = var(name, element->type);
+    }
+    element = known[text];
+  }
+  forEachList(body, [&](std::vector<StmtRef> &list) {
+    for (size_t i = 0; i < list.size(); ++i) {
+      Stmt &s = *list[i];
+      if (s.kind != StmtKind::If || s.body.size() != 2)
+        continue;
+      const Stmt *yes = onlyStatement(*s.body[0]), *no = onlyStatement(*s.body[1]);
+      auto assigns = [](const Stmt *only) {
+        return only && only->kind == StmtKind::Expr && only->expr->kind == ExprKind::Assign && only->expr->text == "=";
+      };
+      if (!assigns(yes) || !assigns(no) || !equal(yes->expr->args[0], no->expr->args[0]))
+        continue;
+      const ExprRef place = yes->expr->args[0], value = yes->expr->args[1], otherwise = no->expr->args[1];
+      ExprRef other = var(freshName(taken, "other"), place->type);
+      list[i] = exprStmt(assign("=", place, conditional(s.expr, value, other)));
+      list.insert(list.begin() + long(i), declStmt(other->text, place->type.withConst(true), otherwise));
+    }
+  });
+}
+
+llvm::Error TimeStepReader::writeBody() {
   const Access *store = nullptr;
   bool wide = false;
   for (const Access &access : model->accesses())
@@ -192,6 +260,17 @@ llvm::Error TimeStepReader::writeBody() {
     holdReads(*body);
     holdConditions(*body);
   }
+  const bool isStraight = mayRunStraight(*body);
+  std::map<const Expr *, ExprRef> replaced;
+  for (const Access &access : model->accesses()) {
+    const TimeStep::Field *field = access.write ? fieldWritten(access.array) : nullptr;
+    if (field && access.space == Space::Global)
+      replaced[access.node.get()] = var(field->result, access.node->type);
+    else if (auto it = places.find(&access); it != places.end())
+      replaced[access.node.get()] = inRegisters(access, it->second, elementNear(access, it->second, isStraight));
+  }
+  if (isStraight)
+    readFirst(*body, replaced);
   replaceNodes(*body, replaced);
   rewriteExprs(*body, [&](const ExprRef &e) { return atCell(e, step, false); });
   walk(*body, [&](Stmt &s) { // int x = (unsigned)cell; says the same as int x = cell;
@@ -253,7 +332,8 @@ std::vector<TimeTile> optiml::timeTiles(const TimeStep &step) {
     for (size_t d = 0; d < std::min<size_t>(2, dims); ++d)
       some &= tile.steps * (step.dims[d].low + step.dims[d].high) < extent[d];
     // Cells that several blocks compute are lost: less than half of a tile is not worth it.
-    if (some && share >= 0.4 && extent[0] * extent[1] * versions * bytes <= 48 * 1024)
+    const unsigned rows = extent[1] + (step.straight ? unsigned(step.dims[1].low + step.dims[1].high) : 0);
+    if (some && share >= 0.4 && extent[0] * rows * versions * bytes <= 48 * 1024)
       result.push_back(tile);
   }
   return result;

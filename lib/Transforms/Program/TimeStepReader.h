@@ -52,6 +52,9 @@ private:
   void holdConditions(Stmt &body);
   ExprRef ofCell(const ExprRef &e) const;
   ExprRef whereReached(const Stmt &body, const Stmt *target) const;
+  bool mayRunStraight(Stmt &body) const;
+  ExprRef elementNear(const Access &access, const std::vector<CellDistance> &distances, bool isStraight) const;
+  void readFirst(Stmt &body, std::map<const Expr *, ExprRef> &replaced);
   ExprRef inRegisters(const Access &access, const std::vector<CellDistance> &distances, ExprRef element);
   std::vector<Poly> factsOf(const Access &access);
   Poly withoutWrapping(Poly p, const std::vector<Poly> &facts);

@@ -101,6 +101,9 @@ public:
       return e;
     if (llvm::Error e = planAll(arrays))
       return e;
+    const ZeroPadding padding = zeros ? ZeroPadding::find(model, tiles, &loop) : ZeroPadding();
+    if (zeros && padding.isEmpty())
+      return notApplicable("no test could go in favour of zeros in a tile");
     tid = freshName(taken, "tid");
     for (const Tile &tile : tiles)
       copies.emplace_back(taken, model, tile, var(tid, Type::makeInt()), shape[0] * shape[1] * shape[2]);
@@ -113,7 +116,6 @@ public:
         llvm::append_range(outer, copy.direct());
       outer.push_back(barrierStmt());
     }
-    const ZeroPadding padding = zeros ? ZeroPadding::find(model, tiles, &loop) : ZeroPadding();
     if (llvm::Error e = useTiles(loop.body[0]))
       return e;
     if (zeros) {
@@ -378,18 +380,23 @@ std::vector<Params> parametersFor(const LaunchHints &hints) {
     values.push_back({{"tile", tile}, {"wide", "1"}});
     values.push_back({{"tile", tile}, {"prefetch", "1"}});
   }
-  for (const char *tile : {"2", "4", "8"})
-    values.push_back({{"tile", tile}, {"zeros", "1"}});
   if (hints.arch < 80)
     return values;
-  for (const auto &[tile, stages] : {std::pair("4", "2"), {"2", "2"}, {"8", "2"}, {"4", "3"}})
-    values.push_back({{"tile", tile}, {"stages", stages}, {"zeros", "1"}});
   for (const auto &[tile, stages] : {std::pair("16", "2"), {"16", "3"}, {"8", "3"}, {"8", "4"}, {"32", "2"}})
     values.push_back({{"tile", tile}, {"wide", "1"}, {"stages", stages}});
   values.push_back({{"tile", "16"}, {"stages", "2"}});
   if (hints.tensorFloat) // reads by tensor-core meet in no bank
     for (const char *tile : {"16", "32"})
       values.push_back({{"tile", tile}, {"wide", "1"}, {"layout", "fragments"}, {"stages", "2"}});
+  return values;
+}
+
+/// The same for tiles whose zeros stand for tests, the usual one first.
+std::vector<Params> parametersWithZeros(const LaunchHints &hints) {
+  std::vector<Params> values = {{{"tile", "4"}, {"zeros", "1"}}, {{"tile", "2"}, {"zeros", "1"}}};
+  if (hints.arch >= 80)
+    for (const char *tile : {"4", "2", "8"})
+      values.push_back({{"tile", tile}, {"stages", "2"}, {"zeros", "1"}});
   return values;
 }
 
@@ -417,7 +424,11 @@ public:
         if (offer(result, state, path + ":" + array, values))
           joint += (usable++ ? "+" : "") + array;
       if (usable > 1) { // all of them together first
-        offer(result, state, path + ":" + joint, values);
+        std::vector<Params> all = values;
+        if (const std::vector<Params> withZeros = parametersWithZeros(state.hints);
+            applies(state, path + ":" + joint, withZeros.front()))
+          llvm::append_range(all, withZeros);
+        offer(result, state, path + ":" + joint, all);
         std::rotate(result.begin() + long(before), result.end() - 1, result.end());
       }
     }

@@ -13,6 +13,7 @@ class ZeroPadding {
 public:
   /// Looks for such tests, before the reads of the tiles are replaced: in the kernel, or under one of its loops.
   static ZeroPadding find(const KernelModel &model, const std::vector<Tile> &tiles, const Stmt *within = nullptr);
+  bool isEmpty() const { return tests.empty(); }
   /// Once the reads are replaced: drops the tests from the loops around them. Where a tile's elements are the other
   /// factor, the loops keep a copy with the tests, for blocks in which one of these is not finite; the answer then ends
   /// in a name that tells, and stands behind the barrier after the copies. `tid`: the number of a thread in its block.
