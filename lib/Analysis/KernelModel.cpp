@@ -23,10 +23,11 @@ static bool onlyExchangesRegisters(const Expr &call) {
 }
 
 void KernelModel::collectDeclarations() {
-  auto noteUnknown = [this](const Expr &e) {
-    for (unsigned *line : {&unknownEffects, onlyExchangesRegisters(e) ? nullptr : &unknownMemory})
-      if (line && !*line)
-        *line = std::max(1u, e.line);
+  auto noteUnknown = [this](unsigned line, bool touchesMemory = true) {
+    if (!unknownEffects)
+      unknownEffects = std::max(1u, line);
+    if (!unknownMemory && touchesMemory)
+      unknownMemory = std::max(1u, line);
   };
   for (const Param &p : theKernel.params)
     for (const Param::Field &field : p.fields)
@@ -38,8 +39,7 @@ void KernelModel::collectDeclarations() {
     if (auto loop = asCountedLoop(s))
       loops[loop->var] = *loop;
     if (s.kind == StmtKind::Opaque && s.mayBarrier)
-      for (unsigned *line : {&unknownEffects, &unknownMemory})
-        *line = *line ? *line : std::max(1u, s.line);
+      noteUnknown(s.line);
     if (s.kind == StmtKind::Opaque)
       for (const std::string &name : s.names)
         ++assignments[name];
@@ -53,19 +53,19 @@ void KernelModel::collectDeclarations() {
       if (target->kind == ExprKind::Var) {
         ++assignments[target->text];
         if (!decls.count(target->text) && !param(target->text)) // a variable of the file: memory
-          noteUnknown(*e);
+          noteUnknown(e->line);
       }
     }
     if (e->kind == ExprKind::Call && e->isAtomic && !e->args.empty()) {
       const ExprRef &place = e->args[0];
       if (isUnary(place, "&") && place->args[0]->kind == ExprKind::Var && !decls.count(place->args[0]->text))
-        noteUnknown(*e);
+        noteUnknown(e->line);
     }
     if (isUnary(e, "&") && e->args[0]->kind == ExprKind::Var)
       addressTaken.insert(e->args[0]->text);
     if ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure) {
       if (!(e->kind == ExprKind::Call && e->isAtomic))
-        noteUnknown(*e);
+        noteUnknown(e->line, !onlyExchangesRegisters(*e));
       for (const std::string &name : e->names)
         ++assignments[name];
     }

@@ -43,19 +43,6 @@ std::string indented(const std::string &text, const std::string &by) {
   return result;
 }
 
-/// Two spaces less before each line.
-std::string outdented(const std::string &text) {
-  std::string result;
-  llvm::StringRef rest = text;
-  while (!rest.empty()) {
-    auto [line, next] = rest.split('\n');
-    line.consume_front("  ");
-    result += line.str() + "\n";
-    rest = next;
-  }
-  return result;
-}
-
 } // namespace
 
 /// In two dimensions, which of a thread's cells a step computes, as bits: those whose row has enough of them around it,
@@ -232,10 +219,10 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   for (const TimeStep::Dimension &dim : step.dims)
     if (!dim.ring.empty()) // once
       v["MIDDLE"] += " && " + dim.placed + " == " + dim.cell;
-  v["RESULTS"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t) {
-    return "          " + f.element + " " + f.result + ";\n";
-  });
-  v["BODY"] = indented(step.body, "        ");
+  const std::string inner = straight ? "        " : "          "; // no branch stands around it
+  v["RESULTS"] = each(step.fields, "",
+                      [&](const TimeStep::Field &f, size_t) { return inner + f.element + " " + f.result + ";\n"; });
+  v["BODY"] = indented(step.body, inner.substr(2)); // which is printed as the body of a function
   v["NEXT"] = each(step.fields, "", [&](const TimeStep::Field &f, size_t i) {
     if (streams)
       return "            " + tileOf(i) + "[" + n.at("step") + " % " + n.at("most") + "]" + at + " = " + f.result +
@@ -249,8 +236,8 @@ std::string optiml::timeStepKernel(const TimeStep &step, const TimeTile &tile, c
   });
   const std::string bit = " >> " + n.at("cell") + " & 1";
   if (straight)
-    v["COMPUTE"] = indented(*step.straight, "        ") + outdented(v["RESULTS"] + v["BODY"]) + "        if (" +
-                   n.at("inside") + bit + ") {\n" + v["NEXT"] + "        }\n";
+    v["COMPUTE"] = indented(*step.straight, inner) + v["RESULTS"] + v["BODY"] + inner + "if (" + n.at("inside") + bit +
+                   ") {\n" + v["NEXT"] + inner + "}\n";
   else
     v["COMPUTE"] = "        if ((" + n.at("active") + bit + ")" + (row ? " && " + v["VALID"] : "") + ") {\n" +
                    v["RESULTS"] + v["BODY"] + v["NEXT"] + "        }\n";

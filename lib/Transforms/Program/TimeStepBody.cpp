@@ -204,10 +204,14 @@ ExprRef TimeStepReader::elementNear(const Access &access, const std::vector<Cell
 void TimeStepReader::readFirst(Stmt &body, std::map<const Expr *, ExprRef> &replaced) {
   step.straight = "";
   std::map<std::string, ExprRef> known;
-  for (auto &[node, element] : replaced) {
+  walkExprs(body, [&](const ExprRef &read) { // in the order of the text
+    auto found = replaced.find(read.get());
+    if (found == replaced.end())
+      return;
+    ExprRef &element = found->second;
     if (element->kind == ExprKind::Var ||
         (element->kind == ExprKind::Subscript && element->args[0]->kind == ExprKind::Var))
-      continue; // results, and own cells
+      return; // results, and own cells
     const std::string text = str(element);
     if (!known.count(text)) {
       const std::string name = freshName(taken, "near");
@@ -215,7 +219,7 @@ void TimeStepReader::readFirst(Stmt &body, std::map<const Expr *, ExprRef> &repl
       known[text] = var(name, element->type);
     }
     element = known[text];
-  }
+  });
   forEachList(body, [&](std::vector<StmtRef> &list) {
     for (size_t i = 0; i < list.size(); ++i) {
       Stmt &s = *list[i];
