@@ -1,6 +1,7 @@
 //===- Iterations.cpp - what iterations of a loop share -------------------===//
 #include "optiml/Analysis/Iterations.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/IntegerSet.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"

@@ -1,5 +1,6 @@
 //===- KernelState.cpp - a kernel on its way through a recipe -------------===//
 #include "optiml/Analysis/KernelState.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"
 
@@ -75,6 +76,7 @@ KernelState optiml::originalState(std::shared_ptr<const Kernel> tree, const std:
                                                                 field.type.isSigned && !field.type.isPointer()};
   }
   state.rewrite.plan.steps = {step};
+  state.touched = touchedRanges(tree);
   state.original = std::move(tree);
   return state;
 }

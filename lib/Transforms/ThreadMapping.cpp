@@ -1,6 +1,7 @@
 //===- ThreadMapping.cpp - which thread does which work -------------------===//
 #include "ThreadMapping.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/DoLoops.h"

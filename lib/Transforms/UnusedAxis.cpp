@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ThreadMapping.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 

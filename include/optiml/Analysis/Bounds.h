@@ -1,9 +1,8 @@
-//===- Bounds.h - ranges of indices, and disjoint arrays --------*- C++ -*-===//
+//===- Bounds.h - ranges of indices ------------------------------*- C++ -*-===
 #ifndef OPTIML_ANALYSIS_BOUNDS_H
 #define OPTIML_ANALYSIS_BOUNDS_H
 
 #include "optiml/Analysis/KernelModel.h"
-#include "optiml/Analysis/KernelState.h"
 
 namespace optiml {
 
@@ -36,6 +35,13 @@ std::optional<std::vector<Dimension>> delinearize(const KernelModel &model, cons
 /// A parameter (or a member of one): the same for every thread and all the time.
 bool isParameter(const KernelModel &model, const std::string &atom);
 
+/// gridDim.a or blockDim.a.
+bool isLaunchExtent(llvm::StringRef atom);
+/// A quotient of launch constants, as an atom: its text for IntExpr.
+bool isQuotient(const std::string &atom);
+/// Made of parameters, of how many blocks and threads there are, and of quotients of these.
+bool onlyLaunchConstants(const KernelModel &model, const Poly &p);
+
 /// Greatest (least) value of `p` under facts f >= 0, as a polynomial in parameters, by adding non-negative multiples of
 /// facts until nothing else is left.
 std::optional<Poly> upperBound(const KernelModel &model, const Poly &p, const std::vector<Poly> &facts);
@@ -48,14 +54,6 @@ bool isConstantOfFile(const KernelModel &model, const Access &access);
 std::set<std::string> changedParameters(const Kernel &kernel);
 /// NotApplicable when there are any.
 llvm::Error requireConstantParameters(const Kernel &kernel);
-
-/// Records in `state` the run-time conditions under which arrays `a` and `b` (pointer parameters) do not overlap, as
-/// far as the kernel touches them. Nothing to record when the source promises it by __restrict__. NotApplicable when
-/// the touched ranges cannot be bounded. `byType`: where no test can be made, C++'s rule about the types of objects may
-/// stand for it; it says nothing of accesses by different kernels. `firstOfA`: only so many elements of `a`, from its
-/// beginning on, matter; 0: all that the kernel touches.
-llvm::Error requireDisjoint(KernelState &state, const KernelModel &model, const std::string &a, const std::string &b,
-                            bool byType = true, int64_t firstOfA = 0);
 
 } // namespace optiml
 

@@ -39,10 +39,13 @@ struct LaunchHints {
   std::optional<int64_t> evaluate(const IntExpr &e) const;
 };
 
+class TouchedRanges;
+
 /// A kernel on its way through a recipe.
 struct KernelState {
   std::shared_ptr<const Kernel> tree;     ///< null when its new text cannot be read: nothing else applies then
   std::shared_ptr<const Kernel> original; ///< before any rewrite, or as plain: it touches the same memory
+  std::shared_ptr<TouchedRanges> touched; ///< what requireDisjoint found in `original`, once for all that follow
   KernelRewrite rewrite;                  ///< plan and conditions; twinText is filled by whoever prints
   LaunchHints hints;                      ///< of the launch that the tree is written for
   std::string helpers;                    ///< device functions that new text brought; stand before the twin

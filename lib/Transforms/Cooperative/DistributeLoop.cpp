@@ -54,6 +54,7 @@
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/IterationCases.h"
 #include "optiml/Analysis/Jumps.h"
 #include "optiml/Analysis/KernelState.h"

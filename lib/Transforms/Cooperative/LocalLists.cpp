@@ -10,6 +10,7 @@
 #include "PrivateTable.h"
 #include "SortedFold.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/IterationCases.h"
 #include "optiml/Analysis/KeptList.h"
 #include "optiml/Analysis/PolyTrees.h"

@@ -30,6 +30,7 @@
 #include "ThreadMapping.h"
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Canonicalize/GlobalIndex.h"
 #include <algorithm>

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "FuseKernels.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/IntegerSet.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"

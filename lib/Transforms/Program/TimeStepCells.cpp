@@ -2,6 +2,7 @@
 #include "Staging/SharedTile.h"
 #include "TimeStepReader.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Support/Error.h"
 

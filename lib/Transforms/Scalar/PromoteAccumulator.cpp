@@ -28,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/PolyTrees.h"
 #include "optiml/Analysis/TreeQueries.h"
 

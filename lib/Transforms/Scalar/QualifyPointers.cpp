@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 
 using namespace optiml;
 

@@ -32,6 +32,7 @@
 #include "Transforms.h"
 #include "VectorStream.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Analysis/Disjoint.h"
 #include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -205,8 +206,7 @@ private:
     auto isVector = [&](const std::string &array) {
       return llvm::any_of(streams, [&](const VectorStream &s) { return s.array == array; });
     };
-    bool loops =
-        anyStmt(*body, [&](const Stmt &s) { return isLoop(s); }); // what comes later in the text may come before
+    bool loops = anyStmt(*body, [&](const Stmt &s) { return isLoop(s); }); // what comes later may come before
     std::set<std::string> apart, written;
     bool stored = false;
     bool allStoresSure =
