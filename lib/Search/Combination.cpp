@@ -11,16 +11,44 @@ static constexpr double worthACombination = 0.95, worthAPart = 0.98;
 
 void Combination::add(size_t kernel, Node *end) {
   tried[kernel] = true;
-  if (end->isConfirmed() && secondsOf(end) < secondsOf(proven[kernel]))
-    proven[kernel] = end;
-  bool fits = end->measured && !end->failed && end->measured->guardrails.empty();
-  if (fits && secondsOf(end) < (best[kernel] ? secondsOf(best[kernel]) : worthAPart * secondsOf(nullptr)))
-    best[kernel] = end;
+  ends[kernel].push_back(end);
+}
+
+Node *Combination::bestOn(size_t kernel) const {
+  Node *best = nullptr;
+  for (Node *end : ends[kernel])
+    if (end->measured && !end->failed && end->measured->guardrails.empty() &&
+        secondsOf(end) < (best ? secondsOf(best) : worthAPart * secondsOf(nullptr)))
+      best = end;
+  return best;
+}
+
+/// By kernel; null: the original.
+std::vector<Node *> Combination::best() const {
+  std::vector<Node *> result;
+  for (size_t kernel = 0; kernel < ends.size(); ++kernel)
+    result.push_back(bestOn(kernel));
+  return result;
+}
+
+std::vector<Node *> Combination::proven() const {
+  std::vector<Node *> result;
+  for (const std::vector<Node *> &own : ends) {
+    Node *best = nullptr;
+    for (Node *end : own)
+      if (end->isConfirmed() && secondsOf(end) < secondsOf(best))
+        best = end;
+    result.push_back(best);
+  }
+  return result;
 }
 
 void Combination::playIfBetter() {
-  if (secondsTogether() < worthACombination * played)
-    play(best, /*canWait=*/session.settings.firstTogether > 1);
+  if (end && end->failed)
+    played = HUGE_VAL;
+  const std::vector<Node *> lines = best();
+  if (secondsOf(lines) < worthACombination * played)
+    play(lines, /*canWait=*/session.settings.firstTogether > 1);
 }
 
 std::optional<Job> Combination::take() {
@@ -39,15 +67,16 @@ void Combination::finish() {
   if (session.isFlowing()) // the last lines may still be under way
     return playIfBetter();
   evaluateWaiting();
-  if (secondsTogether() < played)
-    play(best, /*canWait=*/false);
+  const std::vector<Node *> lines = best();
+  if (secondsOf(lines) < played)
+    play(lines, /*canWait=*/false);
   if (!end || !end->isConfirmed())
-    play(proven, /*canWait=*/false);
+    play(proven(), /*canWait=*/false);
 }
 
-double Combination::secondsTogether() const {
+double Combination::secondsOf(const std::vector<Node *> &lines) const {
   double seconds = secondsOf(nullptr);
-  for (const Node *node : best)
+  for (const Node *node : lines)
     seconds -= secondsOf(nullptr) - secondsOf(node);
   return seconds;
 }
@@ -63,7 +92,7 @@ void Combination::play(const std::vector<Node *> &lines, bool canWait) {
   if (parts < 2 || together == recipe || session.stopReason())
     return;
   recipe = together;
-  played = secondsTogether();
+  played = secondsOf(lines);
   std::vector<Walk> walks = {replayOf(session, together)};
   session.walkAll(walks);
   if (walks[0].steps.empty())

@@ -11,11 +11,11 @@ namespace optiml::search {
 /// verified.
 class Combination {
 public:
-  Combination(Session &session, size_t kernels) : session(session), best(kernels), proven(kernels), tried(kernels) {}
+  Combination(Session &session, size_t kernels) : session(session), ends(kernels), tried(kernels) {}
 
   bool hasTried(size_t kernel) const { return tried[kernel]; }
   /// The best line on `kernel`, also if it is only predicted; null: none is better than the original.
-  Node *bestOn(size_t kernel) const { return best[kernel]; }
+  Node *bestOn(size_t kernel) const;
 
   /// The end of a line on `kernel` was evaluated.
   void add(size_t kernel, Node *end);
@@ -31,12 +31,14 @@ private:
     Path path;
   };
   double secondsOf(const Node *node) const { return (node ? node : session.root)->measured->time.seconds; }
-  double secondsTogether() const;
+  double secondsOf(const std::vector<Node *> &lines) const;
+  std::vector<Node *> best() const;
+  std::vector<Node *> proven() const;
   void play(const std::vector<Node *> &lines, bool canWait);
   void evaluateWaiting();
 
   Session &session;
-  std::vector<Node *> best, proven; ///< by kernel; null: the original
+  std::vector<std::vector<Node *>> ends; ///< by kernel. What was believed may still fail.
   std::vector<bool> tried;
   Recipe recipe; ///< the last one played, and where it led
   Node *end = nullptr;

@@ -4,6 +4,7 @@
 #include "optiml/Core/Interfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <set>
 
 using namespace optiml;
 using namespace optiml::search;
@@ -14,6 +15,8 @@ static constexpr double walkingShare = 0.1;
 static constexpr size_t mostTogether = 4;
 /// Lines of one idea on one kernel (a block for each row, a warp for each row) that come before those of others.
 static constexpr unsigned linesOfAnIdea = 3;
+/// Evaluated at a time, of what is tried in place of variants that could not be tested.
+static constexpr long mostMended = 8;
 /// Of the lines that promised too little, played beside each batch of the search: what was seen elsewhere may mislead.
 static constexpr size_t leftTogether = 1;
 
@@ -215,7 +218,52 @@ void Openings::playRanked() {
   }
 }
 
+/// The recipe without all actions of one transform on a kernel of which no comparison reached all code: a loop's
+/// remainder, a path for what is aligned. One recipe for each such transform.
+static std::vector<Recipe> withoutOneTransform(const Node &node) {
+  std::set<std::string> missed;
+  for (const KernelRewrite &rewrite : node.state.variant->rewrites)
+    if (llvm::is_contained(node.measured->missedKernels, rewrite.twin))
+      missed.insert(rewrite.original);
+  std::vector<Recipe> result;
+  std::set<std::pair<std::string, std::string>> dropped;
+  for (const Action &action : node.recipe) {
+    const std::string kernel = siteKernel(action.site).str();
+    if (!missed.count(kernel) || !dropped.insert({kernel, action.transform}).second)
+      continue;
+    Recipe rest;
+    llvm::copy_if(node.recipe, std::back_inserter(rest), [&](const Action &other) {
+      return other.transform != action.transform || siteKernel(other.site) != kernel;
+    });
+    if (!rest.empty())
+      result.push_back(std::move(rest));
+  }
+  return result;
+}
+
+void Openings::mendUntested() {
+  std::vector<Walk> walks;
+  for (const Node *node : session.takeUntested())
+    for (Recipe &recipe : withoutOneTransform(*node))
+      walks.push_back(replayOf(session, std::move(recipe)));
+  if (walks.size() > mostMended) // the last ones are the fastest, as a rule
+    walks.erase(walks.begin(), walks.end() - mostMended);
+  session.walkAll(walks);
+  std::vector<Job> jobs;
+  for (const Walk &walk : walks) {
+    if (walk.steps.empty())
+      continue;
+    Node *end = nullptr;
+    Path path = session.enter(walk, end);
+    if (!end->measured && !end->failed)
+      jobs.push_back({{end, nullptr, {}}, std::move(path)});
+  }
+  if (!jobs.empty())
+    run(std::move(jobs));
+}
+
 void Openings::playOn() {
+  mendUntested();
   if (session.isFlowing()) { // answers came meanwhile
     combination.playIfBetter();
     run({});

@@ -37,6 +37,7 @@ private:
   void playLeft();
   void tune();
   void varyBest();
+  void mendUntested();
   void vary(Node &node, size_t kernel);
   void wait(const Walk &walk, size_t kernel, unsigned rank, const Recipe *basis = nullptr);
   bool evaluatePromising(size_t most);

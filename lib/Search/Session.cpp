@@ -299,6 +299,8 @@ void Session::takeBack() {
       continue;
     tellRefused(node->recipe, std::string(verdictName(measurement.verdict)) + ": " + measurement.why);
     node->failed = node->exhausted = true;
+    if (!measurement.missedKernels.empty() && better(*node, *root))
+      untested.push_back(node);
     node->measured = std::move(measurement);
     node->best.reset();
     --statistics.correct;

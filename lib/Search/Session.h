@@ -102,6 +102,9 @@ public:
   void tryRecipes();
   /// Evaluates these, and tells the proposer.
   void tryAll(const std::vector<Recipe> &recipes);
+  /// Those that were faster than the original, until verifying showed that no comparison reached all of their code;
+  /// since the last call.
+  std::vector<const Node *> takeUntested() { return std::exchange(untested, {}); }
   /// Has the proposer look again at a best that was expanded before it was known to be the best.
   void reconsiderBest();
 
@@ -154,7 +157,8 @@ private:
   SearchObserver *observer;
   std::mutex callbackMutex; ///< of calls into observer and memory from several threads
   std::mt19937_64 random;
-  unsigned answersSeen = 0;   ///< Proposer::answersTaken
+  unsigned answersSeen = 0; ///< Proposer::answersTaken
+  std::vector<const Node *> untested;
   Node *considered = nullptr; ///< the best that the proposer was last asked about as such
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::unique_ptr<Flow> flow; ///< null: in batches

@@ -293,6 +293,7 @@ TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
   // Rows by the threads' second axis: also a length that is odd in blocks by whole groups.
   EXPECT_EQ(derivedFrom(launchWith({256, 8, 1}, {64, 4, 1}, {8, 1024, 64}), true), (Rows{{8, 44, 64, 11, 8, 1},
                                                                                          {4, 8, 64, 2, 4, 1},
+                                                                                         {5, 43, 64, 11, 5, 1},
                                                                                          {2, 107, 64, 16, 2, 1},
                                                                                          {8, 43, 64, 12, 9, 1},
                                                                                          {8, 51, 64, 14, 9, 1}}));
@@ -300,14 +301,15 @@ TEST(DerivedSizes, KeepWhatIntegersAreToOneAnother) {
 
 TEST(DerivedSizes, KeepTheSmallestThatAKernelMayBeWrittenFor) {
   using Rows = std::vector<std::vector<int>>;
-  // Points, features, centers: more than one block of points.
+  // Points, features, centers: all odd; more than one block of points.
   const LaunchImage points = launchWith({4096, 1, 1}, {256, 1, 1}, {1 << 20, 16, 64});
   EXPECT_EQ(derivedFrom(points, /*addsRare=*/true), (Rows{{52, 16, 44, 1, 1, 1},
                                                           {12, 4, 8, 1, 1, 1},
+                                                          {53, 11, 43, 1, 1, 1},
                                                           {797, 16, 43, 8, 1, 1},
                                                           {813, 16, 59, 8, 1, 1},
                                                           {797, 16, 64, 8, 1, 1}}));
-  EXPECT_EQ(derivedFrom(points).size(), 8u);
+  EXPECT_EQ(derivedFrom(points).size(), 9u);
   // It may have to be no smaller than what is kept.
   const std::vector<ArgumentInteger> three = {{0, 0, 4, true}, {1, 0, 4, true}, {2, 0, 4, true}};
   const std::vector<LaunchImage> alternatives = launchesWithOtherSizes(points, {"", "", three, {}, true}).back();

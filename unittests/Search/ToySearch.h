@@ -59,6 +59,8 @@ private:
       state.key += name + value + ";";
     }
     variant->text = state.key;
+    if (!settings.empty())
+      variant->rewrites.emplace_back().original = "k", variant->rewrites.back().twin = "k_optiml";
     state.variant = variant;
     for (const std::string &name : names) {
       if (settings.count(name))

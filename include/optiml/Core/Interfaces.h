@@ -65,7 +65,9 @@ struct Measurement {
   double reward = 0;
   std::vector<std::string> guardrails; ///< guardrails broken, empty when clean
   std::string why;                     ///< the reason, when not Correct
-  double cost = 0;                     ///< wall seconds this evaluation took
+  /// Untested: the kernels of which code ran in no comparison, as the changed program calls them. Not stored.
+  std::vector<std::string> missedKernels;
+  double cost = 0; ///< wall seconds this evaluation took
   /// Compared on the captured launches only, with a general tolerance: it is believed once Evaluator::withdrawn has had
   /// the time to object.
   bool provisional = false;

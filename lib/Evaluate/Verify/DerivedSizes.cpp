@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 
 using namespace optiml;
 namespace fs = llvm::sys::fs;
@@ -30,9 +31,9 @@ public:
   }
   /// Adds the launch where the original runs it well; false where it does not.
   llvm::Expected<bool> add(const LaunchImage &launch, const SizedKernel &kernel);
-  /// Adds a launch like one of this kernel's, the larger first, but with larger integers in buffers, where the original
-  /// runs it well.
-  llvm::Error addWider(const SizedKernel &kernel);
+  /// Adds launches like those of this kernel, but with larger integers in buffers, where the original runs them well:
+  /// one of each kind of sizes.
+  llvm::Error addWider(const LaunchImage &recordedLaunch, const SizedKernel &kernel);
   bool isOver() const { return deadline.passed(); }
   Workload finish();
 
@@ -167,6 +168,7 @@ llvm::Error Deriving::fill(BufferImage &buffer, const std::string &content) {
 
 // How much larger integers in buffers become, and the buffers that they may lead into, up to which length.
 static constexpr int64_t timesLarger = 40;
+static constexpr size_t mostWider = 4;
 static constexpr uint64_t longestBytes = uint64_t(1) << 20;
 
 /// Allocations that have grown begin further behind one another, in their order; arguments follow them.
@@ -222,14 +224,35 @@ llvm::Expected<LaunchImage> Deriving::wider(LaunchImage other, const SizedKernel
   return other;
 }
 
-llvm::Error Deriving::addWider(const SizedKernel &kernel) {
+/// Of a kernel's integers those that are as recorded, and those that are odd.
+static std::vector<std::pair<bool, bool>> kindOf(const LaunchImage &launch, const LaunchImage &recorded,
+                                                 const SizedKernel &kernel) {
+  std::vector<std::pair<bool, bool>> result;
+  for (const ArgumentInteger &integer : kernel.integers) {
+    const int64_t value = valueOf(launch, integer);
+    result.emplace_back(value == valueOf(recorded, integer), value % 2 != 0);
+  }
+  return result;
+}
+
+llvm::Error Deriving::addWider(const LaunchImage &recordedLaunch, const SizedKernel &kernel) {
   std::vector<LaunchImage> own;
   llvm::copy_if(derived.launches, std::back_inserter(own),
                 [&](const LaunchImage &launch) { return launch.kernel == kernel.recorded; });
-  llvm::sort(own, [](const LaunchImage &a, const LaunchImage &b) { return bytesOf(a) > bytesOf(b); });
+  // What is left of a loop runs where its length is odd, what is written for a recorded value where that is kept.
+  auto odd = [&](const LaunchImage &launch) {
+    return llvm::count_if(kernel.integers, [&](const ArgumentInteger &i) { return valueOf(launch, i) % 2 != 0; });
+  };
+  llvm::stable_sort(own, [&](const LaunchImage &a, const LaunchImage &b) {
+    return std::pair(odd(a), bytesOf(a)) > std::pair(odd(b), bytesOf(b));
+  });
+  std::set<std::vector<std::pair<bool, bool>>> kinds;
   for (const LaunchImage &launch : kernel.indices.empty() ? std::vector<LaunchImage>() : own) {
-    if (isOver())
+    if (isOver() || kinds.size() == mostWider)
       break;
+    const auto kind = kindOf(launch, recordedLaunch, kernel);
+    if (kinds.count(kind))
+      continue;
     auto other = wider(launch, kernel);
     if (!other)
       return other.takeError();
@@ -239,7 +262,7 @@ llvm::Error Deriving::addWider(const SizedKernel &kernel) {
     if (!isKept)
       return isKept.takeError();
     if (*isKept)
-      break;
+      kinds.insert(kind);
   }
   return llvm::Error::success();
 }
@@ -271,7 +294,7 @@ llvm::Expected<Workload> optiml::deriveSizes(const Workload &recorded, const std
           break;
       }
     if (!deriving.isOver())
-      if (llvm::Error e = deriving.addWider(kernel))
+      if (llvm::Error e = deriving.addWider(*launch, kernel))
         return std::move(e);
   }
   Workload derived = deriving.finish();

@@ -32,6 +32,7 @@ void Verifier::verify(const Variant &variant, Measurement &m) {
   }
   m.verdict = report->verdict;
   m.why = report->why;
+  m.missedKernels = std::move(report->missedKernels);
   m.counters["verify.launches"] += report->launches;
   m.counters["verify.runs"] += report->runs;
   m.counters["verify.error"] = std::max(m.counters["verify.error"], report->error);

@@ -14,7 +14,7 @@
 
 using namespace optiml;
 
-static int64_t valueOf(const LaunchImage &launch, const ArgumentInteger &integer) {
+int64_t optiml::valueOf(const LaunchImage &launch, const ArgumentInteger &integer) {
   const std::string &bytes = launch.arguments[integer.argument].bytes;
   uint64_t value = 0;
   memcpy(&value, bytes.data() + integer.offset, integer.bytes);
@@ -149,6 +149,15 @@ static constexpr uint32_t largestBlock = 1024;
 /// A length of more than one block, odd, or a whole number of what `size` is.
 static constexpr int64_t lengthOf(int64_t size) { return size % 2 ? size * 15 + 2 : size % 8 ? size * 15 : size * 8; }
 
+static std::vector<int64_t> allOdd(const SmallerValues &smaller) {
+  std::vector<int64_t> now;
+  for (size_t i = 0; i < smaller.count(); ++i) {
+    const int64_t size = odd[i % std::size(odd)], base = smaller.base(i);
+    now.push_back(size < base ? size : base * 5 / 8 | 1);
+  }
+  return now;
+}
+
 /// Odd sizes in a launch of a grid whose rows go with the threads' columns: blocks by whole groups, so that several of
 /// them may be one of a variant, where the kernel does not look whether its row is there. The longer one first.
 static std::vector<LaunchImage> wholeGroups(const LaunchImage &launch, const std::vector<ArgumentInteger> &integers,
@@ -212,6 +221,8 @@ std::vector<std::vector<LaunchImage>> optiml::launchesWithOtherSizes(const Launc
     if (!now.empty())
       add({launchWith(launch, kernel.integers, smaller, now)});
   }
+  if (smaller.count() && smaller.base(0) <= odd[0]) // what is short was kept: a number of features, of channels
+    add({launchWith(launch, kernel.integers, smaller, allOdd(smaller))});
   add(wholeGroups(launch, kernel.integers, smaller));
   for (size_t keeps = 0; keeps <= mostKept && keeps < smaller.count(); ++keeps) {
     if (keeps && smaller.base(keeps - 1) > largestKept)

@@ -307,6 +307,10 @@ llvm::Expected<bool> Verifier::Impl::reachTheRest(Changed &changed, const std::v
   report.verdict = missed.empty() ? Verdict::Correct : Verdict::Untested;
   if (!missed.empty())
     report.why = "no comparison reached " + placesOf(missed, missed.front().file, changed.text);
+  std::set<std::string> kernels;
+  for (const emu::MissedCode &m : missed)
+    kernels.insert(plainName(demangled(m.kernel)));
+  report.missedKernels.assign(kernels.begin(), kernels.end());
   return true;
 }
 

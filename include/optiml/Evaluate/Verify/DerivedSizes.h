@@ -27,6 +27,9 @@ struct ArgumentInteger {
   bool isSigned = true;
 };
 
+/// Its value in a launch.
+int64_t valueOf(const LaunchImage &launch, const ArgumentInteger &integer);
+
 /// A kernel whose launches others are made of.
 struct SizedKernel {
   std::string recorded; ///< its symbol in the workload

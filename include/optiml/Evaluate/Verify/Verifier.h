@@ -79,6 +79,7 @@ std::string someOf(llvm::ArrayRef<std::string> names, size_t most);
 struct VerifyReport {
   Verdict verdict = Verdict::RuntimeError;
   std::string why;                              ///< one line, when not Correct
+  std::vector<std::string> missedKernels;       ///< Untested: those of which code ran in no comparison
   std::optional<Difference> difference;         ///< WrongResult
   std::vector<emu::ReplayFault> faults;         ///< RuntimeError: what the variant did
   std::vector<emu::ReplayFault> originalFaults; ///< what the original does too; not held against the variant
