@@ -42,6 +42,7 @@ struct SearchTask {
   bool testsTexts = false; ///< new texts of kernels may come: what runs them must be compared, though it takes long
   bool mayPause = false;   ///< a program that runs long need not run to its end before variants are measured
   bool replaced = false;   ///< `text` is not what the file holds: it stands in its place
+  std::string executable;  ///< of `text`, where buildProgram() has built it
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// The program is not run, neither before nor after: its launches were recorded.
   bool isRecorded() const { return !flags.workloads.empty(); }
@@ -128,7 +129,8 @@ public:
   }
   /// Where programs are run: builds the emitted text as an executable of that name in the task's folder.
   virtual llvm::Expected<std::string> buildProgram(const SearchTask &, const std::string & /*emitted*/,
-                                                   const std::string & /*name*/, const std::atomic<bool> * /*cancel*/) {
+                                                   const std::string & /*name*/,
+                                                   const std::atomic<bool> * /*cancel*/) const {
     return std::string();
   }
   /// Where variants are verified beside the search: calls this with each that is faster than those before it, from any

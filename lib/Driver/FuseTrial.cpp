@@ -3,6 +3,7 @@
 #include "optiml/ActionSpace/KernelSpace.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
 #include "optiml/ActionSpace/Registry.h"
+#include "optiml/Core/Hash.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -54,15 +55,16 @@ static constexpr size_t mostTrials = 6;
 // What cannot save more than this share of the GPU's time is not tried; other kernels may become much faster, and this
 // share larger.
 static constexpr double leastSaved = 0.002;
-// Of the search's time that is left, at most so much for each way of fusing launches.
-static constexpr double timeShare = 0.15;
+// Of the search's time that is left, at most so much for each way of fusing launches: the program is run some four
+// times.
+static constexpr double timeShare = 0.25;
 
 namespace {
 
 class Trial {
 public:
-  Trial(const SearchTask &task, Backend &backend, const Program &device, const Program &host)
-      : task(task), backend(backend), device(device), host(host) {}
+  Trial(const SearchTask &task, Backend &backend, const Program &device, const FusionsAhead::Made &ahead)
+      : task(task), backend(backend), device(device), ahead(ahead), host(*ahead.host) {}
   llvm::Expected<FuseTrial> run();
   llvm::Expected<FuseTrial> runOverRows(const FuseTrial &plain);
   std::vector<std::string> notes;
@@ -70,7 +72,9 @@ public:
 private:
   const SearchTask &task;
   Backend &backend;
-  const Program &device, &host;
+  const Program &device;
+  const FusionsAhead::Made &ahead;
+  const Program &host;
 
   std::vector<FusionCandidate> candidates(bool overRows);
   llvm::Expected<FuseTrial> written(const std::vector<FusionCandidate> &fusions);
@@ -82,34 +86,91 @@ private:
 } // namespace
 
 /// What can be fused and leaves the search what it needs.
-std::vector<FusionCandidate> Trial::candidates(bool overRows) {
+static FoundFusions usefulFusions(const SearchTask &task, const Program &device, const Program &host, bool overRows) {
   std::optional<std::regex> filter;
   if (!task.flags.kernel.empty())
     filter.emplace(task.flags.kernel, std::regex::extended); // checked when the flag was read
   FoundFusions found = findFusions(
       device, host, task.flags.fp.isStrict(),
       [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
+  std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
+    const std::string lost = lostTransform(fusion);
+    if (!lost.empty())
+      found.notes.push_back(partNames(fusion) + " stay apart, for one kernel would have to do without " + lost);
+    return !lost.empty();
+  });
+  return found;
+}
+
+static llvm::Expected<std::string> textWith(const SearchTask &task, const Program &host,
+                                            const std::vector<FusionCandidate> &fusions) {
+  auto emitted = emitFusions(host, task.options.inputs.front(), fusionsOf(fusions));
+  if (!emitted)
+    return emitted.takeError();
+  return std::move(emitted->text);
+}
+
+FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const Program &device)
+    : stop(0, task.cancel()) {
+  making = std::async(std::launch::async, [&task, &backend, &device, this] {
+    Made made;
+    if (device.launches().size() < 2 || task.isRecorded())
+      return made;
+    auto host = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
+    if (!host) {
+      made.why = llvm::toString(host.takeError());
+      return made;
+    }
+    made.host = std::move(*host);
+    if (!backend.measures() || stop.passed())
+      return made;
+    const FoundFusions found = usefulFusions(task, device, *made.host, /*overRows=*/false);
+    auto text = found.fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, found.fusions);
+    // What cannot be written or built is tried again, with a message.
+    auto built = text && !text->empty() ? backend.buildProgram(task, *text, "program-fused", stop.flag())
+                                        : llvm::Expected<std::string>("");
+    if (text && built)
+      made.text = std::move(*text), made.executable = std::move(*built);
+    llvm::consumeError(text.takeError());
+    llvm::consumeError(built.takeError());
+    return made;
+  });
+}
+
+FusionsAhead::~FusionsAhead() { stop.raise(); }
+
+const FusionsAhead::Made &FusionsAhead::get() {
+  if (!made)
+    made = making.get();
+  return *made;
+}
+
+/// Of those that save something.
+std::vector<FusionCandidate> Trial::candidates(bool overRows) {
+  FoundFusions found = usefulFusions(task, device, host, overRows);
   notes = found.notes;
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
-    std::string lost = lostTransform(fusion), why;
-    if (!lost.empty())
-      why = "one kernel would have to do without " + lost;
-    else if (double saved = mostSaved(fusion, backend); saved < leastSaved)
-      why = llvm::formatv("that could save {0:f2} % of the GPU's time at most", 100 * saved);
-    if (!why.empty())
-      notes.push_back(partNames(fusion) + " stay apart, for " + why);
-    return !why.empty();
+    const double saved = mostSaved(fusion, backend);
+    if (saved < leastSaved)
+      notes.push_back(partNames(fusion) + " stay apart, for " +
+                      llvm::formatv("that could save {0:f2} % of the GPU's time at most", 100 * saved).str());
+    return saved < leastSaved;
   });
   return std::move(found.fusions);
 }
 
-/// The program with these fused.
+/// The program with these fused, and its executable where programs are run.
 llvm::Expected<FuseTrial> Trial::written(const std::vector<FusionCandidate> &fusions) {
-  auto emitted = emitFusions(host, task.options.inputs.front(), fusionsOf(fusions));
-  if (!emitted)
-    return emitted.takeError();
+  auto text = textWith(task, host, fusions);
+  if (!text)
+    return text.takeError();
   FuseTrial trial;
-  trial.text = emitted->text;
+  trial.text = std::move(*text);
+  if (trial.text == ahead.text)
+    trial.executable = ahead.executable;
+  else if (llvm::Error e = backend.buildProgram(task, trial.text, "program-" + contentHash(trial.text), task.cancel())
+                               .moveInto(trial.executable))
+    return std::move(e);
   for (const FusionCandidate &fusion : fusions) {
     trial.kernels.push_back(partNames(fusion));
     trial.names.push_back(fusion.fusion.kernel.name);
@@ -118,11 +179,24 @@ llvm::Expected<FuseTrial> Trial::written(const std::vector<FusionCandidate> &fus
   return std::move(trial);
 }
 
+/// Of the floating-point numbers that the parts write, which may be contracted in other ways; 0: there are none.
+/// Nothing: they have several sizes, so that the results cannot be told apart.
+static std::optional<unsigned> roundedBytes(const std::vector<FusionCandidate> &fusions) {
+  std::set<unsigned> sizes;
+  for (const FusionCandidate &fusion : fusions)
+    for (const Param &param : fusion.fused.tree->params)
+      if (param.type.isPointer() && param.type.pointee && param.type.pointee->isFloat())
+        sizes.insert(param.type.pointee->bytes);
+  if (sizes.size() > 1 || (sizes.size() == 1 && *sizes.begin() < 4))
+    return std::nullopt;
+  return sizes.empty() ? 0 : *sizes.begin();
+}
+
 llvm::Expected<FuseTrial> Trial::timed(const std::vector<FusionCandidate> &fusions) {
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  auto times = backend.timeProgram(task, trial->text, /*executable=*/"");
+  auto times = backend.timeProgram(task, trial->text, trial->executable);
   if (!times)
     return times.takeError();
   trial->times = *times;
@@ -134,7 +208,7 @@ llvm::Expected<FuseTrial> Trial::timedAndCompared(const std::vector<FusionCandid
   auto trial = written(fusions);
   if (!trial)
     return trial;
-  auto timed = timeAndCompare(task, backend, trial->text, leastGain);
+  auto timed = timeAndCompare(task, backend, trial->text, trial->executable, roundedBytes(fusions), leastGain);
   if (!timed)
     return timed.takeError();
   trial->times = timed->times;
@@ -187,16 +261,16 @@ llvm::Expected<FuseTrial> Trial::runOverRows(const FuseTrial &plain) {
 }
 
 FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
-                              const Deadline &budget) {
+                              FusionsAhead &ahead, const Deadline &budget) {
   FuseTrials result;
   if (device.launches().size() < 2)
     return result;
-  auto host = Program::parse(device.path(), task.text, task.options, task.toolchain, View::Host);
-  if (!host) {
-    result.plain.notes.push_back("launches that follow one another stay apart: " + llvm::toString(host.takeError()));
+  const FusionsAhead::Made &made = ahead.get();
+  if (!made.host) {
+    result.plain.notes.push_back("launches that follow one another stay apart: " + made.why);
     return result;
   }
-  const double needed = backend.buildSeconds();
+  const double needed = made.executable.empty() ? backend.buildSeconds() : 0;
   if (timeShare * budget.remaining() < needed) {
     result.plain.notes.push_back(llvm::formatv("launches that follow one another stay apart: building the program "
                                                "takes {0:f1} s, which is too much of the time that is left",
@@ -208,7 +282,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());
     SearchTask limited = task;
     limited.deadline = &share;
-    Trial trial(limited, backend, device, **host);
+    Trial trial(limited, backend, device, made);
     llvm::Expected<FuseTrial> tried = attempt(trial);
     tooLong |= share.passed();
     FuseTrial answer;

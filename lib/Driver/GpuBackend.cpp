@@ -81,7 +81,7 @@ public:
     return compareGpuCopies(task, original, executable, floatBytes);
   }
   llvm::Expected<std::string> buildProgram(const SearchTask &task, const std::string &emitted, const std::string &name,
-                                           const std::atomic<bool> *cancel) override {
+                                           const std::atomic<bool> *cancel) const override {
     return buildGpuProgram(task, &emitted, name, cancel);
   }
   void whenVerified(std::function<void(const Variant &)> call) override {
@@ -208,9 +208,10 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
                              otherSizeSeconds, std::min(otherSizesSeconds, task.share(preparingShare)), task.cancel());
   });
   auto observed = [&]() -> llvm::Error {
-    auto built = !task.replaced && early && early->executable.valid()
-                     ? early->executable.get()
-                     : buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
+    const bool isEarly = !task.replaced && early && early->executable.valid();
+    auto built = !task.executable.empty() ? llvm::Expected<std::string>(task.executable)
+                 : isEarly                ? early->executable.get()
+                                          : buildGpuProgram(task, task.replaced ? &task.text : nullptr, "program-gpu");
     if (!built)
       return built.takeError();
     // Times and launches in one run, as the program may take long. Which kernels matter shows only then.

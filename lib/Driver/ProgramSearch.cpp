@@ -23,6 +23,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::searchFused(const FuseTrial &trial,
   other.text = trial.text;
   other.device = trial.device.get();
   other.replaced = true;
+  other.executable = trial.executable;
   other.folder += "/" + name;
   other.deadline = deadline;
   if (std::error_code e = llvm::sys::fs::create_directory(other.folder))
@@ -104,6 +105,7 @@ void ProgramSearch::tellSmallBudget() const {
 
 llvm::Expected<SearchOutcome> ProgramSearch::search() {
   means.progress.phase("observing the program");
+  FusionsAhead ahead(task, backend, given);
   if (llvm::Error e = backend.observe(task)) {
     const std::string why = llvm::toString(std::move(e));
     return makeError("{0}: {1}{2}", task.options.inputs.front(), why, adviceOn(why));
@@ -113,7 +115,7 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   tellSmallBudget();
   if (task.isRecorded() || !backend.sawWholeProgram())
     return searchApart(limits, task.deadline);
-  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, limits.budget);
+  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, ahead, limits.budget);
   fused = std::move(trials.plain);
   FuseTrial rows = std::move(trials.overRows);
   watch.lap("fuse");

@@ -12,6 +12,8 @@ static constexpr double compareSeconds = 60;
 // A comparison takes some six runs: where the first takes more of the time that is left, the others are not worth
 // starting.
 static constexpr double firstShare = 0.2;
+// Of the time for a program, where what the emulator does not end within that may be compared on the GPU.
+static constexpr double emulatorShare = 0.5;
 
 llvm::Expected<std::string> optiml::compareWholeProgram(const SearchTask &task, const Backend &backend,
                                                         const std::string &text, bool *cannotTell) {
@@ -47,12 +49,16 @@ double optiml::leastProgramGain(const SearchTask &task, const Backend &backend) 
 }
 
 llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
+                                                    const std::string &executable, std::optional<unsigned> floatBytes,
                                                     double leastGain) {
-  Deadline wanted(task.remaining(), task.cancel());
+  const bool onGpu = floatBytes && !executable.empty();
+  Deadline wanted(onGpu ? emulatorShare * task.remaining() : task.remaining(), task.cancel());
   SearchTask comparison = task;
   comparison.deadline = &wanted;
-  auto compared = std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, text); });
-  auto times = backend.timeProgram(task, text, /*executable=*/"");
+  bool cannotTell = false;
+  auto compared =
+      std::async(std::launch::async, [&] { return compareWholeProgram(comparison, backend, text, &cannotTell); });
+  auto times = backend.timeProgram(task, text, executable);
   const bool pays = times && times->before >= leastGain * times->after;
   if (!pays)
     wanted.raise();
@@ -62,6 +68,10 @@ llvm::Expected<TimedProgram> optiml::timeAndCompare(const SearchTask &task, Back
     if (!times)
       return times.takeError();
     return makeError("the program's kernels are {0:f2} times as fast", times->before / times->after);
+  }
+  if (!verified && cannotTell && onGpu) {
+    llvm::consumeError(verified.takeError());
+    verified = backend.compareCopies(task, executable, *floatBytes);
   }
   if (!verified)
     return verified.takeError();

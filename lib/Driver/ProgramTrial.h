@@ -9,6 +9,8 @@
 
 #include "Backend.h"
 #include "optiml/ActionSpace/ProgramRewrites.h"
+#include <future>
+#include <optional>
 #include <set>
 
 namespace optiml {
@@ -27,8 +29,11 @@ struct TimedProgram {
   std::string verified; ///< what was compared, for people
 };
 /// Times the program and compares it at the same time: a comparison takes the emulator alone. It ends early, with an
-/// error, where the program is not `leastGain` times as fast as the original.
+/// error, where the program is not `leastGain` times as fast as the original. What takes the emulator too long is
+/// compared on the GPU, by what both programs copy to the host. `executable`: of the text, where it is built.
+/// `floatBytes`: of numbers that may differ by rounding; none: a comparison on the GPU would not tell enough.
 llvm::Expected<TimedProgram> timeAndCompare(const SearchTask &task, Backend &backend, const std::string &text,
+                                            const std::string &executable, std::optional<unsigned> floatBytes,
                                             double leastGain);
 
 /// The loops of the kernels that are searched.
@@ -39,6 +44,7 @@ FoundLoops findLoops(const SearchTask &task, const Program &device, const Progra
 
 struct FuseTrial {
   std::string text;                 ///< the program with fused launches; empty: all stay as they are
+  std::string executable;           ///< of it, where programs are run
   std::unique_ptr<Program> device;  ///< ... in the device view
   std::vector<std::string> kernels; ///< "addBias+relu"
   std::vector<std::string> names;   ///< of the new kernels
@@ -57,10 +63,32 @@ struct FuseTrials {
   FuseTrial overRows;
 };
 
+/// The program with all launches fused that can be, written and built while the original is observed. The destructor
+/// stops nvcc.
+class FusionsAhead {
+public:
+  /// Of `device`, a view of the task's text. All of these outlive this.
+  FusionsAhead(const SearchTask &task, const Backend &backend, const Program &device);
+  ~FusionsAhead();
+
+  struct Made {
+    std::unique_ptr<Program> host; ///< the task's text in the host view; null: `why` it cannot be parsed
+    std::string why;
+    std::string text, executable; ///< with launches fused; empty: none can be, or programs are not run
+  };
+  /// Waits for it.
+  const Made &get();
+
+private:
+  Deadline stop;
+  std::future<Made> making;
+  std::optional<Made> made;
+};
+
 /// After Backend::observe() of the original, of which `device` is a view. Takes at most a share of `budget`, the
 /// search's time.
 FuseTrials tryFusions(const SearchTask &task, Backend &backend, const Program &device, bool overRows,
-                      const Deadline &budget);
+                      FusionsAhead &ahead, const Deadline &budget);
 
 } // namespace optiml
 
