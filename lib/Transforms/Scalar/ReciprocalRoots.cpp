@@ -16,8 +16,9 @@
 // zeros, infinities and NaN give the same. Elsewhere the two may be apart where the divisor, or a part of either,
 // leaves the range of floats, and in the sign of what is divided by a negative zero. The verifier judges the error.
 //
-// Refuses: everything under `--optiml-fp=strict`; doubles; more than the third power; roots whose argument may change
-// before the division; functions of that name that are not CUDA's or the standard library's.
+// Refuses: everything under `--optiml-fp=strict`; doubles; more than the third power; roots of constants, which the
+// compiler takes; roots whose argument may change before the division; functions of that name that are not CUDA's or
+// the standard library's.
 //
 //===----------------------------------------------------------------------===//
 #include "SingleFloats.h"
@@ -75,10 +76,18 @@ private:
 /// Each factor brings its error.
 static constexpr unsigned mostTimes = 3;
 
+/// Of literals alone: compilers divide by it once and for all.
+static bool isConstantOfText(const ExprRef &e) {
+  return !anyNode(e, [](const ExprRef &n) {
+    return n->kind != ExprKind::FloatLit && n->kind != ExprKind::IntLit && n->kind != ExprKind::Unary &&
+           n->kind != ExprKind::Binary && n->kind != ExprKind::Cast;
+  });
+}
+
 /// What the square root is taken of; null: the expression is none.
 static ExprRef radicandOf(const ExprRef &e) {
   if (e->kind != ExprKind::Call || !e->isLibrary || !e->pure || e->args.size() != 1 || !isSingle(e->type) ||
-      !isSingle(e->args[0]->type))
+      !isSingle(e->args[0]->type) || isConstantOfText(e->args[0]))
     return nullptr;
   const llvm::StringRef name = unqualified(e->text);
   return name == "sqrtf" || name == "sqrt" || name == "__fsqrt_rn" ? e->args[0] : nullptr;

@@ -53,12 +53,13 @@ template <typename T> __global__ void unit(T *v, int n) {
   }
 }
 
-// A condition has no place before it where a root could be kept.
+// A condition has no place before it where a root could be kept. The root of a constant stays.
 // CUBES: float root_inverse = rsqrtf(r2);
 // CUBES-NEXT: f += q * root_inverse * root_inverse * root_inverse;
 // CUBES: f += q / k * rsqrtf(r2 + 1.0f);
 // CUBES: f += rsqrtf(in[i] + 2.0f);
 // CUBES: f += 1 / (float)n * rsqrtf(r2 + 4.0f);
+// CUBES: f += f / sqrtf(2.0f);
 // CUBES: if (i > 3 && q / (r2 * sqrtf(r2)) > 0.0f) {
 // CUBES: float root_inverse1 = rsqrtf(r2);
 // CUBES-NEXT: out[i] = f + (i > 3 ? q * root_inverse1 * root_inverse1 * root_inverse1 : 0.0f);
@@ -71,6 +72,7 @@ __global__ void cubes(const float *in, float *out, float q, float k, int n) {
   f += q / (k * sqrtf(r2 + 1.0f));
   f += 1 / sqrtf(in[i] + 2.0f);
   f += 1 / (n * sqrtf(r2 + 4.0f));
+  f += f / sqrtf(2.0f); // the compiler takes this root
   if (i > 3 && q / (r2 * sqrtf(r2)) > 0.0f)
     f += 1.0f;
   out[i] = f + (i > 3 ? q / (r2 * sqrtf(r2)) : 0.0f);
