@@ -345,10 +345,13 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   if (!ra || !rb) {
     llvm::Error e =
         llvm::joinErrors(ra ? llvm::Error::success() : ra.takeError(), rb ? llvm::Error::success() : rb.takeError());
-    // Programs that break the rule exist: it is for where no test can be made.
-    if (!byType || !typesApart(touched.model(), *pa, *pb))
-      return e;
     llvm::consumeError(std::move(e));
+    // Programs that break the rule exist: it is for where no range is known.
+    if (byType && typesApart(touched.model(), *pa, *pb))
+      return llvm::Error::success();
+    // No index leads out of the allocation that its pointer leads into.
+    state.require(IntExpr::of("apart(" + std::min(a, b) + ", " + std::max(a, b) + ")"),
+                  std::min(a, b) + " and " + std::max(a, b) + " must lie in different allocations");
     return llvm::Error::success();
   }
   if (ra->low.empty() || rb->low.empty())

@@ -146,7 +146,7 @@ private:
     unsigned arity = callArity(name);
     if (!arity) {
       at = start;
-      return fail("unknown function (there are min, max, ceildiv, aligned and disjoint)");
+      return fail("unknown function (there are min, max, ceildiv, aligned, disjoint and apart)");
     }
     std::vector<NodePtr> arguments;
     do {
@@ -159,6 +159,8 @@ private:
       return fail("expected ',' or ')'");
     if (arguments.size() != arity)
       return fail("wrong number of arguments");
+    if (name == "apart" && llvm::any_of(arguments, [](const NodePtr &a) { return a->kind != Node::Name; }))
+      return fail("apart takes two pointer arguments");
     return makeNode(Node::Call, name, std::move(arguments));
   }
 
@@ -241,11 +243,15 @@ static Value evaluateNode(const Node &node, const IntExpr::Lookup &lookup);
 static Value evaluateCall(const Node &node, const IntExpr::Lookup &lookup) {
   std::vector<int64_t> v;
   for (const NodePtr &child : node.children) {
-    Value value = evaluateNode(*child, lookup);
+    Value value = node.text != "apart" ? evaluateNode(*child, lookup)
+                  : lookup             ? lookup(allocationOf(child->text))
+                                       : Value();
     if (!value)
       return {};
     v.push_back(*value);
   }
+  if (node.text == "apart")
+    return v[0] != v[1];
   if (node.text == "min")
     return std::min(v[0], v[1]);
   if (node.text == "max")

@@ -94,6 +94,10 @@ private:
         return parens("(" + sum + " + " + std::to_string(divisor.value - 1) + ") / " + arg(1, 7), 6);
       return parens("(" + sum + " + " + arg(1, 6) + " - 1) / " + arg(1, 7), 6);
     }
+    if (node.text == "apart") { // lib/Emit/texts/apart.txt
+      auto pointer = [&](unsigned i) { return "(const void *)" + rename(node.children[i]->text); };
+      return "optimlApart(" + pointer(0) + ", " + pointer(1) + ")";
+    }
     if (node.text == "aligned")
       return parens(arg(0, 6) + " % " + arg(1, 7) + " == 0", 3);
     return "(" + wide(*node.children[0], 5) + " + " + arg(1, 6) + " <= " + arg(2, 5) + " || " +

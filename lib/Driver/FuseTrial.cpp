@@ -22,12 +22,29 @@ static bool hasSite(const KernelState &state, llvm::ArrayRef<llvm::StringRef> tr
   return llvm::any_of(transforms, [&](llvm::StringRef name) { return !findTransform(name)->sites(state).empty(); });
 }
 
-/// A transform that a part could have and the fused kernel cannot; empty: none.
-static std::string lostTransform(const FusionCandidate &fusion) {
-  for (const std::vector<llvm::StringRef> &transforms : essential)
-    for (const KernelState &part : fusion.parts)
-      if (hasSite(part, transforms) && !hasSite(fusion.fused, transforms))
-        return (transforms.front() + " of " + part.rewrite.original).str();
+/// Which of them a kernel could have, by their place in `essential`.
+static std::set<size_t> essentialOf(const KernelState &state) {
+  std::set<size_t> result;
+  for (size_t i = 0; i < essential.size(); ++i)
+    if (hasSite(state, essential[i]))
+      result.insert(i);
+  return result;
+}
+
+/// What one kernel of all parts would lose; empty: nothing.
+static std::string lostBy(const FusionCandidate &fusion) {
+  const std::set<size_t> together = essentialOf(fusion.fused);
+  std::set<size_t> first; // of the parts that have some
+  for (const KernelState &part : fusion.parts) {
+    const std::set<size_t> own = essentialOf(part);
+    for (size_t i : own)
+      if (!together.count(i))
+        return ("one kernel would have to do without " + essential[i].front() + " of " + part.rewrite.original).str();
+    if (!first.empty() && !own.empty() && own != first)
+      return "each gains by transforms of its own, which want other blocks";
+    if (!own.empty())
+      first = own;
+  }
   return "";
 }
 
@@ -57,7 +74,7 @@ static constexpr size_t mostTrials = 6;
 static constexpr double leastSaved = 0.002;
 // Of the search's time that is left, at most so much for each way of fusing launches: the program is run some four
 // times.
-static constexpr double timeShare = 0.25;
+static constexpr double timeShare = 0.3;
 
 namespace {
 
@@ -94,9 +111,9 @@ static FoundFusions usefulFusions(const SearchTask &task, const Program &device,
       device, host, task.flags.fp.isStrict(),
       [&](const std::string &kernel) { return !filter || std::regex_search(kernel, *filter); }, overRows);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
-    const std::string lost = lostTransform(fusion);
+    const std::string lost = lostBy(fusion);
     if (!lost.empty())
-      found.notes.push_back(partNames(fusion) + " stay apart, for one kernel would have to do without " + lost);
+      found.notes.push_back(partNames(fusion) + " stay apart, for " + lost);
     return !lost.empty();
   });
   return found;

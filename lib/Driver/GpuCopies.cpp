@@ -5,6 +5,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <cstring>
+#include <future>
 
 using namespace optiml;
 
@@ -64,12 +65,13 @@ static std::optional<size_t> firstDifference(const std::string &a, const std::st
 llvm::Expected<std::string> optiml::compareGpuCopies(const SearchTask &task, const std::string &original,
                                                      const std::string &changed, unsigned floatBytes) {
   int codes[2] = {0, 0};
-  auto before = copiesOf(task, original, codes[0]);
-  if (!before)
-    return before.takeError();
+  // Nothing is timed: both at once.
+  auto other = std::async(std::launch::async, [&] { return copiesOf(task, original, codes[0]); });
   auto after = copiesOf(task, changed, codes[1]);
-  if (!after)
-    return after.takeError();
+  auto before = other.get();
+  if (!before || !after)
+    return llvm::joinErrors(before ? llvm::Error::success() : before.takeError(),
+                            after ? llvm::Error::success() : after.takeError());
   if (codes[0] != codes[1])
     return makeError("the rewritten program ends with exit code {0} instead of {1}", codes[1], codes[0]);
   if (before->empty())

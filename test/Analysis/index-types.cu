@@ -2,8 +2,8 @@
 // apart from others.
 // RUN: %plan --passes='block-shape[bytes]{x=128};privatize-atomic[bytes:count]{bins=256}' %s | %check=BYTES
 // RUN: %plan --passes='block-shape[masks]{x=128};privatize-atomic[masks:low]{bins=64}' %s | %check=MASKS
-// RUN: %refused --passes='block-shape[words]{x=128};privatize-atomic[words:most]{bins=64}' %s 2>&1 | %check=WORDS
-// RUN: %refused --passes='block-shape[rest]{x=128};privatize-atomic[rest:most]' %s 2>&1 | %check=WORDS
+// RUN: %plan --passes='block-shape[words]{x=128};privatize-atomic[words:most]{bins=64}' %s | %check=WORDS
+// RUN: %plan --passes='block-shape[rest]{x=128};privatize-atomic[rest:most]' %s | %check=WORDS
 // RUN: optiml-opt --emit --passes='grid-stride[bytes]{x=128,blocks=3};privatize-atomic[bytes:count]{bins=256};privatize-atomic[bytes:most]{bins=256};block-shape[masks]{x=128};privatize-atomic[masks:low]{bins=64};privatize-atomic[masks:high]{bins=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: %verify=%t.cu %s -- 1000 | %check=SAME
@@ -40,7 +40,7 @@ __global__ void masks(const unsigned *key, unsigned *low, unsigned *high, unsign
   atomicAdd(&rests[k % 10], 1u);
 }
 
-// WORDS: the range of count that the kernel touches cannot be bounded
+// WORDS: when apart(count, most)
 __global__ void words(const int *key, int *count, int *most, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n)

@@ -5,7 +5,7 @@
 // RUN: optiml-opt --kernels-only --print-plan --passes='block-shape[effect]{x=96}' %s | %check=EFFECT
 // RUN: %plan --passes='block-shape[nearest]{x=64};stage-shared[nearest/p:points]{tile=16}' %s | %check=NEAREST
 // RUN: %refused --passes='distribute-loop[changes]' %s 2>&1 | %check=CHANGES
-// RUN: %refused --passes='block-shape[shared]{x=64};stage-shared[shared/p:points]{tile=16}' %s 2>&1 | %check=SHARED
+// RUN: %plan --passes='block-shape[shared]{x=64};stage-shared[shared/p:points]{tile=16}' %s | %check=SHARED
 // RUN: optiml-opt --emit --passes='block-shape[nearest]{x=64};stage-shared[nearest/p:points]{tile=16}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: optiml-run --coverage=off --verify=%t.cu %s -- 37 | %check=SAME
@@ -95,7 +95,7 @@ __global__ void nearest(const float *__restrict__ points, const float *__restric
 struct Places {
   int *at;
 };
-// SHARED: the range of places.at that the kernel touches cannot be bounded
+// SHARED: when apart(places.at, points)
 __global__ void shared(const int *points, Places places, int n, int m) {
   int q = blockIdx.x * blockDim.x + threadIdx.x;
   if (q >= n)

@@ -40,6 +40,10 @@ TEST(IntExpr, KnowsLaunchNamesAndFunctions) {
   EXPECT_EQ(evaluate("disjoint(p, 16, q, 16)", {{"p", 0}, {"q", 16}}), 1);
   EXPECT_EQ(evaluate("disjoint(p, 17, q, 16)", {{"p", 0}, {"q", 16}}), 0);
   EXPECT_EQ(evaluate("disjoint(p, 4, q, 4)", {{"p", 100}, {"q", 0}}), 1);
+  // Where the allocations begin, whatever the pointers are.
+  EXPECT_EQ(evaluate("apart(p, s.q)", {{"p", 8}, {"s.q", 9}, {allocationOf("p"), 0}, {allocationOf("s.q"), 0}}), 0);
+  EXPECT_EQ(evaluate("apart(p, q)", {{allocationOf("p"), 0}, {allocationOf("q"), 64}}), 1);
+  EXPECT_FALSE(evaluate("apart(p, q)", {{"p", 0}, {"q", 64}}));
 }
 
 TEST(IntExpr, GivesNothingRatherThanAWrongValue) {
@@ -100,6 +104,7 @@ TEST(IntExpr, PrintsReadableCxx) {
   EXPECT_EQ(cxx("ceildiv(grid.y, 4)"), "((long long)grid.y + 3) / 4");
   EXPECT_EQ(cxx("n % 4 == 0 && n > 0"), "(long long)n % 4 == 0 && (long long)n > 0");
   EXPECT_EQ(cxx("aligned(a, 16)"), "(long long)a % 16 == 0");
+  EXPECT_EQ(cxx("apart(a, s.b)"), "optimlApart((const void *)a, (const void *)s.b)");
   EXPECT_EQ(cxx("2000000000 * 4"), "2000000000LL * 4");
   EXPECT_EQ(cxx("a || b && c"), "(long long)a || ((long long)b && (long long)c)");
 }

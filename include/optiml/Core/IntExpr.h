@@ -8,6 +8,7 @@
 //     min(a,b) max(a,b) ceildiv(a,b)
 //     aligned(P, bytes)          pointer argument P is a multiple of bytes
 //     disjoint(P, np, Q, nq)     [P, P+np) and [Q, Q+nq), sizes in bytes, do not overlap
+//     apart(P, Q)                pointer arguments P and Q lead into different allocations
 //
 // They are evaluated when a captured launch is replayed, and printed as C++ into the emitted dispatcher.
 //
@@ -25,6 +26,9 @@
 
 namespace optiml {
 
+/// The name under which IntExpr::evaluate looks up where the allocation begins that a pointer argument leads into.
+inline std::string allocationOf(const std::string &pointer) { return "allocation:" + pointer; }
+
 class IntExpr {
 public:
   /// Parses the language above; the error shows the place of the first mistake.
@@ -35,7 +39,8 @@ public:
   IntExpr();
 
   using Lookup = std::function<std::optional<int64_t>(const std::string &name)>;
-  /// The value, or nothing when a name is unknown, a division is by zero, or the arithmetic overflows.
+  /// The value, or nothing when a name is unknown, a division is by zero, or the arithmetic overflows. apart(P, Q)
+  /// looks up where the allocations begin, by allocationOf("P").
   std::optional<int64_t> evaluate(const Lookup &lookup) const;
 
   /// The text it was parsed from, in canonical form.

@@ -138,6 +138,36 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *into, const void *p)
   return cudaSuccess;
 }
 
+/// Of the driver: cuMemGetAddressRange. Zero for success.
+static int addressRange(unsigned long long *begin, size_t *bytes, unsigned long long pointer) {
+  constexpr int notFound = 500; // CUDA_ERROR_NOT_FOUND
+  const Allocation *a = Memory::get().find(pointer);
+  if (!a)
+    return notFound;
+  if (begin)
+    *begin = a->address;
+  if (bytes)
+    *bytes = a->bytes;
+  return 0;
+}
+
+/// The driver's functions that emitted programs call.
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult *status) {
+  if (!symbol || !function)
+    return result(cudaErrorInvalidValue);
+  const bool isKnown = strcmp(symbol, "cuMemGetAddressRange") == 0;
+  *function = isKnown ? reinterpret_cast<void *>(&addressRange) : nullptr;
+  if (status)
+    *status = isKnown ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned, unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult *status) {
+  return cudaGetDriverEntryPoint(symbol, function, flags, status);
+}
+
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
   if (!free || !total)
     return result(cudaErrorInvalidValue);

@@ -2,6 +2,7 @@
 #include "ConcretePlan.h"
 #include "optiml/Support/Error.h"
 #include "optiml/Workload/Signature.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cstring>
 #include <numeric>
@@ -81,6 +82,14 @@ std::optional<int64_t> Names::value(const std::string &name) const {
   }
   if (name == "shared")
     return launch.sharedBytes;
+  const std::string prefix = allocationOf("");
+  if (llvm::StringRef(name).starts_with(prefix)) {
+    auto pointer = value(name.substr(prefix.size()));
+    auto it = llvm::find_if(launch.buffers, [&](const BufferImage &buffer) {
+      return pointer && uint64_t(*pointer) - buffer.address < buffer.bytes;
+    });
+    return it == launch.buffers.end() ? std::nullopt : std::optional(int64_t(it->address));
+  }
   if (auto it = members.find(name); it != members.end())
     return memberValue(name, it->second);
   int i = parameter(name);

@@ -76,8 +76,7 @@ private:
   const KernelModel &model;
   const StrideLoops &strides;
   const Access &a, &b;
-  std::vector<Poly> facts;      ///< of both, and that the indices are equal
-  std::set<std::string> hidden; ///< what varies, of both
+  std::vector<Poly> facts; ///< of both, and that the indices are equal
 
   static std::string other(const std::string &atom) { return atom + "'"; }
   Poly primed(Poly p) const {
@@ -89,9 +88,6 @@ private:
   void addFact(const Poly &p) {
     if (!p.isAffine())
       return;
-    for (const std::string &atom : p.atoms())
-      if (!isLaunchConstant(model, atom))
-        hidden.insert(atom);
     facts.push_back(p);
   }
 
@@ -157,24 +153,13 @@ private:
 
   /// What `first` is for the one and `second` for the other is the same where they meet.
   bool same(const std::string &first, const std::string &second) const {
-    std::vector<std::string> vary(hidden.begin(), hidden.end());
-    for (const std::string &name : {first, other(second)})
-      if (!hidden.count(name))
-        vary.push_back(name);
-    auto sets = projectSets({"@difference"}, vary, {{{Poly::atom(first) - Poly::atom(other(second))}, facts}}, {}, 8);
-    if (!sets || sets->empty())
-      return false;
-    return llvm::all_of(*sets, [](const std::vector<Poly> &set) {
-      bool low = false, high = false;
-      for (const Poly &p : set) {
-        auto c = p.coefficient("@difference");
-        if (!c || !c->constant() || !(p - *c * Poly::atom("@difference")).terms.empty())
-          continue;
-        low |= *c->constant() > 0;
-        high |= *c->constant() < 0;
-      }
-      return low && high;
-    });
+    const Poly difference = Poly::atom(first) - Poly::atom(other(second));
+    auto never = [&](const Poly &positive) {
+      std::vector<Poly> all = facts;
+      all.push_back(positive - Poly(1));
+      return isEmptySet(all);
+    };
+    return never(difference) && never(Poly(0) - difference);
   }
 
   bool same(const std::string &index) const { return same(index, index); }

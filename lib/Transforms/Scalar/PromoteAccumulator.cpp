@@ -22,8 +22,8 @@
 // iterations may leave the element alone.
 //
 // Refuses: an index that changes in the loop or in an inner one, and more than one index. It also refuses an element
-// that some iterations skip, and ranges that cannot be bounded (`a[index[k]]`). Where the loop accesses other arrays
-// too, it refuses arrays that are not plain pointer parameters.
+// that some iterations skip. Where the loop accesses other arrays too, it refuses arrays that are not plain pointer
+// parameters.
 //
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"

@@ -7,11 +7,12 @@
 //   copy(float *from, float *to, int n)     copy_optiml(const float *__restrict__ from, float *__restrict__ to, int n)
 //                                           // when disjoint(from, 4 * n, to, 4 * n)
 //
-// Legal: no two parameters of which one is written overlap where the kernel touches them (proved, or a condition). A
+// Legal: no two parameters of which one is written overlap where the kernel touches them (proved, or a condition).
+// Where data tell the indices (`from[index[i]]`), the condition is that they lead into different allocations. A
 // parameter from which a pointer variable is made does not become a pointer to `const`.
 //
 // Refuses: memory that is accessed in ways that the model does not understand; a parameter with other uses than as the
-// root of accesses; volatile memory; ranges that cannot be bounded (`from[index[i]]`).
+// root of accesses; volatile memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"

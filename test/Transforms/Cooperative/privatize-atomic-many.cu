@@ -2,8 +2,8 @@
 // updates of
 // one kind come to the same in any order.
 // RUN: %plan --passes='block-shape[gather]{x=128};privatize-atomic[gather:sums]{bins=64};privatize-atomic[gather:sizes]{bins=64}' %s | FileCheck %s
-// RUN: %refused --passes='block-shape[chained]{x=128};privatize-atomic[chained:sizes]{bins=64}' %s 2>&1 | %check=CHAINED
-// RUN: %refused --passes='block-shape[mixed]{x=128};privatize-atomic[mixed:sizes]{bins=64}' %s 2>&1 | %check=MIXED
+// RUN: %plan --passes='block-shape[chained]{x=128};privatize-atomic[chained:sizes]{bins=64}' %s | %check=CHAINED
+// RUN: %plan --passes='block-shape[mixed]{x=128};privatize-atomic[mixed:sizes]{bins=64}' %s | %check=MIXED
 // RUN: optiml-opt --emit --passes='block-shape[gather]{x=128};privatize-atomic[gather:sums]{bins=64};privatize-atomic[gather:sizes]{bins=64}' %s > %t.cu
 // RUN: %nvcc -arch=sm_90 -c %t.cu -o %t.o
 // RUN: optiml-run --coverage=off --verify=%t.cu %s -- 700 3 | %check=SAME
@@ -13,8 +13,8 @@
 // RUN: %plan --passes='thread-per-iteration[numbers]' %s | %check=NUMBERS
 // RUN: env OPTIML_TRACE=1 optiml-run %t.cu -- 700 3 2>&1 | %check=RAN
 // RAN-DAG: gather: 1 optimized, 0 original launches
-// CHAINED: the range of first that the kernel touches cannot be bounded
-// MIXED: the range of most that the kernel touches cannot be bounded
+// CHAINED: when apart(first, sizes)
+// MIXED: when apart(most, sizes)
 // REQUIRES: optiml-run
 #include <cstdio>
 #include <cstdlib>
@@ -69,12 +69,12 @@ struct Numbered {
   int number;
 };
 
-/// An update may change which element the next one goes to.
+/// An update may change which element the next one goes to, unless they lie apart.
 __global__ void numbers(const Numbered *events, unsigned *counts, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     atomicAdd(&counts[events[i].number], 1u);
 }
-// NUMBERS: when n <= grid.x * block.x
+// NUMBERS: when apart(counts, events)
 
 int main(int, char **argv) {
   int n = atoi(argv[1]), dim = atoi(argv[2]), k = 80;

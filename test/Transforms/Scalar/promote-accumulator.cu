@@ -5,7 +5,7 @@
 // RUN: %opt --passes='promote-accumulator[begun/k:c]' %s | %check=BEGUN
 // RUN: %refused --passes='promote-accumulator[moving/k:c]' %s 2>&1 | %check=MOVING
 // RUN: %refused --passes='promote-accumulator[sometimes/k:c]' %s 2>&1 | %check=SOMETIMES
-// RUN: %refused --passes='promote-accumulator[unbounded/k:c]' %s 2>&1 | %check=UNBOUNDED
+// RUN: %plan --passes='promote-accumulator[unbounded/k:c]' %s | %check=UNBOUNDED
 
 // The loop may not run at all: then the element must not be touched.
 // CHECK: // when disjoint(a, 4 * (k_ * n), c, 4 * n)
@@ -69,7 +69,9 @@ __global__ void sometimes(const float *__restrict__ a, float *__restrict__ c, in
         c[i] += a[k];
 }
 
-// UNBOUNDED: the range of a that the kernel touches cannot be bounded
+// UNBOUNDED: when apart(a, c)
+// UNBOUNDED: when disjoint(c, 4 * n, index, 4 * k_)
+// UNBOUNDED: acc += a[index[k]];
 __global__ void unbounded(const float *a, const int *index, float *c, int n, int k_) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)

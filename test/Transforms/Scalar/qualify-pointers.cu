@@ -1,5 +1,5 @@
 // RUN: %plan --passes='qualify-pointers[copy]' %s | FileCheck %s
-// RUN: %refused --passes='qualify-pointers[gather]' %s 2>&1 | %check=GATHER
+// RUN: %plan --passes='qualify-pointers[gather]' %s | %check=GATHER
 // RUN: %refused --passes='qualify-pointers[done]' %s 2>&1 | %check=DONE
 // RUN: %plan --passes='qualify-pointers[borders]' %s | %check=BORDERS
 
@@ -11,7 +11,10 @@ __global__ void copy(float *from, float *to, int n) {
     to[i] = from[i];
 }
 
-// GATHER: the range of from that the kernel touches cannot be bounded
+// No index leads out of an allocation.
+// GATHER: when apart(from, to)
+// GATHER: when disjoint(index, 4 * n, to, 4 * n)
+// GATHER: gather_optiml{{[0-9]*}}(const float *__restrict__ from, const int *__restrict__ index,
 __global__ void gather(float *from, const int *index, float *to, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)

@@ -17,13 +17,13 @@
 // RUN: %refused --passes='block-shape[perhaps]{x=128,y=1};vectorize-access[perhaps]{width=4}' %s 2>&1 | %check=NONE
 // RUN: %refused --passes='block-shape[counts]{x=128,y=1};vectorize-access[counts]{width=4}' %s 2>&1 | %check=ATOMICS
 // RUN: %refused --passes='block-shape[uneven]{x=128,y=1};vectorize-access[uneven]{width=4}' %s 2>&1 | %check=BOUND
-// RUN: %refused --passes='block-shape[gathers]{x=128,y=1};vectorize-access[gathers]{width=4}' %s 2>&1 | %check=GATHERS
+// RUN: %plan --passes='block-shape[gathers]{x=128,y=1};vectorize-access[gathers]{width=4}' %s | %check=GATHERS
 // SHAPE: the block shape is not fixed yet
 // WIDTH: the width must be 2 or 4
 // NONE: no array is accessed at neighbouring elements by neighbouring threads
 // ATOMICS: the kernel uses atomics
 // BOUND: the kernel's work does not stand under one bound of its index
-// GATHERS: the range of table that the kernel touches cannot be bounded
+// GATHERS: when apart(table, y)
 #include <cstdio>
 #include <cstdlib>
 
