@@ -322,8 +322,8 @@ std::vector<TimeTile> optiml::timeTiles(const TimeStep &step) {
     candidates = {{8, {64, 16}, 4}, {6, {64, 8}, 8}, {4, {64, 8}, 8},  {8, {64, 8}, 8},
                   {2, {64, 8}, 4},  {4, {32, 8}, 6}, {3, {32, 16}, 4}, {2, {32, 8}, 4}};
   else
-    candidates = {{2, {64, 8}, 3, 64}, {1, {64, 8}, 2, 32}, {2, {64, 8}, 2, 32},
-                  {3, {64, 8}, 2, 64}, {2, {32, 8}, 3, 32}, {2, {32, 8}, 2, 16}};
+    candidates = {
+        {2, {64, 8}, 3, 64}, {2, {64, 8}, 2, 32}, {3, {64, 8}, 2, 64}, {2, {32, 8}, 3, 32}, {2, {32, 8}, 2, 16}};
   std::vector<TimeTile> result;
   for (const TimeTile &tile : candidates) {
     unsigned extent[2] = {tile.threads[0] * (dims == 1 ? tile.cells : 1),
