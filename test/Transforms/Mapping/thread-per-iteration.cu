@@ -61,13 +61,13 @@ __global__ void text(const unsigned char *letters, int n, int *bins) {
 // TEXT: (max(1, ceildiv(n, block.x)), grid.y, grid.z)
 // TEXT: when disjoint(bins, 4 * 256, letters, 1 * n)
 
-// Where nothing bounds the counters, each thread must have had one iteration already.
+// Where nothing bounds the counters, they must lie in an allocation of their own.
 __global__ void scaled(const unsigned char *letters, int n, int *bins) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
     atomicAdd(&bins[letters[i] * letters[0]], 1);
 }
-// SCALED: <<<(grid.x, grid.y, grid.z)
-// SCALED: when n <= grid.x * block.x
+// SCALED: <<<(max(1, ceildiv(n, block.x)), grid.y, grid.z)
+// SCALED: when apart(bins, letters)
 
 // A row of its own for each iteration.
 __global__ void rows(const float *m, float *out, int rows, int cols) {
