@@ -288,8 +288,13 @@ public:
   explicit TouchedRanges(std::shared_ptr<const Kernel> kernel) : kernel(std::move(kernel)) {}
 
   const KernelModel &model() {
-    std::call_once(once, [&] { made.emplace(*kernel, std::array<int64_t, 3>{0, 0, 0}); });
+    analyze();
     return *made;
+  }
+  /// Parameters that the kernel changes.
+  const std::set<std::string> &changed() {
+    analyze();
+    return changes;
   }
 
   llvm::Expected<Range> of(const std::string &array) {
@@ -309,12 +314,19 @@ public:
   const std::shared_ptr<const Kernel> kernel;
 
 private:
+  void analyze() {
+    std::call_once(once, [&] {
+      made.emplace(*kernel, std::array<int64_t, 3>{0, 0, 0});
+      changes = changedParameters(*kernel);
+    });
+  }
   struct Found {
     Range range;
     std::string refusal; ///< why there is none
   };
   std::once_flag once;
   std::optional<KernelModel> made;
+  std::set<std::string> changes;
   std::mutex lock;
   std::map<std::string, Found> found;
 };
@@ -334,9 +346,9 @@ llvm::Error optiml::requireDisjoint(KernelState &state, const KernelModel &model
   if (!state.touched || state.touched->kernel != state.original)
     state.touched = touchedRanges(state.original);
   TouchedRanges &touched = *state.touched;
-  std::set<std::string> changed = changedParameters(*state.original);
-  if (changed.count(a) || changed.count(b))
-    return notApplicable("'{0}' is moved by the kernel itself", changed.count(a) ? a : b);
+  for (const std::string &array : {a, b})
+    if (touched.changed().count(array))
+      return notApplicable("'{0}' is moved by the kernel itself", array);
   if (!pa->type.pointee || !pb->type.pointee)
     return notApplicable("what {0} and {1} point to is not known", a, b);
   auto ra = firstOfA ? llvm::Expected<Range>(Range{{"0"}, {std::to_string(firstOfA)}, {}, pa->type.pointee->bytes})

@@ -43,6 +43,8 @@ struct SearchTask {
   bool mayPause = false;   ///< a program that runs long need not run to its end before variants are measured
   bool replaced = false;   ///< `text` is not what the file holds: it stands in its place
   std::string executable;  ///< of `text`, where buildProgram() has built it
+  /// The program can be run with other sizes. Asked at once: of what the AST tells, one thread may ask at a time.
+  bool readsArguments = device->readsArguments();
   const std::atomic<bool> *cancel() const { return deadline->flag(); }
   /// The program is not run, neither before nor after: its launches were recorded.
   bool isRecorded() const { return !flags.workloads.empty(); }

@@ -54,7 +54,7 @@ public:
     }
     // The search needs time too.
     double own = std::min(task.flags.time, ownShare * task.deadline->remaining());
-    double others = task.device->readsArguments() ? otherShare * task.deadline->remaining() : 0;
+    double others = task.readsArguments ? otherShare * task.deadline->remaining() : 0;
     auto captured = captureRuns(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder, own,
                                 others, task.cancel());
     if (!captured)

@@ -141,8 +141,9 @@ FusionsAhead::FusionsAhead(const SearchTask &task, const Backend &backend, const
     made.host = std::move(*host);
     if (!backend.measures() || stop.passed())
       return made;
-    const FoundFusions found = usefulFusions(task, device, *made.host, /*overRows=*/false);
-    auto text = found.fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, found.fusions);
+    made.found = usefulFusions(task, device, *made.host, /*overRows=*/false);
+    const std::vector<FusionCandidate> &fusions = made.found->fusions;
+    auto text = fusions.empty() ? llvm::Expected<std::string>("") : textWith(task, *made.host, fusions);
     // What cannot be written or built is tried again, with a message.
     auto built = text && !text->empty() ? backend.buildProgram(task, *text, "program-fused", stop.flag())
                                         : llvm::Expected<std::string>("");
@@ -164,8 +165,8 @@ const FusionsAhead::Made &FusionsAhead::get() {
 
 /// Of those that save something.
 std::vector<FusionCandidate> Trial::candidates(bool overRows) {
-  FoundFusions found = usefulFusions(task, device, host, overRows);
-  notes = found.notes;
+  FoundFusions found = !overRows && ahead.found ? *ahead.found : usefulFusions(task, device, host, overRows);
+  notes = std::move(found.notes);
   std::erase_if(found.fusions, [&](const FusionCandidate &fusion) {
     const double saved = mostSaved(fusion, backend);
     if (saved < leastSaved)

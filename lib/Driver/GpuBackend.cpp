@@ -202,7 +202,7 @@ llvm::Error GpuBackend::observe(const SearchTask &task) {
   compileOriginal(task);
   // The emulator's runs take no GPU: beside those on it.
   auto small = std::async(std::launch::async, [&]() -> llvm::Expected<CapturedRuns> {
-    if (!task.device->readsArguments())
+    if (!task.readsArguments)
       return CapturedRuns();
     return captureOtherSizes(task.options, task.toolchain, task.changed(), task.flags.programArgs, task.folder,
                              otherSizeSeconds, std::min(otherSizesSeconds, task.share(preparingShare)), task.cancel());

@@ -105,7 +105,7 @@ void ProgramSearch::tellSmallBudget() const {
 
 llvm::Expected<SearchOutcome> ProgramSearch::search() {
   means.progress.phase("observing the program");
-  FusionsAhead ahead(task, backend, given);
+  std::optional<FusionsAhead> ahead(std::in_place, task, backend, given);
   if (llvm::Error e = backend.observe(task)) {
     const std::string why = llvm::toString(std::move(e));
     return makeError("{0}: {1}{2}", task.options.inputs.front(), why, adviceOn(why));
@@ -113,9 +113,11 @@ llvm::Expected<SearchOutcome> ProgramSearch::search() {
   means.progress.clear();
   watch.lap("observe");
   tellSmallBudget();
-  if (task.isRecorded() || !backend.sawWholeProgram())
+  if (task.isRecorded() || !backend.sawWholeProgram()) {
+    ahead.reset(); // it looks at the AST, as the search does
     return searchApart(limits, task.deadline);
-  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, ahead, limits.budget);
+  }
+  FuseTrials trials = tryFusions(task, backend, given, /*overRows=*/limits.evaluations != 1, *ahead, limits.budget);
   fused = std::move(trials.plain);
   FuseTrial rows = std::move(trials.overRows);
   watch.lap("fuse");

@@ -67,14 +67,16 @@ struct FuseTrials {
 /// stops nvcc.
 class FusionsAhead {
 public:
-  /// Of `device`, a view of the task's text. All of these outlive this.
+  /// Of `device`, a view of the task's text. All of these outlive this, and nobody else looks at the view's AST until
+  /// get() has returned.
   FusionsAhead(const SearchTask &task, const Backend &backend, const Program &device);
   ~FusionsAhead();
 
   struct Made {
     std::unique_ptr<Program> host; ///< the task's text in the host view; null: `why` it cannot be parsed
     std::string why;
-    std::string text, executable; ///< with launches fused; empty: none can be, or programs are not run
+    std::optional<FoundFusions> found; ///< without a loss of threads; none: they were not looked for
+    std::string text, executable;      ///< with launches fused; empty: none can be, or programs are not run
   };
   /// Waits for it.
   const Made &get();

@@ -1,4 +1,4 @@
-//===- Bounds.h - ranges of indices ------------------------------*- C++ -*-===
+//===- Bounds.h - ranges of indices -----------------------------*- C++ -*-===//
 #ifndef OPTIML_ANALYSIS_BOUNDS_H
 #define OPTIML_ANALYSIS_BOUNDS_H
 
