@@ -104,9 +104,11 @@ static std::string misleadingParameter(const Kernel &kernel) {
 }
 
 /// Notes the least values with which unsigned differences of parameters and constants do not wrap around: "i < n - 1"
-/// is then an ordinary bound. Not where a captured launch has less.
-static void noteDifferences(Kernel &kernel, const std::map<std::string, int64_t> &values) {
+/// is then an ordinary bound. So it is with differences of several parameters. Not where a captured launch has less.
+static void noteDifferences(Kernel &kernel, const LaunchHints &known) {
   std::set<std::string> changed = changedParameters(kernel);
+  std::map<std::string, std::string> found;
+  const KernelModel model(kernel, {0, 0, 0});
   walkExprs(*kernel.body, [&](const ExprRef &e) {
     if (!isBinary(e, "-") || e->type.cls != Type::Class::Int || e->type.isSigned || e->type.bytes < 4)
       return;
@@ -118,11 +120,18 @@ static void noteDifferences(Kernel &kernel, const std::map<std::string, int64_t>
     bool isParam =
         root->kind == ExprKind::Var && !changed.count(root->text) &&
         llvm::any_of(kernel.params, [&](const Param &p) { return p.name == root->text && !p.type.isPointer(); });
-    auto value = values.find(str(from));
+    auto value = known.scalars.find(str(from));
     if (isParam && by && *by > 0 && *by <= INT32_MAX && from->type.cls == Type::Class::Int &&
-        (value == values.end() || value->second >= *by))
+        (value == known.scalars.end() || value->second >= *by)) {
       kernel.least[str(from)] = std::max(kernel.least[str(from)], *by);
+      return;
+    }
+    const Poly difference = model.poly(e->args[0]) - model.poly(e->args[1]);
+    auto text = by || !model.stable(difference) ? std::nullopt : planText(model, difference);
+    if (text && known.evaluate(IntExpr::of(*text + " >= 0")).value_or(1))
+      found.emplace(difference.str(), *text + " >= 0");
   });
+  kernel.notNegative = std::move(found);
 }
 
 llvm::Expected<std::unique_ptr<KernelSpace>>
@@ -152,10 +161,12 @@ KernelSpace::create(const Program &program, const std::function<bool(const Kerne
     }
     LaunchHints known = hints(decl);
     nameArguments(known, **tree);
-    noteDifferences(**tree, known.scalars);
+    noteDifferences(**tree, known);
     KernelState state = originalState(*tree, decl.name, decl.symbol, twinName(decl.name, program.text()), known);
     for (const auto &[parameter, least] : (*tree)->least)
       state.require(parameter + " >= " + std::to_string(least), "unsigned differences do not wrap around");
+    for (const auto &[difference, condition] : (*tree)->notNegative)
+      state.require(condition, "unsigned differences do not wrap around");
     state.rewrite.insertAt = insertionPoint(program, decl);
     state.rewrite.besideOriginal = goesBesideOriginal(decl);
     space->kernels.emplace(decl.name, std::move(state));

@@ -179,7 +179,7 @@ std::optional<Poly> optiml::globalUpperBound(const KernelModel &model, unsigned 
 }
 
 std::optional<Poly> optiml::upperBoundOf(const KernelModel &model, const std::string &index, bool ofWrites) {
-  if (model.unknownEffectLine())
+  if (model.unknownOutsideLine())
     return std::nullopt;
   std::optional<std::vector<Poly>> common;
   for (const Access &access : model.accesses()) {
@@ -241,7 +241,7 @@ static void addScaledBounds(const KernelModel &model, const std::string &index, 
 
 std::optional<ScaledBound> optiml::scaledUpperBound(const KernelModel &model, unsigned axis) {
   std::string index = std::string("globalIdx.") + char('x' + axis);
-  if (model.unknownEffectLine())
+  if (model.unknownOutsideLine())
     return std::nullopt;
   std::optional<std::vector<ScaledBound>> common;
   for (const Access &access : model.accesses()) {

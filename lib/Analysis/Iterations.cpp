@@ -12,16 +12,22 @@ using namespace optiml;
 /// More pairs of accesses than this are not looked at.
 static constexpr size_t mostPairs = 2000;
 
-Iterations::Iterations(const KernelModel &model, const Stmt &loop, const CountedLoop &counted)
+Iterations::Iterations(const KernelModel &model, const Stmt &loop, const CountedLoop &counted, const Stmt &outermost)
     : model(model), loop(loop), counted(counted) {
   inside.insert(counted.var);
   inside.merge(namesDeclaredIn(loop));
+  turns = inside;
+  if (&outermost == &loop)
+    return;
+  turns.merge(namesDeclaredIn(outermost));
+  for (const auto &[name, changes] : countChanges(outermost))
+    turns.insert(name);
 }
 
 bool Iterations::isOfIteration(const std::string &atom) const {
   std::set<std::string> names = model.atomNames(atom);
   names.insert(atom);
-  return llvm::any_of(names, [&](const std::string &name) { return inside.count(name); });
+  return llvm::any_of(names, [&](const std::string &name) { return turns.count(name); });
 }
 
 Poly Iterations::primed(Poly p) const {

@@ -1,5 +1,6 @@
 //===- KernelModel.cpp - what transforms ask of a kernel ------------------===//
 #include "optiml/Analysis/KernelModel.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include <algorithm>
 
 using namespace optiml;
@@ -12,22 +13,14 @@ KernelModel::KernelModel(const Kernel &kernel, std::array<int64_t, 3> block) : t
 
 // Declarations
 
-/// Votes, shuffles and barriers that also vote touch no memory (CUDA C++ Programming Guide, synchronization, warp vote
-/// and warp shuffle functions).
-static bool onlyExchangesRegisters(const Expr &call) {
-  const llvm::StringRef name = call.text;
-  if (call.kind != ExprKind::Call || !call.isLibrary || !name.starts_with("__"))
-    return false;
-  return name.starts_with("__syncthreads_") || name.starts_with("__shfl_") || name == "__syncwarp" ||
-         name == "__ballot_sync" || name == "__any_sync" || name == "__all_sync";
-}
-
 void KernelModel::collectDeclarations() {
-  auto noteUnknown = [this](unsigned line, bool touchesMemory = true) {
-    if (!unknownEffects)
-      unknownEffects = std::max(1u, line);
-    if (!unknownMemory && touchesMemory)
-      unknownMemory = std::max(1u, line);
+  auto noteUnknown = [this](unsigned line, bool goesOutside = true, bool touchesMemory = true) {
+    line = std::max(1u, line);
+    unknownEffects = unknownEffects ? unknownEffects : line;
+    if (goesOutside && !unknownOutside)
+      unknownOutside = line;
+    if (goesOutside && touchesMemory && !unknownMemory)
+      unknownMemory = line;
   };
   for (const Param &p : theKernel.params)
     for (const Param::Field &field : p.fields)
@@ -65,8 +58,8 @@ void KernelModel::collectDeclarations() {
       addressTaken.insert(e->args[0]->text);
     if ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure) {
       if (!(e->kind == ExprKind::Call && e->isAtomic))
-        noteUnknown(e->line, !onlyExchangesRegisters(*e));
-      for (const std::string &name : e->names)
+        noteUnknown(e->line, !e->isConfined, !onlyExchangesRegisters(*e));
+      for (const std::string &name : changedWithin(*e))
         ++assignments[name];
     }
   });
@@ -242,6 +235,8 @@ bool KernelModel::neverNegative(const std::string &atom) const {
 }
 
 bool KernelModel::cannotWrap(const Poly &difference) const {
+  if (theKernel.notNegative.count(difference.str()))
+    return true;
   int64_t least = 0;
   for (const auto &[monomial, coefficient] : difference.terms) {
     auto known = monomial.size() == 1 ? theKernel.least.find(monomial[0]) : theKernel.least.end();
@@ -364,7 +359,7 @@ unsigned KernelModel::varies(const ExprRef &e) const {
       ExprRef root = resolve(n, subscripts);
       const Stmt *d = root->kind == ExprKind::Var ? declaration(root->text) : nullptr;
       bool local = d && !d->isShared && !d->dims.empty();
-      if (!local && (unknownEffects || (d && d->isShared) || writesArray(str(root))))
+      if (!local && (unknownOutside || (d && d->isShared) || writesArray(str(root))))
         result |= FromMemory;
     }
   });
@@ -401,7 +396,7 @@ void KernelModel::collectVariance() {
             raise(target->text, mask);
         }
         if (!n->pure)
-          for (const std::string &name : n->names)
+          for (const std::string &name : changedWithin(*n))
             if (declaration(name))
               raise(name, AnyThread | AnyBlock | FromMemory);
       });

@@ -154,6 +154,37 @@ static bool loopsOver(Stmt &s, const std::string &name, std::vector<Stmt *> &loo
   return good;
 }
 
+/// float t; … for (…) { … t = x; … }   becomes   for (…) { float t; … t = x; … },  where nothing else mentions t, and
+/// no iteration does before it sets t. So it is with the branch of an `if`. False: the declaration stays.
+static bool sinkIntoPart(Stmt &block, size_t at) {
+  const StmtRef declaration = block.body[at];
+  const std::string &name = declaration->text;
+  Stmt *whole = nullptr, *part = nullptr;
+  for (size_t i = at + 1; i < block.body.size(); ++i)
+    if (mentionedIn(*block.body[i], name)) {
+      if (whole)
+        return false;
+      whole = block.body[i].get();
+    }
+  if (!whole || (!isLoop(*whole) && whole->kind != StmtKind::If))
+    return false;
+  for (const StmtRef &child : whole->body)
+    if (mentionedIn(*child, name)) {
+      if (part || child->kind != StmtKind::Block)
+        return false;
+      part = child.get();
+    }
+  auto mentionedBy = [&](const ExprRef &e) { return e && mentions(e, name); };
+  if (!part || mentionedBy(whole->expr) || mentionedBy(whole->step) || (whole->init && mentionedIn(*whole->init, name)))
+    return false;
+  auto first = llvm::find_if(part->body, [&](const StmtRef &s) { return mentionedIn(*s, name); });
+  if (isLoop(*whole) && (first == part->body.end() || !assignedValue(**first, name)))
+    return false;
+  part->body.insert(part->body.begin(), declaration);
+  block.body.erase(block.body.begin() + ptrdiff_t(at));
+  return true;
+}
+
 /// int k; … for (k = 0; …)   becomes   for (int k = 0; …),  and  int i; … i = x;  becomes  int i = x;
 static void sinkDeclaration(Stmt &block, size_t at) {
   const StmtRef declaration = block.body[at];
@@ -171,7 +202,7 @@ static void sinkDeclaration(Stmt &block, size_t at) {
     block.body.erase(block.body.begin() + ptrdiff_t(at));
     return;
   }
-  if (declaration->expr)
+  if (declaration->expr || sinkIntoPart(block, at))
     return;
   for (size_t i = at + 1; i < block.body.size(); ++i) {
     Stmt &next = *block.body[i];

@@ -7,6 +7,45 @@
 using namespace optiml;
 using namespace clang;
 
+/// threadIdx and its like: its value is another one in every thread.
+static bool isOfLaunch(const VarDecl &v) {
+  static const llvm::StringSet<> indices = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
+  return indices.contains(v.getName());
+}
+
+/// `e` is a place in a variable for which `isMeant` holds, or a pointer into one, and in no array of pointers.
+static bool leadsTo(const Expr *e, llvm::function_ref<bool(const VarDecl &)> isMeant) {
+  for (;;) {
+    e = e->IgnoreParens();
+    if (auto *cast = dyn_cast<CastExpr>(e)) {
+      const Expr *of = cast->getSubExpr();
+      // A pointer that is loaded from memory may lead anywhere.
+      if (cast->getCastKind() == CK_LValueToRValue && e->getType()->isPointerType() &&
+          !isa<DeclRefExpr>(of->IgnoreParens()))
+        return false;
+      if (cast->getCastKind() == CK_IntegralToPointer)
+        return false;
+      e = of;
+    } else if (auto *op = dyn_cast<UnaryOperator>(e);
+               op && (op->getOpcode() == UO_AddrOf || op->getOpcode() == UO_Deref)) {
+      e = op->getSubExpr();
+    } else if (auto *member = dyn_cast<MemberExpr>(e)) {
+      if (member->getMemberDecl()->getType()->isReferenceType() || !isa<FieldDecl>(member->getMemberDecl()))
+        return false;
+      e = member->getBase();
+    } else if (auto *element = dyn_cast<ArraySubscriptExpr>(e)) {
+      e = element->getBase();
+    } else if (auto *sum = dyn_cast<BinaryOperator>(e); sum && sum->isAdditiveOp()) {
+      e = sum->getLHS()->getType()->isPointerType() ? sum->getLHS() : sum->getRHS();
+    } else if (auto *ref = dyn_cast<DeclRefExpr>(e)) {
+      auto *v = dyn_cast<VarDecl>(ref->getDecl());
+      return v && isMeant(*v);
+    } else {
+      return isa<CXXThisExpr>(e);
+    }
+  }
+}
+
 namespace {
 class BodyCheck : public RecursiveASTVisitor<BodyCheck> {
 public:
@@ -27,9 +66,8 @@ public:
   }
   bool VisitDeclRefExpr(DeclRefExpr *ref) {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
-    static const llvm::StringSet<> indices = {"threadIdx", "blockIdx", "blockDim", "gridDim"};
-    if (v && indices.contains(v->getName()))
-      return stop(); // its value is another one in every thread
+    if (v && isOfLaunch(*v))
+      return stop();
     if (v && v->isStaticLocal() && !v->getType().isConstQualified())
       return stop(); // another value at the next call
     if (!v || v->isLocalVarDeclOrParm())
@@ -52,7 +90,89 @@ private:
   PurityAnalysis &purity;
   bool makesObject;
 };
+
+/// Each access and call of the body of a confined function.
+class ConfinedCheck : public RecursiveASTVisitor<ConfinedCheck> {
+public:
+  explicit ConfinedCheck(PurityAnalysis &purity) : purity(purity) {}
+  bool good = true;
+  bool require(bool condition) { return good &= condition; }
+  bool VisitGCCAsmStmt(GCCAsmStmt *) { return require(false); }
+  bool VisitCXXNewExpr(CXXNewExpr *) { return require(false); }
+  bool VisitLambdaExpr(LambdaExpr *) { return require(false); }
+  bool VisitUnaryOperator(UnaryOperator *op) { return require(op->getOpcode() != UO_Deref || leads(op->getSubExpr())); }
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return require(leads(e->getBase())); }
+  bool VisitMemberExpr(MemberExpr *e) { return require(!e->isArrow() || leads(e->getBase())); }
+  bool VisitVarDecl(VarDecl *v) {
+    QualType type = v->getType();
+    bool isOwn = !v->isStaticLocal() || type.isConstQualified();
+    isOwn &= !v->hasAttr<CUDASharedAttr>() && !type.isVolatileQualified();
+    bool points = type->isPointerType() || type->isReferenceType();
+    return require(isOwn && (!points || isa<ParmVarDecl>(v) || (v->hasInit() && leads(v->getInit()))));
+  }
+  bool VisitBinaryOperator(BinaryOperator *op) {
+    return require(op->getOpcode() != BO_Assign || !op->getType()->isPointerType() || leads(op->getRHS()));
+  }
+  bool VisitDeclRefExpr(DeclRefExpr *ref) {
+    auto *v = dyn_cast<VarDecl>(ref->getDecl());
+    return require(!v || isOwn(*v));
+  }
+  bool VisitCallExpr(CallExpr *call) {
+    const FunctionDecl *callee = call->getDirectCallee();
+    if (purity.isPure(callee))
+      return true;
+    if (!purity.isConfined(callee))
+      return require(false);
+    for (const Expr *arg : call->arguments())
+      require(!(arg->getType()->isPointerType() || arg->isLValue()) || leads(arg));
+    if (auto *ofObject = dyn_cast<CXXMemberCallExpr>(call))
+      require(leads(ofObject->getImplicitObjectArgument()));
+    return good;
+  }
+
+private:
+  /// A local, a parameter, or a constant of the file.
+  static bool isOwn(const VarDecl &v) {
+    return v.isLocalVarDeclOrParm() ||
+           ((v.getType().isConstQualified() || v.hasAttr<CUDAConstantAttr>()) && !isOfLaunch(v));
+  }
+  static bool leads(const Expr *e) { return leadsTo(e, isOwn); }
+  PurityAnalysis &purity;
+};
 } // namespace
+
+bool PurityAnalysis::isConfined(const CallExpr &call) {
+  auto isOwn = [](const VarDecl &v) {
+    return v.isLocalVarDecl() && !v.isStaticLocal() && !v.hasAttr<CUDASharedAttr>() && !v.getType()->isPointerType() &&
+           !v.getType()->isReferenceType();
+  };
+  return isConfined(call.getDirectCallee()) && llvm::all_of(call.arguments(), [&](const Expr *argument) {
+           return !argument->getType()->isPointerType() || leadsTo(argument, isOwn);
+         });
+}
+
+bool PurityAnalysis::isConfined(const FunctionDecl *function) {
+  const FunctionDecl *definition = nullptr;
+  if (!function || !function->hasBody(definition) || function->isVariadic() ||
+      isHalfHeader(ast.getSourceManager(), function->getLocation()))
+    return false;
+  if (auto it = confined.find(function); it != confined.end())
+    return it->second;
+  confined[function] = false; // recursion: not confined
+  ConfinedCheck check(*this);
+  for (const ParmVarDecl *param : definition->parameters()) {
+    QualType type = param->getType();
+    if (type->isPointerType() || type->isReferenceType())
+      type = type->getPointeeType();
+    check.require(!type.isVolatileQualified() && !type->isPointerType());
+  }
+  if (isa<CXXConstructorDecl>(definition) || isa<CXXDestructorDecl>(definition) ||
+      definition->getReturnType()->isPointerType() || definition->getReturnType()->isReferenceType())
+    check.require(false);
+  if (check.good)
+    check.TraverseStmt(definition->getBody());
+  return confined[function] = check.good;
+}
 
 bool PurityAnalysis::isPure(const FunctionDecl *function) {
   if (!function)

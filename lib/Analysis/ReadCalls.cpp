@@ -1,9 +1,8 @@
 //===- ReadCalls.cpp - functions in place of their calls ------------------===//
 //
-// A helper that touches memory, and any method, is read where it is called: transforms then see its accesses. What
-// only computes stays a call, but for index arithmetic. A body that is one expression takes the call's place; any other
-// goes before the statement, which is right when nothing in that statement that runs earlier has effects. What the
-// helper itself writes must be all that the statement evaluates.
+// A helper that touches memory, and any method, is read where it is called. What only computes stays a call, but for
+// index arithmetic. A body that is one expression takes the call's place; any other goes before the statement, when
+// nothing in it that runs earlier has effects. What the helper itself writes must be all that the statement evaluates.
 //
 //===----------------------------------------------------------------------===//
 #include "Choices.h"
@@ -489,6 +488,7 @@ ExprRef KernelReader::call(const cl::CallExpr *x) {
     }
   auto e = make(ExprKind::Call, x, name, args);
   e->pure = purity.isPure(fn);
+  e->isConfined = !e->pure && purity.isConfined(*x);
   e->isLibrary = fn->getIdentifier() && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
   e->folds = e->isLibrary ? foldOfAtomic(fn->getName().str()) : foldOfFunction(fn);
   e->isAtomic = (e->isLibrary && fn->getName().starts_with("atomic")) || !e->folds.empty();

@@ -123,6 +123,14 @@ const Expr *optiml::objectOf(const ExprRef &place) {
   return object;
 }
 
+bool optiml::onlyExchangesRegisters(const Expr &call) {
+  const llvm::StringRef name = call.text;
+  if (call.kind != ExprKind::Call || !call.isLibrary || !name.starts_with("__"))
+    return false;
+  return name.starts_with("__syncthreads_") || name.starts_with("__shfl_") || name == "__syncwarp" ||
+         name == "__ballot_sync" || name == "__any_sync" || name == "__all_sync";
+}
+
 bool optiml::usesAddressesOfLocals(const Kernel &kernel) {
   std::map<std::string, const Stmt *> locals;
   walk(*kernel.body, [&](Stmt &s) {

@@ -1,5 +1,5 @@
 //===- TreeQuestions.cpp - what expressions and statements are ------------===//
-#include "optiml/Analysis/Tree.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace optiml {
@@ -37,6 +37,24 @@ ExprRef newValue(const ExprRef &change) {
   return op.empty() ? change->args[1] : binary(op, target, change->args[1], target->type);
 }
 bool mayChange(const ExprRef &e) { return isChange(e) || isUnary(e, "&"); }
+std::set<std::string> changedWithin(const Expr &e) {
+  std::set<std::string> names = e.names;
+  if (e.kind != ExprKind::Call || !e.isConfined)
+    return names;
+  for (const ExprRef &arg : e.args) {
+    const Expr *at = arg.get();
+    bool leads = isUnary(arg, "&") || at->type.isPointer();
+    auto isStep = [](const Expr &x) {
+      return x.kind == ExprKind::Subscript || x.kind == ExprKind::Member || x.kind == ExprKind::Cast ||
+             x.kind == ExprKind::Unary;
+    };
+    while (isStep(*at) || (at->kind == ExprKind::Binary && at->type.isPointer()))
+      at = at->kind == ExprKind::Binary && !at->args[0]->type.isPointer() ? at->args[1].get() : at->args[0].get();
+    if (leads && at->kind == ExprKind::Var)
+      names.insert(at->text);
+  }
+  return names;
+}
 bool isLoad(const ExprRef &e) {
   return e->kind == ExprKind::Subscript || (e->kind == ExprKind::Member && e->args[0]->type.isPointer());
 }
@@ -107,6 +125,9 @@ std::map<std::string, unsigned> countChanges(const Stmt &s) {
   walkExprs(const_cast<Stmt &>(s), [&](const ExprRef &e) {
     if (mayChange(e) && e->args[0]->kind == ExprKind::Var)
       ++changes[e->args[0]->text];
+    else if (e->isConfined)
+      for (const std::string &name : changedWithin(*e))
+        ++changes[name];
   });
   return changes;
 }
@@ -137,15 +158,30 @@ bool isAtomicUpdate(const Stmt &s) {
          s.expr->args.size() == 2 && !s.expr->folds.empty();
 }
 
-bool hasBarrier(Stmt &s) {
-  auto impure = [](const ExprRef &e) {
-    return ((e->kind == ExprKind::Call || e->kind == ExprKind::Opaque) && !e->pure) ||
+static bool mayWait(Stmt &s, llvm::function_ref<bool(const Expr &)> isHarmless) {
+  auto impure = [&](const ExprRef &e) {
+    bool isCall = e->kind == ExprKind::Call || e->kind == ExprKind::Opaque;
+    return (isCall && !e->pure && !isHarmless(*e)) ||
            (e->type.isVolatile && e->kind != ExprKind::Var); // how threads wait for each other
   };
   return anyStmt(s, [&](const Stmt &t) {
     auto isImpure = [&](const ExprRef &e) { return anyNode(e, impure); };
     return t.kind == StmtKind::Barrier || (t.kind == StmtKind::Opaque && t.mayBarrier) ||
            (isAtomicUpdate(t) ? llvm::any_of(t.expr->args, isImpure) : anyOwn(t, isImpure));
+  });
+}
+
+bool hasBarrier(Stmt &s) {
+  return mayWait(s, [](const Expr &) { return false; });
+}
+
+bool threadsMayMeet(Stmt &s, bool wholeThreads) {
+  bool waits = anyStmt(s, [](const Stmt &t) {
+    return isLoop(t) && !asCountedLoop(const_cast<Stmt &>(t)) && !asStridedLoop(const_cast<Stmt &>(t)) &&
+           anyExpr(t, [](const ExprRef &e) { return e->isAtomic; });
+  });
+  return mayWait(s, [&](const Expr &e) {
+    return e.isConfined || (wholeThreads && !waits && e.kind == ExprKind::Call && e.isAtomic);
   });
 }
 

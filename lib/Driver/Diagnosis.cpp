@@ -72,6 +72,8 @@ std::string optiml::sitesText(KernelSpace &space, const Program &device) {
         text +=
             llvm::formatv("  {0}[{1}]{2}\n", action.transform, action.site,
                           action.values.size() > 1 ? llvm::formatv(": {0} values", action.values.size()).str() : "");
+    if (std::string why = space.obstacles(name); !why.empty())
+      text += llvm::formatv("  it may only be tuned: {0}\n", why);
   }
   for (const KernelSpace::Skipped &skipped : space.skipped())
     text += llvm::formatv("kernel {0} stays as it is: {1}\n", skipped.kernel, skipped.reason);

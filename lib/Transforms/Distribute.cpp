@@ -1,5 +1,6 @@
 //===- Distribute.cpp - from one output a thread to several ---------------===//
 #include "Distribute.h"
+#include "optiml/Analysis/TreeQueries.h"
 #include "optiml/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -92,8 +93,8 @@ bool Distributor::hasStableHeader(Stmt &s) const {
 static std::set<std::string> changedNames(Stmt &s) {
   std::set<std::string> changed;
   walkExprs(s, [&](const ExprRef &e) {
-    if (e->kind == ExprKind::Opaque)
-      changed.insert(e->names.begin(), e->names.end());
+    if (e->kind == ExprKind::Opaque || e->isConfined)
+      changed.merge(changedWithin(*e));
     if (!mayChange(e))
       return;
     const Expr *target = e->args[0].get();

@@ -150,10 +150,10 @@ bool optiml::usesGlobalIndex(const Kernel &kernel, unsigned axis) {
 }
 
 /// The innermost statement by which threads may meet, if `s` holds any.
-static const Stmt &meetingIn(const Stmt &s) {
+static const Stmt &meetingIn(const Stmt &s, bool wholeThreads) {
   for (const StmtRef &child : s.body)
-    if (hasBarrier(*child))
-      return meetingIn(*child);
+    if (threadsMayMeet(*child, wholeThreads))
+      return meetingIn(*child, wholeThreads);
   return s;
 }
 
@@ -162,7 +162,7 @@ static std::string nameOfMeeting(const Stmt &s) {
     return "__syncthreads";
   std::string result;
   walkExprs(const_cast<Stmt &>(s), [&](const ExprRef &e) {
-    if (result.empty() && e->kind == ExprKind::Call && !e->pure)
+    if (result.empty() && e->kind == ExprKind::Call && !e->pure && !e->isConfined)
       result = "a call of '" + e->text + "'";
     else if (result.empty() && e->type.isVolatile && e->kind != ExprKind::Var)
       result = "volatile memory";
@@ -170,10 +170,10 @@ static std::string nameOfMeeting(const Stmt &s) {
   return result.empty() ? "text that is kept as it is" : result;
 }
 
-llvm::Error optiml::requireApart(const Kernel &kernel) {
+llvm::Error optiml::requireApart(const Kernel &kernel, bool wholeThreads) {
   static constexpr llvm::StringLiteral why = "the kernel's threads work together, or wait for each other";
-  if (hasBarrier(*kernel.body)) {
-    const Stmt &s = meetingIn(*kernel.body);
+  if (threadsMayMeet(*kernel.body, wholeThreads)) {
+    const Stmt &s = meetingIn(*kernel.body, wholeThreads);
     return notApplicable("{0}: {1} (line {2})", why, nameOfMeeting(s), s.line);
   }
   std::string shared;
@@ -182,15 +182,15 @@ llvm::Error optiml::requireApart(const Kernel &kernel) {
 }
 
 llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, unsigned axes, int64_t threads,
-                                                           bool batches) {
+                                                           bool batches, bool wholeThreads) {
   if (state.isPinned())
-    return notApplicable("the block shape is fixed already");
+    return notApplicable("{0}", shapeIsFixed);
   if (state.tree->maxThreads && threads > state.tree->maxThreads)
     return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
   auto kernel = state.tree->clone();
   if (llvm::Error e = requireConstantParameters(*kernel))
     return std::move(e);
-  if (llvm::Error e = requireApart(*kernel))
+  if (llvm::Error e = requireApart(*kernel, wholeThreads))
     return std::move(e);
   if (llvm::Error e = removeReturns(*kernel->body))
     return std::move(e);
@@ -208,9 +208,9 @@ llvm::Expected<std::shared_ptr<Kernel>> optiml::remappable(KernelState &state, u
 }
 
 /// Leaves the axes as globalIdx.a. NotApplicable where the kernel depends on its own block shape.
-static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, Kernel &kernel) {
+static llvm::Expected<std::array<AxisUse, 3>> normalizeAxes(KernelState &state, Kernel &kernel, bool wholeThreads) {
   std::array<int64_t, 3> pinned = state.pinnedBlock();
-  if (llvm::Error e = requireApart(kernel))
+  if (llvm::Error e = requireApart(kernel, wholeThreads))
     return std::move(e);
   if (!pinned[0])
     adoptPlainIndices(state, kernel);
@@ -293,7 +293,7 @@ static llvm::Error setGeometry(KernelState &state, const KernelModel &model, con
 
 llvm::Error optiml::remapThreads(KernelState &state, Kernel &kernel, const std::array<int64_t, 3> &shape,
                                  const std::array<CopyAxis, 3> &copies, const MergeCopies &merge) {
-  auto uses = normalizeAxes(state, kernel);
+  auto uses = normalizeAxes(state, kernel, /*wholeThreads=*/!merge);
   if (!uses)
     return uses.takeError();
   auto loops = loopsOverCopies(kernel, *uses, shape, copies);

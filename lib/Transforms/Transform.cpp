@@ -7,9 +7,13 @@ Transform::~Transform() = default;
 
 bool Transform::applies(const KernelState &state, llvm::StringRef site, const Params &params) const {
   auto applied = apply(state, site, params);
-  if (!applied)
+  if (applied)
+    return true;
+  if (state.refusals)
+    state.refusals->push_back({name().str(), site.str(), llvm::toString(applied.takeError())});
+  else
     llvm::consumeError(applied.takeError());
-  return bool(applied);
+  return false;
 }
 
 bool Transform::offer(std::vector<ActionTemplate> &into, const KernelState &state, const std::string &site,
@@ -26,15 +30,10 @@ bool Transform::offer(std::vector<ActionTemplate> &into, const KernelState &stat
 std::vector<ActionTemplate> optiml::kernelSite(const Transform &transform, const KernelState &state,
                                                const std::vector<Params> &offers) {
   ActionTemplate site{transform.name().str(), state.rewrite.original, {}};
-  for (const Params &params : offers) {
-    auto applied = transform.apply(state, "", params);
-    if (applied) {
+  for (const Params &params : offers)
+    if (transform.applies(state, "", params))
       site.values.push_back(params);
-      continue;
-    }
-    llvm::consumeError(applied.takeError());
-    if (site.values.empty())
+    else if (site.values.empty())
       return {};
-  }
   return {site};
 }

@@ -40,7 +40,7 @@ static bool comesBefore(const KernelModel &model, const Access &write, const Acc
 static llvm::Error requireRepeatable(KernelState &state) {
   const Kernel &kernel = *state.original;
   KernelModel model(kernel, {0, 0, 0});
-  if (unsigned line = model.unknownEffectLine())
+  if (unsigned line = model.unknownOutsideLine())
     return notApplicable("line {0} may access memory in ways that are not understood", line);
   bool shared = threadsWorkTogether(kernel);
   for (const Param &p : kernel.params)

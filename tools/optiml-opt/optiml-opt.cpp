@@ -316,6 +316,10 @@ int main(int argc, char **argv) {
     return fail(space.takeError());
   for (const KernelSpace::Skipped &skipped : (*space)->skipped())
     llvm::errs() << "optiml-opt: note: kernel " << skipped.kernel << " is left alone: " << skipped.reason << "\n";
+  for (const std::string &kernel : listSites &&passes.empty() ? (*space)->kernelNames() : std::vector<std::string>())
+    if (std::string why = (*space)->obstacles(kernel); !why.empty())
+      llvm::errs() << llvm::formatv("optiml-opt: note: {0}:{1}: {2} may only be tuned: {3}\n", inputAndFlags[0],
+                                    (*space)->kernel(kernel)->tree->line, kernel, why);
   if (!texts.empty()) {
     auto content = readFile(texts);
     if (!content)

@@ -134,13 +134,37 @@ TEST(LoopToGrid, WhatStandsAroundTheLoopKeepsItsMeaning) {
        "for (int j = 0; j < n; ++j) out[i * n + j] = 1; float s = 0; for (int k = 0; k < n; ++k) s += in[k]; sums[i] = "
        "s;",
        "/j", "would be run again for every iteration"},
-      {out, "for (int j = 0; j < n; ++j) for (int k = 0; k < n; ++k) out[(i * n + j) * n + k] = k;", "/j/k",
-       "part of another loop"},
       {"volatile float *out", "for (int j = 0; j < n; ++j) out[i * n + j] = 1;", "/j", "work together"},
       {out, "for (int j = 0; j < n; ++j) { out[i * n + j] = 1; __syncwarp(); }", "/j", "work together"},
       {both, "for (int j = 0; j < n; ++j) { if (in[j] < 0) break; out[i * n + j] = 1; }", "/j", "leaves the loop"},
       {both, "for (int j = 0; j < n; ++j) { if (in[j] < 0) return; out[i * n + j] = 1; }", "/j",
        "returns from inside a loop"},
+  });
+}
+
+TEST(LoopToGrid, LoopsAroundAreRunByEveryThread) {
+  expectAnswers({
+      {out, "for (int j = 0; j < n; ++j) for (int k = 0; k < n; ++k) out[(i * n + j) * n + k] = k;", "/j/k", "n >= 1"},
+      {both + ", const int *__restrict__ at",
+       "for (int k = 0; k < n; ++k) { int c = at[i * n + k]; if (c < 0) break; for (int j = 0; j < 32; ++j) out[i * 32 "
+       "+ j] += in[c * 32 + j]; }",
+       "/k/j", "ceildiv(32, block.y) <= 65535"},
+      {both, "for (int k = 0; k < n; ++k) for (int j = 0; j <= k; ++j) out[i * n + j] += in[k];", "/k/j",
+       "is not known before the launch"},
+      // An element of one iteration is another's in a later turn.
+      {out, "for (int k = 0; k < n; ++k) for (int j = 0; j < n; ++j) out[i * n + j + k] += 1;", "/k/j",
+       "iterations may meet"},
+      {out, "for (int k = 0; k < n; ++k) for (int j = 0; j < n; ++j) out[i * n + j] += out[i * n + k];", "/k/j",
+       "iterations may meet"},
+      {out,
+       "for (int k = 0; k < n; ++k) { float first = out[i * n]; for (int j = 0; j < n; ++j) out[i * n + j] = first; }",
+       "/k/j", "iterations may meet what stands outside of the loop"},
+      {both,
+       "for (int k = 0; k < n; ++k) { float t[8]; for (int j = 0; j < 8; ++j) t[j] = in[k]; out[i * n + k] = "
+       "t[k % 8]; }",
+       "/k/j", "'t' keeps its value"},
+      {both, "float s = 0; for (int k = 0; k < n; ++k) for (int j = 0; j < n; ++j) { s += in[k]; out[i * n + j] = s; }",
+       "/k/j", "'s' keeps its value"},
   });
 }
 

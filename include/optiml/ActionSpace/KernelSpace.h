@@ -50,6 +50,9 @@ public:
   /// Applies a whole recipe; the error names the first action that does not apply.
   llvm::Expected<SearchState> applyAll(const Recipe &recipe);
   const std::vector<Skipped> &skipped() const { return skippedKernels; }
+  /// Why no transform applies to the kernel but those that only tune, not even once the block's shape is fixed: the
+  /// main reasons. Empty where one does. It lists the kernel's sites anew.
+  std::string obstacles(const std::string &kernel) const;
   bool empty() const { return kernels.empty(); }
   std::vector<std::string> kernelNames() const;
 

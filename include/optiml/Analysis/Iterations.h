@@ -7,14 +7,16 @@
 
 namespace optiml {
 
-/// The iterations of a counted loop, as one thread runs them, and the statements of the thread around it.
+/// The iterations of a counted loop, as one thread runs them, and the statements of the thread around it. The loop may
+/// be part of other loops of the thread: an iteration is then all that has its number, in whatever turns of those.
 ///
 /// Two accesses of one array meet where their indices are equal. Of the difference of the indices the parts with
 /// parametric strides are split off (z * H * W + y * W + x meets another such place only where all three are equal,
 /// when the others stay below W and H); whether what is left has a solution is asked of isl.
 class Iterations {
 public:
-  Iterations(const KernelModel &model, const Stmt &loop, const CountedLoop &counted);
+  /// `outermost`: the loop itself, or the outermost one around it.
+  Iterations(const KernelModel &model, const Stmt &loop, const CountedLoop &counted, const Stmt &outermost);
 
   /// No iteration accesses what another one writes, and none what the thread writes elsewhere; nor does one write what
   /// the thread reads elsewhere. Atomic updates by the same operation commute. Records the conditions under which it
@@ -37,6 +39,7 @@ private:
   const Stmt &loop;
   CountedLoop counted;
   std::set<std::string> inside; ///< the loop's variable, and what its body declares
+  std::set<std::string> turns;  ///< those, and what the loops around change or declare
 };
 
 } // namespace optiml

@@ -89,7 +89,9 @@ public:
   bool writesWhatIsRead(const Access &read) const;
   /// Something in the kernel may write memory in ways the model does not see (calls, opaque text); its line, or 0.
   unsigned unknownEffectLine() const { return unknownEffects; }
-  /// The same, but for calls through which threads of a warp or block only meet or exchange registers.
+  /// The same, but for calls that are confined to the thread's own variables: the others see all.
+  unsigned unknownOutsideLine() const { return unknownOutside; }
+  /// The same, but also for calls through which threads of a warp or block only meet or exchange registers.
   unsigned unknownMemoryLine() const { return unknownMemory; }
 
   /// The local's declaration, when it is a scalar (or pointer) that is assigned nowhere else.
@@ -152,7 +154,7 @@ private:
   std::map<std::string, unsigned> variance;
   std::vector<Access> allAccesses;
   std::set<std::string> written;
-  unsigned unknownEffects = 0, unknownMemory = 0;
+  unsigned unknownEffects = 0, unknownOutside = 0, unknownMemory = 0;
   mutable std::map<std::string, ExprRef> opaqueAtoms;
 };
 

@@ -41,15 +41,21 @@ struct LaunchHints {
 
 class TouchedRanges;
 
+/// That a transform does not apply at a site, and why.
+struct Refusal {
+  std::string transform, site, reason;
+};
+
 /// A kernel on its way through a recipe.
 struct KernelState {
   std::shared_ptr<const Kernel> tree;     ///< null when its new text cannot be read: nothing else applies then
   std::shared_ptr<const Kernel> original; ///< before any rewrite, or as plain: it touches the same memory
   std::shared_ptr<TouchedRanges> touched; ///< what requireDisjoint found in `original`, once for all that follow
-  KernelRewrite rewrite;                  ///< plan and conditions; twinText is filled by whoever prints
-  LaunchHints hints;                      ///< of the launch that the tree is written for
-  std::string helpers;                    ///< device functions that new text brought; stand before the twin
-  std::string verbatim;                   ///< the twin as it was given, until something else is done to it
+  std::shared_ptr<std::vector<Refusal>> refusals; ///< takes what listing the sites finds out; null: nobody asks
+  KernelRewrite rewrite;                          ///< plan and conditions; twinText is filled by whoever prints
+  LaunchHints hints;                              ///< of the launch that the tree is written for
+  std::string helpers;                            ///< device functions that new text brought; stand before the twin
+  std::string verbatim;                           ///< the twin as it was given, until something else is done to it
   /// The blocks that the tree is written for, over the original launch: "grid.x" and so on, until a transform needs
   /// others.
   std::array<IntExpr, 3> blocks = {IntExpr::of("grid.x"), IntExpr::of("grid.y"), IntExpr::of("grid.z")};

@@ -6,6 +6,7 @@
 
 namespace clang {
 class ASTContext;
+class CallExpr;
 class FunctionDecl;
 class SourceLocation;
 class SourceManager;
@@ -20,10 +21,15 @@ public:
   explicit PurityAnalysis(clang::ASTContext &ast) : ast(ast) {}
   /// Null (an indirect call) is not pure.
   bool isPure(const clang::FunctionDecl *function);
+  /// Like a pure function, but for what its pointers and references lead to, which it may read and change. Where these
+  /// lead to variables of the calling thread, no other thread notices the call.
+  bool isConfined(const clang::FunctionDecl *function);
+  /// Of such a function, and each argument is a value or leads to a local variable that is no pointer.
+  bool isConfined(const clang::CallExpr &call);
 
 private:
   clang::ASTContext &ast;
-  std::map<const clang::FunctionDecl *, bool> known;
+  std::map<const clang::FunctionDecl *, bool> known, confined;
 };
 
 /// In one of CUDA's headers for numbers of 16 bits.

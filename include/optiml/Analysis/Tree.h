@@ -83,7 +83,8 @@ struct Expr {
   std::string folds;           ///< of an atomic call: + - & | ^ min max, where its value comes into args[0] by that
   bool isLibrary = false;      ///< Call: a function of CUDA's or the standard library's headers
   bool pure = true;            ///< Call, Opaque: neither writes memory nor reads what another thread may write
-  unsigned line = 0;           ///< in the user's source; 0: made by OptiML
+  bool isConfined = false; ///< Call, not pure: it uses and changes only what its arguments lead to: the thread's own
+  unsigned line = 0;       ///< in the user's source; 0: made by OptiML
 };
 
 struct Stmt;
@@ -114,8 +115,7 @@ struct Stmt {
 struct Param {
   std::string name;
   Type type;
-  /// A public member of a parameter of class type.
-  struct Field {
+  struct Field { ///< a public member of a parameter of class type
     std::string name;
     Type type;
     unsigned offset = 0; ///< bytes
@@ -132,6 +132,8 @@ struct Kernel {
   unsigned line = 0;
   /// The least value that conditions ask of unsigned parameters (or members, "p.n"): "n - 1" is then a difference.
   std::map<std::string, int64_t> least;
+  /// Unsigned differences of arguments, as polynomials, that do not wrap around, each with the condition for it.
+  std::map<std::string, std::string> notNegative;
   std::set<std::string> macros; ///< the file's: no new name may be one of them
   std::shared_ptr<Kernel> clone() const;
 };
@@ -143,8 +145,7 @@ struct CountedLoop {
   ExprRef lower, upper; ///< upper is exclusive
   int64_t step = 1;
   Stmt *stmt = nullptr;
-  /// The number of iterations, when it is a compile-time constant.
-  std::optional<int64_t> tripCount() const;
+  std::optional<int64_t> tripCount() const; ///< iterations, where they are a compile-time constant
 };
 std::optional<CountedLoop> asCountedLoop(Stmt &stmt);
 
@@ -160,8 +161,7 @@ std::optional<StridedLoop> asStridedLoop(Stmt &stmt);
 /// Brings declarations to where the values are: "int k; for (k = 0; …)" becomes a loop that declares its variable, and
 /// "int i; … i = x;" a declaration with an initializer. "int k = 0; while (k < n) { …; ++k; }" becomes such a for.
 void normalize(Kernel &kernel);
-/// "extern __shared__ char raw[]; T *s = (T *)raw;" becomes "extern __shared__ T s[];", where raw is used for nothing
-/// else.
+/// "extern __shared__ char raw[]; T *s = (T *)raw;" becomes "extern __shared__ T s[];", where raw has no other use.
 void typeDynamicShared(Kernel &kernel);
 
 // Making expressions. The arithmetic ones fold constants and neutral elements.

@@ -10,6 +10,17 @@ namespace optiml {
 /// The kernel has shared memory, or something in it may synchronize.
 bool threadsWorkTogether(const Kernel &kernel);
 
+/// hasBarrier, but for calls that are confined to the thread's own variables. `wholeThreads`: each thread's work stays
+/// whole, and in order. The values of atomic operations may be used then, unless a thread waits for one in a loop.
+bool threadsMayMeet(Stmt &s, bool wholeThreads = false);
+
+/// The variables that verbatim text or a confined call may change: whatever it mentions, or has pointers to.
+std::set<std::string> changedWithin(const Expr &e);
+
+/// Votes, shuffles and barriers that also vote touch no memory (CUDA C++ Programming Guide, synchronization, warp vote
+/// and warp shuffle functions).
+bool onlyExchangesRegisters(const Expr &call);
+
 /// What holds the place: down through members and elements, but not through pointers.
 const Expr *objectOf(const ExprRef &place);
 

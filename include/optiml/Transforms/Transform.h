@@ -14,6 +14,10 @@
 
 namespace optiml {
 
+/// Why transforms do not apply before, or after, the block's shape is fixed.
+inline constexpr llvm::StringLiteral shapeIsFixed = "the block shape is fixed already";
+inline constexpr llvm::StringLiteral shapeIsOpen = "the block shape is not fixed yet (apply block-shape first)";
+
 class Transform {
 public:
   virtual ~Transform();
@@ -26,8 +30,12 @@ public:
   virtual llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
                                             const Params &params) const = 0;
 
-protected:
+  /// It only tunes a kernel: which thread does what, and where data lie, stay as they are.
+  virtual bool onlyTunes() const { return false; }
+  /// The transform applies; a refusal goes to the state's list.
   bool applies(const KernelState &state, llvm::StringRef site, const Params &params) const;
+
+protected:
   /// The site with those of `values` that apply there goes to `into`; false when none does.
   bool offer(std::vector<ActionTemplate> &into, const KernelState &state, const std::string &site,
              const std::vector<Params> &values) const;

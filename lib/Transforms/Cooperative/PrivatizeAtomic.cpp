@@ -109,7 +109,7 @@ public:
     int64_t bins = paramInt(params, "bins", 0);
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0])
-      return notApplicable("the block's shape is not fixed");
+      return notApplicable("{0}", shapeIsOpen);
     ThreadGroup group = ThreadGroup::ofBlock(shape);
     if (group.threads % 32)
       return notApplicable("a block of {0}x{1}x{2} threads holds no whole warps", shape[0], shape[1], shape[2]);
@@ -152,8 +152,8 @@ public:
     }
     if (updates.empty())
       return notApplicable("'{0}' is not updated by atomics", array);
-    if (model.unknownEffectLine() && !hasOwnCombination(*kernel))
-      return notApplicable("line {0} may access memory in ways that are not understood", model.unknownEffectLine());
+    if (model.unknownOutsideLine() && !hasOwnCombination(*kernel))
+      return notApplicable("line {0} may access memory in ways that are not understood", model.unknownOutsideLine());
     Type type = updates.front().access->node->type.unqualified();
     auto first = bins ? llvm::Expected<int64_t>(bins) : firstOf(updates, array);
     if (!first)

@@ -99,7 +99,7 @@ public:
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &) const override {
     if (!state.pinnedBlock()[0])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     const int64_t threads = threadsOf(state);
     if (!threads)
       return notApplicable("the block has threads along y or z, or parts of a warp");

@@ -36,6 +36,7 @@ namespace {
 class BlockShape : public Transform {
 public:
   llvm::StringRef name() const override { return "block-shape"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     if (state.isPinned())
@@ -73,7 +74,7 @@ public:
     if (shape[0] < 1 || shape[1] < 1 || shape[2] < 1 || threads > state.hints.maxThreads || shape[2] > 64)
       return notApplicable("a block of {0}x{1}x{2} threads cannot be launched", shape[0], shape[1], shape[2]);
     if (state.isPinned())
-      return notApplicable("the block shape is fixed already");
+      return notApplicable("{0}", shapeIsFixed);
     if (state.tree->maxThreads && threads > state.tree->maxThreads)
       return notApplicable("the kernel is bounded to {0} threads a block", state.tree->maxThreads);
     KernelState result = state;

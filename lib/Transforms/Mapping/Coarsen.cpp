@@ -71,7 +71,7 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0] || !shape[1] || !shape[2])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     auto style = params.find("style");
     std::string how = style == params.end() ? "blocked" : style->second;
     if (how != "blocked" && how != "strided" && how != "pieces" && how != "fragments")

@@ -51,7 +51,7 @@ public:
     if (x < 1 || x > state.hints.maxThreads || blocks < 1 || blocks > 1 << 20)
       return notApplicable("{0} blocks of {1} threads cannot be launched", blocks, x);
     KernelState result = state;
-    auto made = remappable(result, 1, x);
+    auto made = remappable(result, 1, x, /*batches=*/false, /*wholeThreads=*/true);
     if (!made)
       return made.takeError();
     std::shared_ptr<Kernel> kernel = *made;

@@ -24,12 +24,14 @@
 //   // when n >= 1
 //   // when ceildiv(n, block.y) <= 65535
 //
-// Legal: two iterations of one thread never touch an element that one of them writes. Nor do iterations meet what the
-// thread accesses outside of the loop, or other arrays (proved, or a condition). Atomic updates of one kind commute,
-// except for floating-point sums under `--optiml-fp=strict`. No variable carries a value from one iteration to the
-// next, or out of the loop; a variable from outside that every iteration sets first becomes the iteration's own. The
-// threads of all iterations compute what stands around the loop, and the one of index 0 writes what it writes to
-// memory. That thread exists, because the loop's extent over all threads is at least 1, as a condition.
+// Legal: two iterations of one thread never touch an element that one of them writes. The loop may be part of other
+// loops of the thread, which every thread then runs: what an iteration does in any turn of those belongs to it. Nor do
+// iterations meet what the thread accesses outside of the loop, or other arrays (proved, or a condition). Atomic
+// updates of one kind commute, except for floating-point sums under `--optiml-fp=strict`. No variable carries a value
+// from one iteration to the next, or out of the loop; a variable from outside that every iteration sets first becomes
+// the iteration's own. The threads of all iterations compute what stands around the loop, and the one of index 0 writes
+// what it writes to memory. That thread exists, because the loop's extent over all threads is at least 1, as a
+// condition.
 //
 // Refuses: `break` and `return` in the loop; bounds read from memory, of a range that nothing limits, or of different
 // signedness where one may be negative. It also refuses other loops of more than 16 iterations beside the loop, because
@@ -64,16 +66,8 @@ bool contains(const Stmt &s, const Stmt *wanted) {
 
 /// The variable that an assignment changes, or whose address is taken; null for memory behind a pointer.
 const Expr *changedVariable(const ExprRef &e) {
-  if (!mayChange(e))
-    return nullptr;
-  const Expr *target = e->args[0].get();
-  while (target->kind == ExprKind::Member || target->kind == ExprKind::Subscript) {
-    const Expr *base = target->args[0].get();
-    if (base->type.cls == Type::Class::Pointer && base->type.text.find('[') == std::string::npos)
-      return nullptr;
-    target = base;
-  }
-  return target->kind == ExprKind::Var ? target : nullptr;
+  const Expr *target = mayChange(e) ? objectOf(e->args[0]) : nullptr;
+  return target && target->kind == ExprKind::Var ? target : nullptr;
 }
 
 unsigned mentionsOf(Stmt &s, const std::string &name) {
@@ -113,8 +107,11 @@ public:
       return notApplicable("line {0} may access memory in ways that are not understood", line);
     if (llvm::Error e = checkAround(model))
       return e;
+    const Stmt *outermost = &loop;
     for (Stmt *at = kernel.body.get(); at != &loop;) {
       auto child = llvm::find_if(at->body, [&](const StmtRef &s) { return contains(*s, &loop); });
+      if (isLoop(*at) && outermost == &loop)
+        outermost = at;
       if (at->kind == StmtKind::If)
         model.addFacts(at->expr, child == at->body.begin(), known);
       at = child->get();
@@ -122,7 +119,7 @@ public:
     model.addLoopFacts({}, known);
     if (llvm::Error e = chooseIndex(model))
       return e;
-    if (llvm::Error e = Iterations(model, loop, counted).requireIndependent(state))
+    if (llvm::Error e = Iterations(model, loop, counted, *outermost).requireIndependent(state))
       return e;
     if (llvm::Error e = setLaunch(model))
       return e;
@@ -133,7 +130,7 @@ public:
   }
 
 private:
-  /// The loop stands under branches alone; nothing in the kernel is text.
+  /// Nothing in the kernel is text, and nothing in the loop leaves it.
   llvm::Error checkStructure() {
     unsigned opaque = 0, volatiles = 0;
     walk(*kernel.body, [&](Stmt &s) {
@@ -149,13 +146,6 @@ private:
       return notApplicable("line {0} declares something volatile", volatiles);
     if (opaque)
       return notApplicable("line {0} is not understood", opaque);
-    Stmt *at = kernel.body.get();
-    while (at != &loop) {
-      if (isLoop(*at))
-        return notApplicable("the loop is part of another loop of the thread (line {0})", at->line);
-      auto child = llvm::find_if(at->body, [&](const StmtRef &s) { return contains(*s, &loop); });
-      at = child->get();
-    }
     unsigned leaves = 0;
     std::function<void(Stmt &, bool)> look = [&](Stmt &s, bool nested) {
       for (const StmtRef &child : s.body) {
@@ -460,7 +450,7 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site, const Params &) const override {
     std::array<int64_t, 3> pinned = state.pinnedBlock();
     if (pinned[0] || pinned[1] || pinned[2])
-      return notApplicable("the block shape is fixed already");
+      return notApplicable("{0}", shapeIsFixed);
     KernelState result = state;
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))

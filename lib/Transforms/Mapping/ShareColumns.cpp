@@ -98,7 +98,7 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef site,
                                     const Params &params) const override {
     if (!state.pinnedBlock()[0])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     const int64_t threads = threadsOf(state), rows = paramInt(params, "rows", 32);
     if (!threads)
       return notApplicable("the block has threads along y or z");

@@ -101,7 +101,7 @@ public:
                                     const Params &params) const override {
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     int64_t rows = paramInt(params, "rows", 16);
     auto which = params.find("axis");
     unsigned axis = which != params.end() && which->second == "x" ? 0 : 1;

@@ -26,6 +26,7 @@ namespace {
 class SwapThreadAxes : public Transform {
 public:
   llvm::StringRef name() const override { return "swap-thread-axes"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<Params> offers;
@@ -42,7 +43,7 @@ public:
       return notApplicable("x can be swapped with y and with z");
     unsigned with = unsigned(axis[0] - 'x');
     if (state.isPinned())
-      return notApplicable("the block shape is fixed already");
+      return notApplicable("{0}", shapeIsFixed);
     if (!(state.extents[0] == IntExpr::of("block.x")) && !(state.blocks[0] == IntExpr::of("grid.x")))
       return notApplicable("the axes are swapped already");
     KernelState result = state;

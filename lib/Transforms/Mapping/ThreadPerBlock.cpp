@@ -423,7 +423,7 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override {
     const std::array<int64_t, 3> shape = state.hints.block;
     if (state.isPinned())
-      return notApplicable("the block shape is fixed already");
+      return notApplicable("{0}", shapeIsFixed);
     if (!shape[0])
       return notApplicable("the shape of the block is not known");
     if (shape[1] != 1 || shape[2] != 1 || shape[0] < 2 || shape[0] > 1024)

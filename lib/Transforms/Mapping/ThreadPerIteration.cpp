@@ -150,7 +150,7 @@ public:
 
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &) const override {
     if (state.isPinned())
-      return notApplicable("the block shape is fixed already");
+      return notApplicable("{0}", shapeIsFixed);
     KernelState result = state;
     auto kernel = state.tree->clone();
     if (llvm::Error e = requireConstantParameters(*kernel))
@@ -308,15 +308,8 @@ private:
     if (opaque)
       return notApplicable("line {0} is not understood", opaque);
     walkExprs(*loop.body[0], [&](const ExprRef &e) {
-      bool changes = mayChange(e);
-      const Expr *target = changes ? e->args[0].get() : nullptr;
-      while (target && ((target->kind == ExprKind::Member && !target->args[0]->type.isPointer()) ||
-                        target->kind == ExprKind::Subscript))
-        target = target->args[0].get();
-      // What is behind a parameter is memory, not the iteration's own.
-      if (target && target->kind == ExprKind::Var && !own.count(target->text) &&
-          (e->args[0]->kind != ExprKind::Subscript || !target->type.isPointer() ||
-           target->type.text.find('[') != std::string::npos))
+      const Expr *target = mayChange(e) ? objectOf(e->args[0]) : nullptr;
+      if (target && target->kind == ExprKind::Var && !own.count(target->text))
         outer = std::max(1u, e->line);
     });
     if (outer)

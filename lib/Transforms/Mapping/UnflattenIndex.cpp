@@ -163,7 +163,7 @@ static std::optional<std::string> lastExtent(KernelState &state, const KernelMod
 
 llvm::Expected<KernelState> UnflattenIndex::apply(const KernelState &state, llvm::StringRef, const Params &) const {
   if (state.isPinned())
-    return notApplicable("the block shape is fixed already");
+    return notApplicable("{0}", shapeIsFixed);
   if (!(state.blocks[0] == IntExpr::of("grid.x")) || !(state.blocks[1] == IntExpr::of("grid.y")) ||
       !(state.extents[0] == IntExpr::of("block.x")))
     return notApplicable("the launch has changed already");

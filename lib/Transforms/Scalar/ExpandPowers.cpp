@@ -30,6 +30,7 @@ namespace {
 class ExpandPowers : public Transform {
 public:
   llvm::StringRef name() const override { return "expand-powers"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override { return kernelSite(*this, state, {{}}); }
 

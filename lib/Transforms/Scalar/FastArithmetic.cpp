@@ -34,6 +34,7 @@ namespace {
 class FastArithmetic : public Transform {
 public:
   llvm::StringRef name() const override { return "fast-arithmetic"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;

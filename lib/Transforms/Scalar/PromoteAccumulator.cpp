@@ -13,17 +13,16 @@
 //                                           }
 //
 // Legal: within the loop, every access to the array is to one element, whose index stays the same. The loop both reads
-// and writes that element, and does so in every iteration; or it only writes it, where a statement before the loop does
-// too. No other global array in the loop overlaps it: `__restrict__` proves that, or a condition does. The loop does
-// not synchronize, has no atomics or calls with unknown effects, is not left early, and keeps its bounds.
+// and writes that element; or it only writes it, where a statement before the loop does too. No other global array in
+// the loop overlaps it: `__restrict__` proves that, or a condition does. The loop does not synchronize, has no atomics
+// or calls with unknown effects, does not return, and keeps its bounds.
 //
 // Load and store stand under "the loop runs at least once". They need no such guard where the trip count is a positive
-// constant, or where a statement before the loop, in the same list, assigns the element. In the latter case some
-// iterations may leave the element alone.
+// constant, or where a statement before the loop, in the same list, assigns the element. Where iterations may leave the
+// element alone, or the loop is left by `break`, the first that comes to it loads it, and what was loaded is stored.
 //
-// Refuses: an index that changes in the loop or in an inner one, and more than one index. It also refuses an element
-// that some iterations skip. Where the loop accesses other arrays too, it refuses arrays that are not plain pointer
-// parameters.
+// Refuses: an index that changes in the loop or in an inner one, and more than one index. Where the loop accesses other
+// arrays too, it refuses arrays that are not plain pointer parameters.
 //
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"
@@ -83,10 +82,12 @@ public:
     bool writtenBefore = isWrittenBefore(model, list, place->index, first);
     if (!found->read && !writtenBefore)
       return notApplicable("the loop only writes '{0}', which nothing before it does", array);
-    if (!found->unconditional && !writtenBefore)
-      return notApplicable("'{0}' is not accessed in every iteration, nor written before the loop", array);
-    if (holdsKind(*stmt->body[0], {StmtKind::Return, StmtKind::Break}))
-      return notApplicable("the loop may be left early");
+    const bool onDemand = !writtenBefore && !found->unconditional;
+    if (holdsKind(*stmt->body[0], {StmtKind::Return}))
+      return notApplicable("the loop may return");
+    if (onDemand)
+      if (unsigned line = partlyAccessing(model, *stmt, array))
+        return notApplicable("line {0} accesses '{1}' in a part that may not be evaluated", line, array);
     // The index must not depend on anything declared inside the loop.
     bool inner = anyStmt(*stmt->body[0],
                          [&](const Stmt &s) { return s.kind == StmtKind::Decl && mentions(first.node, s.text); });
@@ -102,7 +103,7 @@ public:
     if (!model.stable(loop->lower) || !model.stable(loop->upper))
       return notApplicable("the loop's bounds may change");
 
-    std::string accName = freshName(*kernel, "acc");
+    std::string accName = freshName(*kernel, "acc"), loadedName = freshName(*kernel, "loaded");
     Type type = first.node->type.unqualified();
     ExprRef acc = var(accName, type);
     rewriteExprs(*stmt->body[0], [&](const ExprRef &e) -> ExprRef {
@@ -116,7 +117,17 @@ public:
     StmtRef loopRef = list[place->index];
     StmtRef load = declStmt(accName, type, element), store = exprStmt(assign("=", element, acc));
     auto trips = loop->tripCount();
-    if ((trips && *trips > 0) || writtenBefore) {
+    if (onDemand) {
+      ExprRef loaded = var(loadedName, Type::makeBool());
+      loadOnDemand(*stmt->body[0], acc, [&] {
+        return ifStmt(logicalNot(loaded), block({exprStmt(assign("=", acc, element)),
+                                                 exprStmt(assign("=", loaded, intLit(1, Type::makeBool())))}));
+      });
+      list.insert(list.begin() + long(place->index) + 1, ifStmt(loaded, block({store})));
+      auto before = list.begin() + long(place->index);
+      before = list.insert(before, declStmt(loadedName, Type::makeBool(), intLit(0, Type::makeBool())));
+      list.insert(before, declStmt(accName, type, nullptr));
+    } else if ((trips && *trips > 0) || writtenBefore) {
       list.insert(list.begin() + long(place->index) + 1, store);
       list.insert(list.begin() + long(place->index), load);
     } else {
@@ -128,6 +139,40 @@ public:
   }
 
 private:
+  /// The line of a statement that accesses the array where its evaluation is not certain: in a loop's head, or behind
+  /// `&&`, `||` or `?`. 0: there is none.
+  static unsigned partlyAccessing(const KernelModel &model, const Stmt &stmt, llvm::StringRef array) {
+    for (const Access &access : model.accesses()) {
+      if (access.array != array || !insideOf(access, &stmt))
+        continue;
+      const Stmt &s = *access.stmt;
+      bool isPart = s.kind != StmtKind::Expr && s.kind != StmtKind::Decl && s.kind != StmtKind::If;
+      if (s.expr)
+        walk(s.expr, [&](const ExprRef &e) {
+          bool chooses = e->kind == ExprKind::Cond || isBinary(e, "&&") || isBinary(e, "||");
+          for (size_t i = 1; chooses && i < e->args.size(); ++i)
+            isPart |= anyNode(e->args[i], [&](const ExprRef &n) { return equal(n, access.node); });
+        });
+      if (isPart)
+        return std::max(1u, s.line);
+    }
+    return 0;
+  }
+
+  /// Puts what `load` makes before the first statement of each list that uses `acc` itself.
+  static void loadOnDemand(Stmt &s, const ExprRef &acc, llvm::function_ref<StmtRef()> load) {
+    auto uses = [&](const Stmt &t) {
+      return t.expr && anyNode(t.expr, [&](const ExprRef &e) { return isVar(e, acc->text); });
+    };
+    for (const StmtRef &child : s.body)
+      loadOnDemand(*child, acc, load);
+    if (s.kind != StmtKind::Block)
+      return;
+    auto first = llvm::find_if(s.body, [&](const StmtRef &child) { return uses(*child); });
+    if (first != s.body.end())
+      s.body.insert(first, load());
+  }
+
   static bool insideLoop(const Stmt &outer, const Stmt *s) { return &outer != s && holdsStmt(outer, s); }
 
   static llvm::Expected<Element> elementOf(const KernelModel &model, const Stmt &stmt, const CountedLoop &loop,
@@ -177,7 +222,8 @@ private:
   }
   /// It is what a statement assigns to, and no iteration skips statements.
   static bool plainlyExecuted(const Access &access, const Stmt &loop) {
-    if (holdsKind(loop, {StmtKind::Continue}) || access.stmt->kind != StmtKind::Expr)
+    if (holdsKind(loop, {StmtKind::Continue}) || leavesIteration(*loop.body[0], {StmtKind::Break}) ||
+        access.stmt->kind != StmtKind::Expr)
       return false;
     const Expr &e = *access.stmt->expr;
     return (e.kind == ExprKind::Assign || e.kind == ExprKind::IncDec) && equal(e.args[0], access.node);

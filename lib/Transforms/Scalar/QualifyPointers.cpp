@@ -25,6 +25,7 @@ namespace {
 class QualifyPointers : public Transform {
 public:
   llvm::StringRef name() const override { return "qualify-pointers"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override { return kernelSite(*this, state, {{}}); }
 

@@ -33,6 +33,7 @@ namespace {
 class ReciprocalRoots : public Transform {
 public:
   llvm::StringRef name() const override { return "reciprocal-roots"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override { return kernelSite(*this, state, {{}}); }
 

@@ -29,6 +29,7 @@ constexpr int64_t largestBound = 256, largestFactor = 64;
 class SpecializeScalar : public Transform {
 public:
   llvm::StringRef name() const override { return "specialize-scalar"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;

@@ -93,6 +93,7 @@ std::optional<int64_t> mostTrips(const CountedLoop &loop, const KernelModel &mod
 class Unroll : public Transform {
 public:
   llvm::StringRef name() const override { return "unroll"; }
+  bool onlyTunes() const override { return true; }
 
   std::vector<ActionTemplate> sites(const KernelState &state) const override {
     std::vector<ActionTemplate> result;

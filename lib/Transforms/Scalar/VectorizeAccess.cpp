@@ -475,7 +475,7 @@ public:
   llvm::Expected<KernelState> apply(const KernelState &state, llvm::StringRef, const Params &params) const override {
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0] || !shape[1] || !shape[2])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     int64_t width = paramInt(params, "width", 4);
     if (width != 2 && width != 4)
       return notApplicable("the width must be 2 or 4");

@@ -193,7 +193,8 @@ std::vector<ActionTemplate> WidenStores::sites(const KernelState &state) const {
   if (!state.pinnedBlock()[0])
     return result;
   std::set<std::string> arrays;
-  for (const Access &access : KernelModel(*state.tree, state.pinnedBlock()).accesses())
+  const KernelModel model(*state.tree, state.pinnedBlock());
+  for (const Access &access : model.accesses())
     if (access.write && access.space == Space::Global)
       arrays.insert(access.array);
   for (const std::string &array : arrays)

@@ -358,7 +358,7 @@ llvm::Expected<Stmt *> reachTogether(Kernel &kernel, llvm::StringRef path, const
   if (hasBarrier(*loop))
     return notApplicable("the loop already synchronizes");
   KernelModel before(kernel, shape);
-  if (unsigned line = before.unknownEffectLine())
+  if (unsigned line = before.unknownOutsideLine())
     return notApplicable("line {0} may access memory in ways that are not understood", line);
   auto body = Distributor(kernel, before, {}, AnyThread, [&](Stmt &s) { return holdsStmt(s, loop); }).run();
   if (!body)
@@ -439,7 +439,7 @@ public:
                                     const Params &params) const override {
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0] || !shape[1] || !shape[2])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     long tileSize = paramInt(params, "tile", 8);
     if (tileSize < 1 || tileSize > 256)
       return notApplicable("the tile must be 1 to 256");

@@ -169,7 +169,7 @@ private:
                                     const Params &params, int64_t leastReuse) const {
     std::array<int64_t, 3> shape = state.pinnedBlock();
     if (!shape[0] || !shape[1] || !shape[2])
-      return notApplicable("the block shape is not fixed yet (apply block-shape first)");
+      return notApplicable("{0}", shapeIsOpen);
     if (arrays.empty())
       return notApplicable("no array is named");
     auto kernel = state.tree->clone();
@@ -179,7 +179,7 @@ private:
     if (llvm::Error e = requireNoOpaqueText(*kernel))
       return std::move(e);
     KernelModel model(*kernel, shape);
-    if (unsigned line = model.unknownEffectLine())
+    if (unsigned line = model.unknownOutsideLine())
       return notApplicable("line {0} may access memory in ways that are not understood", line);
 
     KernelState result = state;

@@ -200,7 +200,7 @@ llvm::Expected<KernelState> UnstageShared::apply(const KernelState &state, llvm:
   if (!anyStmt(*state.tree->body, [](const Stmt &s) { return s.isShared; }))
     return notApplicable("the kernel has no shared memory");
   if (state.isPinned())
-    return notApplicable("the block shape is fixed already");
+    return notApplicable("{0}", shapeIsFixed);
   if (!shape[0] || !shape[1] || !shape[2])
     return notApplicable("the shape of the block is not known");
   auto kernel = state.tree->clone();

@@ -14,7 +14,7 @@
 // REQUIRES: optiml-run
 // RUN: %refused --passes='grid-stride[unbounded]' %s 2>&1 | %check=UNBOUNDED
 // RUN: %refused --passes='grid-stride[lanes]' %s 2>&1 | %check=LANES
-// RUN: %refused --passes='grid-stride[ticket]' %s 2>&1 | %check=TICKET
+// RUN: %opt --passes='grid-stride[ticket]' %s | %check=TICKET
 // RUN: %refused --passes='grid-stride[scale]{x=2048}' %s 2>&1 | %check=LARGE
 // LARGE: blocks of 2048 threads cannot be launched
 
@@ -115,4 +115,6 @@ __global__ void ticket(int *next, int *order, int n) {
     order[i] = place;
   }
 }
-// TICKET: the kernel's threads work together, or wait for each other
+// Any order of the threads is one that the source may have.
+// TICKET: for (int i =
+// TICKET-NEXT: int place = atomicAdd(next, 1);

@@ -4,7 +4,9 @@
 // RUN: %opt --passes='promote-accumulator[scaled/k:c]' %s | %check=TOUCHED
 // RUN: %opt --passes='promote-accumulator[begun/k:c]' %s | %check=BEGUN
 // RUN: %refused --passes='promote-accumulator[moving/k:c]' %s 2>&1 | %check=MOVING
-// RUN: %refused --passes='promote-accumulator[sometimes/k:c]' %s 2>&1 | %check=SOMETIMES
+// RUN: %opt --passes='promote-accumulator[sometimes/k:c]' %s | %check=SOMETIMES
+// RUN: %opt --passes='promote-accumulator[listed/k:c]' %s | %check=LISTED
+// RUN: %refused --passes='promote-accumulator[partly/k:c]' %s 2>&1 | %check=PARTLY
 // RUN: %plan --passes='promote-accumulator[unbounded/k:c]' %s | %check=UNBOUNDED
 
 // The loop may not run at all: then the element must not be touched.
@@ -60,12 +62,49 @@ __global__ void moving(const float *a, float *c, int n, int k_) {
       c[i + k] += a[k];
 }
 
-// SOMETIMES: 'c' is not accessed in every iteration, nor written before the loop
+// An element that no iteration touches must stay alone: the first that comes to it loads it.
+// SOMETIMES: float acc;
+// SOMETIMES-NEXT: bool loaded = false;
+// SOMETIMES-NEXT: for
+// SOMETIMES-NEXT: if (a[k] > 0) {
+// SOMETIMES-NEXT: if (!loaded) {
+// SOMETIMES-NEXT: acc = c[i];
+// SOMETIMES-NEXT: loaded = true;
+// SOMETIMES: acc += a[k];
+// SOMETIMES: if (loaded) {
+// SOMETIMES-NEXT: c[i] = acc;
 __global__ void sometimes(const float *__restrict__ a, float *__restrict__ c, int n, int k_) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
     for (int k = 0; k < k_; ++k)
       if (a[k] > 0)
+        c[i] += a[k];
+}
+
+// The same where the loop is left early.
+// LISTED: if (at < 0) {
+// LISTED-NEXT: break;
+// LISTED: if (!loaded) {
+// LISTED: acc += v[at];
+// LISTED: if (loaded) {
+__global__ void listed(const float *__restrict__ v, const int *__restrict__ list, float *c, int n, int k_) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  for (int k = 0; k < k_; ++k) {
+    int at = list[i * k_ + k];
+    if (at < 0)
+      break;
+    c[i] += v[at];
+  }
+}
+
+// PARTLY: accesses 'c' in a part that may not be evaluated
+__global__ void partly(const float *__restrict__ a, float *__restrict__ c, int n, int k_) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    for (int k = 0; k < k_; ++k)
+      if (a[k] > 0 && c[i] < 9)
         c[i] += a[k];
 }
 

@@ -1,0 +1,73 @@
+// A call that changes nothing but variables of its thread keeps no transform from giving that thread's work to another.
+//
+// RUN: %opt --passes='block-shape[walk]{x=128,y=1};coarsen[walk]{style=strided,x=2,y=1}' %s | %check=WALK
+// RUN: %opt --passes='grid-stride[walk]{x=128}' %s | %check=STRIDE
+// RUN: %opt --passes='block-shape[append]{x=128,y=1};coarsen[append]{style=strided,x=2,y=1}' %s | %check=APPEND
+// RUN: optiml-opt --list-sites %s 2>&1 | %check=SITES
+
+struct Generator {
+  unsigned a, b;
+};
+
+__device__ void advance(unsigned *word, int by) { *word = *word * 1664525u + by; }
+
+// It stays a call: it is left from within a loop.
+__device__ float draw(Generator *g) {
+  for (int i = 0; i < 9; ++i) {
+    advance(&g->a, i);
+    if (g->a >> 31)
+      return g->a * 0.5f;
+  }
+  advance(&g->b, 7);
+  return g->b * 0.25f;
+}
+
+// Each copy has a generator and a list of its own.
+// WALK: Generator g[2];
+// WALK: draw(&g[ix])
+__global__ void walk(float *__restrict__ out, int n, int steps) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  Generator g;
+  g.a = i;
+  g.b = 5;
+  float s = 0;
+  for (int k = 0; k < steps; ++k)
+    s += draw(&g);
+  out[i] = s;
+}
+// STRIDE: for (int i = blockIdx.x * 128 + threadIdx.x; i < n;
+// STRIDE-NEXT: Generator g;
+// STRIDE: draw(&g)
+
+// Here it reaches what other threads see.
+// SITES: note: {{.*}}confined-calls.cu:[[#@LINE+2]]: common may only be tuned
+// SITES-SAME: a call of 'draw' (line [[#@LINE+4]])
+__global__ void common(float *__restrict__ out, Generator *all, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    out[i] = draw(&all[i % 4]);
+}
+
+// Places in a list are given in any order; but a thread that waits for another must not do both threads' work.
+// APPEND: atomicAdd(count, 1)
+__global__ void append(const float *__restrict__ in, float *__restrict__ out, int *count, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && in[i] > 0) {
+    int at = atomicAdd(count, 1);
+    out[at] = in[i];
+  }
+}
+
+// SITES: note: {{.*}}: waits may only be tuned
+// SITES-SAME: a call of 'atomicCAS'
+__global__ void waits(int *lock, float *sum, const float *in, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  while (atomicCAS(lock, 0, 1) != 0)
+    ;
+  sum[0] += in[i];
+  atomicExch(lock, 0);
+}
