@@ -6,9 +6,8 @@
 
 using namespace optiml;
 
-/// A transform applies that does more than tune; where none does, `refusals` gets why not, and `shape` the first
-/// block-shape action.
-static bool offersStructure(KernelState state, std::vector<Refusal> &refusals, std::optional<Action> &shape) {
+/// A transform applies that does more than tune; where none does, `refusals` gets why not.
+static bool offersStructure(KernelState state, std::vector<Refusal> &refusals) {
   state.refusals = std::make_shared<std::vector<Refusal>>();
   for (const Transform *transform : allTransforms()) {
     const size_t before = state.refusals->size();
@@ -17,8 +16,6 @@ static bool offersStructure(KernelState state, std::vector<Refusal> &refusals, s
       state.refusals->resize(before);
     else if (!sites.empty())
       return true;
-    if (!sites.empty() && transform->name() == "block-shape")
-      shape = Action{transform->name().str(), sites.front().site, sites.front().values.front()};
   }
   llvm::append_range(refusals, *state.refusals);
   return false;
@@ -50,16 +47,9 @@ static std::string mainReasons(const std::vector<Refusal> &refusals) {
 std::string KernelSpace::obstacles(const std::string &kernel) const {
   const KernelState *state = this->kernel(kernel);
   std::vector<Refusal> refusals;
-  std::optional<Action> shape, again;
-  if (!state || offersStructure(*state, refusals, shape))
+  if (!state || offersStructure(*state, refusals))
     return "";
-  if (shape) {
-    auto fixed = findTransform(shape->transform)
-                     ->apply(*state, llvm::StringRef(shape->site).drop_front(kernel.size()), shape->params);
-    if (!fixed)
-      llvm::consumeError(fixed.takeError());
-    else if (offersStructure(*fixed, refusals, again))
-      return "";
-  }
+  if (auto fixed = withFixedBlock(*state); fixed && offersStructure(*fixed, refusals))
+    return "";
   return mainReasons(refusals);
 }

@@ -257,6 +257,9 @@ llvm::Expected<SearchOutcome> SearchRun::run() {
   outcome.summary = summaryOf(*result, backend);
   outcome.summary.update(settled);
   outcome.summary["trajectory"] = trajectory ? trajectory->path() : "";
+  for (const std::string &kernel : (*space)->kernelNames())
+    if (std::string why = (*space)->obstacles(kernel); !why.empty())
+      outcome.summary["onlyTuned"][kernel] = why;
   proposers.addTo(outcome.summary, result->best.recipe);
   if (llvm::Error e = emit(*result, outcome))
     return std::move(e);

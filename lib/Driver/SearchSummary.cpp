@@ -92,6 +92,17 @@ void optiml::addFusions(const FuseTrial &fused, nlohmann::json &summary) {
   addVerified(fused.verified, summary);
 }
 
+/// The kernels that no transform applies to but those that tune, and what the original ones do wrong.
+static void writeKernels(const nlohmann::json &s, llvm::raw_ostream &os) {
+  if (s.contains("onlyTuned"))
+    for (const auto &[kernel, why] : s["onlyTuned"].items())
+      os << "  kernel:     " << kernel << " may only be tuned: " << why.get<std::string>() << "\n";
+  if (s.contains("originalFaults"))
+    for (const auto &fault : s["originalFaults"])
+      os << "  warning:    the original itself is faulty, and its results are compared only where they are stable: "
+         << fault.get<std::string>() << "\n";
+}
+
 static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, const std::string &path, bool fromStore,
                          llvm::raw_ostream &os) {
   const nlohmann::json &s = outcome.summary;
@@ -148,10 +159,7 @@ static void writeSummary(const SearchOutcome &outcome, const OwnFlags &flags, co
       os << "; " << late << " answers came too late";
     os << "\n";
   }
-  if (s.contains("originalFaults"))
-    for (const auto &fault : s["originalFaults"])
-      os << "  warning:    the original itself is faulty, and its results are compared only where they are stable: "
-         << fault.get<std::string>() << "\n";
+  writeKernels(s, os);
   if ((flags.verbose || flags.budget.seconds > 0) && !fromStore && s.contains("phaseSeconds")) {
     os << "  time:      ";
     for (const auto &[phase, seconds] : s["phaseSeconds"].items())

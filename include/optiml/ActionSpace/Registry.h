@@ -10,6 +10,10 @@ namespace optiml {
 const std::vector<const Transform *> &allTransforms();
 const Transform *findTransform(llvm::StringRef name);
 
+/// The kernel once the first of its block-shape actions has fixed the block, from which many transforms start; nothing
+/// where there is none.
+std::optional<KernelState> withFixedBlock(const KernelState &state);
+
 } // namespace optiml
 
 #endif

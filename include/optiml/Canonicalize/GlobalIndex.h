@@ -37,8 +37,13 @@ std::set<std::string> builtinsOf(const Kernel &kernel, unsigned axis);
 /// grid is turned, so that each goes with its own.
 void pairAxes(KernelState &state, Kernel &kernel);
 
-/// Pairs the axes. Then, along an axis that the kernel uses by its block index alone (blocks being one thread thick),
-/// or by its thread index alone (in one block), that is the global index: writes it so, and records the condition.
+/// Where blocks are numbered row by row ("blockIdx.y * gridDim.x + blockIdx.x") and nothing else asks for their place,
+/// the grid gets one axis.
+void flattenGrid(KernelState &state, Kernel &kernel);
+
+/// Pairs the axes and flattens the grid. Then, along an axis that the kernel uses by its block index alone (blocks
+/// being one thread thick), or by its thread index alone (in one block), that is the global index: writes it so, and
+/// records the condition.
 void adoptPlainIndices(KernelState &state, Kernel &kernel);
 
 /// Replaces globalIdx.a by `make(axis)`.
