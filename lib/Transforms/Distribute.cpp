@@ -74,12 +74,24 @@ unsigned Distributor::varies(const ExprRef &e) const {
   return mask;
 }
 
+/// Whether all copies leave the loop around `s` together, if one does: its `break` stands under conditions that do not
+/// differ between them.
+bool Distributor::breaksTogether(const Stmt &s) const {
+  if (!leavesIteration(s, {StmtKind::Break}))
+    return true;
+  if (!sharesBreaks || uniformAlong || s.kind == StmtKind::Break)
+    return sharesBreaks && !uniformAlong;
+  if (s.kind == StmtKind::If && (!open(const_cast<Stmt &>(s)) || varies(s.expr) & allCopies))
+    return false;
+  return llvm::all_of(s.body, [&](const StmtRef &child) { return breaksTogether(*child); });
+}
+
 /// A loop that is entered and that all copies share.
 bool Distributor::isSharedLoop(Stmt &s) const {
   if (s.kind != StmtKind::For || !open(s))
     return false;
   auto loop = asCountedLoop(s);
-  bool leaves = holdsKind(*s.body[0], {StmtKind::Break, StmtKind::Continue});
+  bool leaves = holdsKind(*s.body[0], {StmtKind::Continue}) || !breaksTogether(*s.body[0]);
   return loop && !leaves && !((varies(loop->lower) | varies(loop->upper)) & (allCopies | uniformAlong));
 }
 
@@ -381,6 +393,10 @@ llvm::Expected<bool> Distributor::branch(const StmtRef &stmt, Pass &pass) {
 /// False: the loop is not entered.
 llvm::Expected<bool> Distributor::loop(const StmtRef &stmt, Pass &pass) {
   if (isSharedLoop(*stmt) && (!pass.guard || hasStableHeader(*stmt))) {
+    // Where no copy's guard holds, nothing says whether to leave.
+    const bool breaks = leavesIteration(*stmt->body[0], {StmtKind::Break});
+    breaksShared |= breaks;
+    breaksUnderGuard |= breaks && pass.guard;
     flush(pass);
     StmtRef made = clone(stmt);
     made->body[0]->body.clear();
@@ -463,10 +479,21 @@ llvm::Error Distributor::list(const std::vector<StmtRef> &stmts, const ExprRef &
 }
 
 llvm::Expected<StmtRef> Distributor::run() {
-  classifyLocals();
-  widenWritten();
-  StmtRef body = block();
-  if (llvm::Error e = list(kernel.body->body, nullptr, body->body))
-    return e;
-  return body;
+  for (sharesBreaks = true;; sharesBreaks = false) {
+    for (auto *names : {&widened, &expanded})
+      names->clear();
+    indexAtCopy.clear();
+    guardOf.clear();
+    groupLocal.clear();
+    breaksShared = breaksUnderGuard = false;
+    classifyLocals();
+    widenWritten();
+    StmtRef body = block();
+    llvm::Error e = list(kernel.body->body, nullptr, body->body);
+    if (!e && !breaksUnderGuard)
+      return body;
+    if (!breaksShared)
+      return std::move(e);
+    llvm::consumeError(std::move(e));
+  }
 }

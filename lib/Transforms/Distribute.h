@@ -42,6 +42,7 @@ private:
   void widenWritten();
   bool widenWritten(const std::vector<StmtRef> &stmts);
   bool isSharedLoop(Stmt &s) const;
+  bool breaksTogether(const Stmt &s) const;
   bool hasStableHeader(Stmt &s) const;
   unsigned varies(const ExprRef &e) const;
   unsigned widenedMask(const std::string &name) const;
@@ -77,6 +78,9 @@ private:
   std::vector<CopyAxis> copies;
   unsigned allCopies = 0, uniformAlong;
   std::function<bool(Stmt &)> open;
+  bool sharesBreaks = true;                   ///< loops that all copies leave together are entered, too
+  bool breaksShared = false;                  ///< one was
+  bool breaksUnderGuard = false;              ///< ... under a guard
   std::map<std::string, ExprRef> indexAtCopy; ///< index local -> its value in a copy
   std::set<std::string> localNames;           ///< declared in the kernel, not in shared memory
   std::map<std::string, unsigned> widened;    ///< private local -> copies that would each change it, though all alike

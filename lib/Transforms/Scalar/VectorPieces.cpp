@@ -1,6 +1,7 @@
 //===- VectorPieces.cpp - 16 bytes of an array at once --------------------===//
 #include "VectorPieces.h"
 #include "optiml/Analysis/Bounds.h"
+#include "optiml/Support/Error.h"
 
 using namespace optiml;
 
@@ -42,4 +43,25 @@ bool Multiples::require(const Poly &p) {
     parameters.insert(candidates.back());
   }
   return true;
+}
+
+llvm::Error optiml::requireWholePieces(const KernelModel &model, const ExprRef &guard, const std::string &variable,
+                                       Multiples &multiples) {
+  for (const ExprRef &part : operandsOf(guard, "&&")) {
+    if (!mentions(part, variable))
+      continue;
+    std::vector<Poly> facts;
+    model.addFacts(part, true, facts);
+    auto c = facts.size() == 1 ? facts[0].coefficient(variable) : std::nullopt;
+    auto direction = c ? c->constant() : std::nullopt;
+    bool order = part->kind == ExprKind::Binary &&
+                 (part->text == "<" || part->text == "<=" || part->text == ">" || part->text == ">=");
+    if (!order || !direction || std::abs(*direction) != 1)
+      return notApplicable("the condition '{0}' is no bound of the index", str(part));
+    // v < bound, or v >= -bound: alike for all of a piece where the bound is a multiple.
+    Poly bound = facts[0] - Poly(*direction) * Poly::atom(variable) + Poly(*direction < 0 ? 1 : 0);
+    if (!multiples.require(bound))
+      return notApplicable("the bound '{0}' is no multiple of {1}", str(part), multiples.multiple());
+  }
+  return llvm::Error::success();
 }

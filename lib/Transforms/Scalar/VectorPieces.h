@@ -3,6 +3,7 @@
 #define OPTIML_LIB_TRANSFORMS_SCALAR_VECTORPIECES_H
 
 #include "optiml/Analysis/KernelModel.h"
+#include "llvm/Support/Error.h"
 
 namespace optiml {
 
@@ -23,12 +24,18 @@ public:
   bool require(const Poly &p);
 
   std::set<std::string> parameters;
+  int64_t multiple() const { return width; }
 
 private:
   const KernelModel &model;
   const std::map<std::string, int64_t> &known;
   int64_t width;
 };
+
+/// That `guard` holds for all values of `variable` of a piece, or for none: its parts that mention the variable are
+/// bounds at multiples of the width.
+llvm::Error requireWholePieces(const KernelModel &model, const ExprRef &guard, const std::string &variable,
+                               Multiples &multiples);
 
 } // namespace optiml
 

@@ -83,7 +83,6 @@ public:
   const std::set<std::string> &parameters() const { return multiples.parameters; }
 
 private:
-  llvm::Error checkGuard(const ExprRef &guard, const std::string &variable);
   llvm::Error checkValue(const StoreLoop &found);
 
   KernelState &state;
@@ -91,29 +90,6 @@ private:
   const std::map<std::string, int64_t> known;
   Multiples multiples;
 };
-
-llvm::Error Widener::checkGuard(const ExprRef &guard, const std::string &variable) {
-  if (isBinary(guard, "&&")) {
-    if (llvm::Error e = checkGuard(guard->args[0], variable))
-      return e;
-    return checkGuard(guard->args[1], variable);
-  }
-  if (!mentions(guard, variable))
-    return llvm::Error::success();
-  std::vector<Poly> facts;
-  model.addFacts(guard, true, facts);
-  auto c = facts.size() == 1 ? facts[0].coefficient(variable) : std::nullopt;
-  auto direction = c ? c->constant() : std::nullopt;
-  bool order = guard->kind == ExprKind::Binary &&
-               (guard->text == "<" || guard->text == "<=" || guard->text == ">" || guard->text == ">=");
-  if (!order || !direction || std::abs(*direction) != 1)
-    return notApplicable("the condition '{0}' is no bound of the index", str(guard));
-  // v < bound, or v >= -bound: alike for all of a piece where the bound is a multiple.
-  Poly bound = facts[0] - Poly(*direction) * Poly::atom(variable) + Poly(*direction < 0 ? 1 : 0);
-  if (!multiples.require(bound))
-    return notApplicable("the bound '{0}' is no multiple of {1}", str(guard), width);
-  return llvm::Error::success();
-}
 
 llvm::Error Widener::checkValue(const StoreLoop &found) {
   const Access &store = *found.store;
@@ -146,7 +122,7 @@ llvm::Error Widener::check(const StoreLoop &found) {
   if (!multiples.require(store.subscripts[0].substitute(variable, Poly(0))))
     return notApplicable("pieces of {0} do not begin at multiples of 16 bytes", store.array);
   if (found.guard)
-    if (llvm::Error e = checkGuard(found.guard, variable))
+    if (llvm::Error e = requireWholePieces(model, found.guard, variable, multiples))
       return e;
   return checkValue(found);
 }
