@@ -154,12 +154,26 @@ static bool loopsOver(Stmt &s, const std::string &name, std::vector<Stmt *> &loo
   return good;
 }
 
+/// Something may lead to the variable from elsewhere: its address is taken, but for a call, or text mentions it.
+static bool mayOutliveIteration(Stmt &s, const std::string &name) {
+  unsigned addresses = 0, ofCalls = 0;
+  walkExprs(s, [&](const ExprRef &e) {
+    auto isAddress = [&](const ExprRef &x) { return isUnary(x, "&") && isVar(x->args[0], name); };
+    addresses += isAddress(e);
+    if (e->kind == ExprKind::Call)
+      ofCalls += unsigned(llvm::count_if(e->args, isAddress));
+  });
+  return addresses > ofCalls || opaqueMentions(s, {name});
+}
+
 /// float t; … for (…) { … t = x; … }   becomes   for (…) { float t; … t = x; … },  where nothing else mentions t, and
 /// no iteration does before it sets t. So it is with the branch of an `if`. False: the declaration stays.
 static bool sinkIntoPart(Stmt &block, size_t at) {
   const StmtRef declaration = block.body[at];
   const std::string &name = declaration->text;
   Stmt *whole = nullptr, *part = nullptr;
+  if (mayOutliveIteration(block, name))
+    return false;
   for (size_t i = at + 1; i < block.body.size(); ++i)
     if (mentionedIn(*block.body[i], name)) {
       if (whole)

@@ -59,6 +59,12 @@ public:
   bool VisitCallExpr(CallExpr *call) { return purity.isPure(call->getDirectCallee()) || stop(); }
   bool VisitGCCAsmStmt(GCCAsmStmt *) { return stop(); }
   bool VisitCXXNewExpr(CXXNewExpr *) { return stop(); }
+  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return stop(); } // it is destroyed
+  bool VisitVarDecl(VarDecl *v) { return !v->getType().isDestructedType() || stop(); }
+  bool VisitCXXConstructExpr(CXXConstructExpr *e) {
+    return e->getConstructor()->isTrivial() || purity.isPure(e->getConstructor()) || stop();
+  }
+  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) { return TraverseStmt(e->getExpr()); }
   bool VisitUnaryOperator(UnaryOperator *op) { return op->getOpcode() != UO_Deref || stop(); }
   bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return isLocalArray(e->getBase()) || stop(); }
   bool VisitMemberExpr(MemberExpr *e) {
@@ -100,13 +106,18 @@ public:
   bool VisitGCCAsmStmt(GCCAsmStmt *) { return require(false); }
   bool VisitCXXNewExpr(CXXNewExpr *) { return require(false); }
   bool VisitLambdaExpr(LambdaExpr *) { return require(false); }
+  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return require(false); } // it is destroyed
+  bool VisitCXXConstructExpr(CXXConstructExpr *e) {
+    return require(e->getConstructor()->isTrivial() || purity.isPure(e->getConstructor()));
+  }
+  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) { return TraverseStmt(e->getExpr()); }
   bool VisitUnaryOperator(UnaryOperator *op) { return require(op->getOpcode() != UO_Deref || leads(op->getSubExpr())); }
   bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return require(leads(e->getBase())); }
   bool VisitMemberExpr(MemberExpr *e) { return require(!e->isArrow() || leads(e->getBase())); }
   bool VisitVarDecl(VarDecl *v) {
     QualType type = v->getType();
     bool isOwn = !v->isStaticLocal() || type.isConstQualified();
-    isOwn &= !v->hasAttr<CUDASharedAttr>() && !type.isVolatileQualified();
+    isOwn &= !v->hasAttr<CUDASharedAttr>() && !type.isVolatileQualified() && !type.isDestructedType();
     bool points = type->isPointerType() || type->isReferenceType();
     return require(isOwn && (!points || isa<ParmVarDecl>(v) || (v->hasInit() && leads(v->getInit()))));
   }
@@ -136,18 +147,35 @@ private:
     return v.isLocalVarDeclOrParm() ||
            ((v.getType().isConstQualified() || v.hasAttr<CUDAConstantAttr>()) && !isOfLaunch(v));
   }
-  static bool leads(const Expr *e) { return leadsTo(e, isOwn); }
+  static bool leads(const Expr *e) {
+    return leadsTo(
+        e, [](const VarDecl &v) { return isOwn(v) && (v.isLocalVarDeclOrParm() || !v.getType()->isPointerType()); });
+  }
   PurityAnalysis &purity;
 };
 } // namespace
+
+/// A default argument of the call is computed at run time.
+static bool computesDefaults(const CallExpr &call, const ASTContext &ast) {
+  return llvm::any_of(call.arguments(), [&](const Expr *argument) {
+    auto *byDefault = dyn_cast<CXXDefaultArgExpr>(argument);
+    return byDefault && !byDefault->getExpr()->isEvaluatable(ast);
+  });
+}
+
+bool PurityAnalysis::isPure(const CallExpr &call) {
+  return isPure(call.getDirectCallee()) && !computesDefaults(call, ast);
+}
 
 bool PurityAnalysis::isConfined(const CallExpr &call) {
   auto isOwn = [](const VarDecl &v) {
     return v.isLocalVarDecl() && !v.isStaticLocal() && !v.hasAttr<CUDASharedAttr>() && !v.getType()->isPointerType() &&
            !v.getType()->isReferenceType();
   };
-  return isConfined(call.getDirectCallee()) && llvm::all_of(call.arguments(), [&](const Expr *argument) {
-           return !argument->getType()->isPointerType() || leadsTo(argument, isOwn);
+  return isConfined(call.getDirectCallee()) && !computesDefaults(call, ast) &&
+         llvm::all_of(call.arguments(), [&](const Expr *argument) {
+           const bool leads = argument->getType()->isPointerType() || argument->isGLValue();
+           return !leads || isa<MaterializeTemporaryExpr>(argument) || leadsTo(argument, isOwn);
          });
 }
 

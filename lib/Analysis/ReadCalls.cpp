@@ -487,7 +487,7 @@ ExprRef KernelReader::call(const cl::CallExpr *x) {
         return opaque(x);
     }
   auto e = make(ExprKind::Call, x, name, args);
-  e->pure = purity.isPure(fn);
+  e->pure = purity.isPure(*x);
   e->isConfined = !e->pure && purity.isConfined(*x);
   e->isLibrary = fn->getIdentifier() && sm.isInSystemHeader(sm.getExpansionLoc(fn->getLocation()));
   e->folds = e->isLibrary ? foldOfAtomic(fn->getName().str()) : foldOfFunction(fn);

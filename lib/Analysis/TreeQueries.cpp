@@ -99,6 +99,15 @@ Stmt *optiml::findDeclaration(Stmt &s, const std::string &name) {
   return found;
 }
 
+bool optiml::isCertain(const ExprRef &e, const ExprRef &part) {
+  if (e == part)
+    return true;
+  const bool chooses = e->kind == ExprKind::Cond || isBinary(e, "&&") || isBinary(e, "||");
+  const size_t count = chooses ? 1 : e->args.size();
+  return std::any_of(e->args.begin(), e->args.begin() + ptrdiff_t(count),
+                     [&](const ExprRef &arg) { return isCertain(arg, part); });
+}
+
 void optiml::replaceNodes(Stmt &root, const std::map<const Expr *, ExprRef> &with) {
   std::function<ExprRef(const ExprRef &)> visit = [&](const ExprRef &e) -> ExprRef {
     if (auto it = with.find(e.get()); it != with.end())

@@ -15,7 +15,7 @@ public:
 
   ExprRef replace(const ExprRef &e) const {
     auto within = [&] { return mapOperands(e, [&](const ExprRef &operand) { return replace(operand); }); };
-    if (!e->type.isInt() || (e->kind != ExprKind::Binary && e->kind != ExprKind::Cast))
+    if (!e->type.isInt() || e->kind != ExprKind::Binary)
       return within();
     const Poly width = Poly::atom("gridDim.x"), x = Poly::atom("blockIdx.x"), y = Poly::atom("blockIdx.y");
     const Poly p = model.poly(e).substitute("globalIdx.x", x * Poly::atom("blockDim.x") + Poly::atom("threadIdx.x"));
@@ -29,7 +29,7 @@ public:
       const Poly rest = p - *factor * (width * high + low);
       if (asksForBlocks(*factor) || asksForBlocks(rest))
         continue;
-      ExprRef flat = mul(polyExpr(model, *factor), var(name, Type::makeInt()));
+      ExprRef flat = mul(castTo(e->type, var(name, Type::makeInt())), polyExpr(model, *factor));
       return castTo(e->type, rest.terms.empty() ? flat : add(flat, polyExpr(model, rest)));
     }
     return within();
@@ -66,4 +66,5 @@ void optiml::flattenGrid(KernelState &state, Kernel &kernel) {
   state.hints.grid[0] *= state.hints.grid[1];
   state.hints.grid[1] = state.hints.grid[1] ? 1 : 0;
   state.require(IntExpr::of("(" + grid[0].str() + ") <= " + std::to_string(INT32_MAX)), "a grid cannot be larger");
+  state.require(threadsAlong(0) + " <= " + std::to_string(UINT32_MAX), "the threads' numbers do not wrap around");
 }

@@ -74,8 +74,8 @@ static constexpr size_t mostTrials = 6;
 // What cannot save more than this share of the GPU's time is not tried; other kernels may become much faster, and this
 // share larger.
 static constexpr double leastSaved = 0.002;
-// Of the search's time that is left, at most so much for each way of fusing launches: the program is run some four
-// times.
+// Of the search's time that is left, at most so much for all ways of fusing launches: for each the program is run some
+// four times.
 static constexpr double timeShare = 0.3;
 
 namespace {
@@ -297,14 +297,12 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
                                                needed));
     return result;
   }
-  bool tooLong = false;
+  Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());
   auto within = [&](auto attempt) {
-    Deadline share(std::max(1e-3, timeShare * budget.remaining()), task.cancel());
     SearchTask limited = task;
     limited.deadline = &share;
     Trial trial(limited, backend, device, made);
     llvm::Expected<FuseTrial> tried = attempt(trial);
-    tooLong |= share.passed();
     FuseTrial answer;
     if (tried)
       answer = std::move(*tried);
@@ -314,7 +312,7 @@ FuseTrials optiml::tryFusions(const SearchTask &task, Backend &backend, const Pr
     return answer;
   };
   result.plain = within([](Trial &trial) { return trial.run(); });
-  if (overRows && !tooLong) // the same program again would take as long
+  if (overRows && !share.passed()) // the same program again would take as long
     result.overRows = within([&](Trial &trial) { return trial.runOverRows(result.plain); });
   return result;
 }

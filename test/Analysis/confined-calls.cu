@@ -60,6 +60,69 @@ __global__ void append(const float *__restrict__ in, float *__restrict__ out, in
   }
 }
 
+// Nor is it confined where it looks at the thread, or follows a pointer in constant memory.
+// SITES: note: {{.*}}: looks may only be tuned
+// SITES-SAME: a call of 'byDefault'
+struct Lane {
+  int value;
+  __device__ Lane() { value = threadIdx.x; }
+};
+__device__ void addLane(float *x) {
+  for (int k = 0; k < 9; ++k) {
+    Lane lane;
+    *x += lane.value;
+    if (*x > 50)
+      return;
+  }
+  *x = 0;
+}
+__device__ void byDefault(float *x, int t = threadIdx.x) {
+  for (int k = 0; k < 9; ++k) {
+    *x += t;
+    if (*x > 50)
+      return;
+  }
+  *x = 0;
+}
+__constant__ float *table;
+__device__ void bump(float *x, int i) {
+  for (int k = 0; k < 9; ++k) {
+    table[i] += 1;
+    *x += 1;
+    if (*x > 50)
+      return;
+  }
+  *x = 0;
+}
+__global__ void looks(float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float x = 1;
+  byDefault(&x);
+  out[i] = x;
+}
+// SITES: note: {{.*}}: looksWithin may only be tuned
+// SITES-SAME: a call of 'addLane'
+__global__ void looksWithin(float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float x = 1;
+  addLane(&x);
+  out[i] = x;
+}
+// SITES: note: {{.*}}: tabled may only be tuned
+// SITES-SAME: a call of 'bump'
+__global__ void tabled(float *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n)
+    return;
+  float x = 1;
+  bump(&x, i % 4);
+  out[i] = x;
+}
+
 // SITES: note: {{.*}}: waits may only be tuned
 // SITES-SAME: a call of 'atomicCAS'
 __global__ void waits(int *lock, float *sum, const float *in, int n) {

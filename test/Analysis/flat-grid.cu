@@ -3,6 +3,7 @@
 // RUN: %plan --passes='grid-stride[add]{x=128,blocks=132}' %s | %check=ADD
 // RUN: %plan --block=64x1x1 --passes='block-shape[turns]{x=64,y=1};coarsen[turns]{x=2,y=1,style=strided}' %s 2>&1 | %check=TURNS
 // RUN: %refused --passes='grid-stride[both]' %s 2>&1 | %check=BOTH
+// RUN: %plan --passes='block-shape[wide]{x=256,y=1}' %s | %check=WIDE
 // RUN: optiml-opt --emit --passes='grid-stride[add]{x=128,blocks=132}' %s > %t.cu
 // RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
@@ -24,6 +25,15 @@ __global__ void turns(const float *in, float *out, int n) {
   int i = block * blockDim.x + threadIdx.x;
   if (i < n)
     out[i] = in[i];
+}
+
+// WIDE: when grid.x * grid.y * block.x <= 4294967295
+// WIDE: size_t i = (size_t)((size_t)blockIdx.x * 256 + threadIdx.x);
+__global__ void wide(float *a, size_t n) {
+  size_t block = (size_t)blockIdx.y * gridDim.x + blockIdx.x;
+  size_t i = block * blockDim.x + threadIdx.x;
+  if (i < n)
+    a[i] += 1;
 }
 
 // The block's column is used by itself.

@@ -151,6 +151,11 @@ TEST(LoopToGrid, LoopsAroundAreRunByEveryThread) {
        "/k/j", "ceildiv(32, block.y) <= 65535"},
       {both, "for (int k = 0; k < n; ++k) for (int j = 0; j <= k; ++j) out[i * n + j] += in[k];", "/k/j",
        "is not known before the launch"},
+      // All threads run the outer loop as often as one of them.
+      {both + ", int *__restrict__ ends",
+       "for (int k = 0; k < n; ++k) { for (int j = 0; j < n; ++j) out[i * n + j] += in[k]; if (in[k] > 3) { "
+       "ends[i] = k; break; } }",
+       "/k/j", "leaves a loop that all threads run"},
       // An element of one iteration is another's in a later turn.
       {out, "for (int k = 0; k < n; ++k) for (int j = 0; j < n; ++j) out[i * n + j + k] += 1;", "/k/j",
        "iterations may meet"},

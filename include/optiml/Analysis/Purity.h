@@ -21,10 +21,13 @@ public:
   explicit PurityAnalysis(clang::ASTContext &ast) : ast(ast) {}
   /// Null (an indirect call) is not pure.
   bool isPure(const clang::FunctionDecl *function);
+  /// Of such a function, and its default arguments are constants.
+  bool isPure(const clang::CallExpr &call);
   /// Like a pure function, but for what its pointers and references lead to, which it may read and change. Where these
   /// lead to variables of the calling thread, no other thread notices the call.
   bool isConfined(const clang::FunctionDecl *function);
-  /// Of such a function, and each argument is a value or leads to a local variable that is no pointer.
+  /// Of such a function, and each argument is a value or leads to a local variable that is no pointer. Default
+  /// arguments are constants.
   bool isConfined(const clang::CallExpr &call);
 
 private:

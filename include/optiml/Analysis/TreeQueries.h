@@ -33,6 +33,9 @@ int64_t sharedBytes(const Kernel &kernel);
 /// It has no effects, and nothing in it is opaque text: evaluating it once more changes nothing.
 bool onlyComputes(const ExprRef &e);
 
+/// `part` is evaluated whenever `e` is: it stands behind no `&&`, `||` or `?`.
+bool isCertain(const ExprRef &e, const ExprRef &part);
+
 /// The last declaration of the name under `s`, or null.
 Stmt *findDeclaration(Stmt &s, const std::string &name);
 

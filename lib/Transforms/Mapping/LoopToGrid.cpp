@@ -60,10 +60,6 @@ namespace {
 /// Other loops of the thread are run again by every iteration's thread: with more iterations than this, better not.
 constexpr int64_t mostRepeated = 16;
 
-bool contains(const Stmt &s, const Stmt *wanted) {
-  return &s == wanted || llvm::any_of(s.body, [&](const StmtRef &child) { return contains(*child, wanted); });
-}
-
 /// The variable that an assignment changes, or whose address is taken; null for memory behind a pointer.
 const Expr *changedVariable(const ExprRef &e) {
   const Expr *target = mayChange(e) ? objectOf(e->args[0]) : nullptr;
@@ -109,7 +105,7 @@ public:
       return e;
     const Stmt *outermost = &loop;
     for (Stmt *at = kernel.body.get(); at != &loop;) {
-      auto child = llvm::find_if(at->body, [&](const StmtRef &s) { return contains(*s, &loop); });
+      auto child = llvm::find_if(at->body, [&](const StmtRef &s) { return holdsStmt(*s, &loop); });
       if (isLoop(*at) && outermost == &loop)
         outermost = at;
       if (at->kind == StmtKind::If)
@@ -197,7 +193,7 @@ private:
     for (Stmt *at = kernel.body.get(); at != &loop;) {
       Stmt *next = nullptr;
       for (const StmtRef &child : at->body) {
-        if (contains(*child, &loop)) {
+        if (holdsStmt(*child, &loop)) {
           next = child.get();
           continue;
         }
@@ -216,7 +212,7 @@ private:
     // What is computed again must not see what the first thread writes.
     std::set<std::string> written;
     auto ofWriter = [&](const Access &access) {
-      return llvm::any_of(writers, [&](const Stmt *s) { return contains(*s, access.stmt) || insideOf(access, s); });
+      return llvm::any_of(writers, [&](const Stmt *s) { return holdsStmt(*s, access.stmt) || insideOf(access, s); });
     };
     for (const Access &access : model.accesses())
       if (access.space == Space::Global && !insideOf(access, &loop)) {
@@ -250,6 +246,8 @@ private:
       return llvm::Error::success();
     if (s.kind == StmtKind::Decl)
       return notApplicable("line {0} writes memory and a variable at once", s.line);
+    if (leavesIteration(s))
+      return notApplicable("line {0} writes memory and leaves a loop that all threads run", s.line);
     std::set<std::string> own = namesDeclaredIn(s);
     unsigned mixed = 0;
     walkExprs(s, [&](const ExprRef &e) {
@@ -310,7 +308,7 @@ private:
   bool writesMemory(const KernelModel &model, Stmt &s) const {
     return llvm::any_of(model.accesses(), [&](const Access &access) {
       return access.write && access.space != Space::Local &&
-             (access.stmt == &s || insideOf(access, &s) || contains(s, access.stmt));
+             (access.stmt == &s || insideOf(access, &s) || holdsStmt(s, access.stmt));
     });
   }
 

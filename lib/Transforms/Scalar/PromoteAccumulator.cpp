@@ -19,10 +19,11 @@
 //
 // Load and store stand under "the loop runs at least once". They need no such guard where the trip count is a positive
 // constant, or where a statement before the loop, in the same list, assigns the element. Where iterations may leave the
-// element alone, or the loop is left by `break`, the first that comes to it loads it, and what was loaded is stored.
+// element alone, or the loop is left by `break`, the first that changes it loads it, and what was loaded is stored.
 //
-// Refuses: an index that changes in the loop or in an inner one, and more than one index. Where the loop accesses other
-// arrays too, it refuses arrays that are not plain pointer parameters.
+// Refuses: an index that changes in the loop or in an inner one, and more than one index. Where iterations may leave
+// the element alone, it refuses statements that only read it. Where the loop accesses other arrays too, it refuses
+// arrays that are not plain pointer parameters.
 //
 //===----------------------------------------------------------------------===//
 #include "Transforms.h"
@@ -86,12 +87,12 @@ public:
     if (holdsKind(*stmt->body[0], {StmtKind::Return}))
       return notApplicable("the loop may return");
     if (onDemand)
-      if (unsigned line = partlyAccessing(model, *stmt, array))
-        return notApplicable("line {0} accesses '{1}' in a part that may not be evaluated", line, array);
-    // The index must not depend on anything declared inside the loop.
-    bool inner = anyStmt(*stmt->body[0],
-                         [&](const Stmt &s) { return s.kind == StmtKind::Decl && mentions(first.node, s.text); });
-    ExprRef element = inner ? elementExpr(model, first, first.subscripts[0]) : first.node;
+      if (unsigned line = onlyReading(model, *stmt, array))
+        return notApplicable("line {0} may read '{1}' where no iteration changes it", line, array);
+    auto before = elementBefore(model, *stmt, first);
+    if (!before)
+      return before.takeError();
+    const ExprRef element = *before;
 
     std::set<std::string> others;
     for (const Access &access : model.accesses())
@@ -139,21 +140,28 @@ public:
   }
 
 private:
-  /// The line of a statement that accesses the array where its evaluation is not certain: in a loop's head, or behind
-  /// `&&`, `||` or `?`. 0: there is none.
-  static unsigned partlyAccessing(const KernelModel &model, const Stmt &stmt, llvm::StringRef array) {
+  /// The element as it is written before the loop, where nothing is known that is declared in it.
+  static llvm::Expected<ExprRef> elementBefore(const KernelModel &model, Stmt &loop, const Access &first) {
+    const std::set<std::string> declared = namesDeclaredIn(loop);
+    auto isOfLoop = [&](const ExprRef &e) { return e->kind == ExprKind::Var && declared.count(e->text); };
+    const ExprRef element = anyNode(first.node, isOfLoop) ? elementExpr(model, first, first.subscripts[0]) : first.node;
+    auto isUnknown = [&](const ExprRef &e) {
+      return isOfLoop(e) || (e->kind == ExprKind::Builtin && llvm::StringRef(e->text).starts_with("globalIdx"));
+    };
+    if (anyNode(element, isUnknown))
+      return notApplicable("the index of '{0}' is not known before the loop", first.array);
+    return element;
+  }
+
+  /// The line of a statement that accesses the array without being a change of the element, or that stands in a loop's
+  /// head. 0: there is none. Only what is changed may be stored: others may have changed what is only read.
+  static unsigned onlyReading(const KernelModel &model, Stmt &stmt, llvm::StringRef array) {
     for (const Access &access : model.accesses()) {
       if (access.array != array || !insideOf(access, &stmt))
         continue;
       const Stmt &s = *access.stmt;
-      bool isPart = s.kind != StmtKind::Expr && s.kind != StmtKind::Decl && s.kind != StmtKind::If;
-      if (s.expr)
-        walk(s.expr, [&](const ExprRef &e) {
-          bool chooses = e->kind == ExprKind::Cond || isBinary(e, "&&") || isBinary(e, "||");
-          for (size_t i = 1; chooses && i < e->args.size(); ++i)
-            isPart |= anyNode(e->args[i], [&](const ExprRef &n) { return equal(n, access.node); });
-        });
-      if (isPart)
+      const bool changes = s.kind == StmtKind::Expr && isChange(s.expr) && equal(s.expr->args[0], access.node);
+      if (!changes || !findPlace(stmt, &s))
         return std::max(1u, s.line);
     }
     return 0;

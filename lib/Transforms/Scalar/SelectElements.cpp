@@ -70,7 +70,14 @@ public:
   /// Goes through all iterations. False: there are too many.
   bool count(Stmt &s) {
     Values values;
-    return visit(s, values);
+    if (!visit(s, values))
+      return false;
+    // A loop stays one where an iteration of those around it says nothing of its bounds.
+    for (const auto &[loop, variable] : unclear) {
+      unrolled.erase(loop);
+      known.erase(variable);
+    }
+    return true;
   }
   bool isKnown(const ExprRef &index) const {
     Values some;
@@ -110,6 +117,15 @@ private:
   }
 
   std::optional<int64_t> valueOf(const ExprRef &e, const Values &values) const {
+    auto value = exactValueOf(e, values);
+    const unsigned bits = 8 * e->type.bytes - (e->type.isSigned ? 1 : 0);
+    const bool fits = value && (e->type.isSigned || *value >= 0) &&
+                      (bits >= 63 || (*value < int64_t(1) << bits && *value >= -(int64_t(1) << bits)));
+    return fits ? value : std::nullopt;
+  }
+
+  /// By the rules of integers, whatever the type.
+  std::optional<int64_t> exactValueOf(const ExprRef &e, const Values &values) const {
     if (auto constant = constantValue(e))
       return constant;
     if (!e->type.isInt())
@@ -137,6 +153,8 @@ private:
     auto lower = loop && needed.count(loop->var) ? valueOf(loop->lower, values) : std::nullopt;
     auto upper = lower ? valueOf(loop->upper, values) : std::nullopt;
     const bool isConstant = upper && constantValue(loop->lower) && constantValue(loop->upper);
+    if (loop && !upper)
+      unclear.emplace(&s, loop->var);
     if (!upper || (!isConstant && loop->step != 1))
       return llvm::all_of(s.body, [&](const StmtRef &child) { return visit(*child, values); });
     Range &range = unrolled[&s];
@@ -155,6 +173,7 @@ private:
   std::string array;
   std::vector<std::pair<std::string, Stmt *>> loops;
   std::set<std::string> needed, known;
+  std::map<const Stmt *, std::string> unclear;
   unsigned statements = 0;
 };
 
@@ -190,7 +209,8 @@ public:
           }
         });
         walk(own, [&](const ExprRef &e) {
-          if (isChange(e) && isOpen(e->args[0]) && (e != own || s.kind != StmtKind::Expr))
+          const bool isWhole = e == own && s.kind == StmtKind::Expr && (e->args.size() < 2 || !hasEffects(e->args[1]));
+          if (isChange(e) && isOpen(e->args[0]) && !isWhole)
             within = std::max(1u, e->line);
         });
       });
@@ -289,13 +309,22 @@ private:
     return held;
   }
 
+  /// Asking for the element's place may fail where the source does not ask.
+  static bool mayFault(const ExprRef &element) {
+    return llvm::any_of(indicesOf(element), [](const ExprRef &index) {
+      return anyNode(index, [](const ExprRef &e) { return isLoad(e) || isIntDivision(e); });
+    });
+  }
+
   /// What a statement reads of open elements is chosen before it. Not in a loop's head, which runs again, and not where
   /// the statement changes something on its way.
   void loadChosen(Stmt &s, std::vector<StmtRef> &into) {
     if ((s.kind != StmtKind::Expr && s.kind != StmtKind::Decl && s.kind != StmtKind::If) || !s.expr)
       return;
     const ExprRef own = s.kind == StmtKind::Expr && isChange(s.expr) ? s.expr : nullptr;
-    if (anyNode(s.expr, [&](const ExprRef &e) { return !e->pure || (mayChange(e) && e != own); }))
+    if (anyNode(s.expr, [&](const ExprRef &e) {
+          return !e->pure || (mayChange(e) && e != own) || (isOpen(e) && mayFault(e) && !isCertain(s.expr, e));
+        }))
       return;
     const ExprRef target = own && isOpen(own->args[0]) ? own->args[0] : nullptr;
     std::vector<std::pair<ExprRef, ExprRef>> found; // what is read, and the variable for it

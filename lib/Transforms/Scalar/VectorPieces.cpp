@@ -60,7 +60,7 @@ llvm::Error optiml::requireWholePieces(const KernelModel &model, const ExprRef &
       return notApplicable("the condition '{0}' is no bound of the index", str(part));
     // v < bound, or v >= -bound: alike for all of a piece where the bound is a multiple.
     Poly bound = facts[0] - Poly(*direction) * Poly::atom(variable) + Poly(*direction < 0 ? 1 : 0);
-    if (!multiples.require(bound))
+    if (model.dependsOn(bound, {variable}) || !multiples.require(bound))
       return notApplicable("the bound '{0}' is no multiple of {1}", str(part), multiples.multiple());
   }
   return llvm::Error::success();

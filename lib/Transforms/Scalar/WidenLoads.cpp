@@ -89,15 +89,6 @@ static std::vector<LoadLoop> findLoads(const KernelModel &model, llvm::StringRef
   return result;
 }
 
-/// Evaluated whenever the statement runs.
-static bool isCertain(const ExprRef &e, const ExprRef &wanted) {
-  if (e == wanted)
-    return true;
-  const bool chooses = e->kind == ExprKind::Cond || isBinary(e, "&&") || isBinary(e, "||");
-  return llvm::any_of(llvm::ArrayRef(e->args).take_front(chooses ? 1 : e->args.size()),
-                      [&](const ExprRef &arg) { return isCertain(arg, wanted); });
-}
-
 /// That four loads may be one, before the loop.
 static llvm::Error checkLoad(KernelState &state, const KernelModel &model, const LoadLoop &found,
                              Multiples &multiples) {
@@ -106,13 +97,21 @@ static llvm::Error checkLoad(KernelState &state, const KernelModel &model, const
   if (load.space != Space::Global || !model.param(load.array) || load.root->kind != ExprKind::Var || type.bytes != 4 ||
       type.isVolatile || vectorName(type).empty() || load.node->args[0]->kind != ExprKind::Var)
     return notApplicable("{0} is no parameter with elements of 4 bytes", load.array);
+  const std::string &variable = found.counted.var;
+  if (hasBarrier(*found.loop) ||
+      holdsKind(*found.loop, {StmtKind::Break, StmtKind::Continue, StmtKind::Return, StmtKind::Opaque}))
+    return notApplicable("the loop may be left early, or threads meet in it (line {0})", found.loop->line);
+  auto isPlain = [](const ExprRef &e) { return onlyComputes(e) && !anyNode(e, isLoad); };
+  if (!isPlain(load.node->args[1]) || (found.guard && !isPlain(found.guard)) ||
+      model.dependsOn(load.subscripts[0] - Poly::atom(variable), {variable}))
+    return notApplicable("where {0} is loaded depends on more than the loop (line {1})", load.array, load.stmt->line);
   const bool isStatement = load.stmt->kind == StmtKind::Expr || load.stmt->kind == StmtKind::Decl;
   if (!isStatement || !load.stmt->expr || !isCertain(load.stmt->expr, load.node))
     return notApplicable("line {0} loads {1} only where it has to", load.stmt->line, load.array);
-  if (!multiples.require(load.subscripts[0].substitute(found.counted.var, Poly(0))))
+  if (!multiples.require(load.subscripts[0].substitute(variable, Poly(0))))
     return notApplicable("pieces of {0} do not begin at multiples of 16 bytes", load.array);
   if (found.guard)
-    if (llvm::Error e = requireWholePieces(model, found.guard, found.counted.var, multiples))
+    if (llvm::Error e = requireWholePieces(model, found.guard, variable, multiples))
       return e;
   const std::set<std::string> declared = namesDeclaredIn(*found.loop->body[0]);
   const std::map<std::string, unsigned> changed = countChanges(*found.loop->body[0]);

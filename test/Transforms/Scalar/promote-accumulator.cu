@@ -7,6 +7,9 @@
 // RUN: %opt --passes='promote-accumulator[sometimes/k:c]' %s | %check=SOMETIMES
 // RUN: %opt --passes='promote-accumulator[listed/k:c]' %s | %check=LISTED
 // RUN: %refused --passes='promote-accumulator[partly/k:c]' %s 2>&1 | %check=PARTLY
+// RUN: %refused --passes='promote-accumulator[noted/k:flag]' %s 2>&1 | %check=NOTED
+// RUN: %refused --passes='promote-accumulator[begins/k:c]' %s 2>&1 | %check=PARTLY
+// RUN: %refused --passes='promote-accumulator[looked/k:c]' %s 2>&1 | %check=LOOKED
 // RUN: %plan --passes='promote-accumulator[unbounded/k:c]' %s | %check=UNBOUNDED
 
 // The loop may not run at all: then the element must not be touched.
@@ -99,13 +102,47 @@ __global__ void listed(const float *__restrict__ v, const int *__restrict__ list
   }
 }
 
-// PARTLY: accesses 'c' in a part that may not be evaluated
+// Others may have changed what is only read.
+// PARTLY: may read 'c' where no iteration changes it
 __global__ void partly(const float *__restrict__ a, float *__restrict__ c, int n, int k_) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n)
     for (int k = 0; k < k_; ++k)
       if (a[k] > 0 && c[i] < 9)
         c[i] += a[k];
+}
+
+// A thread that finds 0 must not store it: another may have noted something.
+// NOTED: may read 'flag' where no iteration changes it
+__global__ void noted(const float *__restrict__ a, int *__restrict__ flag, int n, int k_) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    for (int k = 0; k < k_; ++k)
+      if (flag[0] == 0)
+        if (a[i * k_ + k] > 3)
+          flag[0] = 1;
+}
+
+__global__ void begins(const float *__restrict__ a, int *__restrict__ c, int n, int k_) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    for (int k = 0; k < k_; ++k)
+      if (a[k] > 0) {
+        int count = 0;
+        for (int q = c[i]; q < 10; ++q)
+          count += 2;
+        c[i] = count;
+      }
+}
+
+// LOOKED: the index of 'c' is not known before the loop
+__global__ void looked(const int *__restrict__ at, float *__restrict__ c, int n, int k_) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n)
+    for (int k = 0; k < k_; ++k) {
+      const int place = at[i * k_ + k];
+      c[place] += 1;
+    }
 }
 
 // UNBOUNDED: when apart(a, c)

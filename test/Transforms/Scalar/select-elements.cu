@@ -6,6 +6,9 @@
 // RUN: %refused --passes='select-elements[passed:v]' %s 2>&1 | %check=PASSED
 // RUN: %refused --passes='select-elements[wide:v]' %s 2>&1 | %check=WIDE
 // RUN: %refused --passes='select-elements[nested:v]' %s 2>&1 | %check=NESTED
+// RUN: %opt --passes='select-elements[unsignedFrom:v]' %s | %check=UNSIGNED
+// RUN: %opt --passes='select-elements[tested:v]' %s | %check=TESTED
+// RUN: %refused --passes='select-elements[ordered:v]' %s 2>&1 | %check=NESTED
 // RUN: optiml-opt --emit --passes='select-elements[pivots:m];select-elements[bins:count];select-elements[plain:v]' %s > %t.cu
 // RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
@@ -116,6 +119,39 @@ __global__ void nested(const int *in, int *out, int n) {
     v[a] = in[i * 4 + a];
   if (i < n)
     out[i] = 2 * ++v[in[i] & 3];
+}
+
+// Its first bound is no number that the counter may be.
+// UNSIGNED: for (unsigned int j = i - 1u; j < 4; ++j)
+__global__ void unsignedFrom(const int *in, int *out, int n) {
+  int t = blockIdx.x * blockDim.x + threadIdx.x;
+  int v[4] = {0, 0, 0, 0};
+  for (unsigned i = 0; i < 4; ++i)
+    for (unsigned j = i - 1u; j < 4; ++j)
+      v[j] += i + 1;
+  if (t < n)
+    out[t] = v[in[t] & 3];
+}
+
+// The place may only be asked for where the test holds.
+// TESTED: if (i < n && (map[i] == 0 ? v[0] :
+__global__ void tested(const int *map, int *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v[4];
+  for (int a = 0; a < 4; ++a)
+    v[a] = a * n;
+  if (i < n && v[map[i]] > 2)
+    out[i] = 1;
+}
+
+__device__ int next(int *s) { return *s = *s * 5 + 1; }
+__global__ void ordered(const int *in, int *out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v[4] = {0, 0, 0, 0}, s = i;
+  for (int a = 0; a < 4; ++a)
+    v[s % 4] = next(&s);
+  if (i < n)
+    out[i] = v[0];
 }
 
 int main(int argc, char **argv) {

@@ -6,6 +6,9 @@
 // RUN: %refused --passes='block-shape[chosen]{x=64,y=1};coarsen[chosen]{x=4,y=1,style=blocked};widen-loads[chosen:x]' %s 2>&1 | %check=CHOSEN
 // RUN: %refused --passes='block-shape[own]{x=64,y=1};coarsen[own]{x=4,y=1,style=blocked};widen-loads[own:x]' %s 2>&1 | %check=OWN
 // RUN: %refused --passes='block-shape[ends]{x=64,y=1};coarsen[ends]{x=4,y=1,style=strided};widen-loads[ends:x]' %s 2>&1 | %check=APART
+// RUN: %refused --block=64x1x1 --passes='block-shape[early]{x=64,y=1};widen-loads[early:x]' %s 2>&1 | %check=EARLY
+// RUN: %refused --block=64x1x1 --passes='block-shape[gathered]{x=64,y=1};widen-loads[gathered:x]' %s 2>&1 | %check=GATHERED
+// RUN: %refused --block=64x1x1 --passes='block-shape[moves]{x=64,y=1};widen-loads[moves:x]' %s 2>&1 | %check=GATHERED
 // RUN: optiml-opt --emit --passes='block-shape[rows]{x=8,y=16};coarsen[rows]{x=4,y=1,style=blocked};widen-loads[rows:b];block-shape[ends]{x=64,y=1};coarsen[ends]{x=4,y=1,style=blocked};widen-loads[ends:x]' %s > %t.cu
 // RUN: %verify=%t.cu %s | %check=SAME
 // SAME: the same results
@@ -59,6 +62,43 @@ __global__ void own(float *x, int n) {
     float v = x[i];
     x[i] = v * v;
   }
+}
+
+// EARLY: the loop may be left early, or threads meet in it
+__global__ void early(const float *__restrict__ x, float *__restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if (4 * i + k >= n)
+      break;
+    s += x[4 * i + k];
+  }
+  if (i < n)
+    out[i] = s;
+}
+
+// GATHERED: where x is loaded depends on more than the loop
+__global__ void gathered(const int *__restrict__ at, const float *__restrict__ x, float *__restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    s += x[4 * at[k] + k];
+  if (i < n)
+    out[i] = s;
+}
+
+__global__ void moves(int *__restrict__ at, const float *__restrict__ x, float *__restrict__ out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float s = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    s += x[4 * at[i] + k];
+    at[i] += 1;
+  }
+  if (i < n)
+    out[i] = s;
 }
 
 int main(int argc, char **argv) {

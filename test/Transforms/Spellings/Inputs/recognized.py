@@ -19,7 +19,7 @@ def optiml_opt(*arguments):
 
 
 def kernels(program):
-    names = re.findall(r"^[\w-]+\[([\w<>, :]+)", optiml_opt("--list-sites", program).stdout, re.MULTILINE)
+    names = re.findall(r"^[\w-]+\[((?:[\w<>, ]|::)+)", optiml_opt("--list-sites", program).stdout, re.MULTILINE)
     return list(dict.fromkeys(names))
 
 
