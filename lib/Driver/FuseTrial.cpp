@@ -14,7 +14,6 @@ using namespace optiml;
 /// Transforms that spread a kernel's work over threads or keep what it reads on the chip, alternatives side by side:
 /// what one of them gains is more than what fusing does.
 static const std::vector<std::vector<llvm::StringRef>> essential = {{"distribute-loop", "split-reduction"},
-                                                                    {"loop-to-grid"},
                                                                     {"privatize-atomic"},
                                                                     {"transpose-through-shared"},
                                                                     {"stage-window", "stage-shared"}};
@@ -23,12 +22,13 @@ static bool hasSite(const KernelState &state, llvm::ArrayRef<llvm::StringRef> tr
   return llvm::any_of(transforms, [&](llvm::StringRef name) { return !findTransform(name)->sites(state).empty(); });
 }
 
-/// Which of them a kernel could have, also once its block is fixed, by their place in `essential`.
+/// Which of them a kernel could have, by their place in `essential`. Tables of a block are offered once it is fixed.
 static std::set<size_t> essentialOf(const KernelState &state) {
   std::set<size_t> result;
   const std::optional<KernelState> fixed = withFixedBlock(state);
   for (size_t i = 0; i < essential.size(); ++i)
-    if (hasSite(state, essential[i]) || (fixed && hasSite(*fixed, essential[i])))
+    if (hasSite(state, essential[i]) ||
+        (fixed && essential[i].front() == "privatize-atomic" && hasSite(*fixed, essential[i])))
       result.insert(i);
   return result;
 }
