@@ -12,7 +12,7 @@
 // RUN: %refused --passes='block-shape[read]{x=128,y=1};privatize-atomic[read:sum]' %s 2>&1 | %check=READ
 // RUN: %refused --passes='grid-stride[total];privatize-atomic[total:sum];privatize-atomic[total:sum]' %s 2>&1 | %check=TWICE
 // RUN: %refused --passes='grid-stride[count];privatize-atomic[count:bins]{bins=20000}' %s 2>&1 | %check=SIZE
-// SHAPE: the block's shape is not fixed
+// SHAPE: the block shape is not fixed yet
 // WARPS: a block of 100x1x1 threads holds no whole warps
 // TWICE: 'sum' is updated by one thread of a block already
 // SIZE: a table of 20000 elements is too large
