@@ -108,7 +108,7 @@ static std::string misleadingParameter(const Kernel &kernel) {
 static void noteDifferences(Kernel &kernel, const LaunchHints &known) {
   std::set<std::string> changed = changedParameters(kernel);
   std::map<std::string, std::string> found;
-  const KernelModel model(kernel, {0, 0, 0});
+  std::optional<KernelModel> model; // most kernels have no such difference
   walkExprs(*kernel.body, [&](const ExprRef &e) {
     if (!isBinary(e, "-") || e->type.cls != Type::Class::Int || e->type.isSigned || e->type.bytes < 4)
       return;
@@ -126,8 +126,12 @@ static void noteDifferences(Kernel &kernel, const LaunchHints &known) {
       kernel.least[str(from)] = std::max(kernel.least[str(from)], *by);
       return;
     }
-    const Poly difference = model.poly(e->args[0]) - model.poly(e->args[1]);
-    auto text = by || !model.stable(difference) ? std::nullopt : planText(model, difference);
+    if (by)
+      return;
+    if (!model)
+      model.emplace(kernel, std::array<int64_t, 3>{0, 0, 0});
+    const Poly difference = model->poly(e->args[0]) - model->poly(e->args[1]);
+    auto text = model->stable(difference) ? planText(*model, difference) : std::nullopt;
     if (text && known.evaluate(IntExpr::of(*text + " >= 0")).value_or(1))
       found.emplace(difference.str(), *text + " >= 0");
   });

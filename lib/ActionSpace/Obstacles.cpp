@@ -9,14 +9,9 @@ using namespace optiml;
 /// A transform applies that does more than tune; where none does, `refusals` gets why not.
 static bool offersStructure(KernelState state, std::vector<Refusal> &refusals) {
   state.refusals = std::make_shared<std::vector<Refusal>>();
-  for (const Transform *transform : allTransforms()) {
-    const size_t before = state.refusals->size();
-    std::vector<ActionTemplate> sites = transform->sites(state);
-    if (transform->onlyTunes())
-      state.refusals->resize(before);
-    else if (!sites.empty())
+  for (const Transform *transform : allTransforms())
+    if (!transform->onlyTunes() && !transform->sites(state).empty())
       return true;
-  }
   llvm::append_range(refusals, *state.refusals);
   return false;
 }

@@ -47,38 +47,45 @@ static bool leadsTo(const Expr *e, llvm::function_ref<bool(const VarDecl &)> isM
 }
 
 namespace {
-class BodyCheck : public RecursiveASTVisitor<BodyCheck> {
+/// What no function does that is pure, or confined; the rest is for `Check` to say.
+template <class Check> class EffectCheck : public RecursiveASTVisitor<Check> {
+public:
+  bool good = true;
+  /// Returned by what visits: the check ends where something is missing.
+  bool require(bool condition) { return good &= condition; }
+  bool VisitGCCAsmStmt(GCCAsmStmt *) { return require(false); }
+  bool VisitCXXNewExpr(CXXNewExpr *) { return require(false); }
+  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return require(false); } // it is destroyed
+  bool VisitCXXConstructExpr(CXXConstructExpr *e) {
+    return require(e->getConstructor()->isTrivial() || purity.isPure(e->getConstructor()));
+  }
+  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) { return this->TraverseStmt(e->getExpr()); }
+
+protected:
+  explicit EffectCheck(PurityAnalysis &purity) : purity(purity) {}
+  PurityAnalysis &purity;
+};
+
+class BodyCheck : public EffectCheck<BodyCheck> {
 public:
   /// `makesObject`: of a constructor, whose object is its value.
-  BodyCheck(PurityAnalysis &purity, bool makesObject) : purity(purity), makesObject(makesObject) {}
-  bool pure = true;
-  bool stop() {
-    pure = false;
-    return false;
-  }
-  bool VisitCallExpr(CallExpr *call) { return purity.isPure(call->getDirectCallee()) || stop(); }
-  bool VisitGCCAsmStmt(GCCAsmStmt *) { return stop(); }
-  bool VisitCXXNewExpr(CXXNewExpr *) { return stop(); }
-  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return stop(); } // it is destroyed
-  bool VisitVarDecl(VarDecl *v) { return !v->getType().isDestructedType() || stop(); }
-  bool VisitCXXConstructExpr(CXXConstructExpr *e) {
-    return e->getConstructor()->isTrivial() || purity.isPure(e->getConstructor()) || stop();
-  }
-  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) { return TraverseStmt(e->getExpr()); }
-  bool VisitUnaryOperator(UnaryOperator *op) { return op->getOpcode() != UO_Deref || stop(); }
-  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return isLocalArray(e->getBase()) || stop(); }
+  BodyCheck(PurityAnalysis &purity, bool makesObject) : EffectCheck(purity), makesObject(makesObject) {}
+  bool VisitCallExpr(CallExpr *call) { return require(purity.isPure(call->getDirectCallee())); }
+  bool VisitVarDecl(VarDecl *v) { return require(!v->getType().isDestructedType()); }
+  bool VisitUnaryOperator(UnaryOperator *op) { return require(op->getOpcode() != UO_Deref); }
+  bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return require(isLocalArray(e->getBase())); }
   bool VisitMemberExpr(MemberExpr *e) {
-    return !e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()) || stop();
+    return require(!e->isArrow() || isa<CXXThisExpr>(e->getBase()->IgnoreParenImpCasts()));
   }
   bool VisitDeclRefExpr(DeclRefExpr *ref) {
     auto *v = dyn_cast<VarDecl>(ref->getDecl());
     if (v && isOfLaunch(*v))
-      return stop();
+      return require(false);
     if (v && v->isStaticLocal() && !v->getType().isConstQualified())
-      return stop(); // another value at the next call
+      return require(false); // another value at the next call
     if (!v || v->isLocalVarDeclOrParm())
-      return (v && v->hasAttr<CUDASharedAttr>()) ? stop() : true;
-    return v->getType().isConstQualified() || v->hasAttr<CUDAConstantAttr>() || stop();
+      return require(!v || !v->hasAttr<CUDASharedAttr>());
+    return require(v->getType().isConstQualified() || v->hasAttr<CUDAConstantAttr>());
   }
 
 private:
@@ -93,24 +100,14 @@ private:
     auto *v = ref ? dyn_cast<VarDecl>(ref->getDecl()) : nullptr;
     return v && v->isLocalVarDecl() && v->getType()->isArrayType() && !v->hasAttr<CUDASharedAttr>();
   }
-  PurityAnalysis &purity;
   bool makesObject;
 };
 
 /// Each access and call of the body of a confined function.
-class ConfinedCheck : public RecursiveASTVisitor<ConfinedCheck> {
+class ConfinedCheck : public EffectCheck<ConfinedCheck> {
 public:
-  explicit ConfinedCheck(PurityAnalysis &purity) : purity(purity) {}
-  bool good = true;
-  bool require(bool condition) { return good &= condition; }
-  bool VisitGCCAsmStmt(GCCAsmStmt *) { return require(false); }
-  bool VisitCXXNewExpr(CXXNewExpr *) { return require(false); }
+  explicit ConfinedCheck(PurityAnalysis &purity) : EffectCheck(purity) {}
   bool VisitLambdaExpr(LambdaExpr *) { return require(false); }
-  bool VisitCXXBindTemporaryExpr(CXXBindTemporaryExpr *) { return require(false); } // it is destroyed
-  bool VisitCXXConstructExpr(CXXConstructExpr *e) {
-    return require(e->getConstructor()->isTrivial() || purity.isPure(e->getConstructor()));
-  }
-  bool VisitCXXDefaultArgExpr(CXXDefaultArgExpr *e) { return TraverseStmt(e->getExpr()); }
   bool VisitUnaryOperator(UnaryOperator *op) { return require(op->getOpcode() != UO_Deref || leads(op->getSubExpr())); }
   bool VisitArraySubscriptExpr(ArraySubscriptExpr *e) { return require(leads(e->getBase())); }
   bool VisitMemberExpr(MemberExpr *e) { return require(!e->isArrow() || leads(e->getBase())); }
@@ -151,7 +148,6 @@ private:
     return leadsTo(
         e, [](const VarDecl &v) { return isOwn(v) && (v.isLocalVarDeclOrParm() || !v.getType()->isPointerType()); });
   }
-  PurityAnalysis &purity;
 };
 } // namespace
 
@@ -231,14 +227,14 @@ bool PurityAnalysis::isPure(const FunctionDecl *function) {
   } else if (function->hasBody(definition)) {
     BodyCheck check(*this, isa<CXXConstructorDecl>(definition));
     check.TraverseStmt(definition->getBody());
-    result = check.pure;
+    result = check.good;
     if (auto *constructor = dyn_cast<CXXConstructorDecl>(definition)) {
       for (CXXCtorInitializer *initializer : constructor->inits())
         if (Expr *value = initializer->getInit()) {
           auto *written = dyn_cast<CXXDefaultInitExpr>(value); // beside the member's declaration
           check.TraverseStmt(written ? written->getExpr() : value);
         }
-      result = check.pure;
+      result = check.good;
     } else if (auto *method = dyn_cast<CXXMethodDecl>(definition)) {
       result &= method->isStatic() || method->isConst();
     }

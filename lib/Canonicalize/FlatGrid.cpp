@@ -20,11 +20,9 @@ public:
     const Poly width = Poly::atom("gridDim.x"), x = Poly::atom("blockIdx.x"), y = Poly::atom("blockIdx.y");
     const Poly p = model.poly(e).substitute("globalIdx.x", x * Poly::atom("blockDim.x") + Poly::atom("threadIdx.x"));
     for (const auto &[high, low, name] : {std::tuple(y, x, number), {Poly::atom("gridDim.y"), Poly(0), count}}) {
-      auto factor = low.terms.empty() ? std::nullopt : p.coefficient("blockIdx.x");
       auto ofHigh = p.coefficient(*high.atoms().begin());
-      if (low.terms.empty() && ofHigh)
-        factor = quotientOf(*ofHigh, width);
-      if (!factor || factor->terms.empty() || !ofHigh || !(*ofHigh == *factor * width))
+      auto factor = ofHigh ? quotientOf(*ofHigh, width) : std::nullopt;
+      if (!factor || factor->terms.empty())
         continue;
       const Poly rest = p - *factor * (width * high + low);
       if (asksForBlocks(*factor) || asksForBlocks(rest))

@@ -60,12 +60,12 @@ public:
   }
 
   bool isElement(const ExprRef &e) const { return e->kind == ExprKind::Subscript && rootName(e) == array; }
-  /// The values of the loop's variable over all iterations of the loops around it; null: it stays a loop.
+  /// The values of a loop's variable over all iterations of the loops around it.
   struct Range {
     int64_t lower = INT64_MAX, upper = INT64_MIN;
     bool varies = false; ///< with the loops around
   };
-  std::map<const Stmt *, Range> unrolled;
+  std::map<const Stmt *, Range> unrolled; ///< what is not in it stays a loop
 
   /// Goes through all iterations. False: there are too many.
   bool count(Stmt &s) {
@@ -186,11 +186,9 @@ public:
       extents.push_back(*constantValue(extent));
   }
 
-  /// How many accesses have a place that is only known at run time.
-  unsigned openAccesses() const {
-    unsigned count = 0;
-    walkExprs(*kernel.body, [&](const ExprRef &e) { count += isOpen(e); });
-    return count;
+  /// An access has a place that is only known at run time.
+  bool hasOpenAccess() const {
+    return anyExpr(*kernel.body, [&](const ExprRef &e) { return isOpen(e); });
   }
 
   llvm::Error check() const {
@@ -426,8 +424,8 @@ public:
     if (!places.count(*kernel->body))
       return notApplicable("more than {0} statements would be unrolled", mostStatements);
     Selection selection(*kernel, *declaration, places);
-    const bool isOpen = selection.openAccesses() > 0;
-    if (!isOpen && llvm::all_of(places.unrolled, [](const auto &loop) { return loop.first->unroll == FullUnroll; }))
+    if (!selection.hasOpenAccess() &&
+        llvm::all_of(places.unrolled, [](const auto &loop) { return loop.first->unroll == FullUnroll; }))
       return notApplicable("the places of '{0}' are constants already", array);
     if (llvm::Error e = selection.check())
       return std::move(e);

@@ -45,9 +45,26 @@ bool Multiples::require(const Poly &p) {
   return true;
 }
 
-llvm::Error optiml::requireWholePieces(const KernelModel &model, const ExprRef &guard, const std::string &variable,
-                                       Multiples &multiples) {
-  for (const ExprRef &part : operandsOf(guard, "&&")) {
+std::optional<CountedLoop> optiml::asLoopOverPieces(Stmt &s) {
+  auto counted = s.kind == StmtKind::For && s.unroll == FullUnroll ? asCountedLoop(s) : std::nullopt;
+  auto trips = counted ? counted->tripCount() : std::nullopt;
+  if (!trips || *trips % pieceWidth != 0 || counted->step != 1 ||
+      constantValue(counted->lower) != std::optional<int64_t>(0))
+    return std::nullopt;
+  return counted;
+}
+
+bool optiml::isPieceElement(const KernelModel &model, const Access &access) {
+  const Type &type = access.node->type;
+  return access.space == Space::Global && model.param(access.array) && access.subscripts.size() == 1 &&
+         access.root->kind == ExprKind::Var && type.bytes == 4 && !type.isVolatile && !vectorName(type).empty();
+}
+
+llvm::Error optiml::requireWholePieces(const KernelModel &model, const PieceLoop &found, Multiples &multiples) {
+  const std::string &variable = found.counted.var;
+  if (!multiples.require(found.access->subscripts[0].substitute(variable, Poly(0))))
+    return notApplicable("pieces of {0} do not begin at multiples of 16 bytes", found.access->array);
+  for (const ExprRef &part : found.guard ? operandsOf(found.guard, "&&") : std::vector<ExprRef>()) {
     if (!mentions(part, variable))
       continue;
     std::vector<Poly> facts;
@@ -61,7 +78,15 @@ llvm::Error optiml::requireWholePieces(const KernelModel &model, const ExprRef &
     // v < bound, or v >= -bound: alike for all of a piece where the bound is a multiple.
     Poly bound = facts[0] - Poly(*direction) * Poly::atom(variable) + Poly(*direction < 0 ? 1 : 0);
     if (model.dependsOn(bound, {variable}) || !multiples.require(bound))
-      return notApplicable("the bound '{0}' is no multiple of {1}", str(part), multiples.multiple());
+      return notApplicable("the bound '{0}' is no multiple of {1}", str(part), pieceWidth);
   }
   return llvm::Error::success();
+}
+
+void optiml::requireAligned(KernelState &state, const std::string &array, const std::string &done,
+                            const Multiples &multiples) {
+  state.require("aligned(" + array + ", 16)", array + " is " + done + " 16 bytes at a time");
+  for (const std::string &parameter : multiples.parameters)
+    state.require(parameter + " % " + std::to_string(pieceWidth) + " == 0",
+                  "what is " + done + " at once is inside of each bound, or outside");
 }

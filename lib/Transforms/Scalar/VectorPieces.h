@@ -3,6 +3,7 @@
 #define OPTIML_LIB_TRANSFORMS_SCALAR_VECTORPIECES_H
 
 #include "optiml/Analysis/KernelModel.h"
+#include "optiml/Analysis/KernelState.h"
 #include "llvm/Support/Error.h"
 
 namespace optiml {
@@ -24,7 +25,6 @@ public:
   bool require(const Poly &p);
 
   std::set<std::string> parameters;
-  int64_t multiple() const { return width; }
 
 private:
   const KernelModel &model;
@@ -32,10 +32,25 @@ private:
   int64_t width;
 };
 
-/// That `guard` holds for all values of `variable` of a piece, or for none: its parts that mention the variable are
-/// bounds at multiples of the width.
-llvm::Error requireWholePieces(const KernelModel &model, const ExprRef &guard, const std::string &variable,
-                               Multiples &multiples);
+constexpr int64_t pieceWidth = 4; ///< of elements of 4 bytes
+
+/// An access in a loop over a thread's copies, which goes from element to element of an array.
+struct PieceLoop {
+  Stmt *loop;
+  CountedLoop counted;
+  const Access *access;
+  ExprRef guard; ///< under which it stands; null: none
+};
+
+/// for v from 0, unrolled completely, over whole pieces.
+std::optional<CountedLoop> asLoopOverPieces(Stmt &s);
+/// Of an array that is a parameter, with elements of 4 bytes that have vectors.
+bool isPieceElement(const KernelModel &model, const Access &access);
+/// That pieces begin at multiples of 16 bytes, and that the guard holds for all elements of a piece, or for none: its
+/// parts that mention the loop's variable are bounds at multiples of the width.
+llvm::Error requireWholePieces(const KernelModel &model, const PieceLoop &found, Multiples &multiples);
+/// Records that the array begins where a piece may, and that the parameters are multiples. `done`: "read" or "written".
+void requireAligned(KernelState &state, const std::string &array, const std::string &done, const Multiples &multiples);
 
 } // namespace optiml
 

@@ -32,16 +32,6 @@
 using namespace optiml;
 
 namespace {
-constexpr int64_t width = 4; // of elements of 4 bytes
-
-/// Loads of one element in a loop over a thread's copies.
-struct LoadLoop {
-  Stmt *loop;
-  CountedLoop counted;
-  const Access *load;
-  ExprRef guard; ///< null: none
-};
-
 class WidenLoads : public Transform {
 public:
   llvm::StringRef name() const override { return "widen-loads"; }
@@ -52,32 +42,30 @@ public:
 } // namespace
 
 /// The counted loop over copies that an access stands in, directly or under one guard.
-static std::optional<LoadLoop> loopAround(const Access &access) {
+static std::optional<PieceLoop> loopAround(const Access &access) {
   for (const Stmt *s : llvm::reverse(access.path)) {
     Stmt &loop = const_cast<Stmt &>(*s);
     if (!isLoop(loop))
       continue;
-    auto counted = loop.kind == StmtKind::For && loop.unroll == FullUnroll ? asCountedLoop(loop) : std::nullopt;
-    auto trips = counted ? counted->tripCount() : std::nullopt;
-    if (!trips || *trips % width != 0 || counted->step != 1 ||
-        constantValue(counted->lower) != std::optional<int64_t>(0))
+    auto counted = asLoopOverPieces(loop);
+    if (!counted)
       return std::nullopt;
     auto standsIn = [&](const Stmt &list) {
       return llvm::any_of(list.body, [&](const StmtRef &child) { return child.get() == access.stmt; });
     };
     if (standsIn(*loop.body[0]))
-      return LoadLoop{&loop, *counted, &access, nullptr};
+      return PieceLoop{&loop, *counted, &access, nullptr};
     const Stmt *inner = onlyStatement(*loop.body[0]);
     if (inner && inner->kind == StmtKind::If && inner->body.size() == 1 && standsIn(*inner->body[0]))
-      return LoadLoop{&loop, *counted, &access, inner->expr};
+      return PieceLoop{&loop, *counted, &access, inner->expr};
     return std::nullopt;
   }
   return std::nullopt;
 }
 
 /// Loads of the array at elements that neighbour each other from copy to copy.
-static std::vector<LoadLoop> findLoads(const KernelModel &model, llvm::StringRef array) {
-  std::vector<LoadLoop> result;
+static std::vector<PieceLoop> findLoads(const KernelModel &model, llvm::StringRef array) {
+  std::vector<PieceLoop> result;
   for (const Access &access : model.accesses()) {
     if (access.array != array || !access.read || access.write || access.subscripts.size() != 1)
       continue;
@@ -90,12 +78,10 @@ static std::vector<LoadLoop> findLoads(const KernelModel &model, llvm::StringRef
 }
 
 /// That four loads may be one, before the loop.
-static llvm::Error checkLoad(KernelState &state, const KernelModel &model, const LoadLoop &found,
+static llvm::Error checkLoad(KernelState &state, const KernelModel &model, const PieceLoop &found,
                              Multiples &multiples) {
-  const Access &load = *found.load;
-  const Type &type = load.node->type;
-  if (load.space != Space::Global || !model.param(load.array) || load.root->kind != ExprKind::Var || type.bytes != 4 ||
-      type.isVolatile || vectorName(type).empty() || load.node->args[0]->kind != ExprKind::Var)
+  const Access &load = *found.access;
+  if (!isPieceElement(model, load) || load.node->args[0]->kind != ExprKind::Var)
     return notApplicable("{0} is no parameter with elements of 4 bytes", load.array);
   const std::string &variable = found.counted.var;
   if (hasBarrier(*found.loop) ||
@@ -108,11 +94,8 @@ static llvm::Error checkLoad(KernelState &state, const KernelModel &model, const
   const bool isStatement = load.stmt->kind == StmtKind::Expr || load.stmt->kind == StmtKind::Decl;
   if (!isStatement || !load.stmt->expr || !isCertain(load.stmt->expr, load.node))
     return notApplicable("line {0} loads {1} only where it has to", load.stmt->line, load.array);
-  if (!multiples.require(load.subscripts[0].substitute(variable, Poly(0))))
-    return notApplicable("pieces of {0} do not begin at multiples of 16 bytes", load.array);
-  if (found.guard)
-    if (llvm::Error e = requireWholePieces(model, found.guard, variable, multiples))
-      return e;
+  if (llvm::Error e = requireWholePieces(model, found, multiples))
+    return e;
   const std::set<std::string> declared = namesDeclaredIn(*found.loop->body[0]);
   const std::map<std::string, unsigned> changed = countChanges(*found.loop->body[0]);
   std::set<std::string> names = namesIn(load.node->args[1]);
@@ -140,27 +123,24 @@ llvm::Expected<KernelState> WidenLoads::apply(const KernelState &state, llvm::St
   KernelModel model(*kernel, state.pinnedBlock());
   if (unsigned line = model.unknownOutsideLine())
     return notApplicable("line {0} may access memory in ways that are not understood", line);
-  std::vector<LoadLoop> found = findLoads(model, array);
+  std::vector<PieceLoop> found = findLoads(model, array);
   if (found.empty())
     return notApplicable("no unrolled loop over a thread's outputs loads neighbouring elements of {0}", array);
   KernelState result = state;
   const std::map<std::string, int64_t> none;
-  Multiples multiples(model, none, width);
-  for (const LoadLoop &load : found)
+  Multiples multiples(model, none, pieceWidth);
+  for (const PieceLoop &load : found)
     if (llvm::Error e = checkLoad(result, model, load, multiples))
       return std::move(e);
-  result.require("aligned(" + array.str() + ", 16)", array.str() + " is read 16 bytes at a time");
-  for (const std::string &parameter : multiples.parameters)
-    result.require(parameter + " % " + std::to_string(width) + " == 0",
-                   "what is read at once is inside of each bound, or outside");
+  requireAligned(result, array.str(), "read", multiples);
 
   std::set<std::string> taken = allNames(*kernel);
-  std::vector<std::pair<const LoadLoop *, ExprRef>> made; // with what stands for the load in the loop
-  for (const LoadLoop &one : found) {
+  std::vector<std::pair<const PieceLoop *, ExprRef>> made; // with what stands for the load in the loop
+  for (const PieceLoop &one : found) {
     const auto &[loop, counted, load, guard] = one;
     const ExprRef element = load->node;
     auto known = llvm::find_if(made, [&, &loop = loop](const auto &other) {
-      return other.first->loop == loop && equal(other.first->load->node, element);
+      return other.first->loop == loop && equal(other.first->access->node, element);
     });
     if (known != made.end()) {
       replaceNodes(*loop, {{element.get(), known->second}});
@@ -172,11 +152,11 @@ llvm::Expected<KernelState> WidenLoads::apply(const KernelState &state, llvm::St
     const ExprRef from = var(first, counted.type);
     auto atFirst = [&, &counted = counted](const ExprRef &e) { return substitute(e, {{counted.var, from}}); };
     std::vector<StmtRef> stmts = {declStmt(piece, vector, reinterpreted(atFirst(element), vector, /*isConst=*/true))};
-    for (int64_t lane = 0; lane < width; ++lane)
+    for (int64_t lane = 0; lane < pieceWidth; ++lane)
       stmts.push_back(exprStmt(assign("=", subscript(var(lanes, type), add(from, intLit(lane)), type),
                                       memberExpr(var(piece, vector), std::string(1, "xyzw"[lane]), type, 4 * lane))));
     StmtRef body = guard ? block({ifStmt(atFirst(guard), block(stmts))}) : block(stmts);
-    StmtRef loads = countedFor(first, counted.type, intLit(0), counted.upper, width, body, FullUnroll);
+    StmtRef loads = countedFor(first, counted.type, intLit(0), counted.upper, pieceWidth, body, FullUnroll);
     auto place = findPlace(*kernel->body, loop);
     std::vector<StmtRef> &list = place->block->body;
     list.insert(list.begin() + ptrdiff_t(place->index), {declStmt(lanes, type, nullptr, {counted.upper}), loads});

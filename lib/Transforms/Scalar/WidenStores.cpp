@@ -31,16 +31,6 @@ using namespace optiml;
 
 namespace {
 
-constexpr int64_t width = 4; // of elements of 4 bytes
-
-/// for v: if (guard) element = value;
-struct StoreLoop {
-  Stmt *loop;
-  CountedLoop counted;
-  const Access *store;
-  ExprRef guard; ///< null: none
-};
-
 class WidenStores : public Transform {
 public:
   llvm::StringRef name() const override { return "widen-stores"; }
@@ -49,14 +39,12 @@ public:
                                     const Params &params) const override;
 };
 
-/// The one statement in a block, and what is in that.
-std::vector<StoreLoop> findStores(Kernel &kernel, const KernelModel &model, llvm::StringRef array) {
-  std::vector<StoreLoop> result;
+/// for v: if (guard) element = value;
+std::vector<PieceLoop> findStores(Kernel &kernel, const KernelModel &model, llvm::StringRef array) {
+  std::vector<PieceLoop> result;
   walk(*kernel.body, [&](Stmt &s) {
-    auto counted = s.kind == StmtKind::For && s.unroll == FullUnroll ? asCountedLoop(s) : std::nullopt;
-    auto trips = counted ? counted->tripCount() : std::nullopt;
-    if (!trips || *trips % width != 0 || counted->step != 1 ||
-        constantValue(counted->lower) != std::optional<int64_t>(0))
+    auto counted = asLoopOverPieces(s);
+    if (!counted)
       return;
     const Stmt *inner = onlyStatement(*s.body[0]);
     ExprRef guard;
@@ -76,14 +64,14 @@ std::vector<StoreLoop> findStores(Kernel &kernel, const KernelModel &model, llvm
 
 class Widener {
 public:
-  Widener(KernelState &state, const KernelModel &model) : state(state), model(model), multiples(model, known, width) {}
+  Widener(KernelState &state, const KernelModel &model)
+      : state(state), model(model), multiples(model, known, pieceWidth) {}
 
-  llvm::Error check(const StoreLoop &found);
-  /// The parameters that must be multiples.
-  const std::set<std::string> &parameters() const { return multiples.parameters; }
+  llvm::Error check(const PieceLoop &found);
+  const Multiples &allMultiples() const { return multiples; }
 
 private:
-  llvm::Error checkValue(const StoreLoop &found);
+  llvm::Error checkValue(const PieceLoop &found);
 
   KernelState &state;
   const KernelModel &model;
@@ -91,8 +79,8 @@ private:
   Multiples multiples;
 };
 
-llvm::Error Widener::checkValue(const StoreLoop &found) {
-  const Access &store = *found.store;
+llvm::Error Widener::checkValue(const PieceLoop &found) {
+  const Access &store = *found.access;
   if (anyNode(store.stmt->expr->args[1],
               [&](const ExprRef &e) { return !(e->pure && !isChange(e) && e->kind != ExprKind::Opaque); }))
     return notApplicable("what is stored has effects (line {0})", store.stmt->line);
@@ -109,21 +97,16 @@ llvm::Error Widener::checkValue(const StoreLoop &found) {
   return llvm::Error::success();
 }
 
-llvm::Error Widener::check(const StoreLoop &found) {
-  const Access &store = *found.store;
-  const Type &type = store.node->type;
-  if (store.space != Space::Global || !model.param(store.array) || store.subscripts.size() != 1 ||
-      store.root->kind != ExprKind::Var || type.bytes != 4 || type.isVolatile || vectorName(type).empty())
+llvm::Error Widener::check(const PieceLoop &found) {
+  const Access &store = *found.access;
+  if (!isPieceElement(model, store))
     return notApplicable("{0} is no parameter with elements of 4 bytes", store.array);
   const std::string &variable = found.counted.var;
   auto step = store.subscripts[0].coefficient(variable);
   if (!step || !(*step == Poly(1)))
     return notApplicable("the loop over '{0}' does not store neighbouring elements of {1}", variable, store.array);
-  if (!multiples.require(store.subscripts[0].substitute(variable, Poly(0))))
-    return notApplicable("pieces of {0} do not begin at multiples of 16 bytes", store.array);
-  if (found.guard)
-    if (llvm::Error e = requireWholePieces(model, found.guard, variable, multiples))
-      return e;
+  if (llvm::Error e = requireWholePieces(model, found, multiples))
+    return e;
   return checkValue(found);
 }
 
@@ -133,24 +116,21 @@ llvm::Expected<KernelState> WidenStores::apply(const KernelState &state, llvm::S
     return notApplicable("no array is named");
   auto kernel = state.tree->clone();
   KernelModel model(*kernel, state.pinnedBlock());
-  std::vector<StoreLoop> found = findStores(*kernel, model, array);
+  std::vector<PieceLoop> found = findStores(*kernel, model, array);
   if (found.empty())
     return notApplicable("no unrolled loop over a thread's outputs stores to {0} alone", array);
   KernelState result = state;
   Widener widener(result, model);
-  for (const StoreLoop &loop : found)
+  for (const PieceLoop &loop : found)
     if (llvm::Error e = widener.check(loop))
       return std::move(e);
-  result.require("aligned(" + array.str() + ", 16)", array.str() + " is written 16 bytes at a time");
-  for (const std::string &parameter : widener.parameters())
-    result.require(parameter + " % " + std::to_string(width) + " == 0",
-                   "what is written at once is inside of each bound, or outside");
-  for (const StoreLoop &loop : found) {
-    Expr store = *loop.store->stmt->expr;
+  requireAligned(result, array.str(), "written", widener.allMultiples());
+  for (const PieceLoop &loop : found) {
+    Expr store = *loop.access->stmt->expr;
     const Type element = store.args[0]->type;
     ExprRef variable = var(loop.counted.var, loop.counted.type);
     std::vector<ExprRef> values;
-    for (int64_t i = 0; i < width; ++i)
+    for (int64_t i = 0; i < pieceWidth; ++i)
       values.push_back(substitute(store.args[1], {{loop.counted.var, add(variable, intLit(i))}}));
     Type type = vectorType(element);
     StmtRef stored = exprStmt(assign("=", reinterpreted(store.args[0], type, /*isConst=*/false),
@@ -158,7 +138,7 @@ llvm::Expected<KernelState> WidenStores::apply(const KernelState &state, llvm::S
     StmtRef body = loop.guard ? ifStmt(loop.guard, stored) : stored;
     auto place = findPlace(*kernel->body, loop.loop);
     place->block->body[place->index] = countedFor(loop.counted.var, loop.counted.type, intLit(0), loop.counted.upper,
-                                                  width, block({body}), FullUnroll);
+                                                  pieceWidth, block({body}), FullUnroll);
   }
   result.tree = kernel;
   return result;
